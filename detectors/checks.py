@@ -89,6 +89,38 @@ class Absence:
 
 
 @dataclass(frozen=True)
+class Departed:
+    """That a signal of a run lastingly left what healthy runs of its program show, on a bad side.
+
+    ``level`` is the signal's at ``step``, where that was certain; ``usual`` is its siblings', ``limit`` the
+    most that one of 200 of them shows there, and ``score`` how far it was off in their spread.
+    """
+
+    signal: Signal
+    tag: str
+    higher: bool  # than its siblings
+    onset_step: int
+    step: int
+    level: float
+    usual: float
+    limit: float
+    score: float
+
+
+@dataclass(frozen=True)
+class AmongSiblings:
+    """A run beside the finished healthy runs of its program: ``siblings`` of them.
+
+    ``departed`` has the signals that left the band, in the order of their steps. ``differ`` says in which
+    settings the run differs from all of them; empty if in none.
+    """
+
+    siblings: int
+    departed: Sequence[Departed]
+    differ: str = ""
+
+
+@dataclass(frozen=True)
 class Ended:
     """How a run ended, as its log, its console or its server says."""
 
@@ -181,6 +213,7 @@ class RunView:
     outlook: Callable[[], Outlook] = Outlook
     done_file: str = ""  # a file that says, once somebody makes it, that the run is done
     log_is_gone: Callable[[], bool] = bool
+    among: AmongSiblings | None = None  # None if it has no siblings, or is not compared now
 
 
 @dataclass(frozen=True)

@@ -24,4 +24,5 @@ class HeldBack(StrEnum):
     EPOCH_LENGTH = "epochs of no suitable length"
     EXPLAINED = "a harmless explanation"
     OTHER_TAG = "another tag that tells more"
+    NO_SIBLINGS = "no siblings"
     NO_ROWS = "no step with a number of each signal"

@@ -55,15 +55,15 @@ class Pipeline:
         self._views = views(self.detectors.values())
         self._naming = Naming(signals, self._views.asked)
         self._judging = Judging(self.detectors.values(), parameters, failed)
-        self._checking = self._judging.checking
+        self.checking = self._judging.checking
         release = version("training-sentinel") if self._views else ""
-        shape = repr((release, layout(self._views), bool(self._checking.checks), sorted(signals.items())))
+        shape = repr((release, layout(self._views), bool(self.checking.checks), sorted(signals.items())))
         self._layout = sha256(shape.encode("utf-8", "backslashreplace")).hexdigest()  # every state holds it
 
     def track(self, run: Run, name: str) -> Tracker:
         """A new tracker for a run, at the start of its log."""
         book = Book(run.id, self.detectors, self._parameters)
-        console = ConsoleState() if self._checking.checks else None
+        console = ConsoleState() if self.checking.checks else None
         log = RunLog(run, name, self._naming, self._views, console=console)
         return Tracker(log, book, self._layout, self._host)
 
@@ -111,9 +111,9 @@ class Pipeline:
     def review(self, tracker: Tracker, silence: Quiet) -> list[Change]:
         """The changes that time alone brings to a run under watch; see `Checking.stretches`."""
         settle(tracker.log, silence.seconds)
-        return tracker.book.advance(self._checking.stretches(tracker.log, silence=silence))
+        return tracker.book.advance(self.checking.stretches(tracker.log, silence=silence))
 
     def report_failure(self, tracker: Tracker, reason: str) -> Sequence[Change]:
         """The incident that says which stage failed on a run; none if that fails as well."""
-        checked = self._checking.stretches(tracker.log, failure=reason)
+        checked = self.checking.stretches(tracker.log, failure=reason)
         return Guard()(tracker.log.run, "reporting", partial(tracker.book.advance, checked)) or ()

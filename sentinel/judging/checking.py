@@ -7,7 +7,16 @@ from typing import Any
 
 from sentinel.alerts.inhibition import OF_THE_RUN
 from sentinel.alerts.turns import Key, Stretch, Verdict
-from sentinel.detectors.checks import Ended, Outlook, RunCheck, RunFinding, RunView, Standstill, Writer
+from sentinel.detectors.checks import (
+    AmongSiblings,
+    Ended,
+    Outlook,
+    RunCheck,
+    RunFinding,
+    RunView,
+    Standstill,
+    Writer,
+)
 from sentinel.runs.absorbed import NOTHING, Absorbed
 from sentinel.runs.last_words import done_file
 from sentinel.runs.log import RunLog
@@ -33,6 +42,7 @@ class Checking:
         silence: Quiet | None = None,
         failure: str | None = None,
         concluded: bool = False,
+        among: AmongSiblings | None = None,
     ) -> Iterator[Stretch]:
         """The present findings of the checks, each as a stretch of its own.
 
@@ -68,6 +78,7 @@ class Checking:
             outlook=cache(partial(_outlook, log, silence)),
             done_file=str(done_file(log.run) or ""),
             log_is_gone=silence.log_is_gone if silence else bool,
+            among=among,
         )
         for check in self.checks:
             try:

@@ -7,6 +7,7 @@ from sentinel.alerts.incident import Change, Incident
 from sentinel.alerts.outcomes import Outcome
 from sentinel.comparison.means import Means
 from sentinel.detectors.api import Detector
+from sentinel.detectors.checks import RunCheck
 from sentinel.detectors.severity import Severity
 from sentinel.frames.curves import Curves
 from sentinel.judging.tracking import Advance, Tracker
@@ -26,7 +27,7 @@ class JudgedRun:
     complaints: list[Complaint] = field(default_factory=list)
     failure: str | None = None
     curves: Curves | None = None  # if they are wanted
-    means: Means | None = None  # if the runs are to be compared
+    means: Means | None = None  # if the run is to be compared with others
     looked: Counter[tuple[str, str]] = field(default_factory=Counter)  # see `Detection`
 
     @property
@@ -82,8 +83,10 @@ class JudgedRun:
     def held_back(self) -> dict[str, dict[str, int]]:
         """Why detectors judged no row of signals that the run logs; see `coverage.held_back`.
 
-        A detector that asks for no signal judges what only trouble brings, so it misses nothing.
+        A detector that asks for no signal judges what only trouble brings, so it misses nothing. A check that
+        was counted asks for other runs.
         """
         able = [self.tracker.book.detectors[name] for name, missing in self.lacking.items() if not missing]
         rules = [rule for rule in able if isinstance(rule, Detector) and rule.demand.judges]
-        return held_back(self.looked, [rule.name for rule in rules])
+        counted = {rule for rule, _ in self.looked if isinstance(self.tracker.book.detectors[rule], RunCheck)}
+        return held_back(self.looked, [*(rule.name for rule in rules), *counted])

@@ -18,6 +18,7 @@ from sentinel.pipeline import Pipeline
 from sentinel.replays.coverage import Coverage
 from sentinel.replays.judged import JudgedRun
 from sentinel.replays.replay import Replay
+from sentinel.replays.siblings import compare_siblings
 from sentinel.runs.ahead import reading_ahead
 from sentinel.sources.base import Complaint, Run
 from sentinel.sources.discovery import common_path, discover, run_name
@@ -47,14 +48,15 @@ def replay(
     are read. ``progress`` is called with the number of runs that are done and the number of all runs. Raises
     SentinelError if no path exists or nothing could be read.
     """
-    means = compare or bool(baseline)
-    parts = [*_parts(paths, config, progress, curves=curves, means=means, names=names)]
+    parts = [*_parts(paths, config, progress, curves=curves, names=names)]
     runs = [run for part in parts for run in part.runs]
-    good = _parts(baseline, config, lambda *_: None, curves=False, means=True, names=()) if baseline else ()
+    against = _parts(baseline, config, lambda *_: None, curves=False, names=()) if baseline else ()
+    good = [run for part in against for run in part.runs]
+    compare_siblings(parts[0].pipeline, runs, good)
     tell_in_order(runs, [sink.policy() for sink in config.sinks])
     complaints = [complaint for part in parts for complaint in part.complaints]
     coverage = reduce(add, [part.coverage for part in parts])
-    comparisons = _compared(runs, compare, [run for part in good for run in part.runs]) if means else ()
+    comparisons = _compared(runs, compare, good)
     return Replay(runs, complaints, parts[0].pipeline, coverage, comparisons=comparisons)
 
 
@@ -68,10 +70,12 @@ def replay_in_parts(
 ) -> Iterator[Replay]:
     """The same as `replay` in parts of some dozens of runs, so that memory does not grow with their number.
 
-    Each part decides for itself which sinks are told. The complaints stand in the first part. Logs that lie
-    in one directory share a part, if they are not hundreds, because one may continue another.
+    Each part decides for itself which sinks are told, and its runs are siblings only of one another. The
+    complaints stand in the first part. Logs that lie in one directory share a part, if they are not hundreds,
+    because one may continue another.
     """
-    for part in _parts(paths, config, progress, curves=curves, means=False, names=names):
+    for part in _parts(paths, config, progress, curves=curves, names=names):
+        compare_siblings(part.pipeline, part.runs)
         tell_in_order(part.runs, [sink.policy() for sink in config.sinks])
         yield part
 
@@ -82,7 +86,6 @@ def _parts(
     progress: Callable[[int, int], None],
     *,
     curves: bool,
-    means: bool,
     names: Sequence[str],
 ) -> Iterator[Replay]:
     """The runs, read and judged, in parts. Which sinks are told is not decided yet."""
@@ -97,7 +100,7 @@ def _parts(
     done, any_read = 0, False
     progress(done, len(wanted))
     for group in _groups(wanted):
-        read = judged(pipeline, group, curves=curves, means=means)
+        read = judged(pipeline, group, curves=curves, means=True)
         done += len(group)
         progress(done, len(wanted))
         if read:
@@ -176,6 +179,8 @@ def _read(pipeline: Pipeline, runs: Iterable[JudgedRun]) -> None:
 def _compared(
     runs: Sequence[JudgedRun], compare: bool, baselines: Sequence[JudgedRun]
 ) -> "Sequence[Comparison]":
+    if not (compare or baselines):
+        return ()
     from sentinel.replays.comparing import against_baseline, compared  # scipy is slow to import
 
     among = compared(runs) if compare else ()

@@ -9,6 +9,8 @@ from sentinel import catalogue
 from sentinel.alerts.incident import format_message
 from sentinel.detectors.api import Severity
 from sentinel.detectors.checks import (
+    AmongSiblings,
+    Departed,
     Ended,
     Outlook,
     Printed,
@@ -22,6 +24,7 @@ from sentinel.detectors.checks import (
     Writer,
 )
 from sentinel.detectors.discovery import all_detectors
+from sentinel.detectors.signals import Signal
 from tests.detectors.test_every_detector import HEADINGS
 
 CHECKS = [check for check in all_detectors().values() if isinstance(check, RunCheck)]
@@ -62,6 +65,8 @@ ILL = RunView(
 )
 HANGS = lambda: Standstill("Rank 2 is stopped by a signal", "stopped", "Rank 2: f (a.py:1)", 4)  # noqa: E731
 AMID = replace(ILL, outlook=lambda: Outlook(goes_on="it is at step 8 of 90 planned", amid=True))
+DEPARTED = Departed(Signal.LOSS, "loss", True, 3, 6, 2.0, 1.0, 1.5, 9.0)
+AMONG = [replace(ILL, among=AmongSiblings(siblings, [DEPARTED])) for siblings in (3, 8)]
 ENDED = [
     replace(ILL, concluded=Ended(outcome, reason, *exited), planned_steps=900.0)
     for outcome, reason, *exited in [
@@ -109,7 +114,7 @@ def test_a_run_that_is_ill_is_found_and_said_in_words(check):
     lives = [replace(view, process=lambda: Writer("process 7 sleeps", lives=True)) for view in silent]
     at_a_step, alike = (Together(40, "/runs", "12:00", 1e6, same) for same in (False, True))
     together = [replace(view, together=them) for view in (ILL, AMID) for them in (at_a_step, alike)]
-    views = [*silent, *gone, *amid, dead, *lives, failed, *together, *ENDED]
+    views = [*silent, *gone, *amid, dead, *lives, failed, *together, *AMONG, *ENDED]
     found = [finding for view in views for finding in check.check(view) if check.severity(finding)]
     declared = {(name, one) for name, variant in check.variants.items() for one in variant.severities}
     assert {(finding.variant, check.severity(finding)) for finding in found} == declared

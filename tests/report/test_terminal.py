@@ -32,13 +32,14 @@ def report(tmp_path, monkeypatch):
 
 def test_a_quiet_run_says_how_much_of_it_could_be_judged(tmp_path, report):
     written(tmp_path / "run", [{"step": i, "kl": 0.01 + i % 3 / 1000} for i in range(50)])
-    quiet, lacking, coverage, verdict = report()
+    quiet, lacking, held_back, coverage, verdict = report()
     named = [d for d in all_detectors().values() if d.enabled]
     able = sum(not d.demand.missing({"kl"}) for d in named)
     assert (
         f"nothing found  run/metrics.jsonl  jsonl, steps 0 to 49, 50 points; {able} of {len(named)}" in quiet
     )
     assert "no clipped_completion_ratio (clipped-completion-ratio)" in lacking
+    assert held_back == "not judged, because of no siblings (worse-than-siblings)"
     assert verdict == "1 run, 50 points: nothing found"
     assert coverage == f"1 log was read; {able} of {len(named)} detectors could judge it"
 

@@ -27,7 +27,7 @@ from sentinel.sinks.pagerduty import event
 from sentinel.sinks.slack_blocks import slack_body
 from sentinel.sources.identity import RunIdentity
 from tests.detectors import golden
-from tests.detectors.test_every_run_check import AMID, ENDED, ILL
+from tests.detectors.test_every_run_check import AMID, AMONG, ENDED, ILL
 
 FOLDER = Path(__file__).parent / "golden"
 START = 1_767_225_600.0
@@ -44,6 +44,9 @@ def messages(form: str) -> str:
     """The whole file of a form."""
     told = (f"=== {one.incident.detector}\n\n{FORMS[form](one)}\n" for one in notifications())
     return "\n".join(told)
+
+
+VIEWS = ILL, AMID, *AMONG, *ENDED
 
 
 def notifications() -> Iterator[Notification]:
@@ -68,7 +71,7 @@ def verdict(detector: Declaration) -> Verdict:
                     tag, position = f"train/{row[SIGNAL]}", row[INDEX]
                     return said(detector, tag, row[SIGNAL], position, row, evidence)
         case RunCheck():
-            finding = next(one for view in (ILL, AMID, *ENDED) for one in detector.check(view) if one.variant)
+            finding = next(one for view in VIEWS for one in detector.check(view) if one.variant)
             row = {SEVERITY: detector.severity(finding), VARIANT: finding.variant, STEP: 412, ONSET: None}
             return said(detector, finding.tag, "", 0, row, finding.evidence, finding.catalogue)
     raise LookupError(f"nothing fires in the goldens of {detector.name}")

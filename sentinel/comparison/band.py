@@ -1,0 +1,121 @@
+"""The band of a signal among siblings, and whether a run leaves it on the bad side for too long.
+
+The band has a level and a noise at each place of the plan: the mean of the siblings and the spread between
+them. How far a run may leave it is not set by hand. Each sibling in turn is held against the others, and the
+worst that healthy siblings show sets the limit which at most `ONE_IN` of them would reach.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.lib.stride_tricks import sliding_window_view
+from numpy.typing import NDArray
+
+PLACES = 32
+"""Places of the plan. The courses of `Means` have 32 to 64 stretches, so that each place has one."""
+
+ONE_IN = 200
+"""At most one healthy run in so many is worse than its siblings."""
+
+FEWEST = 3
+"""Siblings from which on there is a band."""
+
+MOST = 32
+"""Siblings that a band rests on, at most."""
+
+_LASTING = 5  # places whose median counts, so that two are outliers; an eighth of the plan
+_NEAR = 2  # places at either side with which a place shares its spread, as few siblings tell little of it
+_FINEST = 1e-3  # spread that siblings have at least, as a share of their level: logs round
+
+Course = NDArray[np.float64]
+"""A signal at the `PLACES`; NaN where a run has not got to."""
+
+
+class SiblingBand(NamedTuple):
+    """The level and the noise of siblings at each place, and the limit of the score."""
+
+    level: Course
+    noise: Course
+    limit: float
+
+
+class Departure(NamedTuple):
+    """Where a run left the band for too long: the places at which that began and at which it was certain.
+
+    ``score`` is how far it was off then, in the noise of its siblings.
+    """
+
+    onset: int
+    place: int
+    score: float
+
+
+def aligned(step: NDArray[np.int64], value: Course, plan: float, whole: bool) -> Course:
+    """A course by share of the plan: the mean of the values at each place, with gaps filled.
+
+    Of a run that goes on, not ``whole``, the place at which it is does not count. Neither do steps beyond
+    the plan.
+    """
+    place = np.maximum(np.ceil(step[step <= plan] * PLACES / plan), 1).astype(np.int64) - 1
+    value = value[step <= plan]
+    count = np.bincount(place, minlength=PLACES)
+    known = np.flatnonzero(count)
+    course = np.full(PLACES, np.nan)
+    if len(known):
+        total = np.bincount(place, value, minlength=PLACES)
+        last = int(known[-1]) + bool(whole)
+        course[:last] = np.interp(np.arange(last), known, total[known] / count[known])
+    return course
+
+
+def band(siblings: NDArray[np.float64], tests: int) -> SiblingBand:
+    """The band of healthy runs, a row each, if so many ``tests`` share the chance of a false alarm.
+
+    The limit is that of a further run, if scores are normal: the largest scores of the siblings, each against
+    the others, have a mean and a spread, of which few siblings tell little.
+    """
+    from scipy.special import stdtrit  # slow to import, and most runs have no siblings
+
+    count = len(siblings)
+    level = siblings.mean(axis=0)
+    off = siblings - level
+    squares = (off**2).sum(axis=0)
+    # of the others of each sibling: their mean, and their squared distances from it
+    levels = level - off / (count - 1)
+    others = np.maximum(squares - off**2 * count / (count - 1), 0.0)
+    worst = scores(siblings, levels, _noise(levels, others / (count - 2), count - 1)).max(axis=1)
+    unlikely = -float(stdtrit(count - 1, 1 / ONE_IN / tests))
+    limit = worst.mean() + unlikely * worst.std(ddof=1) * np.sqrt(1 + 1 / count)
+    return SiblingBand(level, _noise(level, squares / (count - 1), count), max(float(limit), unlikely))
+
+
+def _noise(level: Course, variance: Course, count: int) -> Course:
+    """The spread around the level of ``count`` runs, of a further run; places are in the last axis."""
+    around = np.pad(
+        variance * (1 + 1 / count), [(0, 0)] * (variance.ndim - 1) + [(_NEAR, _NEAR)], mode="edge"
+    )
+    near = sliding_window_view(around, 2 * _NEAR + 1, axis=-1).mean(axis=-1)
+    noise: Course = np.sqrt(np.maximum(near, (_FINEST * level) ** 2) + np.finfo(float).tiny)
+    return noise
+
+
+def scores(course: Course, level: Course, noise: Course) -> Course:
+    """How far above its siblings a run lastingly is at each place, in their noise.
+
+    It is NaN where the run has not got to, and minus infinity at the first places, which are too few.
+    """
+    off = (course - level) / noise
+    scores = np.full_like(off, -np.inf)
+    scores[..., _LASTING - 1 :] = np.median(sliding_window_view(off, _LASTING, axis=-1), axis=-1)
+    return scores
+
+
+def departure(course: Course, of: SiblingBand) -> Departure | None:
+    """Where a run left the band upwards for too long; None if it did not."""
+    score = scores(course, of.level, of.noise)
+    beyond = np.flatnonzero(score > of.limit)
+    if not len(beyond):
+        return None
+    place = int(beyond[0])
+    within = np.flatnonzero((course - of.level)[: place + 1] <= of.limit * of.noise[: place + 1])
+    return Departure(int(within[-1]) + 1 if len(within) else 0, place, float(score[place]))

@@ -1,0 +1,202 @@
+"""Holds a run against its siblings: in which signals it is worse than all that healthy ones show.
+
+The siblings of a run are the finished healthy runs of its program (`fingerprint.py`). Where these differ in a
+setting among themselves, as in a sweep, only those with the run's own value are its siblings: a value that is
+worse than another is no fault.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sentinel.comparison.band import FEWEST, MOST, PLACES, Course, aligned, band, departure
+from sentinel.comparison.fingerprint import Fingerprint, are_siblings, differences, differing
+from sentinel.comparison.means import Means
+from sentinel.detectors.checks import AmongSiblings, Departed
+from sentinel.detectors.settings import Setting
+from sentinel.detectors.signals import Signal
+from sentinel.frames.plan import planned
+
+HIGH, LOW = 1.0, -1.0
+
+WORSE: Mapping[Signal, tuple[float, ...]] = MappingProxyType(
+    {
+        **dict.fromkeys(
+            (
+                *(Signal.LOSS, Signal.PREFERENCE_LOSS, Signal.PERPLEXITY),
+                *(Signal.EVAL_LOSS, Signal.EVAL_PERPLEXITY, Signal.EVAL_ERROR_RATE),
+                *(Signal.FRECHET_INCEPTION_DISTANCE, Signal.STEP_TIME, Signal.GPU_MEMORY, Signal.HOST_MEMORY),
+                *(Signal.DEAD_FRACTION, Signal.KL, Signal.CLIPPED_COMPLETION_RATIO),
+            ),
+            (HIGH,),
+        ),
+        **dict.fromkeys(
+            (
+                *(Signal.ACCURACY, Signal.REWARD, Signal.PREFERENCE_ACCURACY, Signal.PREFERENCE_MARGIN),
+                *(Signal.EVAL_ACCURACY, Signal.EVAL_SCORE, Signal.EVAL_REWARD),
+                *(Signal.MEAN_AVERAGE_PRECISION, Signal.MEAN_INTERSECTION_OVER_UNION),
+                *(Signal.EXPLAINED_VARIANCE, Signal.LOSS_SCALE, Signal.TOKENS_PER_SECOND, Signal.THROUGHPUT),
+            ),
+            (LOW,),
+        ),
+        **dict.fromkeys(
+            (
+                *(Signal.GRAD_NORM, Signal.LEARNING_RATE, Signal.UPDATE_RATIO, Signal.WEIGHT_NORM),
+                *(Signal.ENTROPY, Signal.POLICY_ENTROPY, Signal.COMPLETION_LENGTH),
+            ),
+            (HIGH, LOW),
+        ),
+    }
+)
+"""Signals that have a band, and the sides of it that are bad."""
+
+SIZES = frozenset({Setting.PEAK_LEARNING_RATE, Setting.BATCH_SIZE, Setting.ACCUMULATION_STEPS})
+"""Settings that move a whole curve. Where they differ, curves are measured by their own beginning."""
+
+_BEGINNING = 4  # places
+
+MOST_SETTINGS = 1000
+"""Different settings among which siblings are looked for, so that the time stays bounded."""
+
+
+@dataclass(frozen=True)
+class Sibling:
+    """A run as far as others are compared with it.
+
+    ``training`` is the same in all logs of one training, ``signals`` has tags by signal, and ``plan`` is the
+    planned number of steps, if it is known. ``healthy`` ones ended well and without a warning.
+    """
+
+    training: str
+    fingerprint: Fingerprint
+    signals: Mapping[str, Sequence[str]]
+    means: Means
+    plan: float | None
+    last_step: int
+    healthy: bool
+    _courses: dict[tuple[str, float], Course] = field(default_factory=dict, repr=False)
+
+    def course(self, tag: str, plan: float) -> Course:
+        """A signal by share of the plan, kept because many runs ask for it."""
+        if (tag, plan) not in self._courses:
+            self._courses[tag, plan] = aligned(*self.means.course(tag), plan=max(plan, 1.0), whole=True)
+        return self._courses[tag, plan]
+
+
+def healthy_siblings(runs: Iterable[Sibling]) -> Mapping[Fingerprint, Sequence[Sibling]]:
+    """The healthy runs of the program of each run, by its fingerprint.
+
+    Equal fingerprints are compared once, and with `MOST_SETTINGS` healthy ones at most, the most frequent.
+    """
+    by_print: dict[Fingerprint, list[Sibling]] = {}
+    for run in runs:
+        by_print.setdefault(run.fingerprint, []).append(run)
+    healthy = {one: well for one, them in by_print.items() if (well := [run for run in them if run.healthy])}
+    known = sorted(healthy, key=lambda one: len(healthy[one]), reverse=True)[:MOST_SETTINGS]
+    return {
+        one: [run for other in known if are_siblings(one, other) for run in healthy[other]]
+        for one in by_print
+    }
+
+
+def among_siblings(run: Sibling, near: Sequence[Sibling]) -> AmongSiblings | None:
+    """What a run that is over looks like beside its siblings; None if it has too few.
+
+    ``near`` are the healthy runs of its program, see `healthy_siblings`; its own logs do not count.
+    """
+    near = [other for other in near if other.training != run.training]
+    prints = {other.fingerprint for other in near}
+    swept = differing(prints)
+    equal = {one for one in prints if swept.keys().isdisjoint(differences(run.fingerprint, one))}
+    of_trainings = {other.training: other for other in near if other.fingerprint in equal}
+    near = [*of_trainings.values()][-MOST:]
+    if len(near) < FEWEST:
+        return None
+    differ = differences(run.fingerprint, near[0].fingerprint)
+    courses = _courses(run, near, by_beginning=any(_moves(name, *pair) for name, pair in differ.items()))
+    if not courses:
+        return None
+    count = len(next(iter(courses.values()))[1])
+    tests = [(signal, side) for signal in courses for side in WORSE[signal]]
+    found = [
+        departed
+        for signal, side in tests
+        if (departed := _departed(signal, side, courses[signal], len(tests)))
+    ]
+    found.sort(key=lambda departed: (departed.step, -departed.score))
+    told = [f"{name} {ours} (theirs {theirs})" for name, (ours, theirs) in differ.items()]
+    return AmongSiblings(count, found, " and ".join(told))
+
+
+class _Aligned(NamedTuple):
+    """A signal of a run and of its siblings, a row each, by share of the ``plan``."""
+
+    own: Course
+    theirs: NDArray[np.float64]
+    tag: str
+    plan: float
+    by_beginning: bool
+
+
+def _moves(name: str, *values: str) -> bool:
+    return any(SIZES & planned({name: value}).keys() for value in values)
+
+
+def _courses(run: Sibling, near: Sequence[Sibling], *, by_beginning: bool) -> dict[Signal, _Aligned]:
+    """The signals that enough siblings log to the end. Copies of a run count once."""
+    usual = float(np.median([other.last_step for other in near]))
+    plan = run.plan or usual
+    tags = {signal: run.signals[signal][0] for signal in WORSE if run.signals.get(signal)}
+    of_all = {
+        signal: [other.course(tag, other.plan or usual) for other in near] for signal, tag in tags.items()
+    }
+    whole = {signal: rows for signal, rows in of_all.items() if np.isfinite(rows).all(axis=1).sum() >= FEWEST}
+    if not whole:
+        return {}
+    kept = np.isfinite(np.concatenate([*map(np.array, whole.values())], axis=1)).all(axis=1)
+    rows = np.concatenate([np.array(of_signal)[kept] for of_signal in whole.values()], axis=1)
+    first = np.unique(rows, axis=0, return_index=True)[1]
+    if len(first) < FEWEST:
+        return {}
+    return {
+        signal: _Aligned(
+            run.course(tags[signal], plan),
+            np.array(of_signal)[kept][first],
+            tags[signal],
+            plan,
+            by_beginning,
+        )
+        for signal, of_signal in whole.items()
+    }
+
+
+def _departed(signal: Signal, side: float, courses: _Aligned, tests: int) -> Departed | None:
+    own, theirs, tag, plan, by_beginning = courses
+    in_ratios = (theirs > 0).all() and (own[np.isfinite(own)] > 0).all()
+    change, back = (np.log, np.exp) if in_ratios else (np.asarray, float)
+    ours, others = side * change(own), side * change(theirs)
+    if by_beginning:
+        ours = ours - ours[:_BEGINNING].mean() + np.median(others[:, :_BEGINNING])
+        others = (
+            others - others[:, :_BEGINNING].mean(axis=1, keepdims=True) + np.median(others[:, :_BEGINNING])
+        )
+    of = band(others, tests)
+    left = departure(ours, of)
+    if left is None:
+        return None
+    level, usual, most = ours[left.place], of.level[left.place], of.limit * of.noise[left.place]
+    return Departed(
+        signal=signal,
+        tag=tag,
+        higher=side > 0,
+        onset_step=round(plan * left.onset / PLACES),
+        step=round(plan * (left.place + 1) / PLACES),
+        level=float(back(side * level)),
+        usual=float(back(side * usual)),
+        limit=float(back(side * (usual + most))),
+        score=left.score,
+    )

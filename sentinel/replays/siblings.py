@@ -1,0 +1,64 @@
+"""Holds the runs of a replay against their siblings, once all of them are read."""
+
+from collections.abc import Sequence
+from functools import partial
+
+from sentinel.comparison.fingerprint import Fingerprint
+from sentinel.comparison.means import Means
+from sentinel.comparison.siblings import Sibling, among_siblings, healthy_siblings
+from sentinel.detectors.held_back import HeldBack
+from sentinel.detectors.severity import Severity
+from sentinel.ground.guard import Guard
+from sentinel.pipeline import Pipeline
+from sentinel.replays.judged import JudgedRun
+from sentinel.runs.same_training import trainings_of
+from sentinel.sources.base import EndKind
+
+RULE = "worse-than-siblings"
+
+
+def compare_siblings(
+    pipeline: Pipeline, runs: Sequence[JudgedRun], baseline: Sequence[JudgedRun] = ()
+) -> None:
+    """Add to each run what its siblings say of it: the healthy runs of its program, or those of a baseline.
+
+    Earlier and later runs count alike.
+    """
+    if RULE not in pipeline.detectors:
+        return
+    known, given = _siblings(runs), _siblings(baseline)
+    healthy = healthy_siblings(known)
+    for run, own in zip(runs, known, strict=True):
+        guard = Guard()
+        near = given or healthy[own.fingerprint]
+        found = guard(run.tracker.log.run, "siblings", partial(among_siblings, own, near))
+        run.looked[RULE, "" if found else HeldBack.NO_SIBLINGS.value] += 1
+        if found is not None:
+            said = pipeline.checking.stretches(run.tracker.log, among=found)
+            changes = guard(run.tracker.log.run, "siblings", partial(run.tracker.book.advance, said)) or ()
+            run.changes += changes
+            run.incidents |= {change.incident.id: change.incident for change in changes}
+
+
+def _siblings(runs: Sequence[JudgedRun]) -> list[Sibling]:
+    trainings = trainings_of({run.tracker.id: run.tracker.log.facts for run in runs})
+    return [sibling(run, run.means, trainings[run.tracker.id]) for run in runs if run.means is not None]
+
+
+def sibling(run: JudgedRun, means: Means, training: str) -> Sibling:
+    """The run as others are compared with it; ``training`` is the first log of its training."""
+    log = run.tracker.log
+    read, ending = log.understanding(), log.ending
+    return Sibling(
+        training=training,
+        fingerprint=Fingerprint.of(
+            read.framework, read.tags, {name: told.value for name, told in log.facts.config.items()}
+        ),
+        signals=read.signals,
+        means=means,
+        plan=log.planned_steps,
+        last_step=log.facts.last_step or 0,
+        healthy=run.stopped is None
+        and run.worst < Severity.WARNING
+        and (ending is None or ending.outcome is EndKind.FINISHED),
+    )

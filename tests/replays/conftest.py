@@ -1,0 +1,5 @@
+"""Commands run here as in tests/cli."""
+
+from tests.cli.conftest import sentinel
+
+__all__ = ["sentinel"]
