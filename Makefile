@@ -15,7 +15,7 @@ PYTEST := .venv/bin/python -m pytest --numprocesses $(WORKERS) --dist worksteal
 # The type checker keeps one core busy, so the tests run beside it.
 TOGETHER := $(MAKE) --no-print-directory --jobs=2
 
-.PHONY: demo test test-long test-browser test-package test-probes check bench detector-figures faults silent strangers promises lint tests release lock docs site clean
+.PHONY: demo test test-long test-browser test-package test-probes check bench detector-figures faults silent fleets strangers promises lint tests release lock docs site clean
 
 demo: .venv/runtime  ## four trainings go wrong under a watch, in half a minute
 	@.venv/bin/python sample_logs/demo.py
@@ -68,6 +68,9 @@ faults: .venv/dev .venv/trainers/installed .venv/peers/installed  ## train with 
 
 silent: .venv/trainers/tested  ## train with and without each silent error, into detectors/SILENT.md
 	.venv/trainers/bin/python -m tests.tools.silent
+
+fleets: .venv/dev  ## train fleets of siblings with and without faults, into detectors/SIBLINGS.md
+	OPENBLAS_NUM_THREADS=1 .venv/bin/python -m tests.tools.fleets
 
 strangers: .venv/dev  ## judge strangers' labelled logs below FOLDER, into detectors/STRANGERS.md and build/strangers
 	.venv/bin/python -m tests.tools.strangers $(FOLDER)

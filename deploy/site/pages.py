@@ -30,6 +30,7 @@ _COPIED = {
     "detectors/FIGURES.md": "figures.md",
     "detectors/FAULTS.md": "faults.md",
     "detectors/SILENT.md": "silent.md",
+    "detectors/SIBLINGS.md": "siblings.md",
     "SECURITY.md": "security.md",
     "CHANGELOG.md": "changelog.md",
 }

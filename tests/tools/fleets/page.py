@@ -1,0 +1,72 @@
+"""The outcomes as a page: detectors/SIBLINGS.md."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from statistics import median
+
+from tests.tools.faults.page import table
+from tests.tools.fleets.faults import FAULTS, STRENGTHS
+from tests.tools.fleets.measure import COUNTS, Outcome
+
+PAGE = Path(__file__).parents[3] / "detectors" / "SIBLINGS.md"
+
+HEAD = """# What siblings tell
+
+`make fleets` writes this page. It trains twelve small programs in numpy, each with twenty seeds, and twenty
+faults of these at three strengths, and judges the logs. `tests/tools/fleets/` holds the trainings. The
+strengths were written down before anything was measured, and nothing was tuned on the outcome.
+
+- **Alone**: faults that the run's own log shows, as an incident of severity warning or more of a stable
+  detector.
+- **Beside N**: faults that `worse-than-siblings` tells beside N healthy runs of the same program.
+- **Either**: faults that one of both tells, with 20 siblings.
+- **Told at**: the share of the run by which it was certain beside 20 siblings, in the median.
+- **Healthy**: of the healthy runs, those that are told although nothing is wrong, each beside the others of
+  its program. The rule promises one in 200 at most.
+
+"""
+
+LIMITS = """
+## What this does not show
+
+All siblings of a fleet are healthy and differ in nothing but the seed, which real archives seldom offer. Most
+faults begin with the run. What a fault leaves of the logged numbers as they are, no comparison shows: an
+optimizer that forgets its moments costs these small programs nothing that is seen in twenty seeds.
+"""
+
+
+def rendered(outcomes: Sequence[Outcome]) -> str:
+    """The page."""
+    faulty = [one for one in outcomes if one.run.fault is not None]
+    healthy = [one for one in outcomes if one.run.fault is None]
+    rows = [_row(name, [one for one in faulty if one.run.strength == n]) for n, name in enumerate(STRENGTHS)]
+    told = [f"{sum(one.beside[count] is not None for one in healthy)} of {len(healthy)}" for count in COUNTS]
+    rang = f"{sum(bool(one.alone) for one in healthy)} of {len(healthy)}"
+    rows.append(["healthy", rang, *told, "", ""])
+    head = ["Strength", "Alone", *(f"Beside {count}" for count in COUNTS), "Either", "Told at"]
+    return f"{HEAD}{table(head, rows)}\n## Every fault\n\n{_faults(faulty)}{LIMITS}"
+
+
+def _row(name: str, of_strength: Sequence[Outcome]) -> list[str]:
+    most, total = COUNTS[0], len(of_strength)
+    told = [sum(one.beside[count] is not None for one in of_strength) for count in COUNTS]
+    either = sum(bool(one.alone) or one.beside[most] is not None for one in of_strength)
+    shares = [beside[1] for one in of_strength if (beside := one.beside[most]) is not None]
+    alone = sum(bool(one.alone) for one in of_strength)
+    counts = [f"{count} of {total}" for count in (alone, *told, either)]
+    return [name, *counts, f"{median(shares):.2f}" if shares else ""]
+
+
+def _faults(faulty: Sequence[Outcome]) -> str:
+    """A row for each fault, with what tells of it at each strength."""
+    rows = []
+    for fault in FAULTS:
+        of_fault = sorted((one for one in faulty if one.run.fault == fault), key=lambda one: one.run.strength)
+        rows.append([f"{fault.name}: {fault.title}", fault.program, *(_told(one) for one in of_fault)])
+    return table(["Fault", "Program", *STRENGTHS], rows)
+
+
+def _told(one: Outcome) -> str:
+    beside = one.beside[COUNTS[0]]
+    by_siblings = [f"{beside[0]} at {beside[1]:.2f}"] if beside else []
+    return ", ".join([*([f"`{one.alone}`"] if one.alone else []), *by_siblings]) or "no"
