@@ -34,6 +34,7 @@ from sentinel.catalogue import Entry
 from sentinel.catalogue.rules import Clues, not_shown
 from sentinel.ground.conversion import converter
 
+_AGAINST = "against it: "
 _SURE = 0.99
 """Shares are cut to between 1 % and 99 % before calibration, because the logit of 0 or 1 is infinite."""
 
@@ -124,6 +125,11 @@ class PossibleCause:
     supposes: tuple[str, ...] = ()  # what the run does not show; empty unless no other entry was left
 
     @property
+    def favoured(self) -> bool:
+        """Whether something in the run speaks for it, which its reasons then begin with."""
+        return bool(self.because) and not self.because.startswith(_AGAINST)
+
+    @property
     def reasons(self) -> str:
         """What speaks for it and against it, and what it supposes; may be empty."""
         supposed = f"it supposes {' and '.join(self.supposes)}, which the run does not show"
@@ -150,7 +156,7 @@ def possible_causes(
         speaks_for = [rule.because for rule in (*entry.checks, *entry.confirms) if rule.speaks(clues)]
         against = [rule.because for rule in entry.excludes if rule.speaks(clues)]
         listed.append(Listed(entry.id, len(speaks_for), len(against)))
-        reasons.append("; ".join([*speaks_for, *(f"against it: {reason}" for reason in against)]))
+        reasons.append("; ".join([*speaks_for, *(f"{_AGAINST}{reason}" for reason in against)]))
     causes = [
         PossibleCause(id_, round(share, 3), because, supposed[id_])
         for id_, share, because in zip(shown, likelihoods().shares(listed), reasons, strict=True)

@@ -25,11 +25,14 @@ _MOST_CAUSES = 4
 
 @dataclass(frozen=True)
 class CauseStory:
-    """A catalogue entry that may be behind an incident. ``share`` says how likely; it may be empty."""
+    """A catalogue entry that may be behind an incident. ``share`` says how likely; it may be empty.
+    ``favoured`` says whether something in the run speaks for it.
+    """
 
     entry: Entry
     share: str
     because: str
+    favoured: bool
 
 
 @dataclass(frozen=True)
@@ -107,7 +110,9 @@ def incident_story(
 def _causes(incident: Incident) -> Iterator[CauseStory]:
     entries = catalogue.load()
     for cause in incident.causes[:_MOST_CAUSES]:
-        yield CauseStory(entries[cause.id], share(cause, incident.causes), clean_text(cause.reasons, 400))
+        yield CauseStory(
+            entries[cause.id], share(cause, incident.causes), clean_text(cause.reasons, 400), cause.favoured
+        )
 
 
 def _life(incident: Incident) -> str:

@@ -220,3 +220,55 @@ def test_a_phone_shows_some_runs_and_breaks_names_at_slashes(page, runs, watch, 
             "link => [...link.querySelectorAll('.part')].map(part => part.getClientRects().length)"
         )
         assert lines == [1, 1, 1], "each part of a name stays on one line"
+
+
+def test_signals_are_searched_and_pinned_in_the_address(live):
+    of_run(live, "sick")
+    shown = live.locator(".multiples figure:visible")
+    live.get_by_role("button", name="Pin train/grad_norm").click()
+    assert live.locator(".pinned figure .plot canvas").evaluate(INK) > 3
+    live.get_by_label("Search").fill("LOSS")
+    live.reload()
+    assert [one.get_attribute("data-tag") for one in shown.all()] == ["train/loss"]
+    live.get_by_label("Search").fill("")
+    assert shown.first.get_attribute("data-tag") == "train/grad_norm"
+    live.get_by_role("button", name="Pin train/grad_norm").click()
+    assert live.locator(".pinned").is_hidden()
+
+
+def test_keys_lead_through_runs_and_incidents(live):
+    live.keyboard.press("j")
+    live.keyboard.press("j")
+    live.keyboard.press("k")
+    assert live.locator(":focus").inner_text() == "sick/metrics.jsonl"
+    live.keyboard.press("?")
+    live.get_by_role("heading", name="Keys").wait_for()
+    assert serious_findings(live) == []
+    live.keyboard.press("Escape")
+    live.keyboard.press("/")
+    live.keyboard.type("jk")
+    assert live.get_by_label("Filter").input_value() == "jk"
+    live.get_by_label("Filter").fill("")
+    live.keyboard.press("Escape")
+    live.keyboard.press("j")
+    live.keyboard.press("Enter")
+    live.locator(".incident").first.wait_for()
+    live.keyboard.press("j")
+    assert live.locator(":focus h4").inner_text().endswith("non-finite-metric")
+    live.keyboard.press("u")
+    live.locator("#table").wait_for()
+
+
+def test_a_capture_of_the_whole_page_shows_every_curve(live):
+    of_run(live, "sick")
+    live.wait_for_function(
+        "[...document.querySelectorAll('.plot')].every(one => one.querySelector('canvas'))"
+    )
+    assert live.evaluate("scrollY") == 0
+
+
+def test_a_cause_is_bold_only_where_the_run_speaks_for_it(live):
+    of_run(live, "sick")
+    first = live.locator(".first")
+    assert "Nothing in this run favours one of the causes." in first.inner_text()
+    assert first.locator("b").count() == 0

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from sentinel import catalogue
 from sentinel.frames.curves import BUCKETS, Point
-from sentinel.ground.text import duration_text, sentence
+from sentinel.ground.text import counted, duration_text, sentence
 from sentinel.report.html.inline import parted, zoned
 from sentinel.report.incident_story import IncidentStory
 from sentinel.report.story import MOST_IN_FULL, RunStory, Story
@@ -25,7 +25,7 @@ from sentinel.runs.state import MEANINGS
 if TYPE_CHECKING:
     from jinja2 import Environment
 
-SCRIPTS = "uPlot.iife.min.js", "base.js", "charts.js", "table.js", "page.js"
+SCRIPTS = "uPlot.iife.min.js", "base.js", "charts.js", "table.js", "signals.js", "keys.js", "page.js"
 STYLES = "uPlot.min.css", "page.css", "table.css"
 
 _MOST_POINTS = 3_000_000  # of all curves of a file
@@ -33,6 +33,7 @@ _MOST_POINTS_OF_RUN = 40_000  # some 700 kB
 _FEWEST_OF_CURVE = 64
 _MOST_CHECKPOINTS = 500
 _MOST_SPARKS = 1000  # half of a page of 10,000 runs would be small curves, and a browser waits for them
+_GROUPS_OPEN = 4  # of the signals of a run; the others unfold
 _SPARK = 100, 24  # width and height of a small curve
 
 ROWS_AT_FIRST = 300
@@ -59,6 +60,7 @@ def render(story: Story) -> str:
         .get_template("page.html")
         .render(
             story=story,
+            counted=counted,
             verdict=story.verdict,
             runs=runs,
             rest=rest,
@@ -102,6 +104,7 @@ def environment(package: str = __name__) -> "Environment":
     }
     templates.globals |= {
         "timeline": _timeline,
+        "groups_open": _GROUPS_OPEN,
         "multiples": _multiples,
         "script_names": SCRIPTS,
         "state_meanings": MEANINGS,
@@ -209,13 +212,20 @@ def _timeline(run: RunStory) -> Sequence[tuple[IncidentStory, float, float]]:
     ]
 
 
-def _multiples(run: RunStory) -> Sequence[tuple[str, str]]:
-    """Tags with their signals in words, those of incidents first. Tags that never change are left out."""
+def _multiples(run: RunStory) -> Sequence[tuple[str, Sequence[tuple[str, str]]]]:
+    """Groups of tags, each tag with its signal in words, those of incidents first.
+
+    A group is what stands before the last slash. Tags that never change are left out.
+    """
     meaning = {tag: signal.replace("_", " ") for signal, tags in run.tags.items() for tag in tags}
     still = {tag for tag, _ in run.still}
     first = [incident.tag for incident in run.incidents]
-    tags = dict.fromkeys(tag for tag in [*first, *meaning] if tag in run.curves and tag not in still)
-    return [(tag, "" if _says(tag, meaning.get(tag, "")) else meaning[tag]) for tag in tags]
+    groups: dict[str, list[tuple[str, str]]] = {}
+    for tag in dict.fromkeys([*first, *meaning]):
+        if tag in run.curves and tag not in still:
+            words = "" if _says(tag, meaning.get(tag, "")) else meaning[tag]
+            groups.setdefault(tag.rpartition("/")[0], []).append((tag, words))
+    return [*groups.items()]
 
 
 def _says(tag: str, meaning: str) -> bool:

@@ -20,7 +20,10 @@
     const entries = all("#catalogue details");
     entries.forEach((entry) => entry.classList.toggle("uncited", !cites(entry)));
     document.getElementById("catalogue")?.classList.toggle("uncited", !entries.some(cites));
-    if (chosen) charts.watch(chosen);
+    if (chosen) {
+      sentinel.signals(chosen);
+      charts.watch(chosen);
+    }
     if (target?.matches(".run, #runs")) scrollTo(0, 0);
     sentinel.times();
   };
@@ -39,6 +42,7 @@
     charts.drawAll();
   });
   document.documentElement.classList.add("scripted");
+  if (matchMedia("(max-width: 40rem)").matches) all(".chips").forEach((one) => { one.open = false; });
   show();
 
   // Replace a run by a newer section of it. What a person opened or chose stays so.
@@ -50,6 +54,7 @@
     all(".log", newer).forEach((one, number) => { one.checked = boxes[number] ?? false; });
     newer.classList.add("shown");
     charts.replace(older, newer);
+    sentinel.signals(newer);
     sentinel.times(newer);
   };
 })();
