@@ -27,6 +27,7 @@ from sentinel.ground.clock import Clock
 from sentinel.ground.errors import SentinelError, StateError
 from sentinel.ground.text import seconds_in
 from sentinel.live.access import Access, form
+from sentinel.live.compare import asked_keys, compare_page
 from sentinel.live.open_runs import OpenRuns
 from sentinel.live.views import Page, StateView
 from sentinel.report.html import SCRIPTS, STYLES, asset
@@ -35,7 +36,7 @@ _log = logging.getLogger(__name__)
 
 _ALIVE_SECONDS = 15.0  # between two comments that show a proxy, and us, that the connection stands
 _KINDS = {"js": "text/javascript", "css": "text/css"}
-_OWN = "live.js", "live.css"
+_OWN = "live.js", "pick.js", "compare.js", "live.css"
 
 
 class LivePage:
@@ -56,6 +57,8 @@ class LivePage:
         routes = [
             Route("/", self._fleet),
             Route("/events", self._fleet_events),
+            Route("/compare", self._compare),
+            Route("/compare/events", self._compare_events),
             Route("/runs/{key}", self._run),
             Route("/runs/{key}/events", self._run_events),
             Route("/runs/{key}/silence", self._silence, methods=["POST"]),
@@ -119,6 +122,19 @@ class LivePage:
             )
         return _plain(HTTPStatus.NOT_FOUND, "no such run")
 
+    async def _compare(self, request: Request) -> Response:
+        pages = {key: page for key in asked_keys(request) if (page := await self._runs.page(key))}
+        return _sent(compare_page(pages), request)
+
+    async def _compare_events(self, request: Request) -> Response:
+        keys = asked_keys(request)
+
+        def news(since: int) -> tuple[int, str]:
+            version = sum(self._runs.version(key) or 0 for key in keys)
+            return version, str(version) if version != since else ""
+
+        return StreamingResponse(self._events(request, news, keys), media_type="text/event-stream")
+
     async def _fleet_events(self, request: Request) -> Response:
         def news(since: int) -> tuple[int, str]:
             table = self._views.fleet.table
@@ -133,16 +149,15 @@ class LivePage:
             version = self._runs.version(key)
             return (since, "") if version in (None, since) else (version, str(version))
 
-        return StreamingResponse(self._events(request, news, key), media_type="text/event-stream")
+        return StreamingResponse(self._events(request, news, [key]), media_type="text/event-stream")
 
     async def _events(
-        self, request: Request, news: Callable[[int], tuple[int, str]], key: str = ""
+        self, request: Request, news: Callable[[int], tuple[int, str]], keys: Sequence[str] = ()
     ) -> AsyncIterator[str]:
         """An event for each change since the version that the page has."""
         asked = request.headers.get("last-event-id") or request.query_params.get("since", "0")
         since = int(asked) if asked.isdecimal() else 0
-        if key:
-            self._watched[key] += 1
+        self._watched.update(keys)
         try:
             yield ": sentinel\n\n"
             while True:
@@ -156,7 +171,7 @@ class LivePage:
                 except TimeoutError:
                     yield ": alive\n\n"
         finally:
-            self._watched -= Counter({key: 1})
+            self._watched -= Counter(keys)
 
     async def _acknowledge(self, request: Request) -> Response:
         now = self._clock.now()

@@ -118,7 +118,10 @@ class Fleet:
             keys, runs = zip(*members, strict=True)
             logs = [self._of(run, by_run.get(run.row.id, ())) for run in runs]
             hrefs = [f"/runs/{key}" for key in keys]
-            yield keys[0], str(rows.row(logs, hrefs, spark(logs[0].lead[1]), id=f"row-{keys[0]}")).strip()
+            yield (
+                keys[0],
+                str(rows.row(logs, hrefs, spark(logs[0].lead[1]), id=f"row-{keys[0]}", pick=keys[0])).strip(),
+            )
 
     def _of(self, run: KnownRun, incidents: Sequence[Incident]) -> FleetRow:
         facts = run.kept.facts if run.kept else None

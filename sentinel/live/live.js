@@ -22,10 +22,11 @@
     if (fetching) { again = true; return; }
     fetching = true;
     try {
-      const answer = await fetch(location.pathname);
+      const answer = await fetch(`${location.pathname}${location.search}`);
       if (!answer.ok) return;
       const newer = new DOMParser().parseFromString(await answer.text(), "text/html");
       const part = (page, selector) => page.querySelector(selector);
+      if (sentinel.recompare) { sentinel.recompare(document.adoptNode(part(newer, "#compared"))); return; }
       const older = part(document, ".run");
       if (older.contains(document.activeElement) && document.activeElement.matches("button, input:not(.log), select")) return;
       told(part(newer, "h1").textContent, part(newer, "#trouble").textContent);

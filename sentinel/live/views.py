@@ -23,22 +23,33 @@ from sentinel.runs.state import RunState, Standing
 
 _POINTS_OF_RUN = 12_000  # some 200 kB, which each open page fetches whenever the run grows
 _STALE_SECONDS = 60.0  # after which a page is made again, because it says how long ago the run was written
+_SETTING_CHARACTERS = 120  # of a value beside those of other runs
 _MOST_DECISIONS = 1000  # of a run, the newest
 
 
 @dataclass(frozen=True)
+class ShownRun:
+    """What a page that compares runs shows of one. ``data`` are its curves (`data_of`)."""
+
+    name: str
+    settings: Mapping[str, str]
+    data: str
+
+
+@dataclass(frozen=True)
 class Page:
-    """A page as it is sent. ``version`` grows with each change."""
+    """A page as it is sent. ``version`` grows with each change. ``run`` is that which it is about."""
 
     version: int
     body: bytes
     zipped: bytes
+    run: ShownRun | None = None
 
     @classmethod
-    def of(cls, version: int, text: str) -> "Page":
+    def of(cls, version: int, text: str, run: ShownRun | None = None) -> "Page":
         """The page with this text."""
         body = text.encode("utf-8", "replace")
-        return cls(version, body, gzip.compress(body, 1))
+        return cls(version, body, gzip.compress(body, 1), run)
 
 
 @dataclass(frozen=True)
@@ -145,6 +156,7 @@ def page_of_run(run: OpenedRun, recorded: RecordedRun, key: str, version: int, n
         for silence in recorded.silences
         if silence.run == known.row.id or silence.covers(known.row.path, story.name)
     ]
+    data = data_of(story, _POINTS_OF_RUN, times=True)
     text = (
         environment(__package__)
         .get_template("one_run.html")
@@ -156,14 +168,15 @@ def page_of_run(run: OpenedRun, recorded: RecordedRun, key: str, version: int, n
             if known.not_judged
             else recorded.trouble,
             live=f"/runs/{key}/events?since={version}",
-            data=data_of(story, _POINTS_OF_RUN),
+            data=data,
             entries=cited([story]),
             acknowledged={silence.incident: silence.id for silence in about if silence.incident},
             silences=[_Silenced.of(silence, now) for silence in about if not silence.incident],
             answers=recorded.answers,
         )
     )
-    return Page.of(version, text)
+    settings = {name: clean_text(value, _SETTING_CHARACTERS) for name, value, _ in story.settings}
+    return Page.of(version, text, ShownRun(story.name, settings, data))
 
 
 @dataclass(frozen=True)

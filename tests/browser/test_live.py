@@ -272,3 +272,45 @@ def test_a_cause_is_bold_only_where_the_run_speaks_for_it(live):
     first = live.locator(".first")
     assert "Nothing in this run favours one of the causes." in first.inner_text()
     assert first.locator("b").count() == 0
+
+
+def test_curves_of_picked_runs_lie_over_each_other(live, runs, watch):  # noqa: F811
+    for name in ("sick", "well"):
+        live.get_by_role("checkbox", name=f"Pick {name}").check()
+    live.reload()
+    live.get_by_role("link", name="Compare 2 runs").click()
+    canvas = live.locator("#overlay canvas")
+    assert canvas.evaluate(INK) > 5, "two colours beside those of the axes"
+    live.get_by_label("Signal").select_option(label="train/grad_norm")
+    live.get_by_label("Logarithmic scale").check()
+    live.get_by_label("Smoothing").fill("0.9")
+    before = canvas.evaluate("canvas => canvas.toDataURL()")
+    live.reload()
+    assert live.get_by_label("Signal").input_value() == "tag:train/grad_norm"
+    assert canvas.evaluate("canvas => canvas.toDataURL()") == before, "the address says all of it"
+    live.get_by_label("Over").select_option("share of the plan")
+    assert live.locator("#overlay-remark").inner_text() == "Not drawn, because they have no plan: 1, 2."
+    live.get_by_label("Over").select_option("steps")
+    log(runs / "well", range(200, 260))
+    live.wait_for_function("document.querySelector('.says:not(:empty)')?.textContent.endsWith('last 2')")
+    assert serious_findings(live) == []
+    with live.expect_download() as saved:
+        live.get_by_role("button", name="Save as PNG").click()
+    assert saved.value.suggested_filename == "train-grad_norm.png"
+
+
+def test_settings_of_compared_runs_stand_side_by_side_differences_first(live, runs, watch):  # noqa: F811
+    for name, rate in (("slow", 1e-4), ("fast", 1e-3)):
+        log(runs / name, range(50))
+        (runs / name / "train_config.json").write_text(json.dumps({"lr": rate, "batch_size": 8}))
+    watch()
+    for name in ("slow", "fast"):
+        live.get_by_role("checkbox", name=f"Pick {name}").check()
+    live.get_by_role("link", name="Compare 2 runs").click()
+    table = live.get_by_role("region", name="Settings that differ")
+    table.wait_for()
+    assert table.locator("tbody tr").all_inner_texts() == ["lr\t0.0001\t0.001"]
+    live.get_by_text("The same in all (1)").click()
+    assert live.get_by_role("row", name="batch_size 8").is_visible()
+    live.set_viewport_size({"width": 390, "height": 844})
+    assert live.evaluate("document.documentElement.scrollWidth") <= 390

@@ -75,7 +75,7 @@ def test_a_run_is_shown_as_its_report(client):
     assert "Critical: " in text
     assert "What to do first" in text
     data = json.loads(re.search(r'id="data-0">(.*)</script>', text)[1])
-    ((steps, values),) = data["curves"]["train/grad_norm"]
+    ((steps, values, _),) = data["curves"]["train/grad_norm"]
     assert (steps[0], steps[-1], max(values)) == (0, 199, 3.0)
     assert data["lost"] == {"train/loss": 100}
     assert "told: " in text
@@ -255,10 +255,10 @@ def test_a_page_stays_as_it_is_while_nothing_on_it_changes(client, tmp_path):
 
 
 def test_a_run_whose_page_cannot_be_made_holds_up_no_other(client, monkeypatch, caplog):
-    def refuse(story, _):
+    def refuse(story, points, **how):
         if "sick" in story.path:
             raise ValueError("a mistake of ours")
-        return real(story, _)
+        return real(story, points, **how)
 
     real = views.data_of
     monkeypatch.setattr(views, "data_of", refuse)

@@ -12,6 +12,7 @@ from hashlib import sha256
 from html import escape
 from importlib.metadata import version
 from importlib.resources import files
+from math import isfinite
 from typing import TYPE_CHECKING, Any
 
 from sentinel import catalogue
@@ -151,25 +152,32 @@ def _html_of(entry: catalogue.Entry) -> str:
     return str(MarkdownIt("commonmark", {"html": False}).render(entry.body))
 
 
-def data_of(run: RunStory, allowed: int) -> str:
-    """The curves of a run, about ``allowed`` points in all, as JSON that may stand in a script element."""
+def data_of(run: RunStory, allowed: int, *, times: bool = False) -> str:
+    """The curves of a run, about ``allowed`` points in all, as JSON that may stand in a script element.
+
+    With ``times`` each point has its time, too, for a page that lays runs over each other.
+    """
     most = min(2 * BUCKETS, max(_FEWEST_OF_CURVE, allowed // max(len(run.curves), 1)))
     drawn = {
-        "curves": {tag: _attempts(curve.points(most)) for tag, curve in run.curves.items()},
+        "curves": {tag: _attempts(curve.points(most), times) for tag, curve in run.curves.items()},
         "lost": {tag: curve.lost_at for tag, curve in run.curves.items() if curve.lost_at is not None},
         "marks": [_mark(incident) for incident in run.incidents],
         "checkpoints": run.checkpoints[-_MOST_CHECKPOINTS:],
     }
+    if times:
+        drawn |= {"signals": run.tags, "planned": run.planned_steps}
     return json.dumps(drawn, separators=(",", ":")).replace("<", "\\u003c")
 
 
-def _attempts(points: Sequence[Point]) -> list[list[list[float]]]:
-    """Steps and values of each attempt."""
-    columns: dict[int, list[list[float]]] = {}
+def _attempts(points: Sequence[Point], times: bool) -> list[list[list[float | None]]]:
+    """Steps and values of each attempt, and times if they are wanted."""
+    columns: dict[int, list[list[float | None]]] = {}
     for point in points:
-        steps, values = columns.setdefault(point.attempt, [[], []])
+        steps, values, *clock = columns.setdefault(point.attempt, [[], [], *([[]] if times else [])])
         steps.append(point.step)
         values.append(float(f"{point.value:.6g}"))
+        if clock:
+            clock[0].append(round(point.time, 1) if isfinite(point.time) else None)
     return [*columns.values()]
 
 

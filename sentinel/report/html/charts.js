@@ -108,7 +108,9 @@
     }, uPlot.join([...attempts, [reached, reached.map(() => null)]]), place);
     plot.root.setAttribute("role", "img");
     plot.root.setAttribute("aria-label", `${tag} over the steps`);
-    place.append(legend);
+    const save = Object.assign(document.createElement("button"), { type: "button", className: "pin", textContent: "PNG", title: `Save ${tag} as PNG` });
+    save.addEventListener("click", () => sentinel.savePng(plot.root.querySelector("canvas"), tag));
+    place.append(legend, ...(tall ? [save] : []));
     says(still);
     if (zoom) plot.setScale("x", zoom);
     drawn.set(place, plot);
@@ -156,6 +158,16 @@
   dark.addEventListener("change", () => redraw([...drawn.keys()]));
   let waiting;
   addEventListener("resize", () => { clearTimeout(waiting); waiting = setTimeout(() => redraw([...drawn.keys()]), 200); });
+  // A picture of a plot on the ground of the page, because its own canvas is transparent.
+  sentinel.savePng = (canvas, name) => {
+    if (!canvas) return;
+    const whole = Object.assign(document.createElement("canvas"), { width: canvas.width, height: canvas.height });
+    const ctx = whole.getContext("2d");
+    ctx.fillStyle = color("ground");
+    ctx.fillRect(0, 0, whole.width, whole.height);
+    ctx.drawImage(canvas, 0, 0);
+    Object.assign(document.createElement("a"), { href: whole.toDataURL("image/png"), download: `${name.replaceAll(/[^\w.-]+/g, "-")}.png` }).click();
+  };
   sentinel.color = color;
   sentinel.short = short;
   sentinel.charts = {

@@ -30,6 +30,7 @@
       folded.firstElementChild.textContent = `${plural(away, "run")} that ended earlier ${away === 1 ? "is" : "are"} folded away.`;
     }
     times(body);
+    sentinel.picked?.();
   };
 
   const key = (row, column) => row.cells[column].dataset.value ?? row.cells[column].textContent.trim();
