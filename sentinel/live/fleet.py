@@ -15,7 +15,8 @@ from sentinel.alerts.incident import Incident
 from sentinel.detectors.severity import Severity
 from sentinel.ground.text import sentence
 from sentinel.live.known_state import KnownState
-from sentinel.report.html import environment, spark
+from sentinel.report.html import environment
+from sentinel.report.html.sparks import scales_of, spark
 from sentinel.report.joined import joined
 from sentinel.report.status import KnownRun, Status
 from sentinel.report.status_lines import names_of, summary
@@ -114,14 +115,13 @@ class Fleet:
             if incident.inhibited_by is None:
                 by_run.setdefault(incident.run, []).append(incident)
         trainings = [[*logs] for _, logs in groupby(self.runs.items(), key=lambda item: item[1].training)]
+        told = {run.row.id: self._of(run, by_run.get(run.row.id, ())) for run in shown.runs}
+        scales = scales_of(row.lead for row in told.values())
         for members in sorted(trainings, key=lambda logs: all(run.state not in GOING_ON for _, run in logs)):
             keys, runs = zip(*members, strict=True)
-            logs = [self._of(run, by_run.get(run.row.id, ())) for run in runs]
-            hrefs = [f"/runs/{key}" for key in keys]
-            yield (
-                keys[0],
-                str(rows.row(logs, hrefs, spark(logs[0].lead[1]), id=f"row-{keys[0]}", pick=keys[0])).strip(),
-            )
+            logs = [told[run.row.id] for run in runs]
+            hrefs, curve = [f"/runs/{key}" for key in keys], spark(logs[0].lead, scales)
+            yield keys[0], str(rows.row(logs, hrefs, curve, id=f"row-{keys[0]}", pick=keys[0])).strip()
 
     def _of(self, run: KnownRun, incidents: Sequence[Incident]) -> FleetRow:
         facts = run.kept.facts if run.kept else None

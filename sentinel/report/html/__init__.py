@@ -19,6 +19,7 @@ from sentinel import catalogue
 from sentinel.frames.curves import BUCKETS, Point
 from sentinel.ground.text import counted, duration_text, sentence
 from sentinel.report.html.inline import parted, zoned
+from sentinel.report.html.sparks import scales_of, spark
 from sentinel.report.incident_story import IncidentStory
 from sentinel.report.story import MOST_IN_FULL, RunStory, Story
 from sentinel.runs.state import MEANINGS
@@ -35,7 +36,6 @@ _FEWEST_OF_CURVE = 64
 _MOST_CHECKPOINTS = 500
 _MOST_SPARKS = 1000  # half of a page of 10,000 runs would be small curves, and a browser waits for them
 _GROUPS_OPEN = 4  # of the signals of a run; the others unfold
-_SPARK = 100, 24  # width and height of a small curve
 
 ROWS_AT_FIRST = 300
 """Rows of a table that become elements at once. A browser takes seconds for thousands of them."""
@@ -47,11 +47,12 @@ def render(story: Story) -> str:
     scripts, styles = (["".join(asset(name)) for name in names] for names in (SCRIPTS, STYLES))
     allowed = min(_MOST_POINTS_OF_RUN, _MOST_POINTS // max(len(runs), 1))
     all_runs: Any = environment().get_template("runs.html").module
+    scales = scales_of(run.lead for run in story.runs)
     rows = [
         all_runs.row(
             logs=[story.runs[at] for at in logs],
             hrefs=[f"#run-{at}" if at < len(runs) else "" for at in logs],
-            spark=spark(story.runs[logs[0]].lead[1]) if logs[0] < _MOST_SPARKS else "",
+            spark=spark(story.runs[logs[0]].lead, scales) if logs[0] < _MOST_SPARKS else None,
             id=f"row-{logs[0]}",
         )
         for logs in _trainings(story.runs)
@@ -189,22 +190,6 @@ def _mark(incident: IncidentStory) -> Mapping[str, Any]:
         "fired": incident.fired_step,
         "resolved": incident.resolved_step,
     }
-
-
-def spark(values: Sequence[float]) -> str:
-    """The points of a small curve; empty if there are too few values."""
-    if len(values) < 2:
-        return ""
-    across, up = _scale(range(len(values)), _SPARK[0]), _scale(values, _SPARK[1] - 2)
-    return " ".join(f"{across(i):.3g},{_SPARK[1] - 1 - up(value):.3g}" for i, value in enumerate(values))
-
-
-def _scale(values: Sequence[float], size: int) -> Any:
-    low, high = min(values), max(values)
-    if low == high:
-        return lambda _: size / 2
-    span = high / 2 - low / 2  # halves, because the whole span may be too large for a number
-    return lambda value: (value / 2 - low / 2) / span * size
 
 
 def _timeline(run: RunStory) -> Sequence[tuple[IncidentStory, float, float]]:

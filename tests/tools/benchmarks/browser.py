@@ -1,0 +1,121 @@
+"""What the live page of many runs costs in Chromium: first paint, an update, and the memory of a tab.
+
+`python -m tests.tools.benchmarks.browser` lets a real watch read 2,000 logs, serves them, and opens 20 pages.
+The last page is measured while the others are open. Then 20 runs get a NaN, a watch records it, and every
+page shows it. An update is what one page takes from the event to the new layout. The memory of a tab is what
+its process holds for itself alone. `make test-browser` installs what it needs.
+
+`python -m tests.tools.benchmarks.browser 500 5` measures 500 runs and 5 pages.
+"""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import psutil
+from playwright.sync_api import sync_playwright
+
+RUNS, PAGES = 2_000, 20
+ILL = 20  # runs whose loss becomes NaN
+STEPS = 100
+TOKEN = "a token of the benchmark"
+SENTINEL = (sys.executable, "-m", "sentinel")
+LISTEN = """() => {
+    window.took = [];
+    const renew = sentinel.table.renew;
+    sentinel.table.renew = (...changed) => {
+        const begun = performance.now();
+        renew(...changed);
+        document.body.offsetHeight;  // lays the page out
+        window.took.push(performance.now() - begun);
+    };
+}"""
+PAINTED = "performance.getEntriesByName('first-contentful-paint')[0].startTime"
+
+
+def write(run: Path, steps: range, loss: float | None = None) -> None:
+    """Append rows to the log of a run."""
+    run.mkdir(parents=True, exist_ok=True)
+    with open(run / "metrics.jsonl", "a") as file:
+        for step in steps:
+            value = 1 + 4 / (step + 1) if loss is None else loss
+            row = {"step": step, "train/loss": value, "train/grad_norm": 1 + step % 3, "train/lr": 1e-3}
+            file.write(f"{json.dumps(row)}\n")
+
+
+def watched(root: Path) -> None:
+    """Let a watch read what is new."""
+    words = ["watch", str(root / "runs"), "--once", "--state-dir", str(root / "state")]
+    subprocess.run([*SENTINEL, *words], check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+
+
+@contextmanager
+def served(root: Path) -> Iterator[str]:
+    """The address of the live page while the block runs."""
+    words = ["serve", "--listen", "0", "--state-dir", str(root / "state")]
+    served = subprocess.Popen(
+        [*SENTINEL, *words], stdout=subprocess.PIPE, text=True, env={**os.environ, "SENTINEL_TOKEN": TOKEN}
+    )
+    try:
+        assert served.stdout
+        yield served.stdout.readline().strip()
+    finally:
+        served.terminate()
+        served.wait()
+
+
+def renderers() -> list[float]:
+    """The MB that each tab's process of our browser holds for itself alone."""
+    processes = [
+        process
+        for process in psutil.Process().children(recursive=True)
+        if "--type=renderer" in process.cmdline()
+    ]
+    return [process.memory_full_info().uss / 1e6 for process in processes]
+
+
+def measure(root: Path, runs: int, pages: int) -> tuple[float, float, float]:
+    """Milliseconds to the paint of the last page and of the longest update; MB of the largest tab."""
+    for number in range(runs):
+        write(root / "runs" / f"run-{number:04}", range(STEPS))
+    watched(root)
+    with served(root) as base, sync_playwright() as playwright:
+        chromium = playwright.chromium.launch(executable_path=shutil.which("chromium"), args=["--no-sandbox"])
+        tabs: list[Any] = []
+        for _ in range(pages):
+            tab = chromium.new_context(viewport={"width": 1440, "height": 900}).new_page()
+            tab.goto(f"{base}?token={TOKEN}")
+            tab.wait_for_function("performance.getEntriesByName('first-contentful-paint').length > 0")
+            tab.evaluate(LISTEN)
+            tabs.append(tab)
+        painted = tabs[-1].evaluate(PAINTED)
+        for number in range(0, runs, max(1, runs // ILL)):
+            write(root / "runs" / f"run-{number:04}", range(STEPS, STEPS + 20), float("nan"))
+        watched(root)
+        for tab in tabs:
+            tab.wait_for_function("document.querySelector('#table .badge.critical') !== null")
+        update = max(max(tab.evaluate("window.took")) for tab in tabs)
+        memory = max(renderers())
+        chromium.close()
+    return painted, update, memory
+
+
+def main(runs: int = RUNS, pages: int = PAGES) -> None:
+    """Measure and print."""
+    with tempfile.TemporaryDirectory() as place:
+        painted, update, memory = measure(Path(place), runs, pages)
+    print(f"{runs:,} runs in {pages} open pages")
+    print(f"first paint of the last page: {painted:.0f} ms")
+    print(f"longest update of a page: {update:.0f} ms")
+    print(f"memory of the largest tab: {memory:.0f} MB")
+
+
+if __name__ == "__main__":
+    main(*map(int, sys.argv[1:]))
