@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import AsyncIterator, Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
+from functools import partial
 from glob import escape
 from http import HTTPStatus
 from importlib.resources import files
@@ -29,6 +30,7 @@ from sentinel.ground.text import seconds_in
 from sentinel.live.access import Access, form
 from sentinel.live.compare import asked_keys, compare_page
 from sentinel.live.open_runs import OpenRuns
+from sentinel.live.timeline import timeline_page
 from sentinel.live.views import Page, StateView
 from sentinel.report.html import SCRIPTS, STYLES, asset
 
@@ -57,6 +59,7 @@ class LivePage:
         routes = [
             Route("/", self._fleet),
             Route("/events", self._fleet_events),
+            Route("/time", self._time),
             Route("/compare", self._compare),
             Route("/compare/events", self._compare_events),
             Route("/runs/{key}", self._run),
@@ -121,6 +124,15 @@ class LivePage:
                 HTTPStatus.INTERNAL_SERVER_ERROR, "its page cannot be made; `sentinel serve` logged why"
             )
         return _plain(HTTPStatus.NOT_FOUND, "no such run")
+
+    async def _time(self, request: Request) -> Response:
+        since = request.query_params.get("since", "7d")
+        try:
+            seconds = seconds_in(since)
+        except ValueError as error:
+            return _plain(HTTPStatus.BAD_REQUEST, str(error))
+        draw = partial(timeline_page, self._views, self._clock.now(), since, seconds)
+        return _sent(await asyncio.get_running_loop().run_in_executor(self._worker, draw), request)
 
     async def _compare(self, request: Request) -> Response:
         pages = {key: page for key in asked_keys(request) if (page := await self._runs.page(key))}

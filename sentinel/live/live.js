@@ -28,6 +28,11 @@
       const part = (page, selector) => page.querySelector(selector);
       if (sentinel.recompare) { sentinel.recompare(document.adoptNode(part(newer, "#compared"))); return; }
       const older = part(document, ".run");
+      if (!older) {
+        part(document, "main").replaceWith(document.adoptNode(part(newer, "main")));
+        sentinel.times();
+        return;
+      }
       if (older.contains(document.activeElement) && document.activeElement.matches("button, input:not(.log), select")) return;
       told(part(newer, "h1").textContent, part(newer, "#trouble").textContent);
       sentinel.replace(older, document.adoptNode(part(newer, ".run")));

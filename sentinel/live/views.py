@@ -1,7 +1,7 @@
 """What the pages show: the table of all runs, and each run as its report. One thread reads the state."""
 
 import gzip
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -124,6 +124,13 @@ class StateView:
     @property
     def _answers(self) -> Mapping[str, str]:
         return self.fleet.status.answers if self.fleet.status else {}
+
+    def incidents(self) -> Iterator[Incident]:
+        """The incidents of all runs, also those that are over; of each run from the state that shows it."""
+        for state in self._states:
+            for incident in state.store.incidents():
+                if self.fleet.states.get(incident.run) is state:
+                    yield incident
 
     def overview(self, now: float) -> Page:
         """The page of all runs."""

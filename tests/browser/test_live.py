@@ -314,3 +314,25 @@ def test_settings_of_compared_runs_stand_side_by_side_differences_first(live, ru
     assert live.get_by_role("row", name="batch_size 8").is_visible()
     live.set_viewport_size({"width": 390, "height": 844})
     assert live.evaluate("document.documentElement.scrollWidth") <= 390
+
+
+def test_the_incidents_of_all_runs_lie_on_one_timeline(page, runs, watch, tmp_path):  # noqa: F811
+    now = time.time()
+    log(runs / "dated", range(100), begin=now - 7200)
+    log(runs / "dated", range(100, 3700), begin=now - 7200, loss=math.nan)
+    log(runs / "old", range(200), begin=now - 20 * DAY, loss=math.nan)
+    watch()
+    with looking(page, tmp_path / "state", now=now):
+        page.get_by_role("link", name="The fleet over time").click()
+        page.get_by_role("heading", name="The fleet over time").wait_for()
+        facts = page.locator(".facts")
+        assert "GPU-hours lost to trouble\n1.97\n" in facts.inner_text(), "7,100 seconds on one GPU"
+        assert "at most 1 at once" in facts.inner_text()
+        assert page.locator(".fleet-time rect").count() == 1
+        assert page.locator("tbody a").all_inner_texts() == ["dated/metrics.jsonl"]
+        page.get_by_role("link", name="The last month").click()
+        page.get_by_role("link", name="old/").wait_for()
+        assert page.locator(".fleet-time rect").count() == 2
+        page.set_viewport_size({"width": 390, "height": 844})
+        assert page.evaluate("document.documentElement.scrollWidth") <= 390
+        assert serious_findings(page) == []
