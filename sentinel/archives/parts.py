@@ -14,7 +14,7 @@ from sentinel.ground.shard import stable_hash
 
 _MOST_FOLDERS = 64
 _MOST_FILES = 512  # unless one unit has more
-_ENDS_AT = 8  # of so many units one ends a part
+_ENDS_AT = 32  # of so many units one ends a part
 
 
 class ListedFile(NamedTuple):

@@ -145,8 +145,10 @@ def test_a_poisoned_run_is_isolated_by_splitting(way):
 
 @pytest.mark.long  # processes
 def test_a_driver_that_dies_or_is_stopped_leaves_what_the_next_one_goes_on_with(tmp_path, tree):
-    for number in range(12):
-        shutil.copytree(tree / "kl-blowup", tree / f"more-{number}" / "run")
+    for number in range(150):  # so many small ones that there are several parts, whatever their names
+        more = tree / f"more-{number}" / "run"
+        more.mkdir(parents=True)
+        (more / "log.jsonl").write_text("".join(f'{{"step": {i}, "loss": {i % 7}}}\n' for i in range(20)))
     out = tmp_path / "out"
     command = [sys.executable, "-m", "sentinel", "replay", tree, "--out", out, "--workers", "1"]
     before: set[Path] = set()
