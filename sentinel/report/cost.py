@@ -74,7 +74,7 @@ class CostOfFailures:
     tables: Sequence[tuple[str, Sequence[CostGroup]]]
     failures: Sequence[Failure]
     more: int
-    comparisons: Sequence[tuple[str, Sequence[str]]]
+    comparisons: Sequence[tuple[str, Sequence[str]]] = ()
 
     @property
     def worst(self) -> Sequence[Failure]:
