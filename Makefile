@@ -58,6 +58,7 @@ bench: .venv/dev  ## speed and memory beside other readers, and what probes cost
 	.venv/bin/python -m tests.tools.benchmarks.listing
 	.venv/bin/python -m tests.tools.benchmarks.live
 	.venv/bin/python -m tests.tools.benchmarks.extras
+	.venv/bin/python -m tests.tools.benchmarks.archive
 	@[ ! -e .venv/trainers/tested ] || .venv/trainers/bin/python -m tests.tools.benchmarks.probes
 
 detector-figures: .venv/dev  ## measure the detectors on simulated runs, into detectors/FIGURES.md

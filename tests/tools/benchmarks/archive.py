@@ -1,0 +1,103 @@
+"""What an archive of many small runs costs, by engine: CPU and memory of the driver and of each worker.
+
+Run with ``python -m tests.tools.benchmarks.archive [RUNS]``. Each run holds some thousand points of 20 tags;
+one of each format is written as a library would and lies there under many names. The CPU of a run is that of
+all processes over the number of runs. The last line of an engine is the same command again, which finds that
+nothing changed.
+"""
+
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from importlib.util import find_spec
+from pathlib import Path
+
+import psutil
+
+from tests.tools.benchmarks.listing import FORMATS
+
+RUNS = 2_000
+_LOOK_SECONDS = 0.1
+
+ENGINES = {"one worker": ["--workers", "1"], "a pool": [], "Ray": ["--engine", "ray"]}
+
+
+@dataclass
+class Cost:
+    """Of a command and all that it started, by process: CPU in seconds, and the largest memory in MB."""
+
+    seconds: float = 0.0
+    cpu: dict[int, float] = field(default_factory=dict)
+    memory: dict[int, float] = field(default_factory=dict)
+
+    def look(self, process: psutil.Process) -> None:
+        try:
+            told = process.cpu_times()
+            memory = process.memory_info().rss / 1e6
+        except psutil.Error:  # it ended
+            return
+        self.cpu[process.pid] = told.user + told.system
+        self.memory[process.pid] = max(memory, self.memory.get(process.pid, 0.0))
+
+
+def archive(root: Path, runs: int) -> float:
+    """Write an archive. Gives the mean size of a run in kB."""
+    formats = [*FORMATS.items()]
+    for name, write in formats:
+        (root / "first" / name).mkdir(parents=True)
+        write(root / "first" / name)
+    for number in range(runs):
+        name = formats[number % len(formats)][0]
+        shutil.copytree(root / "first" / name, root / "runs" / f"{number % 50:02}" / f"run-{number:05}")
+    size = sum(file.stat().st_size for file in (root / "runs").rglob("*") if file.is_file())
+    return size / runs / 1e3
+
+
+def cost(tree: Path, out: Path, options: Sequence[str]) -> Cost:
+    """Judge an archive as a command of its own."""
+    found, begun = Cost(), time.perf_counter()
+    command = [sys.executable, "-m", "sentinel", "replay", tree, "--out", out, *options]
+    compiled = {**os.environ, "PYTHONDONTWRITEBYTECODE": ""}
+    with subprocess.Popen(command, env=compiled, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE) as driver:
+        process = psutil.Process(driver.pid)
+        while driver.poll() is None:
+            try:
+                for one in [process, *process.children(recursive=True)]:
+                    found.look(one)
+            except psutil.Error:  # the driver ended
+                break
+            time.sleep(_LOOK_SECONDS)
+        _, said = driver.communicate()
+    assert driver.returncode == 0, said.decode()
+    found.seconds = time.perf_counter() - begun
+    found.memory[0] = found.memory.pop(driver.pid, 0.0)
+    return found
+
+
+def main(runs: int = RUNS) -> None:
+    """Print a line for each engine."""
+    with tempfile.TemporaryDirectory() as scratch:
+        root = Path(scratch)
+        size = archive(root, runs)
+        print(f"{runs:,} runs of {size:.0f} kB; CPU in ms a run, memory in MB")
+        for name, options in ENGINES.items():
+            if name == "Ray" and find_spec("ray") is None:
+                continue
+            out = root / name
+            first, again = (cost(root / "runs", out, options) for _ in range(2))
+            driver = first.memory.pop(0)
+            worker = max(first.memory.values(), default=0.0)
+            print(
+                f"{name:<11}{first.seconds:8.1f} s {sum(first.cpu.values()) / runs * 1e3:6.1f} ms   "
+                f"driver {driver:4.0f}   worker {worker:4.0f}   again {again.seconds:5.1f} s",
+                flush=True,
+            )
+
+
+if __name__ == "__main__":
+    main(*map(int, sys.argv[1:]))
