@@ -54,6 +54,7 @@
   // What the address says about the signals of a run that is shown now.
   sentinel.signals = (run) => {
     const field = run.querySelector(".find");
+    if (!field) return; // a page of questions has no list of signals
     field.value = address.get("find");
     if (field.value) search(run);
     pin(run);

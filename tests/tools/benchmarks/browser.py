@@ -37,7 +37,7 @@ LISTEN = """() => {
         window.took.push(performance.now() - begun);
     };
 }"""
-PAINTED = "performance.getEntriesByName('first-contentful-paint')[0].startTime"
+PAINTS = "performance.getEntriesByName('first-contentful-paint')"
 
 
 def write(run: Path, steps: range, loss: float | None = None) -> None:
@@ -92,10 +92,10 @@ def measure(root: Path, runs: int, pages: int) -> tuple[float, float, float]:
         for _ in range(pages):
             tab = chromium.new_context(viewport={"width": 1440, "height": 900}).new_page()
             tab.goto(f"{base}?token={TOKEN}")
-            tab.wait_for_function("performance.getEntriesByName('first-contentful-paint').length > 0")
+            tab.wait_for_function(f"globalThis.sentinel?.table && {PAINTS}.length")
             tab.evaluate(LISTEN)
             tabs.append(tab)
-        painted = tabs[-1].evaluate(PAINTED)
+        painted = tabs[-1].evaluate(f"{PAINTS}[0].startTime")
         for number in range(0, runs, max(1, runs // ILL)):
             write(root / "runs" / f"run-{number:04}", range(STEPS, STEPS + 20), float("nan"))
         watched(root)
