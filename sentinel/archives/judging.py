@@ -11,10 +11,12 @@ from sentinel.archives.origin import ArchiveSource
 from sentinel.archives.parts import Part, RunName
 from sentinel.archives.record import Record, packed_record
 from sentinel.config.file import Config
+from sentinel.detectors.held_back import HeldBack
 from sentinel.judging.joining import how_informed
 from sentinel.pipeline import Pipeline
 from sentinel.replays.judged import JudgedRun
 from sentinel.replays.replaying import judged
+from sentinel.replays.siblings import RULE
 from sentinel.runs.checks import checks
 from sentinel.runs.same_training import trace_of
 from sentinel.runs.standings import observe
@@ -65,6 +67,8 @@ class Judge:
 
     def _record(self, run: JudgedRun) -> Record:
         log = run.tracker.log
+        if RULE in self._pipeline.detectors:  # a part does not know which other runs there are
+            run.looked[RULE, HeldBack.NO_SIBLINGS.value] += 1
         seen = observe(log, True, self.now)
         facts = msgspec.structs.replace(seen.run.facts, config={}, plan={})
         return Record(
