@@ -87,6 +87,7 @@ def test_a_room_imports_only_rooms_below_it(file):
     assert not [other for other in ours(file) if ROOMS[other] <= ROOMS[room(module(file))]]
 
 
+@pytest.mark.slow
 @each(FILES, module)
 def test_reading_and_judging_know_no_receiver(file):
     if f"sentinel.{room(module(file))}" in FORBIDDEN["source_modules"]:
@@ -126,6 +127,7 @@ def test_detectors_are_a_library_of_their_own():
             assert {name.split(".")[0] for name in others} <= allowed, file
 
 
+@pytest.mark.slow
 @each(FILES, module)
 def test_a_type_is_learned_before_threads_start(file):
     """`sentinel.ground.conversion` says why."""
@@ -154,6 +156,7 @@ def test_files_stay_readable_in_one_sitting(file):
     assert len(text(file).splitlines()) <= 300
 
 
+@pytest.mark.slow
 def test_the_project_holds_no_file_that_only_lay_there():
     """Whoever clones the project gets all of it for good."""
     if not (ROOT / ".git").exists():
@@ -218,6 +221,7 @@ HOMES = tomllib.loads((ROOT / "tests" / "homes.toml").read_text(encoding="utf-8"
 """The test file of each module that has none of its own name."""
 
 
+@pytest.mark.slow
 def test_a_module_has_its_test_where_one_looks_for_it():
     """In the folder of its room, under its own name; else `tests/homes.toml` says where."""
     package, rules, names = ROOT / "sentinel", ROOT / "sentinel" / "detectors", {"__init__", "__main__"}

@@ -221,6 +221,7 @@ def test_nothing_is_lost_that_was_found_because_the_log_went_silent(tmp_path):
     assert tracker.book.silent(1000, 600) == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("restarts", [1, 2])
 def test_only_the_last_attempt_is_judged_again(tmp_path, restarts):
     for _ in range(restarts):

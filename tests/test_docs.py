@@ -32,6 +32,7 @@ def test_the_links_of_the_first_page_lead_somewhere():
     assert not [target for target in targets if not (ROOT / target).is_file()]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("path", COMMANDS, ids=" ".join)
 def test_every_command_has_help_and_is_told_of(path):
     usage, _, meaning, *_ = help_text(path).splitlines()[1:]

@@ -51,6 +51,7 @@ def test_where_the_ranks_stand_tells_hangs_apart(kind, first):
     assert (found[0].id, len(found)) == (first, 3)
 
 
+@pytest.mark.slow
 def test_the_floor_of_a_second_softmax_is_known():
     assert causes(("A-sft-plateau", "O12", "O7"), known=TUNED, best=1.4613)[0].id == "O12"
     assert causes(("A-sft-plateau", "O12", "O7"), known=TUNED, best=1.44)[0].id == "A-sft-plateau"

@@ -113,6 +113,7 @@ def test_what_was_sent_is_known(store):
     assert not any(s.waiting for s in store.told.sent_before([incident])[incident, "slack"].values())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("receiver", ["rests", "is held", "rests, and was tried with it", "takes all"])
 def test_what_was_never_tried_is_withdrawn_when_its_cause_comes(store, receiver):
     ours = book()
@@ -243,6 +244,7 @@ def test_disk_space_of_forgotten_runs_is_given_back(tmp_path):
     assert in_bytes(tmp_path) < full / 5
 
 
+@pytest.mark.slow
 def test_free_space_that_is_soon_used_again_is_kept(tmp_path, store):
     place = tmp_path / "state"
     store.commit([Update(f"jsonl:/runs/{n}", "/runs/a", "jsonl", bytes(100_000)) for n in range(40)], NOW)

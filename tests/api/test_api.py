@@ -67,6 +67,7 @@ def test_points_are_those_of_the_log(report):
     assert report.points("nothing").is_empty()
 
 
+@pytest.mark.slow
 def test_a_log_without_times_has_none(tmp_path):
     (tmp_path / "metrics.jsonl").write_text('{"step": 1, "odd": 2.0}\n{"step": 2, "odd": "NaN"}\n')
     points = sentinel.replay(tmp_path).points()

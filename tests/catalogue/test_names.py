@@ -1,5 +1,7 @@
 """The names of parameters and metrics that pages use stand in the source of a library, or in what we read."""
 
+import pytest
+
 from tests.tools import names
 
 
@@ -9,6 +11,7 @@ def known():
     return {*elsewhere}.union(*(one["names"].split() for one in tables.values())), tables, elsewhere
 
 
+@pytest.mark.slow
 def test_names_on_pages_stand_in_a_library_or_are_read_by_sentinel():
     there, _, _ = known()
     there |= names.ours()
@@ -23,6 +26,7 @@ def test_the_list_holds_no_name_that_no_page_uses_and_says_where_each_stands():
     assert "?" not in elsewhere.values()
 
 
+@pytest.mark.slow
 def test_a_library_is_searched_for_what_is_left(tmp_path):
     for library in names.LIBRARIES:
         (tmp_path / library).mkdir()

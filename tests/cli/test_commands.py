@@ -392,6 +392,7 @@ def test_the_page_of_a_detector_says_how_severe_each_of_its_findings_can_be(sent
     assert "only sinks with `include_preview = true`" in sentinel("explain", "memory-growth").out
 
 
+@pytest.mark.slow
 def test_a_page_has_no_empty_part(sentinel):
     page = sentinel("explain", "console-error").out
     assert "## Parameters" not in page

@@ -25,6 +25,7 @@ def test_watches_that_share_a_tree_follow_each_run_once(sentinel, sick_run, tmp_
     assert sorted(told) == sorted(run.id for run in everything)
 
 
+@pytest.mark.slow
 def test_a_share_that_is_none_is_refused_with_its_form(sentinel, sick_run):
     told = sentinel("watch", sick_run, "--once", "--shard", "4/4")
     assert told.status == 2

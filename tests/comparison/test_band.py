@@ -63,6 +63,7 @@ def test_hardly_a_healthy_run_departs(count):
     assert departed <= 2 * runs / ONE_IN
 
 
+@pytest.mark.slow
 @given(arrays.arrays(float, PLACES, elements=st.floats(-1e6, 1e6)))
 def test_scores_do_not_depend_on_what_is_still_to_come(course):
     level, noise = np.zeros(PLACES), np.ones(PLACES)

@@ -41,6 +41,7 @@ def test_a_group_has_the_runs_near_the_most_frequent_settings():
     assert differing(runs[run] for run in (1, 2, 3)) == {"lr": ["0.1", "0.2"]}
 
 
+@pytest.mark.slow
 @given(st.lists(st.builds(of, lr=st.integers(0, 3), width=st.integers(0, 3), depth=st.integers(0, 1))))
 def test_each_run_is_in_one_group_at_most(runs):
     members = [run for group in sibling_groups(runs) for run in group]

@@ -23,6 +23,7 @@ def problems(path):
     return [problem.removeprefix(f"{path}:").strip() for problem in caught.value.problems]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("path", BAD, ids=lambda path: path.name.removesuffix(".bad.toml"))
 def test_a_defect_is_named_with_its_place_and_the_mend(path):
     wanted = path.read_text().splitlines()[0].removeprefix("# ")

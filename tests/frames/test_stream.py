@@ -293,6 +293,7 @@ def test_many_histograms_do_not_hide_the_framework(size: int) -> None:
     assert meanings["layer0#std"] == Meaning(Signal.HISTOGRAM_STD)
 
 
+@pytest.mark.slow
 def test_a_log_of_nothing_but_histograms_does_not_wait_for_ever() -> None:
     stream = Stream("s", "tensorboard", "", Naming({}), views(DETECTORS))
     stream.extend(chunk_of([("w#std", step, 1.0) for step in range(20_001)]))

@@ -262,6 +262,7 @@ def test_in_status_and_metrics(house, monkeypatch):
     assert found["sentinel_runs_not_judged"].samples[0].value == 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("stage", [poll, absorb, name, review])
 def test_in_a_listing(runs, monkeypatch, stage):
     stage(monkeypatch)

@@ -36,6 +36,7 @@ def client(served):
     return served
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("path", ["/", "/events", "/runs/00", "/runs/00/events", "/assets/page.js", "/no"])
 def test_nothing_is_shown_without_the_token(served, path):
     answer = served.get(path)
@@ -57,6 +58,7 @@ def test_a_link_with_the_token_is_followed_once_and_leaves_no_token_behind(serve
     assert served.get("/").status_code == 200
 
 
+@pytest.mark.slow
 def test_the_token_can_be_entered(served):
     own = {"Origin": str(served.base_url)}
     assert served.post("/enter", data={"token": "another token"}, headers=own).status_code == 403
@@ -88,6 +90,7 @@ def test_an_address_is_as_good_as_a_name_of_this_machine(client, host):
     assert client.get("/", headers={"Host": host}).status_code == 200
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "from_", [{"Origin": "http://127.0.0.1:1"}, {"Origin": "null"}, {}, {"Sec-Fetch-Site": "cross-site"}]
 )
@@ -123,6 +126,7 @@ def test_clients_that_ask_nothing_keep_nobody_out(client, caplog):
     assert not caplog.records
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "part", ["", "GET / HTTP/1.1\nHost: x", "POST /enter HTTP/1.1\nHost: x\nContent-Length: 9\n\nt"]
 )

@@ -53,6 +53,7 @@ def test_what_a_process_or_one_below_it_does_is_told(code, does, says):
             os.kill(pid, signal.SIGKILL)
 
 
+@pytest.mark.slow
 def test_a_process_that_does_nothing_is_said_to_do_nothing():
     with running(WORKS, "-", "waits") as one:
         assert Activity(process(one.pid), awake=0.0).words(awake=120.0) == "in the last 2 min it did nothing"

@@ -92,6 +92,7 @@ def test_the_end_of_a_process_of_somebody_else_is_known(code):
         assert how(handle) == ENDS[code]
 
 
+@pytest.mark.slow
 def test_a_process_that_was_not_reaped_tells_what_it_may():
     with subprocess.Popen(
         [sys.executable, "-c", "import sys; sys.stdin.read(); sys.exit(7)"], stdin=-1

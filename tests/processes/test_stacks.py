@@ -56,6 +56,7 @@ def test_a_process_of_endless_depth_costs_its_limits(monkeypatch):
     assert limits == sorted(limits, reverse=True), "each try has what the others left"
 
 
+@pytest.mark.slow
 def test_what_is_no_python_has_no_stack():
     with subprocess.Popen(["cat"], stdin=-1) as one:
         stack = stack_of(one.pid)

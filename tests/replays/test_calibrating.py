@@ -120,6 +120,7 @@ def test_a_promise_does_not_rest_on_the_runs_by_which_it_was_chosen():
     assert (promise.since, promise.rate) == (1.7e9, Rate(20, 100))
 
 
+@pytest.mark.slow
 @given(healthy=runs, budget=st.floats(0.0, 1.0))
 def test_every_run_is_judged_once_by_the_others(healthy, budget):
     rate = cross_fitted(budget, archive(healthy))

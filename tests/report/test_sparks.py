@@ -1,6 +1,7 @@
 """Small curves of many runs on one scale."""
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -30,6 +31,7 @@ def test_a_scale_stays_while_the_values_move_a_little():
     assert scales_of([("loss", [*np.linspace(5.03, 1.0401, 50)])]) == before
 
 
+@pytest.mark.slow
 @given(st.lists(st.floats(allow_nan=False, allow_infinity=False), min_size=2, max_size=20))
 def test_whatever_was_logged_lies_within_the_picture(values):
     curve = spark(("x", values), scales_of([("x", values)]))

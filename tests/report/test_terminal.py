@@ -30,6 +30,7 @@ def report(tmp_path, monkeypatch):
     return shown
 
 
+@pytest.mark.slow
 def test_a_quiet_run_says_how_much_of_it_could_be_judged(tmp_path, report):
     written(tmp_path / "run", [{"step": i, "kl": 0.01 + i % 3 / 1000} for i in range(50)])
     quiet, lacking, held_back, coverage, verdict = report()
@@ -73,6 +74,7 @@ def test_an_incident_names_what_it_saw_and_what_to_try(tmp_path, report):
     assert lines[-1].endswith("1 incident in 1 run")
 
 
+@pytest.mark.slow
 def test_text_from_a_run_cannot_drive_the_terminal(tmp_path, report):
     rows = [{"step": i, "evil\x1b[31m/kl": 0.01 if i < 100 else 3.0} for i in range(200)]
     written(tmp_path / "run\x1b[2J", rows)

@@ -28,6 +28,7 @@ def seen(tmp_path):
     return tracker, advance.changes[0]
 
 
+@pytest.mark.slow
 def test_the_judged_signal_comes_first_with_what_the_detector_sees_beside_it(seen):
     tracker, change = seen
     judged, *others = tracker.excerpts(change.incident)

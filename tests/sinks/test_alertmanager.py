@@ -51,6 +51,7 @@ def test_the_end_ends_it(receiver):
     assert alert["endsAt"] == "2026-01-01T01:13:20Z"
 
 
+@pytest.mark.slow
 def test_what_got_worse_is_another_alert_and_the_milder_one_ends(receiver):
     assert AlertmanagerConfig(url=receiver.url).open().send(WARNING, NOW) == "WARNING"
     for thread, milder in (("", ["warning"]), ("WARNING", ["warning"]), ("INFO", ["info", "warning"])):

@@ -42,6 +42,7 @@ def test_a_service_gets_the_text(told, receiver):
     assert body["attachments"] == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("answer", "error", "why"),
     [
@@ -76,6 +77,7 @@ def test_a_redirect_is_not_followed(receiver):
         assert elsewhere.received == []
 
 
+@pytest.mark.slow
 def test_an_address_that_apprise_does_not_know_is_refused_without_repeating_it(monkeypatch, logged, capfd):
     monkeypatch.setenv("PLACE", f"nonsense://{SECRET}")
     with pytest.raises(ConfigError, match="PLACE does not hold an address that Apprise knows") as refused:

@@ -70,6 +70,7 @@ def test_what_is_critical_waits_once_all_is_spent_and_an_hour_at_most(fleet):
     assert fleet.wait(10) == [*"abcd", ["f", "e"]]
 
 
+@pytest.mark.slow
 def test_the_end_of_an_incident_is_no_page(fleet):
     for key in "ab":
         fleet(key)
@@ -85,6 +86,7 @@ def test_the_budget_is_there_again_a_day_later(fleet):
     assert fleet("e")[-1] == "d"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("days", [-30, 30])
 def test_a_clock_that_is_set_delays_nothing_for_longer(fleet, clock, days):
     for key in "abc":
@@ -93,6 +95,7 @@ def test_a_clock_that_is_set_delays_nothing_for_longer(fleet, clock, days):
     assert fleet.wait(DIGEST_SECONDS) == ["a", "b", "c"]
 
 
+@pytest.mark.slow
 def test_a_watch_that_starts_anew_each_time_sends_the_digest_as_well(store, deliver, clock):
     """As `watch --once` does when cron starts it."""
     sink = Collector()
@@ -109,6 +112,7 @@ def test_a_watch_that_starts_anew_each_time_sends_the_digest_as_well(store, deli
 DAY = 86_400.0
 
 
+@pytest.mark.slow
 def test_a_sink_that_asks_for_a_digest_gets_one_message_a_day(store, deliver, clock):
     pages, looks = Collector(), Collector()
     looks.name = "looks"

@@ -58,6 +58,7 @@ def test_a_command_that_is_missing_may_come():
         run("/no/such/command")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("start", ["", "setsid", "setsid setsid --fork"])
 def test_a_command_that_hangs_ends_with_all_that_it_started(tmp_path, start):
     os.mkfifo(tmp_path / "alive")

@@ -69,6 +69,7 @@ def numbered(number, event=Event.FIRING, incident="a"):
     )
 
 
+@pytest.mark.slow
 def test_every_sink_gets_what_is_addressed_to_it_once(store, deliver, clock):
     first, second = ScriptedSink("first"), ScriptedSink("second")
     enqueue(store, numbered(1), ["first", "second"], START)
@@ -90,6 +91,7 @@ def test_what_is_committed_later_goes_out_after_a_wake(store, deliver):
     sink.wait_for(tries=1)
 
 
+@pytest.mark.slow
 def test_a_transient_failure_is_tried_again_with_the_same_key(store, deliver, clock):
     sink = ScriptedSink("sink", Transient("busy"), Transient("busy"))
     enqueue(store, NOTIFICATION, ["sink"], START)
@@ -103,6 +105,7 @@ def test_a_transient_failure_is_tried_again_with_the_same_key(store, deliver, cl
     assert sink.keys == [NOTIFICATION.key] * 3
 
 
+@pytest.mark.slow
 def test_retry_after_holds_for_everything_that_the_sink_is_sent(store, deliver, clock):
     sink = ScriptedSink("sink", Transient("slow down", retry_after_seconds=100.0))
     enqueue(store, numbered(1, incident="a"), ["sink"], START)
@@ -116,6 +119,7 @@ def test_retry_after_holds_for_everything_that_the_sink_is_sent(store, deliver, 
     assert sink.tries[1:] == [("a-firing-1", START + 100.0), ("b-firing-2", START + 100.0)]
 
 
+@pytest.mark.slow
 def test_what_was_refused_waits_alone_and_is_tried_again(store, deliver, clock, caplog):
     refusal = Permanent("no such hook")
     sink = ScriptedSink("sink", refusal, None, refusal)
@@ -164,6 +168,7 @@ def test_a_clock_that_is_set_neither_holds_up_nor_loses_anything(store, deliver,
     assert sink.keys == ["a-firing-1"] * 4
 
 
+@pytest.mark.slow
 def test_retry_after_is_believed_for_a_quarter_of_an_hour_and_mutes_one_receiver(store, deliver, clock):
     sink, other = ScriptedSink("sink", Transient("slow down", 1e9)), ScriptedSink("other")
     enqueue(store, numbered(1), ["sink", "other"], START)
@@ -228,6 +233,7 @@ def test_ten_thousand_that_piled_up_are_a_few_messages_and_the_worst_come_first(
     assert worst == sorted(worst, reverse=True)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("body", ["no JSON", "[]", '{"key": "b"}'])
 def test_a_row_that_cannot_be_read_stops_no_other(tmp_path, store, deliver, clock, body):
     sink = ScriptedSink("sink")
@@ -274,6 +280,7 @@ def test_a_receiver_that_refuses_digests_is_told_one_by_one(store, deliver, cloc
     assert store.outbox.undelivered() == []
 
 
+@pytest.mark.slow
 def test_a_sink_that_hangs_delays_no_other(store, deliver):
     released = threading.Event()
     hanging, quick = ScriptedSink("hanging", released), ScriptedSink("quick")
@@ -287,6 +294,7 @@ def test_a_sink_that_hangs_delays_no_other(store, deliver):
     released.set()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("events", "said"),
     [
@@ -308,6 +316,7 @@ def test_what_waits_about_one_incident_is_one_message_of_what_is_so_now(store, d
     assert store.outbox.undelivered() == []
 
 
+@pytest.mark.slow
 def test_what_a_receiver_may_have_is_not_told_as_new(store, deliver, clock):
     """It may have taken the first one, and its answer was lost."""
     sink = Collector("sink", Transient("timed out"))
@@ -319,6 +328,7 @@ def test_what_a_receiver_may_have_is_not_told_as_new(store, deliver, clock):
     assert [told.event for told in sink.took] == [Event.ESCALATED]
 
 
+@pytest.mark.slow
 def test_news_of_what_was_refused_are_tried_at_once(store, deliver):
     sink = Collector("sink", Permanent("bad request"))
     enqueue(store, numbered(1), ["sink"], START)
@@ -329,6 +339,7 @@ def test_news_of_what_was_refused_are_tried_at_once(store, deliver):
     assert [told.event for told in sink.took] == [Event.RESOLVED]
 
 
+@pytest.mark.slow
 def test_once_a_receiver_that_refused_all_takes_something_all_is_tried_again(store, deliver, clock):
     sink = Collector("sink", *[Permanent("forbidden")] * 3)
     for number in range(3):
@@ -340,6 +351,7 @@ def test_once_a_receiver_that_refused_all_takes_something_all_is_tried_again(sto
     assert sorted(told.incident.id for told in sink.took) == ["0", "1", "2", "3"]
 
 
+@pytest.mark.slow
 def test_the_worst_goes_on_first_after_a_failure(store, deliver, clock):
     sink = ScriptedSink("sink", Transient("busy"))
     enqueue(store, numbered(1, Event.FIRING, "a"), ["sink"], START)
@@ -350,6 +362,7 @@ def test_the_worst_goes_on_first_after_a_failure(store, deliver, clock):
     assert sink.keys == ["a-firing-1", "a-firing-1", "b-resolved-3"]
 
 
+@pytest.mark.slow
 def test_a_defect_in_a_sink_stops_nothing_and_is_not_quoted(store, deliver, clock):
     sink = ScriptedSink("sink", ValueError("http://host/token"))
     enqueue(store, numbered(1), ["sink", "other"], START)
@@ -361,6 +374,7 @@ def test_a_defect_in_a_sink_stops_nothing_and_is_not_quoted(store, deliver, cloc
     assert other.keys == ["a-firing-1"]
 
 
+@pytest.mark.slow
 def test_what_was_left_goes_out_after_a_restart(store, deliver, clock):
     enqueue(store, numbered(1), ["sink"], START)
     first = deliver(ScriptedSink("sink", Transient("busy")))

@@ -91,6 +91,7 @@ def test_status_decides(kind, expected, receiver):
         assert len(receiver.received) == number, code
 
 
+@pytest.mark.slow
 @every_http_sink
 @pytest.mark.parametrize("misbehave", [rx.hang, rx.close, rx.garbage, rx.drip_head], ids=lambda f: f.__name__)
 def test_no_answer_is_transient(kind, misbehave, receiver):
@@ -98,6 +99,7 @@ def test_no_answer_is_transient(kind, misbehave, receiver):
     assert type(outcome(opened(kind, receiver.url, timeout_seconds=0.3))) is Transient
 
 
+@pytest.mark.slow
 @every_http_sink
 def test_a_body_that_never_ends_after_a_200_is_delivered(kind, receiver):
     receiver.default = rx.drip_body
@@ -113,6 +115,7 @@ def test_nobody_listening_is_transient(kind):
     assert type(error) is Transient
 
 
+@pytest.mark.slow
 @every_http_sink
 def test_broken_tls_is_transient(kind, receiver):
     error = outcome(opened(kind, receiver.url.replace("http:", "https:")))
@@ -120,6 +123,7 @@ def test_broken_tls_is_transient(kind, receiver):
     assert "TLS" in str(error)
 
 
+@pytest.mark.slow
 @every_http_sink
 def test_a_redirect_is_not_followed(kind, receiver):
     with rx.Receiver() as elsewhere:
@@ -149,6 +153,7 @@ def test_retry_after_is_passed_on(kind, code, receiver):
         assert outcome(opened(kind, receiver.url)).retry_after_seconds == seconds, header
 
 
+@pytest.mark.slow
 @every_http_sink
 def test_every_try_carries_the_same_key(kind, receiver):
     receiver.answers.extend([rx.status(500), rx.close])
@@ -170,6 +175,7 @@ def test_a_loopback_address_is_never_asked_for_through_a_proxy(kind, host, recei
     assert receiver.received == []
 
 
+@pytest.mark.slow
 @every_http_sink
 def test_any_other_address_is_asked_for_through_the_proxy(kind, receiver, monkeypatch):
     monkeypatch.setenv("HTTP_PROXY", receiver.url)
@@ -210,6 +216,7 @@ def test_certificates_that_cannot_be_used_are_said(kind, holds, tmp_path, monkey
     assert "the certificates that SSL_CERT_FILE or SSL_CERT_DIR names cannot be used" in str(error)
 
 
+@pytest.mark.slow
 @every_http_sink
 def test_what_a_try_prepares_is_not_the_time_of_the_receiver(kind, receiver, monkeypatch):
     client = http._client
@@ -224,6 +231,7 @@ def test_what_a_try_prepares_is_not_the_time_of_the_receiver(kind, receiver, mon
     assert outcome(opened(kind, receiver.url)) is None
 
 
+@pytest.mark.slow
 @every_http_sink
 def test_a_loopback_address_without_tls_needs_no_certificates(kind, receiver, tmp_path, monkeypatch):
     monkeypatch.setenv("SSL_CERT_FILE", str(tmp_path / "certificates"))
@@ -241,6 +249,7 @@ def _told(error):
     return "\n".join(texts)
 
 
+@pytest.mark.slow
 @every_http_sink
 @pytest.mark.parametrize(
     "answer",
@@ -299,6 +308,7 @@ def _told_plainly(error):
     return "\n".join([str(error), repr(error), *traceback.format_exception(error)])
 
 
+@pytest.mark.slow
 @every_http_sink
 def test_address_comes_from_environment_or_file(kind, receiver, tmp_path, monkeypatch):
     monkeypatch.setenv("HOOK", f" {receiver.url}\n")
@@ -373,6 +383,7 @@ def test_exactly_one_secret_and_a_missing_one_says_where_it_should_be(kind, tmp_
     assert "from-file" not in repr(sink_types()[kind](**rest, **{file: tmp_path / "secret"}).open())
 
 
+@pytest.mark.slow
 @every_http_sink
 def test_a_digest_is_one_post(kind, receiver):
     opened(kind, receiver.url).send(digest(30, over=3), NOW)

@@ -50,6 +50,7 @@ def test_a_firing_incident_reads_in_order(receiver):
     ]
 
 
+@pytest.mark.slow
 def test_a_digest_shows_the_worst_and_counts_the_rest(receiver):
     SlackConfig(url=receiver.url).open().send(digest(14, over=2), NOW)
     body = json.loads(receiver.received[0].body)
@@ -102,6 +103,7 @@ def test_any_run_makes_a_message_that_slack_takes(evidence, name, summary, tag):
             element["text"].encode()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("status", "refusal"),
     [

@@ -33,6 +33,7 @@ def test_the_first_message_opens_a_thread(sink, receiver):
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("event", [Event.REPEAT, Event.ESCALATED, Event.RESOLVED])
 def test_later_news_goes_under_it(event, sink, receiver):
     sink.send(replace(about(event), thread="C024BE91L 1503435956.000247"), NOW)
@@ -40,6 +41,7 @@ def test_later_news_goes_under_it(event, sink, receiver):
     assert (body["channel"], body["thread_ts"]) == ("C024BE91L", "1503435956.000247")
 
 
+@pytest.mark.slow
 def test_a_digest_stands_alone(sink, receiver):
     sink.send(digest(14), NOW)
     assert "thread_ts" not in json.loads(receiver.received[0].body)

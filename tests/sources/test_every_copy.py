@@ -40,6 +40,7 @@ def test_a_copy_that_is_renewed_goes_on(source, writer, renew, logged, tmp_path)
     assert not reader.complaints
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("pieces", [1, 2, 8])
 def test_a_file_that_grows_back_goes_on(source, logged, pieces):
     """As `cp` and `scp` do: cut the file, then write it piece by piece."""

@@ -40,6 +40,7 @@ def write_anew(directory, other):
         os.utime(directory / name, ns=(time, time))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("first_half_read", [True, False])
 def test_a_replaced_run_is_read_again(writer, logged, tmp_path, first_half_read):
     reader = Reader(logged)
@@ -88,6 +89,7 @@ def test_a_file_that_was_written_anew_is_read_again(writer, logged, tmp_path, st
     assert reader.restarts == 1
 
 
+@pytest.mark.slow
 def test_a_file_that_was_emptied_and_holds_another_run_is_read_again(writer, logged, tmp_path):
     reader = Reader(logged).poll()
     for path in files(logged):

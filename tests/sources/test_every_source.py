@@ -116,6 +116,7 @@ def test_ten_thousand_tags(source, writer, reader, tmp_path):
     assert ordered(source, reader.poll(limit=100_000).points) == ordered(source, points(steps))
 
 
+@pytest.mark.slow
 def test_numbers_that_are_not_finite(source, writer, reader, tmp_path):
     steps = [(step, {"a": math.nan, "b": math.inf, "c": -math.inf, "d": 1.0}) for step in range(2)]
     write(writer, tmp_path, steps)
@@ -141,6 +142,7 @@ def test_a_file_that_is_still_empty(logged):
     assert not reader.complaints
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not Path("/proc/self/mem").exists(), reason="needs a file that not even root can read")
 def test_a_file_that_cannot_be_read_is_complained_about_once(logged, unreadable):
     reader = Reader(logged).poll()
@@ -152,6 +154,7 @@ def test_a_file_that_cannot_be_read_is_complained_about_once(logged, unreadable)
     assert reader.points == points(STEPS)
 
 
+@pytest.mark.slow
 def test_a_broken_record_is_skipped(source, logged, broken):
     reader = Reader(logged).poll()
     if source in DOCUMENTS:
@@ -190,6 +193,7 @@ def test_chunking_changes_nothing(name, data):
         assert not reader.complaints
 
 
+@pytest.mark.slow
 def test_nothing_is_written(logged):
     def seen():
         places = [logged, *logged.rglob("*")]

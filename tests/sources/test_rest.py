@@ -36,6 +36,7 @@ LAST_LINES = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", LAST_LINES)
 def test_a_last_line_without_a_line_break_is_read_at_the_end(tmp_path, name):
     line, expected = LAST_LINES[name]

@@ -174,6 +174,7 @@ def test_no_address(text):
         Address.parse(text)
 
 
+@pytest.mark.slow
 def test_the_heart_beats_only_while_all_is_well(health, caplog):
     with Receiver() as receiver:
         receiver.answers.append(status(500))

@@ -70,6 +70,7 @@ def test_changes_gather_for_as_long_as_the_watch_rests(tmp_path):
         thread.join()
 
 
+@pytest.mark.slow
 def test_files_that_come_change_and_go(tmp_path):
     log = tmp_path / "log.jsonl"
     with Changes([tmp_path]) as changes:
@@ -91,6 +92,7 @@ def test_reading_is_no_change(tmp_path):
         assert changes.wait(PATIENCE) == {tmp_path / "other.jsonl"}
 
 
+@pytest.mark.slow
 def test_directories_made_and_filled_at_once(tmp_path):
     with Changes([tmp_path]) as changes:
         (tmp_path / "a/b/c").mkdir(parents=True)
@@ -101,6 +103,7 @@ def test_directories_made_and_filled_at_once(tmp_path):
         assert seen(changes, tmp_path / "a/b/c/log.jsonl")
 
 
+@pytest.mark.slow
 def test_a_path_that_appears_later(tmp_path):
     with Changes([tmp_path / "runs"]) as changes:
         (tmp_path / "runs").mkdir()
@@ -110,6 +113,7 @@ def test_a_path_that_appears_later(tmp_path):
         assert seen(changes, tmp_path / "runs/log.jsonl")
 
 
+@pytest.mark.slow
 def test_a_path_that_is_replaced(tmp_path):
     (tmp_path / "runs").mkdir()
     with Changes([tmp_path / "runs"]) as changes:
@@ -120,6 +124,7 @@ def test_a_path_that_is_replaced(tmp_path):
         assert seen(changes, tmp_path / "runs/log.jsonl")
 
 
+@pytest.mark.slow
 def test_a_file_is_followed_when_it_is_replaced(tmp_path):
     log, other = tmp_path / "log.jsonl", tmp_path / "other.jsonl"
     log.touch()
@@ -130,6 +135,7 @@ def test_a_file_is_followed_when_it_is_replaced(tmp_path):
             assert changes.wait(PATIENCE) == {log}
 
 
+@pytest.mark.slow
 def test_stopping_ends_the_wait(tmp_path):
     for poll in (False, True):
         with Changes([tmp_path], poll=poll) as changes:

@@ -125,6 +125,7 @@ def remove_lock(directory: Path) -> None:
     (directory / "watch.lock").unlink()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("lose", [remove, rename, rename_and_make_another, remove_lock])
 def test_a_state_that_is_moved_or_removed_is_told(house, caplog, lose):
     with sole_watcher(house.state):

@@ -46,6 +46,7 @@ def test_one_that_fails_ends_all_and_is_heard_of(watchers, watched):
     assert sorted(watched) == [[place] for place in PLACES]
 
 
+@pytest.mark.slow
 def test_an_earlier_process_health_is_forgotten(watchers, watched):
     watchers.end()
     with pytest.raises(RuntimeError):
@@ -53,6 +54,7 @@ def test_an_earlier_process_health_is_forgotten(watchers, watched):
     assert watchers._store.health() == {}
 
 
+@pytest.mark.slow
 def test_what_waits_for_a_sink_that_was_removed_is_given_up(watchers, watched):
     enqueue(watchers._store, NOTIFICATION, ["terminal", "removed"], 1.0)
     watchers.end()

@@ -78,6 +78,7 @@ def log(directory: Path, lines: list[str]) -> Path:
     return path
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("line", STEPS)
 def test_steps_in_other_words(tmp_path, line):
     path = log(tmp_path, [line, line.replace("0.5", "0.25")])
@@ -85,6 +86,7 @@ def test_steps_in_other_words(tmp_path, line):
     assert found == [(found[0][0], STEPS[line], "0.5"), (found[0][0], STEPS[line], "0.25")]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("line", ROWS)
 def test_lines_without_a_step_are_counted(tmp_path, line):
     values = [str(1 / row) for row in range(1, 9)]
@@ -140,6 +142,7 @@ def test_batches_count_over_all_epochs(tmp_path):
     assert ("Test Accuracy", 57664, "0.615") in points
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("line", "epochs", "expected"),
     [
@@ -155,6 +158,7 @@ def test_the_length_of_an_epoch_counts(tmp_path, line, epochs, expected):
     assert [step for tag, step, _ in Reader(path).poll().points if "loss" in tag.lower()] == expected
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "line",
     [
@@ -193,6 +197,7 @@ def test_the_part_before_metrics_belongs_to_their_names(line):
     assert {name: record[name] for name in record if name not in ("epoch", "iter", "step")} == PARTS[line]
 
 
+@pytest.mark.slow
 def test_batches_of_a_resumed_training_step_back(tmp_path):
     path = log(tmp_path, [f"[{step}/1000] loss: 0.5" for step in (100, 200, 300, 200, 300)])
     assert [step for _, step, _ in Reader(path).poll().points] == [100, 200, 300, 200, 300]

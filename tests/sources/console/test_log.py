@@ -89,6 +89,7 @@ def test_an_access_log_is_no_log_of_a_training(tmp_path):
     assert not discover([tmp_path]).runs
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "heading", ["Epoch {}/40:", "Epoch {}/40", "Epoch [{}/40]", "----- Epoch {}/40 -----"]
 )
@@ -146,6 +147,7 @@ def test_a_round_is_no_process(tmp_path, line):
     assert len(reader.batch.chunks) == 1
 
 
+@pytest.mark.slow
 def test_metrics_far_from_the_beginning_are_found(tmp_path):
     log(tmp_path, *["nothing"] * 50_000, loss(1), loss(2))
     assert len(discover([tmp_path]).runs) == 1
@@ -274,6 +276,7 @@ def test_a_record_that_waits_for_its_step_survives(tmp_path):
     assert reader.poll().points[:2] == [("loss", 20, "nan"), ("grad_norm", 20, "inf")]
 
 
+@pytest.mark.slow
 def test_records_without_a_bar_are_counted(tmp_path):
     path = log(tmp_path, "hello", *["{'loss': 1.0, 'epoch': 0.5}"] * 3)
     assert [step for tag, step, _ in read(path).points if tag == "loss"] == [1, 2, 3]
@@ -349,6 +352,7 @@ def test_a_table_is_one_record_however_it_is_cut(tmp_path):
     assert read(path, limit=1).points == expected
 
 
+@pytest.mark.slow
 def test_a_table_that_counts_nothing_is_none(tmp_path):
     rule = "+-----+-----+"
     log(tmp_path, *[rule, "| lr | 0.1 |", "| loss | 1 |", rule] * 3)
@@ -386,6 +390,7 @@ def test_each_shape_is_found_in_what_a_library_printed():
         assert chunk.step.max() == last
 
 
+@pytest.mark.slow
 def test_the_lines_of_keras_follow_a_heading(tmp_path):
     line = "16/16 - 0s - 7ms/step - loss: %s"
     path = log(tmp_path, "Epoch 1/9", line % 0.5, line % 0.1, "Epoch 2/9", "saved", line % 0.25, line % 0.1)
@@ -478,6 +483,7 @@ def test_the_bars_of_training_and_validation_are_told_apart(tmp_path):
     assert losses == [("loss", 1, "1.5"), ("val/loss", 1, "1.7"), ("loss", 2, "2.5"), ("val/loss", 2, "2.7")]
 
 
+@pytest.mark.slow
 def test_a_bar_of_steps_shows_each_step():
     """tqdm draws a new count with the old metrics first."""
     assert [run.format for run in discover([FIXTURES / "tqdm_steps.log"]).runs] == ["console"]

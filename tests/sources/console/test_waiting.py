@@ -65,6 +65,7 @@ def test_the_summary_tells_how_long_an_epoch_is(tmp_path):
     assert [step for step, _ in found] == [*range(500, 22501, 500)]
 
 
+@pytest.mark.slow
 def test_the_last_row_is_read_before_its_bar_is_complete(tmp_path):
     text = "".join(
         f"{bar(n, 10)}\r      \r{{'loss': {loss}, 'epoch': 0.{n}}}\n{bar(n, 10)}"

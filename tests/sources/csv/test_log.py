@@ -156,6 +156,7 @@ def test_a_file_saved_anew_under_another_inode_goes_on(tmp_path):
     assert not reader.restarts
 
 
+@pytest.mark.slow
 def test_a_line_that_never_ends(tmp_path):
     reader = read(tmp_path, b"step,loss\n1,2\n" + b"9" * (5 << 20))
     assert len(reader.points) == 1
@@ -341,6 +342,7 @@ def test_steps_that_fall_are_the_lengths_of_episodes(tmp_path, limit):
     assert [step for _, step, _ in Reader(path).poll(limit).points] == [20, 31, 57]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("header", ["epoch,phase,loss,val_acc", "Phase,epoch,loss,val_acc"])
 @pytest.mark.parametrize("limit", [2, 1000])
 def test_a_column_tells_what_is_held_out(tmp_path, header, limit):

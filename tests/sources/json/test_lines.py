@@ -150,6 +150,7 @@ def test_a_long_line_is_read_whole(log):
     assert steps(read(log, json.dumps({"step": 1, "text": text, "loss": 0.5}) + "\n" + LINES)) == [1, 1, 2]
 
 
+@pytest.mark.slow
 def test_two_processes_that_write_one_file(log):
     first, second = log.open("a"), log.open("a")
     reader = Reader(log)
@@ -218,6 +219,7 @@ def test_chunking_changes_nothing_however_odd_the_content(pieces, cuts, limit):
         ]
 
 
+@pytest.mark.slow
 def test_which_files_count(tmp_path):
     metrics = '{"iteration": 1, "loss": NaN}\n{"iteration": 2, "loss": 0.5}\n'
     openmmlab = (

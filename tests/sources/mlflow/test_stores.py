@@ -167,6 +167,7 @@ def test_a_long_file_beside_a_short_one_keeps_the_order(run):
     assert reader.times == sorted(reader.times)
 
 
+@pytest.mark.slow
 def test_new_rows_are_read_and_deleted_runs_are_not_found(database, tmp_path):
     reader = Reader(tmp_path).poll()
     before = len(reader.points)

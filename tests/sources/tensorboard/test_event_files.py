@@ -43,6 +43,7 @@ def test_broken_records_are_complained_about_once_and_skipped(log):
     ]
 
 
+@pytest.mark.slow
 def test_a_file_of_something_else_is_complained_about_once(log):
     log.write_bytes(b"<html>not found</html>" * 10_000)
     reader = Reader(log.parent).poll(limit=10).poll()

@@ -51,6 +51,7 @@ def test_one_run_with_two_streams(keras):
     assert {one.tag for one in run.incidents.values()} == {"epoch_loss", "validation/epoch_loss"}
 
 
+@pytest.mark.slow
 def test_directories_of_two_processes_are_two_runs(keras):
     file = file_in(keras / "validation")
     host, process, count = file.name.rsplit(".", 2)
@@ -97,6 +98,7 @@ def test_a_change_of_the_part_concerns_the_run(keras):
     assert runs.touched([keras / "other" / "events"], []) == []
 
 
+@pytest.mark.slow
 def test_the_part_of_another_process_is_found_beside_a_known_run(keras):
     assert names(keras) == ["train"]
     (keras / "test").mkdir()

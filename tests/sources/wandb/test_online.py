@@ -54,6 +54,7 @@ def test_chunking_changes_nothing(backend, clock, monkeypatch, limit):
     assert reader.batch.ending.outcome is EndKind.FINISHED
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("state", "outcome"),
     [
@@ -118,6 +119,7 @@ def test_one_run_of_a_project(backend, clock):
     assert [run.path.name for run in reader.runs.values()] == ["r2"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("text", ["wandb://", "wandb://team", "wandb://team/project/r1/x", "wandbb://a/b"])
 def test_addresses_that_are_none(text):
     with pytest.raises(ValueError, match=r"write wandb://ENTITY/PROJECT|did you mean 'wandb'"):

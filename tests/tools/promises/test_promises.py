@@ -1,5 +1,7 @@
 """The tool that measures what calibrations promise."""
 
+import pytest
+
 from sentinel.replays.calibrating import ArchivedRun, Kind, Pages, Stratum
 from tests.sinks.samples import INCIDENT
 from tests.tools.promises.fleets import Fleet
@@ -31,6 +33,7 @@ def test_a_promise_that_is_not_kept_is_noticed():
     assert row("an archive", 0.01, [broken])[-2:] == ["0 of 1", "1"]
 
 
+@pytest.mark.long
 def test_what_is_scaled_later_is_the_same_but_for_its_scale():
     plain = Fleet("a fleet", lambda *_: 0.01)
     scaled = Fleet("a fleet", lambda *_: 0.01, ("loss",), 10.0)
