@@ -47,7 +47,10 @@ class FleetTime:
     bars: Mapping[str, Sequence[Bar]]  # by detector, the most first
     listed: Sequence[Incident]  # the newest first
     alive: Sequence[int]
-    lost_hours: float  # GPU-hours
+    hours: float  # of runs in trouble
+    gpu_hours: float  # the same of the runs that tell how many GPUs they have
+    ill: int  # runs in trouble
+    telling: int  # those of them that tell how many GPUs they have
 
     @property
     def curve(self) -> str:
@@ -77,12 +80,16 @@ def fleet_time(
     newest = sorted(
         (bar.incident for own in bars.values() for bar in own), key=lambda one: -(one.fired_time or 0.0)
     )
-    lost = sum(_together(own) * _devices(by_id[run]) for run, own in stretches.items())
+    hours = {run: _together(own) / 3600 for run, own in stretches.items()}
+    gpus = {run: count for run in hours if (count := _gpus(by_id[run])) is not None}
     return FleetTime(
         bars=dict(sorted(bars.items(), key=lambda item: (-len(item[1]), item[0]))),
         listed=newest[:_MOST_LISTED],
         alive=[*_alive(by_id.values(), period)],
-        lost_hours=lost / 3600,
+        hours=sum(hours.values()),
+        gpu_hours=sum(hours[run] * count for run, count in gpus.items()),
+        ill=len(hours),
+        telling=len(gpus),
     )
 
 
@@ -112,9 +119,9 @@ def _together(stretches: Iterable[tuple[float, float]]) -> float:
     return covered
 
 
-def _devices(run: KnownRun) -> float:
-    """The GPUs of a run; one where its log does not tell how many."""
-    return max(1.0, run.kept.facts.plan.get("world_size", 1.0)) if run.kept else 1.0
+def _gpus(run: KnownRun) -> float | None:
+    """The GPUs of a run; None where its log does not tell how many."""
+    return run.kept.facts.plan.get("world_size") if run.kept else None
 
 
 def _alive(runs: Iterable[KnownRun], period: _Period) -> Iterator[int]:

@@ -10,8 +10,8 @@ from tests.sinks.samples import INCIDENT
 DAY = 86400.0
 
 
-def run(first, last, devices=1.0, state=RunState.FINISHED):
-    facts = SimpleNamespace(first_time=first, last_time=last, plan={"world_size": devices})
+def run(first, last, gpus=None, state=RunState.FINISHED):
+    facts = SimpleNamespace(first_time=first, last_time=last, plan={"world_size": gpus} if gpus else {})
     row = SimpleNamespace(id=INCIDENT.run)
     return SimpleNamespace(
         row=row, kept=SimpleNamespace(facts=facts), state=state, stands_for_its_training=True
@@ -24,21 +24,27 @@ def trouble(begin, end):
     )
 
 
-def test_what_several_incidents_of_a_run_cover_is_lost_once_on_each_device():
+def test_what_several_incidents_of_a_run_cover_counts_once_on_each_gpu():
     found = [trouble(0.0, 3600.0), trouble(1800.0, 7200.0)]
-    assert fleet_time([run(0.0, 9000.0, devices=8.0)], found, DAY, DAY).lost_hours == 16.0
+    told = fleet_time([run(0.0, 9000.0, gpus=8.0)], found, DAY, DAY)
+    assert (told.hours, told.gpu_hours) == (2.0, 16.0)
+
+
+def test_the_number_of_gpus_is_never_guessed():
+    told = fleet_time([run(0.0, 9000.0)], [trouble(0.0, 3600.0)], DAY, DAY)
+    assert (told.hours, told.gpu_hours, told.ill, told.telling) == (1.0, 0.0, 1, 0)
 
 
 def test_only_what_lies_within_the_period_counts():
     found = [trouble(-3600.0, 3600.0), trouble(-7200.0, -3600.0)]
     told = fleet_time([run(-7200.0, 3600.0)], found, DAY, DAY)
-    assert told.lost_hours == 1.0
+    assert told.hours == 1.0
     assert [len(bars) for bars in told.bars.values()] == [1]
 
 
 def test_trouble_of_a_run_that_goes_on_lasts_until_now():
     found = [trouble(DAY - 7200.0, DAY - 7000.0)]
-    assert fleet_time([run(0.0, DAY, state=RunState.RUNNING)], found, DAY, DAY).lost_hours == 2.0
+    assert fleet_time([run(0.0, DAY, state=RunState.RUNNING)], found, DAY, DAY).hours == 2.0
 
 
 def test_a_run_is_alive_from_its_first_point_to_its_last():
