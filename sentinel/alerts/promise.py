@@ -6,20 +6,32 @@ The unit is the run, as in the archive that was calibrated.
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 from pydantic import AwareDatetime, Field
 
-from sentinel.alerts.tables import Opinion, PageSent
 from sentinel.detectors.api import Detector
 from sentinel.detectors.discovery import all_detectors
 from sentinel.ground.config_table import ConfigTable
 from sentinel.ground.text import counted
+
+Opinion = Literal["useful", "false-alarm"]
 
 USEFUL: Opinion = "useful"
 FALSE: Opinion = "false-alarm"
 
 _DAY_SECONDS = 86400.0
 _TAIL = 0.025  # of the chance on each side of an interval
+
+
+@dataclass(frozen=True)
+class PageSent:
+    """An incident above `info` of which a sink was told, and what a person said; empty if nobody did."""
+
+    run: str
+    incident: str
+    detector: str
+    verdict: str
 
 
 @dataclass(frozen=True)

@@ -6,13 +6,14 @@ import math
 import sqlite3
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import Any, Literal, TypeVar
+from typing import Any, TypeVar
 
 import msgspec
 
 from sentinel.alerts.database import Database, utf8
 from sentinel.alerts.decision import Reason
 from sentinel.alerts.incident import Incident
+from sentinel.alerts.promise import Opinion, PageSent
 from sentinel.detectors.severity import Severity
 from sentinel.ground.conversion import converter
 
@@ -60,19 +61,6 @@ def incident(kept: str) -> Incident:
         if isinstance(v, str) and v in _NOT_FINITE
     }
     return incident.changed(evidence={**incident.evidence, **odd}) if odd else incident
-
-
-Opinion = Literal["useful", "false-alarm"]
-
-
-@dataclass(frozen=True)
-class PageSent:
-    """An incident above `info` of which a sink was told, and what a person said; empty if nobody did."""
-
-    run: str
-    incident: str
-    detector: str
-    verdict: str
 
 
 class Feedback:

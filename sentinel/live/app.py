@@ -20,9 +20,9 @@ from starlette.responses import PlainTextResponse, RedirectResponse, Response, S
 from starlette.routing import Route
 from starlette.types import ASGIApp
 
+from sentinel.alerts.promise import Opinion
 from sentinel.alerts.silences import acknowledgement, silence
 from sentinel.alerts.store import Store
-from sentinel.alerts.tables import Opinion
 from sentinel.config.file import Config
 from sentinel.ground.clock import Clock
 from sentinel.ground.errors import SentinelError, StateError

@@ -9,10 +9,10 @@ from typing import Any
 from sentinel.alerts.incident import Incident
 from sentinel.alerts.lock import watching_process
 from sentinel.alerts.outbox import Undelivered
-from sentinel.alerts.promise import Promise, Realised
+from sentinel.alerts.promise import PageSent, Promise, Realised
 from sentinel.alerts.silences import Silence
 from sentinel.alerts.store import BEHIND, Store
-from sentinel.alerts.tables import DecisionRow, PageSent, RunRow
+from sentinel.alerts.tables import DecisionRow, RunRow
 from sentinel.alerts.wire import incident_body
 from sentinel.detectors.api import Severity
 from sentinel.ground.text import clean_text, duration_text

@@ -46,7 +46,7 @@ def test_a_page_that_is_asked_for_as_a_reading_ends_shows_the_state_of_then(runs
         return before.body, after.body
 
     with ThreadPoolExecutor(1) as worker:
-        views = worker.submit(StateView, [config.state_dir]).result()
+        views = worker.submit(StateView, [config.state_dir], None).result()
         worker.submit(views.refresh, clock.now(), clock.awake()).result()
         before, after = asyncio.run(looks())
         worker.submit(views.close).result()
