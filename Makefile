@@ -9,7 +9,8 @@ LOCK := uv pip compile pyproject.toml --universal --python-version 3.11 \
 export PYTHONDONTWRITEBYTECODE :=
 # Many slow tests wait for processes and clocks, so there are two workers for each core. The others wait for
 # nothing, and every worker takes some ten seconds of a core to import all tests, so `make check` has one for
-# each core but that of the type checker.
+# each core but that of the type checker and that of the process which hands tests out. On two cores there are
+# no workers: one process runs the tests.
 CORES := $(shell nproc 2>/dev/null || sysctl -n hw.ncpu)
 WORKERS := $(shell expr 2 '*' $(CORES))
 PYTEST := .venv/bin/python -m pytest --numprocesses $(WORKERS) --dist worksteal
@@ -41,7 +42,7 @@ test-probes: .venv/trainers/tested  ## the probes in trainings with PyTorch
 	.venv/trainers/bin/python -m pytest tests/probes
 
 check: .venv/dev  ## style, types and the fast tests: what to run after each change
-	$(TOGETHER) lint tests SELECT="not slow and not long" WORKERS=$(shell expr $(CORES) - 1)
+	$(TOGETHER) lint tests SELECT="not slow and not long" WORKERS=$(shell expr $(CORES) - 2)
 
 tests:
 	$(PYTEST) -m "$(SELECT)"
