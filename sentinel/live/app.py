@@ -194,7 +194,7 @@ class LivePage:
 
     async def _feedback(self, request: Request) -> Response:
         fields, now = await form(request.receive), self._clock.now()
-        verdict = next((one for one in get_args(Opinion) if one == fields.get("verdict")), None)
+        verdict = next((known for known in get_args(Opinion) if known == fields.get("verdict")), None)
         if verdict is None:
             return _plain(HTTPStatus.BAD_REQUEST, f"verdict: one of {', '.join(get_args(Opinion))}")
 

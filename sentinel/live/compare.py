@@ -6,7 +6,6 @@ from urllib.parse import urlencode
 from starlette.requests import Request
 
 from sentinel.live.views import Page
-from sentinel.report.html import environment
 
 _MOST_COMPARED = 8  # as many colours as a person tells apart
 
@@ -24,16 +23,13 @@ def compare_page(pages: Mapping[str, Page]) -> Page:
     version = sum(page.version for page in pages.values())
     names = sorted({name for run in runs.values() for name in run.settings})
     rows = [(name, [run.settings.get(name, _ABSENT) for run in runs.values()]) for name in names]
-    text = (
-        environment(__package__)
-        .get_template("compare.html")
-        .render(
-            verdict=f"{len(runs)} runs compared",
-            trouble="",
-            live=f"/compare/events?{urlencode({'runs': ','.join(runs), 'since': version})}",
-            runs=runs,
-            different=[row for row in rows if len({*row[1]}) > 1],
-            same=[(name, values[0]) for name, values in rows if len({*values}) == 1],
-        )
+    return Page.of(
+        version,
+        "compare.html",
+        verdict=f"{len(runs)} runs compared",
+        trouble="",
+        live=f"/compare/events?{urlencode({'runs': ','.join(runs), 'since': version})}",
+        runs=runs,
+        different=[row for row in rows if len({*row[1]}) > 1],
+        same=[(name, values[0]) for name, values in rows if len({*values}) == 1],
     )
-    return Page.of(version, text)

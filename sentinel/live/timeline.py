@@ -7,7 +7,6 @@ from sentinel.alerts.incident import Incident
 from sentinel.detectors.severity import Severity
 from sentinel.live.fleet import key_of
 from sentinel.live.views import Page, StateView
-from sentinel.report.html import environment
 from sentinel.report.status import KnownRun
 from sentinel.runs.state import GOING_ON
 
@@ -126,8 +125,8 @@ def _gpus(run: KnownRun) -> float | None:
 
 def _alive(runs: Iterable[KnownRun], period: _Period) -> Iterator[int]:
     """How many runs logged in each part of the period, or between two points of theirs around it."""
-    known = [run for run in runs if run.stands_for_its_training and run.kept]
-    times = [(run.kept.facts.first_time, run.kept.facts.last_time) for run in known if run.kept]
+    facts = [run.kept.facts for run in runs if run.stands_for_its_training and run.kept]
+    times = [(of.first_time, of.last_time) for of in facts]
     part = (period.end - period.begin) / _COLUMNS
     for column in range(_COLUMNS):
         begin = period.begin + column * part
@@ -142,20 +141,17 @@ def timeline_page(views: StateView, now: float, since: str, seconds: float) -> P
     """The page of a period. Only the thread of the views may call it."""
     fleet, table = views.fleet, views.fleet.table
     told = fleet_time(fleet.runs.values(), views.incidents(), now, seconds)
-    text = (
-        environment(__package__)
-        .get_template("timeline.html")
-        .render(
-            verdict=table.verdict,
-            trouble=table.trouble,
-            live=f"/events?since={table.version}",
-            told=told,
-            names=fleet.names,
-            keys={run: key_of(run) for run in fleet.names},
-            begin=now - seconds,
-            now=now,
-            since=since,
-            periods=PERIODS,
-        )
+    return Page.of(
+        table.version,
+        "timeline.html",
+        verdict=table.verdict,
+        trouble=table.trouble,
+        live=f"/events?since={table.version}",
+        told=told,
+        names=fleet.names,
+        keys={run: key_of(run) for run in fleet.names},
+        begin=now - seconds,
+        now=now,
+        since=since,
+        periods=PERIODS,
     )
-    return Page.of(table.version, text)

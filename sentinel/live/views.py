@@ -46,10 +46,11 @@ class Page:
     run: ShownRun | None = None
 
     @classmethod
-    def of(cls, version: int, text: str, run: ShownRun | None = None) -> "Page":
-        """The page with this text."""
+    def of(cls, version: int, template: str, about: ShownRun | None = None, **shown: object) -> "Page":
+        """The page that a template makes of what it gets to show."""
+        text = environment(__package__).get_template(template).render(shown)
         body = text.encode("utf-8", "replace")
-        return cls(version, body, gzip.compress(body, 1), run)
+        return cls(version, body, gzip.compress(body, 1), about)
 
 
 @dataclass(frozen=True)
@@ -136,22 +137,19 @@ class StateView:
         """The page of all runs."""
         shown = self.fleet.status
         table = self.fleet.table
-        text = (
-            environment(__package__)
-            .get_template("fleet.html")
-            .render(
-                verdict=table.verdict,
-                counted=table.counted,
-                trouble=table.trouble,
-                live=f"/events?since={table.version}",
-                rows=[row.html for row in table.rows.values() if row.html],
-                rows_at_first=ROWS_AT_FIRST,
-                silences=[_Silenced.of(silence, now) for silence in shown.silences] if shown else [],
-                promise=shown.realised.lines() if shown and shown.realised else [],
-                workings=[f"{' ' * indent}{line}" for indent, line in workings(shown)] if shown else [],
-            )
+        return Page.of(
+            table.version,
+            "fleet.html",
+            verdict=table.verdict,
+            counted=table.counted,
+            trouble=table.trouble,
+            live=f"/events?since={table.version}",
+            rows=[row.html for row in table.rows.values() if row.html],
+            rows_at_first=ROWS_AT_FIRST,
+            silences=[_Silenced.of(silence, now) for silence in shown.silences] if shown else [],
+            promise=shown.realised.lines() if shown and shown.realised else [],
+            workings=[f"{' ' * indent}{line}" for indent, line in workings(shown)] if shown else [],
         )
-        return Page.of(table.version, text)
 
 
 def page_of_run(run: OpenedRun, recorded: RecordedRun, key: str, version: int, now: float) -> Page:
@@ -164,26 +162,22 @@ def page_of_run(run: OpenedRun, recorded: RecordedRun, key: str, version: int, n
         if silence.run == known.row.id or silence.covers(known.row.path, story.name)
     ]
     data = data_of(story, _POINTS_OF_RUN, times=True)
-    text = (
-        environment(__package__)
-        .get_template("one_run.html")
-        .render(
-            run=story,
-            key=key,
-            verdict=_verdict(story),
-            trouble=f"Not judged: {clean_text(known.not_judged, 500)}"
-            if known.not_judged
-            else recorded.trouble,
-            live=f"/runs/{key}/events?since={version}",
-            data=data,
-            entries=cited([story]),
-            acknowledged={silence.incident: silence.id for silence in about if silence.incident},
-            silences=[_Silenced.of(silence, now) for silence in about if not silence.incident],
-            answers=recorded.answers,
-        )
-    )
     settings = {name: clean_text(value, _SETTING_CHARACTERS) for name, value, _ in story.settings}
-    return Page.of(version, text, ShownRun(story.name, settings, data))
+    return Page.of(
+        version,
+        "one_run.html",
+        ShownRun(story.name, settings, data),
+        run=story,
+        key=key,
+        verdict=_verdict(story),
+        trouble=f"Not judged: {clean_text(known.not_judged, 500)}" if known.not_judged else recorded.trouble,
+        live=f"/runs/{key}/events?since={version}",
+        data=data,
+        entries=cited([story]),
+        acknowledged={silence.incident: silence.id for silence in about if silence.incident},
+        silences=[_Silenced.of(silence, now) for silence in about if not silence.incident],
+        answers=recorded.answers,
+    )
 
 
 @dataclass(frozen=True)

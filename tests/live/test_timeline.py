@@ -2,6 +2,8 @@
 
 from types import SimpleNamespace
 
+import pytest
+
 from sentinel.detectors.severity import Severity
 from sentinel.live.timeline import fleet_time
 from sentinel.runs.state import RunState
@@ -51,3 +53,11 @@ def test_a_run_is_alive_from_its_first_point_to_its_last():
     told = fleet_time([run(DAY / 4, DAY / 2)], [], DAY, DAY)
     assert (told.alive[0], told.alive[45], told.alive[-1]) == (0, 1, 0)
     assert told.curve.startswith("0,24 ")
+
+
+@pytest.mark.slow  # starts a server
+def test_the_page_of_a_period_says_what_lies_in_it(client):
+    page = client.get("/time?since=7d")
+    assert page.status_code == 200
+    assert "Hours in trouble" in page.text
+    assert client.get("/time?since=soon").status_code == 400
