@@ -1,8 +1,18 @@
 #!/bin/bash
 #SBATCH --job-name=train
 #SBATCH --nodes=2
-srun --overlap --ntasks-per-node=1 bash -c \
-  'exec ~/sentinel/bin/sentinel watch --poll --wait --state-dir "$SLURM_SUBMIT_DIR/.sentinel-$SLURM_NODEID" runs/' &
-srun --overlap python train.py --output runs/
-scancel --signal=TERM "$SLURM_JOB_ID.0" # the step of the watches
-wait
+#SBATCH --signal=TERM@60
+srun bash -c '
+  trap : TERM
+  if [ "$SLURM_LOCALID" = 0 ]; then # the first rank of each node
+    watch=(~/sentinel/bin/sentinel watch --poll --state-dir "$SLURM_SUBMIT_DIR/.sentinel-$SLURM_NODEID" runs/)
+    "${watch[@]}" --wait &
+  fi
+  python train.py --output runs/
+  status=$?
+  if [ "$SLURM_LOCALID" = 0 ]; then
+    kill -TERM $!
+    wait
+    "${watch[@]}" --once
+  fi
+  exit $status'
