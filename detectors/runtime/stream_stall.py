@@ -19,7 +19,7 @@ word cost as much as training does, and nothing reports them.
 See whether the process lives: the finding names it where it runs on this machine. If it lives, the finding
 says where its ranks stand and which one the others wait for, with the lines if the extra `stacks` is
 installed; else let `py-spy dump --pid` show that. If it is gone, look for a kill in the kernel's log.
-`[process] devices = true` adds what GPUs and NCCL tell, which is not proved on a GPU yet.
+`[process] devices = true` adds what GPUs and NCCL tell, which is not proved with several GPUs yet.
 
 ## When it is wrong
 The first evaluation of a run, where it takes longer than ten minutes; a log whose writer buffers for long; a

@@ -82,7 +82,7 @@ def watch(
     makes the watch read its configuration again.
 
     On Linux the processes of the runs are watched, too. What GPUs and NCCL tell of them is off until
-    `[process] devices = true`: it is not proved on a GPU yet.
+    `[process] devices = true`: it is not proved with several GPUs yet.
     """
     from sentinel.alerts.lock import sole_watcher
     from sentinel.cli.logs import log_to_stderr

@@ -196,7 +196,8 @@ class Config(ConfigTable):
         default_factory=ProcessConfig,
         description="`stacks`: whether py-spy shows at which line the processes of a silent run stand; by "
         "default only those of the watch's own user; `devices`: whether the evidence of a stall says what "
-        "NVML, Xid, NCCL's RAS and PyTorch's flight recorder tell; off by default, not proved on a GPU yet",
+        "NVML, Xid, NCCL's RAS and PyTorch's flight recorder tell; off by default, not proved with several "
+        "GPUs yet",
     )
     detectors: DetectorTables = Field(
         default_factory=dict, description="whether a detector is enabled, and its thresholds, by name"

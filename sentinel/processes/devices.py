@@ -1,6 +1,6 @@
 """What is known of the devices and the collectives of a training that stands still; none of it is an alarm.
 
-All of it is off by default: it was tested against recorded answers, and not yet proved on a GPU.
+All of it is off by default: it was proved on one GPU, and with several only against recorded answers.
 """
 
 from collections.abc import Sequence

@@ -54,6 +54,12 @@ def test_it_names_the_library_of_a_segmentation_fault(log, mine):
             "NVRM: Xid (PCI:0000:3b:00): 31, pid=%d, name=python3, Ch 00000008, intr 00000000. MMU Fault",
             "Xid 31 of the GPU at 0000:3b:00 (Ch 00000008, intr 00000000. MMU Fault)",
         ),
+        (  # as driver 580 writes it, of a kernel that wrote to an address that nobody has
+            "NVRM: Xid (PCI:0000:00:06): 31, pid=%d, name=python3, channel 0x0000000a, intr 00000000. "
+            "MMU Fault: ENGINE GRAPHICS GPC0 GPCCLIENT_T1_6 faulted @ 0x8315_6be00000. Fault is of",
+            "Xid 31 of the GPU at 0000:00:06 (channel 0x0000000a, intr 00000000. MMU Fault: ENGINE "
+            "GRAPHICS GPC0 GPCCLIENT_T1…)",
+        ),
         (
             "NVRM: Xid (PCI:0000:3b:00): 79, pid='<unknown>', name=<unknown>, GPU has fallen off the bus.",
             "Xid 79 of the GPU at 0000:3b:00 (GPU has fallen off the bus.)",
