@@ -108,16 +108,28 @@ class Departed:
 
 
 @dataclass(frozen=True)
+class SiblingRange:
+    """How low and how high the healthy siblings of a run get at rising steps, in means around these."""
+
+    steps: Sequence[int]
+    low: Sequence[float]
+    high: Sequence[float]
+
+
+@dataclass(frozen=True)
 class AmongSiblings:
-    """A run beside the finished healthy runs of its program: ``siblings`` of them.
+    """A run beside the finished healthy runs of its program: ``siblings`` of them, whose names are ``names``.
 
     ``departed`` has the signals that left the band, in the order of their steps. ``differ`` says in which
-    settings the run differs from all of them; empty if in none.
+    settings the run differs from all of them; empty if in none. ``bands`` has the band of each tag that was
+    compared.
     """
 
     siblings: int
     departed: Sequence[Departed]
     differ: str = ""
+    names: Sequence[str] = ()
+    bands: Mapping[str, SiblingRange] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

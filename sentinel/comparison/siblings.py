@@ -5,7 +5,7 @@ setting among themselves, as in a sweep, only those with the run's own value are
 worse than another is no fault.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import NamedTuple
@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from sentinel.comparison.band import FEWEST, MOST, PLACES, Course, aligned, band, departure
 from sentinel.comparison.fingerprint import Fingerprint, are_siblings, differences, differing
 from sentinel.comparison.means import Means
-from sentinel.detectors.checks import AmongSiblings, Departed
+from sentinel.detectors.checks import AmongSiblings, Departed, SiblingRange
 from sentinel.detectors.settings import Setting
 from sentinel.detectors.signals import Signal
 from sentinel.frames.plan import planned
@@ -67,10 +67,12 @@ MOST_SETTINGS = 1000
 class Sibling:
     """A run as far as others are compared with it.
 
-    ``training`` is the same in all logs of one training, ``signals`` has tags by signal, and ``plan`` is the
-    planned number of steps, if it is known. ``healthy`` ones ended well and without a warning.
+    ``name`` is what people call it, ``training`` is the same in all logs of one training, ``signals`` has
+    tags by signal, and ``plan`` is the planned number of steps, if it is known. ``healthy`` ones ended well
+    and without a warning.
     """
 
+    name: str
     training: str
     fingerprint: Fingerprint
     signals: Mapping[str, Sequence[str]]
@@ -120,16 +122,19 @@ def among_siblings(run: Sibling, near: Sequence[Sibling]) -> AmongSiblings | Non
     courses = _courses(run, near, by_beginning=any(_moves(name, *pair) for name, pair in differ.items()))
     if not courses:
         return None
-    count = len(next(iter(courses.values()))[1])
-    tests = [(signal, side) for signal in courses for side in WORSE[signal]]
-    found = [
-        departed
-        for signal, side in tests
-        if (departed := _departed(signal, side, courses[signal], len(tests)))
-    ]
+    count = len(next(iter(courses.values())).theirs)
+    tests = sum(len(WORSE[signal]) for signal in courses)
+    judged = {signal: [*_sides(signal, of_signal, tests)] for signal, of_signal in courses.items()}
+    found = [side.departed for sides in judged.values() for side in sides if side.departed]
     found.sort(key=lambda departed: (departed.step, -departed.score))
     told = [f"{name} {ours} (theirs {theirs})" for name, (ours, theirs) in differ.items()]
-    return AmongSiblings(count, found, " and ".join(told))
+    return AmongSiblings(
+        count,
+        found,
+        " and ".join(told),
+        names=sorted(other.name for other in near),
+        bands={courses[signal].tag: _drawn(courses[signal].plan, sides) for signal, sides in judged.items()},
+    )
 
 
 class _Aligned(NamedTuple):
@@ -174,29 +179,54 @@ def _courses(run: Sibling, near: Sequence[Sibling], *, by_beginning: bool) -> di
     }
 
 
-def _departed(signal: Signal, side: float, courses: _Aligned, tests: int) -> Departed | None:
+class _Side(NamedTuple):
+    """A side of a band that is bad: the furthest that siblings get at each place, its mirror image on the
+    other side, both as the run logs the signal, and where the run left it.
+    """
+
+    side: float
+    bound: Course
+    mirrored: Course
+    departed: Departed | None
+
+
+def _sides(signal: Signal, courses: _Aligned, tests: int) -> Iterator[_Side]:
+    """A signal beside that of the siblings, on each side that is bad."""
     own, theirs, tag, plan, by_beginning = courses
-    in_ratios = (theirs > 0).all() and (own[np.isfinite(own)] > 0).all()
-    change, back = (np.log, np.exp) if in_ratios else (np.asarray, float)
-    ours, others = side * change(own), side * change(theirs)
+    in_ratios = bool((theirs > 0).all() and (own[np.isfinite(own)] > 0).all())
+    change, back = (np.log, np.exp) if in_ratios else (np.asarray, np.asarray)
+    ours, others, moved = change(own), change(theirs), 0.0
     if by_beginning:
-        ours = ours - ours[:_BEGINNING].mean() + np.median(others[:, :_BEGINNING])
-        others = (
-            others - others[:, :_BEGINNING].mean(axis=1, keepdims=True) + np.median(others[:, :_BEGINNING])
+        usual = np.median(others[:, :_BEGINNING])
+        moved = float(usual - ours[:_BEGINNING].mean())
+        others = others - others[:, :_BEGINNING].mean(axis=1, keepdims=True) + usual
+    for side in WORSE[signal]:
+        of = band(side * others, tests)
+        left, most = departure(side * (ours + moved), of), of.limit * of.noise
+        yield _Side(
+            side,
+            bound=back(side * (of.level + most) - moved),
+            mirrored=back(side * (of.level - most) - moved),
+            departed=left
+            and Departed(
+                signal=signal,
+                tag=tag,
+                higher=side > 0,
+                onset_step=round(plan * left.onset / PLACES),
+                step=round(plan * (left.place + 1) / PLACES),
+                level=float(back(ours + moved)[left.place]),
+                usual=float(back(side * of.level)[left.place]),
+                limit=float(back(side * (of.level + most))[left.place]),
+                score=left.score,
+            ),
         )
-    of = band(others, tests)
-    left = departure(ours, of)
-    if left is None:
-        return None
-    level, usual, most = ours[left.place], of.level[left.place], of.limit * of.noise[left.place]
-    return Departed(
-        signal=signal,
-        tag=tag,
-        higher=side > 0,
-        onset_step=round(plan * left.onset / PLACES),
-        step=round(plan * (left.place + 1) / PLACES),
-        level=float(back(side * level)),
-        usual=float(back(side * usual)),
-        limit=float(back(side * (usual + most))),
-        score=left.score,
-    )
+
+
+def _drawn(plan: float, sides: Sequence[_Side]) -> SiblingRange:
+    """The band between both sides. Where only one is bad, the other is as far from the level."""
+    bounds = {of.side: of.bound for of in sides}
+    low = bounds.get(LOW, sides[0].mirrored)
+    high = bounds.get(HIGH, sides[0].mirrored)
+    known = np.isfinite(low) & np.isfinite(high)
+    steps = np.round(plan * (np.arange(PLACES) + 0.5) / PLACES)
+    return SiblingRange(steps[known].astype(int).tolist(), low[known].tolist(), high[known].tolist())

@@ -7,7 +7,7 @@ from sentinel.alerts.incident import Change, Incident
 from sentinel.alerts.outcomes import Outcome
 from sentinel.comparison.means import Means
 from sentinel.detectors.api import Detector
-from sentinel.detectors.checks import RunCheck
+from sentinel.detectors.checks import AmongSiblings, RunCheck
 from sentinel.detectors.severity import Severity
 from sentinel.frames.curves import Curves
 from sentinel.judging.tracking import Advance, Tracker
@@ -28,6 +28,7 @@ class JudgedRun:
     failure: str | None = None
     curves: Curves | None = None  # if they are wanted
     means: Means | None = None  # if the run is to be compared with others
+    among: AmongSiblings | None = None  # if it was compared with its siblings
     looked: Counter[tuple[str, str]] = field(default_factory=Counter)  # see `Detection`
 
     @property

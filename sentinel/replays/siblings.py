@@ -33,6 +33,7 @@ def compare_siblings(
         near = given or healthy[own.fingerprint]
         found = guard(run.tracker.log.run, "siblings", partial(among_siblings, own, near))
         run.looked[RULE, "" if found else HeldBack.NO_SIBLINGS.value] += 1
+        run.among = found
         if found is not None:
             said = pipeline.checking.stretches(run.tracker.log, among=found)
             changes = guard(run.tracker.log.run, "siblings", partial(run.tracker.book.advance, said)) or ()
@@ -50,6 +51,7 @@ def sibling(run: JudgedRun, means: Means, training: str) -> Sibling:
     log = run.tracker.log
     read, ending = log.understanding(), log.ending
     return Sibling(
+        name=log.name,
         training=training,
         fingerprint=Fingerprint.of(
             read.framework, read.tags, {name: told.value for name, told in log.facts.config.items()}

@@ -8,6 +8,7 @@ from typing import Any
 
 from sentinel.alerts.incident import Incident, began_first
 from sentinel.alerts.wire import clock_text
+from sentinel.detectors.checks import SiblingRange
 from sentinel.detectors.lines import PROBE, line_for
 from sentinel.detectors.severity import Severity
 from sentinel.frames.curves import Curve
@@ -65,6 +66,7 @@ class RunStory:
     incidents: Sequence[IncidentStory]
     tags: Mapping[str, Sequence[str]]
     curves: Mapping[str, Curve]
+    siblings: Mapping[str, SiblingRange]  # the band of healthy siblings by tag, if the run has some
     lead: tuple[str, Sequence[float]]  # the tag that says most about the run and its values; may be empty
     still: Sequence[tuple[str, float]]  # tags whose value never changes, and that value
     judged_by: int  # detectors
@@ -128,7 +130,9 @@ def story(parts: Iterable[Replay], now: float, order: Order) -> Story:
             for run, standing in zip(part.runs, stands, strict=True)
         ]
         keyed.sort(key=lambda pair: pair[0])
-        keyed[MOST_IN_FULL:] = [(key, replace(run, curves={})) for key, run in keyed[MOST_IN_FULL:]]
+        keyed[MOST_IN_FULL:] = [
+            (key, replace(run, curves={}, siblings={})) for key, run in keyed[MOST_IN_FULL:]
+        ]
         problems += [clean_text(str(complaint), 500) for complaint in part.complaints]
         compared += [(title(comparison), [*statements(comparison)]) for comparison in part.comparisons]
         selection = part.selection
@@ -203,6 +207,7 @@ def run_story(run: JudgedRun, stands: Standing, training: str, illustrations: Il
         ],
         tags=tags,
         curves={clean_text(tag): curve for tag, curve in curves.items()},
+        siblings={clean_text(tag): band for tag, band in (run.among.bands if run.among else {}).items()},
         lead=_lead(incidents, understood.signals, curves),
         still=[
             (clean_text(tag), value)

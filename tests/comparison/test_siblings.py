@@ -20,6 +20,7 @@ def sibling(seed, shift=0.0, *, healthy=True, scale=1.0, **settings):
     means._of["train/loss"] = course
     stated = {"lr": 0.1, "batch_size": 8, "seed": seed} | settings
     return Sibling(
+        name=f"run-{seed}",
         training=str(seed),
         fingerprint=Fingerprint.of(None, ["train/loss"], stated),
         signals={"loss": ["train/loss"]},
@@ -40,6 +41,7 @@ FLEET = [sibling(seed) for seed in range(10)]
 def test_a_run_that_is_worse_is_told_with_how_far_and_since_when():
     found = company(sibling(50, 0.5), FLEET)
     assert (found.siblings, found.differ) == (10, "")
+    assert found.names == sorted(f"run-{seed}" for seed in range(10))
     (departed,) = found.departed
     assert departed.tag == "train/loss"
     assert departed.higher

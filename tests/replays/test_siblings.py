@@ -1,27 +1,15 @@
 import json
+import re
 
 import numpy as np
 import pytest
 
-STEPS = range(1, 201)
+from tests.fleets import write_tree
 
 
 @pytest.fixture
 def tree(tmp_path):
-    """Five runs of a program, of which the last is worse from half on, and one of another program."""
-    for seed in range(6):
-        random = np.random.default_rng(seed)
-        place = tmp_path / "runs" / f"run-{seed}"
-        place.mkdir(parents=True)
-        level = 0.02 * random.normal()
-        rows = [{"config": {"learning_rate": 0.1, "seed": seed, "max_steps": 200}}]
-        for step in STEPS:
-            loss = (
-                1 + 2 * np.exp(-step / 40) + level + 0.05 * random.normal() + 0.3 * (seed == 5 and step > 100)
-            )
-            rows.append({"step": step, "train/loss": loss})
-        (place / "metrics.jsonl").write_text("\n".join(map(json.dumps, rows)))
-    return tmp_path / "runs"
+    return write_tree(tmp_path / "runs")
 
 
 def judged(sentinel, *words):
@@ -38,6 +26,22 @@ def test_a_run_is_held_against_the_others_of_the_tree(sentinel, tree):
     assert incident["severity"] == "info"
     assert 90 <= incident["onset_step"] <= 132
     assert incident["evidence"]["siblings"] == 5
+
+
+@pytest.mark.long
+def test_a_report_has_the_band_of_the_siblings(sentinel, tree):
+    sentinel("replay", str(tree), "--format", "html", "-o", str(tree / "report.html"))
+    page = (tree / "report.html").read_text()
+    drawn = [
+        json.loads(data) for data in re.findall(r'<script type="application/json"[^>]*>(.*?)</script>', page)
+    ]
+    steps, low, high = drawn[0]["siblings"]["train/loss"]  # the worst run comes first
+    assert steps == sorted(steps)
+    assert (len(steps), steps[0], steps[-1]) == (32, 3, 197)
+    assert all(np.less(low, high))
+    values = dict(zip(*drawn[0]["curves"]["train/loss"][0], strict=True))
+    assert np.mean([values[step] for step in steps[:16]]) < np.mean(high[:16])
+    assert np.mean([values[step] for step in steps[16:]]) > np.mean(high[16:])
 
 
 @pytest.mark.long

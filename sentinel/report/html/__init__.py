@@ -161,6 +161,10 @@ def data_of(run: RunStory, allowed: int, *, times: bool = False) -> str:
     most = min(2 * BUCKETS, max(_FEWEST_OF_CURVE, allowed // max(len(run.curves), 1)))
     drawn = {
         "curves": {tag: _attempts(curve.points(most), times) for tag, curve in run.curves.items()},
+        "siblings": {
+            tag: [band.steps, *([float(f"{edge:.4g}") for edge in of] for of in (band.low, band.high))]
+            for tag, band in run.siblings.items()
+        },
         "lost": {tag: curve.lost_at for tag, curve in run.curves.items() if curve.lost_at is not None},
         "marks": [_mark(incident) for incident in run.incidents],
         "checkpoints": run.checkpoints[-_MOST_CHECKPOINTS:],

@@ -69,8 +69,10 @@
     const tall = "tall" in place.dataset;
     const marks = "incident" in place.dataset
       ? [run.marks[place.dataset.incident]] : run.marks.filter((mark) => mark.tag === tag);
+    const siblings = run.siblings[tag]; // steps, how low and how high
+    const band = siblings ? [[siblings[0], siblings[2]], [siblings[0], siblings[1]]] : [];
     const log = document.querySelector(`.log[data-run="${place.dataset.run}"]`).checked
-      && attempts.every(([, values]) => values.every((value) => value > 0));
+      && [...attempts, ...band].every(([, values]) => values.every((value) => value > 0));
     const legend = document.createElement("div");
     legend.className = "legend";
     const says = (text) => { legend.textContent = text; };
@@ -79,7 +81,7 @@
     const range = low === high ? short(low) : `${short(low)} to ${short(high)}, last ${short(values.at(-1))}`;
     const lost = run.lost[tag] != null ? `, not finite from step ${run.lost[tag].toLocaleString("en")}` : "";
     const lines = `; dashed: onset, solid: found, dotted: over${run.checkpoints.length ? "; triangles: checkpoints" : ""}`;
-    const still = tall ? `${tag} over the steps${lost}${lines}` : `${range}${lost}`;
+    const still = `${tall ? `${tag} over the steps${lost}${lines}` : `${range}${lost}`}${siblings ? "; shaded: siblings" : ""}`;
     // Steps that the plot has to reach, although no finite value was logged there.
     const reached = marks.flatMap((mark) => [mark.onset, mark.fired, mark.resolved]).concat(run.lost[tag])
       .filter((step) => step != null).sort((a, b) => a - b);
@@ -88,12 +90,13 @@
       width: Math.max(place.clientWidth, 200),
       height: tall ? 220 : 120,
       cursor: { sync: { key: `run-${place.dataset.run}` }, drag: { x: true, y: false } },
-      scales: { x: { time: false }, y: { distr: log ? 3 : 1, ...(low === high && !log ? { range: [low - margin, low + margin] } : {}) } },
+      scales: { x: { time: false }, y: { distr: log ? 3 : 1, ...(low === high && !log && !siblings ? { range: [low - margin, low + margin] } : {}) } },
       axes: [
         { ...axis, size: 32, values: (_, steps) => steps.map((step) => step.toLocaleString("en")) },
         { ...axis, size: 64, space: tall ? 30 : 18, values: (_, values) => values.map(short) },
       ],
-      series: [{}, ...[...attempts, []].map((_, number) => ({
+      bands: siblings ? [{ series: [1, 2], fill: color("siblings") }] : [],
+      series: [{}, ...band.map(() => ({ width: 0, spanGaps: true, points: { show: false } })), ...[...attempts, []].map((_, number) => ({
         stroke: color("curve"), width: 1.2, spanGaps: true, points: { show: false }, dash: number % 2 ? [6, 2] : [],
       }))],
       plugins: [marking(marks, run.checkpoints)],
@@ -101,11 +104,11 @@
         setCursor: [(at) => {
           const index = at.cursor.idx;
           if (index == null) { says(still); return; }
-          const values = at.data.slice(1).map((series) => series[index]).filter((value) => value != null);
-          says(`step ${at.data[0][index].toLocaleString("en")}: ${values.map(short).join(", ")}`);
+          const values = at.data.slice(1 + band.length).map((series) => series[index]).filter((value) => value != null);
+          if (values.length) says(`step ${at.data[0][index].toLocaleString("en")}: ${values.map(short).join(", ")}`);
         }],
       },
-    }, uPlot.join([...attempts, [reached, reached.map(() => null)]]), place);
+    }, uPlot.join([...band, ...attempts, [reached, reached.map(() => null)]]), place);
     plot.root.setAttribute("role", "img");
     plot.root.setAttribute("aria-label", `${tag} over the steps`);
     const save = Object.assign(document.createElement("button"), { type: "button", className: "pin", textContent: "PNG", title: `Save ${tag} as PNG` });
