@@ -1,16 +1,18 @@
 """The runs that agents may ask about: those below some paths, else those that a watch has recorded."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 from sentinel.alerts.silences import acknowledgement, silence
 from sentinel.alerts.store import Store
 from sentinel.config.file import Config
+from sentinel.detectors.held_back import HeldBack
 from sentinel.ground.errors import SentinelError
 from sentinel.ground.text import clean_text, fits, seconds_in
 from sentinel.replays.judged import JudgedRun
 from sentinel.replays.replaying import replay
+from sentinel.replays.siblings import RULE
 from sentinel.report import json as replays
 from sentinel.report import status as recorded
 from sentinel.report.selection import ordered
@@ -80,6 +82,26 @@ class Answers:
         _only([judged_run.tracker.log.name for judged_run in runs], run)
         return runs[0]
 
+    def siblings(self, run: str) -> Mapping[str, Any]:
+        """The one run that fits a glob beside the healthy runs of its program, JSON-able.
+
+        All runs are judged anew, because any of them may be a sibling.
+        """
+        known = self.paths or places(dict.fromkeys(self._recorded()))
+        judged = replay(known, self.config, lambda *_: None)
+        fitting = [one for one in judged.runs if any(fits(name, run) for name in _names(one))]
+        _only([one.tracker.log.name for one in fitting], run)
+        asked = fitting[0]
+        among, why = asked.among, "" if RULE in judged.pipeline.detectors else f"{RULE} is disabled"
+        return {
+            "run": asked.tracker.log.name,
+            "siblings": among.siblings if among else 0,
+            "names": among.names[:MOST] if among else [],
+            "differ": among.differ if among else "",
+            "left_band": [asdict(departed) for departed in among.departed] if among else [],
+            "not_judged": "" if among else why or HeldBack.NO_SIBLINGS.value,
+        }
+
     def silence(self, run: str, duration: str, reason: str) -> str:
         """Send nothing about runs that fit a glob for a while, a day at most; the id of the silence."""
         try:
@@ -101,6 +123,10 @@ class Answers:
             store.add_silence(new)
         return new.id
 
+    def _recorded(self) -> Sequence[str]:
+        with Store(self.config.state_dir, read_only=True) as store:
+            return [row.path for row in store.runs()]
+
     def _status(self, run: str) -> dict[str, Any]:
         place = self.config.state_dir
         with Store(place, read_only=True) as store:
@@ -112,6 +138,10 @@ class Answers:
     def _judged(self, run: str) -> Sequence[replays.ReplayedRunBody]:
         judged = replay(self.paths, self.config, lambda *_: None, names=[run])
         return replays.document(ordered(judged, "worst"), self.now())["runs"]
+
+
+def _names(run: JudgedRun) -> Sequence[str]:
+    return run.tracker.log.name, str(run.tracker.log.run.path)
 
 
 def _only(names: Sequence[str], run: str) -> None:

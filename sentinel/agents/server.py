@@ -61,6 +61,18 @@ def server(known: Answers, own_rules: "Callable[[], Sequence[WrittenRule]]") -> 
         with _refusing():
             return Image(data=png(known.replayed(run), signal), format="png")
 
+    @app.tool(annotations=_READS, structured_output=False)
+    def siblings(run: str) -> str:
+        """Hold one run against the finished healthy runs of its training program, in all signals.
+
+        `left_band` has the signals that became worse than those of healthy siblings ever are, with the level,
+        the `usual` one of the siblings and the `limit` of theirs. `not_judged` says why nothing could be
+        compared, such as "no siblings": it takes three. All runs are read, which takes longer than the other
+        tools do.
+        """
+        with _refusing():
+            return marked(known.siblings(run))
+
     @app.tool(annotations=_CHANGES, structured_output=False)
     def silence(run: str, reason: str, duration: str = "2h") -> str:
         """Stop notifications about runs that fit a glob, for 30m, 2h or a day at most. Ask the user first."""

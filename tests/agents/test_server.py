@@ -4,6 +4,7 @@ import base64
 import json
 import os
 import re
+import shutil
 import sys
 from pathlib import Path
 
@@ -19,6 +20,7 @@ from mcp.client.stdio import StdioServerParameters
 
 from sentinel.agents.known import Answers
 from sentinel.agents.server import server
+from tests.fleets import write, write_tree
 
 pytestmark = pytest.mark.slow  # they start servers and judge whole runs
 
@@ -100,7 +102,15 @@ def test_a_watch_and_its_agent(sentinel, sick_run, tmp_path):
             return tools
 
     tools = anyio.run(talk)
-    assert tools.keys() == {"list_runs", "list_incidents", "explain", "plot", "silence", "acknowledge"}
+    assert tools.keys() == {
+        "list_runs",
+        "list_incidents",
+        "explain",
+        "plot",
+        "siblings",
+        "silence",
+        "acknowledge",
+    }
     assert [name for name, tool in tools.items() if not tool.annotations.read_only_hint] == [
         "silence",
         "acknowledge",
@@ -126,6 +136,46 @@ def test_runs_below_a_path_are_judged_when_one_asks(asked):
         assert "no detector, rule or catalogue entry" in await agent.is_refused("explain", name="R77")
 
     asked(Answers(Config(), [SAMPLES / "kl-blowup"], lambda: NOW), talk)
+
+
+@pytest.mark.long
+def test_an_agent_hears_of_the_siblings_of_a_run(asked, tmp_path):
+    tree = write_tree(tmp_path / "runs")
+
+    async def talk(agent):
+        worse = data(await agent.asks("siblings", run="run-5*"))
+        assert (worse["siblings"], worse["not_judged"]) == (5, "")
+        assert worse["names"] == [f"run-{seed}/metrics.jsonl" for seed in range(5)]
+        (left,) = worse["left_band"]
+        assert (left["signal"], left["tag"], left["higher"]) == ("loss", "train/loss", True)
+        assert left["usual"] < left["limit"] < left["level"]
+        assert data(await agent.asks("siblings", run="run-2*"))["left_band"] == []
+        assert "no run is called 'x'" in await agent.is_refused("siblings", run="x")
+
+    asked(Answers(Config(), [tree], lambda: NOW), talk)
+
+
+@pytest.mark.long
+def test_an_agent_hears_why_a_run_has_no_siblings(asked):
+    async def talk(agent):
+        alone = data(await agent.asks("siblings", run="kl-blowup"))
+        assert (alone["siblings"], alone["left_band"], alone["not_judged"]) == (0, [], "no siblings")
+
+    asked(Answers(Config(), [SAMPLES / "kl-blowup"], lambda: NOW), talk)
+
+
+@pytest.mark.long
+def test_an_agent_hears_of_siblings_among_the_runs_that_a_watch_recorded(sentinel, asked, tmp_path):
+    tree = write_tree(tmp_path / "runs")
+    write(tree / "run-6", 6, worse=1.0)
+    sentinel("watch", str(tree), "--once")
+    shutil.rmtree(tree / "run-5")
+
+    async def talk(agent):
+        worse = data(await agent.asks("siblings", run="run-6/metrics.jsonl"))
+        assert (worse["siblings"], len(worse["left_band"])) == (5, 1)
+
+    asked(Answers(Config(), [], lambda: NOW), talk)
 
 
 @pytest.mark.long
