@@ -5,7 +5,8 @@ A signal that has left the band of its siblings on the bad side for an eighth of
 evaluation, a reward, a throughput or the memory; on either side for the gradient norm, the learning rate and
 the entropy. Siblings log the same tags with the same framework, and their settings are the same but for
 seeds, names and at most two values. A band takes three of them that are finished and have no warning. A
-replay of their tree judges this, and a watch does not.
+watch judges this while a run goes on, beside those with equal settings that ended before; a replay of their
+tree judges it beside all.
 
 ## Why it matters
 A fault often makes a run only worse than it should be, which no fixed threshold shows: a tenth of the labels

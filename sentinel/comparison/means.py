@@ -1,6 +1,8 @@
 """Keeps the course of every tag of a run as means of stretches of rows, in bounded memory."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,19 +17,46 @@ class Means:
 
     def __init__(self) -> None:
         self._of: dict[str, Coarse] = {}
+        self._left_out: set[str] = set()
 
     def add(self, chunks: Iterable[Chunk]) -> None:
         """Add what a poll brought."""
         for tag, rows in by_tag(chunks):
-            if tag in self._of or len(self._of) < MOST_CURVES:
+            if tag in self._of or (tag not in self._left_out and len(self._of) < MOST_CURVES):
                 self._of.setdefault(tag, Coarse()).push(rows.value, rows.step)
 
-    def course(self, tag: str) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+    def keep(self, tags: AbstractSet[str]) -> None:
+        """Leave out all other tags that were logged so far."""
+        self._left_out |= self._of.keys() - tags
+        self._of = {tag: course for tag, course in self._of.items() if tag in tags}
+
+    @property
+    def tags(self) -> AbstractSet[str]:
+        """The tags whose courses are kept."""
+        return self._of.keys()
+
+    def dump(self) -> dict[str, list[Any]]:
+        """Everything `load` needs."""
+        return {tag: course.dump() for tag, course in self._of.items()}
+
+    @classmethod
+    def load(cls, state: Mapping[str, Sequence[Any]]) -> Self:
+        """Undo `dump`."""
+        means = cls()
+        means._of = {tag: Coarse.load(course) for tag, course in state.items()}
+        return means
+
+    def width(self, tag: str) -> int:
+        """The rows of a stretch of a tag."""
+        return self._of[tag].width if tag in self._of else 1
+
+    def course(self, tag: str, width: int = 1) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
         """The first step of each stretch, in rising order, and the mean of its finite values.
 
-        Stretches without a finite value are left out. A tag that was not logged has none.
+        Stretches have at least ``width`` rows. Those without a finite value are left out. A tag that was not
+        logged has none.
         """
-        kept = self._of.get(tag, Coarse())
+        kept = self._of.get(tag, Coarse()).widened(width)
         step, mean = kept.step[: kept.buckets], kept.view()["coarse_mean"]
         known = np.isfinite(mean)
         order = np.argsort(step[known], kind="stable")

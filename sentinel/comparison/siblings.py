@@ -69,7 +69,7 @@ class Sibling:
 
     ``name`` is what people call it, ``training`` is the same in all logs of one training, ``signals`` has
     tags by signal, and ``plan`` is the planned number of steps, if it is known. ``healthy`` ones ended well
-    and without a warning.
+    and without a warning. Of a run that goes on, not ``whole``, the place at which it is does not count.
     """
 
     name: str
@@ -80,10 +80,21 @@ class Sibling:
     plan: float | None
     last_step: int
     healthy: bool
+    whole: bool = True
     _courses: dict[tuple[str, float], Course] = field(default_factory=dict, repr=False)
 
+    def course_so_far(self, tag: str, plan: float, like: "Sequence[Sibling]") -> Course:
+        """A signal by share of the plan, in stretches as long as those of runs that are whole.
+
+        Shorter ones would lie elsewhere in the places, which shows where a signal is steep.
+        """
+        if self.whole:
+            return self.course(tag, plan)
+        width = max(other.means.width(tag) for other in like)
+        return aligned(*self.means.course(tag, width), plan=max(plan, 1.0), whole=False)
+
     def course(self, tag: str, plan: float) -> Course:
-        """A signal by share of the plan, kept because many runs ask for it."""
+        """A signal of a whole run by share of the plan, kept because many runs ask for it."""
         if (tag, plan) not in self._courses:
             self._courses[tag, plan] = aligned(*self.means.course(tag), plan=max(plan, 1.0), whole=True)
         return self._courses[tag, plan]
@@ -169,7 +180,7 @@ def _courses(run: Sibling, near: Sequence[Sibling], *, by_beginning: bool) -> di
         return {}
     return {
         signal: _Aligned(
-            run.course(tags[signal], plan),
+            run.course_so_far(tags[signal], plan, near),
             np.array(of_signal)[kept][first],
             tags[signal],
             plan,

@@ -6,6 +6,7 @@ same, however its rows arrived.
 """
 
 from collections.abc import Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass, field
 from typing import Any, Self
 
@@ -67,7 +68,7 @@ class Coarse:
         while begin < len(values):
             room = MAX_BUCKETS * self.width - self.rows
             if room == 0:
-                self._widen()
+                self.widen()
                 continue
             part = slice(begin, begin + room)
             self._fill(values[part], steps[part], {n: column[part] for n, column in (beside or {}).items()})
@@ -96,13 +97,21 @@ class Coarse:
             self.first[place][bucket[begins]] = column[begins]
         self.rows += len(values)
 
-    def _widen(self) -> None:
+    def widen(self) -> None:
+        """Make one bucket of each two."""
         for name, merge, blank in _MERGES:
             old = getattr(self, name)
             setattr(self, name, _halved(merge(old[::2], old[1::2]), blank))
         self.step = _halved(self.step[::2], 0)
         self.first = {place: _halved(column[::2], np.nan) for place, column in self.first.items()}
         self.width *= 2
+
+    def widened(self, width: int) -> Self:
+        """The same rows in buckets of at least this ``width``, as they are once the series is longer."""
+        wide = copy(self)
+        while wide.width < width:
+            wide.widen()
+        return wide
 
     @property
     def buckets(self) -> int:

@@ -11,6 +11,8 @@ from sentinel.alerts.incident import Change, Incident
 from sentinel.alerts.lifecycle import Book
 from sentinel.alerts.outcomes import Audience, News, Outcome, tell
 from sentinel.alerts.turns import Stretch
+from sentinel.comparison.means import Means
+from sentinel.comparison.siblings import WORSE
 from sentinel.detectors.settings import Setting
 from sentinel.frames.excerpt import Excerpt
 from sentinel.ground.guard import Guard
@@ -21,7 +23,7 @@ from sentinel.runs.facts import framework
 from sentinel.runs.log import RunLog
 from sentinel.runs.packing import packed, unpacked
 from sentinel.runs.settling import settle
-from sentinel.sources.base import Batch
+from sentinel.sources.base import Batch, Chunk
 from sentinel.sources.identity import RunIdentity
 
 
@@ -37,6 +39,7 @@ class Tracker:
     book: Book
     layout: str
     host: str
+    means: Means | None = None  # if a watch compares the run with others
 
     @property
     def id(self) -> str:
@@ -63,7 +66,18 @@ class Tracker:
         log = self.log
         batch = guard(log.run, f"the {log.run.format} reader", partial(log.poll, limit)) or Batch(log.cursor)
         read = guard(log.run, "understanding the log", partial(log.absorb, batch, read_at))
+        if self.means is not None:
+            guard(log.run, "keeping its course", partial(self._follow, self.means, batch.chunks))
         return read or Absorbed(chunks=batch.chunks, complaints=batch.complaints)
+
+    def _follow(self, means: Means, chunks: Sequence[Chunk]) -> None:
+        """Keep the courses of the tags that are compared, as soon as it is known which these are."""
+        before = len(means.tags)
+        means.add(chunks)
+        streams = self.log.streams.values()
+        if len(means.tags) > before and all(stream.named for stream in streams):
+            signals = self.log.understanding().signals
+            means.keep({tags[0] for signal, tags in signals.items() if signal in WORSE})
 
     def end(self, guard: Guard) -> Absorbed:
         """Look how the run ended. Gives what is left to judge."""
@@ -95,6 +109,8 @@ class Tracker:
     def dump(self) -> bytes:
         """Everything that `restore` needs. Raises TypeError for a value that cannot be stored."""
         state = {"layout": self.layout, **self.log.dump(), "book": self.book.dump()}
+        if self.means is not None:
+            state["means"] = self.means.dump()
         return packed(state, lasting=self.book.before_end is not None)
 
     def restore(self, state: bytes) -> bool:
@@ -108,6 +124,8 @@ class Tracker:
             return False
         self.log.restore(kept)
         self.book.restore(kept["book"])
+        if self.means is not None:  # half a course would be a false one
+            self.means = Means.load(kept["means"]) if "means" in kept else None
         return True
 
 

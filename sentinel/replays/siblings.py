@@ -11,6 +11,7 @@ from sentinel.detectors.severity import Severity
 from sentinel.ground.guard import Guard
 from sentinel.pipeline import Pipeline
 from sentinel.replays.judged import JudgedRun
+from sentinel.runs.log import RunLog
 from sentinel.runs.same_training import trainings_of
 from sentinel.sources.base import EndKind
 
@@ -49,7 +50,14 @@ def _siblings(runs: Sequence[JudgedRun]) -> list[Sibling]:
 def sibling(run: JudgedRun, means: Means, training: str) -> Sibling:
     """The run as others are compared with it; ``training`` is the first log of its training."""
     log = run.tracker.log
-    read, ending = log.understanding(), log.ending
+    well = log.ending is None or log.ending.outcome is EndKind.FINISHED
+    healthy = run.stopped is None and run.worst < Severity.WARNING and well
+    return sibling_of(log, means, training, healthy=healthy)
+
+
+def sibling_of(log: RunLog, means: Means, training: str, *, healthy: bool, whole: bool = True) -> Sibling:
+    """The same of a log. A run that goes on is not ``whole``."""
+    read = log.understanding()
     return Sibling(
         name=log.name,
         training=training,
@@ -60,7 +68,6 @@ def sibling(run: JudgedRun, means: Means, training: str) -> Sibling:
         means=means,
         plan=log.planned_steps,
         last_step=log.facts.last_step or 0,
-        healthy=run.stopped is None
-        and run.worst < Severity.WARNING
-        and (ending is None or ending.outcome is EndKind.FINISHED),
+        healthy=healthy,
+        whole=whole,
     )

@@ -1,4 +1,4 @@
-"""Judges what time alone shows: logs that fall silent, alone or together, and runs that end."""
+"""Judges what time alone shows: logs that fall silent, alone or together, runs that end, and siblings."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
@@ -7,6 +7,7 @@ from functools import partial
 from pathlib import Path
 
 from sentinel.alerts.incident import Change
+from sentinel.alerts.store import Store
 from sentinel.config.file import ProcessConfig
 from sentinel.detectors.checks import Together
 from sentinel.ground.clock import Clock
@@ -18,6 +19,7 @@ from sentinel.runs.standings import Member, successors
 from sentinel.runs.state import is_gone
 from sentinel.sources.places import Place
 from sentinel.watch.ends import Ends, note
+from sentinel.watch.siblings import SiblingWatch
 from sentinel.watch.watched import Watched
 
 _SHORT_SECONDS = 60.0  # no rule asks about a shorter silence
@@ -27,11 +29,17 @@ class Silences:
     """Judges the silence of the runs below some places."""
 
     def __init__(
-        self, pipeline: Pipeline, places: Sequence[Place], clock: Clock, processes: ProcessConfig
+        self,
+        pipeline: Pipeline,
+        store: Store,
+        places: Sequence[Place],
+        clock: Clock,
+        processes: ProcessConfig,
     ) -> None:
         self._pipeline = pipeline
         self._places = places
         self._ends = Ends(clock, processes)
+        self._siblings = SiblingWatch(pipeline, store)
 
     def alarmed(self, ring: Callable[[], None]) -> AbstractContextManager[object]:
         """Surround a watch in which the end of a process calls ``ring``."""
@@ -96,6 +104,8 @@ class Silences:
             changes[advance.tracker.id] = [*changes.get(advance.tracker.id, ()), *advance.changes]
             if advance.failure:
                 guard.failures[advance.tracker.id] = advance.failure
+        for run_id, new in self._siblings.news(runs, guard).items():
+            changes[run_id] = [*changes.get(run_id, ()), *new]
         return changes
 
     def _judge(self, watched: Watched, silence: Quiet, awake: float) -> list[Change]:

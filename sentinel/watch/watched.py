@@ -8,10 +8,12 @@ from functools import partial
 from pathlib import Path
 
 from sentinel.alerts.store import Store
+from sentinel.comparison.means import Means
 from sentinel.ground.guard import Guard
 from sentinel.ground.text import clean_text
 from sentinel.judging.tracking import Tracker
 from sentinel.pipeline import Pipeline
+from sentinel.replays.siblings import RULE
 from sentinel.runs.copies import silence_of
 from sentinel.runs.facts import LONG_INTERVALS, lost_after_seconds
 from sentinel.sources.base import Run
@@ -25,6 +27,10 @@ _INTERVALS = 100
 _QUIET_SECONDS = 60.0  # a run may still flush its log after its end
 _FIRST_PAUSE_SECONDS = 60.0  # before a run that failed is tried again; twice as long after each failure ...
 _LONGEST_PAUSE_SECONDS = 3600.0  # ... up to this
+
+
+Settings = frozenset[tuple[str, str]]
+"""Names and values."""
 
 
 @dataclass
@@ -48,6 +54,9 @@ class Watched:
     concluded: int | None = None  # number of points when the run was last over
     looked_at: bool = False  # whether it was looked at once
     past: bool = False  # it was over at the first look, and has not grown since
+    settings: tuple[int, Settings] | None = None  # how many are stated, and those that its siblings share
+    sibling_at: int | None = None  # number of points with which it may be a sibling of others
+    judged_at: int | None = None  # the place of its plan at which it was held against its siblings
     behind_since: float | None = None  # None if it was read to its end
 
     def overdue(self, now: float, runs: int) -> bool:
@@ -196,7 +205,7 @@ _log = logging.getLogger(__name__)
 
 def restored(pipeline: Pipeline, store: Store, run: Run, name: str) -> Tracker:
     """A tracker from the last commit of the run; if that cannot be used, from the start of its log."""
-    tracker, state, guard = pipeline.track(run, name), store.run_state(run.id), Guard()
+    tracker, state, guard = _new(pipeline, run, name), store.run_state(run.id), Guard()
     if state is not None:
         guard(run, "restoring", partial(tracker.restore, state))
     if run.id not in guard.failures:
@@ -206,4 +215,10 @@ def restored(pipeline: Pipeline, store: Store, run: Run, name: str) -> Tracker:
         clean_text(name),
         guard.failures[run.id],
     )
-    return pipeline.track(run, name)
+    return _new(pipeline, run, name)
+
+
+def _new(pipeline: Pipeline, run: Run, name: str) -> Tracker:
+    tracker = pipeline.track(run, name)
+    tracker.means = Means() if RULE in pipeline.detectors else None
+    return tracker

@@ -64,7 +64,7 @@ class Watcher:
         self._reports = Reports(name, store, clock, service, self._runs, self._backlog)
         failed, host = self._reports.detector_failed, config.host
         self._pipeline = Pipeline(config.enabled_detectors, config.parameters, config.signals, failed, host)
-        self._silences = Silences(self._pipeline, config.paths, clock, config.process)
+        self._silences = Silences(self._pipeline, store, config.paths, clock, config.process)
         self._policies = [sink.policy() for sink in config.sinks]
         self._new: list[Watched] = []  # the first look at these is not done
         self._searches = Searches(clock)

@@ -69,6 +69,20 @@ def test_without_three_healthy_siblings_nothing_is_judged(others):
     assert company(sibling(50, 0.5), others) is None
 
 
+@pytest.mark.parametrize("done", range(20, 200, 20))
+def test_a_run_that_goes_on_is_like_siblings_that_fall_as_steeply(done):
+    def steep(seed, steps):
+        run, courses = sibling(seed), Coarse()
+        exact = np.random.default_rng(seed).normal(size=200) / 1000
+        courses.push(np.exp(-STEPS[:steps] / 20) * (1 + exact[:steps]), STEPS[:steps])
+        run.means._of["train/loss"] = courses
+        return replace(run, plan=200.0, whole=steps == 200, last_step=steps)
+
+    fleet = [steep(seed, 200) for seed in range(20)]
+    assert company(steep(50, done), fleet).departed == []
+    assert company(steep(50, 200), fleet).departed == []
+
+
 def test_copies_of_one_run_are_one():
     copies = [sibling(0) for _ in range(10)]
     renamed = [replace(copy, training=f"copy-{n}") for n, copy in enumerate(copies)]

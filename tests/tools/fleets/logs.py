@@ -43,11 +43,12 @@ def train_all(logs: Path) -> None:
     """Train every run, with its log in a directory of its own."""
     shutil.rmtree(logs, ignore_errors=True)
     with ProcessPoolExecutor(2) as trainers:
-        for _ in trainers.map(_train, runs(), [logs] * len([*runs()]), chunksize=8):
+        for _ in trainers.map(train, runs(), [logs] * len([*runs()]), chunksize=8):
             pass
 
 
-def _train(run: Run, logs: Path) -> None:
+def train(run: Run, logs: Path) -> None:
+    """Train a run, with its log below that of the fleets."""
     place = logs / run.path
     place.mkdir(parents=True)
     knobs = run.fault.knobs(run.strength) if run.fault else Knobs()
