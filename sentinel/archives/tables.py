@@ -1,6 +1,7 @@
 """The rows of an archive's tables; deploy/schema/archive.json has their columns."""
 
 from collections.abc import Mapping
+from functools import cache
 from importlib.metadata import version
 from pathlib import Path
 from typing import Annotated
@@ -104,7 +105,7 @@ def run_row(record: Record, fingerprint: str, owners: Owners) -> RunColumns:
         "worst": worst.label if worst is not None else None,
         "failure": record.failure or (seen.stopped if seen else None),
         "fingerprint": fingerprint,
-        "version": version("training-sentinel"),
+        "version": _version(),
     }
 
 
@@ -129,6 +130,12 @@ def incident_row(record: Record, incident: Incident) -> IncidentColumns:
         "inhibited_by": incident.inhibited_by,
         "summary": incident.summary,
     }
+
+
+@cache
+def _version() -> str:
+    """The version of this program. Python reads it from a file at each call."""
+    return version("training-sentinel")
 
 
 def _owner(path: str) -> str | None:
