@@ -9,7 +9,7 @@ from typing import Any, Self
 
 import msgspec
 
-from sentinel.frames.coarse import Coarse, Floats, next_checkpoint
+from sentinel.frames.coarse import Coarse, Floats, Steps, next_checkpoint
 from sentinel.frames.rows import SPARE, Rows, Tape
 from sentinel.frames.stored import SeriesState
 
@@ -77,6 +77,10 @@ class SeriesHistory:
     def recent(self) -> Rows:
         """The last rows."""
         return self._tape.rows.last(self._recent_rows).copy()
+
+    def last_steps(self, rows: int) -> Steps:
+        """The steps of that many of the last rows, of which it keeps at least `SPARE`. They are no copy."""
+        return self._tape.rows.last(min(rows, self._recent_rows)).step
 
     @property
     def coarse(self) -> Coarse:

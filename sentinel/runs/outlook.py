@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Iterable, Iterator, Sequence
+from statistics import median
 
 import numpy as np
 
@@ -133,8 +134,8 @@ def _interval(streams: Sequence[Stream]) -> int | None:
     for stream in streams:
         for of_tag in stream.attempt.series.values():
             for history in of_tag.values():
-                steps = np.diff(history.recent.step[-_FEWEST:])
-                if len(steps) > 1 and (usual := int(np.median(steps))) > 0:
+                steps = np.diff(history.last_steps(_FEWEST)).tolist()
+                if len(steps) > 1 and (usual := int(median(steps))) > 0:  # numpy is slow at so few
                     best.append(usual)
     return min(best, default=None)
 
