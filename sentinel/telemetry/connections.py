@@ -4,7 +4,7 @@ import threading
 from collections.abc import Iterator
 from typing import Generic, Protocol, TypeVar
 
-MOST_OF_AN_ADDRESS = 16
+MOST_OF_AN_ADDRESS = 64  # a page takes one, and all who come through a proxy or a tunnel have one address
 MOST = 256
 
 
@@ -25,7 +25,7 @@ _C = TypeVar("_C", bound=Connection)
 
 
 class Connections(Generic[_C]):
-    """The open connections: at most 16 of an address and 256 in all.
+    """The open connections: at most 64 of an address and 256 in all.
 
     One more ends the one that has waited longest for its request, and is refused if none waits. So those who
     connect and ask nothing keep nobody out.

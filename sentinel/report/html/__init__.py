@@ -37,7 +37,7 @@ _MOST_CHECKPOINTS = 500
 _MOST_SPARKS = 1000  # half of a page of 10,000 runs would be small curves, and a browser waits for them
 _GROUPS_OPEN = 4  # of the signals of a run; the others unfold
 
-ROWS_AT_FIRST = 300
+ROWS_AT_FIRST = 100
 """Rows of a table that become elements at once. A browser takes seconds for thousands of them."""
 
 

@@ -15,13 +15,24 @@
   const ended = (row, seconds) => !row.dataset.on && row.dataset.last && Date.now() / 1000 - row.dataset.last > seconds;
   const plural = (count, noun) => `${count.toLocaleString("en")} ${noun}${count === 1 ? "" : "s"}`;
 
+  // Rows that stay where they are are left alone, because the browser lays out anew whatever is put in.
+  const place = (listed) => {
+    const wanted = new Set(listed);
+    for (const row of [...body.rows]) if (!wanted.has(row)) row.remove();
+    let next = body.rows[0] ?? null;
+    for (const row of listed) {
+      if (row === next) next = next.nextElementSibling;
+      else body.insertBefore(row, next);
+    }
+  };
+
   const list = () => {
     const wanted = filter.value.toLowerCase(), seconds = since ? period(since.value) : Infinity;
     all(".kind").forEach((one) => one.setAttribute("aria-pressed", one.value === wanted));
     const found = rows.filter((row) => row.textContent.toLowerCase().includes(wanted));
     const fitting = found.filter((row) => !ended(row, seconds));
-    const listed = fitting.slice(0, most), before = [...body.rows];
-    if (listed.length !== before.length || listed.some((row, at) => row !== before[at])) body.replaceChildren(...listed);
+    const listed = fitting.slice(0, most);
+    place(listed);
     more.hidden = listed.length === fitting.length;
     more.firstElementChild.textContent = `${listed.length.toLocaleString("en")} of ${plural(fitting.length, "run")} are shown.`;
     if (folded) {
