@@ -4,7 +4,7 @@ import asyncio
 import json
 import logging
 from collections import Counter
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
 from functools import partial
@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import get_args
 
 from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse, RedirectResponse, Response, StreamingResponse
 from starlette.routing import Route
@@ -28,17 +29,19 @@ from sentinel.ground.clock import Clock
 from sentinel.ground.errors import SentinelError, StateError
 from sentinel.ground.text import seconds_in
 from sentinel.live.access import Access, form
+from sentinel.live.chosen_report import report_of
 from sentinel.live.compare import asked_keys, compare_page
 from sentinel.live.open_runs import OpenRuns
 from sentinel.live.timeline import timeline_page
 from sentinel.live.views import Page, StateView
 from sentinel.report.html import SCRIPTS, STYLES, asset
+from sentinel.report.markdown import of_run
 
 _log = logging.getLogger(__name__)
 
 _ALIVE_SECONDS = 15.0  # between two comments that show a proxy, and us, that the connection stands
 _KINDS = {"js": "text/javascript", "css": "text/css"}
-_OWN = "live.js", "pick.js", "compare.js", "live.css"
+_OWN = "live.js", "copy.js", "pick.js", "compare.js", "live.css"
 
 
 class LivePage:
@@ -62,8 +65,10 @@ class LivePage:
             Route("/time", self._time),
             Route("/compare", self._compare),
             Route("/compare/events", self._compare_events),
+            Route("/report", self._report),
             Route("/runs/{key}", self._run),
             Route("/runs/{key}/events", self._run_events),
+            Route("/runs/{key}/markdown", self._markdown),
             Route("/runs/{key}/silence", self._silence, methods=["POST"]),
             Route("/incidents/{id}/acknowledge", self._acknowledge, methods=["POST"]),
             Route("/incidents/{id}/feedback", self._feedback, methods=["POST"]),
@@ -116,14 +121,20 @@ class LivePage:
         return _sent(self._views.overview(self._clock.now()), request)
 
     async def _run(self, request: Request) -> Response:
+        return _sent(await self._page_of(request), request)
+
+    async def _markdown(self, request: Request) -> Response:
+        run = (await self._page_of(request)).run
+        return PlainTextResponse(of_run(run.story) if run else "")
+
+    async def _page_of(self, request: Request) -> Page:
         key = request.path_params["key"]
         if (page := await self._runs.page(key)) is not None:
-            return _sent(page, request)
+            return page
         if key in self._views.fleet.runs:
-            return _plain(
-                HTTPStatus.INTERNAL_SERVER_ERROR, "its page cannot be made; `sentinel serve` logged why"
-            )
-        return _plain(HTTPStatus.NOT_FOUND, "no such run")
+            why = "its page cannot be made; `sentinel serve` logged why\n"
+            raise HTTPException(HTTPStatus.INTERNAL_SERVER_ERROR, why)
+        raise HTTPException(HTTPStatus.NOT_FOUND, "no such run\n")
 
     async def _time(self, request: Request) -> Response:
         since = request.query_params.get("since", "7d")
@@ -135,8 +146,16 @@ class LivePage:
         return _sent(await asyncio.get_running_loop().run_in_executor(self._worker, draw), request)
 
     async def _compare(self, request: Request) -> Response:
-        pages = {key: page for key in asked_keys(request) if (page := await self._runs.page(key))}
-        return _sent(compare_page(pages), request)
+        return _sent(compare_page(await self._asked(request)), request)
+
+    async def _report(self, request: Request) -> Response:
+        draw = partial(report_of, await self._asked(request), self._clock.now())
+        text = await asyncio.get_running_loop().run_in_executor(None, draw)
+        kept = {"Content-Disposition": 'attachment; filename="report.html"'}
+        return Response(text, media_type="text/html", headers=kept)
+
+    async def _asked(self, request: Request) -> Mapping[str, Page]:
+        return {key: page for key in asked_keys(request) if (page := await self._runs.page(key))}
 
     async def _compare_events(self, request: Request) -> Response:
         keys = asked_keys(request)

@@ -29,9 +29,9 @@ _MOST_DECISIONS = 1000  # of a run, the newest
 
 @dataclass(frozen=True)
 class ShownRun:
-    """What a page that compares runs shows of one. ``data`` are its curves (`data_of`)."""
+    """What other pages and reports show of a run. ``data`` are its curves (`data_of`)."""
 
-    name: str
+    story: RunStory
     settings: Mapping[str, str]
     data: str
 
@@ -166,7 +166,7 @@ def page_of_run(run: OpenedRun, recorded: RecordedRun, key: str, version: int, n
     return Page.of(
         version,
         "one_run.html",
-        ShownRun(story.name, settings, data),
+        ShownRun(story, settings, data),
         run=story,
         key=key,
         verdict=_verdict(story),

@@ -20,6 +20,15 @@ def render(story: Story) -> str:
     return "\n".join(_lines(story)) + "\n"
 
 
+def of_run(run: RunStory) -> str:
+    """One run as GitHub-flavoured Markdown: how far it is, and what is wrong with it."""
+    plan = f" of {run.planned_steps:,}" if run.planned_steps else ""
+    own = [incident for incident in run.incidents if not incident.explained_by]
+    nothing = f"Nothing was found by the {run.judged_by} detectors that could judge this run."
+    head = f"**{plain(run.name)}** ({plain(run.state)}, step {run.last_step or 0:,}{plan})"
+    return "\n".join([head, "", *(_told(run, own) if own else [nothing])]).rstrip() + "\n"
+
+
 def _lines(story: Story) -> Iterator[str]:
     yield f"**{plain(story.verdict)}** {story.coverage}"
     yield ""
@@ -54,6 +63,11 @@ def _lines(story: Story) -> Iterator[str]:
 
 def _details(run: RunStory, incidents: list[IncidentStory]) -> Iterator[str]:
     yield f"\n<details><summary>{plain(run.name)}</summary>\n"
+    yield from _told(run, incidents)
+    yield "</details>"
+
+
+def _told(run: RunStory, incidents: list[IncidentStory]) -> Iterator[str]:
     if run.keep:
         yield f"Keep `{run.keep.path.replace('`', '')}`: {plain(run.keep.because)}\n"
     for incident in incidents:
@@ -68,7 +82,6 @@ def _details(run: RunStory, incidents: list[IncidentStory]) -> Iterator[str]:
             yield ""
         yield from map(_cause, incident.causes)
         yield ""
-    yield "</details>"
 
 
 def _cause(cause: CauseStory) -> str:

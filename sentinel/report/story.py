@@ -138,19 +138,16 @@ def story(parts: Iterable[Replay], now: float, order: Order) -> Story:
         selection = part.selection
         coverage = coverage + part.coverage if coverage else part.coverage
     runs = [run for _, run in keyed]
+    whole = story_of(runs, sentence(str(coverage or "")), now)
+    return replace(whole, selection=selection, problems=problems, comparisons=compared)
+
+
+def story_of(runs: Sequence[RunStory], coverage: str, now: float) -> Story:
+    """The story of runs in this order, without complaints."""
     kinds = Counter(
         incident.detector for run in runs for incident in run.incidents if not incident.explained_by
     )
-    return Story(
-        verdict=verdict(runs),
-        coverage=sentence(str(coverage or "")),
-        kinds=kinds.most_common(),
-        selection=selection,
-        runs=runs,
-        problems=problems,
-        comparisons=compared,
-        written_at=clock_text(now),
-    )
+    return Story(verdict(runs), coverage, kinds.most_common(), "", runs, [], [], clock_text(now))
 
 
 def verdict(runs: Sequence[RunStory]) -> str:

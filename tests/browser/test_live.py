@@ -48,6 +48,24 @@ def test_the_token_does_not_stay_in_the_address(live):
     assert live.title() == "sentinel: 1 open incident: 1 critical"
 
 
+def test_a_run_is_copied_as_markdown(live):
+    live.context.grant_permissions(["clipboard-read", "clipboard-write"])
+    of_run(live, "sick")
+    live.get_by_role("link", name="Copy as Markdown").click()
+    live.get_by_text("Copied.").wait_for()
+    assert "### non-finite-metric (critical)" in live.evaluate("navigator.clipboard.readText()")
+
+
+def test_the_report_of_a_run_is_a_file_that_needs_no_server(live, page, tmp_path):
+    of_run(live, "sick")
+    with live.expect_download() as kept:
+        live.get_by_role("link", name="Report of this run").click()
+    kept.value.save_as(tmp_path / "report.html")
+    page.goto((tmp_path / "report.html").as_uri())
+    page.locator(".plot canvas").first.wait_for()
+    assert not serious_findings(page)
+
+
 def test_a_row_changes_and_the_order_stays(live, runs, watch):  # noqa: F811
     names = live.locator("#table tbody tr:visible td:nth-child(2)")
     live.get_by_role("button", name="Run").click()
@@ -57,6 +75,22 @@ def test_a_row_changes_and_the_order_stays(live, runs, watch):  # noqa: F811
     live.get_by_role("heading", name="2 open incidents: 2 critical").wait_for()
     assert live.locator("#table .badge.critical").count() == 2
     assert names.all_inner_texts() == ["well/metrics.jsonl", "sick/metrics.jsonl"]
+
+
+def test_rows_that_stay_are_not_put_in_again(live, runs, watch):  # noqa: F811
+    log(runs / "third", range(200))
+    watch()
+    live.get_by_role("link", name="third/").wait_for()
+    live.evaluate("""() => {
+        window.put = [];
+        const seen = (changes) => changes.forEach((one) => put.push(...[...one.addedNodes].map((row) => row.id)));
+        new MutationObserver(seen).observe(document.querySelector("#table tbody"), { childList: true });
+    }""")
+    log(runs / "well", range(200, 400), loss=math.nan)
+    watch()
+    live.get_by_role("heading", name="2 open incidents: 2 critical").wait_for()
+    row = live.locator("#table tr", has_text="well/").get_attribute("id")
+    assert live.evaluate("put") == [row]
 
 
 def test_a_run_below_the_slice_that_gets_worse_comes_to_the_top(page, runs, watch, tmp_path, monkeypatch):  # noqa: F811

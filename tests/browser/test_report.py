@@ -125,6 +125,16 @@ def test_a_run_costs_nothing_until_it_is_looked_at(page, several):
     assert page.locator(".run h2").all_inner_texts() == ["healthy-supervised"]
 
 
+def test_what_was_found_is_folded_on_a_phone(page, several):
+    page.goto(several)
+    assert page.locator(".chips .kind").first.is_visible()
+    page.set_viewport_size({"width": 390, "height": 844})
+    page.reload()
+    assert page.locator(".chips .kind").first.is_hidden()
+    page.get_by_text("found something").click()
+    assert page.locator(".chips .kind").first.is_visible()
+
+
 def test_a_long_table_is_shown_in_slices_and_sorted_and_filtered_as_a_whole(page, written, monkeypatch):
     monkeypatch.setattr("sentinel.report.html.ROWS_AT_FIRST", 2)
     page.goto(written(*sample("kl-blowup", "healthy-supervised", "flat-loss-at-init")))

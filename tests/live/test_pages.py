@@ -50,6 +50,24 @@ def test_all_runs_stand_in_a_table_with_what_the_watch_found(client):
     assert text.count("<polyline") == 2
 
 
+def test_a_run_is_given_as_markdown(client):
+    told = client.get(f"/runs/{key_of(client, 'sick')}/markdown")
+    assert told.headers["content-type"].startswith("text/plain")
+    assert told.text.startswith("**sick/metrics.jsonl** (")
+    assert "### non-finite-metric (critical)" in told.text
+    assert client.get(f"/runs/{key_of(client, 'well')}/markdown").text.count("Nothing was found") == 1
+    assert client.get("/runs/none/markdown").status_code == 404
+
+
+def test_chosen_runs_are_a_report_of_their_own(client):
+    keys = [key_of(client, name) for name in ("well", "sick")]
+    report = client.get(f"/report?runs={','.join(keys)},gone")
+    assert report.headers["content-disposition"] == 'attachment; filename="report.html"'
+    assert report.text.index("sick/metrics.jsonl") < report.text.index("well/metrics.jsonl")
+    assert "1 incident (1 critical) in 1 of 2 runs" in report.text
+    assert "<script src" not in report.text
+
+
 @pytest.mark.long
 def test_the_logs_of_one_training_are_one_row_that_unfolds(client, runs, watch):
     rows = [json.loads(line) for line in (runs / "sick" / "metrics.jsonl").read_text().splitlines()]
