@@ -48,6 +48,15 @@ def test_the_token_does_not_stay_in_the_address(live):
     assert live.title() == "sentinel: 1 open incident: 1 critical"
 
 
+def test_a_chart_of_a_run_shows_its_values_and_nothing_else(live, runs, watch):  # noqa: F811
+    log(runs / "dated", range(200), begin=BEGIN)  # the times come along, for a page that compares runs
+    watch()
+    of_run(live, "dated")
+    live.locator(".plot .u-over").first.hover()
+    said = live.locator(".plot .legend", has_text=re.compile(r"^step \d+: ")).first.inner_text()
+    assert re.fullmatch(r"step \d+: [\d.]+", said)
+
+
 def test_a_run_is_copied_as_markdown(live):
     live.context.grant_permissions(["clipboard-read", "clipboard-write"])
     of_run(live, "sick")
@@ -83,8 +92,9 @@ def test_rows_that_stay_are_not_put_in_again(live, runs, watch):  # noqa: F811
     live.get_by_role("link", name="third/").wait_for()
     live.evaluate("""() => {
         window.put = [];
-        const seen = (changes) => changes.forEach((one) => put.push(...[...one.addedNodes].map((row) => row.id)));
-        new MutationObserver(seen).observe(document.querySelector("#table tbody"), { childList: true });
+        const note = (change) => change.addedNodes.forEach((row) => put.push(row.id));
+        const seen = new MutationObserver((changes) => changes.forEach(note));
+        seen.observe(document.querySelector("#table tbody"), { childList: true });
     }""")
     log(runs / "well", range(200, 400), loss=math.nan)
     watch()

@@ -58,7 +58,8 @@
 
   // Draw a curve, over the ``zoom`` of the steps if there is one.
   const draw = (place, zoom) => {
-    const run = of(place.dataset.run), tag = place.dataset.tag, attempts = run.curves[tag];
+    const run = of(place.dataset.run), tag = place.dataset.tag;
+    const attempts = run.curves[tag]?.map(([steps, values]) => [steps, values]); // a live page has times as well
     drawn.get(place)?.destroy();
     drawn.delete(place);
     place.textContent = "";
