@@ -305,9 +305,7 @@ def test_keys_lead_through_runs_and_incidents(live):
 
 def test_a_capture_of_the_whole_page_shows_every_curve(live):
     of_run(live, "sick")
-    live.wait_for_function(
-        "[...document.querySelectorAll('.plot')].every(one => one.querySelector('canvas'))"
-    )
+    live.locator(".plot:not(:has(canvas))").first.wait_for(state="detached")
     assert live.evaluate("scrollY") == 0
 
 
@@ -336,7 +334,7 @@ def test_curves_of_picked_runs_lie_over_each_other(live, runs, watch):  # noqa: 
     assert live.locator("#overlay-remark").inner_text() == "Not drawn, because they have no plan: 1, 2."
     live.get_by_label("Over").select_option("steps")
     log(runs / "well", range(200, 260))
-    live.wait_for_function("document.querySelector('.says:not(:empty)')?.textContent.endsWith('last 2')")
+    live.locator(".says", has_text=re.compile("last 2$")).first.wait_for()
     assert serious_findings(live) == []
     with live.expect_download() as saved:
         live.get_by_role("button", name="Save as PNG").click()
