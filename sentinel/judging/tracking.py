@@ -2,10 +2,11 @@
 
 import math
 from collections import Counter
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import astuple, dataclass, field
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 from sentinel.alerts.incident import Change, Incident
 from sentinel.alerts.lifecycle import Book
@@ -13,6 +14,7 @@ from sentinel.alerts.outcomes import Audience, News, Outcome, tell
 from sentinel.alerts.turns import Stretch
 from sentinel.comparison.means import Means
 from sentinel.comparison.siblings import WORSE
+from sentinel.detectors.checks import SiblingRange
 from sentinel.detectors.settings import Setting
 from sentinel.frames.excerpt import Excerpt
 from sentinel.ground.guard import Guard
@@ -40,6 +42,7 @@ class Tracker:
     layout: str
     host: str
     means: Means | None = None  # if a watch compares the run with others
+    bands: Mapping[str, SiblingRange] = field(default_factory=dict)  # of its siblings, by tag
 
     @property
     def id(self) -> str:
@@ -111,6 +114,7 @@ class Tracker:
         state = {"layout": self.layout, **self.log.dump(), "book": self.book.dump()}
         if self.means is not None:
             state["means"] = self.means.dump()
+            state["bands"] = {tag: astuple(band) for tag, band in self.bands.items()}
         return packed(state, lasting=self.book.before_end is not None)
 
     def restore(self, state: bytes) -> bool:
@@ -126,7 +130,13 @@ class Tracker:
         self.book.restore(kept["book"])
         if self.means is not None:  # half a course would be a false one
             self.means = Means.load(kept["means"]) if "means" in kept else None
+            self.bands = bands_of(kept)
         return True
+
+
+def bands_of(state: Mapping[str, Any]) -> Mapping[str, SiblingRange]:
+    """The bands of the siblings of a run, by tag, in what `Tracker.dump` packed."""
+    return {tag: SiblingRange(*band) for tag, band in state.get("bands", {}).items()}
 
 
 @dataclass(frozen=True)

@@ -46,18 +46,30 @@
       share: (step) => (run.planned ? (100 * step) / run.planned : null),
     }[over.value];
   };
-  const onsets = (run, tag) => {
+  // Where any step of the last attempt stands, also one that has no point of its own.
+  const reaching = (run, tag) => {
     const at = placing(run, tag), [steps, , clock] = run.curves[tag].at(-1);
-    return run.marks.filter((mark) => mark.tag === tag && mark.onset != null).map((mark) => {
-      const near = steps.findIndex((step) => step >= mark.onset);
-      return at(mark.onset, clock[near < 0 ? steps.length - 1 : near]);
-    }).filter((x) => x != null);
+    return (wanted) => {
+      const near = steps.findIndex((step) => step >= wanted);
+      return at(wanted, near < 0 ? null : clock[near]);
+    };
+  };
+  const onsets = (run, tag) => run.marks.filter((mark) => mark.tag === tag && mark.onset != null)
+    .map((mark) => reaching(run, tag)(mark.onset)).filter((x) => x != null);
+  // The band of the siblings of a run as two tables, how high and how low they get; none if it cannot be drawn.
+  const bandOf = (number) => {
+    const run = runs[number], tag = tagOf(run, signal.value), [steps, low, high] = run.siblings[tag];
+    const known = steps.map((step, index) => [reaching(run, tag)(step), low[index], high[index]])
+      .filter(([x, least]) => x != null && (!log.checked || least > 0));
+    return !known.length ? [] : [2, 1].map((edge) => [known.map(([x]) => x), known.map((of) => of[edge])]);
   };
 
   const draw = () => {
     plot?.destroy();
     place.textContent = "";
-    const tables = [], series = [{}], lines = [], left = [];
+    const lines = [], left = [], banded = runs.findIndex((run) => run.siblings[tagOf(run, signal.value)]);
+    const band = banded < 0 ? [] : bandOf(banded), tables = [...band];
+    const series = [{}, ...band.map(() => ({ width: 0, spanGaps: true, points: { show: false } }))];
     all("#overlay-legend .says").forEach((one) => { one.textContent = ""; });
     runs.forEach((run, number) => {
       const stroke = color(`series-${number + 1}`), tag = tagOf(run, signal.value);
@@ -77,15 +89,17 @@
     const plain = over.value === "share" ? "have no plan" : "have no times";
     by("overlay-remark").textContent = [
       lines.length ? "Dashed lines stand where an incident of this signal began." : "",
+      band.length ? `Shaded is what healthy siblings of run ${banded + 1} reach.` : "",
       left.length ? `Not drawn, because they ${plain}: ${[...new Set(left)].join(", ")}.` : "",
     ].filter(Boolean).join(" ");
-    if (!tables.length) { place.textContent = "Nothing can be drawn so."; return; }
+    if (tables.length === band.length) { place.textContent = "Nothing can be drawn so."; return; }
     const axis = { stroke: color("soft"), grid: { stroke: color("line"), width: 1 }, ticks: { stroke: color("line") } };
     const units = { step: (x) => x.toLocaleString("en"), time: (x) => `${short(x)} h`, share: (x) => `${short(x)}%` }[over.value];
     plot = new uPlot({
       width: Math.max(place.clientWidth, 200), height: 380,
       scales: { x: { time: false }, y: { distr: log.checked ? 3 : 1 } },
       axes: [{ ...axis, size: 32, values: (_, xs) => xs.map(units) }, { ...axis, size: 64, values: (_, ys) => ys.map(short) }],
+      bands: band.length ? [{ series: [1, 2], fill: color("siblings") }] : [],
       series,
       hooks: { draw: [({ ctx, bbox, scales, valToPos }) => {
         ctx.save();

@@ -121,7 +121,10 @@ class Fleet:
             keys, runs = zip(*members, strict=True)
             logs = [told[run.row.id] for run in runs]
             hrefs, curve = [f"/runs/{key}" for key in keys], spark(logs[0].lead, scales)
-            yield keys[0], str(rows.row(logs, hrefs, curve, id=f"row-{keys[0]}", pick=keys[0])).strip()
+            # A log without times was written before the watch last recorded something of it.
+            last = max(log.last_time or run.row.updated for log, run in zip(logs, runs, strict=True))
+            row = rows.row(logs, hrefs, curve, id=f"row-{keys[0]}", pick=keys[0], last=last)
+            yield keys[0], str(row).strip()
 
     def _of(self, run: KnownRun, incidents: Sequence[Incident]) -> FleetRow:
         facts = run.kept.facts if run.kept else None

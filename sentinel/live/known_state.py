@@ -9,9 +9,11 @@ from numpy.typing import NDArray
 from sentinel.alerts.promise import Promise
 from sentinel.alerts.store import Store
 from sentinel.alerts.tables import RunRow
+from sentinel.detectors.checks import SiblingRange
 from sentinel.frames.outlines import OBJECTIVES, outlines
 from sentinel.ground.errors import StateError
 from sentinel.ground.text import clean_text
+from sentinel.judging.tracking import bands_of
 from sentinel.report.status import KnownRun, Status, status
 from sentinel.runs.log import Remembered
 from sentinel.runs.packing import unpacked
@@ -64,6 +66,13 @@ class KnownState:
         )
         tag = next((tag for tag in tags if tag in curves), None) or next(objectives, None)
         return (clean_text(tag, 60), curves[tag][1].tolist()) if tag else ("", ())
+
+    def bands(self, run: str) -> Mapping[str, SiblingRange]:
+        """The bands of the siblings of a run, by tag, as the watch last drew them."""
+        try:
+            return bands_of(unpacked(self.store.run_state(run) or b""))
+        except (ValueError, TypeError):  # another version's
+            return {}
 
     def _run(self, row: RunRow) -> Remembered | None:
         """What is stored of a run; None if it cannot be decoded."""

@@ -9,8 +9,10 @@ from sentinel.alerts.decision import Decision
 from sentinel.alerts.incident import Event, Incident
 from sentinel.alerts.outcomes import Outcome
 from sentinel.alerts.tables import DecisionRow, RunRow
+from sentinel.detectors.checks import SiblingRange
 from sentinel.frames.curves import Curves
 from sentinel.ground.guard import Guard
+from sentinel.ground.text import clean_text
 from sentinel.pipeline import POINTS_AT_ONCE, Pipeline
 from sentinel.replays.judged import JudgedRun
 from sentinel.report.illustrations import Illustrations
@@ -65,9 +67,13 @@ class OpenedRun:
         return bool(batch.chunks or batch.complaints or batch.config)
 
     def story(
-        self, incidents: Iterable[Incident], decisions: Iterable[DecisionRow], stands: Standing
+        self,
+        incidents: Iterable[Incident],
+        decisions: Iterable[DecisionRow],
+        stands: Standing,
+        bands: Mapping[str, SiblingRange],
     ) -> RunStory:
-        """The run as its report tells it, with these incidents and decisions of the watch."""
+        """The run as its report tells it, with what the watch recorded, and the bands of its siblings."""
         by_id = {
             incident.id: incident
             for incident in sorted(incidents, key=lambda incident: incident.fired_time or 0.0)
@@ -81,7 +87,9 @@ class OpenedRun:
             curves=self._curves,
         )
         told = run_story(run, stands, self._tracker.id, self._illustrations)
-        return dataclasses.replace(told, held_back=())  # nothing was judged here, so nothing is known of it
+        siblings = {clean_text(tag): band for tag, band in bands.items()}
+        # Nothing was judged here, so nothing is known of what was held back.
+        return dataclasses.replace(told, held_back=(), siblings=siblings)
 
     def _guarded(self, stage: str, work: Callable[[], _R]) -> _R | None:
         guard, run = Guard(), self._tracker.log.run

@@ -10,6 +10,7 @@ from sentinel.alerts.incident import Incident
 from sentinel.alerts.promise import Promise
 from sentinel.alerts.silences import Silence
 from sentinel.alerts.tables import DecisionRow
+from sentinel.detectors.checks import SiblingRange
 from sentinel.ground.text import clean_text, duration_text
 from sentinel.live.fleet import Fleet
 from sentinel.live.known_state import KnownState
@@ -62,6 +63,7 @@ class RecordedRun:
     incidents: Sequence[Incident]
     decisions: Sequence[DecisionRow]
     silences: Sequence[Silence]  # of all runs
+    bands: Mapping[str, SiblingRange]  # of its siblings, by tag
     answers: Mapping[str, str]  # what people said of incidents, by their ids, of all runs
     trouble: str  # why this may be old; empty if it is not
 
@@ -97,13 +99,14 @@ class StateView:
     def recorded(self, key: str) -> RecordedRun:
         """What the watch recorded of a run. Raises StateError."""
         known = self.fleet.runs[key]
-        run, store = known.row.id, self.fleet.states[known.row.id].store
+        run, state = known.row.id, self.fleet.states[known.row.id]
         return RecordedRun(
             known,
             self.fleet.names[run],
-            store.incidents(run=run),
-            store.decisions(_MOST_DECISIONS, run),
+            state.store.incidents(run=run),
+            state.store.decisions(_MOST_DECISIONS, run),
             self._silences,
+            state.bands(run),
             self._answers,
             self.fleet.table.trouble,
         )
@@ -155,7 +158,7 @@ class StateView:
 def page_of_run(run: OpenedRun, recorded: RecordedRun, key: str, version: int, now: float) -> Page:
     """The page of a run as its log and the state are now."""
     known = recorded.known
-    story = run.story(recorded.incidents, recorded.decisions, _standing(known))
+    story = run.story(recorded.incidents, recorded.decisions, _standing(known), recorded.bands)
     about = [
         silence
         for silence in recorded.silences

@@ -85,6 +85,7 @@ class SiblingWatch:
         found = among_siblings(own, [one for one in others if are_siblings(own.fingerprint, one.fingerprint)])
         if found is None:
             return ()
+        tracker.bands = found.bands
         said = self._pipeline.checking.stretches(tracker.log, among=found)
         return tracker.book.advance(rows for rows in said if rows[0].key.detector == RULE)
 

@@ -10,6 +10,23 @@ INK = """canvas => {
 }"""
 """How many colours were drawn on a canvas."""
 
+_SHADED = """(canvas, name) => {
+    const wanted = sentinel.color(name);
+    const color = [1, 3, 5].map(at => parseInt(wanted.slice(at, at + 2), 16));
+    const { data } = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height);
+    let count = 0;
+    for (let i = 0; i < data.length; i += 4) {
+        const near = color.every((part, at) => Math.abs(data[i + at] - part) < 4);
+        count += near && data[i + 3] > 40 && data[i + 3] < 90;
+    }
+    return count;
+}"""
+
+
+def shaded(canvas, name):
+    """How many pixels of a canvas have a colour of the page and are translucent."""
+    return canvas.evaluate(_SHADED, name)
+
 
 def serious_findings(page):
     """What axe-core finds about contrast, labels, order or keyboard, if it is serious or critical."""

@@ -9,8 +9,10 @@ from contextlib import contextmanager
 import pytest
 
 from sentinel.alerts.store import Store
-from tests.browser.looks import INK, serious_findings
+from tests import fleets
+from tests.browser.looks import INK, serious_findings, shaded
 from tests.live.conftest import TOKEN, log, runs, serving, watch  # noqa: F401  fixtures
+from tests.watch.test_siblings import Tree
 
 pytestmark = pytest.mark.slow
 DAY = 86400
@@ -218,6 +220,16 @@ def test_what_goes_on_comes_first_and_what_ended_before_the_period_folds_away(pa
         assert page.locator("#folded span").inner_text() == "1 run that ended earlier is folded away."
 
 
+def test_a_run_without_times_folds_away_once_the_watch_heard_nothing_for_long(page, tmp_path):
+    tree = Tree(tmp_path)
+    tree.finished(2)
+    log(tree.runs / "recent", range(200), begin=time.time() - 300)
+    tree.look(tree.watch())
+    with looking(page, tmp_path / "state", now=time.time()):
+        assert [*map(folder, page.locator("#table td.name a").all_inner_texts())] == ["recent"]
+        assert page.locator("#folded span").inner_text() == "2 runs that ended earlier are folded away."
+
+
 def test_columns_order_and_filter_stand_in_the_address(live):
     assert not live.locator("th.began").is_visible()
     live.get_by_text("Columns", exact=True).click()
@@ -339,6 +351,27 @@ def test_curves_of_picked_runs_lie_over_each_other(live, runs, watch):  # noqa: 
     with live.expect_download() as saved:
         live.get_by_role("button", name="Save as PNG").click()
     assert saved.value.suggested_filename == "train-grad_norm.png"
+
+
+def test_the_band_of_the_siblings_lies_behind_the_curves(page, tmp_path):
+    tree = Tree(tmp_path)
+    tree.finished(5)
+    tree.grow(tree.watch(), [*fleets.lines(50, 0.3)], every=50)
+    with looking(page, tmp_path / "state", "&since=all", now=tree.clock.now()):
+        of_run(page, "growing")
+        assert shaded(page.locator(".plot canvas").first, "siblings") > 50
+        page.go_back()
+        for name in ("run-0", "growing"):
+            page.get_by_role("checkbox", name=f"Pick {name}").check()
+        page.get_by_role("link", name="Compare 2 runs").click()
+        canvas, remark = page.locator("#overlay canvas"), page.locator("#overlay-remark")
+        canvas.wait_for()
+        assert "Shaded is what healthy siblings of run 2 reach." in remark.inner_text()
+        assert shaded(canvas, "siblings") > 50
+        page.get_by_label("Over").select_option("share of the plan")
+        assert shaded(canvas, "siblings") > 50
+        page.get_by_label("Over").select_option("time since the first point")
+        assert remark.inner_text() == "Not drawn, because they have no times: 1, 2."
 
 
 def test_settings_of_compared_runs_stand_side_by_side_differences_first(live, runs, watch):  # noqa: F811

@@ -8,22 +8,12 @@ from typer.testing import CliRunner
 
 import sentinel
 from sentinel.cli.app import app
-from tests.browser.looks import INK, serious_findings
+from tests.browser.looks import INK, serious_findings, shaded
 from tests.fleets import write_tree
 
 pytestmark = pytest.mark.slow
 
 ROOT = Path(__file__).parents[2]
-SHADED = """(canvas, color) => {
-    const { data } = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height);
-    let count = 0;
-    for (let i = 0; i < data.length; i += 4) {
-        const near = color.every((part, at) => Math.abs(data[i + at] - part) < 4);
-        count += near && data[i + 3] > 40 && data[i + 3] < 90;
-    }
-    return count;
-}"""
-"""How many pixels of a canvas have a colour and are translucent."""
 HOSTILE = "</script><script>document.title='taken'</script><img src=x onerror=\"document.title='taken'\">"
 
 
@@ -259,5 +249,4 @@ def test_the_band_of_the_siblings_is_shaded(page, written, tmp_path):
     plot.locator("canvas").wait_for()
     legend = plot.locator(".legend")
     assert legend.inner_text().endswith("; shaded: siblings")
-    band = page.evaluate("sentinel.color('siblings')")
-    assert plot.locator("canvas").evaluate(SHADED, [int(band[at : at + 2], 16) for at in (1, 3, 5)]) > 50
+    assert shaded(plot.locator("canvas"), "siblings") > 50
