@@ -29,7 +29,7 @@
   const list = () => {
     const wanted = filter.value.toLowerCase(), seconds = since ? period(since.value) : Infinity;
     all(".kind").forEach((one) => one.setAttribute("aria-pressed", one.value === wanted));
-    const found = rows.filter((row) => row.textContent.toLowerCase().includes(wanted));
+    const found = wanted ? rows.filter((row) => row.textContent.toLowerCase().includes(wanted)) : rows;
     const fitting = found.filter((row) => !ended(row, seconds));
     const listed = fitting.slice(0, most);
     place(listed);

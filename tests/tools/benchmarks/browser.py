@@ -2,9 +2,10 @@
 
 `python -m tests.tools.benchmarks.browser` lets a real watch read 2,000 logs, serves them, and opens 20 pages.
 The last page is measured while the others are open. Then 20 runs get a NaN, a watch records it, and every
-page shows it. An update is what one page takes from the event to the new layout: by the clock while all pages
-share the cores of this machine, and in CPU time of its thread. The memory of a tab is what its process holds
-for itself alone. `make test-browser` installs what it needs.
+page shows it. An update is what one page takes from the event to the new layout: by the clock, and in CPU
+time of its thread. The memory of a tab is what its process holds for itself alone. This is done twice: with
+one page in Chromium and 19 connections that only read, as if the other pages were on other people's
+machines, and with 20 pages that share the cores of this one. `make test-browser` installs what it needs.
 
 `python -m tests.tools.benchmarks.browser 500 5` measures 500 runs and 5 pages.
 """
@@ -16,10 +17,12 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
+import httpx
 import psutil
 from playwright.sync_api import sync_playwright
 
@@ -88,14 +91,27 @@ def computed(session: Any) -> float:
     return next(1e3 * one["value"] for one in told if one["name"] == "TaskDuration")
 
 
-def measure(root: Path, runs: int, pages: int) -> tuple[float, float, float, float]:
+@contextmanager
+def read_elsewhere(base: str, pages: int) -> Iterator[None]:
+    """Connections that get what open pages get, as long as the block runs."""
+    client = httpx.Client(base_url=base, follow_redirects=True, timeout=None, verify=False)
+    client.get("/", params={"token": TOKEN})
+    with ExitStack() as stack, ThreadPoolExecutor(max(pages, 1)) as pool:
+        streams = [stack.enter_context(client.stream("GET", "/events?since=0")) for _ in range(pages)]
+        for stream in streams:
+            pool.submit(stream.read)
+        yield
+        client.close()
+
+
+def measure(root: Path, runs: int, pages: int, elsewhere: int) -> tuple[float, float, float, float]:
     """Milliseconds to the paint of the last page, of the longest update by the clock, and of CPU for an
-    update of the last page; MB of the largest tab.
+    update of the last page; MB of the largest tab. Further pages are open ``elsewhere``.
     """
     for number in range(runs):
         write(root / "runs" / f"run-{number:04}", range(STEPS))
     watched(root)
-    with served(root) as base, sync_playwright() as playwright:
+    with served(root) as base, read_elsewhere(base, elsewhere), sync_playwright() as playwright:
         chromium = playwright.chromium.launch(executable_path=shutil.which("chromium"), args=["--no-sandbox"])
         tabs: list[Any] = []
         for _ in range(pages):
@@ -124,12 +140,15 @@ def measure(root: Path, runs: int, pages: int) -> tuple[float, float, float, flo
 
 def main(runs: int = RUNS, pages: int = PAGES) -> None:
     """Measure and print."""
-    with tempfile.TemporaryDirectory() as place:
-        painted, update, cpu, memory = measure(Path(place), runs, pages)
-    print(f"{runs:,} runs in {pages} open pages")
-    print(f"first paint of the last page: {painted:.0f} ms")
-    print(f"longest update of a page: {update:.0f} ms, {cpu:.0f} ms of CPU for an update of the last page")
-    print(f"memory of the largest tab: {memory:.0f} MB")
+    for here in (1, pages):
+        with tempfile.TemporaryDirectory() as place:
+            painted, update, cpu, memory = measure(Path(place), runs, here, pages - here)
+        print(f"{runs:,} runs in {pages} open pages, {here} of them here")
+        print(f"first paint of the last page: {painted:.0f} ms")
+        print(
+            f"longest update of a page: {update:.0f} ms, {cpu:.0f} ms of CPU for an update of the last page"
+        )
+        print(f"memory of the largest tab: {memory:.0f} MB")
 
 
 if __name__ == "__main__":
