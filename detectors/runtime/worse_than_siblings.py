@@ -44,6 +44,7 @@ MOST_NAMED = 3  # signals, so that the message stays short
     evidence={
         "siblings": Measure("siblings", Unit.COUNT),
         "where": Measure("signal", Unit.TEXT),
+        "logged_as": Measure("logged as", Unit.TEXT),
         "level": Measure("level", Unit.NONE),
         "usual": Measure("level of the siblings", Unit.NONE),
         "limit": Measure("level that one of 200 siblings reaches", Unit.NONE),
@@ -79,6 +80,7 @@ def worse_than_siblings(
         evidence={
             "siblings": run.among.siblings,
             "where": _where(first),
+            "logged_as": first.tag,
             "level": first.level,
             "usual": first.usual,
             "limit": first.limit,

@@ -73,6 +73,11 @@ class Incident:
     latest: str = ""  # while it is open, the summary of its newest finding, if that is a later one
 
     @property
+    def drawn_tag(self) -> str:
+        """The tag whose curve shows it. A finding about the whole run may name one in its evidence."""
+        return self.tag or str(self.evidence.get("logged_as", ""))
+
+    @property
     def open(self) -> bool:
         """Whether the problem is still there, as far as the log shows."""
         return not self.gone and self.state in (State.FIRING, State.ESCALATED, State.LOST)

@@ -142,7 +142,7 @@ class Fleet:
             to_go=facts.seconds_to_go(planned) if facts and run.state == RunState.RUNNING else None,
             goes_on=run.state in GOING_ON,
             points=facts.points if facts else 0,
-            lead=self.states[run.row.id].lead(run.row, [incident.tag for incident in incidents]),
+            lead=self.states[run.row.id].lead(run.row, [incident.drawn_tag for incident in incidents]),
         )
 
 

@@ -100,7 +100,7 @@ def incident_story(
         told=told,
         explained_by=(cause.detector if cause else "another incident") if incident.inhibited_by else "",
         checkpoint=clean_text(checkpoint),
-        tag=clean_text(incident.tag),
+        tag=clean_text(incident.drawn_tag),
         cost=cost(incident),
         printed=printed,
         samples=samples,

@@ -209,7 +209,8 @@ def run_story(run: JudgedRun, stands: Standing, training: str, illustrations: Il
         still=[
             (clean_text(tag), value)
             for tag, curve in curves.items()
-            if (value := curve.only_value) is not None and tag not in {incident.tag for incident in incidents}
+            if (value := curve.only_value) is not None
+            and tag not in {incident.drawn_tag for incident in incidents}
         ],
         judged_by=sum(not missing for missing in lacking.values()),
         detectors=len(lacking),
@@ -241,7 +242,7 @@ def _lead(
     incidents: Sequence[Incident], tags: Mapping[str, Sequence[str]], curves: Mapping[str, Curve]
 ) -> tuple[str, Sequence[float]]:
     """The curve of the worst incident's tag, else that of the objective, with the tag."""
-    first = [incident.tag for incident in incidents] + [
+    first = [incident.drawn_tag for incident in incidents] + [
         tag for signal in OBJECTIVES for tag in tags.get(signal, ())
     ]
     lead = next((tag for tag in first if tag in curves), "")

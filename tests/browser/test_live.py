@@ -355,11 +355,11 @@ def test_curves_of_picked_runs_lie_over_each_other(live, runs, watch):  # noqa: 
 
 def test_the_band_of_the_siblings_lies_behind_the_curves(page, tmp_path):
     tree = Tree(tmp_path)
-    tree.finished(5)
+    tree.finished(9)
     tree.grow(tree.watch(), [*fleets.lines(50, 0.3)], every=50)
     with looking(page, tmp_path / "state", "&since=all", now=tree.clock.now()):
         of_run(page, "growing")
-        assert shaded(page.locator(".plot canvas").first, "siblings") > 50
+        assert shaded(page.locator(".incident .plot canvas"), "siblings") > 50
         page.go_back()
         for name in ("run-0", "growing"):
             page.get_by_role("checkbox", name=f"Pick {name}").check()
