@@ -88,9 +88,11 @@ class Feedback:
         """The pages that were sent since a time, in seconds since the epoch, with what was said of them."""
         query = (
             "SELECT run, id, json_extract(incident, '$.detector'), "
+            "coalesce(json_extract(incident, '$.variant'), ''), at, "
             "coalesce((SELECT verdict FROM feedback WHERE feedback.incident = id), '') "
-            "FROM incidents WHERE json_valid(incident) AND id IN (SELECT sent.incident FROM sent "
-            "WHERE at >= ? AND severity > ? AND event IN ('firing', 'escalated'))"
+            "FROM (SELECT incident AS about, min(at) AS at FROM sent "
+            "WHERE at >= ? AND severity > ? AND event IN ('firing', 'escalated') GROUP BY incident) "
+            "JOIN incidents ON id = about WHERE json_valid(incident)"
         )
         return [PageSent(*row) for row in self._database.rows(query, since, int(Severity.INFO))]
 

@@ -23,10 +23,25 @@ if TYPE_CHECKING:
 _Archive = Annotated[
     list[str], typer.Argument(metavar="ARCHIVE...", help="Finished runs, most of them healthy.")
 ]
-_Budget = Annotated[
-    float,
+_OfRuns = Annotated[
+    float | None,
     typer.Option(
-        "--pages-per-run", min=0.0, max=1.0, metavar="SHARE", help="Share of healthy runs that may page."
+        "--pages-per-run",
+        min=0.0,
+        max=1.0,
+        metavar="SHARE",
+        help="Share of healthy runs that may page. Default: 0.01.",
+        show_default=False,
+    ),
+]
+_OfDays = Annotated[
+    float | None,
+    typer.Option(
+        "--pages-per-run-day",
+        min=0.0,
+        max=1.0,
+        metavar="SHARE",
+        help="For runs without end: share of the days of healthy runs that may page.",
     ),
 ]
 _Bad = Annotated[
@@ -48,7 +63,8 @@ _Html = Annotated[
 
 def calibrate(
     archive: _Archive,
-    pages_per_run: _Budget = 0.01,
+    pages_per_run: _OfRuns = None,
+    pages_per_run_day: _OfDays = None,
     bad: _Bad = None,
     output: _Out = Path("calibration.toml"),
     html: _Html = None,
@@ -66,16 +82,23 @@ def calibrate(
 
     if workers and out is None:
         raise SentinelError("--workers needs --out DIR")
+    if pages_per_run is not None and pages_per_run_day is not None:
+        raise SentinelError("give either --pages-per-run or --pages-per-run-day")
+    budget = next((given for given in (pages_per_run_day, pages_per_run) if given is not None), 0.01)
     settings = configuration(config, paths=archive)
     marked, said = _lines(bad), answers(settings.state_dir)
-    pages, loud = Pages(), settings.model_copy(update={"detectors": _loud(settings.detectors)})
+    pages = Pages(daily=pages_per_run_day is not None)
+    loud = settings.model_copy(update={"detectors": _loud(settings.detectors)})
     with opened(output) as file:
         for seen, heard in _kept(loud, out, workers) if out else _replayed(loud):
             pages.add(seen, heard, marked, said)
         if not pages.healthy:
             raise SentinelError(f"{', '.join(archive)}: no run counts as healthy, so nothing can be kept to")
-        moves = kept_within(pages_per_run, pages)
-        promise = promised(pages_per_run, pages, SystemClock().now())
+        if pages.daily and not any(run.run_days for run in pages.healthy.values()):
+            lack = "no healthy log holds times, so no run-day is known; use --pages-per-run"
+            raise SentinelError(f"{', '.join(archive)}: {lack}")
+        moves = kept_within(budget, pages)
+        promise = promised(budget, pages, SystemClock().now())
         file.writelines(f"{line}\n" for line in _written(moves, pages, promise))
         if html is not None:
             with opened(html) as page:
@@ -92,7 +115,7 @@ def calibrate(
     quiet = {move.kind for move in moves}
     typer.echo(f"after: {pages.rate(quiet)}")
     for stratum, rate in pages.by_stratum(quiet).items():
-        if rate.low > pages_per_run:
+        if rate.low > budget:
             typer.echo(f"above the budget: {stratum}: {rate}")
     typer.echo(f"promised: {promise}")
     typer.echo(f'{output}: written; add `include = ["{output}"]` to sentinel.toml')
@@ -158,15 +181,20 @@ def _written(moves: "Iterable[Move]", pages: "Pages", promise: "Promise") -> Ite
     by_detector: dict[str, list[Move]] = {}
     for move in moves:
         by_detector.setdefault(move.kind.detector, []).append(move)
-    yield f"# Made by `sentinel calibrate` for at most {promise.pages_per_run:.3g} pages a healthy run."
+    unit = "run-day" if promise.daily else "run"
+    yield f"# Made by `sentinel calibrate` for at most {promise.budget:.3g} pages a healthy {unit}."
     yield f"# Before: {pages.rate()}."
     yield f"# After: {pages.rate({move.kind for move in moves})}. By framework and length:"
     yield from (f"# {line}" for line in by_stratum(pages, {move.kind for move in moves}))
     yield "\n[calibration]"
     yield f"made_at = {promise.made_at:%Y-%m-%dT%H:%M:%SZ}"
-    yield f"pages_per_run = {promise.pages_per_run}"
+    yield f"pages_per_{unit.replace('-', '_')} = {promise.budget}"
     yield f"runs = {promise.runs}"
+    yield f"run_days = {promise.run_days}"
     yield f"pages = {promise.pages}"
+    if promise.variants:
+        yield "\n[calibration.variants]"
+        yield from (f"{json.dumps(kind)} = {count}" for kind, count in promise.variants.items())
     for detector, moved in sorted(by_detector.items()):
         yield f"\n[detectors.{detector}]"
         for move in moved:

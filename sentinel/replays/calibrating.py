@@ -1,19 +1,21 @@
 """How often the runs of an archive would have paged, and what keeps that within a budget.
 
-The unit is the run: runs of one archive are alike, while the steps of one run depend on each other. What is
-promised holds for runs like those of the archive, as long as most that nobody marked are healthy.
+The unit is the run: runs of one archive are alike, while the steps of one run depend on each other. Where
+runs have no end it is the run-day, of which each counts once however often it pages. What is promised holds
+for runs like those of the archive, as long as most that nobody marked are healthy.
 """
 
 import math
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from itertools import islice, zip_longest
 
 from sentinel.alerts.incident import Incident
 from sentinel.alerts.outcomes import Outcome
-from sentinel.alerts.promise import USEFUL, Promise, Rate, of_metrics
+from sentinel.alerts.promise import USEFUL, Promise, of_metrics
+from sentinel.alerts.rates import Rate, day_of, days_of
 from sentinel.detectors.api import Severity
 from sentinel.ground.text import fits
 from sentinel.runs.log import RunOverview
@@ -62,19 +64,39 @@ class Stratum:
 
 @dataclass(frozen=True)
 class ArchivedRun:
-    """A run of an archive: the first incident of each kind that paged in it, and what runs it is like."""
+    """A run of an archive: the first incident of each kind that paged in it, and what runs it is like.
+
+    Times are those of the log's own clock, in seconds since the epoch; None if it has none. ``days`` has the
+    kinds that paged on each day (`day_of`).
+    """
 
     paged: Mapping[Kind, Incident]
     stratum: Stratum
-    ended_at: float | None = None  # seconds since the epoch, by the log's own clock; None if it has none
+    began_at: float | None = None
+    ended_at: float | None = None
+    days: Mapping[int, frozenset[Kind]] = field(default_factory=dict)
+
+    @property
+    def run_days(self) -> int:
+        """The days on which it logged; 0 without a clock."""
+        return len(days_of(self.began_at, self.ended_at))
+
+    def units(self, *, daily: bool) -> Iterable[Collection[Kind]]:
+        """The kinds that paged in each unit that has any: in the run, or on each of its days."""
+        if daily:
+            return self.days.values()
+        return [self.paged] if self.paged else []
 
 
 @dataclass
 class Pages:
-    """The runs of an archive by their names: ``healthy`` ones and ``others``."""
+    """The runs of an archive by their names: ``healthy`` ones and ``others``. What counts are runs that page,
+    or, if ``daily``, days of runs.
+    """
 
     healthy: dict[str, ArchivedRun] = field(default_factory=dict)
     others: dict[str, ArchivedRun] = field(default_factory=dict)
+    daily: bool = False
 
     def add(self, seen: RunOverview, told: Telling, bad: Collection[str], answers: Mapping[str, str]) -> None:
         """Add a run, and what sinks were told of its incidents.
@@ -87,32 +109,42 @@ class Pages:
         )
         crashed = seen.ending is not None and seen.ending.outcome is EndKind.CRASHED
         of = self.others if marked or crashed or seen.stopped is not None else self.healthy
-        of[seen.name] = ArchivedRun(_paged(told), Stratum.of(seen), seen.facts.last_time)
+        times = seen.facts.first_time, seen.facts.last_time
+        sent = [*_sent(told)]
+        first = {_kind(incident): incident for incident in reversed(sent)}
+        of[seen.name] = ArchivedRun(first, Stratum.of(seen), *times, _days(sent))
 
     def rate(self, informing: Collection[Kind] = ()) -> Rate:
-        """How many healthy runs page if some kinds only inform. Raises ValueError if there is none."""
+        """How often healthy runs page if some kinds only inform. Raises ValueError if there is none."""
         if not self.healthy:
             raise ValueError("no run of the archive counts as healthy")
-        return _rate(self.healthy.values(), informing)
+        return self._rate(self.healthy.values(), informing)
 
     def by_stratum(self, informing: Collection[Kind] = ()) -> dict[Stratum, Rate]:
         """The same for each stratum of the healthy runs."""
         members: dict[Stratum, list[ArchivedRun]] = {}
         for run in self.healthy.values():
             members.setdefault(run.stratum, []).append(run)
-        return {stratum: _rate(runs, informing) for stratum, runs in sorted(members.items())}
+        return {stratum: self._rate(runs, informing) for stratum, runs in sorted(members.items())}
 
     def by_kind(self) -> list[tuple[Kind, Rate]]:
-        """In how many healthy runs each kind pages, the most first."""
-        runs = len(self.healthy)
-        return [
-            (kind, Rate(pages, runs)) for kind, pages in _counted(self.healthy.values(), ()).most_common()
-        ]
+        """How often each kind pages in healthy runs, the most first."""
+        whole = self.rate()
+        return [(kind, replace(whole, pages=pages)) for kind, pages in self.counted().most_common()]
 
     def of_kind(self, kind: Kind) -> dict[Stratum, Rate]:
         """How often one kind pages in each stratum of the healthy runs."""
         paging = {other for run in self.healthy.values() for other in run.paged}
         return self.by_stratum(paging - {kind})
+
+    def counted(self, informing: Collection[Kind] = ()) -> Counter[Kind]:
+        """How often each kind pages in healthy runs."""
+        units = self._units(self.healthy.values())
+        return Counter(kind for kinds in units for kind in kinds if kind not in informing)
+
+    def alone(self, informing: Collection[Kind]) -> Counter[Kind]:
+        """How often each kind is the only one that still pages in healthy runs."""
+        return _alone(self._units(self.healthy.values()), informing)
 
     def halves(self, informing: Collection[Kind] = ()) -> tuple[Rate, Rate]:
         """The same for the half of the healthy runs that ended first and for the other one.
@@ -122,16 +154,23 @@ class Pages:
         ends = [(run.ended_at, name) for name, run in self.healthy.items() if run.ended_at is not None]
         in_order = [self.healthy[name] for _, name in sorted(ends)]
         middle = len(in_order) // 2
-        return _rate(in_order[:middle], informing), _rate(in_order[middle:], informing)
+        return self._rate(in_order[:middle], informing), self._rate(in_order[middle:], informing)
 
+    def _rate(self, runs: Collection[ArchivedRun], informing: Collection[Kind]) -> Rate:
+        pages = sum(not {*informing}.issuperset(kinds) for kinds in self._units(runs))
+        return (
+            Rate(pages, sum(run.run_days for run in runs), "run-day")
+            if self.daily
+            else Rate(pages, len(runs))
+        )
 
-def _rate(runs: Collection[ArchivedRun], informing: Collection[Kind]) -> Rate:
-    return Rate(sum(not run.paged.keys() <= {*informing} for run in runs), len(runs))
+    def _units(self, runs: Iterable[ArchivedRun]) -> Iterable[Collection[Kind]]:
+        return (kinds for run in runs for kinds in run.units(daily=self.daily))
 
 
 @dataclass(frozen=True)
 class Move:
-    """A kind that only informs from now on: in how many healthy runs it paged, and how many of the other
+    """A kind that only informs from now on: how often it paged in healthy runs, and how many of the other
     runs nothing else tells of.
     """
 
@@ -141,7 +180,7 @@ class Move:
 
 
 def cross_fitted(budget: float, pages: Pages) -> Rate:
-    """How many healthy runs page that the moves were not chosen by: each of five parts by the others.
+    """How often healthy runs page that the moves were not chosen by: each of five parts by the others.
 
     The moves fit the runs that they are chosen by better than the coming ones, so this is what can be
     promised. A part holds neighbours by name, since runs of one directory are alike.
@@ -150,16 +189,26 @@ def cross_fitted(budget: float, pages: Pages) -> Rate:
     for part in range(_PARTS):
         out = {*names[part * len(names) // _PARTS : (part + 1) * len(names) // _PARTS]}
         others = {name: run for name, run in pages.healthy.items() if name not in out}
-        quiet = {move.kind for move in kept_within(budget, Pages(others, pages.others))} if others else ()
-        paged += _rate([pages.healthy[name] for name in out], quiet).pages
-    return Rate(paged, len(names))
+        quiet = {move.kind for move in kept_within(budget, replace(pages, healthy=others))} if others else ()
+        left_out = {name: pages.healthy[name] for name in out}
+        paged += replace(pages, healthy=left_out).rate(quiet).pages if out else 0
+    return replace(pages.rate(), pages=paged)
 
 
 def promised(budget: float, pages: Pages, now: float) -> Promise:
-    """What a calibration at a time, in seconds since the epoch, promises."""
-    rate = cross_fitted(budget, pages)
-    made_at = datetime.fromtimestamp(int(now), UTC)
-    return Promise(made_at=made_at, pages_per_run=budget, runs=rate.runs, pages=rate.pages)
+    """What a calibration at a time, in seconds since the epoch, promises. Raises ValueError if the unit is
+    the run-day and no run has a clock.
+    """
+    quiet = {move.kind for move in kept_within(budget, pages)}
+    return Promise(
+        made_at=datetime.fromtimestamp(int(now), UTC),
+        pages_per_run=None if pages.daily else budget,
+        pages_per_run_day=budget if pages.daily else None,
+        runs=len(pages.healthy),
+        run_days=sum(run.run_days for run in pages.healthy.values()),
+        pages=cross_fitted(budget, pages).pages,
+        variants={str(kind): count for kind, count in sorted(pages.counted(quiet).items())},
+    )
 
 
 def doubtful(
@@ -192,41 +241,44 @@ def drifted(first: Rate, later: Rate) -> bool:
 
 
 def kept_within(budget: float, pages: Pages) -> list[Move]:
-    """The kinds that have to become quiet so that at most this share of the healthy runs pages.
+    """The kinds that have to become quiet so that healthy runs page no more often than the budget allows.
 
-    Each time that one goes which takes the fewest faults with it for each healthy run that it frees.
+    Each time that one goes which takes the fewest faults with it for each page that it saves.
     """
     moves: list[Move] = []
     informing: set[Kind] = set()
-    while (rate := pages.rate(informing)).pages > budget * rate.runs:
-        healthy = _counted(pages.healthy.values(), informing)
-        alone, lost = _alone(pages.healthy.values(), informing), _alone(pages.others.values(), informing)
+    while (rate := pages.rate(informing)).pages > budget * rate.units:
+        healthy, alone = pages.counted(informing), pages.alone(informing)
+        lost = _alone((run.paged for run in pages.others.values()), informing)
         kind = min(sorted(healthy), key=lambda kind: (lost[kind] / (alone[kind] or 0.5), -healthy[kind]))
         informing.add(kind)
-        moves.append(Move(kind, Rate(healthy[kind], rate.runs), lost[kind]))
+        moves.append(Move(kind, replace(rate, pages=healthy[kind]), lost[kind]))
     return moves
 
 
-def _counted(runs: Iterable[ArchivedRun], informing: Collection[Kind]) -> Counter[Kind]:
-    return Counter(kind for run in runs for kind in run.paged if kind not in informing)
-
-
-def _alone(runs: Iterable[ArchivedRun], informing: Collection[Kind]) -> Counter[Kind]:
-    """In how many runs each kind is the only one that still pages."""
-    left = (run.paged.keys() - informing for run in runs)
+def _alone(units: Iterable[Collection[Kind]], informing: Collection[Kind]) -> Counter[Kind]:
+    left = ({*kinds}.difference(informing) for kinds in units)
     return Counter(kind for kinds in left if len(kinds) == 1 for kind in kinds)
 
 
-def _paged(told: Telling) -> dict[Kind, Incident]:
+def _kind(incident: Incident) -> Kind:
+    return Kind(incident.detector, incident.variant)
+
+
+def _sent(told: Telling) -> Iterable[Incident]:
     """What a sink was told of a run's metrics that is more than information."""
-    sent = (
-        outcome.incident
-        for outcomes in told.values()
-        for outcome in outcomes
-        if outcome.decision.reason.sends
-    )
-    paged: dict[Kind, Incident] = {}
+    for outcomes in told.values():
+        for outcome in outcomes:
+            about = outcome.incident
+            sends = outcome.decision.reason.sends and about.severity > Severity.INFO
+            if sends and of_metrics(about.detector):
+                yield about
+
+
+def _days(sent: Iterable[Incident]) -> dict[int, frozenset[Kind]]:
+    """The kinds that paged on each day. What has no time counts on none."""
+    days: dict[int, set[Kind]] = {}
     for incident in sent:
-        if incident.severity > Severity.INFO and of_metrics(incident.detector):
-            paged.setdefault(Kind(incident.detector, incident.variant), incident)
-    return paged
+        if incident.fired_time is not None:
+            days.setdefault(day_of(incident.fired_time), set()).add(_kind(incident))
+    return {day: frozenset(kinds) for day, kinds in days.items()}

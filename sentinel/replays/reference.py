@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-from sentinel.alerts.promise import Rate
+from sentinel.alerts.rates import Rate
 from sentinel.replays.calibrating import Kind, Pages, Stratum
 
 ENOUGH = 50
@@ -45,24 +45,25 @@ def reference() -> Mapping[Stratum, PublicRuns]:
 def written(pages: Pages) -> str:
     """The healthy runs of an archive as the content of `DATA`."""
     rows = []
-    for stratum, rate in pages.by_stratum().items():
-        paged = [run.paged for run in pages.healthy.values() if run.stratum == stratum and run.paged]
+    for stratum in pages.by_stratum():
+        runs = [run for run in pages.healthy.values() if run.stratum == stratum]
+        paged = [run.paged for run in runs if run.paged]
         up_to = stratum.up_to if stratum.up_to < float("inf") else None
         kinds = sorted(sorted((kind.detector, kind.variant) for kind in of) for of in paged)
-        rows.append({"framework": stratum.framework, "up_to": up_to, "runs": rate.runs, "paged": kinds})
+        rows.append({"framework": stratum.framework, "up_to": up_to, "runs": len(runs), "paged": kinds})
     return "[\n" + ",\n".join(f"  {json.dumps(row)}" for row in rows) + "\n]\n"
 
 
 def by_stratum(pages: Pages, informing: Collection[Kind]) -> Iterable[str]:
-    """How many healthy runs of each stratum page, in lines for a person.
+    """How often healthy runs of each stratum page, in lines for a person.
 
-    Where there are fewer than `ENOUGH`, the reference stands beside them, if it has more.
+    Where there are fewer runs than `ENOUGH`, the reference stands beside them, if it has more.
     """
     for stratum, rate in pages.by_stratum(informing).items():
         public = reference().get(stratum)
         aside = ""
-        if rate.runs < ENOUGH:
+        if rate.unit == "run" and rate.units < ENOUGH:
             aside = "; too few to say"
-            if public and public.runs > rate.runs:
+            if public and public.runs > rate.units:
                 aside += f", and of public ones {public.rate(informing)}"
         yield f"{stratum}: {rate}{aside}"

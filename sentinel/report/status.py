@@ -9,7 +9,8 @@ from typing import Any
 from sentinel.alerts.incident import Incident
 from sentinel.alerts.lock import watching_process
 from sentinel.alerts.outbox import Undelivered
-from sentinel.alerts.promise import PageSent, Promise, Realised
+from sentinel.alerts.promise import PageSent, Promise
+from sentinel.alerts.realised import Realised
 from sentinel.alerts.silences import Silence
 from sentinel.alerts.store import BEHIND, Store
 from sentinel.alerts.tables import DecisionRow, RunRow
@@ -288,5 +289,6 @@ def _promise_body(realised: Realised) -> dict[str, Any]:
             "run_days": realised.run_days,
             "answers": realised.answers,
         },
+        "beyond": realised.beyond,
         "advice": realised.advice,
     }

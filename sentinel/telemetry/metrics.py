@@ -12,7 +12,8 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
 from prometheus_client.metrics_core import Metric
 from prometheus_client.registry import Collector
 
-from sentinel.alerts.promise import Promise, Realised
+from sentinel.alerts.promise import Promise
+from sentinel.alerts.realised import Realised
 from sentinel.alerts.store import Store
 from sentinel.ground.clock import Clock
 from sentinel.ground.errors import StateError
@@ -104,8 +105,8 @@ class Metrics(Collector):
 def _promised(realised: Realised) -> Iterator[Metric]:
     for name, meaning, value in (
         (
-            "promised_share",
-            "Share of healthy runs that may page, by the calibration.",
+            f"promised_{'pages_per_run_day' if realised.promise.daily else 'share'}",
+            "Healthy runs, or days of them, that may page, as a share of all, by the calibration.",
             realised.promise.highest,
         ),
         ("calibrated_runs", "Runs that count as healthy since the calibration.", realised.runs),
@@ -113,7 +114,8 @@ def _promised(realised: Realised) -> Iterator[Metric]:
         ("calibrated_runs_paged_falsely", "Those of them whose page was called false.", realised.false),
         ("calibrated_pages", "Pages since the calibration.", realised.pages),
         ("calibrated_run_days", "Days of runs since the calibration.", realised.run_days),
-        ("promise_broken", "1 if more runs paged falsely than was promised.", realised.broken),
+        ("promise_broken", "1 if false pages came more often than was promised.", realised.broken),
+        ("variants_beyond_promise", "Variants whose false pages did.", len(realised.beyond)),
     ):
         yield GaugeMetricFamily(f"sentinel_{name}", meaning, value)
 

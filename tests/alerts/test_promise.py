@@ -3,11 +3,14 @@
 from dataclasses import replace
 from datetime import UTC, datetime
 
+import numpy as np
 import pytest
 
 from sentinel.alerts.decision import Decision, Event, Reason
 from sentinel.alerts.outcomes import Outcome
-from sentinel.alerts.promise import Promise, Rate, Realised
+from sentinel.alerts.promise import Promise
+from sentinel.alerts.rates import Rate
+from sentinel.alerts.realised import Realised
 from sentinel.alerts.store import Store, Update
 from sentinel.alerts.tables import PageSent
 from sentinel.detectors.api import Severity
@@ -26,7 +29,7 @@ def realised(runs, pages, crashed=()):
 
 
 def sent(run, verdict="", detector="kl-blowup"):
-    return PageSent(str(run), f"of {run}", detector, verdict)
+    return PageSent(str(run), f"of {run}", detector, "far", MADE + 60, verdict)
 
 
 def test_a_rate_has_the_exact_interval():
@@ -65,7 +68,7 @@ def test_what_checks_of_the_run_find_is_no_page_of_thresholds():
 def test_only_what_a_run_wrote_since_counts():
     extents = {"over": (MADE - 3 * DAY, MADE - DAY), "on": (MADE - DAY, MADE + DAY), "untimed": (None, None)}
     told = Realised.of(PROMISE, extents, (), [sent("over"), sent("gone")])
-    assert (told.runs, told.pages, told.run_days) == (2, 0, 1.0)
+    assert (told.runs, told.pages, told.run_days) == (2, 0, 2)
 
 
 def test_a_promise_and_what_came_of_it_is_said():
@@ -73,10 +76,80 @@ def test_a_promise_and_what_came_of_it_is_said():
     assert told.lines() == [
         "promised: at most 1.1% of healthy runs page (1.0% allowed): when left out, 0 of 340 healthy runs "
         "(0.0%, at most 1.1%) did",
-        "realised: 9 of 99 healthy runs (9.1%, at most 16.6%); 10 pages, 0.1 a run-day; 9 false of 10 "
+        "realised: 9 of 99 healthy runs (9.1%, at most 16.6%); 10 pages, 0.05 a run-day; 9 false of 10 "
         "answers",
         "recalibrate: 9 false of 10 answers",
     ]
+
+
+DAILY = Promise(
+    made_at=datetime.fromtimestamp(MADE, UTC),
+    pages_per_run_day=0.01,
+    runs=10,
+    run_days=1000,
+    pages=2,
+    variants={"kl-blowup: far": 2},
+)
+
+
+def on_days(run, days, verdict="false-alarm", variant="far", at=(0.0, 0.01)):
+    """Pages of a run on some days since the promise, two a day."""
+    return [
+        PageSent(run, f"{day} {hour}", "kl-blowup", variant, MADE + (day + hour) * DAY, verdict)
+        for day in days
+        for hour in at
+    ]
+
+
+def test_of_a_run_without_end_its_days_count_and_each_once():
+    endless = {"a": (MADE, MADE + 99 * DAY), "b": (MADE - DAY, MADE + 99 * DAY)}
+    told = Realised.of(DAILY, endless, (), on_days("a", [3, 7]))
+    assert (told.rate, told.pages) == (Rate(2, 200, "run-day"), 4)
+    assert told.advice == ""
+    assert told.lines()[0] == (
+        "promised: at most 1.0% of healthy run-days page (1.0% allowed): when left out, 2 of 1,000 healthy "
+        "run-days (0.2%, at most 0.7%) did"
+    )
+
+
+def test_a_page_that_was_right_does_not_take_a_run_without_end_out_of_the_account():
+    endless = {"a": (MADE, MADE + 99 * DAY)}
+    told = Realised.of(DAILY, endless, (), [*on_days("a", [3]), *on_days("a", [50], "useful")])
+    assert told.rate == Rate(1, 100, "run-day")
+
+
+def test_a_variant_that_pages_more_often_than_in_the_archive_is_named():
+    endless = {str(run): (MADE, MADE + 99 * DAY) for run in range(5)}
+    loud = [page for run in endless for page in on_days(run, range(60, 70))]
+    told = Realised.of(DAILY, endless, (), [*loud, *on_days("1", [2], variant="gone")])
+    assert told.broken
+    assert told.advice == "recalibrate: 102 false of 102 answers, more than promised of kl-blowup: far"
+
+
+def test_looking_every_day_does_not_break_a_promise_by_chance():
+    """A share of 1 % is kept, of which an interval of 95 % would be left sooner or later."""
+    random = np.random.default_rng(0)
+    extents = {str(run): (MADE + run * DAY / 4, MADE + run * DAY / 4 + 60) for run in range(1200)}
+    pages = [sent(run, "false-alarm") for run in range(1200) if random.random() < 0.01]
+    looks = [
+        Realised.of(PROMISE, {run: extents[run] for run in [*extents][:known]}, (), pages)
+        for known in range(4, 1200, 4)
+    ]
+    assert not any(look.broken for look in looks)
+    assert looks[-1].rate.units == 1196
+
+
+@pytest.mark.parametrize(
+    "budget",
+    [
+        {},
+        {"pages_per_run": 0.01, "pages_per_run_day": 0.01},
+        {"pages_per_run_day": 0.01, "run_days": 0},
+    ],
+)
+def test_a_promise_has_one_budget_and_what_it_counts(budget):
+    with pytest.raises(ValueError, match="pages_per_run"):
+        Promise(made_at=datetime.fromtimestamp(MADE, UTC), runs=9, pages=0, **budget)
 
 
 def test_the_state_knows_which_pages_were_sent_since(tmp_path):
@@ -92,4 +165,6 @@ def test_the_state_knows_which_pages_were_sent_since(tmp_path):
         told(2, Severity.INFO, Reason.FIRST_NOTIFICATION, MADE)
         page = told(3, Severity.CRITICAL, Reason.FIRST_NOTIFICATION, MADE)
         store.feedback.add(page.id, page.detector, "false-alarm", "", MADE)
-        assert store.feedback.pages(MADE) == [PageSent("jsonl:/r", page.id, page.detector, "false-alarm")]
+        assert store.feedback.pages(MADE) == [
+            PageSent("jsonl:/r", page.id, page.detector, page.variant, MADE, "false-alarm")
+        ]

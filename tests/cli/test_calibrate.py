@@ -51,6 +51,38 @@ def test_what_pages_too_often_only_informs(sentinel, archive, tmp_path):
 
 
 @pytest.mark.long
+def test_of_runs_without_end_a_share_of_their_days_may_page(sentinel, tmp_path):
+    for number in range(4):
+        run = tmp_path / "runs" / f"endless-{number}"
+        run.mkdir(parents=True)
+        rows = [
+            {"step": i, "timestamp": 1.7e9 + i * 3600, "kl": 3.0 if number == 2 and i > 100 else 0.01}
+            for i in range(240)
+        ]
+        (run / "metrics.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in rows))
+    ran = sentinel("calibrate", "runs", "--pages-per-run-day", 0.05)
+    assert ran.out.splitlines() == [
+        "before: 1 of 44 healthy run-days (2.3%, at most 12.0%) would page; 0 other runs left out",
+        "after: 1 of 44 healthy run-days (2.3%, at most 12.0%)",
+        "promised: at most 12.0% of healthy run-days page (5.0% allowed): when left out, 1 of 44 healthy "
+        "run-days (2.3%, at most 12.0%) did",
+        'calibration.toml: written; add `include = ["calibration.toml"]` to sentinel.toml',
+    ]
+    (tmp_path / "sentinel.toml").write_text('include = ["calibration.toml"]')
+    assert "at most 12.0% of healthy run-days page" in sentinel("check-config").out
+    quiet = sentinel("calibrate", "runs", "--pages-per-run-day", 0.01).out
+    assert "kl-blowup: far only informs: it paged in 1 of 44 healthy run-days" in quiet
+    both = sentinel("calibrate", "runs", "--pages-per-run-day", 0.05, "--pages-per-run", 0.01)
+    assert (both.status, "either --pages-per-run or --pages-per-run-day" in both.err) == (2, True)
+
+
+def test_without_times_no_run_day_is_known(sentinel, archive):
+    ran = sentinel("calibrate", "runs", "--pages-per-run-day", 0.05)
+    assert ran.status == 2
+    assert "runs: no healthy log holds times, so no run-day is known; use --pages-per-run" in ran.err
+
+
+@pytest.mark.long
 def test_results_that_are_kept_say_the_same(sentinel, archive, tmp_path):
     plain = sentinel("calibrate", "runs").out
     first = sentinel("calibrate", "runs", "--out", "results", "--workers", 1).out

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from sentinel.alerts.promise import Rate
+from sentinel.alerts.rates import Rate
 from sentinel.config.file import Config, json_schema, load
 from sentinel.detectors.discovery import all_detectors
 from sentinel.detectors.signals import Signal

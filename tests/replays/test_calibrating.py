@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sentinel.alerts.promise import Rate
+from sentinel.alerts.rates import Rate
 from sentinel.replays.calibrating import (
     ArchivedRun,
     Kind,
@@ -29,7 +29,7 @@ def archive(healthy, others=()):
 
 
 def archived(kinds, framework="", ended_at=None):
-    return ArchivedRun(dict.fromkeys(kinds, INCIDENT), Stratum(framework, 100), ended_at)
+    return ArchivedRun(dict.fromkeys(kinds, INCIDENT), Stratum(framework, 100), ended_at=ended_at)
 
 
 runs = st.lists(st.frozensets(st.sampled_from([SPIKE, STALL, SHIFT])), min_size=1, max_size=40)
@@ -41,9 +41,9 @@ def test_the_budget_is_kept_and_no_kind_goes_twice(healthy, others, budget):
     pages = archive(healthy, others)
     moved = [move.kind for move in kept_within(budget, pages)]
     rate = pages.rate(moved)
-    assert rate.pages <= budget * rate.runs
+    assert rate.pages <= budget * rate.units
     assert len({*moved}) == len(moved)
-    assert not moved or pages.rate(moved[:-1]).pages > budget * rate.runs, "none goes without need"
+    assert not moved or pages.rate(moved[:-1]).pages > budget * rate.units, "none goes without need"
 
 
 def test_what_is_within_the_budget_stays_as_it_is():
@@ -120,9 +120,33 @@ def test_a_promise_does_not_rest_on_the_runs_by_which_it_was_chosen():
     assert (promise.since, promise.rate) == (1.7e9, Rate(20, 100))
 
 
+def daily(*runs):
+    """An archive of runs of ten days, each given as the kinds that page on its days."""
+    days = [{100 + day: frozenset(kinds) for day, kinds in run.items()} for run in runs]
+    return Pages(
+        {
+            str(at): ArchivedRun({}, Stratum("", 100), 100 * 86400.0, 109.5 * 86400, of)
+            for at, of in enumerate(days)
+        },
+        daily=True,
+    )
+
+
+def test_of_runs_without_end_their_days_count():
+    pages = daily({0: [SPIKE], 1: [SPIKE, STALL], 5: [STALL]}, {}, {2: [STALL]})
+    assert pages.rate() == Rate(4, 30, "run-day")
+    assert pages.by_kind() == [(STALL, Rate(3, 30, "run-day")), (SPIKE, Rate(2, 30, "run-day"))]
+    assert kept_within(0.2, pages) == []
+    (move,) = kept_within(0.1, pages)
+    assert (move.kind, move.rate) == (STALL, Rate(3, 30, "run-day"))
+    promise = promised(0.1, pages, 1.7e9)
+    assert (promise.budget, promise.run_days, promise.variants) == (0.1, 30, {"loss-spike: single": 2})
+    assert promise.rate.unit == "run-day"
+
+
 @pytest.mark.slow
 @given(healthy=runs, budget=st.floats(0.0, 1.0))
 def test_every_run_is_judged_once_by_the_others(healthy, budget):
     rate = cross_fitted(budget, archive(healthy))
-    assert rate.runs == len(healthy)
+    assert rate.units == len(healthy)
     assert rate.pages <= sum(map(bool, healthy))

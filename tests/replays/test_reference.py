@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from sentinel.alerts.promise import Rate
+from sentinel.alerts.rates import Rate
 from sentinel.replays import reference as module
 from sentinel.replays.calibrating import ArchivedRun, Kind, Pages, Stratum
 from sentinel.replays.reference import PublicRuns, by_stratum, reference, written

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from sentinel.alerts.promise import Rate
+from sentinel.alerts.rates import Rate
 from sentinel.detectors.api import Declaration, Detector
 from sentinel.detectors.discovery import all_detectors
 from sentinel.replays.reference import ENOUGH as ENOUGH_RUNS
@@ -205,9 +205,9 @@ def _public() -> Iterable[Sequence[str]]:
     for stratum, public in reference().items():
         rates.setdefault(stratum.framework, {})[stratum.up_to] = public.rate()
     for framework, of in sorted(rates.items()):
-        if sum(rate.runs for rate in of.values()) >= _FEWEST_PUBLIC:
+        if sum(rate.units for rate in of.values()) >= _FEWEST_PUBLIC:
             cells = (of.get(up_to, Rate(0, 0)) for up_to in _PUBLIC_LENGTHS)
-            yield framework or "not known", *(f"{rate.pages} of {rate.runs}" for rate in cells)
+            yield framework or "not known", *(f"{rate.pages} of {rate.units}" for rate in cells)
 
 
 _LENGTHS = tuple(f"{points:,} points" for points in HEALTHY)

@@ -39,20 +39,21 @@ SIGNALS = (
 """What the runs log; names that mean themselves."""
 
 _FAMILIES = supervised, policy_of_language, policy_of_control, preferences
-_SECONDS = 10.0  # of a step
 _BEGIN = 1_767_225_600.0  # of the first run
+_BETWEEN = 6 * 3600.0  # the begins of two runs
 
 
 @dataclass(frozen=True)
 class Fleet:
     """Runs that begin one after the other. ``noise`` gives that of a run by its number. The later half logs
-    some signals in another ``scale``.
+    some signals in another ``scale``. A step takes ``seconds``.
     """
 
     title: str
     noise: Callable[[int, np.random.Generator], float]
     scaled: Sequence[str] = ()
     scale: float = 1.0
+    seconds: float = 10.0
 
     def written(self, folder: Path) -> None:
         """Write the logs below a folder."""
@@ -61,9 +62,9 @@ class Fleet:
             log.parent.mkdir(parents=True)
             log.write_text("".join(f"{json.dumps(row)}\n" for row in self.rows(number)))
 
-    def judged(self) -> Pages:
+    def judged(self, *, daily: bool = False) -> Pages:
         """Judge the logs."""
-        pages = Pages()
+        pages = Pages(daily=daily)
         config = Config(signals={name: name for name in SIGNALS})
         with TemporaryDirectory() as folder:
             self.written(Path(folder))
@@ -85,7 +86,7 @@ class Fleet:
             for step, value in zip(stream.step.tolist(), values.tolist(), strict=True):
                 rows.setdefault(step, {})[str(stream.signal)] = value
         for step, values in sorted(rows.items()):
-            yield {"step": step, "timestamp": _BEGIN + number * 60 + step * _SECONDS, **values}
+            yield {"step": step, "timestamp": _BEGIN + number * _BETWEEN + step * self.seconds, **values}
 
 
 def _usual(_: int, random: np.random.Generator) -> float:
@@ -107,3 +108,8 @@ DRIFTS = (
     Fleet("noise of 100 %", _rougher_later),
 )
 """What changes in the later half of an archive."""
+
+HOUR = 3600.0
+LASTING = tuple(replace(fleet, seconds=HOUR) for fleet in FLEETS)
+LASTING_DRIFTS = tuple(replace(fleet, seconds=HOUR) for fleet in DRIFTS[1:])
+"""The same with a step an hour, so that runs last from one to ten days."""

@@ -1,7 +1,9 @@
 """The page of promises, kept and broken."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
+from sentinel.alerts.e_detector import PATIENCE
+from sentinel.ground.text import counted
 from sentinel.replays.calibrating import Pages, drifted
 from tests.tools.docs import table
 from tests.tools.promises import fleets
@@ -18,8 +20,8 @@ project, and from simulated fleets.
   became quiet were not chosen (`cross_fitted` in `sentinel/replays/calibrating.py`).
 - **Realised** is the share of healthy runs of the other half that page.
 - **Inside** counts the splits, of {SPLITS}, in which no more runs paged than was promised.
-- **Noticed** counts those in which the interval of the realised rate lies above the promise, so that a watch
-  says to calibrate again once every page is answered.
+- **Noticed** counts those in which a watch that looks each day says to calibrate again, once every page is
+  called false. Its e-detector is wrong once in {PATIENCE:,.0f} runs, or run-days, on average at most.
 - **Quiet** is the number of variants that only inform from then on.
 
 Promised, realised and quiet are means over {SPLITS} random halves.
@@ -38,13 +40,20 @@ DRIFT = """## Drift
 
 A fleet that changes in the middle: calibrated on its first half with a budget of 1 %, and followed in the
 later one. **In the archive** says whether `sentinel calibrate` on the whole tells that it has changed;
-**in the watch** whether a watch that was calibrated on the first half says to calibrate again.
+**in the watch** whether a watch that was calibrated on the first half says to calibrate again, and after how
+many runs or days of runs.
 
 """
 
 WITHOUT = """
 Rules that ask for the shape of a curve and not for its level page no more often for a new unit, so the
 promise holds and nothing has to be noticed.
+
+## Runs without end
+
+The same fleets with a step an hour, so that a run lasts from one to ten days, and with budgets of
+`--pages-per-run-day`: what counts are days of runs.
+
 """
 
 
@@ -53,38 +62,48 @@ def page(strangers: Pages, repositories: Mapping[str, str]) -> str:
     titles = ["Archive", "Budget", "Quiet", "Promised", "Realised", "Inside", "Noticed"]
     title = f"{len(strangers.healthy)} healthy public logs, {len({*repositories.values()})} repositories"
     rows = [row(title, budget, left_out(strangers, repositories, budget)) for budget in BUDGETS]
-    for fleet in fleets.FLEETS:
-        pages = fleet.judged()
-        alone = {name: name for name in pages.healthy}
-        rows += [row(f"fleet, {fleet.title}", budget, left_out(pages, alone, budget)) for budget in BUDGETS]
+    drifts = ["Change", "First half", "Later half", "In the archive", "In the watch"]
     return "".join(
         [
             HEAD,
             LEFT_OUT.format(runs=fleets.RUNS),
-            table(titles, rows),
+            table(titles, [*rows, *_rows(fleets.FLEETS, daily=False)]),
             "\n\n",
             DRIFT,
-            table(
-                ["Change", "First half", "Later half", "In the archive", "In the watch"],
-                [_drift(fleet) for fleet in fleets.DRIFTS],
-            ),
+            table(drifts, [_drift(fleet, daily=False) for fleet in fleets.DRIFTS]),
             "\n",
             WITHOUT,
+            table(titles, [*_rows(fleets.LASTING, daily=True)]),
+            "\n\n",
+            table(drifts, [_drift(fleet, daily=True) for fleet in fleets.LASTING_DRIFTS]),
+            "\n",
         ]
     )
 
 
-def _drift(fleet: fleets.Fleet) -> list[str]:
-    pages = fleet.judged()
+def _rows(of: Sequence[fleets.Fleet], *, daily: bool) -> Iterator[list[str]]:
+    for fleet in of:
+        pages = fleet.judged(daily=daily)
+        alone = {name: name for name in pages.healthy}
+        for budget in BUDGETS:
+            yield row(f"fleet, {fleet.title}", budget, left_out(pages, alone, budget))
+
+
+def _drift(fleet: fleets.Fleet, *, daily: bool) -> list[str]:
+    pages = fleet.judged(daily=daily)
     names = sorted(pages.healthy)
     halves = [part(pages, names[: len(names) // 2]), part(pages, names[len(names) // 2 :])]
     first, later = pages.halves()
     promised = kept(0.01, *halves)
+    said = f"{promised.realised.share:.1%} of {promised.promise.highest:.1%} promised"
+    if promised.noticed is None:
+        told = f"kept: {said}"
+    else:
+        told = f"recalibrate after {counted(promised.noticed, first.unit)}: {said}"
     return [
         fleet.title,
-        f"{first.pages} of {first.runs}",
-        f"{later.pages} of {later.runs}",
+        f"{first.pages} of {first.units}",
+        f"{later.pages} of {later.units}",
         "changed" if drifted(first, later) else "unchanged",
-        f"{'recalibrate' if promised.noticed else 'kept'}: {promised.realised.share:.1%} of "
-        f"{promised.promise.highest:.1%} promised",
+        told,
     ]

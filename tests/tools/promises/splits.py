@@ -1,41 +1,67 @@
 """What is promised on one half of an archive, and what comes of it on the other."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from statistics import mean
 
 import numpy as np
 
-from sentinel.alerts.promise import Promise, Rate
-from sentinel.replays.calibrating import Pages, kept_within, promised
+from sentinel.alerts.promise import FALSE, PageSent, Promise
+from sentinel.alerts.rates import Rate, days_of
+from sentinel.alerts.realised import Ledger
+from sentinel.replays.calibrating import Kind, Pages, kept_within, promised
 
 BUDGETS = 0.001, 0.01, 0.05
 SPLITS = 20
+DAY = 86400.0
 
 
 @dataclass(frozen=True)
 class Kept:
-    """A promise of one half beside the rate of the other half, and how many kinds became quiet for it."""
+    """A promise of one half beside what comes of it in the other half, each page of which is answered.
+
+    ``moves`` is the number of kinds that became quiet.
+    """
 
     promise: Promise
     moves: int
     realised: Rate
+    noticed: int | None  # after how many runs, or days of them, a watch says to calibrate again
 
     @property
     def inside(self) -> bool:
         """Whether the other half pages no more often than was promised."""
         return self.realised.share <= self.promise.highest
 
-    @property
-    def noticed(self) -> bool:
-        """Whether a watch says to calibrate again, once each page was answered."""
-        return self.realised.low > self.promise.highest
-
 
 def kept(budget: float, half: Pages, other: Pages) -> Kept:
     """Calibrate a half and look what comes of it in the other one."""
-    moves = kept_within(budget, half)
-    return Kept(promised(budget, half, 0.0), len(moves), other.rate({move.kind for move in moves}))
+    quiet = {move.kind for move in kept_within(budget, half)}
+    promise = promised(budget, half, 0.0)
+    return Kept(promise, len(quiet), other.rate(quiet), noticed(promise, other, quiet))
+
+
+def noticed(promise: Promise, pages: Pages, quiet: Collection[Kind]) -> int | None:
+    """After how many healthy runs, or days of them, a watch that looks each day says to calibrate again."""
+    timed = {name: run for name, run in pages.healthy.items() if run.run_days}
+    sent = [
+        PageSent(name, "", kind.detector, kind.variant, day * DAY, FALSE)
+        for name, run in timed.items()
+        for day, kinds in run.days.items()
+        for kind in kinds - {*quiet}
+    ]
+    for day in sorted({day for run in timed.values() for day in days_of(run.began_at, run.ended_at)}):
+        midnight = (day + 1) * DAY
+        until = {
+            name: (run.began_at, min(run.ended_at or 0.0, midnight - 1))
+            for name, run in timed.items()
+            if (run.began_at or 0.0) < midnight
+        }
+        ledger = Ledger(promise, until)
+        broken, named = ledger.beyond([page for page in sent if page.run in until and page.at < midnight])
+        if broken or named:
+            return ledger.rate(()).units
+    return None
 
 
 def left_out(pages: Pages, group: Mapping[str, str], budget: float) -> list[Kept]:
@@ -53,9 +79,8 @@ def left_out(pages: Pages, group: Mapping[str, str], budget: float) -> list[Kept
 def part(pages: Pages, names: Iterable[str]) -> Pages:
     """The named runs alone."""
     wanted = {*names}
-    return Pages(
-        *({name: run for name, run in of.items() if name in wanted} for of in (pages.healthy, pages.others))
-    )
+    kept = [{name: run for name, run in of.items() if name in wanted} for of in (pages.healthy, pages.others)]
+    return Pages(*kept, pages.daily)
 
 
 def row(title: str, budget: float, splits: list[Kept]) -> list[str]:
@@ -67,5 +92,5 @@ def row(title: str, budget: float, splits: list[Kept]) -> list[str]:
         f"{mean(one.promise.highest for one in splits):.2%}",
         f"{mean(one.realised.share for one in splits):.2%}",
         f"{sum(one.inside for one in splits)} of {len(splits)}",
-        f"{sum(one.noticed for one in splits)}",
+        f"{sum(one.noticed is not None for one in splits)}",
     ]

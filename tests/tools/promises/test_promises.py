@@ -5,7 +5,7 @@ import pytest
 from sentinel.replays.calibrating import ArchivedRun, Kind, Pages, Stratum
 from tests.sinks.samples import INCIDENT
 from tests.tools.promises.fleets import Fleet
-from tests.tools.promises.splits import SPLITS, kept, left_out, row
+from tests.tools.promises.splits import DAY, SPLITS, kept, left_out, row
 
 SPIKE = Kind("loss-spike", "single")
 
@@ -13,7 +13,13 @@ SPIKE = Kind("loss-spike", "single")
 def archive(paging, runs):
     return Pages(
         {
-            str(number): ArchivedRun({SPIKE: INCIDENT} if number < paging else {}, Stratum("", 100))
+            str(number): ArchivedRun(
+                dict.fromkeys(kinds := [SPIKE] * (number < paging), INCIDENT),
+                Stratum("", 100),
+                began_at=number * DAY / 4,
+                ended_at=number * DAY / 4 + 60,
+                days={number // 4: frozenset(kinds)} if kinds else {},
+            )
             for number in range(runs)
         }
     )
@@ -22,14 +28,14 @@ def archive(paging, runs):
 def test_halves_hold_each_group_once():
     pages = archive(0, 40)
     splits = left_out(pages, {name: str(int(name) // 4) for name in pages.healthy}, 0.01)
-    assert [(one.promise.runs, one.realised.runs) for one in splits] == [(20, 20)] * SPLITS
+    assert [(one.promise.runs, one.realised.units) for one in splits] == [(20, 20)] * SPLITS
 
 
 def test_a_promise_that_is_not_kept_is_noticed():
     good, bad = archive(0, 100), archive(20, 100)
     assert kept(0.01, good, archive(1, 100)).inside
     broken = kept(0.01, good, bad)
-    assert (broken.inside, broken.noticed) == (False, True)
+    assert (broken.inside, broken.noticed) == (False, 4)
     assert row("an archive", 0.01, [broken])[-2:] == ["0 of 1", "1"]
 
 

@@ -1,0 +1,49 @@
+"""Whether pages come more often than promised, for one who looks again and again.
+
+An interval of 95 % is left by chance sooner or later if it is looked at every day. An e-detector is not: its
+threshold bounds how often it is wrong over time, whenever and how often one looks.
+
+Where at most a promised share of the runs page, ``factor ** pages / (1 + (factor - 1) * share) ** runs``
+has a mean of at most one. The detector of Shiryaev and Roberts adds this up over all times at which the share
+may have begun to be larger: Shin, Ramdas and Rinaldo, "E-detectors", 2023, doi:10.51387/23-NEJSDS51. Many
+streams share their errors as in e-d-BH, "error over patience", arXiv:2501.04130.
+"""
+
+import numpy as np
+from numpy.typing import NDArray
+
+PATIENCE = 10_000.0
+"""Runs, or run-days, that pass on average before a promise that is kept is called broken, at least."""
+
+_FACTORS = np.array([1.5, 2.0, 3.0, 5.0, 20.0])  # by which the odds may have risen, all equally likely
+
+Numbers = NDArray[np.float64]
+
+
+def log_evidence(pages: Numbers, runs: Numbers, shares: Numbers) -> Numbers:
+    """The logarithm of the detector of each stream after each time: an array of (times, streams).
+
+    ``pages`` has how many of the ``runs`` of each time page, in the same form, and ``shares`` the promised
+    share of each stream. The runs may as well be run-days.
+    """
+    costs = np.log1p(shares[:, None] * (_FACTORS - 1))
+    growth = pages[..., None] * np.log(_FACTORS) - runs[:, None, None] * costs
+    with np.errstate(divide="ignore"):
+        starts = np.log(runs)
+    evidence = np.full(costs.shape, -np.inf)
+    path = np.empty(pages.shape)
+    for time, start in enumerate(starts):
+        evidence = np.logaddexp(evidence, start) + growth[time]
+        path[time] = np.logaddexp.reduce(evidence, axis=-1) - np.log(len(_FACTORS))
+    return path
+
+
+def is_beyond(evidence: Numbers, streams: int) -> NDArray[np.bool_]:
+    """Which streams leave their promise, of as many as there are in all: those not given have no page.
+
+    ``evidence`` has the logarithm of the detector of each stream now.
+    """
+    ranked = np.sort(evidence)[::-1]
+    rank = np.arange(1, len(ranked) + 1)
+    passing = np.flatnonzero(ranked >= np.log(PATIENCE * streams / rank))
+    return evidence >= (ranked[passing[-1]] if len(passing) else np.inf)

@@ -1,0 +1,55 @@
+"""How often healthy runs page."""
+
+from dataclasses import dataclass
+
+_DAY_SECONDS = 86400.0
+_TAIL = 0.025  # of the chance on each side of an interval
+
+
+@dataclass(frozen=True)
+class Rate:
+    """How many of some healthy runs page, or of their days, with the exact 95 % interval of Clopper and
+    Pearson. ``unit`` is "run" or "run-day".
+    """
+
+    pages: int
+    units: int
+    unit: str = "run"
+
+    @property
+    def share(self) -> float:
+        """The share of the units that page; 0 of none."""
+        return self.pages / self.units if self.units else 0.0
+
+    @property
+    def low(self) -> float:
+        """The lower end of the interval."""
+        from scipy.special import betaincinv  # scipy.stats has the same and takes a second to import
+
+        return float(betaincinv(self.pages, self.units - self.pages + 1, _TAIL)) if self.pages else 0.0
+
+    @property
+    def high(self) -> float:
+        """The upper end of the interval."""
+        from scipy.special import betaincinv
+
+        left = self.units - self.pages
+        return float(betaincinv(self.pages + 1, left, 1 - _TAIL)) if left else 1.0
+
+    def __str__(self) -> str:
+        of = f"{self.pages} of {self.units:,} healthy {self.unit}s"
+        return f"{of} ({self.share:.1%}, at most {self.high:.1%})"
+
+
+def day_of(at: float) -> int:
+    """The day of a time in seconds since the epoch, counted from the epoch (UTC).
+
+    A run-day is a day on which a run logs. It pages or it does not, because pages of one day are seldom
+    independent.
+    """
+    return int(at // _DAY_SECONDS)
+
+
+def days_of(first: float | None, last: float | None) -> range:
+    """The days on which a run logs, from its first time and its last one; none without a clock."""
+    return range(0) if first is None or last is None else range(day_of(first), day_of(last) + 1)

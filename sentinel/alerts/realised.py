@@ -1,0 +1,154 @@
+"""What came of a promise: how often healthy runs page since, and whether that is more than chance allows."""
+
+from collections import Counter
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from sentinel.alerts.e_detector import is_beyond, log_evidence
+from sentinel.alerts.promise import FALSE, USEFUL, PageSent, Promise, of_metrics
+from sentinel.alerts.rates import Rate, day_of, days_of
+from sentinel.detectors.discovery import all_detectors
+from sentinel.ground.text import counted
+
+Extent = tuple[float | None, float | None]
+"""The first and the last time of a log by its own clock; None where it has none."""
+
+
+@dataclass(frozen=True)
+class Realised:
+    """What came of a promise since.
+
+    ``runs`` wrote since and count as healthy: they did not crash, and no page was called useful. ``paged``
+    of them paged, and in ``false`` of them somebody called a page a false alarm. ``pages`` and ``answers``
+    are those of all runs that wrote since, which did so for ``run_days``. ``rate`` is in the promise's unit.
+
+    The promise is ``broken`` if pages that were called false come more often, and ``in_question`` if all do
+    that nobody called useful. ``beyond`` are variants that were called false more often than they paged in
+    the archive.
+    """
+
+    promise: Promise
+    runs: int
+    paged: int
+    false: int
+    pages: int
+    answers: Mapping[str, int]
+    run_days: int
+    rate: Rate
+    broken: bool
+    in_question: bool
+    beyond: Sequence[str]
+
+    @classmethod
+    def of(
+        cls,
+        promise: Promise,
+        extents: Mapping[str, Extent],
+        crashed: Collection[str],
+        pages: Sequence[PageSent],
+    ) -> "Realised":
+        """Count. ``extents`` has the known runs by id, and ``pages`` what was sent since the promise."""
+        wrote = {run: of for run, of in extents.items() if of[1] is None or of[1] > promise.since}
+        counts = [page for page in pages if page.run in wrote and of_metrics(page.detector)]
+        useful = {page.run for page in counts if page.verdict == USEFUL}
+        healthy = wrote.keys() - useful - {*crashed}
+        # One page that was right would take a run without an end out of the account for good.
+        alive = wrote.keys() - {*crashed} if promise.daily else healthy
+        ledger = Ledger(promise, {run: wrote[run] for run in alive})
+        open_ = [page for page in counts if page.run in ledger and page.verdict != USEFUL]
+        false = [page for page in open_ if page.verdict == FALSE]
+        (broken, beyond), (in_question, _) = ledger.beyond(false), ledger.beyond(open_)
+        return cls(
+            promise,
+            runs=len(healthy),
+            paged=len(healthy & {page.run for page in counts}),
+            false=len(healthy & {page.run for page in counts if page.verdict == FALSE}),
+            pages=len(counts),
+            answers=Counter(page.verdict for page in counts if page.verdict),
+            run_days=sum(len(_since(of, promise.since)) for of in wrote.values()),
+            rate=ledger.rate(open_),
+            broken=broken,
+            in_question=in_question,
+            beyond=beyond,
+        )
+
+    @property
+    def advice(self) -> str:
+        """What a person has to do about it; empty if nothing."""
+        if self.broken or self.beyond:
+            more = f", more than promised of {', '.join(self.beyond)}" if self.beyond else ""
+            return f"recalibrate: {self._answered}{more}"
+        if self.in_question:
+            left = counted(self.pages - sum(self.answers.values()), "page")
+            return f"answer with `sentinel feedback`: if {left} without an answer were false, recalibrate"
+        return ""
+
+    @property
+    def _answered(self) -> str:
+        return f"{self.answers.get(FALSE, 0)} false of {counted(sum(self.answers.values()), 'answer')}"
+
+    def lines(self) -> Sequence[str]:
+        """Promised and realised, for a person; the advice comes last if there is any."""
+        a_day = f"{self.pages / self.run_days:.2g} a run-day" if self.run_days else "no run-day yet"
+        return [
+            f"promised: {self.promise}",
+            f"realised: {self.rate}; {counted(self.pages, 'page')}, {a_day}; {self._answered}",
+            *filter(None, [self.advice]),
+        ]
+
+
+class Ledger:
+    """The healthy runs since a promise by days, counted from the epoch, beside which pages are counted.
+
+    A run belongs to the day on which it began, and so does its page, or else the runs that page would be
+    known before the others. A run-day is where it is.
+    """
+
+    def __init__(self, promise: Promise, extents: Mapping[str, Extent]) -> None:
+        self._promise = promise
+        since = {run: _since(of, promise.since) for run, of in extents.items()}
+        begun = {run: days[:1] or [day_of(promise.since)] for run, days in since.items()}
+        self._days: Mapping[str, Sequence[int]] = since if promise.daily else begun
+        self._runs = Counter(day for days in self._days.values() for day in days)
+
+    def __contains__(self, run: str) -> bool:
+        return bool(self._days.get(run))
+
+    def rate(self, pages: Sequence[PageSent]) -> Rate:
+        """How often these pages come, at most one in a unit."""
+        units = {self._unit(page) for page in pages}
+        return Rate(len(units), self._runs.total(), self._promise.rate.unit)
+
+    def beyond(self, pages: Sequence[PageSent]) -> tuple[bool, Sequence[str]]:
+        """Whether these pages come more often than was promised, and of which variants they do."""
+        kinds = sorted({page.kind for page in pages})
+        if not kinds:
+            return False, ()
+        days = {day: at for at, day in enumerate(sorted(self._runs))}
+        units = {(*self._unit(page), at) for page in pages for at in (0, kinds.index(page.kind) + 1)}
+        counts = np.zeros((len(days), len(kinds) + 1))
+        for day, _, stream in units:
+            counts[days[day], stream] += 1
+        runs = np.array([self._runs[day] for day in days], dtype=float)
+        shares = np.array([self._promise.highest, *map(self._promise.highest_of, kinds)])
+        now = log_evidence(counts, runs, shares)[-1]
+        beyond = zip(kinds, is_beyond(now[1:], _variants()), strict=True)
+        return bool(is_beyond(now[:1], 1)[0]), [kind for kind, is_so in beyond if is_so]
+
+    def _unit(self, page: PageSent) -> tuple[int, str]:
+        """The day that a page counts on, and its run. It may be sent after the run's last day."""
+        days = self._days[page.run]
+        return min(max(day_of(page.at), days[0]), days[-1]), page.run
+
+
+def _since(of: Extent, since: float) -> range:
+    """The days on which a run logs since a time."""
+    first, last = of
+    return range(0) if first is None or last is None else days_of(max(first, since), max(last, since))
+
+
+def _variants() -> int:
+    """How many variants there are of which a calibration counts the pages."""
+    return sum(len(of.variants) for name, of in all_detectors().items() if of_metrics(name))

@@ -1,0 +1,89 @@
+"""A kept promise is seldom called broken however often one looks, and a broken one soon."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+
+from sentinel.alerts.e_detector import PATIENCE, is_beyond, log_evidence
+
+SHARE = 0.02
+A_DAY = 5  # runs
+
+
+def first_beyond(path, streams=1):
+    """After how many runs each of the simulated fleets first goes beyond; NaN where it does not."""
+    beyond = path >= np.log(PATIENCE * streams)
+    return np.where(beyond.any(axis=0), (beyond.argmax(axis=0) + 1) * A_DAY, np.nan)
+
+
+def simulated(share, days, fleets, seed=0):
+    """The detectors of fleets of which a share pages, and which are promised `SHARE`."""
+    pages = np.random.default_rng(seed).binomial(A_DAY, share, (days, fleets)).astype(float)
+    return log_evidence(pages, np.full(days, float(A_DAY)), np.full(fleets, SHARE))
+
+
+@pytest.mark.long
+def test_a_kept_promise_is_called_broken_less_than_once_in_its_patience():
+    until = first_beyond(simulated(SHARE, days=8000, fleets=200))
+    assert np.nan_to_num(until, nan=8000 * A_DAY).mean() > PATIENCE
+
+
+@pytest.mark.slow
+def test_a_share_that_triples_is_noticed():
+    until = first_beyond(simulated(3 * SHARE, days=400, fleets=200))
+    assert np.isfinite(until).all()
+    assert 150 < np.median(until) < 250, "12 pages where 4 were promised"
+
+
+@pytest.mark.slow
+def test_a_share_that_triples_late_is_noticed_as_soon():
+    shares = np.where(np.arange(600) < 400, SHARE, 3 * SHARE)[:, None]
+    pages = np.random.default_rng(1).binomial(A_DAY, shares, (600, 200)).astype(float)
+    path = log_evidence(pages, np.full(600, float(A_DAY)), np.full(200, SHARE))
+    until = first_beyond(path)
+    later = until[~(until < 400 * A_DAY)] - 400 * A_DAY
+    assert len(later) > 150
+    assert np.median(later) < 200
+
+
+@pytest.mark.slow
+def test_few_of_the_streams_that_are_named_are_innocent():
+    streams, risen, days = 100, 20, 300
+    shares = np.where(np.arange(streams) < risen, 4 * SHARE, SHARE)
+    wrong, right = 0, 0
+    for seed in range(20):
+        pages = np.random.default_rng(seed).binomial(A_DAY, shares, (days, streams)).astype(float)
+        named = is_beyond(
+            log_evidence(pages, np.full(days, float(A_DAY)), np.full(streams, SHARE))[-1], streams
+        )
+        wrong, right = wrong + named[risen:].sum(), right + named[:risen].sum()
+    assert right > 0.9 * 20 * risen
+    assert wrong <= days * A_DAY / PATIENCE * 0.1 * right, "the bound is errors for each run of patience"
+
+
+def test_a_bound_of_many_streams_is_shared_as_by_rank():
+    high = np.log(PATIENCE * 10 / 2)
+    assert is_beyond(np.array([high, 0.0, high]), 10).tolist() == [True, False, True]
+    assert not is_beyond(np.array([high, 0.0]), 10).any()
+    assert not is_beyond(np.array([]), 10).any()
+
+
+counts = arrays(np.float64, st.tuples(st.integers(0, 20), st.just(3)), elements=st.integers(0, 10**6))
+shares = st.floats(1e-9, 1.0)
+
+
+@given(counts, st.integers(0, 10**6), shares)
+def test_it_is_a_number_whatever_is_counted(pages, runs, share):
+    path = log_evidence(pages, np.full(len(pages), float(runs)), np.full(3, share))
+    assert path.shape == pages.shape
+    assert not np.isnan(path).any()
+    assert (path < np.inf).all()
+
+
+@given(counts, st.integers(1, 100), shares)
+def test_more_pages_never_speak_for_the_promise(pages, runs, share):
+    of_times, promised = np.full(len(pages), float(runs)), np.full(3, share)
+    more, fewer = (log_evidence(pages + extra, of_times, promised) for extra in (1, 0))
+    assert (more >= fewer).all()
