@@ -13,7 +13,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 PATIENCE = 10_000.0
-"""Runs, or run-days, that pass on average before a promise that is kept is called broken, at least."""
+"""Runs, or run-days, that pass on average before a promise that is kept is called broken, at least.
+
+Who asks about the whole and about its variants asks twice, so it is half of that for both.
+"""
 
 _FACTORS = np.array([1.5, 2.0, 3.0, 5.0, 20.0])  # by which the odds may have risen, all equally likely
 

@@ -44,12 +44,12 @@ class Rate:
 def day_of(at: float) -> int:
     """The day of a time in seconds since the epoch, counted from the epoch (UTC).
 
-    A run-day is a day on which a run logs. It pages or it does not, because pages of one day are seldom
-    independent.
+    A run-day is a day of a run from its first point to its last one. It pages or it does not, because pages
+    of one day are seldom independent.
     """
     return int(at // _DAY_SECONDS)
 
 
 def days_of(first: float | None, last: float | None) -> range:
-    """The days on which a run logs, from its first time and its last one; none without a clock."""
+    """The days of a run from its first time to its last one; none without a clock."""
     return range(0) if first is None or last is None else range(day_of(first), day_of(last) + 1)
