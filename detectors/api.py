@@ -9,6 +9,7 @@ import inspect
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
+from functools import cached_property
 from typing import TYPE_CHECKING, Annotated, Any, get_args, get_origin, get_type_hints
 
 from sentinel.detectors.evidence import NO_EVIDENCE, Measure
@@ -141,7 +142,7 @@ class Declaration:
         """All severities that its findings can have, the worst first."""
         return tuple(sorted({s for v in self.variants.values() for s in v.severities}, reverse=True))
 
-    @property
+    @cached_property
     def demand(self) -> Demand:
         """What a run must log to be judged."""
         return Demand((), ())
@@ -161,7 +162,7 @@ class Detector(Declaration):
     every: int  # judges each n-th row of a series, and the first ones
     at_end: bool  # whether it is asked once more about the last row when the run is over
 
-    @property
+    @cached_property
     def demand(self) -> Demand:
         """What a run must log to be judged: nothing, where the rule is about metrics of no signal."""
         return Demand(() if UNNAMED.issuperset(self.judges) else self.judges, self.needs)
@@ -200,9 +201,8 @@ class Detector(Declaration):
 
         judged = self.rule(points.lazy(), **(parameters or {}))
         columns = judged.collect_schema().names()
-        missing = FINDINGS.keys() - columns
         declared = {name: variant.severities for name, variant in self.variants.items()}
-        blanks = [pl.lit(None, dtype=FINDINGS[n]).alias(n) for n in missing]
+        blanks = [pl.lit(None, dtype=t).alias(n) for n, t in FINDINGS.items() if n not in columns]
         return (
             judged.with_columns(blanks)
             .with_columns(pl.col(n).cast(t) for n, t in FINDINGS.items())

@@ -8,7 +8,7 @@ a detector asks for rows of an earlier attempt, they look at those, too.
 """
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from math import sqrt
 from typing import Any
 
@@ -242,15 +242,19 @@ def last_values(column: Floats, rows: Ints, n: int) -> Floats:
 
 def row_quantile(values: Floats, q: float) -> Floats:
     """Quantile of each row, NaN left out; NumPy's own takes the rows one by one."""
-    ordered = np.sort(values, axis=1)
-    place = q * (np.isfinite(values).sum(axis=1) - 1).clip(0)
-    below = place.astype(int)[:, None]
-    low, high = (
-        np.take_along_axis(ordered, np.minimum(below + i, values.shape[1] - 1), 1)[:, 0] for i in (0, 1)
-    )
-    share = place - below[:, 0]
-    quantiles: Floats = np.where(share > 0, low + share * (high - low), low)
-    return quantiles
+    return next(row_quantiles(values, q))
+
+
+def row_quantiles(values: Floats, *quantiles: float) -> Iterator[Floats]:
+    """Several of them, of rows that are sorted once."""
+    ordered, rows, last = np.sort(values, axis=1), np.arange(len(values)), values.shape[1] - 1
+    known = np.maximum(np.isfinite(values).sum(axis=1) - 1, 0)
+    for q in quantiles:
+        place = q * known
+        below = place.astype(int)
+        low, high = ordered[rows, below], ordered[rows, np.minimum(below + 1, last)]
+        share = place - below
+        yield np.where(share > 0, low + share * (high - low), low)
 
 
 def spearman(first: Floats, other: Floats) -> Floats:

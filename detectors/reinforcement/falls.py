@@ -6,7 +6,7 @@ import numpy as np
 
 from sentinel.detectors.blocks import rolling
 from sentinel.detectors.evidence import Measure, Unit
-from sentinel.detectors.stats import Floats, Ints, row_quantile
+from sentinel.detectors.stats import Floats, Ints, row_quantile, row_quantiles
 
 OUTLIERS = 0.05
 """Share of the points before the last tenth that may be as low. Among 40 points, chance does so in 1 of 6,000
@@ -99,4 +99,5 @@ def _scatter(means: Floats, levels: Floats, fell_at: Ints) -> Floats:
 
 def _spread(values: Floats) -> Floats:
     """Standard deviation of each row without NaN, from its 5 % and 95 % quantiles."""
-    return (row_quantile(values, 0.95) - row_quantile(values, 0.05)) / (2 * 1.645)
+    low, high = row_quantiles(values, 0.05, 0.95)
+    return (high - low) / (2 * 1.645)

@@ -17,9 +17,10 @@ import msgspec
 
 from sentinel.alerts.incident import Change, Event, Incident, State, incident_id
 from sentinel.alerts.inhibition import OF_THE_RUN, explains, goes_on_as
-from sentinel.alerts.statement import Findings, onset_of, statement, weighed
+from sentinel.alerts.statement import onset_of, statement
 from sentinel.alerts.track import ENDLESS, FLAPPING_RETURNS, Latest, Track
 from sentinel.alerts.turns import Key, Stretch, Turns, Verdict, place
+from sentinel.alerts.weighing import Weighing, findings
 from sentinel.detectors.api import Declaration, Severity
 from sentinel.ground.conversion import converter
 
@@ -45,6 +46,7 @@ class Book:
         self._tracks: dict[Key, Track] = {}
         self.before_end: list[Track] | None = None  # the tracks before the run was concluded
         self._latest = Latest(detectors, self._parameters)
+        self._weighing = Weighing()
 
     def awake(self) -> set[Key]:
         """The keys for which a clean verdict matters. For all others it may be left out."""
@@ -67,6 +69,7 @@ class Book:
         turns = Turns(stretches, self._uneventful, self._count)
         changes = [change for verdict in turns for change in self._judge(verdict, turns)]
         self._latest.tell(self._tracks)
+        self._weighing.weigh_all(self._open())
         return changes
 
     def conclude(self, stretches: Iterable[Stretch]) -> list[Change]:
@@ -159,7 +162,7 @@ class Book:
         self._latest.found(v)
         if v.severity:
             for change in self._found(track, detector, v):
-                self._weigh_others(v)
+                self._weighing.found(v, self._open())
                 yield change
         elif track.is_over(detector) and not self._goes_on(track.incident):
             yield from self._end(track, v, turns)
@@ -186,8 +189,9 @@ class Book:
             if v.variant != incident.variant:  # another trouble, which began when its own points did
                 worse = worse.changed(**onset_of(v, incident.onset_step, incident.onset_time))
             yield self._begin(Event.ESCALATED, track, worse)
-        elif track.alone is not None and track.alone >= detector.clear:
-            yield self._begin(Event.FIRING, track, incident.changed(latest=""))  # it outlived its cause
+        elif track.alone is not None and track.alone >= detector.clear:  # it outlived its cause
+            alone = self._weighing.weighed(track, incident)
+            yield self._begin(Event.FIRING, track, alone.changed(latest=""))
 
     def _goes_on(self, incident: Incident | None) -> bool:
         """Whether the trouble of an incident whose own rows are clean goes on as one that it explains."""
@@ -202,9 +206,9 @@ class Book:
             del self._tracks[v.key]
             return
         track.before_lost = track.alone = None
-        yield track.change(
-            Event.RESOLVED, incident.changed(state=State.RESOLVED, resolved_step=v.step, latest="")
-        )
+        incident = self._weighing.weighed(track, incident)
+        over = incident.changed(state=State.RESOLVED, resolved_step=v.step, latest="")
+        yield track.change(Event.RESOLVED, over)
         if incident.attempt != v.key.attempt:
             del self._tracks[v.key]  # trouble from now on belongs to the present attempt
         for other, effect in self._open():
@@ -271,20 +275,8 @@ class Book:
 
     def _statement(self, track: Track, v: Verdict) -> dict[str, Any]:
         name, began = v.key.detector, (track.step, track.time)
-        return statement(
-            v, began, self.detectors[name], self._parameters.get(name, {}), self._findings(v.key.stream)
-        )
-
-    def _weigh_others(self, v: Verdict) -> None:
-        """Weigh the causes of the other open incidents of the stream again, because of what was found now."""
-        findings = self._findings(v.key.stream)
-        for track, incident in self._open():
-            if incident.stream == v.key.stream and track.key != v.key:
-                causes = weighed(incident.detector, incident.cited, incident.evidence, findings, v)
-                track.incident = incident.changed(causes=causes)
-
-    def _findings(self, stream: str) -> Findings:
-        return {told.detector: told.evidence for _, told in self._open() if told.stream == stream}
+        known = findings(self._open(), v.key.stream)
+        return statement(v, began, self.detectors[name], self._parameters.get(name, {}), known)
 
 
 def _taken_back(

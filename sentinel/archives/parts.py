@@ -1,7 +1,7 @@
 """Divides an archive into parts that can be judged one without the other.
 
-The same archive gives the same parts on every machine. A part ends where the hash of a directory says so, so
-a directory that comes or goes changes the parts around it and no others.
+The same archive gives the same parts on every machine. A part ends where it is large enough and the hash of a
+directory says so, so a directory that comes or goes changes the parts around it and no others.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -14,7 +14,8 @@ from sentinel.ground.shard import stable_hash
 
 _MOST_FOLDERS = 64
 _MOST_FILES = 512  # unless one unit has more
-_ENDS_AT = 32  # of so many units one ends a part
+_FEW_FOLDERS = 24  # that no part ends with, because judging many runs at once costs less for each of them
+_ENDS_AT = 24  # of so many units that follow one ends a part
 
 
 class ListedFile(NamedTuple):
@@ -94,7 +95,7 @@ def parts(files: Iterable[ListedFile], salt: str) -> Iterator[Part]:
             yield _part(held, salt)
             held = []
         held.append(unit)
-        if stable_hash(unit.prefix) % _ENDS_AT == 0:
+        if _folders(held) >= _FEW_FOLDERS and stable_hash(unit.prefix) % _ENDS_AT == 0:
             yield _part(held, salt)
             held = []
     if held:

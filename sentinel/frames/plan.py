@@ -163,6 +163,13 @@ class Plans:
         column = values[np.searchsorted([at for at, _ in self.later], position, side="right")]
         return np.where(step > column, np.nan, column) if setting == Setting.TOTAL_STEPS else column
 
+    def value(self, setting: str, position: int, step: int) -> float | None:
+        """The value of a setting at one row; see `column`."""
+        told = (news for at, news in reversed(self.later) if at <= position)
+        value = next((news[setting] for news in (*told, self.first) if setting in news), None)
+        past = setting == Setting.TOTAL_STEPS and value is not None and step > value
+        return None if past else value
+
     def dump(self) -> list[Any]:
         """Everything the constructor needs."""
         return [self.first, self.later]
@@ -188,8 +195,8 @@ class KnownOfStream(msgspec.Struct, frozen=True):
 
     def setting(self, name: str, position: int, step: int) -> float | str | bool | None:
         """The value of a setting at this position; None if it is not known."""
-        value = float(self.plans.column(name, np.array([position]), np.array([step]))[0])
-        return None if np.isnan(value) else meant(name, value)
+        value = self.plans.value(name, position, step)
+        return None if value is None else meant(name, value)
 
 
 class KnownOfRun(msgspec.Struct, frozen=True):

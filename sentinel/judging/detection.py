@@ -200,8 +200,9 @@ class Detection:
                 if is_due(detector, arrival.series.window):
                     shown.setdefault(detector.name, (detector, []))[1].append(arrival)
         rows = sum(arrival.series.window.end - arrival.series.window.first for arrival in arrived)
-        with ThreadPoolExecutor(min(_AT_ONCE, pl.thread_pool_size())) as judges:
-            look = judges.map if rows > _WORTH_THREADS else map
+        threads = min(_AT_ONCE, pl.thread_pool_size())
+        with ThreadPoolExecutor(threads) as judges:
+            look = judges.map if threads > 1 and rows > _WORTH_THREADS else map
             for (detector, _), parts in zip(shown.values(), look(self._look, shown.values()), strict=True):
                 for due, looked in parts:
                     yield from self._verdicts(detector, due, looked, awake_of.get(detector.name, set()))
@@ -246,15 +247,10 @@ class Detection:
 
     def _count(self, detector: Detector, arrived: Sequence[Arrived], looked: pl.DataFrame) -> None:
         """Count the rows of each run. The last row of a run that is over was held back before."""
-        is_judged = looked[HELD_BACK].is_null()
-        judged = np.bincount(looked[SERIES].filter(is_judged), minlength=len(arrived))
-        counts = [(number, "", rows) for number, rows in enumerate(judged.tolist()) if rows]
-        if not is_judged.all():
-            counts += looked.drop_nulls(HELD_BACK).group_by(SERIES, HELD_BACK).len().iter_rows()
-        for number, reason, rows in counts:
+        for number, reason, rows in looked.group_by(SERIES, HELD_BACK, maintain_order=True).len().iter_rows():
             arrival = arrived[number]
-            if not reason or not arrival.series.window.ended:
-                self.looked.setdefault(arrival.run, Counter())[detector.name, reason] += rows
+            if reason is None or not arrival.series.window.ended:
+                self.looked.setdefault(arrival.run, Counter())[detector.name, reason or ""] += rows
 
 
 def _key(arrival: Arrived, detector: Detector) -> Key:

@@ -31,6 +31,12 @@ _BANNER = re.compile(
     r"|^\W*(?:all )?(?:done|finished|completed?|success(?:ful(?:ly)?)?)\W*$",
     re.IGNORECASE,
 )
+_OF_A_BANNER = (
+    "end of", "complete", "finished", "done", "ended", "success", "over", "training t", "time consumed",
+    "job end", "stopped", "exit code", "stripped", "wandb:", "final",
+)  # fmt: skip
+"""One of these is in each banner. They are found in a hundredth of the time."""
+
 _OF_A_PART = re.compile(
     r"\bepochs?\W{0,3}\d+\b|\b(?:val|valid|validation|eval|evaluation|test|warm-?up|fold|round|stage|phase|iteration|step|batch)\b",
     re.IGNORECASE,
@@ -70,7 +76,7 @@ def ending_in(lines: Sequence[str], attempts: int, head: Callable[[], Iterable[s
     for line in reversed(last):
         if preempts(line):
             return _ending(EndKind.PREEMPTED, line)
-        ends = _EARLY.search(line) or (_BANNER.search(line) and not _OF_A_PART.search(line))
+        ends = _EARLY.search(line) or (_is_banner(line) and not _OF_A_PART.search(line))
         if ends and _is_rare(line, lines, attempts):
             return _ending(EndKind.FINISHED, line)
     if (stopped := _stopped_early(lines, attempts)) is not None:
@@ -80,6 +86,11 @@ def ending_in(lines: Sequence[str], attempts: int, head: Callable[[], Iterable[s
         return None
     ended = _is_whole(counts, lines, attempts) or _ends_its_last_epoch(counts, lines, head)
     return _ending(EndKind.FINISHED, counts) if ended else None
+
+
+def _is_banner(line: str) -> bool:
+    folded = line.casefold()
+    return any(sign in folded for sign in _OF_A_BANNER) and _BANNER.search(line) is not None
 
 
 def _ending(outcome: EndKind, line: str) -> Ending:

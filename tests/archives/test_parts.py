@@ -61,9 +61,9 @@ def test_each_file_is_in_one_part_and_a_unit_in_one_piece(found):
 
 
 def test_a_new_directory_moves_only_the_parts_around_it():
-    files = [ListedFile(f"/runs/{number:03}", "metrics.jsonl", "1") for number in range(300)]
+    files = [ListedFile(f"/runs/{number:03}", "metrics.jsonl", "1") for number in range(600)]
     before = {part.key for part in parts(files, "")}
-    after = {part.key for part in parts(files[:150] + files[151:], "")}
+    after = {part.key for part in parts(files[:300] + files[301:], "")}
     assert len(before) > 10
     assert len(before - after) <= 2
     assert {part.key for part in parts(files, "other")}.isdisjoint(before)

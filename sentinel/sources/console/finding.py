@@ -8,7 +8,10 @@ import operator
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+import numpy as np
 import polars as pl
+
+_LINE = "line"
 
 _OF_METRICS = (
     "loss", "acc", "rew", "return", "perplexity", "ppl", "bpb", "lr", "learning", "grad", "kl",
@@ -51,25 +54,23 @@ class Wanted:
 
 def may_count(lines: Sequence[str], wanted: Wanted) -> list[int]:
     """The numbers of the lines that may count."""
-    series = pl.Series(lines, dtype=pl.String)
     signs = ("\r", *_STRONG, *(_OF_A_PLAN if wanted.plan else ()), *(_OF_METRICS if wanted.rows else ()))
-    counts = _hold(series, signs)
-    others = (~counts).arg_true()
-    weak = others.filter(_hold(series.gather(others), _WEAK))
-    rest = series.gather(weak)
-    counts = counts.scatter(weak.filter(_hold(rest, _TELLING) | _match(rest, _COUNTED)), True)
-    for is_wanted, pattern in ((wanted.table, _IN_TABLE), (wanted.columns, _IN_COLUMNS)):
-        if is_wanted:
-            counts |= series.str.contains(pattern)
-    numbers: list[int] = counts.arg_true().to_list()
+    patterns = [*([_IN_TABLE] if wanted.table else []), *([_IN_COLUMNS] if wanted.columns else [])]
+    text = pl.DataFrame({_LINE: lines}, schema={_LINE: pl.String})
+    held = text.select(strong=_holds(signs, patterns), weak=_holds(_WEAK))
+    counts = held["strong"].to_numpy(writable=True)
+    weak = np.flatnonzero(held["weak"].to_numpy() & ~counts)
+    if len(weak):
+        counts[weak] = text[weak].select(_holds(_TELLING, _COUNTED)).to_series().to_numpy()
+    numbers: list[int] = np.flatnonzero(counts).tolist()
     return numbers
 
 
-def _hold(lines: pl.Series, signs: Sequence[str]) -> pl.Series:
-    """Whether each line holds one of the signs."""
-    return lines.str.contains_any([*signs], ascii_case_insensitive=True)
+def _holds(signs: Sequence[str], patterns: Sequence[str] = ()) -> pl.Expr:
+    """Whether each line holds one of the signs or matches one of the patterns.
 
-
-def _match(lines: pl.Series, patterns: Sequence[str]) -> pl.Series:
-    """Whether each line matches one of the patterns, which takes less time than one pattern of them all."""
-    return functools.reduce(operator.or_, map(lines.str.contains, patterns))
+    Several patterns take less time than one pattern of them all.
+    """
+    line = pl.col(_LINE)
+    holds = line.str.contains_any([*signs], ascii_case_insensitive=True)
+    return functools.reduce(operator.or_, map(line.str.contains, patterns), holds)

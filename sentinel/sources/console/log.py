@@ -36,6 +36,8 @@ _NAME = re.compile(
     r".*\.(?:log|out|err|stdout|stderr)|.*(?:log|out|output|console|err|stdout|stderr)[\w.-]*\.txt",
     re.IGNORECASE,
 )
+_OF_TOOLS = frozenset({"requirements.txt", "debug-internal.log", "debug-core.log"})
+"""Files that lie beside each run of W&B and are no log of a training."""
 
 _TRACEBACK = re.compile(
     rb"Traceback \(most recent call last\):\r?\n(?:[ \t].*\n)+[\w.]+(?:Error|Exception|Interrupt)\b"
@@ -47,8 +49,9 @@ _OF_A_TRAINING = re.compile(
 
 def find(directory: Path, names: Sequence[str]) -> Iterator[Run]:
     """The console logs of a directory whose metrics stand in no other log there."""
-    texts = [name for name in names if name.endswith(".txt")]
-    usual = [name for name in names if _NAME.fullmatch(name)]
+    own = [name for name in names if name not in _OF_TOOLS]
+    texts = [name for name in own if name.endswith(".txt")]
+    usual = [name for name in own if _NAME.fullmatch(name)]
     named = dict.fromkeys([*usual, *texts] if len(texts) <= _MOST_TEXTS else usual)
     paths = [directory / name for name in named]
     logs = [path for path in paths if _holds_metrics(path)]

@@ -53,7 +53,9 @@ def archive(root: Path, runs: int) -> float:
         write(root / "first" / name)
     for number in range(runs):
         name = formats[number % len(formats)][0]
-        shutil.copytree(root / "first" / name, root / "runs" / f"{number % 50:02}" / f"run-{number:05}")
+        shutil.copytree(
+            root / "first" / name, root / "runs" / f"{number % 50:02}" / f"run-{number:05}", symlinks=True
+        )
     size = sum(file.stat().st_size for file in (root / "runs").rglob("*") if file.is_file())
     return size / runs / 1e3
 
