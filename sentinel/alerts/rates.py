@@ -2,14 +2,16 @@
 
 from dataclasses import dataclass
 
-_DAY_SECONDS = 86400.0
 _TAIL = 0.025  # of the chance on each side of an interval
 
 
 @dataclass(frozen=True)
 class Rate:
     """How many of some healthy runs page, or of their days, with the exact 95 % interval of Clopper and
-    Pearson. ``unit`` is "run" or "run-day".
+    Pearson.
+
+    ``unit`` is "run" or "run-day": a day (UTC) of a run on which it logged. A run-day pages or it does not,
+    because pages of one day are seldom independent.
     """
 
     pages: int
@@ -39,17 +41,3 @@ class Rate:
     def __str__(self) -> str:
         of = f"{self.pages} of {self.units:,} healthy {self.unit}s"
         return f"{of} ({self.share:.1%}, at most {self.high:.1%})"
-
-
-def day_of(at: float) -> int:
-    """The day of a time in seconds since the epoch, counted from the epoch (UTC).
-
-    A run-day is a day of a run from its first point to its last one. It pages or it does not, because pages
-    of one day are seldom independent.
-    """
-    return int(at // _DAY_SECONDS)
-
-
-def days_of(first: float | None, last: float | None) -> range:
-    """The days of a run from its first time to its last one; none without a clock."""
-    return range(0) if first is None or last is None else range(day_of(first), day_of(last) + 1)

@@ -8,12 +8,10 @@ import numpy as np
 
 from sentinel.alerts.e_detector import is_beyond, log_evidence
 from sentinel.alerts.promise import FALSE, USEFUL, PageSent, Promise, of_metrics
-from sentinel.alerts.rates import Rate, day_of, days_of
+from sentinel.alerts.rates import Rate
 from sentinel.detectors.discovery import all_detectors
+from sentinel.ground.days import Extent, day_of, last_before
 from sentinel.ground.text import counted
-
-Extent = tuple[float | None, float | None]
-"""The first and the last time of a log by its own clock; None where it has none."""
 
 
 @dataclass(frozen=True)
@@ -50,7 +48,7 @@ class Realised:
         pages: Sequence[PageSent],
     ) -> "Realised":
         """Count. ``extents`` has the known runs by id, and ``pages`` what was sent since the promise."""
-        wrote = {run: of for run, of in extents.items() if of[1] is None or of[1] > promise.since}
+        wrote = {run: of for run, of in extents.items() if of.last is None or of.last > promise.since}
         counts = [page for page in pages if page.run in wrote and of_metrics(page.detector)]
         useful = {page.run for page in counts if page.verdict == USEFUL}
         healthy = wrote.keys() - useful - {*crashed}
@@ -67,7 +65,7 @@ class Realised:
             false=len(healthy & {page.run for page in counts if page.verdict == FALSE}),
             pages=len(counts),
             answers=Counter(page.verdict for page in counts if page.verdict),
-            run_days=sum(len(_since(of, promise.since)) for of in wrote.values()),
+            run_days=sum(len(of.days(promise.since)) for of in wrote.values()),
             rate=ledger.rate(open_),
             broken=broken,
             in_question=in_question,
@@ -108,7 +106,7 @@ class Ledger:
 
     def __init__(self, promise: Promise, extents: Mapping[str, Extent]) -> None:
         self._promise = promise
-        since = {run: _since(of, promise.since) for run, of in extents.items()}
+        since = {run: of.days(promise.since) for run, of in extents.items()}
         begun = {run: days[:1] or [day_of(promise.since)] for run, days in since.items()}
         self._days: Mapping[str, Sequence[int]] = since if promise.daily else begun
         self._runs = Counter(day for days in self._days.values() for day in days)
@@ -138,15 +136,8 @@ class Ledger:
         return bool(is_beyond(now[:1], 1)[0]), [kind for kind, is_so in beyond if is_so]
 
     def _unit(self, page: PageSent) -> tuple[int, str]:
-        """The day that a page counts on, and its run. It may be sent after the run's last day."""
-        days = self._days[page.run]
-        return min(max(day_of(page.at), days[0]), days[-1]), page.run
-
-
-def _since(of: Extent, since: float) -> range:
-    """The days on which a run logs since a time."""
-    first, last = of
-    return range(0) if first is None or last is None else days_of(max(first, since), max(last, since))
+        """The day that a page counts on, and its run. It may be sent after the day of the points."""
+        return last_before(self._days[page.run], day_of(page.at)), page.run
 
 
 def _variants() -> int:

@@ -15,8 +15,9 @@ from itertools import islice, zip_longest
 from sentinel.alerts.incident import Incident
 from sentinel.alerts.outcomes import Outcome
 from sentinel.alerts.promise import USEFUL, Promise, of_metrics
-from sentinel.alerts.rates import Rate, day_of, days_of
+from sentinel.alerts.rates import Rate
 from sentinel.detectors.api import Severity
+from sentinel.ground.days import Extent, day_of, last_before
 from sentinel.ground.text import fits
 from sentinel.runs.log import RunOverview
 from sentinel.sources.base import EndKind
@@ -66,20 +67,18 @@ class Stratum:
 class ArchivedRun:
     """A run of an archive: the first incident of each kind that paged in it, and what runs it is like.
 
-    Times are those of the log's own clock, in seconds since the epoch; None if it has none. ``days`` has the
-    kinds that paged on each day (`day_of`).
+    ``extent`` is when it logged, and ``days`` has the kinds that paged on each day.
     """
 
     paged: Mapping[Kind, Incident]
     stratum: Stratum
-    began_at: float | None = None
-    ended_at: float | None = None
+    extent: Extent = field(default_factory=Extent)
     days: Mapping[int, frozenset[Kind]] = field(default_factory=dict)
 
     @property
     def run_days(self) -> int:
         """The days on which it logged; 0 without a clock."""
-        return len(days_of(self.began_at, self.ended_at))
+        return len(self.extent.days())
 
     def units(self, *, daily: bool) -> Iterable[Collection[Kind]]:
         """The kinds that paged in each unit that has any: in the run, or on each of its days."""
@@ -109,10 +108,9 @@ class Pages:
         )
         crashed = seen.ending is not None and seen.ending.outcome is EndKind.CRASHED
         of = self.others if marked or crashed or seen.stopped is not None else self.healthy
-        times = seen.facts.first_time, seen.facts.last_time
-        sent = [*_sent(told)]
+        extent, sent = seen.facts.extent, [*_sent(told)]
         first = {_kind(incident): incident for incident in reversed(sent)}
-        of[seen.name] = ArchivedRun(first, Stratum.of(seen), *times, _days(sent))
+        of[seen.name] = ArchivedRun(first, Stratum.of(seen), extent, _days(sent, extent.days()))
 
     def rate(self, informing: Collection[Kind] = ()) -> Rate:
         """How often healthy runs page if some kinds only inform. Raises ValueError if there is none."""
@@ -151,7 +149,7 @@ class Pages:
 
         Runs without a clock are in neither.
         """
-        ends = [(run.ended_at, name) for name, run in self.healthy.items() if run.ended_at is not None]
+        ends = [(run.extent.last, name) for name, run in self.healthy.items() if run.extent.last is not None]
         in_order = [self.healthy[name] for _, name in sorted(ends)]
         middle = len(in_order) // 2
         return self._rate(in_order[:middle], informing), self._rate(in_order[middle:], informing)
@@ -275,10 +273,11 @@ def _sent(told: Telling) -> Iterable[Incident]:
                 yield about
 
 
-def _days(sent: Iterable[Incident]) -> dict[int, frozenset[Kind]]:
-    """The kinds that paged on each day. What has no time counts on none."""
+def _days(sent: Iterable[Incident], logged: Sequence[int]) -> dict[int, frozenset[Kind]]:
+    """The kinds that paged on each day of those that have points. What has no time counts on none."""
     days: dict[int, set[Kind]] = {}
     for incident in sent:
-        if incident.fired_time is not None:
-            days.setdefault(day_of(incident.fired_time), set()).add(_kind(incident))
+        if logged and incident.fired_time is not None:
+            day = last_before(logged, day_of(incident.fired_time))
+            days.setdefault(day, set()).add(_kind(incident))
     return {day: frozenset(kinds) for day, kinds in days.items()}

@@ -113,9 +113,7 @@ class Status:
         """What came of the promise; None without one."""
         if self.promise is None:
             return None
-        extents = {
-            run.row.id: (run.kept.facts.first_time, run.kept.facts.last_time) for run in self.runs if run.kept
-        }
+        extents = {run.row.id: run.kept.facts.extent for run in self.runs if run.kept}
         crashed = {run.row.id for run in self.runs if run.state == RunState.CRASHED}
         return Realised.of(self.promise, extents, crashed, self.pages)
 

@@ -14,6 +14,7 @@ import numpy as np
 from sentinel.frames.derived import derived
 from sentinel.frames.naming import summaries
 from sentinel.frames.stream import Stream
+from sentinel.ground.days import Extent, Span, spans_with
 from sentinel.sources.base import Chunk, Ending, EndKind
 from sentinel.sources.reading.plain import MOST_KEYS, Plain
 
@@ -42,6 +43,7 @@ class Facts(msgspec.Struct):
     last_step: int | None = None
     first_time: float | None = None
     last_time: float | None = None
+    days: list[Span] = []  # that have points
     pauses: list[float] = []  # seconds, the last ones
     config: dict[str, FoundSetting] = {}
     plan: dict[str, float] = {}  # planned values by signal, for streams that begin from now on
@@ -67,6 +69,7 @@ class Facts(msgspec.Struct):
         self.last_step = high if self.last_step is None else max(self.last_step, high)
         time = chunk.time[np.isfinite(chunk.time)]
         if len(time):
+            self.days = spans_with(self.extent.whole, time)
             self.first_time = float(time[0]) if self.first_time is None else self.first_time
             clock = time if self.last_time is None else np.append(self.last_time, time)
             pauses = clock[1:] - clock[:-1]
@@ -111,6 +114,11 @@ class Facts(msgspec.Struct):
         done = self.last_step - (self.first_step or 0)
         left = planned_steps - self.last_step
         return self.lasted_seconds * left / done if done > 0 and left > 0 else None
+
+    @property
+    def extent(self) -> Extent:
+        """When the log has points."""
+        return Extent(self.first_time, self.last_time, self.days)
 
     @property
     def lasted_seconds(self) -> float | None:

@@ -84,7 +84,7 @@ class Metrics(Collector):
 
     def _realised(self, promise: Promise, store: Store) -> Realised:
         logs = {log.run.id: log for log in self.logs()}
-        extents = {run: (log.facts.first_time, log.facts.last_time) for run, log in logs.items()}
+        extents = {run: log.facts.extent for run, log in logs.items()}
         crashed = {run for run, log in logs.items() if log.ending and log.ending.outcome is EndKind.CRASHED}
         return Realised.of(promise, extents, crashed, store.feedback.pages(promise.since))
 

@@ -14,6 +14,7 @@ from sentinel.alerts.realised import Realised
 from sentinel.alerts.store import Store, Update
 from sentinel.alerts.tables import PageSent
 from sentinel.detectors.api import Severity
+from sentinel.ground.days import Extent
 from tests.sinks.samples import INCIDENT
 
 MADE = 1.7e9
@@ -24,7 +25,7 @@ PROMISE = Promise(made_at=datetime.fromtimestamp(MADE, UTC), pages_per_run=0.01,
 
 def realised(runs, pages, crashed=()):
     """What comes of the promise in runs of a day, numbered from 0."""
-    extents = {str(number): (MADE, MADE + DAY) for number in range(runs)}
+    extents = {str(number): Extent(MADE, MADE + DAY) for number in range(runs)}
     return Realised.of(PROMISE, extents, crashed, pages)
 
 
@@ -66,7 +67,11 @@ def test_what_checks_of_the_run_find_is_no_page_of_thresholds():
 
 
 def test_only_what_a_run_wrote_since_counts():
-    extents = {"over": (MADE - 3 * DAY, MADE - DAY), "on": (MADE - DAY, MADE + DAY), "untimed": (None, None)}
+    extents = {
+        "over": Extent(MADE - 3 * DAY, MADE - DAY),
+        "on": Extent(MADE - DAY, MADE + DAY),
+        "untimed": Extent(),
+    }
     told = Realised.of(PROMISE, extents, (), [sent("over"), sent("gone")])
     assert (told.runs, told.pages, told.run_days) == (2, 0, 2)
 
@@ -102,7 +107,7 @@ def on_days(run, days, verdict="false-alarm", variant="far", at=(0.0, 0.01)):
 
 
 def test_of_a_run_without_end_its_days_count_and_each_once():
-    endless = {"a": (MADE, MADE + 99 * DAY), "b": (MADE - DAY, MADE + 99 * DAY)}
+    endless = {"a": Extent(MADE, MADE + 99 * DAY), "b": Extent(MADE - DAY, MADE + 99 * DAY)}
     told = Realised.of(DAILY, endless, (), on_days("a", [3, 7]))
     assert (told.rate, told.pages) == (Rate(2, 200, "run-day"), 4)
     assert told.advice == ""
@@ -112,14 +117,20 @@ def test_of_a_run_without_end_its_days_count_and_each_once():
     )
 
 
+def test_a_day_without_points_is_no_run_day_and_its_page_belongs_to_the_last_one_before():
+    made = int(MADE // DAY)
+    resumed = {"a": Extent(MADE, MADE + 90 * DAY, [(made, made + 4), (made + 89, made + 90)])}
+    assert Realised.of(DAILY, resumed, (), on_days("a", [4, 30])).rate == Rate(1, 7, "run-day")
+
+
 def test_a_page_that_was_right_does_not_take_a_run_without_end_out_of_the_account():
-    endless = {"a": (MADE, MADE + 99 * DAY)}
+    endless = {"a": Extent(MADE, MADE + 99 * DAY)}
     told = Realised.of(DAILY, endless, (), [*on_days("a", [3]), *on_days("a", [50], "useful")])
     assert told.rate == Rate(1, 100, "run-day")
 
 
 def test_a_variant_that_pages_more_often_than_in_the_archive_is_named():
-    endless = {str(run): (MADE, MADE + 99 * DAY) for run in range(5)}
+    endless = {str(run): Extent(MADE, MADE + 99 * DAY) for run in range(5)}
     loud = [page for run in endless for page in on_days(run, range(60, 70))]
     told = Realised.of(DAILY, endless, (), [*loud, *on_days("1", [2], variant="gone")])
     assert told.broken
@@ -129,7 +140,7 @@ def test_a_variant_that_pages_more_often_than_in_the_archive_is_named():
 def test_looking_every_day_does_not_break_a_promise_by_chance():
     """A share of 1 % is kept, of which an interval of 95 % would be left sooner or later."""
     random = np.random.default_rng(0)
-    extents = {str(run): (MADE + run * DAY / 4, MADE + run * DAY / 4 + 60) for run in range(1200)}
+    extents = {str(run): Extent(MADE + run * DAY / 4, MADE + run * DAY / 4 + 60) for run in range(1200)}
     pages = [sent(run, "false-alarm") for run in range(1200) if random.random() < 0.01]
     looks = [
         Realised.of(PROMISE, {run: extents[run] for run in [*extents][:known]}, (), pages)

@@ -1,6 +1,9 @@
 """Parts hold together what belongs together, and move little when an archive changes."""
 
+import json
+
 import hypothesis.strategies as st
+import msgspec
 import pytest
 from hypothesis import given, settings
 
@@ -9,6 +12,7 @@ from sentinel.archives.judging import Judge
 from sentinel.archives.parts import ListedFile, Part, parts
 from sentinel.archives.record import unpacked_record
 from sentinel.archives.units import unit_of
+from sentinel.ground.days import DAY_SECONDS
 from sentinel.sources.discovery import discover
 from tests.archives.conftest import NOW, config
 from tests.tools.docs import ROOT
@@ -87,3 +91,17 @@ def test_any_partition_gives_the_same_runs_and_incidents(data):
     assert set(found) == {run.id for run in discover([tree]).runs}
     together = judge(Part(folders, "", 0))
     assert {one.id: one for one in map(unpacked_record, together)} == found
+
+
+@pytest.mark.slow
+def test_the_days_of_a_log_are_kept_and_may_be_missing_in_what_an_earlier_version_kept(tmp_path):
+    log = tmp_path / "a" / "metrics.jsonl"
+    log.parent.mkdir()
+    times = (1.7e9, 1.7e9 + 9 * DAY_SECONDS)
+    log.write_text("".join(json.dumps({"step": int(t), "timestamp": t, "loss": 1.0}) + "\n" for t in times))
+    (part,) = parts((judge := Judge(origin_of([tmp_path]), config(tmp_path), NOW)).origin.listed([]), "")
+    (kept,) = judge(part)
+    assert len(unpacked_record(kept).seen.facts.extent.days()) == 2
+    older = msgspec.msgpack.decode(kept)
+    del older["seen"]["facts"]["days"]
+    assert len(unpacked_record(msgspec.msgpack.encode(older)).seen.facts.extent.days()) == 10

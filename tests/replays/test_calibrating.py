@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sentinel.alerts.rates import Rate
+from sentinel.ground.days import Extent
 from sentinel.replays.calibrating import (
     ArchivedRun,
     Kind,
@@ -29,7 +30,8 @@ def archive(healthy, others=()):
 
 
 def archived(kinds, framework="", ended_at=None):
-    return ArchivedRun(dict.fromkeys(kinds, INCIDENT), Stratum(framework, 100), ended_at=ended_at)
+    extent = Extent(ended_at, ended_at)
+    return ArchivedRun(dict.fromkeys(kinds, INCIDENT), Stratum(framework, 100), extent)
 
 
 runs = st.lists(st.frozensets(st.sampled_from([SPIKE, STALL, SHIFT])), min_size=1, max_size=40)
@@ -125,7 +127,7 @@ def daily(*runs):
     days = [{100 + day: frozenset(kinds) for day, kinds in run.items()} for run in runs]
     return Pages(
         {
-            str(at): ArchivedRun({}, Stratum("", 100), 100 * 86400.0, 109.5 * 86400, of)
+            str(at): ArchivedRun({}, Stratum("", 100), Extent(100 * 86400.0, 109.5 * 86400), of)
             for at, of in enumerate(days)
         },
         daily=True,
@@ -150,3 +152,11 @@ def test_every_run_is_judged_once_by_the_others(healthy, budget):
     rate = cross_fitted(budget, archive(healthy))
     assert rate.units == len(healthy)
     assert rate.pages <= sum(map(bool, healthy))
+
+
+def test_pauses_are_no_days_of_a_run():
+    pages = daily({})
+    pages.healthy["resumed"] = ArchivedRun(
+        {}, Stratum("", 100), Extent(0.0, 99.5 * 86400, [(0, 1), (98, 99)]), {98: frozenset([SPIKE])}
+    )
+    assert pages.rate() == Rate(1, 14, "run-day")

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from sentinel.detectors.discovery import all_detectors
+from sentinel.ground.days import DAY_SECONDS
 from sentinel.pipeline import Pipeline
 from sentinel.runs.facts import FoundSetting
 from sentinel.runs.log import Remembered
@@ -111,6 +112,21 @@ def test_an_ending_holds_until_the_log_goes_on_and_survives_a_restart(pipeline, 
     assert Remembered.of(unpacked(state)) == Remembered(run.facts, crashed)
     again.absorb(Batch({}, [chunk([2])]))
     assert again.ending is None
+
+
+def test_days_without_points_are_no_days_of_the_log_even_after_an_earlier_version(pipeline, tmp_path):
+    run, begin = log_of(pipeline, tmp_path), int(START // DAY_SECONDS)
+    run.absorb(Batch({}, [chunk([0, 1])]))
+    later = [0, 3 * 86400, 3 * 86400 + 9]
+    run.absorb(Batch({}, [chunk(later)]))
+    assert run.facts.extent.days() == [begin, begin + 3]
+    state = unpacked(packed(run.dump()))
+    del state["facts"]["days"]
+    again = log_of(pipeline, tmp_path)
+    again.restore(state)
+    assert again.facts.extent.days() == [*range(begin, begin + 4)], "what is not known counts as a day"
+    again.absorb(Batch({}, [chunk([9 * 86400])]))
+    assert again.facts.extent.days() == [*range(begin, begin + 4), begin + 9]
 
 
 def test_silence_after_the_end_is_no_loss(pipeline, tmp_path):

@@ -7,13 +7,13 @@ from statistics import mean
 import numpy as np
 
 from sentinel.alerts.promise import FALSE, PageSent, Promise
-from sentinel.alerts.rates import Rate, days_of
+from sentinel.alerts.rates import Rate
 from sentinel.alerts.realised import Ledger
+from sentinel.ground.days import DAY_SECONDS, Extent
 from sentinel.replays.calibrating import Kind, Pages, kept_within, promised
 
 BUDGETS = 0.001, 0.01, 0.05
 SPLITS = 20
-DAY = 86400.0
 
 
 @dataclass(frozen=True)
@@ -45,17 +45,18 @@ def noticed(promise: Promise, pages: Pages, quiet: Collection[Kind]) -> int | No
     """After how many healthy runs, or days of them, a watch that looks each day says to calibrate again."""
     timed = {name: run for name, run in pages.healthy.items() if run.run_days}
     sent = [
-        PageSent(name, "", kind.detector, kind.variant, day * DAY, FALSE)
+        PageSent(name, "", kind.detector, kind.variant, day * DAY_SECONDS, FALSE)
         for name, run in timed.items()
         for day, kinds in run.days.items()
         for kind in kinds - {*quiet}
     ]
-    for day in sorted({day for run in timed.values() for day in days_of(run.began_at, run.ended_at)}):
-        midnight = (day + 1) * DAY
+    logged = {name: run.extent.days() for name, run in timed.items()}
+    for day in sorted({day for days in logged.values() for day in days}):
+        midnight = (day + 1) * DAY_SECONDS
         until = {
-            name: (run.began_at, min(run.ended_at or 0.0, midnight - 1))
+            name: Extent(run.extent.first, midnight, [(on, on) for on in logged[name] if on <= day])
             for name, run in timed.items()
-            if (run.began_at or 0.0) < midnight
+            if logged[name][0] <= day
         }
         ledger = Ledger(promise, until)
         broken, named = ledger.beyond([page for page in sent if page.run in until and page.at < midnight])

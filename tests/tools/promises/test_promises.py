@@ -2,10 +2,11 @@
 
 import pytest
 
+from sentinel.ground.days import DAY_SECONDS, Extent
 from sentinel.replays.calibrating import ArchivedRun, Kind, Pages, Stratum
 from tests.sinks.samples import INCIDENT
 from tests.tools.promises.fleets import Fleet
-from tests.tools.promises.splits import DAY, SPLITS, kept, left_out, row
+from tests.tools.promises.splits import SPLITS, kept, left_out, row
 
 SPIKE = Kind("loss-spike", "single")
 
@@ -16,8 +17,7 @@ def archive(paging, runs):
             str(number): ArchivedRun(
                 dict.fromkeys(kinds := [SPIKE] * (number < paging), INCIDENT),
                 Stratum("", 100),
-                began_at=number * DAY / 4,
-                ended_at=number * DAY / 4 + 60,
+                Extent(number * DAY_SECONDS / 4, number * DAY_SECONDS / 4 + 60),
                 days={number // 4: frozenset(kinds)} if kinds else {},
             )
             for number in range(runs)

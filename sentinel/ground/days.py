@@ -1,0 +1,71 @@
+"""The days (UTC) on which a log has points, counted from the epoch.
+
+Days that follow one another are kept as a span, so a log takes as many spans as it has pauses of a day.
+"""
+
+from bisect import bisect_right
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+DAY_SECONDS = 86400.0
+_LAST_DAY = 100_000  # in the year 2243: a clock that is further off is broken, and its days are still few
+_MOST_SPANS = 100  # of a log, which is a pause each week for two years
+
+Span = tuple[int, int]
+"""The first and the last of some days that follow one another."""
+
+
+def day_of(at: float) -> int:
+    """The day of a time in seconds since the epoch."""
+    return int(min(max(at // DAY_SECONDS, 0), _LAST_DAY))
+
+
+def spans_with(spans: Sequence[Span], times: NDArray[np.float64]) -> list[Span]:
+    """Spans, in order, and the days of further finite times. Of more than 100 spans the first ones become
+    one, with the pauses between them.
+    """
+    days = np.clip(times // DAY_SECONDS, 0, _LAST_DAY)
+    low, high = int(days.min()), int(days.max())
+    if spans and spans[-1][0] <= low and high <= spans[-1][1]:
+        return [*spans]
+    new = ((day, day) for day in np.unique(days).astype(int).tolist())
+    merged: list[Span] = []
+    for first, last in sorted([*spans, *new]):
+        if merged and first <= merged[-1][1] + 1:
+            merged[-1] = merged[-1][0], max(last, merged[-1][1])
+        else:
+            merged.append((first, last))
+    if len(merged) > _MOST_SPANS:
+        merged[: 1 - _MOST_SPANS] = [(merged[0][0], merged[-_MOST_SPANS][1])]
+    return merged
+
+
+@dataclass(frozen=True)
+class Extent:
+    """When a log has points, by its own clock: its first and its last time, None without a clock, and the
+    days between them that have any. Without ``spans`` all days do: that is what earlier versions kept.
+    """
+
+    first: float | None = None
+    last: float | None = None
+    spans: Sequence[Span] = ()
+
+    @property
+    def whole(self) -> Sequence[Span]:
+        """The spans of its days, in order; none without a clock."""
+        if self.spans or self.first is None or self.last is None:
+            return self.spans
+        return [(day_of(self.first), day_of(self.last))]
+
+    def days(self, since: float = 0.0) -> list[int]:
+        """Its days in order, from the day of a time on, in seconds since the epoch."""
+        begin = day_of(since)
+        return [day for first, last in self.whole for day in range(max(first, begin), last + 1)]
+
+
+def last_before(days: Sequence[int], day: int) -> int:
+    """The last of some days, which are in order, that does not come after another one; else the first."""
+    return days[max(bisect_right(days, day) - 1, 0)]
