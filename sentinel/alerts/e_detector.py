@@ -6,16 +6,15 @@ threshold bounds how often it is wrong over time, whenever and how often one loo
 Where at most a promised share of the runs page, ``factor ** pages / (1 + (factor - 1) * share) ** runs``
 has a mean of at most one. The detector of Shiryaev and Roberts adds this up over all times at which the share
 may have begun to be larger: Shin, Ramdas and Rinaldo, "E-detectors", 2023, doi:10.51387/23-NEJSDS51. Many
-streams share their errors as in e-d-BH, "error over patience", arXiv:2501.04130.
+streams share their errors as in e-d-BH with weights, "error over patience", arXiv:2501.04130.
 """
 
 import numpy as np
 from numpy.typing import NDArray
 
 PATIENCE = 10_000.0
-"""Runs, or run-days, that pass on average before a promise that is kept is called broken, at least.
-
-Who asks about the whole and about its variants asks twice, so it is half of that for both.
+"""Runs, or run-days, that pass on average before any stream of a promise that is kept is called beyond it, at
+least, however many streams there are.
 """
 
 _FACTORS = np.array([1.5, 2.0, 3.0, 5.0, 20.0])  # by which the odds may have risen, all equally likely
@@ -41,12 +40,17 @@ def log_evidence(pages: Numbers, runs: Numbers, shares: Numbers) -> Numbers:
     return path
 
 
-def is_beyond(evidence: Numbers, streams: int) -> NDArray[np.bool_]:
-    """Which streams leave their promise, of as many as there are in all: those not given have no page.
+def is_beyond(evidence: Numbers, parts: Numbers) -> NDArray[np.bool_]:
+    """Which streams leave their promise.
 
-    ``evidence`` has the logarithm of the detector of each stream now.
+    ``evidence`` has the logarithm of the detector of each stream now, in its last axis, and ``parts`` the
+    part of the errors that each may make. With those of streams that are not given they add up to 1.
+
+    The mean of the detectors, weighted by their parts, is a detector itself. No stream is beyond unless it
+    reaches the patience, so that holds for all streams together, however they depend on each other.
     """
-    ranked = np.sort(evidence)[::-1]
-    rank = np.arange(1, len(ranked) + 1)
-    passing = np.flatnonzero(ranked >= np.log(PATIENCE * streams / rank))
-    return evidence >= (ranked[passing[-1]] if len(passing) else np.inf)
+    weighed = evidence + np.log(parts)
+    ranked = -np.sort(-weighed, axis=-1)
+    passes = ranked >= np.log(PATIENCE / np.arange(1, ranked.shape[-1] + 1))
+    lowest = np.min(ranked, axis=-1, keepdims=True, initial=np.inf, where=passes)
+    return np.asarray(weighed >= lowest)

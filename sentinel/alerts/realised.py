@@ -131,9 +131,10 @@ class Ledger:
             counts[days[day], stream] += 1
         runs = np.array([self._runs[day] for day in days], dtype=float)
         shares = np.array([self._promise.highest, *map(self._promise.highest_of, kinds)])
-        now = log_evidence(counts, runs, shares)[-1]
-        beyond = zip(kinds, is_beyond(now[1:], _variants()), strict=True)
-        return bool(is_beyond(now[:1], 1)[0]), [kind for kind, is_so in beyond if is_so]
+        # One decision with one patience: half of its errors are the whole's, and half are all variants'.
+        parts = np.array([0.5, *[0.5 / _variants()] * len(kinds)])
+        broken, *beyond = is_beyond(log_evidence(counts, runs, shares)[-1], parts)
+        return bool(broken), [kind for kind, is_so in zip(kinds, beyond, strict=True) if is_so]
 
     def _unit(self, page: PageSent) -> tuple[int, str]:
         """The day that a page counts on, and its run. It may be sent after the day of the points."""

@@ -12,9 +12,9 @@ SHARE = 0.02
 A_DAY = 5  # runs
 
 
-def first_beyond(path, streams=1):
+def first_beyond(path):
     """After how many runs each of the simulated fleets first goes beyond; NaN where it does not."""
-    beyond = path >= np.log(PATIENCE * streams)
+    beyond = is_beyond(path[..., None], np.ones(1)).any(axis=-1)
     return np.where(beyond.any(axis=0), (beyond.argmax(axis=0) + 1) * A_DAY, np.nan)
 
 
@@ -28,6 +28,20 @@ def simulated(share, days, fleets, seed=0):
 def test_a_kept_promise_is_called_broken_less_than_once_in_its_patience():
     until = first_beyond(simulated(SHARE, days=8000, fleets=200))
     assert np.nan_to_num(until, nan=8000 * A_DAY).mean() > PATIENCE
+
+
+@pytest.mark.long
+def test_the_patience_is_that_of_the_whole_and_its_variants_together():
+    """Ten variants whose pages make up the whole, each at the share that it is promised."""
+    variants, fleets, days = 10, 50, 8000
+    own = np.random.default_rng(0).binomial(A_DAY, SHARE / variants, (days, fleets, variants)).astype(float)
+    pages = np.concatenate([own.sum(axis=-1, keepdims=True), own], axis=-1)
+    shares = np.array([SHARE, *[SHARE / variants] * variants])
+    path = log_evidence(pages.reshape(days, -1), np.full(days, float(A_DAY)), np.tile(shares, fleets))
+    parts = np.array([0.5, *[0.5 / variants] * variants])
+    beyond = is_beyond(path.reshape(pages.shape), parts).any(axis=-1)
+    until = np.where(beyond.any(axis=0), (beyond.argmax(axis=0) + 1) * A_DAY, days * A_DAY)
+    assert until.mean() > PATIENCE
 
 
 @pytest.mark.slow
@@ -55,9 +69,8 @@ def test_few_of_the_streams_that_are_named_are_innocent():
     wrong, right = 0, 0
     for seed in range(20):
         pages = np.random.default_rng(seed).binomial(A_DAY, shares, (days, streams)).astype(float)
-        named = is_beyond(
-            log_evidence(pages, np.full(days, float(A_DAY)), np.full(streams, SHARE))[-1], streams
-        )
+        path = log_evidence(pages, np.full(days, float(A_DAY)), np.full(streams, SHARE))
+        named = is_beyond(path[-1], np.full(streams, 1 / streams))
         wrong, right = wrong + named[risen:].sum(), right + named[:risen].sum()
     assert right > 0.9 * 20 * risen
     assert wrong <= days * A_DAY / PATIENCE * 0.1 * right, "the bound is errors for each run of patience"
@@ -65,9 +78,11 @@ def test_few_of_the_streams_that_are_named_are_innocent():
 
 def test_a_bound_of_many_streams_is_shared_as_by_rank():
     high = np.log(PATIENCE * 10 / 2)
-    assert is_beyond(np.array([high, 0.0, high]), 10).tolist() == [True, False, True]
-    assert not is_beyond(np.array([high, 0.0]), 10).any()
-    assert not is_beyond(np.array([]), 10).any()
+    tenth = np.full(3, 0.1)
+    assert is_beyond(np.array([high, 0.0, high]), tenth).tolist() == [True, False, True]
+    assert not is_beyond(np.array([high, 0.0, 0.0]), tenth).any()
+    assert is_beyond(np.array([high, 0.0, 0.0]), np.array([0.5, 0.25, 0.25])).tolist() == [True, False, False]
+    assert not is_beyond(np.array([]), np.array([])).any()
 
 
 counts = arrays(np.float64, st.tuples(st.integers(0, 20), st.just(3)), elements=st.integers(0, 10**6))

@@ -21,7 +21,7 @@ project, and from simulated fleets.
 - **Realised** is the share of healthy runs of the other half that page.
 - **Inside** counts the splits, of {SPLITS}, in which no more runs paged than was promised.
 - **Noticed** counts those in which a watch that looks each day says to calibrate again, once every page is
-  called false. Its e-detector is wrong once in {PATIENCE / 2:,.0f} runs, or run-days, on average at most.
+  called false. Its e-detectors are wrong once in {PATIENCE:,.0f} runs, or run-days, on average at most.
 - **Quiet** is the number of variants that only inform from then on.
 
 Promised, realised and quiet are means over {SPLITS} random halves.

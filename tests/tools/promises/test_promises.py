@@ -35,7 +35,7 @@ def test_a_promise_that_is_not_kept_is_noticed():
     good, bad = archive(0, 100), archive(20, 100)
     assert kept(0.01, good, archive(1, 100)).inside
     broken = kept(0.01, good, bad)
-    assert (broken.inside, broken.noticed) == (False, 4)
+    assert (broken.inside, broken.noticed) == (False, 8)
     assert row("an archive", 0.01, [broken])[-2:] == ["0 of 1", "1"]
 
 
