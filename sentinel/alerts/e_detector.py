@@ -17,6 +17,11 @@ PATIENCE = 10_000.0
 least, however many streams there are.
 """
 
+PROMISED_PAGES = 100.0
+"""Pages that were promised in that time, at least. Where one page in 10,000 runs is promised, 10,000 runs are
+too few to tell anything, and any page would break the promise.
+"""
+
 _FACTORS = np.array([1.5, 2.0, 3.0, 5.0, 20.0])  # by which the odds may have risen, all equally likely
 
 Numbers = NDArray[np.float64]
@@ -28,14 +33,14 @@ def log_evidence(pages: Numbers, runs: Numbers, shares: Numbers) -> Numbers:
     ``pages`` has how many of the ``runs`` of each time page, in the same form, and ``shares`` the promised
     share of each stream. The runs may as well be run-days.
     """
-    costs = np.log1p(shares[:, None] * (_FACTORS - 1))
-    growth = pages[..., None] * np.log(_FACTORS) - runs[:, None, None] * costs
-    with np.errstate(divide="ignore"):
-        starts = np.log(runs)
+    odds, costs = np.log(_FACTORS), np.log1p(shares[:, None] * (_FACTORS - 1))
+    # What all starts weigh bounds the mean of a detector: 1 for each run, less if few pages are promised.
+    weights = np.log(np.minimum(1.0, shares * (PATIENCE / PROMISED_PAGES)))[:, None]
     evidence = np.full(costs.shape, -np.inf)
     path = np.empty(pages.shape)
-    for time, start in enumerate(starts):
-        evidence = np.logaddexp(evidence, start) + growth[time]
+    for time, count in enumerate(runs):
+        start = weights + np.log(count) if count else -np.inf
+        evidence = np.logaddexp(evidence, start) + pages[time][:, None] * odds - count * costs
         path[time] = np.logaddexp.reduce(evidence, axis=-1) - np.log(len(_FACTORS))
     return path
 

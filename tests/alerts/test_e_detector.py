@@ -6,7 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from sentinel.alerts.e_detector import PATIENCE, is_beyond, log_evidence
+from sentinel.alerts.e_detector import PATIENCE, PROMISED_PAGES, is_beyond, log_evidence
+from tests.tools.promises import delays
 
 SHARE = 0.02
 A_DAY = 5  # runs
@@ -74,6 +75,25 @@ def test_few_of_the_streams_that_are_named_are_innocent():
         wrong, right = wrong + named[risen:].sum(), right + named[:risen].sum()
     assert right > 0.9 * 20 * risen
     assert wrong <= days * A_DAY / PATIENCE * 0.1 * right, "the bound is errors for each run of patience"
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("share", [0.0001, 0.001])
+def test_of_few_promised_pages_there_is_patience_as_well_and_a_rise_is_noticed(share):
+    kept = delays.first_beyond(share, 1, 300).mean()
+    assert kept > PATIENCE
+    assert kept * share > PROMISED_PAGES
+    tripled = delays.first_beyond(share, 3, 20)
+    assert 3 < np.median(tripled) * share < 5, "some 12 pages where 4 were promised"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("days", [1, 200, 10_000])
+def test_one_page_breaks_no_promise_however_long_nothing_came_before(days):
+    pages = np.zeros((days, 1))
+    pages[-1] = 1
+    path = log_evidence(pages, np.full(days, 100.0), np.array([0.0001]))
+    assert not is_beyond(path[-1], np.ones(1)).any()
 
 
 def test_a_bound_of_many_streams_is_shared_as_by_rank():

@@ -2,11 +2,11 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from sentinel.alerts.e_detector import PATIENCE
+from sentinel.alerts.e_detector import PATIENCE, PROMISED_PAGES
 from sentinel.ground.text import counted
 from sentinel.replays.calibrating import Pages, drifted
 from tests.tools.docs import table
-from tests.tools.promises import fleets
+from tests.tools.promises import delays, fleets
 from tests.tools.promises.splits import BUDGETS, SPLITS, kept, left_out, part, row
 
 HEAD = f"""# Promised and realised
@@ -21,7 +21,8 @@ project, and from simulated fleets.
 - **Realised** is the share of healthy runs of the other half that page.
 - **Inside** counts the splits, of {SPLITS}, in which no more runs paged than was promised.
 - **Noticed** counts those in which a watch that looks each day says to calibrate again, once every page is
-  called false. Its e-detectors are wrong once in {PATIENCE:,.0f} runs, or run-days, on average at most.
+  called false. Its e-detectors are wrong once in {PATIENCE:,.0f} runs, or run-days, and once in
+  {PROMISED_PAGES:.0f} pages that were promised, on average at most.
 - **Quiet** is the number of variants that only inform from then on.
 
 Promised, realised and quiet are means over {SPLITS} random halves.
@@ -57,6 +58,17 @@ The same fleets with a step an hour, so that a run lasts from one to ten days, a
 """
 
 
+SOON = f"""
+## How soon
+
+{delays.FLEETS} simulated fleets whose runs page independently, looked at each day. **Kept** is the mean
+number of runs until chance breaks a promise that is kept to the page, as far as it was simulated, and
+**pages** how many were promised until then. The others are medians of the runs until it is noticed that pages
+come so many times as often as promised, and how many were promised until then.
+
+"""
+
+
 def page(strangers: Pages, repositories: Mapping[str, str]) -> str:
     """The page, from judged logs of other people and the repository of each."""
     titles = ["Archive", "Budget", "Quiet", "Promised", "Realised", "Inside", "Noticed"]
@@ -76,6 +88,12 @@ def page(strangers: Pages, repositories: Mapping[str, str]) -> str:
             table(titles, [*_rows(fleets.LASTING, daily=True)]),
             "\n\n",
             table(drifts, [_drift(fleet, daily=True) for fleet in fleets.LASTING_DRIFTS]),
+            "\n",
+            SOON,
+            table(
+                ["Promised", "Kept", "Pages", *(f"{rise} times" for rise in delays.RISES)],
+                [*delays.table_rows()],
+            ),
             "\n",
         ]
     )
