@@ -88,8 +88,12 @@ class Promise(ConfigTable):
         return max(self.budget, self.rate.high)
 
     def highest_of(self, kind: str) -> float:
-        """The largest share that one variant may page in, by its pages in the archive."""
-        return self.of(self.variants.get(kind, 0)).high
+        """The largest share that one variant may page in: what its pages in the archive prove, or the whole.
+
+        Those that still page were chosen for being quiet, and one of a hundred looks so by chance. So the
+        limits of all variants hold together, before any is chosen.
+        """
+        return min(self.highest, self.of(self.variants.get(kind, 0)).high_of(variants()))
 
     def of(self, pages: int) -> Rate:
         """So many pages as a rate of the archive."""
@@ -108,3 +112,8 @@ def of_metrics(detector: str) -> bool:
     and neither do the rules that the user wrote.
     """
     return isinstance(all_detectors().get(detector), Detector)
+
+
+def variants() -> int:
+    """How many variants there are of which a calibration counts the pages."""
+    return sum(len(of.variants) for name, of in all_detectors().items() if of_metrics(name))

@@ -33,10 +33,16 @@ class Rate:
     @property
     def high(self) -> float:
         """The upper end of the interval."""
+        return self.high_of(1)
+
+    def high_of(self, rates: int) -> float:
+        """The upper end of an interval so wide that those of so many rates hold together, whichever of them
+        are looked at (Bonferroni).
+        """
         from scipy.special import betaincinv
 
         left = self.units - self.pages
-        return float(betaincinv(self.pages + 1, left, 1 - _TAIL)) if left else 1.0
+        return float(betaincinv(self.pages + 1, left, 1 - _TAIL / rates)) if left else 1.0
 
     def __str__(self) -> str:
         of = f"{self.pages} of {self.units:,} healthy {self.unit}s"

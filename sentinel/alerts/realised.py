@@ -7,9 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from sentinel.alerts.e_detector import is_beyond, log_evidence
-from sentinel.alerts.promise import FALSE, USEFUL, PageSent, Promise, of_metrics
+from sentinel.alerts.promise import FALSE, USEFUL, PageSent, Promise, of_metrics, variants
 from sentinel.alerts.rates import Rate
-from sentinel.detectors.discovery import all_detectors
 from sentinel.ground.days import Extent, day_of, last_before
 from sentinel.ground.text import counted
 
@@ -23,8 +22,8 @@ class Realised:
     are those of all runs that wrote since, which did so for ``run_days``. ``rate`` is in the promise's unit.
 
     The promise is ``broken`` if pages that were called false come more often, and ``in_question`` if all do
-    that nobody called useful. ``beyond`` are variants that were called false more often than they paged in
-    the archive.
+    that nobody called useful. ``beyond`` are variants that were called false more often than
+    the archive lets expect of them.
     """
 
     promise: Promise
@@ -132,15 +131,10 @@ class Ledger:
         runs = np.array([self._runs[day] for day in days], dtype=float)
         shares = np.array([self._promise.highest, *map(self._promise.highest_of, kinds)])
         # One decision with one patience: half of its errors are the whole's, and half are all variants'.
-        parts = np.array([0.5, *[0.5 / _variants()] * len(kinds)])
+        parts = np.array([0.5, *[0.5 / variants()] * len(kinds)])
         broken, *beyond = is_beyond(log_evidence(counts, runs, shares)[-1], parts)
         return bool(broken), [kind for kind, is_so in zip(kinds, beyond, strict=True) if is_so]
 
     def _unit(self, page: PageSent) -> tuple[int, str]:
         """The day that a page counts on, and its run. It may be sent after the day of the points."""
         return last_before(self._days[page.run], day_of(page.at)), page.run
-
-
-def _variants() -> int:
-    """How many variants there are of which a calibration counts the pages."""
-    return sum(len(of.variants) for name, of in all_detectors().items() if of_metrics(name))

@@ -8,7 +8,7 @@ import pytest
 
 from sentinel.alerts.decision import Decision, Event, Reason
 from sentinel.alerts.outcomes import Outcome
-from sentinel.alerts.promise import Promise
+from sentinel.alerts.promise import Promise, variants
 from sentinel.alerts.rates import Rate
 from sentinel.alerts.realised import Realised
 from sentinel.alerts.store import Store, Update
@@ -42,6 +42,21 @@ def test_a_rate_has_the_exact_interval():
 def test_a_promise_is_the_budget_or_what_so_few_runs_prove():
     assert PROMISE.highest == pytest.approx(0.0108, abs=1e-4)
     assert PROMISE.model_copy(update={"pages_per_run": 0.05}).highest == 0.05
+
+
+def test_the_limit_of_a_variant_is_none_above_that_of_the_whole():
+    wide = PROMISE.model_copy(update={"pages_per_run": 0.2, "variants": {"kl-blowup: far": 3}})
+    assert wide.highest > wide.highest_of("kl-blowup: far") > Rate(3, 340).high
+    assert PROMISE.highest_of("kl-blowup: far") == PROMISE.highest
+
+
+@pytest.mark.slow
+def test_the_limits_of_all_variants_hold_together():
+    """All page in 5 % of the runs: by chance one or another hardly does, and its limit is right as well."""
+    share, many = 0.05, variants()
+    archives = np.random.default_rng(0).binomial(340, share, (200, many)).min(axis=1).tolist()
+    assert np.mean([Rate(quietest, 340).high_of(many) >= share for quietest in archives]) > 0.975
+    assert np.mean([Rate(quietest, 340).high >= share for quietest in archives]) < 0.5
 
 
 def test_answers_break_a_promise_once_chance_does_not_explain_them():
