@@ -14,7 +14,7 @@ from typing import Any
 from sentinel.ground.errors import StateDamaged, StateError, StateUnavailable
 from sentinel.ground.state_dir import STATE_FILE
 
-SCHEMA = 7
+SCHEMA = 8
 LOCK = "watch.lock"
 """The file that a watching process locks; `lock.py` says how."""
 
@@ -89,6 +89,14 @@ _UPGRADES = {
         ALTER TABLE incidents ADD COLUMN silence TEXT AS (CASE WHEN json_valid(incident) THEN CASE WHEN
             json_extract(incident, '$.evidence.runs_silent') THEN
             json_extract(incident, '$.evidence.place', '$.evidence.since') END END);
+    """,
+    7: """
+        CREATE TABLE IF NOT EXISTS pages (
+            incident TEXT NOT NULL, sink TEXT NOT NULL, day INTEGER NOT NULL, at REAL NOT NULL,
+            PRIMARY KEY (incident, sink, day)) STRICT, WITHOUT ROWID;
+        INSERT OR IGNORE INTO pages
+            SELECT incident, sink, CAST(at / 86400 AS INTEGER) AS day, min(at) FROM sent
+            WHERE severity > 1 AND event IN ('firing', 'escalated', 'reopened') GROUP BY incident, sink, day;
     """,
 }
 """Turns a database of each older schema into the next one. `schema.sql` adds new tables and indexes."""

@@ -112,6 +112,10 @@ class Reason(StrEnum):
     NOTHING_NEW = "nothing-new", "not found again since the last notification"
 
 
+PAGES = frozenset({Reason.FIRST_NOTIFICATION, Reason.ESCALATED, Reason.REOPENED, Reason.FLAPPING})
+"""Reasons to send that there is trouble, which was not there, or not as bad, when a sink was told last."""
+
+
 @dataclass(frozen=True)
 class SinkPolicy:
     """Which incidents a sink wants."""

@@ -16,6 +16,7 @@ from typing import Any
 
 from sentinel.alerts.database import Database, utf8
 from sentinel.alerts.incident import Event, Incident
+from sentinel.alerts.tables import forget_page, forget_pages
 
 _PATIENT_TRIES = 5
 _NO_SINK = "the configuration has no sink of this name any more"
@@ -273,6 +274,7 @@ def _give_up(connection: sqlite3.Connection, entries: Iterable[OutboxEntry], err
             "AND CASE WHEN json_valid(body) THEN json_extract(body, '$.event') = sent.event ELSE 1 END)",
             (entry.number,),
         )
+        forget_page(connection, entry.number)
         connection.execute(
             "UPDATE outbox SET error = ?, state = 'failed', settled_at = ? WHERE number = ?",
             (error, now, entry.number),
@@ -293,3 +295,4 @@ def withdraw(connection: sqlite3.Connection, sink: str, incident: Incident) -> N
         "WHERE outbox.incident = sent.incident AND outbox.sink = sent.sink)",
         of,
     )
+    forget_pages(connection, *of)

@@ -11,11 +11,12 @@ from typing import Any
 import msgspec
 
 from sentinel import catalogue
-from sentinel.alerts.decision import Decision, Reason, Sent, SinkPolicy, decide
+from sentinel.alerts.decision import PAGES, Decision, Reason, Sent, SinkPolicy, decide
 from sentinel.alerts.duplicates import KnownIncidents
 from sentinel.alerts.incident import Change, Event, Incident, State, began_first
 from sentinel.alerts.inhibition import OF_THE_RUN
 from sentinel.alerts.silences import Silence
+from sentinel.detectors.api import Severity
 from sentinel.frames.excerpt import Excerpt
 from sentinel.ground.text import duration_text
 from sentinel.sources.identity import RunIdentity
@@ -41,6 +42,11 @@ class Outcome:
     decision: Decision
     body: Mapping[str, Any] | None = None
     number: int = 0
+
+    @property
+    def is_page(self) -> bool:
+        """Whether it tells of trouble that is more than information, and new to the sink."""
+        return self.decision.reason in PAGES and self.incident.severity > Severity.INFO
 
 
 @dataclass(frozen=True)

@@ -12,6 +12,7 @@ from sentinel.alerts.rates import Rate
 from sentinel.detectors.api import Detector
 from sentinel.detectors.discovery import all_detectors
 from sentinel.ground.config_table import ConfigTable
+from sentinel.ground.days import day_of
 
 Opinion = Literal["useful", "false-alarm"]
 
@@ -21,14 +22,21 @@ FALSE: Opinion = "false-alarm"
 
 @dataclass(frozen=True)
 class PageSent:
-    """An incident above `info` of which a sink was told, and what a person said; empty if nobody did."""
+    """An incident above `info` of which a sink was told on a day, and what a person said; empty if nothing.
+    If it comes back on a later day, that is another page.
+    """
 
     run: str
     incident: str
     detector: str
     variant: str  # of the detector
-    at: float  # seconds since the epoch, when a sink was told first
+    at: float  # seconds since the epoch, when a sink was told first on that day
     verdict: str
+
+    @property
+    def day(self) -> int:
+        """The day (UTC), counted from the epoch."""
+        return day_of(self.at)
 
     @property
     def kind(self) -> str:

@@ -18,8 +18,11 @@ class Realised:
     """What came of a promise since.
 
     ``runs`` wrote since and count as healthy: they did not crash, and no page was called useful. ``paged``
-    of them paged, and in ``false`` of them somebody called a page a false alarm. ``pages`` and ``answers``
-    are those of all runs that wrote since, which did so for ``run_days``. ``rate`` is in the promise's unit.
+    of them paged, and in ``false`` of them somebody called a page a false alarm.
+
+    ``pages`` are those of all runs that wrote since, which did so for ``run_days``. Nobody said anything of
+    those that are ``unanswered``, and ``answers`` is what was said of the incidents of the others. ``rate``
+    is in the promise's unit, without the runs, or the days of runs, of which a page was called useful.
 
     The promise is ``broken`` if pages that were called false come more often, and ``in_question`` if all do
     that nobody called useful. ``beyond`` are variants that were called false more often than
@@ -31,6 +34,7 @@ class Realised:
     paged: int
     false: int
     pages: int
+    unanswered: int
     answers: Mapping[str, int]
     run_days: int
     rate: Rate
@@ -45,16 +49,19 @@ class Realised:
         extents: Mapping[str, Extent],
         crashed: Collection[str],
         pages: Sequence[PageSent],
+        useful: Collection[str] = (),
     ) -> "Realised":
-        """Count. ``extents`` has the known runs by id, and ``pages`` what was sent since the promise."""
+        """Count. ``extents`` has the known runs by id, and ``pages`` what was sent since the promise.
+
+        Somebody called an incident of those that are ``useful`` so, whether it was sent or not.
+        """
         wrote = {run: of for run, of in extents.items() if of.last is None or of.last > promise.since}
         counts = [page for page in pages if page.run in wrote and of_metrics(page.detector)]
-        useful = {page.run for page in counts if page.verdict == USEFUL}
-        healthy = wrote.keys() - useful - {*crashed}
-        # One page that was right would take a run without an end out of the account for good.
+        right = [page for page in pages if page.verdict == USEFUL]
+        healthy = wrote.keys() - {page.run for page in right} - {*crashed, *useful}
         alive = wrote.keys() - {*crashed} if promise.daily else healthy
-        ledger = Ledger(promise, {run: wrote[run] for run in alive})
-        open_ = [page for page in counts if page.run in ledger and page.verdict != USEFUL]
+        ledger = Ledger(promise, {run: wrote[run] for run in alive}, right)
+        open_ = [page for page in counts if page in ledger]
         false = [page for page in open_ if page.verdict == FALSE]
         (broken, beyond), (in_question, _) = ledger.beyond(false), ledger.beyond(open_)
         return cls(
@@ -63,7 +70,8 @@ class Realised:
             paged=len(healthy & {page.run for page in counts}),
             false=len(healthy & {page.run for page in counts if page.verdict == FALSE}),
             pages=len(counts),
-            answers=Counter(page.verdict for page in counts if page.verdict),
+            unanswered=sum(not page.verdict for page in counts),
+            answers=Counter({page.incident: page.verdict for page in counts if page.verdict}.values()),
             run_days=sum(len(of.days(promise.since)) for of in wrote.values()),
             rate=ledger.rate(open_),
             broken=broken,
@@ -78,7 +86,7 @@ class Realised:
             more = f", more than promised of {', '.join(self.beyond)}" if self.beyond else ""
             return f"recalibrate: {self._answered}{more}"
         if self.in_question:
-            left = counted(self.pages - sum(self.answers.values()), "page")
+            left = counted(self.unanswered, "page")
             return f"answer with `sentinel feedback`: if {left} without an answer were false, recalibrate"
         return ""
 
@@ -100,18 +108,23 @@ class Ledger:
     """The healthy runs since a promise by days, counted from the epoch, beside which pages are counted.
 
     A run belongs to the day on which it began, and so does its page, or else the runs that page would be
-    known before the others. A run-day is where it is.
+    known before the others. A run-day is where it is. ``right`` are pages that were called useful, so a run,
+    or a day of it, that has one is not healthy.
     """
 
-    def __init__(self, promise: Promise, extents: Mapping[str, Extent]) -> None:
+    def __init__(
+        self, promise: Promise, extents: Mapping[str, Extent], right: Sequence[PageSent] = ()
+    ) -> None:
         self._promise = promise
         since = {run: of.days(promise.since) for run, of in extents.items()}
         begun = {run: days[:1] or [day_of(promise.since)] for run, days in since.items()}
         self._days: Mapping[str, Sequence[int]] = since if promise.daily else begun
-        self._runs = Counter(day for days in self._days.values() for day in days)
+        self._out = {self._unit(page) for page in right if self._days.get(page.run)}
+        units = {(day, run) for run, days in self._days.items() for day in days}
+        self._runs = Counter(day for day, _ in units - self._out)
 
-    def __contains__(self, run: str) -> bool:
-        return bool(self._days.get(run))
+    def __contains__(self, page: PageSent) -> bool:
+        return bool(self._days.get(page.run)) and self._unit(page) not in self._out
 
     def rate(self, pages: Sequence[PageSent]) -> Rate:
         """How often these pages come, at most one in a unit."""
@@ -137,4 +150,4 @@ class Ledger:
 
     def _unit(self, page: PageSent) -> tuple[int, str]:
         """The day that a page counts on, and its run. It may be sent after the day of the points."""
-        return last_before(self._days[page.run], day_of(page.at)), page.run
+        return last_before(self._days[page.run], page.day), page.run

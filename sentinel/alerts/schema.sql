@@ -74,6 +74,14 @@ CREATE TABLE IF NOT EXISTS sent (                    -- the last notification of
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX IF NOT EXISTS sent_flapping ON sent (incident) WHERE event = 'flapping';
 
+CREATE TABLE IF NOT EXISTS pages (                   -- the first page of a day to a sink, for as long as its incident
+    incident TEXT NOT NULL,
+    sink     TEXT NOT NULL,
+    day      INTEGER NOT NULL,           -- since the epoch, in UTC
+    at       REAL NOT NULL,
+    PRIMARY KEY (incident, sink, day)
+) STRICT, WITHOUT ROWID;
+
 CREATE TABLE IF NOT EXISTS receipts (                -- what a receiver holds of an incident
     incident TEXT NOT NULL,
     sink     TEXT NOT NULL,

@@ -37,6 +37,7 @@ from sentinel.alerts.tables import (
 )
 from sentinel.alerts.told import Told
 from sentinel.detectors.api import Severity
+from sentinel.ground.days import day_of
 from sentinel.ground.errors import SentinelError
 
 BEHIND = ": behind"
@@ -228,4 +229,7 @@ def _record(connection: sqlite3.Connection, run: str, outcome: Outcome, now: flo
         "VALUES (?, ?, ?, ?, ?, ?, ?)",
         (incident.id, sink, decision.event, now, incident.severity, incident.findings, outcome.number),
     )
+    if outcome.is_page:
+        row = (incident.id, sink, day_of(now), now)
+        connection.execute("INSERT OR IGNORE INTO pages VALUES (?, ?, ?, ?)", row)
     enqueue(connection, sink, incident, outcome.body, now, held=held)

@@ -14,7 +14,6 @@ from sentinel.alerts.database import Database, utf8
 from sentinel.alerts.decision import Reason
 from sentinel.alerts.incident import Incident
 from sentinel.alerts.promise import Opinion, PageSent
-from sentinel.detectors.severity import Severity
 from sentinel.ground.conversion import converter
 
 _T = TypeVar("_T")
@@ -84,17 +83,27 @@ class Feedback:
         """What was said, by incident id."""
         return dict(self._database.rows("SELECT incident, verdict FROM feedback"))
 
+    def useful_runs(self) -> list[str]:
+        """The runs of which somebody called an incident useful, whether a sink was told of it or not."""
+        query = (
+            "SELECT DISTINCT run FROM incidents JOIN feedback ON feedback.incident = id "
+            "WHERE verdict = 'useful' ORDER BY run"
+        )
+        return [run for (run,) in self._database.rows(query)]
+
     def pages(self, since: float) -> list[PageSent]:
-        """The pages that were sent since a time, in seconds since the epoch, with what was said of them."""
+        """The pages that were sent since a time, in seconds since the epoch, with what was said of them: one
+        for each incident and day.
+        """
         query = (
             "SELECT run, id, json_extract(incident, '$.detector'), "
             "coalesce(json_extract(incident, '$.variant'), ''), at, "
             "coalesce((SELECT verdict FROM feedback WHERE feedback.incident = id), '') "
-            "FROM (SELECT incident AS about, min(at) AS at FROM sent "
-            "WHERE at >= ? AND severity > ? AND event IN ('firing', 'escalated') GROUP BY incident) "
-            "JOIN incidents ON id = about WHERE json_valid(incident)"
+            "FROM (SELECT incident AS about, min(at) AS at FROM pages "
+            "WHERE at >= ? GROUP BY incident, day) "
+            "JOIN incidents ON id = about WHERE json_valid(incident) ORDER BY at, id"
         )
-        return [PageSent(*row) for row in self._database.rows(query, since, int(Severity.INFO))]
+        return [PageSent(*row) for row in self._database.rows(query, since)]
 
 
 class Receipts:
@@ -178,6 +187,27 @@ def forget_incidents(connection: sqlite3.Connection, before: float) -> None:
     )
     connection.execute(
         "DELETE FROM sent WHERE at < ? AND incident NOT IN (SELECT id FROM incidents)", (before,)
+    )
+    connection.execute(
+        "DELETE FROM pages WHERE at < ? AND incident NOT IN (SELECT id FROM incidents)", (before,)
+    )
+
+
+def forget_page(connection: sqlite3.Connection, number: int) -> None:
+    """Delete the page that a notification was, by its number in the outbox: it was never taken."""
+    connection.execute(
+        "DELETE FROM pages WHERE EXISTS (SELECT 1 FROM outbox WHERE number = ? "
+        "AND outbox.sink = pages.sink AND outbox.incident = pages.incident AND created_at = pages.at)",
+        (number,),
+    )
+
+
+def forget_pages(connection: sqlite3.Connection, incident: str, sink: str) -> None:
+    """Delete the pages about an incident to a sink of which no notification is left: they were withdrawn."""
+    connection.execute(
+        "DELETE FROM pages WHERE incident = ? AND sink = ? AND NOT EXISTS (SELECT 1 FROM outbox "
+        "WHERE outbox.incident = pages.incident AND outbox.sink = pages.sink)",
+        (incident, sink),
     )
 
 

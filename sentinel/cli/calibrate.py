@@ -94,7 +94,7 @@ def calibrate(
             pages.add(seen, heard, marked, said)
         if not pages.healthy:
             raise SentinelError(f"{', '.join(archive)}: no run counts as healthy, so nothing can be kept to")
-        if pages.daily and not any(run.run_days for run in pages.healthy.values()):
+        if pages.daily and not any(run.logged for run in pages.healthy.values()):
             lack = "no healthy log holds times, so no run-day is known; use --pages-per-run"
             raise SentinelError(f"{', '.join(archive)}: {lack}")
         moves = kept_within(budget, pages)
@@ -103,7 +103,7 @@ def calibrate(
         if html is not None:
             with opened(html) as page:
                 page.write(_questions(loud, pages, moves, said))
-    typer.echo(f"before: {pages.rate()} would page; {counted(len(pages.others), 'other run')} left out")
+    typer.echo(f"before: {pages.rate()} would page; {pages.left_out} left out")
     if drifted(*(halves := pages.halves())):
         typer.echo(
             f"the archive has changed: first {halves[0]} would page, then {halves[1]}; "

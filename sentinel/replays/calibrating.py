@@ -16,9 +16,8 @@ from sentinel.alerts.incident import Incident
 from sentinel.alerts.outcomes import Outcome
 from sentinel.alerts.promise import USEFUL, Promise, of_metrics
 from sentinel.alerts.rates import Rate
-from sentinel.detectors.api import Severity
-from sentinel.ground.days import Extent, day_of, last_before
-from sentinel.ground.text import fits
+from sentinel.ground.days import day_of, last_before
+from sentinel.ground.text import counted, fits
 from sentinel.runs.log import RunOverview
 from sentinel.sources.base import EndKind
 
@@ -65,20 +64,34 @@ class Stratum:
 
 @dataclass(frozen=True)
 class ArchivedRun:
-    """A run of an archive: the first incident of each kind that paged in it, and what runs it is like.
+    """A run of an archive, or some days of it: the first incident of each kind that paged then, and what runs
+    it is like.
 
-    ``extent`` is when it logged, and ``days`` has the kinds that paged on each day.
+    ``ended_at`` is in seconds since the epoch, by the log's own clock; None without one. ``logged`` are the
+    days, and ``days`` has the kinds that paged on each.
     """
 
     paged: Mapping[Kind, Incident]
     stratum: Stratum
-    extent: Extent = field(default_factory=Extent)
+    ended_at: float | None = None
+    logged: Sequence[int] = ()
     days: Mapping[int, frozenset[Kind]] = field(default_factory=dict)
 
-    @property
-    def run_days(self) -> int:
-        """The days on which it logged; 0 without a clock."""
-        return len(self.extent.days())
+    @classmethod
+    def of(
+        cls, seen: RunOverview, logged: Sequence[int], pages: Iterable[tuple[int | None, Incident]]
+    ) -> "ArchivedRun":
+        """A run on some days on which it logged, with its pages about metrics on these days or on none."""
+        first: dict[Kind, Incident] = {}
+        days: dict[int, set[Kind]] = {}
+        for day, page in pages:
+            if (day is None or day in logged) and of_metrics(page.detector):
+                kind = Kind(page.detector, page.variant)
+                first.setdefault(kind, page)
+                if day is not None:
+                    days.setdefault(day, set()).add(kind)
+        of_day = {day: frozenset(kinds) for day, kinds in days.items()}
+        return cls(first, Stratum.of(seen), seen.facts.last_time, logged, of_day)
 
     def units(self, *, daily: bool) -> Iterable[Collection[Kind]]:
         """The kinds that paged in each unit that has any: in the run, or on each of its days."""
@@ -90,7 +103,7 @@ class ArchivedRun:
 @dataclass
 class Pages:
     """The runs of an archive by their names: ``healthy`` ones and ``others``. What counts are runs that page,
-    or, if ``daily``, days of runs.
+    or, if ``daily``, days of runs, and one run may have some that are healthy and others.
     """
 
     healthy: dict[str, ArchivedRun] = field(default_factory=dict)
@@ -101,16 +114,30 @@ class Pages:
         """Add a run, and what sinks were told of its incidents.
 
         It is healthy unless a glob of ``bad`` fits its name, somebody called one of its incidents useful, it
-        crashed or it could not be read to its end.
+        crashed or it could not be read to its end. If ``daily``, such an incident takes out only the days on
+        which it paged.
         """
-        marked = any(fits(seen.name, glob) for glob in bad) or any(
-            answers.get(incident) == USEFUL for incident in told
-        )
+        logged, right = seen.facts.extent.days(), {one for one in told if answers.get(one) == USEFUL}
+        pages = [*_pages(told, logged)]
         crashed = seen.ending is not None and seen.ending.outcome is EndKind.CRASHED
-        of = self.others if marked or crashed or seen.stopped is not None else self.healthy
-        extent, sent = seen.facts.extent, [*_sent(told)]
-        first = {_kind(incident): incident for incident in reversed(sent)}
-        of[seen.name] = ArchivedRun(first, Stratum.of(seen), extent, _days(sent, extent.days()))
+        went_wrong = crashed or seen.stopped is not None or any(fits(seen.name, glob) for glob in bad)
+        wrong = {day for day, page in pages if day is not None and page.id in right} if self.daily else set()
+        if went_wrong or (right and not self.daily):
+            self.others[seen.name] = ArchivedRun.of(seen, logged, pages)
+            return
+        well = [day for day in logged if day not in wrong]
+        if wrong:
+            self.others[seen.name] = ArchivedRun.of(seen, sorted(wrong), pages)
+        if well or not wrong:
+            self.healthy[seen.name] = ArchivedRun.of(seen, well, pages)
+
+    @property
+    def left_out(self) -> str:
+        """What is not healthy, for a person."""
+        parts = self.others.keys() & self.healthy.keys()
+        days = sum(len(self.others[name].logged) for name in parts)
+        runs = counted(len(self.others) - len(parts), "other run")
+        return f"{runs} and {counted(days, 'run-day')}" if days else runs
 
     def rate(self, informing: Collection[Kind] = ()) -> Rate:
         """How often healthy runs page if some kinds only inform. Raises ValueError if there is none."""
@@ -149,7 +176,7 @@ class Pages:
 
         Runs without a clock are in neither.
         """
-        ends = [(run.extent.last, name) for name, run in self.healthy.items() if run.extent.last is not None]
+        ends = [(run.ended_at, name) for name, run in self.healthy.items() if run.ended_at is not None]
         in_order = [self.healthy[name] for _, name in sorted(ends)]
         middle = len(in_order) // 2
         return self._rate(in_order[:middle], informing), self._rate(in_order[middle:], informing)
@@ -157,7 +184,7 @@ class Pages:
     def _rate(self, runs: Collection[ArchivedRun], informing: Collection[Kind]) -> Rate:
         pages = sum(not {*informing}.issuperset(kinds) for kinds in self._units(runs))
         return (
-            Rate(pages, sum(run.run_days for run in runs), "run-day")
+            Rate(pages, sum(len(run.logged) for run in runs), "run-day")
             if self.daily
             else Rate(pages, len(runs))
         )
@@ -203,7 +230,7 @@ def promised(budget: float, pages: Pages, now: float) -> Promise:
         pages_per_run=None if pages.daily else budget,
         pages_per_run_day=budget if pages.daily else None,
         runs=len(pages.healthy),
-        run_days=sum(run.run_days for run in pages.healthy.values()),
+        run_days=sum(len(run.logged) for run in pages.healthy.values()),
         pages=cross_fitted(budget, pages).pages,
         variants={str(kind): count for kind, count in sorted(pages.counted(quiet).items())},
     )
@@ -259,25 +286,12 @@ def _alone(units: Iterable[Collection[Kind]], informing: Collection[Kind]) -> Co
     return Counter(kind for kinds in left if len(kinds) == 1 for kind in kinds)
 
 
-def _kind(incident: Incident) -> Kind:
-    return Kind(incident.detector, incident.variant)
-
-
-def _sent(told: Telling) -> Iterable[Incident]:
-    """What a sink was told of a run's metrics that is more than information."""
+def _pages(told: Telling, logged: Sequence[int]) -> Iterable[tuple[int | None, Incident]]:
+    """What sinks were told that is a page, with its day among those on which the run logged; None without a
+    time.
+    """
     for outcomes in told.values():
         for outcome in outcomes:
-            about = outcome.incident
-            sends = outcome.decision.reason.sends and about.severity > Severity.INFO
-            if sends and of_metrics(about.detector):
-                yield about
-
-
-def _days(sent: Iterable[Incident], logged: Sequence[int]) -> dict[int, frozenset[Kind]]:
-    """The kinds that paged on each day of those that have points. What has no time counts on none."""
-    days: dict[int, set[Kind]] = {}
-    for incident in sent:
-        if logged and incident.fired_time is not None:
-            day = last_before(logged, day_of(incident.fired_time))
-            days.setdefault(day, set()).add(_kind(incident))
-    return {day: frozenset(kinds) for day, kinds in days.items()}
+            if outcome.is_page:
+                at = outcome.incident.last_time
+                yield last_before(logged, day_of(at)) if logged and at is not None else None, outcome.incident

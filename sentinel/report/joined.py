@@ -40,7 +40,8 @@ def joined(shown: Mapping[Path, Status]) -> Status:
         feedback=feedback,
         answers={incident: verdict for state in states for incident, verdict in state.answers.items()},
         promise=next((state.promise for state in states if state.promise), None),
-        pages=[*{page.incident: page for state in states for page in state.pages}.values()],
+        pages=[*{(page.incident, page.day): page for state in states for page in state.pages}.values()],
+        useful=[*chain.from_iterable(state.useful for state in states)],
         health={
             f"{place}: {part}": told for place, state in shown.items() for part, told in state.health.items()
         },

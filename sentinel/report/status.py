@@ -102,6 +102,7 @@ class Status:
     answers: Mapping[str, str]  # what people said of incidents, by their ids
     promise: Promise | None = None  # of a calibration
     pages: Sequence[PageSent] = ()  # since the promise
+    useful: Sequence[str] = ()  # runs of which somebody called an incident so
 
     @property
     def trouble(self) -> str:
@@ -115,7 +116,7 @@ class Status:
             return None
         extents = {run.row.id: run.kept.facts.extent for run in self.runs if run.kept}
         crashed = {run.row.id for run in self.runs if run.state == RunState.CRASHED}
-        return Realised.of(self.promise, extents, crashed, self.pages)
+        return Realised.of(self.promise, extents, crashed, self.pages, self.useful)
 
 
 Remember = Callable[[RunRow], Remembered | None]
@@ -178,6 +179,7 @@ def status(
         answers=store.feedback.verdicts(),
         promise=promise,
         pages=() if promise is None else store.feedback.pages(promise.since),
+        useful=() if promise is None else store.feedback.useful_runs(),
     )
 
 

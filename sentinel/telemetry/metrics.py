@@ -86,7 +86,8 @@ class Metrics(Collector):
         logs = {log.run.id: log for log in self.logs()}
         extents = {run: log.facts.extent for run, log in logs.items()}
         crashed = {run for run, log in logs.items() if log.ending and log.ending.outcome is EndKind.CRASHED}
-        return Realised.of(promise, extents, crashed, store.feedback.pages(promise.since))
+        said = store.feedback
+        return Realised.of(promise, extents, crashed, said.pages(promise.since), said.useful_runs())
 
     def _runs(self) -> Iterator[Metric]:
         now, states, stopped = self._clock.now(), Tally(dict.fromkeys(RunState, 0)), 0

@@ -36,6 +36,7 @@ def test_the_state_of_a_release_is_read(tmp_path, release):
         assert (incident.detector, incident.fired_step) == ("non-finite-metric", 50)
         assert incident.open
         assert {one.sent for one in store.decisions()} == {True}
+        assert [page.incident for page in store.feedback.pages(0.0)] == [incident.id]
         state = store.run_state(incident.run)
     told = Remembered.of(unpacked(state)).facts
     assert (told.points, told.last_step) == (60, 59)

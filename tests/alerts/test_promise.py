@@ -77,6 +77,12 @@ def test_runs_that_went_wrong_are_no_healthy_ones():
     assert told.answers == {"useful": 1, "false-alarm": 1}
 
 
+def test_a_run_went_wrong_if_an_incident_was_called_useful_that_was_not_sent():
+    extents = {"0": Extent(MADE, MADE + DAY), "1": Extent(MADE, MADE + DAY)}
+    assert Realised.of(PROMISE, extents, (), [sent(0)], useful=["0"]).rate == Rate(0, 1)
+    assert Realised.of(DAILY, extents, (), [sent(0)], useful=["0"]).rate == Rate(1, 4, "run-day")
+
+
 def test_what_checks_of_the_run_find_is_no_page_of_thresholds():
     assert realised(10, [sent(0, detector="run-crashed"), sent(1, detector="a rule of one's own")]).pages == 0
 
@@ -115,7 +121,7 @@ DAILY = Promise(
 def on_days(run, days, verdict="false-alarm", variant="far", at=(0.0, 0.01)):
     """Pages of a run on some days since the promise, two a day."""
     return [
-        PageSent(run, f"{day} {hour}", "kl-blowup", variant, MADE + (day + hour) * DAY, verdict)
+        PageSent(run, f"{run} {day} {hour}", "kl-blowup", variant, MADE + (day + hour) * DAY, verdict)
         for day in days
         for hour in at
     ]
@@ -138,10 +144,17 @@ def test_a_day_without_points_is_no_run_day_and_its_page_belongs_to_the_last_one
     assert Realised.of(DAILY, resumed, (), on_days("a", [4, 30])).rate == Rate(1, 7, "run-day")
 
 
-def test_a_page_that_was_right_does_not_take_a_run_without_end_out_of_the_account():
+def test_a_page_that_was_right_takes_a_day_of_a_run_without_end_out_of_the_account_and_not_the_run():
     endless = {"a": Extent(MADE, MADE + 99 * DAY)}
-    told = Realised.of(DAILY, endless, (), [*on_days("a", [3]), *on_days("a", [50], "useful")])
-    assert told.rate == Rate(1, 100, "run-day")
+    told = Realised.of(DAILY, endless, (), [*on_days("a", [3, 50]), *on_days("a", [50], "useful")])
+    assert told.rate == Rate(1, 99, "run-day")
+
+
+def test_an_answer_is_one_however_often_its_incident_came_back():
+    endless = {"a": Extent(MADE, MADE + 99 * DAY)}
+    pages = [replace(page, incident="x") for page in on_days("a", [3, 50, 60], at=[0.0])]
+    told = Realised.of(DAILY, endless, (), [*pages, *on_days("a", [70, 71], "")])
+    assert (told.rate.pages, told.pages, told.unanswered, told.answers) == (5, 7, 4, {"false-alarm": 1})
 
 
 def test_a_variant_that_pages_more_often_than_in_the_archive_is_named():
@@ -178,19 +191,60 @@ def test_a_promise_has_one_budget_and_what_it_counts(budget):
         Promise(made_at=datetime.fromtimestamp(MADE, UTC), runs=9, pages=0, **budget)
 
 
-def test_the_state_knows_which_pages_were_sent_since(tmp_path):
-    def told(number, severity, reason, at):
+@pytest.fixture
+def tell(tmp_path):
+    """Records what a sink was told of an incident, by its number. Gives the store and the way to do it."""
+
+    def told(number, reason, at, severity=Severity.CRITICAL):
         one = replace(INCIDENT, id=f"{number:016x}", run="jsonl:/r", severity=severity)
-        outcome = Outcome(one, "slack", Decision(Event.FIRING, reason), BODY if reason.sends else None)
+        body = {"event": Event.FIRING, "key": f"{number} {at} {reason}"} if reason.sends else None
+        outcome = Outcome(one, "slack", Decision(Event.FIRING, reason), body)
         store.commit([Update("jsonl:/r", "/r", "jsonl", b"", [one], [outcome])], at)
         return one
 
     with Store(tmp_path) as store:
-        told(0, Severity.WARNING, Reason.FIRST_NOTIFICATION, MADE - 1)
-        told(1, Severity.WARNING, Reason.SILENCED, MADE)
-        told(2, Severity.INFO, Reason.FIRST_NOTIFICATION, MADE)
-        page = told(3, Severity.CRITICAL, Reason.FIRST_NOTIFICATION, MADE)
-        store.feedback.add(page.id, page.detector, "false-alarm", "", MADE)
-        assert store.feedback.pages(MADE) == [
-            PageSent("jsonl:/r", page.id, page.detector, page.variant, MADE, "false-alarm")
-        ]
+        yield store, told
+
+
+def test_the_state_knows_which_pages_were_sent_since(tell):
+    store, told = tell
+    told(0, Reason.FIRST_NOTIFICATION, MADE - 1)
+    told(1, Reason.SILENCED, MADE)
+    told(2, Reason.FIRST_NOTIFICATION, MADE, Severity.INFO)
+    page = told(3, Reason.FIRST_NOTIFICATION, MADE)
+    assert store.feedback.useful_runs() == []
+    store.feedback.add(page.id, page.detector, "false-alarm", "", MADE)
+    assert store.feedback.pages(MADE) == [
+        PageSent("jsonl:/r", page.id, page.detector, page.variant, MADE, "false-alarm")
+    ]
+
+
+def test_the_state_knows_of_which_runs_an_incident_was_right(tell):
+    store, told = tell
+    info = told(2, Reason.BELOW_SINK_SEVERITY, MADE, Severity.INFO)
+    store.feedback.add(info.id, info.detector, "useful", "", MADE)
+    assert store.feedback.useful_runs() == ["jsonl:/r"]
+    assert store.feedback.pages(MADE) == []
+
+
+def test_what_comes_back_on_a_later_day_is_another_page(tell):
+    store, told = tell
+    told(0, Reason.FIRST_NOTIFICATION, MADE)
+    told(0, Reason.ESCALATED, MADE + 60)
+    told(0, Reason.REPEAT_DUE, MADE + DAY)
+    for day in (2, 4, 6):
+        told(0, Reason.REOPENED, MADE + day * DAY)
+    assert [(page.at - MADE) / DAY for page in store.feedback.pages(MADE)] == [0, 2, 4, 6]
+    store.forget(["jsonl:/r"])
+    store.prune(MADE + 90 * DAY)
+    assert len(store.feedback.pages(MADE)) == 4, "for as long as its incident is open"
+
+
+def test_a_page_that_nobody_got_is_none(tell):
+    store, told = tell
+    told(0, Reason.FIRST_NOTIFICATION, MADE)
+    told(1, Reason.FIRST_NOTIFICATION, MADE)
+    told(1, Reason.WITHDRAWN, MADE + 60)
+    assert [page.incident for page in store.feedback.pages(MADE)] == [f"{0:016x}"]
+    store.outbox.failed("slack", store.outbox.worst("slack", 9), "no such place", MADE + 90)
+    assert store.feedback.pages(MADE) == []

@@ -1,13 +1,19 @@
 """A budget of pages from healthy runs is kept, and costs as few faults as it can."""
 
 from dataclasses import replace
+from datetime import UTC, datetime
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from sentinel.alerts.decision import PAGES, Decision, Reason
+from sentinel.alerts.incident import Event
+from sentinel.alerts.outcomes import Outcome
+from sentinel.alerts.promise import USEFUL, PageSent, Promise
 from sentinel.alerts.rates import Rate
-from sentinel.ground.days import Extent
+from sentinel.alerts.realised import Realised
+from sentinel.ground.days import DAY_SECONDS
 from sentinel.replays.calibrating import (
     ArchivedRun,
     Kind,
@@ -19,6 +25,8 @@ from sentinel.replays.calibrating import (
     kept_within,
     promised,
 )
+from sentinel.runs.facts import Facts, Understanding
+from sentinel.runs.log import RunOverview
 from tests.sinks.samples import INCIDENT
 
 SPIKE, STALL, SHIFT = Kind("loss-spike", "single"), Kind("stream-stall", "silent"), Kind("drift", "slow")
@@ -30,8 +38,7 @@ def archive(healthy, others=()):
 
 
 def archived(kinds, framework="", ended_at=None):
-    extent = Extent(ended_at, ended_at)
-    return ArchivedRun(dict.fromkeys(kinds, INCIDENT), Stratum(framework, 100), extent)
+    return ArchivedRun(dict.fromkeys(kinds, INCIDENT), Stratum(framework, 100), ended_at)
 
 
 runs = st.lists(st.frozensets(st.sampled_from([SPIKE, STALL, SHIFT])), min_size=1, max_size=40)
@@ -127,7 +134,7 @@ def daily(*runs):
     days = [{100 + day: frozenset(kinds) for day, kinds in run.items()} for run in runs]
     return Pages(
         {
-            str(at): ArchivedRun({}, Stratum("", 100), Extent(100 * 86400.0, 109.5 * 86400), of)
+            str(at): ArchivedRun({}, Stratum("", 100), 109.5 * 86400, range(100, 110), of)
             for at, of in enumerate(days)
         },
         daily=True,
@@ -154,9 +161,74 @@ def test_every_run_is_judged_once_by_the_others(healthy, budget):
     assert rate.pages <= sum(map(bool, healthy))
 
 
-def test_pauses_are_no_days_of_a_run():
-    pages = daily({})
-    pages.healthy["resumed"] = ArchivedRun(
-        {}, Stratum("", 100), Extent(0.0, 99.5 * 86400, [(0, 1), (98, 99)]), {98: frozenset([SPIKE])}
+BEGIN = 19_700  # a day
+SPANS = [(BEGIN, BEGIN + 1), (BEGIN + 8, BEGIN + 9)]  # of a run that rested for six days
+
+
+def at(day):
+    """A time on a day of the run."""
+    return (BEGIN + day) * DAY_SECONDS + 3600
+
+
+def seen():
+    """That run as a calibration sees it."""
+    facts = Facts(points=99, first_time=at(0), last_time=at(9), days=SPANS)
+    return RunOverview("a", "/a", "jsonl", facts, None, 1, Understanding(None, {"kl": ["kl"]}, []), None)
+
+
+def told(*pages):
+    """What a sink was told of incidents, each given by its id, the day and the reason."""
+    outcomes = {}
+    for incident, day, reason in pages:
+        about = replace(INCIDENT, id=incident, variant="far", last_time=at(day))
+        outcomes.setdefault(incident, []).append(Outcome(about, "slack", Decision(Event.FIRING, reason)))
+    return outcomes
+
+
+def both(pages, answers):
+    """How often the days of the run page in an archive, and how often in a watch: the same."""
+    archive = Pages(daily=True)
+    archive.add(seen(), told(*pages), (), answers)
+    sent = {
+        (incident, day): PageSent("a", incident, "kl-blowup", "far", at(day), answers.get(incident, ""))
+        for incident, day, reason in pages
+        if reason in PAGES
+    }
+    promise = Promise(
+        made_at=datetime.fromtimestamp(at(0) - 9, UTC), pages_per_run_day=0.01, runs=1, run_days=9, pages=0
     )
-    assert pages.rate() == Rate(1, 14, "run-day")
+    rate = Realised.of(promise, {"a": seen().facts.extent}, (), [*sent.values()]).rate
+    if archive.healthy:
+        assert archive.rate() == rate
+    return archive, rate
+
+
+FIRST, AGAIN = Reason.FIRST_NOTIFICATION, Reason.REOPENED
+
+
+def test_pauses_are_no_days_of_a_run():
+    assert both([], {})[1] == Rate(0, 4, "run-day")
+
+
+def test_what_comes_back_on_a_later_day_pages_on_that_day_as_well():
+    life = [("x", 1, FIRST), ("x", 1, AGAIN), ("x", 8, Reason.RESOLVED), ("x", 9, AGAIN)]
+    assert both(life, {})[1] == Rate(2, 4, "run-day")
+
+
+def test_a_page_that_was_right_takes_out_the_days_on_which_it_came():
+    pages = [("right", 1, FIRST), ("right", 9, AGAIN), ("other", 9, FIRST), ("other", 8, AGAIN)]
+    archive, rate = both(pages, {"right": USEFUL})
+    assert rate == Rate(1, 2, "run-day")
+    assert archive.others["a"].days.keys() == {BEGIN + 1, BEGIN + 9}
+    assert archive.left_out == "0 other runs and 2 run-days"
+
+
+def test_a_run_of_which_each_day_went_wrong_is_not_healthy():
+    archive, rate = both([("right", day, AGAIN) for day in (0, 1, 8, 9)], {"right": USEFUL})
+    assert (rate.units, [*archive.healthy], archive.left_out) == (0, [], "1 other run")
+
+
+def test_where_runs_count_a_page_that_was_right_takes_out_its_run():
+    archive = Pages()
+    archive.add(seen(), told(("right", 1, FIRST), ("other", 9, FIRST)), (), {"right": USEFUL})
+    assert ([*archive.healthy], [*archive.others]) == ([], ["a"])

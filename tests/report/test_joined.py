@@ -2,7 +2,9 @@
 
 from dataclasses import replace
 
+from sentinel.alerts.promise import PageSent
 from sentinel.alerts.store import Store, Update
+from sentinel.ground.days import DAY_SECONDS
 from sentinel.report.joined import joined
 from sentinel.report.status import status
 from tests.sinks.samples import INCIDENT
@@ -40,3 +42,11 @@ def test_it_says_which_watch_does_not_run(tmp_path):
     shown = joined({tmp_path / "0": replace(runs, process="7"), tmp_path / "1": ended})
     assert shown.process == "7"
     assert shown.trouble == f"{tmp_path / '1'}: no watch is running"
+
+
+def test_a_page_of_a_pair_counts_once_on_each_of_its_days(tmp_path):
+    pages = [PageSent("a", "a00", "kl-blowup", "far", NOW + days * DAY_SECONDS, "") for days in (0, 0.001, 3)]
+    one, other = (state(tmp_path / name, "a") for name in "01")
+    shown = joined({0: replace(one, pages=pages[::2]), 1: replace(other, pages=pages[1:], useful=["a"])})
+    assert len(shown.pages) == 2
+    assert shown.useful == ["a"]

@@ -43,20 +43,19 @@ def kept(budget: float, half: Pages, other: Pages) -> Kept:
 
 def noticed(promise: Promise, pages: Pages, quiet: Collection[Kind]) -> int | None:
     """After how many healthy runs, or days of them, a watch that looks each day says to calibrate again."""
-    timed = {name: run for name, run in pages.healthy.items() if run.run_days}
+    timed = {name: run for name, run in pages.healthy.items() if run.logged}
     sent = [
         PageSent(name, "", kind.detector, kind.variant, day * DAY_SECONDS, FALSE)
         for name, run in timed.items()
         for day, kinds in run.days.items()
         for kind in kinds - {*quiet}
     ]
-    logged = {name: run.extent.days() for name, run in timed.items()}
-    for day in sorted({day for days in logged.values() for day in days}):
+    for day in sorted({day for run in timed.values() for day in run.logged}):
         midnight = (day + 1) * DAY_SECONDS
         until = {
-            name: Extent(run.extent.first, midnight, [(on, on) for on in logged[name] if on <= day])
+            name: Extent(run.logged[0] * DAY_SECONDS, midnight, [(on, on) for on in run.logged if on <= day])
             for name, run in timed.items()
-            if logged[name][0] <= day
+            if run.logged[0] <= day
         }
         ledger = Ledger(promise, until)
         broken, named = ledger.beyond([page for page in sent if page.run in until and page.at < midnight])

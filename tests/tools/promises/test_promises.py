@@ -2,7 +2,7 @@
 
 import pytest
 
-from sentinel.ground.days import DAY_SECONDS, Extent
+from sentinel.ground.days import DAY_SECONDS
 from sentinel.replays.calibrating import ArchivedRun, Kind, Pages, Stratum
 from tests.sinks.samples import INCIDENT
 from tests.tools.promises.fleets import Fleet
@@ -17,7 +17,8 @@ def archive(paging, runs):
             str(number): ArchivedRun(
                 dict.fromkeys(kinds := [SPIKE] * (number < paging), INCIDENT),
                 Stratum("", 100),
-                Extent(number * DAY_SECONDS / 4, number * DAY_SECONDS / 4 + 60),
+                number * DAY_SECONDS / 4,
+                [number // 4],
                 days={number // 4: frozenset(kinds)} if kinds else {},
             )
             for number in range(runs)
