@@ -132,7 +132,13 @@ class Ledger:
         return Rate(len(units), self._runs.total(), self._promise.rate.unit)
 
     def beyond(self, pages: Sequence[PageSent]) -> tuple[bool, Sequence[str]]:
-        """Whether these pages come more often than was promised, and of which variants they do."""
+        """Whether these pages come more often than was promised, and of which variants they do.
+
+        An incident counts on its first day only. That it comes back is likelier once it is there, so the days
+        of its returns are no further evidence: with them a promise that is kept would not last its patience.
+        """
+        latest_first = sorted(pages, key=lambda page: -page.at)
+        pages = [*{page.incident: page for page in latest_first}.values()]
         kinds = sorted({page.kind for page in pages})
         if not kinds:
             return False, ()

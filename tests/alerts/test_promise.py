@@ -10,7 +10,7 @@ from sentinel.alerts.decision import Decision, Event, Reason
 from sentinel.alerts.outcomes import Outcome
 from sentinel.alerts.promise import Promise, variants
 from sentinel.alerts.rates import Rate
-from sentinel.alerts.realised import Realised
+from sentinel.alerts.realised import Ledger, Realised
 from sentinel.alerts.store import Store, Update
 from sentinel.alerts.tables import PageSent
 from sentinel.detectors.api import Severity
@@ -155,6 +155,30 @@ def test_an_answer_is_one_however_often_its_incident_came_back():
     pages = [replace(page, incident="x") for page in on_days("a", [3, 50, 60], at=[0.0])]
     told = Realised.of(DAILY, endless, (), [*pages, *on_days("a", [70, 71], "")])
     assert (told.rate.pages, told.pages, told.unanswered, told.answers) == (5, 7, 4, {"false-alarm": 1})
+
+
+def coming_back(seed, runs=20, days=400):
+    """Pages on 1 % of the days of healthy runs; every second one is a return of the day before."""
+    random, pages = np.random.default_rng(seed), []
+    for run in range(runs):
+        incident = ""
+        for day in range(days):
+            if not incident or random.random() < 0.5:
+                incident = f"{run} {day}" if random.random() < 0.005 / 0.99 else ""
+            if incident:
+                pages.append(
+                    PageSent(str(run), incident, "kl-blowup", "far", MADE + day * DAY, "false-alarm")
+                )
+    return Ledger(DAILY, {str(run): Extent(MADE, MADE + (days - 1) * DAY) for run in range(runs)}), pages
+
+
+@pytest.mark.long
+def test_what_keeps_coming_back_counts_in_the_rate_and_breaks_no_promise():
+    fleets = [coming_back(seed) for seed in range(40)]
+    assert np.mean([ledger.rate(pages).share for ledger, pages in fleets]) == pytest.approx(0.01, rel=0.1)
+    assert not any(ledger.beyond(pages)[0] for ledger, pages in fleets)
+    each = [(of, [replace(page, incident=str(at)) for at, page in enumerate(pages)]) for of, pages in fleets]
+    assert sum(of.beyond(pages)[0] for of, pages in each) > 4, "with each day as evidence"
 
 
 def test_a_variant_that_pages_more_often_than_in_the_archive_is_named():

@@ -45,7 +45,7 @@ def noticed(promise: Promise, pages: Pages, quiet: Collection[Kind]) -> int | No
     """After how many healthy runs, or days of them, a watch that looks each day says to calibrate again."""
     timed = {name: run for name, run in pages.healthy.items() if run.logged}
     sent = [
-        PageSent(name, "", kind.detector, kind.variant, day * DAY_SECONDS, FALSE)
+        PageSent(name, f"{kind} of {name}", kind.detector, kind.variant, day * DAY_SECONDS, FALSE)
         for name, run in timed.items()
         for day, kinds in run.days.items()
         for kind in kinds - {*quiet}
