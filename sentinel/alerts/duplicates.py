@@ -20,12 +20,15 @@ SameTraining = Callable[[str, str, bool], bool]
 """Whether the logs with these run ids are of one training; with True, whether that is sure."""
 Informed = Callable[[str], tuple[int, int]]
 """How much the log with this run id tells of its training."""
+Joints = Callable[[str], Iterable[str]]
+"""What the log with this run id may share with others: two that share nothing are not of one training."""
 
 
 class KnownIncidents:
     """The incidents of all runs, indexed so that those that tell of the same are found quickly.
 
-    ``same_training`` and ``informed`` are asked about runs only whose incidents are alike.
+    ``same_training`` and ``informed`` are asked about runs only whose incidents are alike. Where the
+    ``joints`` of all runs are at hand, only incidents of runs that share one are looked at.
     """
 
     def __init__(
@@ -33,13 +36,16 @@ class KnownIncidents:
         incidents: Iterable[Incident],
         same_training: SameTraining = lambda *_: False,
         informed: Informed = lambda _: (0, 0),
+        joints: Joints = lambda _: ("",),
     ) -> None:
         self._same_training = same_training
         self._informed = informed
+        self._joints = joints
         self._by_kind: dict[tuple[Any, ...], list[Incident]] = {}
         self._together: dict[tuple[Any, ...], list[Incident]] = {}
         for incident in incidents:
-            self._by_kind.setdefault(_kind(incident), []).append(incident)
+            for joint in joints(incident.run):
+                self._by_kind.setdefault((*_kind(incident), joint), []).append(incident)
             if silence := _common_silence(incident):
                 self._together.setdefault(silence, []).append(incident)
 
@@ -50,10 +56,13 @@ class KnownIncidents:
 
     def duplicates_of(self, incident: Incident) -> Iterator[Incident]:
         """The incidents of other logs of the same training that tell of the same."""
-        for other in self._by_kind.get(_kind(incident), ()):
-            differ = not _same_numbers(incident, other)
-            if same_finding(incident, other) and self._same_training(incident.run, other.run, differ):
-                yield other
+        shared = [(*_kind(incident), joint) for joint in self._joints(incident.run)]
+        alike = {other.id: other for kind in shared for other in self._by_kind.get(kind, ())}
+        for other in alike.values():
+            if same_finding(incident, other):
+                differ = not _same_numbers(incident, other)
+                if self._same_training(incident.run, other.run, differ):
+                    yield other
 
     def tells_more(self, other: Incident, incident: Incident) -> bool:
         """Whether the log of ``other`` is better informed, so that it speaks for the training."""

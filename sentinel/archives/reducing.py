@@ -50,7 +50,9 @@ class Archive:
 def settled(records: Sequence[Record], complaints: Sequence[str], policies: Sequence[SinkPolicy]) -> Archive:
     """Decide what depends on other runs: which run continues which, and what a sink hears only once."""
     seen = [
-        (read, Observation(read.seen, True, read.silent_seconds)) for read in records if read.seen is not None
+        (read, Observation(read.seen, True, read.silent_seconds, _trace(read)))
+        for read in records
+        if read.seen is not None
     ]
     judged = [record for record, _ in seen]
     states = standings([observation for _, observation in seen])
@@ -67,6 +69,7 @@ def _audience(records: Sequence[Record], policies: Sequence[SinkPolicy]) -> Audi
         [incident for record in records for incident in record.incidents],
         lambda run, other, surely: same_training(traces[run], traces[other], surely),
         informed.__getitem__,
+        lambda run: traces[run].joints,
     )
     return Audience(policies, (), {}, known)
 

@@ -17,11 +17,20 @@ from sentinel.sources.base import Ending
 
 @dataclass(frozen=True)
 class Observation:
-    """A run, whether its log was read ``whole``, and for how long it was silent (None: the log is gone)."""
+    """A run, whether its log was read ``whole``, and for how long it was silent (None: the log is gone).
+
+    ``told`` is what the log tells of its training, where that is known without looking at its files.
+    """
 
     run: RunOverview
     whole: bool
     silent_seconds: float | None
+    told: Trace | None = None
+
+    @property
+    def trace(self) -> Trace:
+        """What the log tells of its training."""
+        return self.told or trace_of(_id(self.run), self.run.facts)
 
 
 def observe(log: RunLog, whole: bool, now: float) -> Observation:
@@ -52,24 +61,24 @@ def _stated(seen: Sequence[Observation]) -> dict[str, Ending]:
 
     Words may mean the end of a part; a record does not, so that it overrides them.
     """
-    ends = [(o.run, o.run.ending) for o in seen if o.run.ending and not o.run.ending.inferred]
-    known = [(_trace(run), ending, run.name) for run, ending in ends]
-    silent = [o.run for o in seen if known and (o.run.ending is None or o.run.ending.inferred)]
+    ends = [(o.trace, o.run.ending, o.run.name) for o in seen if o.run.ending and not o.run.ending.inferred]
+    sharing: dict[str, list[int]] = {}  # the numbers of these logs by what they may share with another one
+    for number, (trace, _, _) in enumerate(ends):
+        for joint in trace.joints:
+            sharing.setdefault(joint, []).append(number)
     endings: dict[str, Ending] = {}
-    for run in silent:
-        mine = _trace(run)
-        for theirs, ending, name in known:
-            if same_training(mine, theirs, surely=True):
-                endings[_id(run)] = replace(ending, evidence=f"{ending.evidence} of {name}")
+    for look in seen if ends else ():
+        if look.run.ending is None or look.run.ending.inferred:
+            mine = look.trace
+            for number in sorted({number for joint in mine.joints for number in sharing.get(joint, ())}):
+                theirs, ending, name = ends[number]
+                if same_training(mine, theirs, surely=True):
+                    endings[_id(look.run)] = replace(ending, evidence=f"{ending.evidence} of {name}")
     return endings
 
 
 def _id(run: RunOverview) -> str:
     return f"{run.format}:{run.path}"
-
-
-def _trace(run: RunOverview) -> Trace:
-    return trace_of(_id(run), run.facts)
 
 
 def _successors(seen: Iterable[Observation]) -> dict[str, str]:
