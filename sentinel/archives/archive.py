@@ -19,6 +19,7 @@ from sentinel.archives.tree import Tree
 from sentinel.config.file import Config
 from sentinel.ground.errors import SentinelError
 from sentinel.ground.shard import WHOLE, Shard
+from sentinel.replays.siblings import RULE
 from sentinel.sources.discovery import common_path
 from sentinel.sources.places import Place, Url
 
@@ -76,7 +77,7 @@ def judge_archive(
             judged.runs += len(records) - failed
             judged.failed += failed
             progress(judged)
-    results.finish(shard, keys, complaints)
+    results.finish(shard, keys, complaints, config.detectors.get(RULE, {}))
     return judged
 
 

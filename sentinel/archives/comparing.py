@@ -1,13 +1,14 @@
 """Compares the runs of an archive from what is kept of them."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sentinel.archives.record import Comparable, Record
+from sentinel.archives.record import Comparable, PackedCourses, Record
+from sentinel.comparison.means import Means
 from sentinel.ground.errors import SentinelError
 from sentinel.replays.judged import JudgedRun
 
@@ -25,11 +26,14 @@ def comparable(run: JudgedRun) -> Comparable | None:
     log = run.tracker.log
     signals = log.understanding().signals
     tags = dict.fromkeys(tag for signal in COMPARED for tag in signals.get(signal, ()))
-    courses = {tag: run.means.course(tag) for tag in tags}
-    return Comparable(
-        {name: setting.value for name, setting in log.facts.config.items()},
-        {tag: (step.tobytes(), mean.tobytes()) for tag, (step, mean) in courses.items()},
-    )
+    settings = {name: setting.value for name, setting in log.facts.config.items()}
+    return Comparable(settings, kept_courses(run.means, tags))
+
+
+def kept_courses(means: Means, tags: Iterable[str]) -> PackedCourses:
+    """The courses of some tags, of which the same tag may come twice."""
+    courses = {tag: means.course(tag) for tag in tags}
+    return {tag: (step.tobytes(), mean.tobytes()) for tag, (step, mean) in courses.items()}
 
 
 def compared(records: Sequence[Record], results: "Results") -> "Sequence[Comparison]":
@@ -46,18 +50,23 @@ def compared(records: Sequence[Record], results: "Results") -> "Sequence[Compari
                 "the courses of its runs are not kept; `sentinel replay --out DIR --compare` does"
             )
         signals = record.seen.understanding.signals
-        courses = _KeptCourses(results, record.id)
+        courses = KeptCourses(results, record.id)
         subjects.append(ComparedRun(record.name, record.comparable.settings, signals, courses))
     return compare(subjects)
 
 
 @dataclass(frozen=True)
-class _KeptCourses:
-    """The courses of a run, read when they are asked for, so that memory holds those of few runs."""
+class KeptCourses:
+    """The courses of a run that is over, read when they are asked for, so that memory holds those of few."""
 
     results: "Results"
     run: str
 
-    def course(self, tag: str) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-        step, mean = self.results.courses(self.run)[tag]
+    def course(self, tag: str, width: int = 1) -> tuple[NDArray[np.int64], NDArray[np.float64]]:  # noqa: ARG002
+        """As `Means.course` gives it, in the stretches in which it was kept."""
+        step, mean = self.results.courses(self.run).get(tag, (b"", b""))
         return np.frombuffer(step, np.int64), np.frombuffer(mean, np.float64)
+
+    def width(self, tag: str) -> int:  # noqa: ARG002
+        """One: only a run that goes on asks for other stretches."""
+        return 1

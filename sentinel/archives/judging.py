@@ -10,6 +10,7 @@ from sentinel.archives.comparing import comparable
 from sentinel.archives.origin import ArchiveSource
 from sentinel.archives.parts import Part, RunName
 from sentinel.archives.record import Record, packed_record
+from sentinel.archives.siblings import sibling_record
 from sentinel.config.file import Config
 from sentinel.detectors.held_back import HeldBack
 from sentinel.judging.joining import how_informed
@@ -51,9 +52,13 @@ class Judge:
             runs = [run for run in opened.runs if not only or run[0].id in only]
             for first in range(0, len(runs), _AT_ONCE):
                 group = runs[first : first + _AT_ONCE]
-                yield from map(self._record, judged(self._pipeline, group, means=self.compare))
+                yield from map(self._record, judged(self._pipeline, group, means=self._keeps_courses))
         for complaint in opened.complaints:
             yield Record(str(complaint.path), str(complaint.path), "", failure=complaint.problem)
+
+    @property
+    def _keeps_courses(self) -> bool:
+        return self.compare or RULE in self._pipeline.detectors
 
     @cached_property
     def _pipeline(self) -> Pipeline:
@@ -67,8 +72,10 @@ class Judge:
 
     def _record(self, run: JudgedRun) -> Record:
         log = run.tracker.log
+        kept = None
         if RULE in self._pipeline.detectors:  # a part does not know which other runs there are
             run.looked[RULE, HeldBack.NO_SIBLINGS.value] += 1
+            kept = sibling_record(run)
         seen = observe(log, True, self.now)
         facts = msgspec.structs.replace(seen.run.facts, config={}, plan={})
         return Record(
@@ -86,5 +93,6 @@ class Judge:
             held_back=run.held_back,
             checks=checks(log),
             complaints=[str(complaint) for complaint in run.complaints],
-            comparable=comparable(run),
+            comparable=comparable(run) if self.compare else None,
+            sibling=kept,
         )

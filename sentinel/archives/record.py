@@ -12,15 +12,25 @@ from sentinel.runs.log import RunOverview
 from sentinel.runs.same_training import Trace
 from sentinel.sources.identity import RunIdentity
 
+PackedCourses = Mapping[str, tuple[bytes, bytes]]
+"""The steps (int64) and the means (float64) of tags, as the bytes of arrays."""
 
-class Comparable(msgspec.Struct, frozen=True):
-    """What a comparison with other runs needs: flat settings, and the courses of what runs are compared by.
 
-    ``courses`` has the steps (int64) and the means (float64) of a tag, as the bytes of arrays.
+class SiblingRecord(msgspec.Struct, frozen=True):
+    """What siblings ask of a run: the ``settings`` of its `Fingerprint`, packed, so that equal ones are kept
+    once, whether it is ``healthy``, and the courses of the tags by which it may be compared.
     """
 
+    settings: bytes
+    healthy: bool
+    courses: PackedCourses
+
+
+class Comparable(msgspec.Struct, frozen=True):
+    """What a comparison of runs needs: flat settings, and the courses of what runs are compared by."""
+
     settings: Mapping[str, Any]
-    courses: Mapping[str, tuple[bytes, bytes]]
+    courses: PackedCourses
 
 
 class Record(msgspec.Struct, frozen=True):
@@ -28,7 +38,8 @@ class Record(msgspec.Struct, frozen=True):
 
     ``silent_seconds`` is how long its log had been silent when it was judged, infinite for a copy, None for a
     log that was gone. ``failure`` says why a run could not be judged at all. ``comparable`` is kept only
-    where it was asked for. ``user`` and ``gpus`` are known only where the record was read from a table.
+    where it was asked for, and ``sibling`` for runs that can have siblings. ``user`` and ``gpus`` are known
+    only where the record was read from a table.
     """
 
     name: str
@@ -47,6 +58,7 @@ class Record(msgspec.Struct, frozen=True):
     complaints: Sequence[str] = ()
     failure: str | None = None
     comparable: Comparable | None = None
+    sibling: SiblingRecord | None = None
     user: str | None = None
     gpus: float | None = None
 
@@ -61,6 +73,11 @@ class Record(msgspec.Struct, frozen=True):
         if incident.onset_time is None or last is None:
             return None
         return max(0.0, last - incident.onset_time)
+
+    @property
+    def of_training(self) -> Trace:
+        """What its log tells of its training."""
+        return self.trace or Trace(self.format, frozenset())
 
     @property
     def unread(self) -> bool:

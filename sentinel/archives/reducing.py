@@ -10,12 +10,14 @@ from sentinel.alerts.duplicates import KnownIncidents
 from sentinel.alerts.outcomes import Audience, Outcome
 from sentinel.alerts.retelling import retold
 from sentinel.archives.record import Record
+from sentinel.archives.siblings import with_siblings
 from sentinel.runs.log import RunOverview
-from sentinel.runs.same_training import Trace, same_training, trainings
+from sentinel.runs.same_training import same_training, trainings
 from sentinel.runs.standings import Observation, standings
 from sentinel.runs.state import Standing
 
 if TYPE_CHECKING:
+    from sentinel.archives.results import Results
     from sentinel.comparison.measures import Comparison
 
 
@@ -44,7 +46,13 @@ class Archive:
     @cached_property
     def trainings(self) -> Mapping[str, str]:
         """By the id of each run, that of the first log of its training."""
-        return trainings({run.record.id: _trace(run.record) for run in self.runs})
+        return trainings({run.record.id: run.record.of_training for run in self.runs})
+
+
+def reduced(results: "Results", policies: Sequence[SinkPolicy]) -> Archive:
+    """The whole archive. Raises SentinelError if its results are not complete."""
+    records = with_siblings(results.records(), results)
+    return settled(records, results.complaints(), policies)
 
 
 def settled(records: Sequence[Record], complaints: Sequence[str], policies: Sequence[SinkPolicy]) -> Archive:
@@ -63,7 +71,7 @@ def settled(records: Sequence[Record], complaints: Sequence[str], policies: Sequ
 
 
 def _audience(records: Sequence[Record], policies: Sequence[SinkPolicy]) -> Audience:
-    traces = {record.id: _trace(record) for record in records}
+    traces = {record.id: record.of_training for record in records}
     informed = {record.id: record.informed for record in records}
     known = KnownIncidents(
         [incident for record in records for incident in record.incidents],
@@ -72,7 +80,3 @@ def _audience(records: Sequence[Record], policies: Sequence[SinkPolicy]) -> Audi
         lambda run: traces[run].joints,
     )
     return Audience(policies, (), {}, known)
-
-
-def _trace(record: Record) -> Trace:
-    return record.trace or Trace(record.format, frozenset())

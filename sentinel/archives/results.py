@@ -19,7 +19,7 @@ import msgspec
 import polars as pl
 
 from sentinel.archives.owners import Owners
-from sentinel.archives.record import Comparable, Record, unpacked_record
+from sentinel.archives.record import Comparable, PackedCourses, Record, SiblingRecord, unpacked_record
 from sentinel.archives.tables import IncidentColumns, RunColumns, columns, incident_row, run_row
 from sentinel.ground.errors import SentinelError
 from sentinel.ground.shard import Shard
@@ -70,10 +70,21 @@ class Results:
     def _packed(self, key: str) -> Sequence[bytes]:
         return pl.read_parquet(self._file("runs", key), columns=["record"])["record"].to_list()
 
-    def finish(self, shard: Shard, parts: Iterable[str], complaints: Iterable[str]) -> None:
-        """Say which parts are those of the archive as it is now, and remove what no manifest names."""
+    def finish(
+        self, shard: Shard, parts: Iterable[str], complaints: Iterable[str], siblings: Mapping[str, Any]
+    ) -> None:
+        """Say which parts are those of the archive as it is now, and remove what no manifest names.
+
+        ``siblings`` is what the configuration says of the rule about siblings; see `sibling_rule`.
+        """
         keys = [*parts]
-        told = {"schema": 1, "shards": shard.count, "parts": keys, "complaints": [*complaints]}
+        told = {
+            "schema": 1,
+            "shards": shard.count,
+            "parts": keys,
+            "complaints": [*complaints],
+            "siblings": siblings,
+        }
         for key in keys:
             if pl.read_parquet_metadata(self._file("runs", key)).get(_OWNERS) != self._owners.stamp:
                 self.write(key, self._packed(key))
@@ -92,22 +103,31 @@ class Results:
     def records(self) -> list[Record]:
         """All runs, by path, without their courses. Raises SentinelError if the results are not complete."""
         keys = [key for done in self._told() for key in done["parts"]]
-        records = {}
+        records, settings = {}, dict[bytes, bytes]()
         for key in keys:
             for record in self._records(key):
                 self._part_of[record.id] = key
                 bare = record.comparable and Comparable(record.comparable.settings, {})
-                records[record.id, record.failure] = msgspec.structs.replace(record, comparable=bare)
+                own = record.sibling
+                if own is not None:
+                    own = SiblingRecord(settings.setdefault(own.settings, own.settings), own.healthy, {})
+                one = msgspec.structs.replace(record, comparable=bare, sibling=own)
+                records[record.id, record.failure] = one
         # A run to which a link leads may be in two parts.
         return sorted(records.values(), key=lambda record: (Path(record.path).parts, record.format))
 
-    def courses(self, run: str) -> Mapping[str, tuple[bytes, bytes]]:
-        """The courses of a run that `records` gave, by its id; see `Comparable`."""
+    def sibling_rule(self) -> Mapping[str, Any] | None:
+        """What the configuration said of the rule about siblings; None of results that are older."""
+        return next((done["siblings"] for done in self._told() if "siblings" in done), None)
+
+    def courses(self, run: str) -> PackedCourses:
+        """The courses of a run that `records` gave, by its id."""
         return self._courses(self._part_of[run])[run]
 
     @lru_cache(_PARTS_AT_HAND)  # noqa: B019  one is made for each command
-    def _courses(self, key: str) -> Mapping[str, Mapping[str, tuple[bytes, bytes]]]:
-        return {one.id: one.comparable.courses for one in self._records(key) if one.comparable}
+    def _courses(self, key: str) -> Mapping[str, PackedCourses]:
+        kept = ((one.id, (one.comparable, one.sibling)) for one in self._records(key))
+        return {run: {k: v for of in both if of for k, v in of.courses.items()} for run, both in kept}
 
     def _records(self, key: str) -> Iterator[Record]:
         rows = pl.read_parquet(self._file("runs", key), columns=["record", "user", "gpus"])

@@ -154,18 +154,17 @@ def reduce(
     config: ConfigFile = None,
 ) -> None:
     """Report on an archive that `sentinel replay --out` judged, from all its parts and shards."""
-    from sentinel.archives.reducing import settled
+    from sentinel.archives.reducing import reduced
     from sentinel.archives.results import Results
     from sentinel.report import cost
 
     results = Results(directory)
     policies = [sink.policy() for sink in configuration(config).sinks]
-    records = results.records()
-    whole = settled(records, results.complaints(), policies)
+    whole = reduced(results, policies)
     if compare:
         from sentinel.archives.comparing import compared
 
-        whole = replace(whole, comparisons=compared(records, results))
+        whole = replace(whole, comparisons=compared([run.record for run in whole.runs], results))
     match format_:
         case _ArchiveForm.TERMINAL:
             from sentinel.report.lines import print_lines

@@ -131,14 +131,14 @@ def _replayed(config: "Config") -> "Iterator[tuple[RunOverview, Telling]]":
 
 def _kept(config: "Config", out: Path, workers: int | None) -> "Iterator[tuple[RunOverview, Telling]]":
     """The same of an archive whose results are kept: what is there and did not change is not read again."""
-    from sentinel.archives.reducing import settled
+    from sentinel.archives.reducing import reduced
     from sentinel.archives.results import Results
 
     if judge(config, out, ArchiveOptions(out, workers=workers)):
         raise typer.Exit(INTERRUPTED)
     results = Results(out)
     policies = [sink.policy() for sink in config.sinks]
-    for run in settled(results.records(), results.complaints(), policies).runs:
+    for run in reduced(results, policies).runs:
         yield run.seen, run.told
 
 

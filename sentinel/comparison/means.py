@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from typing import Any, Self
+from typing import Any, Protocol, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,6 +10,16 @@ from numpy.typing import NDArray
 from sentinel.frames.coarse import Coarse
 from sentinel.frames.curves import MOST_CURVES, by_tag
 from sentinel.sources.base import Chunk
+
+
+class TagCourses(Protocol):
+    """The courses of the tags of a run."""
+
+    def course(self, tag: str, width: int = 1, /) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+        """As `Means.course` gives it."""
+
+    def width(self, tag: str, /) -> int:
+        """As `Means.width` gives it."""
 
 
 class Means:

@@ -3,13 +3,14 @@
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 from numpy.typing import NDArray
 from scipy.special import ndtri, stdtrit  # scipy.stats has the same and takes a second to import
 
+from sentinel.comparison.means import TagCourses
 from sentinel.detectors.settings import Setting
 from sentinel.detectors.signals import Signal
 from sentinel.frames.plan import planned
@@ -41,13 +42,6 @@ Course = NDArray[np.float64]
 
 Courses = Mapping[Signal, Mapping[str, Sequence[Course]]]
 """The courses of the runs of each arm, by signal and value."""
-
-
-class TagCourses(Protocol):
-    """The courses of the tags of a run."""
-
-    def course(self, tag: str) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-        """As `Means.course` gives it."""
 
 
 class ComparedRun(NamedTuple):

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from sentinel.comparison.band import FEWEST, MOST, PLACES, Course, aligned, band, departure
 from sentinel.comparison.fingerprint import Fingerprint, are_siblings, differences, differing
-from sentinel.comparison.means import Means
+from sentinel.comparison.means import TagCourses
 from sentinel.detectors.checks import AmongSiblings, Departed, SiblingRange
 from sentinel.detectors.settings import Setting
 from sentinel.detectors.signals import Signal
@@ -59,6 +59,9 @@ SIZES = frozenset({Setting.PEAK_LEARNING_RATE, Setting.BATCH_SIZE, Setting.ACCUM
 
 _BEGINNING = 4  # places
 
+MOST_TAGS = 4
+"""Tags of a signal by which runs are compared, the first ones; a model with many layers logs hundreds."""
+
 MOST_SETTINGS = 1000
 """Different settings among which siblings are looked for, so that the time stays bounded."""
 
@@ -76,12 +79,16 @@ class Sibling:
     training: str
     fingerprint: Fingerprint
     signals: Mapping[str, Sequence[str]]
-    means: Means
+    means: TagCourses
     plan: float | None
     last_step: int
     healthy: bool
     whole: bool = True
     _courses: dict[tuple[str, float], Course] = field(default_factory=dict, repr=False)
+
+    def tags(self, signal: Signal) -> Sequence[str]:
+        """The tags of a signal by which it may be compared."""
+        return self.signals.get(signal, ())[:MOST_TAGS]
 
     def course_so_far(self, tag: str, plan: float, like: "Sequence[Sibling]") -> Course:
         """A signal by share of the plan, in stretches as long as those of runs that are whole.
@@ -93,6 +100,10 @@ class Sibling:
         width = max(other.means.width(tag) for other in like)
         return aligned(*self.means.course(tag, width), plan=max(plan, 1.0), whole=False)
 
+    def forget(self) -> None:
+        """Drop the courses that are kept."""
+        self._courses.clear()
+
     def course(self, tag: str, plan: float) -> Course:
         """A signal of a whole run by share of the plan, kept because many runs ask for it."""
         if (tag, plan) not in self._courses:
@@ -103,17 +114,27 @@ class Sibling:
 def healthy_siblings(runs: Iterable[Sibling]) -> Mapping[Fingerprint, Sequence[Sibling]]:
     """The healthy runs of the program of each run, by its fingerprint.
 
-    Equal fingerprints are compared once, and with `MOST_SETTINGS` healthy ones at most, the most frequent.
+    Equal fingerprints are compared once, and with `MOST_SETTINGS` healthy ones at most, the most frequent. Of
+    each, the last trainings count, as many as a band rests on beside the run's own.
     """
     by_print: dict[Fingerprint, list[Sibling]] = {}
     for run in runs:
         by_print.setdefault(run.fingerprint, []).append(run)
-    healthy = {one: well for one, them in by_print.items() if (well := [run for run in them if run.healthy])}
-    known = sorted(healthy, key=lambda one: len(healthy[one]), reverse=True)[:MOST_SETTINGS]
-    return {
-        one: [run for other in known if are_siblings(one, other) for run in healthy[other]]
-        for one in by_print
+    healthy = {
+        one: well
+        for one, them in by_print.items()
+        if one.tells_enough and (well := [run for run in them if run.healthy])
     }
+    known = sorted(healthy, key=lambda one: len(healthy[one]), reverse=True)[:MOST_SETTINGS]
+    last = {one: _last(healthy[one]) for one in known}
+    return {
+        one: [run for other in known if are_siblings(one, other) for run in last[other]] for one in by_print
+    }
+
+
+def _last(runs: Sequence[Sibling]) -> list[Sibling]:
+    trainings = {*[*dict.fromkeys(run.training for run in runs)][-MOST - 1 :]}
+    return [run for run in runs if run.training in trainings]
 
 
 def among_siblings(run: Sibling, near: Sequence[Sibling]) -> AmongSiblings | None:
@@ -168,7 +189,11 @@ def _courses(run: Sibling, near: Sequence[Sibling], *, by_beginning: bool) -> di
     plan = run.plan or usual
     tags = {signal: run.signals[signal][0] for signal in WORSE if run.signals.get(signal)}
     of_all = {
-        signal: [other.course(tag, other.plan or usual) for other in near] for signal, tag in tags.items()
+        signal: [
+            other.course(tag, other.plan or usual) if tag in other.tags(signal) else np.full(PLACES, np.nan)
+            for other in near
+        ]
+        for signal, tag in tags.items()
     }
     whole = {signal: rows for signal, rows in of_all.items() if np.isfinite(rows).all(axis=1).sum() >= FEWEST}
     if not whole:

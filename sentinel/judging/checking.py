@@ -1,6 +1,6 @@
 """Calls the run checks on one run."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, partial
 from typing import Any
@@ -17,11 +17,16 @@ from sentinel.detectors.checks import (
     Standstill,
     Writer,
 )
+from sentinel.frames.plan import KnownOfRun
 from sentinel.runs.absorbed import NOTHING, Absorbed
+from sentinel.runs.facts import Facts
 from sentinel.runs.last_words import done_file
 from sentinel.runs.log import RunLog
 from sentinel.runs.quiet import Quiet
 from sentinel.runs.settling import outlook_of
+
+Stretches = Iterator[Stretch]
+"""Findings, each as a stretch of its own."""
 
 _ATTEMPT = 1  # findings about the run as a whole belong to no attempt
 
@@ -42,9 +47,8 @@ class Checking:
         silence: Quiet | None = None,
         failure: str | None = None,
         concluded: bool = False,
-        among: AmongSiblings | None = None,
-    ) -> Iterator[Stretch]:
-        """The present findings of the checks, each as a stretch of its own.
+    ) -> Stretches:
+        """The present findings of the checks, but for those that ask for other runs; see `beside`.
 
         ``news`` is what a poll brought. ``silence`` is None if it is not known for how long the log was
         silent. ``failure`` says which stage failed on the run. A run is ``concluded`` if nothing more is
@@ -78,15 +82,37 @@ class Checking:
             outlook=cache(partial(_outlook, log, silence)),
             done_file=str(done_file(log.run) or ""),
             log_is_gone=silence.log_is_gone if silence else bool,
+        )
+        yield from self._asked(self.checks, log.run.id, view, log.known, final=concluded)
+
+    def beside(self, name: str, run: str, facts: Facts, known: KnownOfRun, among: AmongSiblings) -> Stretches:
+        """What the check of that name, which asks for other runs, finds in a run ``among`` its siblings.
+
+        Its log need not be there: all that counts are the ``facts`` and what the log had told.
+        """
+        view = RunView(
+            points=facts.points,
+            last_step=facts.last_step,
+            last_time=facts.last_time,
+            pauses=(),
+            silent_seconds=None,
+            ended=None,
+            printed=(),
+            stopped=(),
             among=among,
         )
-        for check in self.checks:
+        return self._asked([check for check in self.checks if check.name == name], run, view, known)
+
+    def _asked(
+        self, checks: Iterable[RunCheck], run: str, view: RunView, known: KnownOfRun, *, final: bool = False
+    ) -> Stretches:
+        for check in checks:
             try:
                 findings = [*check.check(view, **self.parameters.get(check.name, {}))]
             except Exception as error:  # noqa: BLE001  a broken check must not stop the others
-                self.failed(check.name, log.run.id, error)
+                self.failed(check.name, run, error)
                 continue
-            yield from ([_verdict(log, check, finding, final=concluded)] for finding in findings)
+            yield from ([_verdict(run, view, known, check, finding, final=final)] for finding in findings)
 
 
 def _outlook(log: RunLog, silence: Quiet | None) -> Outlook:
@@ -102,21 +128,23 @@ def _ended(log: RunLog, silence: Quiet | None) -> Ended | None:
     return None
 
 
-def _verdict(log: RunLog, check: RunCheck, finding: RunFinding, *, final: bool) -> Verdict:
-    step = log.facts.last_step if finding.step is None else finding.step
+def _verdict(
+    run: str, view: RunView, known: KnownOfRun, check: RunCheck, finding: RunFinding, *, final: bool
+) -> Verdict:
+    step = view.last_step if finding.step is None else finding.step
     return Verdict(
-        key=Key(log.run.id, OF_THE_RUN, _ATTEMPT, finding.tag, check.name),
+        key=Key(run, OF_THE_RUN, _ATTEMPT, finding.tag, check.name),
         signal="",
         index=finding.index,
         step=step or 0,
-        time=log.facts.last_time if finding.time is None else finding.time,
+        time=view.last_time if finding.time is None else finding.time,
         position=finding.index,
         severity=check.severity(finding),
         variant=finding.variant,
         onset_step=finding.onset_step,
         onset_time=finding.onset_time,
         evidence=finding.evidence,
-        known=log.known,
+        known=known,
         catalogue=finding.catalogue,
         final=final,
     )

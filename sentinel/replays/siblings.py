@@ -36,8 +36,9 @@ def compare_siblings(
         run.looked[RULE, "" if found else HeldBack.NO_SIBLINGS.value] += 1
         run.among = found
         if found is not None:
-            said = pipeline.checking.stretches(run.tracker.log, among=found)
-            changes = guard(run.tracker.log.run, "siblings", partial(run.tracker.book.advance, said)) or ()
+            log = run.tracker.log
+            said = pipeline.checking.beside(RULE, run.tracker.id, log.facts, log.known, found)
+            changes = guard(log.run, "siblings", partial(run.tracker.book.advance, said)) or ()
             run.changes += changes
             run.incidents |= {change.incident.id: change.incident for change in changes}
 

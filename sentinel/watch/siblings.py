@@ -86,8 +86,8 @@ class SiblingWatch:
         if found is None:
             return ()
         tracker.bands = found.bands
-        said = self._pipeline.checking.stretches(tracker.log, among=found)
-        return tracker.book.advance(rows for rows in said if rows[0].key.detector == RULE)
+        log, checking = tracker.log, self._pipeline.checking
+        return tracker.book.advance(checking.beside(RULE, tracker.id, log.facts, log.known, found))
 
 
 def _is_over(watched: Watched) -> bool:

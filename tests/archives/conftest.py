@@ -4,7 +4,7 @@ import shutil
 import pytest
 
 from sentinel.archives.archive import judge_archive
-from sentinel.archives.reducing import settled
+from sentinel.archives.reducing import reduced
 from sentinel.archives.results import Results
 from sentinel.config.file import Config
 from sentinel.report import archive as report
@@ -55,13 +55,14 @@ def config(*paths):
 def archived(out, path, engine=None, **options):
     """The results in a directory, and how much was judged."""
     results = Results(out, options.pop("owners", None))
-    judged = judge_archive(config(path), results, engine or InTurn(), NOW, lambda _: None, **options)
+    settings = options.pop("settings", None) or config(path)
+    judged = judge_archive(settings, results, engine or InTurn(), NOW, lambda _: None, **options)
     return results, judged
 
 
 def whole(results):
     policies = [sink.policy() for sink in config("/").sinks]
-    return settled(results.records(), results.complaints(), policies)
+    return reduced(results, policies)
 
 
 def as_json(body):
