@@ -56,11 +56,12 @@ def with_siblings(records: Sequence[Record], results: "Results") -> list[Record]
         by_program[own.fingerprint].append(number)
     found = [*records]
     for program, numbers in by_program.items():
+        near = healthy(program)
         for number in numbers:
-            found[number] = rule.beside(records[number], siblings[number], healthy[program])
+            found[number] = rule.beside(records[number], siblings[number], near)
             siblings[number].forget()
-        for near in healthy[program]:
-            near.forget()
+        for one in near:
+            one.forget()
     return found
 
 

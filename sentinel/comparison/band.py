@@ -5,6 +5,7 @@ them. How far a run may leave it is not set by hand. Each sibling in turn is hel
 worst that healthy siblings show sets the limit which at most `ONE_IN` of them would reach.
 """
 
+from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
@@ -74,9 +75,14 @@ def band(siblings: NDArray[np.float64], tests: int) -> SiblingBand:
     The limit is that of a further run, if scores are normal: the largest scores of the siblings, each against
     the others, have a mean and a spread, of which few siblings tell little.
     """
+    return _band(siblings.tobytes(), len(siblings), tests)
+
+
+@lru_cache(256)  # all runs of a large program that are no siblings of others have the same ones
+def _band(content: bytes, count: int, tests: int) -> SiblingBand:
     from scipy.special import stdtrit  # slow to import, and most runs have no siblings
 
-    count = len(siblings)
+    siblings = np.frombuffer(content).reshape(count, -1)
     level = siblings.mean(axis=0)
     off = siblings - level
     squares = (off**2).sum(axis=0)

@@ -5,8 +5,9 @@ setting among themselves, as in a sweep, only those with the run's own value are
 worse than another is no fault.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field
+from functools import lru_cache
 from types import MappingProxyType
 from typing import NamedTuple
 
@@ -111,25 +112,24 @@ class Sibling:
         return self._courses[tag, plan]
 
 
-def healthy_siblings(runs: Iterable[Sibling]) -> Mapping[Fingerprint, Sequence[Sibling]]:
-    """The healthy runs of the program of each run, by its fingerprint.
+def healthy_siblings(runs: Iterable[Sibling]) -> Callable[[Fingerprint], Sequence[Sibling]]:
+    """What gives the healthy ones of these runs that are of the program of a fingerprint.
 
     Equal fingerprints are compared once, and with `MOST_SETTINGS` healthy ones at most, the most frequent. Of
     each, the last trainings count, as many as a band rests on beside the run's own.
     """
-    by_print: dict[Fingerprint, list[Sibling]] = {}
+    healthy: dict[Fingerprint, list[Sibling]] = {}
     for run in runs:
-        by_print.setdefault(run.fingerprint, []).append(run)
-    healthy = {
-        one: well
-        for one, them in by_print.items()
-        if one.tells_enough and (well := [run for run in them if run.healthy])
-    }
+        if run.healthy and run.fingerprint.tells_enough:
+            healthy.setdefault(run.fingerprint, []).append(run)
     known = sorted(healthy, key=lambda one: len(healthy[one]), reverse=True)[:MOST_SETTINGS]
     last = {one: _last(healthy[one]) for one in known}
-    return {
-        one: [run for other in known if are_siblings(one, other) for run in last[other]] for one in by_print
-    }
+
+    @lru_cache(64)  # runs of one program lie near one another
+    def of_program(one: Fingerprint) -> list[Sibling]:
+        return [run for other in known if are_siblings(one, other) for run in last[other]]
+
+    return of_program
 
 
 def _last(runs: Sequence[Sibling]) -> list[Sibling]:
@@ -144,8 +144,8 @@ def among_siblings(run: Sibling, near: Sequence[Sibling]) -> AmongSiblings | Non
     """
     near = [other for other in near if other.training != run.training]
     prints = {other.fingerprint for other in near}
-    swept = differing(prints)
-    equal = {one for one in prints if swept.keys().isdisjoint(differences(run.fingerprint, one))}
+    swept = _swept(frozenset(prints))
+    equal = {one for one in prints if swept.isdisjoint(differences(run.fingerprint, one))}
     of_trainings = {other.training: other for other in near if other.fingerprint in equal}
     near = [*of_trainings.values()][-MOST:]
     if len(near) < FEWEST:
@@ -167,6 +167,11 @@ def among_siblings(run: Sibling, near: Sequence[Sibling]) -> AmongSiblings | Non
         names=sorted(other.name for other in near),
         bands={courses[signal].tag: _drawn(courses[signal].plan, sides) for signal, sides in judged.items()},
     )
+
+
+@lru_cache(64)  # the same for many runs
+def _swept(prints: frozenset[Fingerprint]) -> Set[str]:
+    return differing(prints).keys()
 
 
 class _Aligned(NamedTuple):
@@ -200,13 +205,13 @@ def _courses(run: Sibling, near: Sequence[Sibling], *, by_beginning: bool) -> di
         return {}
     kept = np.isfinite(np.concatenate([*map(np.array, whole.values())], axis=1)).all(axis=1)
     rows = np.concatenate([np.array(of_signal)[kept] for of_signal in whole.values()], axis=1)
-    first = np.unique(rows, axis=0, return_index=True)[1]
-    if len(first) < FEWEST:
+    once = [*{row.tobytes(): number for number, row in enumerate(rows)}.values()]
+    if len(once) < FEWEST:
         return {}
     return {
         signal: _Aligned(
             run.course_so_far(tags[signal], plan, near),
-            np.array(of_signal)[kept][first],
+            np.array(of_signal)[kept][once],
             tags[signal],
             plan,
             by_beginning,

@@ -31,7 +31,7 @@ def compare_siblings(
     healthy = healthy_siblings(known)
     for run, own in zip(runs, known, strict=True):
         guard = Guard()
-        near = given or healthy[own.fingerprint]
+        near = given or healthy(own.fingerprint)
         found = guard(run.tracker.log.run, "siblings", partial(among_siblings, own, near))
         run.looked[RULE, "" if found else HeldBack.NO_SIBLINGS.value] += 1
         run.among = found

@@ -32,7 +32,7 @@ def sibling(seed, shift=0.0, *, healthy=True, scale=1.0, **settings):
 
 
 def company(run, others):
-    return among_siblings(run, healthy_siblings([run, *others])[run.fingerprint])
+    return among_siblings(run, healthy_siblings([run, *others])(run.fingerprint))
 
 
 FLEET = [sibling(seed) for seed in range(10)]

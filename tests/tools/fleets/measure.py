@@ -72,7 +72,7 @@ def _alone(run: JudgedRun) -> str:
 def _beside(own: Sibling, healthy: Sequence[Sibling], count: int) -> tuple[str, float] | None:
     """A run is no sibling of itself, so a healthy one is compared with one less."""
     others = [other for other in healthy if other.training != own.training][:count]
-    found = among_siblings(own, healthy_siblings([own, *others])[own.fingerprint])
+    found = among_siblings(own, healthy_siblings([own, *others])(own.fingerprint))
     if found is None or not found.departed:
         return None
     first = found.departed[0]
