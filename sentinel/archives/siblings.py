@@ -70,6 +70,7 @@ def _siblings(records: Sequence[Record], results: "Results") -> dict[int, Siblin
     judged = [record for record in records if record.seen is not None]
     training_of = trainings({record.id: record.of_training for record in judged})
     programs: dict[tuple[str | None, frozenset[str], bytes], Fingerprint] = {}
+    stated: dict[tuple[str, str], tuple[str, str]] = {}  # each setting once, as many runs share it
     siblings = {}
     for number, record in enumerate(records):
         if record.seen is None or (told := record.sibling) is None:
@@ -77,7 +78,8 @@ def _siblings(records: Sequence[Record], results: "Results") -> dict[int, Siblin
         read = record.seen.understanding
         key = (read.framework, frozenset(read.tags), told.settings)
         if key not in programs:
-            programs[key] = Fingerprint(*key[:2], frozenset(_SETTINGS.decode(told.settings)))
+            settings = (stated.setdefault(one, one) for one in _SETTINGS.decode(told.settings))
+            programs[key] = Fingerprint(*key[:2], frozenset(settings))
         siblings[number] = Sibling(
             name=record.name,
             training=training_of[record.id],

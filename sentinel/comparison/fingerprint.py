@@ -66,6 +66,12 @@ def differences(this: Fingerprint, other: Fingerprint) -> dict[str, tuple[str, s
     return {name: (ours.get(name, NOT_STATED), theirs.get(name, NOT_STATED)) for name in names}
 
 
+def names_that_differ(first: Fingerprint, *others: Fingerprint) -> set[str]:
+    """The names of the settings in which some runs differ."""
+    settings = [other.settings for other in others]
+    return {name for name, _ in first.settings.union(*settings) - first.settings.intersection(*settings)}
+
+
 def are_siblings(this: Fingerprint, other: Fingerprint) -> bool:
     """Whether two runs are of one program, as far as both are known. Symmetric.
 

@@ -5,7 +5,7 @@ setting among themselves, as in a sweep, only those with the run's own value are
 worse than another is no fault.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from types import MappingProxyType
@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sentinel.comparison.band import FEWEST, MOST, PLACES, Course, aligned, band, departure
-from sentinel.comparison.fingerprint import Fingerprint, are_siblings, differences, differing
+from sentinel.comparison.fingerprint import Fingerprint, are_siblings, differences, names_that_differ
 from sentinel.comparison.means import TagCourses
 from sentinel.detectors.checks import AmongSiblings, Departed, SiblingRange
 from sentinel.detectors.settings import Setting
@@ -143,9 +143,11 @@ def among_siblings(run: Sibling, near: Sequence[Sibling]) -> AmongSiblings | Non
     ``near`` are the healthy runs of its program, see `healthy_siblings`; its own logs do not count.
     """
     near = [other for other in near if other.training != run.training]
+    if len(near) < FEWEST:
+        return None
     prints = {other.fingerprint for other in near}
-    swept = _swept(frozenset(prints))
-    equal = {one for one in prints if swept.isdisjoint(differences(run.fingerprint, one))}
+    swept = names_that_differ(*prints)
+    equal = {one for one in prints if swept.isdisjoint(names_that_differ(run.fingerprint, one))}
     of_trainings = {other.training: other for other in near if other.fingerprint in equal}
     near = [*of_trainings.values()][-MOST:]
     if len(near) < FEWEST:
@@ -167,11 +169,6 @@ def among_siblings(run: Sibling, near: Sequence[Sibling]) -> AmongSiblings | Non
         names=sorted(other.name for other in near),
         bands={courses[signal].tag: _drawn(courses[signal].plan, sides) for signal, sides in judged.items()},
     )
-
-
-@lru_cache(64)  # the same for many runs
-def _swept(prints: frozenset[Fingerprint]) -> Set[str]:
-    return differing(prints).keys()
 
 
 class _Aligned(NamedTuple):

@@ -2,7 +2,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sentinel.comparison.fingerprint import Fingerprint, are_siblings, differences, differing, sibling_groups
+from sentinel.comparison.fingerprint import (
+    Fingerprint,
+    are_siblings,
+    differences,
+    differing,
+    names_that_differ,
+    sibling_groups,
+)
 
 SETTINGS = {"lr": 0.1, "width": 8, "depth": 2, "seed": 0, "output_dir": "/a", "run_name": "a"}
 
@@ -39,6 +46,7 @@ def test_a_group_has_the_runs_near_the_most_frequent_settings():
     runs = [of(depth=5, width=9, lr=1), of(seed=1), of(seed=2), of(lr=0.2), of(tags=["x"]), of(lr=1, width=9)]
     assert sibling_groups(runs) == [[1, 2, 3, 5]]
     assert differing(runs[run] for run in (1, 2, 3)) == {"lr": ["0.1", "0.2"]}
+    assert names_that_differ(*(runs[run] for run in (1, 2, 3))) == {"lr"}
 
 
 @pytest.mark.slow
