@@ -61,10 +61,18 @@ SIZES = frozenset({Setting.PEAK_LEARNING_RATE, Setting.BATCH_SIZE, Setting.ACCUM
 _BEGINNING = 4  # places
 
 MOST_TAGS = 4
-"""Tags of a signal by which runs are compared, the first ones; a model with many layers logs hundreds."""
+"""Tags of a signal by which runs are compared, the shortest ones; a model with many layers logs hundreds."""
 
 MOST_SETTINGS = 1000
 """Different settings among which siblings are looked for, so that the time stays bounded."""
+
+
+def compared_tags(tags: Sequence[str]) -> Sequence[str]:
+    """The tags of a signal by which runs are compared, the one that a run is judged by first.
+
+    Their lengths and names decide, because the order in which tags became known depends on the polls.
+    """
+    return sorted(tags, key=lambda tag: (len(tag), tag))[:MOST_TAGS]
 
 
 @dataclass(frozen=True)
@@ -89,7 +97,7 @@ class Sibling:
 
     def tags(self, signal: Signal) -> Sequence[str]:
         """The tags of a signal by which it may be compared."""
-        return self.signals.get(signal, ())[:MOST_TAGS]
+        return compared_tags(self.signals.get(signal, ()))
 
     def course_so_far(self, tag: str, plan: float, like: "Sequence[Sibling]") -> Course:
         """A signal by share of the plan, in stretches as long as those of runs that are whole.
@@ -189,7 +197,7 @@ def _courses(run: Sibling, near: Sequence[Sibling], *, by_beginning: bool) -> di
     """The signals that enough siblings log to the end. Copies of a run count once."""
     usual = float(np.median([other.last_step for other in near]))
     plan = run.plan or usual
-    tags = {signal: run.signals[signal][0] for signal in WORSE if run.signals.get(signal)}
+    tags = {signal: own[0] for signal in WORSE if (own := run.tags(signal))}
     of_all = {
         signal: [
             other.course(tag, other.plan or usual) if tag in other.tags(signal) else np.full(PLACES, np.nan)

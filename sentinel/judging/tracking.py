@@ -13,7 +13,7 @@ from sentinel.alerts.lifecycle import Book
 from sentinel.alerts.outcomes import Audience, News, Outcome, tell
 from sentinel.alerts.turns import Stretch
 from sentinel.comparison.means import Means
-from sentinel.comparison.siblings import WORSE
+from sentinel.comparison.siblings import WORSE, compared_tags
 from sentinel.detectors.checks import SiblingRange
 from sentinel.detectors.settings import Setting
 from sentinel.frames.excerpt import Excerpt
@@ -80,7 +80,7 @@ class Tracker:
         streams = self.log.streams.values()
         if len(means.tags) > before and all(stream.named for stream in streams):
             signals = self.log.understanding().signals
-            means.keep({tags[0] for signal, tags in signals.items() if signal in WORSE})
+            means.keep({compared_tags(tags)[0] for signal, tags in signals.items() if signal in WORSE})
 
     def end(self, guard: Guard) -> Absorbed:
         """Look how the run ended. Gives what is left to judge."""

@@ -5,7 +5,7 @@ import pytest
 
 from sentinel.comparison.fingerprint import Fingerprint
 from sentinel.comparison.means import Means
-from sentinel.comparison.siblings import Sibling, among_siblings, healthy_siblings
+from sentinel.comparison.siblings import Sibling, among_siblings, compared_tags, healthy_siblings
 from sentinel.frames.coarse import Coarse
 
 STEPS = np.arange(1, 201)
@@ -102,3 +102,7 @@ def test_in_a_sweep_only_runs_with_the_own_value_are_siblings():
 def test_where_the_batch_size_differs_only_the_shape_counts():
     assert company(sibling(50, scale=1.5, batch_size=16), FLEET).departed == []
     assert company(sibling(50, 0.8, scale=1.5, batch_size=16), FLEET).departed
+
+
+def test_the_shortest_name_of_a_signal_is_compared_whatever_came_first():
+    assert compared_tags(["lr-Adam", "lr", "b/lr", "a/lr", "c/lr"]) == ["lr", "a/lr", "b/lr", "c/lr"]
