@@ -242,3 +242,16 @@ def test_commands(sentinel, tmp_path, tree):
     missing = sentinel("reduce", tmp_path / "nothing")
     assert missing.status == 2
     assert "no results" in missing.err
+
+
+def test_of_the_settings_the_one_that_joins_logs_of_one_training_is_kept(tmp_path):
+    place = tmp_path / "tree" / "run"
+    place.mkdir(parents=True)
+    rows = [
+        {"config": {"output_dir": "out", "lr": 0.1}},
+        *({"step": i, "loss": 1.0 / (1 + i)} for i in range(9)),
+    ]
+    (place / "metrics.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in rows))
+    results, _ = archived(tmp_path / "results", tmp_path / "tree")
+    (record,) = results.records()
+    assert {name: told.value for name, told in record.seen.facts.config.items()} == {"output_dir": "out"}
