@@ -58,7 +58,7 @@ def reduced(results: "Results", policies: Sequence[SinkPolicy]) -> Archive:
 def settled(records: Sequence[Record], complaints: Sequence[str], policies: Sequence[SinkPolicy]) -> Archive:
     """Decide what depends on other runs: which run continues which, and what a sink hears only once."""
     seen = [
-        (read, Observation(read.seen, True, read.silent_seconds, _trace(read)))
+        (read, Observation(read.seen, True, read.silent_seconds, read.of_training))
         for read in records
         if read.seen is not None
     ]
