@@ -18,9 +18,8 @@ import msgspec
 from sentinel.alerts.incident import Change, Event, Incident, State, incident_id
 from sentinel.alerts.inhibition import OF_THE_RUN, explains, goes_on_as
 from sentinel.alerts.statement import onset_of, statement
-from sentinel.alerts.track import ENDLESS, FLAPPING_RETURNS, Latest, Track
+from sentinel.alerts.track import ENDLESS, FLAPPING_RETURNS, Latest, Track, Weighing, findings
 from sentinel.alerts.turns import Key, Stretch, Turns, Verdict, place
-from sentinel.alerts.weighing import Weighing, findings
 from sentinel.detectors.api import Declaration, Severity
 from sentinel.ground.conversion import converter
 

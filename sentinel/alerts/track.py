@@ -4,14 +4,15 @@ A track counts judged rows, not polls or seconds. An incident's life therefore d
 of verdicts, not on how the log was cut into polls.
 
 `Latest` puts the newest findings of open incidents into words, for who is reminded that one is still there.
+`Weighing` weighs the causes of an open incident again when something else is found in its stream.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from sentinel.alerts.incident import Change, Event, Incident, State
-from sentinel.alerts.statement import summary
+from sentinel.alerts.statement import Findings, summary, weighed
 from sentinel.alerts.turns import Key, Verdict
 from sentinel.detectors.api import Declaration, Severity
 
@@ -119,3 +120,37 @@ class Latest:
                 told = summary(v, began, self._detectors[name], self._parameters.get(name, {}))
                 track.incident = incident.changed(latest="" if told == incident.summary else told)
         self._newest.clear()
+
+
+def findings(open_: Iterable[tuple[Track, Incident]], stream: str) -> Findings:
+    """The evidence of the open incidents of a stream."""
+    return {told.detector: told.evidence for _, told in open_ if told.stream == stream}
+
+
+class Weighing:
+    """Keeps what was found last beside each incident until its causes are needed, once for many findings."""
+
+    def __init__(self) -> None:
+        self._beside: dict[Key, tuple[Verdict, Findings]] = {}
+
+    def found(self, v: Verdict, open_: Iterable[tuple[Track, Incident]]) -> None:
+        """Note a verdict that changed an incident, among all that are open. Its own causes are as of now."""
+        of_stream = [(track, told) for track, told in open_ if told.stream == v.key.stream]
+        known = findings(of_stream, v.key.stream)
+        self._beside |= {track.key: (v, known) for track, _ in of_stream}
+        self._beside.pop(v.key, None)
+
+    def weighed(self, track: Track, incident: Incident) -> Incident:
+        """The open incident of a track with the causes by what was found last."""
+        beside = self._beside.pop(track.key, None)
+        if beside is None:
+            return incident
+        v, known = beside
+        causes = weighed(incident.detector, incident.cited, incident.evidence, known, v)
+        return incident.changed(causes=causes)
+
+    def weigh_all(self, open_: Iterable[tuple[Track, Incident]]) -> None:
+        """Let all open incidents tell these causes, and forget what was found."""
+        for track, incident in open_:
+            track.incident = self.weighed(track, incident)
+        self._beside.clear()
