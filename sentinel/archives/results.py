@@ -18,6 +18,7 @@ from typing import Any
 import msgspec
 import polars as pl
 
+from sentinel.alerts.incident import Change
 from sentinel.archives.owners import Owners
 from sentinel.archives.record import Comparable, PackedCourses, Record, SiblingRecord, unpacked_record
 from sentinel.archives.tables import IncidentColumns, RunColumns, columns, incident_row, run_row
@@ -28,6 +29,7 @@ _OWNERS = "owners"  # metadata of the tables of runs: the stamp of the owners th
 
 
 _PARTS_AT_HAND = 64  # whose courses are kept in memory while runs are compared
+_PARTS_TOLD = 4  # whose changes are, as what shares a training lies in one part, if it can
 
 
 class Results:
@@ -101,7 +103,10 @@ class Results:
                         file.unlink()
 
     def records(self) -> list[Record]:
-        """All runs, by path, without their courses. Raises SentinelError if the results are not complete."""
+        """All runs, by path, without their courses and changes.
+
+        Raises SentinelError if the results are not complete.
+        """
         keys = [key for done in self._told() for key in done["parts"]]
         records, settings = {}, dict[bytes, bytes]()
         for key in keys:
@@ -111,7 +116,7 @@ class Results:
                 own = record.sibling
                 if own is not None:
                     own = SiblingRecord(settings.setdefault(own.settings, own.settings), own.healthy, {})
-                one = msgspec.structs.replace(record, comparable=bare, sibling=own)
+                one = msgspec.structs.replace(record, comparable=bare, sibling=own, changes=())
                 records[record.id, record.failure] = one
         # A run to which a link leads may be in two parts.
         return sorted(records.values(), key=lambda record: (Path(record.path).parts, record.format))
@@ -128,6 +133,14 @@ class Results:
     def _courses(self, key: str) -> Mapping[str, PackedCourses]:
         kept = ((one.id, (one.comparable, one.sibling)) for one in self._records(key))
         return {run: {k: v for of in both if of for k, v in of.courses.items()} for run, both in kept}
+
+    def changes(self, run: str) -> Sequence[Change]:
+        """What happened to the incidents of a run that `records` gave, by its id, in order."""
+        return self._changes(self._part_of[run])[run]
+
+    @lru_cache(_PARTS_TOLD)  # noqa: B019  one is made for each command
+    def _changes(self, key: str) -> Mapping[str, Sequence[Change]]:
+        return {one.id: one.changes for one in self._records(key)}
 
     def _records(self, key: str) -> Iterator[Record]:
         rows = pl.read_parquet(self._file("runs", key), columns=["record", "user", "gpus"])
