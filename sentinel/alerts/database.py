@@ -96,7 +96,8 @@ _UPGRADES = {
             PRIMARY KEY (incident, sink, day)) STRICT, WITHOUT ROWID;
         INSERT OR IGNORE INTO pages
             SELECT incident, sink, CAST(at / 86400 AS INTEGER) AS day, min(at) FROM sent
-            WHERE severity > 1 AND event IN ('firing', 'escalated', 'reopened') GROUP BY incident, sink, day;
+            WHERE severity > 1 AND event IN ('firing', 'escalated', 'reopened', 'flapping')
+            GROUP BY incident, sink, day;
     """,
 }
 """Turns a database of each older schema into the next one. `schema.sql` adds new tables and indexes."""

@@ -14,8 +14,8 @@ from sentinel.ground.shard import stable_hash
 
 _MOST_FOLDERS = 64
 _MOST_FILES = 512  # unless one unit has more
-_FEW_FOLDERS = 24  # that no part ends with, because judging many runs at once costs less for each of them
-_ENDS_AT = 24  # of so many units that follow one ends a part
+_FEW_FOLDERS = 24  # with fewer, a part goes on: judging many runs at once costs less for each of them
+_ENDS_AT = 24  # from there on, one of so many units ends a part
 
 
 class ListedFile(NamedTuple):
