@@ -9,7 +9,7 @@ import pytest
 from sentinel.alerts.decision import SinkPolicy
 from sentinel.alerts.outcomes import Audience
 from sentinel.detectors.discovery import all_detectors
-from sentinel.judging.joining import known_incidents
+from sentinel.judging.joining import known_incidents, traces_of
 from sentinel.pipeline import Pipeline
 from sentinel.sources.discovery import discover
 
@@ -56,7 +56,9 @@ def test_one_point_passes_few_modules(tmp_path):
 
     judged, advances = passed(lambda: pipeline.advance([tracker]))
     (change,) = advances[0].changes
-    audience = Audience([SinkPolicy("pager")], (), {}, known_incidents([change.incident], [tracker]))
+    audience = Audience(
+        [SinkPolicy("pager")], (), {}, known_incidents([change.incident], [tracker], traces_of([tracker]))
+    )
     told, outcomes = passed(lambda: tracker.tell([change], audience, 0.0))
 
     assert [one.decision.event for one in outcomes] == ["firing"]

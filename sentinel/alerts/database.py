@@ -14,7 +14,7 @@ from typing import Any
 from sentinel.ground.errors import StateDamaged, StateError, StateUnavailable
 from sentinel.ground.state_dir import STATE_FILE
 
-SCHEMA = 8
+SCHEMA = 9
 LOCK = "watch.lock"
 """The file that a watching process locks; `lock.py` says how."""
 
@@ -98,6 +98,12 @@ _UPGRADES = {
             SELECT incident, sink, CAST(at / 86400 AS INTEGER) AS day, min(at) FROM sent
             WHERE severity > 1 AND event IN ('firing', 'escalated', 'reopened', 'flapping')
             GROUP BY incident, sink, day;
+    """,
+    8: """
+        DROP INDEX IF EXISTS incidents_by_finding;
+        CREATE TABLE IF NOT EXISTS joints (
+            joint TEXT NOT NULL, run TEXT NOT NULL, PRIMARY KEY (joint, run)) STRICT, WITHOUT ROWID;
+        INSERT OR IGNORE INTO joints SELECT '', run FROM incidents;
     """,
 }
 """Turns a database of each older schema into the next one. `schema.sql` adds new tables and indexes."""

@@ -4,7 +4,7 @@ A policy says which incidents a sink asks for, and when it wants to be left alon
 """
 
 import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from enum import StrEnum
@@ -176,19 +176,20 @@ def decide(
     silenced: bool,
     sent: Mapping[Event, Sent],
     now: float,
-    told: Severity | None = None,
+    told: Iterable[Severity] = (),
 ) -> Decision:
     """Decide whether a sink hears of a change; ``sent`` is what it was sent of this incident before.
 
     What the sink was told last must say what is so now, so that decides, whatever the change: a REPEAT change
     asks for what the sink should know of an incident that did not change. ``run`` is the run as notifications
-    name it. ``told`` is the severity that the sink was sent for another log of the same training.
+    name it. ``told`` are the severities that the sink was sent for other logs with the same trouble. They are
+    looked at only if the sink would hear of the incident for the first time.
 
     The first notification of an open incident is FIRING, even if the incident has escalated or a silence has
     ended since. An incident that flaps is told as such, which holds for its pauses as well.
     """
     reason = _reason(change, run, policy, silenced, sent, now)
-    if reason is Reason.FIRST_NOTIFICATION and told is not None and told >= change.incident.severity:
+    if reason is Reason.FIRST_NOTIFICATION and any(told_of >= change.incident.severity for told_of in told):
         reason = Reason.TOLD_OF_ANOTHER_LOG
     event = _event(reason, change) if reason.sends else change.event
     return Decision(event, Reason.EVENT_NOT_WANTED if reason.sends and event not in policy.events else reason)

@@ -27,8 +27,8 @@ Joints = Callable[[str], Iterable[str]]
 class KnownIncidents:
     """The incidents of all runs, indexed so that those that tell of the same are found quickly.
 
-    ``same_training`` and ``informed`` are asked about runs only whose incidents are alike. Where the
-    ``joints`` of all runs are at hand, only incidents of runs that share one are looked at.
+    ``same_training`` and ``informed`` are asked only about runs that share one of the ``joints`` and whose
+    incidents are alike.
     """
 
     def __init__(
@@ -41,28 +41,39 @@ class KnownIncidents:
         self._same_training = same_training
         self._informed = informed
         self._joints = joints
-        self._by_kind: dict[tuple[Any, ...], list[Incident]] = {}
+        self._by_kind: dict[tuple[str, str], list[Incident]] = {}
+        self._by_joint: dict[tuple[str, str], dict[str, list[Incident]]] = {}  # by kind, where it is asked
         self._together: dict[tuple[Any, ...], list[Incident]] = {}
         for incident in incidents:
-            for joint in joints(incident.run):
-                self._by_kind.setdefault((*_kind(incident), joint), []).append(incident)
-            if silence := _common_silence(incident):
+            self._by_kind.setdefault(kind_of(incident), []).append(incident)
+            if silence := silence_of(incident):
                 self._together.setdefault(silence, []).append(incident)
 
     def silent_together(self, incident: Incident) -> Iterator[Incident]:
         """The incidents of other runs that fell silent together with its run."""
-        others = self._together.get(_common_silence(incident), ())
+        others = self._together.get(silence_of(incident), ())
         yield from (other for other in others if other.id != incident.id)
 
     def duplicates_of(self, incident: Incident) -> Iterator[Incident]:
         """The incidents of other logs of the same training that tell of the same."""
-        shared = [(*_kind(incident), joint) for joint in self._joints(incident.run)]
-        alike = {other.id: other for kind in shared for other in self._by_kind.get(kind, ())}
+        if all(other.run == incident.run for other in self._by_kind.get(kind_of(incident), ())):
+            return
+        by_joint = self._joined(kind_of(incident))
+        joints = self._joints(incident.run)
+        alike = {other.id: other for joint in joints for other in by_joint.get(joint, ())}
         for other in alike.values():
             if same_finding(incident, other):
                 differ = not _same_numbers(incident, other)
                 if self._same_training(incident.run, other.run, differ):
                     yield other
+
+    def _joined(self, kind: tuple[str, str]) -> dict[str, list[Incident]]:
+        if (known := self._by_joint.get(kind)) is None:
+            known = self._by_joint[kind] = {}
+            for incident in self._by_kind[kind]:
+                for joint in self._joints(incident.run):
+                    known.setdefault(joint, []).append(incident)
+        return known
 
     def tells_more(self, other: Incident, incident: Incident) -> bool:
         """Whether the log of ``other`` is better informed, so that it speaks for the training."""
@@ -78,19 +89,20 @@ def same_finding(this: Incident, other: Incident) -> bool:
     """
     return (
         this.run != other.run
-        and _kind(this) == _kind(other)
+        and kind_of(this) == kind_of(other)
         and _same_moment(this.fired_time, other.fired_time)
         and (_near(this.onset_step, other.onset_step) or _near(this.fired_step, other.fired_step))
     )
 
 
-def _common_silence(incident: Incident) -> tuple[Any, ...]:
+def silence_of(incident: Incident) -> tuple[Any, ...]:
     """What `stream-stall` says of runs that fell silent together: where and since when; else empty."""
     told = incident.evidence
     return (told["place"], told["since"]) if {"runs_silent", "place", "since"} <= told.keys() else ()
 
 
-def _kind(incident: Incident) -> tuple[str, str]:
+def kind_of(incident: Incident) -> tuple[str, str]:
+    """What has to be equal of incidents that tell of the same: the detector, and the signal or the tag."""
     return incident.detector, incident.signal or incident.tag
 
 

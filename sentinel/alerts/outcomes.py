@@ -3,7 +3,7 @@
 It is pure: `watch` sends the result, and `replay` reports what would have been sent.
 """
 
-from collections.abc import Callable, Mapping, MutableMapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, MutableMapping, Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
 from typing import Any
@@ -98,16 +98,8 @@ def tell(news: News, audience: Audience, now: float) -> list[Outcome]:
         incident = change.incident
         explained_by = standing.get(incident.id, incident).inhibited_by  # a cause may have come since
         silenced = any(s.matches(run, incident, now) for s in audience.silences)
-        same = [*audience.known.duplicates_of(incident)]
-        better = [other for other in same if other.open and audience.known.tells_more(other, incident)]
-        together = [*audience.known.silent_together(incident)]
         for policy in audience.policies:
             before = sent.setdefault((incident.id, policy.name), {})
-            told = [earlier.severity for other in same for earlier in _heard(other, policy, sent).values()]
-            told += [
-                other.severity for other in better if other.inhibited_by is None and policy.wants(other, run)
-            ]
-            told += [other.severity for other in together if _lasts(_heard(other, policy, sent), now)]
             hears_cause = explained_by not in known or policy.wants(known[explained_by], run)
             if hears_cause and explained_by and before and all(last.untried for last in before.values()):
                 before.clear()
@@ -117,7 +109,8 @@ def tell(news: News, audience: Audience, now: float) -> list[Outcome]:
             if incident.state is State.LOST and (before or change.event is Event.LOST):
                 cause = cause or _tells_of_silence(standing, policy, run)
             asked = Change(change.event, incident.changed(inhibited_by=cause))
-            decision = decide(asked, run, policy, silenced, before, now, max(told, default=None))
+            told = _told_of_others(incident, run, policy, audience, now)
+            decision = decide(asked, run, policy, silenced, before, now, told)
             if decision.reason.sends:
                 number = 1 + max((last.number for last in before.values()), default=0)
                 before[decision.event] = Sent(now, incident.severity, incident.findings, number, waiting=True)
@@ -126,6 +119,23 @@ def tell(news: News, audience: Audience, now: float) -> list[Outcome]:
             elif change.event is not Event.REPEAT:  # a reminder that is not due is not worth a record
                 outcomes.append(Outcome(incident, policy.name, decision))
     return outcomes
+
+
+def _told_of_others(
+    incident: Incident, run: RunIdentity, policy: SinkPolicy, audience: Audience, now: float
+) -> Iterator[Severity]:
+    """How bad the sink was told that the same trouble is, of other logs of the training or of logs that fell
+    silent together; a better informed log speaks for the training even before.
+    """
+    sent, known = audience.sent, audience.known
+    for other in known.duplicates_of(incident):
+        yield from (earlier.severity for earlier in _heard(other, policy, sent).values())
+        speaks = other.open and other.inhibited_by is None and known.tells_more(other, incident)
+        if speaks and policy.wants(other, run):
+            yield other.severity
+    for other in known.silent_together(incident):
+        if _lasts(_heard(other, policy, sent), now):
+            yield other.severity
 
 
 def _heard(incident: Incident, policy: SinkPolicy, sent: SentBefore) -> Mapping[Event, Sent]:

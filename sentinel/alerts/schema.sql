@@ -15,8 +15,8 @@ CREATE TABLE IF NOT EXISTS stopped (
     since  REAL NOT NULL
 ) STRICT;
 
--- Incidents of an equal finding near the same step may be what logs of one training tell, and those of an equal
--- silence belong to runs that fell silent together.
+-- Incidents of an equal finding near the same step may be what logs of one training tell if these share a joint,
+-- and those of an equal silence belong to runs that fell silent together.
 CREATE TABLE IF NOT EXISTS incidents (
     id        TEXT PRIMARY KEY,
     run       TEXT NOT NULL,
@@ -31,8 +31,14 @@ CREATE TABLE IF NOT EXISTS incidents (
         json_extract(incident, '$.evidence.place', '$.evidence.since') END END)
 ) STRICT;
 CREATE INDEX IF NOT EXISTS incidents_by_time ON incidents (open, updated);
-CREATE INDEX IF NOT EXISTS incidents_by_finding ON incidents (finding);
+CREATE INDEX IF NOT EXISTS incidents_by_run ON incidents (run, finding);
 CREATE INDEX IF NOT EXISTS incidents_by_silence ON incidents (silence) WHERE silence IS NOT NULL;
+
+CREATE TABLE IF NOT EXISTS joints (                  -- what the logs with incidents may share with others
+    joint TEXT NOT NULL,                 -- empty for a log of an older state, which may share anything
+    run   TEXT NOT NULL,
+    PRIMARY KEY (joint, run)
+) STRICT, WITHOUT ROWID;
 
 CREATE TABLE IF NOT EXISTS outbox (
     number         INTEGER PRIMARY KEY,  -- the order in which notifications were decided

@@ -11,7 +11,7 @@ deliver at the same time. A ``Store`` belongs to the thread that opened it.
 
 import json
 import sqlite3
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import astuple, dataclass
 from pathlib import Path
 from typing import Any, Self
@@ -35,7 +35,7 @@ from sentinel.alerts.tables import (
     forget_runs,
     incident,
 )
-from sentinel.alerts.told import Told
+from sentinel.alerts.told import Told, keep_joints
 from sentinel.detectors.api import Severity
 from sentinel.ground.days import day_of
 from sentinel.ground.errors import SentinelError
@@ -58,6 +58,7 @@ class Update:
     incidents: Sequence[Incident] = ()  # those that changed, and those that are still open
     outcomes: Sequence[Outcome] = ()
     held: bool = False  # whether notifications wait until `Outbox.release`
+    joints: Collection[str] = ()  # what the log may share with others of its training
 
 
 class Store:
@@ -103,6 +104,8 @@ class Store:
                     "INSERT OR REPLACE INTO runs VALUES (?, ?, ?, ?, ?)",
                     (run, utf8(update.path), update.format, update.state, now),
                 )
+                if update.incidents and update.joints:
+                    keep_joints(connection, run, update.joints)
                 for incident in update.incidents:
                     connection.execute(
                         "INSERT OR REPLACE INTO incidents VALUES (?, ?, ?, ?, ?)",

@@ -182,9 +182,11 @@ def forget_runs(connection: sqlite3.Connection, runs: Iterable[str]) -> None:
 
 def forget_incidents(connection: sqlite3.Connection, before: float) -> None:
     """Delete incidents of forgotten runs that were over before this time, and what was sent of them."""
-    connection.execute(
+    forgotten = connection.execute(
         "DELETE FROM incidents WHERE open = 0 AND updated < ? AND run NOT IN (SELECT id FROM runs)", (before,)
     )
+    if forgotten.rowcount:
+        connection.execute("DELETE FROM joints WHERE run NOT IN (SELECT run FROM incidents)")
     connection.execute(
         "DELETE FROM sent WHERE at < ? AND incident NOT IN (SELECT id FROM incidents)", (before,)
     )

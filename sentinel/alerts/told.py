@@ -1,13 +1,14 @@
 """What was told before, as the next decisions need it."""
 
 import json
+import sqlite3
 from collections.abc import Iterable
 
-from sentinel.alerts.database import Database
+from sentinel.alerts.database import Database, utf8
 from sentinel.alerts.decision import Sent
-from sentinel.alerts.duplicates import SAME_STEPS
+from sentinel.alerts.duplicates import SAME_STEPS, Joints, kind_of, silence_of
 from sentinel.alerts.incident import Event, Incident
-from sentinel.alerts.tables import Decoder, as_json, incident
+from sentinel.alerts.tables import Decoder, incident
 from sentinel.detectors.api import Severity
 
 _SENT_BEFORE = """
@@ -21,20 +22,20 @@ _SENT_BEFORE = """
 """
 
 _ALIKE = """
+    WITH wanted AS (
+        SELECT value AS it, json_array(value ->> '$.kind[0]', value ->> '$.kind[1]') AS kind,
+            value ->> '$.onset' AS onset, value ->> '$.fired' AS fired,
+            json_extract(value, '$.silence[0]', '$.silence[1]') AS common FROM json_each(?1)
+    )
     SELECT incident FROM incidents WHERE id IN (
-        SELECT incidents.id FROM (
-            SELECT json_array(json_extract(value, '$.detector'), coalesce(
-                nullif(json_extract(value, '$.signal'), ''), json_extract(value, '$.tag'))) AS kind,
-                json_extract(value, '$.onset_step') AS onset, json_extract(value, '$.fired_step') AS fired
-            FROM json_each(?1)
-        ) AS wanted CROSS JOIN incidents ON finding = kind
+        SELECT incidents.id FROM wanted
+            CROSS JOIN json_each(it, '$.joints') AS shared
+            CROSS JOIN joints ON joint = shared.value
+            CROSS JOIN incidents ON incidents.run = joints.run AND finding = kind
         WHERE CASE WHEN json_valid(incident) THEN
             abs(onset - (incident ->> '$.onset_step')) <= ?2 * max(onset, incident ->> '$.onset_step')
             OR abs(fired - (incident ->> '$.fired_step')) <= ?2 * max(fired, incident ->> '$.fired_step') END
-    ) OR silence IN (
-        SELECT json_extract(value, '$.evidence.place', '$.evidence.since')
-        FROM json_each(?1) WHERE json_extract(value, '$.evidence.runs_silent')
-    )
+    ) OR silence IN (SELECT common FROM wanted)
 """
 """In the words of `schema.sql`; see `sentinel.alerts.duplicates`."""
 
@@ -44,6 +45,10 @@ _MAY_RETURN = """
             SELECT 1 FROM sent AS over WHERE over.incident = told.incident AND over.sink = told.sink
                 AND over.event = 'resolved' AND over.number > told.number))
 """
+
+
+ANY = ""
+"""The joint of a log of which an older state does not tell what it may share with others."""
 
 
 class Told:
@@ -65,15 +70,31 @@ class Told:
                 last_sent.setdefault((of, sink), {})[kind] = last
         return last_sent
 
-    def alike(self, incidents: Iterable[Incident]) -> list[Incident]:
+    def alike(self, incidents: Iterable[Incident], joints: Joints) -> list[Incident]:
         """The recorded incidents that may tell the same as one of these, which include these themselves."""
-        wanted = f"[{','.join(map(as_json, incidents))}]"
-        decoded = (
-            self._decoded(incident, whole) for (whole,) in self._database.rows(_ALIKE, wanted, SAME_STEPS)
-        )
+        wanted = [
+            {
+                "kind": kind_of(incident),
+                "onset": incident.onset_step,
+                "fired": incident.fired_step,
+                "silence": silence_of(incident),
+                "joints": [*map(utf8, joints(incident.run)), ANY],
+            }
+            for incident in incidents
+        ]
+        rows = self._database.rows(_ALIKE, json.dumps(wanted), SAME_STEPS)
+        decoded = (self._decoded(incident, whole) for (whole,) in rows)
         return [incident for incident in decoded if incident is not None]
 
     def may_return(self) -> list[Incident]:
         """Incidents that are over, although a sink was told last that they keep coming back."""
         decoded = (self._decoded(incident, whole) for (whole,) in self._database.rows(_MAY_RETURN))
         return [incident for incident in decoded if incident is not None]
+
+
+def keep_joints(connection: sqlite3.Connection, run: str, joints: Iterable[str]) -> None:
+    """Record what the log with a run id may share with others, inside a transaction."""
+    connection.execute("DELETE FROM joints WHERE joint = ? AND run = ?", (ANY, run))
+    connection.executemany(
+        "INSERT OR IGNORE INTO joints VALUES (?, ?)", [(utf8(joint), run) for joint in joints]
+    )

@@ -10,13 +10,20 @@ from sentinel.runs.facts import Facts
 from sentinel.runs.log import RunLog
 from sentinel.runs.same_training import Trace, same_training, trace_of
 
+Traces = Callable[[str], Trace]
+"""What the log with this run id tells of its training."""
+
+
+def traces_of(trackers: Iterable[Tracker], remembered: Callable[[str], Facts] = lambda _: Facts()) -> Traces:
+    """What logs tell. ``remembered`` gives the facts of a run that has no tracker here."""
+    logs = {tracker.id: tracker.log for tracker in trackers}
+    return cache(lambda run: trace_of(run, logs[run].facts if run in logs else remembered(run)))
+
 
 def known_incidents(
-    incidents: Iterable[Incident],
-    trackers: Iterable[Tracker],
-    remembered: Callable[[str], Facts] = lambda _: Facts(),
+    incidents: Iterable[Incident], trackers: Iterable[Tracker], traces: Traces
 ) -> KnownIncidents:
-    """The incidents of all runs. ``remembered`` gives the facts of a run that has no tracker here.
+    """The incidents of all runs.
 
     The better informed of two logs is the one with more signals, then with more settings. A run without a
     tracker is known only by what was decided about it before, so nothing waits for it.
@@ -24,16 +31,15 @@ def known_incidents(
     logs = {tracker.id: tracker.log for tracker in trackers}
 
     @cache
-    def of(run: str) -> Trace:
-        return trace_of(run, logs[run].facts if run in logs else remembered(run))
-
-    @cache
     def informed(run: str) -> tuple[int, int]:
         log = logs.get(run)
         return how_informed(log) if log else (-1, 0)
 
     return KnownIncidents(
-        incidents, lambda trace, other, surely: same_training(of(trace), of(other), surely), informed
+        incidents,
+        lambda run, other, surely: same_training(traces(run), traces(other), surely),
+        informed,
+        lambda run: traces(run).joints,
     )
 
 

@@ -13,7 +13,7 @@ from sentinel.config.file import Config
 from sentinel.frames.curves import Curves
 from sentinel.ground.errors import SentinelError
 from sentinel.ground.text import fits, one_of
-from sentinel.judging.joining import known_incidents
+from sentinel.judging.joining import known_incidents, traces_of
 from sentinel.pipeline import Pipeline
 from sentinel.replays.coverage import Coverage
 from sentinel.replays.judged import JudgedRun
@@ -190,7 +190,8 @@ def _compared(
 def tell_in_order(runs: Sequence[JudgedRun], policies: Sequence[SinkPolicy]) -> None:
     """Decide what the sinks would have heard of the runs; see `retold`."""
     incidents = (incident for run in runs for incident in run.incidents.values())
-    known = known_incidents(incidents, [run.tracker for run in runs])
+    trackers = [run.tracker for run in runs]
+    known = known_incidents(incidents, trackers, traces_of(trackers))
     stories = [(run.tracker.described(), run.changes) for run in runs]
     for run, told in zip(runs, retold(stories, Audience(policies, (), {}, known)), strict=True):
         run.told = told

@@ -10,7 +10,7 @@ from sentinel.alerts.incident import Change, Incident
 from sentinel.alerts.outcomes import Audience, Outcome
 from sentinel.alerts.store import Store, Update
 from sentinel.ground.guard import Guard
-from sentinel.judging.joining import known_incidents
+from sentinel.judging.joining import Traces, known_incidents, traces_of
 from sentinel.judging.tracking import Tracker
 from sentinel.runs.facts import Facts
 from sentinel.runs.log import Remembered
@@ -82,26 +82,35 @@ class Recorder:
         telling = [
             t for t in trackers if news.get(t.id) or (reminders and (t.id in may_return or t.book.open()))
         ]
-        audience = self._audience(telling, news, over, now)
+        traces = traces_of(trackers, self._facts)
+        audience = self._audience(telling, news, over, traces, now)
         told = {
             t.id: guard(t.log.run, "telling", partial(_told, t, news, over, audience, now)) for t in telling
         }
         left = [t for t in trackers if not reminders or news.get(t.id) or told.get(t.id)]
         updates = (
-            guard(t.log.run, "recording", partial(_update, t, news.get(t.id, ()), told.get(t.id) or ()))
+            guard(
+                t.log.run, "recording", partial(_update, t, news.get(t.id, ()), told.get(t.id) or (), traces)
+            )
             for t in left
         )
         return [update for update in updates if update is not None]
 
     def _audience(
-        self, trackers: Sequence[Tracker], news: AllNews, over: Sequence[Incident], now: float
+        self,
+        trackers: Sequence[Tracker],
+        news: AllNews,
+        over: Sequence[Incident],
+        traces: Traces,
+        now: float,
     ) -> Audience:
         """The sinks, and what they know of the incidents of these runs and of those that tell the same."""
         here = [*over, *(change.incident for changes in news.values() for change in changes)]
         here += [incident for tracker in trackers for incident in tracker.book.open()]
-        known = {incident.id: incident for incident in [*self._store.told.alike(here), *here]} if here else {}
+        alike = self._store.told.alike(here, lambda run: traces(run).joints)
+        known = {incident.id: incident for incident in [*alike, *here]}
         sent = self._store.told.sent_before(known)
-        together = known_incidents(known.values(), trackers, self._facts)
+        together = known_incidents(known.values(), trackers, traces)
         return Audience(self._policies, self._store.silences(now), sent, together)
 
     def _facts(self, run: str) -> Facts:
@@ -119,7 +128,10 @@ def _told(
     return tracker.tell(news.get(tracker.id, ()), audience, now, may_return)
 
 
-def _update(tracker: Tracker, changes: Sequence[Change], told: Sequence[Outcome]) -> Update:
+def _update(tracker: Tracker, changes: Sequence[Change], told: Sequence[Outcome], traces: Traces) -> Update:
     run, incidents = tracker.log.run, {change.incident.id: change.incident for change in changes}
     incidents |= {incident.id: incident for incident in tracker.book.open()}
-    return Update(run.id, str(run.path), run.format, tracker.dump(), [*incidents.values()], told)
+    joints = traces(run.id).joints if incidents else ()
+    return Update(
+        run.id, str(run.path), run.format, tracker.dump(), [*incidents.values()], told, joints=joints
+    )

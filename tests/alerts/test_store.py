@@ -22,6 +22,7 @@ from sentinel.alerts.outcomes import Audience, News, tell
 from sentinel.alerts.silences import silence
 from sentinel.alerts.store import Store, Update
 from sentinel.ground.errors import StateError
+from sentinel.ground.state_dir import STATE_FILE
 from sentinel.sources.discovery import discover
 from sentinel.sources.identity import RunIdentity
 from sentinel.watch.damage import sound_store
@@ -73,6 +74,13 @@ def test_the_newest_state_of_an_incident_counts(store):
 SILENCE = {"runs_silent": 3, "place": "/runs", "since": 1000.5}
 
 
+JOINTS = {RUN: {"place /runs/a", "process 7"}, "csv:/runs/a": {"place /runs/a"}, "csv:/runs/b": {"place b"}}
+
+
+def alike(store, *incidents):
+    return store.told.alike(incidents, JOINTS.__getitem__)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("open_", [True, False])
 def test_what_may_tell_the_same_is_found_among_any_number_of_incidents(store, open_):
@@ -82,15 +90,30 @@ def test_what_may_tell_the_same_is_found_among_any_number_of_incidents(store, op
     fallen = known.changed(id="fallen", onset_step=700, fired_step=700, evidence=SILENCE)
     late = range(5000, 6500)
     others = [known.changed(id=f"other {step}", onset_step=step, fired_step=step) for step in late]
-    store.commit([replace(committed, incidents=[known, fallen])], NOW)
+    store.commit([replace(committed, incidents=[known, fallen], joints=JOINTS[RUN])], NOW)
     store.commit([replace(committed, incidents=others, outcomes=[])], NOW + 1)
     asked = known.changed(id="asked", run="csv:/runs/a", evidence={"value": 1.0})
-    assert store.told.alike([asked]) == [known]
-    assert store.told.alike([asked.changed(signal="loss", evidence=SILENCE)]) == [fallen]
+    assert alike(store, asked) == [known]
+    assert alike(store, asked.changed(signal="loss", evidence=SILENCE)) == [fallen]
     far = asked.changed(evidence={}, onset_step=900, fired_step=900)
-    assert not store.told.alike([asked.changed(signal="loss"), far])
-    assert known in store.told.alike([asked.changed(onset_step=900)]), "it fired at the same step"
-    assert not store.told.alike([])
+    assert not alike(store, asked.changed(signal="loss"), far)
+    assert known in alike(store, asked.changed(onset_step=900)), "it fired at the same step"
+    assert not alike(store, asked.changed(run="csv:/runs/b")), "the logs share nothing"
+    assert not alike(store)
+
+
+def test_a_log_of_an_older_state_may_share_anything_until_it_is_recorded_again(tmp_path):
+    committed = replace(update("ww"), joints=JOINTS[RUN])
+    with Store(tmp_path) as store:
+        store.commit([committed], NOW)
+    with closing(sqlite3.connect(tmp_path / STATE_FILE)) as database:
+        database.executescript("DROP TABLE joints; PRAGMA user_version = 8;")
+    (known,) = {incident.id: incident for incident in committed.incidents}.values()
+    asked = known.changed(id="asked", run="csv:/runs/b")
+    with Store(tmp_path) as store:
+        assert alike(store, asked) == [known]
+        store.commit([replace(committed, outcomes=[])], NOW + 1)
+        assert not alike(store, asked)
 
 
 def test_a_run_is_unknown_before_its_first_commit(store):
@@ -202,8 +225,8 @@ def test_surrogates_and_nan_survive(store):
 @pytest.mark.parametrize("number", [math.nan, math.inf, -math.inf])
 def test_an_incident_with_a_number_that_json_does_not_know_is_found_again(store, number):
     odd = update("ww").incidents[0].changed(evidence={"value": number, "level": 1.0})
-    store.commit([Update(odd.run, "/runs/a", "jsonl", b"x", [odd])], NOW)
-    (found,) = store.told.alike([odd])
+    store.commit([Update(odd.run, "/runs/a", "jsonl", b"x", [odd], joints=["place"])], NOW)
+    (found,) = store.told.alike([odd], lambda _: ["place"])
     assert str(found.evidence) == str(odd.evidence)
     assert store.open_counts() == {(odd.detector, "warning"): 1}
 
@@ -332,8 +355,8 @@ def test_the_reasons_of_an_earlier_version_are_known_by_their_names(tmp_path):
             )
         database.execute("ALTER TABLE silences DROP COLUMN incident")
         database.execute("ALTER TABLE sent DROP COLUMN number")
-        for column in ("finding", "silence"):
-            database.execute(f"DROP INDEX incidents_by_{column}")
+        for column, index in (("finding", "run"), ("silence", "silence")):
+            database.execute(f"DROP INDEX incidents_by_{index}")
             database.execute(f"ALTER TABLE incidents DROP COLUMN {column}")
         database.execute("PRAGMA user_version = 3")
     with Store(tmp_path) as store:
