@@ -40,6 +40,15 @@ def reason(event, sent=None, policy=SINK, silenced=False, **fields):
     return decided(event, sent, policy, silenced, **fields).reason
 
 
+def test_other_logs_are_looked_at_only_before_a_first_notification():
+    told = iter([Severity.CRITICAL])
+    change = Change(Event.REPEAT, INCIDENT)
+    kept_back = decide(change, RUN, SINK, False, heard(Event.FIRING), NOW, told)
+    assert kept_back.reason is Reason.REPEAT_NOT_DUE
+    assert decide(change, RUN, SINK, False, {}, NOW, told).reason is Reason.TOLD_OF_ANOTHER_LOG
+    assert not [*told]
+
+
 @pytest.mark.parametrize("event", [Event.FIRING, Event.ESCALATED, Event.LOST, Event.REPEAT])
 class TestKeptBack:
     def test_explained(self, event):

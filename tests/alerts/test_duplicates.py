@@ -63,6 +63,15 @@ def test_logs_that_only_share_a_place_are_two_trainings_if_their_numbers_differ(
     assert [*known.duplicates_of(INCIDENT)] == [other] * same
 
 
+def test_logs_that_share_nothing_are_not_asked_about():
+    def same_training(*runs):
+        raise AssertionError(f"asked about {runs}")
+
+    fleet = [logged("tensorboard", id=f"{n}", run=f"tensorboard:/runs/{n}") for n in range(9)]
+    known = KnownIncidents([INCIDENT, *fleet], same_training, joints=lambda run: [run])
+    assert not [*known.duplicates_of(INCIDENT)]
+
+
 def of_one_training(incidents, better="jsonl"):
     return KnownIncidents(incidents, lambda *_: True, lambda run: (int(run.startswith(better)), 0))
 
