@@ -102,8 +102,9 @@ _UPGRADES = {
     8: """
         DROP INDEX IF EXISTS incidents_by_finding;
         CREATE TABLE IF NOT EXISTS joints (
-            joint TEXT NOT NULL, run TEXT NOT NULL, PRIMARY KEY (joint, run)) STRICT, WITHOUT ROWID;
-        INSERT OR IGNORE INTO joints SELECT '', run FROM incidents;
+            joint TEXT NOT NULL, format TEXT NOT NULL, run TEXT NOT NULL,
+            PRIMARY KEY (joint, format, run)) STRICT, WITHOUT ROWID;
+        INSERT OR IGNORE INTO joints SELECT '', substr(run, 1, instr(run, ':') - 1), run FROM incidents;
     """,
 }
 """Turns a database of each older schema into the next one. `schema.sql` adds new tables and indexes."""

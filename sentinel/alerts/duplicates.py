@@ -6,7 +6,8 @@ loggers. Each log is a run of its own and has the incident, but a person should 
 
 import math
 from collections.abc import Callable, Iterable, Iterator
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, Protocol
 
 from sentinel.alerts.incident import Incident
 
@@ -20,8 +21,35 @@ SameTraining = Callable[[str, str, bool], bool]
 """Whether the logs with these run ids are of one training; with True, whether that is sure."""
 Informed = Callable[[str], tuple[int, int]]
 """How much the log with this run id tells of its training."""
-Joints = Callable[[str], Iterable[str]]
-"""What the log with this run id may share with others: two that share nothing are not of one training."""
+
+
+class Joints(Protocol):
+    """What a log may share with others of its training. Two that share nothing are of two trainings, and two
+    of one format are unless they share one of the processes, which are joints as well.
+    """
+
+    @property
+    def format(self) -> str:
+        """The format of the log."""
+
+    @property
+    def joints(self) -> frozenset[str]:
+        """Its places, ids and processes."""
+
+    @property
+    def processes(self) -> frozenset[str]:
+        """Those that join logs of one format, too."""
+
+
+@dataclass(frozen=True)
+class _Anything:
+    format: str = ""
+    joints: frozenset[str] = frozenset({""})
+    processes: frozenset[str] = frozenset({""})
+
+
+_ByJoint = dict[str, dict[str, list[Incident]]]
+"""Incidents by a joint of their log and by its format."""
 
 
 class KnownIncidents:
@@ -36,13 +64,13 @@ class KnownIncidents:
         incidents: Iterable[Incident],
         same_training: SameTraining = lambda *_: False,
         informed: Informed = lambda _: (0, 0),
-        joints: Joints = lambda _: ("",),
+        joints: Callable[[str], Joints] = lambda _: _Anything(),
     ) -> None:
         self._same_training = same_training
         self._informed = informed
         self._joints = joints
         self._by_kind: dict[tuple[str, str], list[Incident]] = {}
-        self._by_joint: dict[tuple[str, str], dict[str, list[Incident]]] = {}  # by kind, where it is asked
+        self._by_joint: dict[tuple[str, str], _ByJoint] = {}  # by kind, where it is asked
         self._together: dict[tuple[Any, ...], list[Incident]] = {}
         for incident in incidents:
             self._by_kind.setdefault(kind_of(incident), []).append(incident)
@@ -59,20 +87,27 @@ class KnownIncidents:
         if all(other.run == incident.run for other in self._by_kind.get(kind_of(incident), ())):
             return
         by_joint = self._joined(kind_of(incident))
-        joints = self._joints(incident.run)
-        alike = {other.id: other for joint in joints for other in by_joint.get(joint, ())}
+        log = self._joints(incident.run)
+        alike = {
+            other.id: other
+            for joint in log.joints
+            for format_, others in by_joint.get(joint, {}).items()
+            if format_ != log.format or joint in log.processes
+            for other in others
+        }
         for other in alike.values():
             if same_finding(incident, other):
                 differ = not _same_numbers(incident, other)
                 if self._same_training(incident.run, other.run, differ):
                     yield other
 
-    def _joined(self, kind: tuple[str, str]) -> dict[str, list[Incident]]:
+    def _joined(self, kind: tuple[str, str]) -> _ByJoint:
         if (known := self._by_joint.get(kind)) is None:
             known = self._by_joint[kind] = {}
             for incident in self._by_kind[kind]:
-                for joint in self._joints(incident.run):
-                    known.setdefault(joint, []).append(incident)
+                log = self._joints(incident.run)
+                for joint in log.joints:
+                    known.setdefault(joint, {}).setdefault(log.format, []).append(incident)
         return known
 
     def tells_more(self, other: Incident, incident: Incident) -> bool:

@@ -35,9 +35,10 @@ CREATE INDEX IF NOT EXISTS incidents_by_run ON incidents (run, finding);
 CREATE INDEX IF NOT EXISTS incidents_by_silence ON incidents (silence) WHERE silence IS NOT NULL;
 
 CREATE TABLE IF NOT EXISTS joints (                  -- what the logs with incidents may share with others
-    joint TEXT NOT NULL,                 -- empty for a log of an older state, which may share anything
-    run   TEXT NOT NULL,
-    PRIMARY KEY (joint, run)
+    joint  TEXT NOT NULL,                -- empty for a log of an older state, which may share anything
+    format TEXT NOT NULL,
+    run    TEXT NOT NULL,
+    PRIMARY KEY (joint, format, run)
 ) STRICT, WITHOUT ROWID;
 
 CREATE TABLE IF NOT EXISTS outbox (

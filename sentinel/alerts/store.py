@@ -11,13 +11,14 @@ deliver at the same time. A ``Store`` belongs to the thread that opened it.
 
 import json
 import sqlite3
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import astuple, dataclass
 from pathlib import Path
 from typing import Any, Self
 
 from sentinel.alerts.database import Database, utf8
 from sentinel.alerts.decision import Reason
+from sentinel.alerts.duplicates import Joints
 from sentinel.alerts.incident import Incident
 from sentinel.alerts.outbox import Outbox, enqueue, withdraw
 from sentinel.alerts.outcomes import Outcome
@@ -58,7 +59,7 @@ class Update:
     incidents: Sequence[Incident] = ()  # those that changed, and those that are still open
     outcomes: Sequence[Outcome] = ()
     held: bool = False  # whether notifications wait until `Outbox.release`
-    joints: Collection[str] = ()  # what the log may share with others of its training
+    joints: Joints | None = None  # of the log, unless it has no incident
 
 
 class Store:
@@ -104,7 +105,7 @@ class Store:
                     "INSERT OR REPLACE INTO runs VALUES (?, ?, ?, ?, ?)",
                     (run, utf8(update.path), update.format, update.state, now),
                 )
-                if update.incidents and update.joints:
+                if update.joints:
                     keep_joints(connection, run, update.joints)
                 for incident in update.incidents:
                     connection.execute(

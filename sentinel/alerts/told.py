@@ -2,7 +2,7 @@
 
 import json
 import sqlite3
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator
 
 from sentinel.alerts.database import Database, utf8
 from sentinel.alerts.decision import Sent
@@ -30,7 +30,8 @@ _ALIKE = """
     SELECT incident FROM incidents WHERE id IN (
         SELECT incidents.id FROM wanted
             CROSS JOIN json_each(it, '$.joints') AS shared
-            CROSS JOIN joints ON joint = shared.value
+            CROSS JOIN joints ON joint = shared.value ->> '$[0]'
+                AND format > shared.value ->> '$[1]' AND format < shared.value ->> '$[2]'
             CROSS JOIN incidents ON incidents.run = joints.run AND finding = kind
         WHERE CASE WHEN json_valid(incident) THEN
             abs(onset - (incident ->> '$.onset_step')) <= ?2 * max(onset, incident ->> '$.onset_step')
@@ -47,8 +48,10 @@ _MAY_RETURN = """
 """
 
 
-ANY = ""
+_ANY = ""
 """The joint of a log of which an older state does not tell what it may share with others."""
+_LAST = chr(0x10FFFF)
+"""Comes after all names of formats."""
 
 
 class Told:
@@ -70,7 +73,7 @@ class Told:
                 last_sent.setdefault((of, sink), {})[kind] = last
         return last_sent
 
-    def alike(self, incidents: Iterable[Incident], joints: Joints) -> list[Incident]:
+    def alike(self, incidents: Iterable[Incident], joints: Callable[[str], Joints]) -> list[Incident]:
         """The recorded incidents that may tell the same as one of these, which include these themselves."""
         wanted = [
             {
@@ -78,7 +81,7 @@ class Told:
                 "onset": incident.onset_step,
                 "fired": incident.fired_step,
                 "silence": silence_of(incident),
-                "joints": [*map(utf8, joints(incident.run)), ANY],
+                "joints": [*_shared(joints(incident.run))],
             }
             for incident in incidents
         ]
@@ -92,9 +95,23 @@ class Told:
         return [incident for incident in decoded if incident is not None]
 
 
-def keep_joints(connection: sqlite3.Connection, run: str, joints: Iterable[str]) -> None:
+def _shared(log: Joints) -> Iterator[tuple[str, str, str]]:
+    """What another log has to have, and between which formats its own must lie."""
+    yield _ANY, "", _LAST
+    for joint in sorted(log.joints):
+        if joint in log.processes:
+            yield utf8(joint), "", _LAST
+        else:
+            yield utf8(joint), "", log.format
+            yield utf8(joint), log.format, _LAST
+
+
+def keep_joints(connection: sqlite3.Connection, run: str, log: Joints) -> None:
     """Record what the log with a run id may share with others, inside a transaction."""
-    connection.execute("DELETE FROM joints WHERE joint = ? AND run = ?", (ANY, run))
+    connection.execute(
+        "DELETE FROM joints WHERE joint = ? AND format = ? AND run = ?", (_ANY, log.format, run)
+    )
     connection.executemany(
-        "INSERT OR IGNORE INTO joints VALUES (?, ?)", [(utf8(joint), run) for joint in joints]
+        "INSERT OR IGNORE INTO joints VALUES (?, ?, ?)",
+        [(utf8(joint), log.format, run) for joint in log.joints],
     )

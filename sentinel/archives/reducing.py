@@ -112,6 +112,6 @@ def _audience(records: Sequence[Record], policies: Sequence[SinkPolicy]) -> Audi
         [incident for record in records for incident in record.incidents],
         lambda run, other, surely: same_training(traces[run], traces[other], surely),
         informed.__getitem__,
-        lambda run: traces[run].joints,
+        traces.__getitem__,
     )
     return Audience(policies, (), {}, known)

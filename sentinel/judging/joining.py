@@ -39,7 +39,7 @@ def known_incidents(
         incidents,
         lambda run, other, surely: same_training(traces(run), traces(other), surely),
         informed,
-        lambda run: traces(run).joints,
+        traces,
     )
 
 

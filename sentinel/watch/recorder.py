@@ -107,7 +107,7 @@ class Recorder:
         """The sinks, and what they know of the incidents of these runs and of those that tell the same."""
         here = [*over, *(change.incident for changes in news.values() for change in changes)]
         here += [incident for tracker in trackers for incident in tracker.book.open()]
-        alike = self._store.told.alike(here, lambda run: traces(run).joints)
+        alike = self._store.told.alike(here, traces)
         known = {incident.id: incident for incident in [*alike, *here]}
         sent = self._store.told.sent_before(known)
         together = known_incidents(known.values(), trackers, traces)
@@ -131,7 +131,7 @@ def _told(
 def _update(tracker: Tracker, changes: Sequence[Change], told: Sequence[Outcome], traces: Traces) -> Update:
     run, incidents = tracker.log.run, {change.incident.id: change.incident for change in changes}
     incidents |= {incident.id: incident for incident in tracker.book.open()}
-    joints = traces(run.id).joints if incidents else ()
+    joints = traces(run.id) if incidents else None
     return Update(
         run.id, str(run.path), run.format, tracker.dump(), [*incidents.values()], told, joints=joints
     )

@@ -7,6 +7,7 @@ from sentinel.alerts.duplicates import KnownIncidents, same_finding
 from sentinel.alerts.incident import Change, Event, State
 from sentinel.alerts.outcomes import Audience, News, tell
 from sentinel.detectors.api import Severity
+from sentinel.runs.same_training import Trace
 from tests.alerts.test_outcomes import NOW, PAGER, RUN, SLACK, heard
 from tests.alerts.timeline import book, rows
 
@@ -68,8 +69,13 @@ def test_logs_that_share_nothing_are_not_asked_about():
         raise AssertionError(f"asked about {runs}")
 
     fleet = [logged("tensorboard", id=f"{n}", run=f"tensorboard:/runs/{n}") for n in range(9)]
-    known = KnownIncidents([INCIDENT, *fleet], same_training, joints=lambda run: [run])
+
+    def place(run):
+        return Trace(run.partition(":")[0], frozenset({"place /runs" if "tensorboard" in run else run}))
+
+    known = KnownIncidents([INCIDENT, *fleet], same_training, joints=place)
     assert not [*known.duplicates_of(INCIDENT)]
+    assert not [*known.duplicates_of(fleet[0])], "a place joins no logs of one format"
 
 
 def of_one_training(incidents, better="jsonl"):

@@ -23,6 +23,7 @@ from sentinel.alerts.silences import silence
 from sentinel.alerts.store import Store, Update
 from sentinel.ground.errors import StateError
 from sentinel.ground.state_dir import STATE_FILE
+from sentinel.runs.same_training import Trace
 from sentinel.sources.discovery import discover
 from sentinel.sources.identity import RunIdentity
 from sentinel.watch.damage import sound_store
@@ -74,7 +75,13 @@ def test_the_newest_state_of_an_incident_counts(store):
 SILENCE = {"runs_silent": 3, "place": "/runs", "since": 1000.5}
 
 
-JOINTS = {RUN: {"place /runs/a", "process 7"}, "csv:/runs/a": {"place /runs/a"}, "csv:/runs/b": {"place b"}}
+JOINTS = {
+    RUN: Trace("jsonl", frozenset({"place /runs", "process 7"}), frozenset({"process 7"})),
+    "csv:/runs/a": Trace("csv", frozenset({"place /runs"})),
+    "csv:/runs/b": Trace("csv", frozenset({"place /other"})),
+    "jsonl:/runs/c": Trace("jsonl", frozenset({"place /runs"})),
+    "jsonl:/runs/d": Trace("jsonl", frozenset({"process 7"}), frozenset({"process 7"})),
+}
 
 
 def alike(store, *incidents):
@@ -98,6 +105,8 @@ def test_what_may_tell_the_same_is_found_among_any_number_of_incidents(store, op
     far = asked.changed(evidence={}, onset_step=900, fired_step=900)
     assert not alike(store, asked.changed(signal="loss"), far)
     assert known in alike(store, asked.changed(onset_step=900)), "it fired at the same step"
+    assert alike(store, asked.changed(run="jsonl:/runs/d")) == [known]
+    assert not alike(store, asked.changed(run="jsonl:/runs/c")), "a place joins no logs of one format"
     assert not alike(store, asked.changed(run="csv:/runs/b")), "the logs share nothing"
     assert not alike(store)
 
@@ -225,8 +234,8 @@ def test_surrogates_and_nan_survive(store):
 @pytest.mark.parametrize("number", [math.nan, math.inf, -math.inf])
 def test_an_incident_with_a_number_that_json_does_not_know_is_found_again(store, number):
     odd = update("ww").incidents[0].changed(evidence={"value": number, "level": 1.0})
-    store.commit([Update(odd.run, "/runs/a", "jsonl", b"x", [odd], joints=["place"])], NOW)
-    (found,) = store.told.alike([odd], lambda _: ["place"])
+    store.commit([Update(odd.run, "/runs/a", "jsonl", b"x", [odd], joints=JOINTS[RUN])], NOW)
+    (found,) = store.told.alike([odd], lambda _: JOINTS[RUN])
     assert str(found.evidence) == str(odd.evidence)
     assert store.open_counts() == {(odd.detector, "warning"): 1}
 
