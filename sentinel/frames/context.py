@@ -182,6 +182,8 @@ class Context:
 
     def newest(self, tag: str) -> float | None:
         """The last value of a tag that a use asks for; None if the tag has no value."""
+        if tag not in self.places:
+            return None
         _, values = self._values(tag)
         return float(values[-1]) if len(values) else None
 

@@ -22,7 +22,7 @@ import math
 import os
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -66,6 +66,10 @@ class Trace:
     processes: frozenset[str] = frozenset()
     output: str = ""
     times: tuple[float, float] | None = None
+
+    def until(self, facts: Facts) -> "Trace":
+        """The same with the times of a log that has grown."""
+        return replace(self, times=_times(facts))
 
 
 def same_training(trace: Trace, other: Trace, surely: bool = False) -> bool:
@@ -166,9 +170,12 @@ def trace(place: Place, format_: str, facts: Facts) -> Trace:
     named = (*map(_WANDB.fullmatch, place.parts), *map(_RECORD.fullmatch, records))
     ids = (f"id {match[1]}" for match in named if match)
     places = (f"{_PLACE}{directory}" for directory in (_home(place), output) if directory)
+    return Trace(format_, frozenset([*processes, *ids, *places]), processes, output, _times(facts))
+
+
+def _times(facts: Facts) -> tuple[float, float] | None:
     began, ended = facts.first_time, facts.last_time
-    times = None if began is None or ended is None else (began, ended)
-    return Trace(format_, frozenset([*processes, *ids, *places]), processes, output, times)
+    return None if began is None or ended is None else (began, ended)
 
 
 def _side_by_side(trace: Trace, other: Trace) -> bool:

@@ -1,5 +1,6 @@
 """Judges what time alone shows: logs that fall silent, alone or together, runs that end, and siblings."""
 
+import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from datetime import UTC, datetime
@@ -13,8 +14,9 @@ from sentinel.detectors.checks import Together
 from sentinel.ground.clock import Clock
 from sentinel.ground.guard import Guard
 from sentinel.pipeline import Pipeline
+from sentinel.runs.facts import framework
 from sentinel.runs.quiet import Quiet
-from sentinel.runs.same_training import trainings_of
+from sentinel.runs.same_training import Trace, trace_of, trainings
 from sentinel.runs.standings import Member, successors
 from sentinel.runs.state import is_gone
 from sentinel.sources.places import Place
@@ -22,7 +24,8 @@ from sentinel.watch.ends import Ends, note
 from sentinel.watch.siblings import SiblingWatch
 from sentinel.watch.watched import Watched
 
-_SHORT_SECONDS = 60.0  # no rule asks about a shorter silence
+_SHORT_SECONDS = 60.0  # no rule asks about a shorter silence, unless its parameters say so
+_LOOKED_UP_SECONDS = 60.0  # for so long it counts what directories tell of the training of a log
 
 
 class Silences:
@@ -40,6 +43,11 @@ class Silences:
         self._places = places
         self._ends = Ends(clock, processes)
         self._siblings = SiblingWatch(pipeline, store)
+        self._traces: dict[str, tuple[float, Trace]] = {}  # by run id, with the time awake of the look
+        asked = (of_rule.get("least_seconds") for of_rule in pipeline.checking.parameters.values())
+        self._short_seconds = min(
+            _SHORT_SECONDS, *(seconds for seconds in asked if seconds is not None), math.inf
+        )
 
     def alarmed(self, ring: Callable[[], None]) -> AbstractContextManager[object]:
         """Surround a watch in which the end of a process calls ``ring``."""
@@ -69,14 +77,17 @@ class Silences:
         judged to their end.
         """
         expected = [watched for watched in runs if not watched.past]
-        silent = [watched for watched in expected if watched.silence(awake)[0] > _SHORT_SECONDS]
+        silent = [watched for watched in expected if watched.silent_seconds(awake) > self._short_seconds]
         together = self._together(expected, awake, now) if silent else {}
         going_on, likes = _continued(expected, silent), _likes(silent)
-        heard = _heard(expected, awake) if silent else {}
+        heard = self._heard(expected, awake) if silent else {}
         changes: dict[str, Sequence[Change]] = {}
         for watched in expected:
             run = watched.tracker.log.run
-            seconds = heard.get(run.id, watched.silence(awake)[0])
+            own = watched.silent_seconds(awake)
+            if own <= self._short_seconds and not self._may_change(watched):
+                continue
+            seconds = heard.get(run.id, own)
             process = partial(self._ends.process, watched)
             of_all, goes_on_in = together.get(run.id), going_on.get(run.id)
             gone = partial(is_gone, run.path)
@@ -113,7 +124,13 @@ class Silences:
         before = log.ending
         stalled = self._pipeline.review(watched.tracker, silence)
         watched.uncommitted += log.ending is not before  # so that it is recorded soon
-        return [*stalled, *watched.tracker.book.silent(*watched.silence(awake))]
+        seconds = watched.silent_seconds(awake)
+        return [*stalled, *watched.tracker.book.silent(seconds, watched.lost_after_seconds)]
+
+    def _may_change(self, watched: Watched) -> bool:
+        """Whether time may bring something to a run that was heard a moment ago."""
+        tracker = watched.tracker
+        return tracker.book.watches_run or bool(tracker.log.facts.gone or self._ends.dead_rank(watched))
 
     def _together(self, expected: Iterable[Watched], awake: float, now: float) -> Mapping[str, Together]:
         """By run id, that all runs of its place are silent, for those that fell silent together.
@@ -135,28 +152,37 @@ class Silences:
             told |= {w.tracker.id: Together(len(fell), str(place), since, shortest, same) for w in fell}
         return told
 
+    def _heard(self, expected: Sequence[Watched], awake: float) -> Mapping[str, float]:
+        """By run id, the seconds since points arrived; 0 for all but the log of a training that was heard
+        last.
+
+        Loggers write when they like: what a training prints is there long before the record of W&B. A
+        training that ended by one of its logs is not silent.
+        """
+        seconds = {watched.tracker.id: watched.silent_seconds(awake) for watched in expected}
+        self._traces = {watched.tracker.id: self._looked_up(watched, awake) for watched in expected}
+        training = trainings({run: trace for run, (_, trace) in self._traces.items()})
+        last: dict[str, Watched] = {}
+        for run in sorted(
+            expected, key=lambda run: (seconds[run.tracker.id], run.tracker.log.planned_steps is None)
+        ):
+            last.setdefault(training[run.tracker.id], run)
+        return {run: seconds[run] if last[training[run]].tracker.id == run else 0.0 for run in seconds}
+
+    def _looked_up(self, watched: Watched, awake: float) -> tuple[float, Trace]:
+        """What a log tells of its training, and when its directory was looked at."""
+        run, facts = watched.tracker.id, watched.tracker.log.facts
+        at, trace = self._traces.get(run, (-math.inf, None))
+        if trace is None or awake - at > _LOOKED_UP_SECONDS:
+            return awake, trace_of(run, facts)
+        return at, trace.until(facts)
+
     def _place(self, path: Place) -> Place:
         """The watched place that a run lies below."""
         if isinstance(path, Path):
             above = (place for place in self._places if isinstance(place, Path))
             return next((place for place in above if path.is_relative_to(place)), path)
         return self._places[0]
-
-
-def _heard(expected: Sequence[Watched], awake: float) -> Mapping[str, float]:
-    """By run id, the seconds since points arrived; 0 for all but the log of a training that was heard last.
-
-    Loggers write when they like: what a training prints is there long before the record of W&B. A training
-    that ended by one of its logs is not silent.
-    """
-    seconds = {watched.tracker.id: watched.silence(awake)[0] for watched in expected}
-    training = trainings_of({watched.tracker.id: watched.tracker.log.facts for watched in expected})
-    last: dict[str, Watched] = {}
-    for run in sorted(
-        expected, key=lambda run: (run.silence(awake)[0], run.tracker.log.planned_steps is None)
-    ):
-        last.setdefault(training[run.tracker.id], run)
-    return {run: seconds[run] if last[training[run]].tracker.id == run else 0.0 for run in seconds}
 
 
 def _continued(expected: Iterable[Watched], silent: Sequence[Watched]) -> dict[str, str]:
@@ -167,7 +193,7 @@ def _continued(expected: Iterable[Watched], silent: Sequence[Watched]) -> dict[s
     for watched in expected if parents else ():
         log = watched.tracker.log
         if isinstance(log.run.path, Path) and log.run.path.parent in parents:
-            kind = (str(log.run.path.parent), log.run.format, log.understanding().framework)
+            kind = (str(log.run.path.parent), log.run.format, framework(log.streams.values()))
             members.append(Member(log.run.id, kind, log.facts, asked=log.run.id in asked))
             names[log.run.id] = log.name
     return {of: names[by] for of, by in successors(members).items()}

@@ -84,13 +84,10 @@ class Watched:
         silent = silence_of(log.run.path, log.facts, now)
         return silent is None or silent > log.facts.lost_after_seconds
 
-    def silence(self, now: float) -> tuple[float, float]:
-        """Seconds since points arrived, and the seconds after which it is lost.
-
-        A log that ended, or that was not read to its end, is not silent.
-        """
-        loud = self.tracker.log.ending is not None or self.behind_since is not None
-        return 0.0 if loud else now - self.arrived_at, self._lost_after_seconds
+    def silent_seconds(self, now: float) -> float:
+        """Seconds since points arrived. A log that ended, or that was not read to its end, is not silent."""
+        loud = self.behind_since is not None or self.tracker.log.ending is not None
+        return 0.0 if loud else now - self.arrived_at
 
     def lag(self, now: float) -> float:
         """Seconds since the log was last read to its end; 0 if nothing of it is left to read."""
@@ -99,21 +96,26 @@ class Watched:
     def is_newly_over(self, now: float) -> bool:
         """Whether the run is over and was not when this was last called."""
         log = self.tracker.log
-        quiet = self._lost_after_seconds
-        if log.ending:
-            quiet = _QUIET_SECONDS if log.ending.inferred and log.facts.exit is None else 0.0
         read = log.reached_end and self.behind_since is None
-        over = read and (self.past or now - self.arrived_at > quiet)
+        over = read and (self.past or now - self.arrived_at > self._quiet_seconds())
         before, self.concluded = self.concluded, log.facts.points if over else self.concluded
         return over and before != self.concluded
+
+    def _quiet_seconds(self) -> float:
+        """How long it has to be silent until it is over."""
+        log = self.tracker.log
+        if (ending := log.ending) is None:
+            return self.lost_after_seconds
+        return _QUIET_SECONDS if ending.inferred and log.facts.exit is None else 0.0
 
     @property
     def usual_pause_seconds(self) -> float:
         """The longest pause between its points that is ordinary."""
-        return self._lost_after_seconds / LONG_INTERVALS
+        return self.lost_after_seconds / LONG_INTERVALS
 
     @property
-    def _lost_after_seconds(self) -> float:
+    def lost_after_seconds(self) -> float:
+        """How long it may be silent before it is lost."""
         return max(lost_after_seconds(self.intervals), self.tracker.log.facts.lost_after_seconds)
 
     def heard(self, points: int, now: float) -> None:

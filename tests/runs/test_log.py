@@ -132,11 +132,9 @@ def test_days_without_points_are_no_days_of_the_log_even_after_an_earlier_versio
 def test_silence_after_the_end_is_no_loss(pipeline, tmp_path):
     watched = Watched(tracker(pipeline, tmp_path), arrived_at=0.0, committed_at=0.0)
     watched.tracker.log.absorb(Batch({}, [chunk([0, 1])]))
-    silent, lost_after = watched.silence(1e6)
-    assert silent > lost_after
+    assert watched.silent_seconds(1e6) > watched.lost_after_seconds
     watched.tracker.log.absorb(Batch({}, ending=Ending(EndKind.FINISHED, "exit code 0")))
-    silent, lost_after = watched.silence(1e6)
-    assert silent < lost_after
+    assert watched.silent_seconds(1e6) < watched.lost_after_seconds
 
 
 def test_console_lines_come_from_the_log_and_from_files(pipeline, tmp_path):
