@@ -18,20 +18,23 @@ LATE_SECONDS = 60.0
 LONG_FIRST_LOOK_SECONDS = 3600.0
 """The same while a run is first read. A log of some gigabytes takes minutes, and nothing is wrong then."""
 
-_AT_ONCE = 512  # runs
+_MOST_AT_ONCE, _FEWEST_AT_ONCE = 512, 64  # runs; to look at fewer takes hardly less time
+_POINTS_OF_A_RUN = (
+    1000  # that it may read in a slice at least, or a run that grows would not be read to its end
+)
 _FEWEST_POINTS = POINTS_AT_ONCE >> 5
 
 
 class Backlog:
     """Those runs, the one that has waited longest for its next slice first. All times are times awake.
 
-    ``points`` is how many are read in one slice: fewer where the trainings leave the watch little of the
-    processor, so that no other run waits for long.
+    A slice has fewer runs and fewer points where the trainings leave the watch little of the processor, so
+    that no other run waits for long.
     """
 
     def __init__(self) -> None:
         self._runs: dict[str, Watched] = {}
-        self.points = POINTS_AT_ONCE
+        self._points = POINTS_AT_ONCE  # in a slice, where a run may read all of them
 
     def __len__(self) -> int:
         return len(self._runs)
@@ -51,9 +54,25 @@ class Backlog:
     def took(self, seconds: float) -> None:
         """Note how long the last slice took."""
         if seconds > SLICES_SECONDS:
-            self.points = max(self.points // 2, _FEWEST_POINTS)
-        elif seconds < SLICES_SECONDS / 4:
-            self.points = min(self.points * 2, POINTS_AT_ONCE)
+            self._points = max(self._points // 2, _FEWEST_POINTS)
+        elif seconds < SLICES_SECONDS / 2:
+            self._points = min(self._points * 2, POINTS_AT_ONCE)
+
+    def points(self, runs: int) -> int:
+        """How many points a slice of so many runs may read."""
+        return max(self._points, runs * _POINTS_OF_A_RUN)
+
+    def groups(self, runs: Sequence[Watched]) -> Iterator[Sequence[Watched]]:
+        """The runs in groups that are read at once, each as large as the one before allows."""
+        begin = 0
+        while begin < len(runs):
+            end = begin + self._at_once
+            yield runs[begin:end]
+            begin = end
+
+    @property
+    def _at_once(self) -> int:
+        return min(max(self._points // _POINTS_OF_A_RUN, _FEWEST_AT_ONCE), _MOST_AT_ONCE)
 
     def drop(self, run_ids: Iterable[str]) -> None:
         """Forget runs, which need not be behind."""
@@ -62,7 +81,7 @@ class Backlog:
 
     def next(self) -> Sequence[Watched]:
         """The runs whose turn it is."""
-        return [*self._runs.values()][:_AT_ONCE]
+        return [*self._runs.values()][: self._at_once]
 
     def lags(self, awake: float) -> dict[str, float]:
         """Seconds since runs were last read to their ends, by run id, the longest first.
@@ -79,8 +98,3 @@ class Backlog:
             id_: LATE_SECONDS if run.looked_at else LONG_FIRST_LOOK_SECONDS for id_, run in runs.items()
         }
         return {id_: lag for id_, lag in self.lags(awake).items() if lag > allowed.get(id_, LATE_SECONDS)}
-
-
-def groups(runs: Sequence[Watched]) -> Iterator[Sequence[Watched]]:
-    """The runs in groups that are read at once."""
-    return (runs[i : i + _AT_ONCE] for i in range(0, len(runs), _AT_ONCE))

@@ -27,7 +27,7 @@ from sentinel.sources.discovery import common_path, discover, run_name
 from sentinel.sources.places import Url
 from sentinel.sources.shares import share_of
 from sentinel.telemetry.counters import ROUND_SECONDS, count_points
-from sentinel.watch.backlog import SLICES_SECONDS, Backlog, groups
+from sentinel.watch.backlog import SLICES_SECONDS, Backlog
 from sentinel.watch.file_events import Changes
 from sentinel.watch.freezes import freezes_forgiven
 from sentinel.watch.introduction import introduced
@@ -141,7 +141,7 @@ class Watcher:
         new = self._discover() if changed is None or self._searches.is_due(changed, self._runs) else []
         self._reports.alive()
         touched = [*self._runs] if changed is None else self._runs.touched(changed, new)
-        for group in groups([watched for watched in touched if watched.tracker.id not in self._backlog]):
+        for group in self._backlog.groups([w for w in touched if w.tracker.id not in self._backlog]):
             if not stop.is_set():
                 self._read(group)
         while self._backlog and not stop.is_set():
@@ -175,8 +175,9 @@ class Watcher:
         return restored(self._pipeline, self._store, run, run_name(run, common_path(self._config.paths)))
 
     def _read(self, group: Sequence[Watched]) -> None:
-        awake, points = self._clock.awake(), self._backlog.points
+        awake = self._clock.awake()
         group = [watched for watched in group if watched.rests_until <= awake]
+        points = self._backlog.points(len(group))
         for watched in group:
             if watched.failures:
                 watched.tracker = self._tracker(watched.tracker.log.run)

@@ -3,6 +3,7 @@
 import json
 import math
 import threading
+from itertools import pairwise
 
 import pytest
 
@@ -34,7 +35,8 @@ class House:
         self.runs.mkdir()
         self.read: list[list[str]] = []  # the runs of each slice
         self.points: list[int] = []  # the most of each slice
-        self.seconds = 0.5  # of each slice
+        self.seconds, self.seconds_a_run = 0.5, 0.0  # of each slice
+        self.slice = SLICE  # points; 0: as many as the watch asks for
         every = all_detectors()
         choose_detectors(monkeypatch, {name: every[name] for name in ("non-finite-metric", "stream-stall")})
         original = Pipeline.advance
@@ -42,8 +44,8 @@ class House:
         def advance(pipeline, trackers, points_at_once, **when):
             self.read.append(sorted(tracker.log.name for tracker in trackers))
             self.points.append(points_at_once)
-            self.clock.work(self.seconds)
-            return original(pipeline, trackers, SLICE, **when)
+            self.clock.work(self.seconds + self.seconds_a_run * len(trackers))
+            return original(pipeline, trackers, self.slice or points_at_once, **when)
 
         monkeypatch.setattr(Pipeline, "advance", advance)
         self.store, self.service = Store(self.state), ServiceManager()
@@ -126,6 +128,17 @@ def test_slices_are_smaller_while_they_take_long(house):
     assert most[:3] == [1, 1 / 2, 1 / 4]
     assert min(most) > 1 / 64
     assert house.points[-1] == POINTS_AT_ONCE
+
+
+@pytest.mark.long
+def test_many_runs_on_a_slow_machine_are_all_read_to_their_ends(house):
+    house.slice, house.seconds_a_run = 0, 0.02
+    for begin, end in pairwise([*range(6), 400, 800]):
+        for number in range(70):
+            house.log(f"run {number}", range(begin, end), 1.0)
+        house.look()
+    assert house.watcher.lags() == {}
+    assert house.points[-1] < POINTS_AT_ONCE / 4
 
 
 def test_verdicts_are_the_same_however_the_rounds_are_cut(house):
