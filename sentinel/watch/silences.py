@@ -25,6 +25,8 @@ from sentinel.watch.siblings import SiblingWatch
 from sentinel.watch.watched import Watched
 
 _SHORT_SECONDS = 60.0  # no rule asks about a shorter silence, unless its parameters say so
+_LONGER = 1 / 300  # a silence is judged again once it is longer by this share of it ...
+_LONGEST_PAUSE_SECONDS = 60.0  # ... or by so much
 _LOOKED_UP_SECONDS = 60.0  # for so long it counts what directories tell of the training of a log
 
 
@@ -66,7 +68,10 @@ class Silences:
             read(over)
         for watched, words, how in ended:
             guard(watched.tracker.log.run, "the end of its process", partial(note, watched, words, how))
-        return [*over, *self._ends.news(runs, awake)]
+        ended_or_known = [*over, *self._ends.news(runs, awake)]
+        for watched in ended_or_known:
+            watched.review_at = -math.inf
+        return ended_or_known
 
     def news(
         self, runs: Sequence[Watched], awake: float, now: float, guard: Guard
@@ -85,8 +90,9 @@ class Silences:
         for watched in expected:
             run = watched.tracker.log.run
             own = watched.silent_seconds(awake)
-            if own <= self._short_seconds and not self._may_change(watched):
+            if awake < watched.review_at or (own <= self._short_seconds and not self._may_change(watched)):
                 continue
+            watched.review_at = awake + min(own * _LONGER, _LONGEST_PAUSE_SECONDS)
             seconds = heard.get(run.id, own)
             process = partial(self._ends.process, watched)
             of_all, goes_on_in = together.get(run.id), going_on.get(run.id)

@@ -1,6 +1,7 @@
 """The runs under watch: how each is restored, when points last arrived, and why it is not judged."""
 
 import logging
+import math
 import os
 from collections import deque
 from collections.abc import Iterable, Iterator
@@ -59,6 +60,7 @@ class Watched:
     sibling_at: int | None = None  # number of points with which it may be a sibling of others
     judged_at: int | None = None  # the place of its plan at which it was held against its siblings
     behind_since: float | None = None  # None if it was read to its end
+    review_at: float = -math.inf  # its silence is not judged before
 
     def overdue(self, now: float, runs: int) -> bool:
         """Whether a commit is due, so that a kill does not cost too much re-reading.
@@ -124,7 +126,7 @@ class Watched:
         self.uncommitted += points
         self.past = self.past and not self.looked_at
         self.intervals.append(now - self.arrived_at)
-        self.arrived_at = now
+        self.arrived_at, self.review_at = now, -math.inf
 
     def failed(self, reason: str, now: float) -> None:
         """Note that a stage raised. The run is tried again later, from its last commit."""
