@@ -7,7 +7,7 @@ from functools import partial
 
 from sentinel.alerts.decision import SinkPolicy
 from sentinel.alerts.incident import Change, Incident
-from sentinel.alerts.outcomes import Audience, Outcome
+from sentinel.alerts.outcomes import Audience, Outcome, SentBefore
 from sentinel.alerts.store import Store, Update
 from sentinel.ground.guard import Guard
 from sentinel.judging.joining import Traces, known_incidents, traces_of
@@ -107,11 +107,20 @@ class Recorder:
         """The sinks, and what they know of the incidents of these runs and of those that tell the same."""
         here = [*over, *(change.incident for changes in news.values() for change in changes)]
         here += [incident for tracker in trackers for incident in tracker.book.open()]
-        alike = self._store.told.alike(here, traces)
+        sent = self._store.told.sent_before({incident.id for incident in here})
+        alike = self._store.told.alike([one for one in here if self._may_be_new(one, sent)], traces)
         known = {incident.id: incident for incident in [*alike, *here]}
-        sent = self._store.told.sent_before(known)
+        sent |= self._store.told.sent_before(known.keys() - {incident.id for incident in here})
         together = known_incidents(known.values(), trackers, traces)
         return Audience(self._policies, self._store.silences(now), sent, together)
+
+    def _may_be_new(self, incident: Incident, sent: SentBefore) -> bool:
+        """Whether a sink may hear of an incident for the first time, if no other log told it the same."""
+        return any(
+            (incident.id, policy.name) not in sent
+            for policy in self._policies
+            if incident.severity >= policy.min_severity
+        )
 
     def _facts(self, run: str) -> Facts:
         """What was last recorded of a run."""
