@@ -34,7 +34,7 @@ _LOCAL = frozenset(
     {"bcachefs", "btrfs", "ext2", "ext3", "ext4", "f2fs", "jfs", "ramfs", "tmpfs", "xfs", "zfs"}
 )
 _MOUNTS = Path("/proc/self/mountinfo")
-_GATHER_SECONDS = 0.5  # after the first change, so that many changes at once end one wait
+_GATHER_SECONDS = 1.0  # after the first change, so that many changes at once end one wait
 _TOLD: list[type[FileSystemEvent]] = [
     DirCreatedEvent,
     DirMovedEvent,
