@@ -1,10 +1,10 @@
 """The states of runs that lie beside one another: one may continue where another one stopped."""
 
-from collections.abc import Iterable, Sequence
+from bisect import bisect_right
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
 from sentinel.runs.copies import silence_of
 from sentinel.runs.facts import Facts
@@ -13,6 +13,8 @@ from sentinel.runs.same_training import Trace, same_training, trace_of
 from sentinel.runs.settling import settle
 from sentinel.runs.state import Standing, standing
 from sentinel.sources.base import Ending
+
+_START = 1  # the first step of a run that continues none, or 0
 
 
 @dataclass(frozen=True)
@@ -41,9 +43,14 @@ def observe(log: RunLog, whole: bool, now: float) -> Observation:
     return Observation(log.overview(), whole, silent)
 
 
-def standings(seen: Sequence[Observation]) -> list[Standing]:
-    """The state of each run, in their order."""
-    goes_on_in, stated = _successors(seen), _stated(seen)
+def standings(seen: Sequence[Observation], goes_on_in: Mapping[str, str] | None = None) -> list[Standing]:
+    """The state of each run, in their order.
+
+    ``goes_on_in`` is what `successors` gives of more runs than these, which hold all logs of their trainings.
+    """
+    if goes_on_in is None:
+        goes_on_in = _successors(seen)
+    stated = _stated(seen)
     return [
         standing(
             stated.get(_id(look.run), look.run.ending) if look.whole else None,
@@ -82,15 +89,12 @@ def _id(run: RunOverview) -> str:
 
 
 def _successors(seen: Iterable[Observation]) -> dict[str, str]:
-    return successors(
-        Member(
-            look.run.name,
-            (look.run.path.rpartition("/")[0], look.run.format, look.run.understanding.framework),
-            look.run.facts,
-            look.whole,
-        )
-        for look in seen
-    )
+    return successors(Member(look.run.name, kind_of(look.run), look.run.facts, look.whole) for look in seen)
+
+
+def kind_of(run: RunOverview) -> tuple[str | None, ...]:
+    """What a run has in common with those that may continue it: its directory, format and framework."""
+    return run.path.rpartition("/")[0], run.format, run.understanding.framework
 
 
 @dataclass(frozen=True)
@@ -98,35 +102,50 @@ class Member:
     """A run among others of its ``kind``, which may continue it. It is ``asked`` whether one does."""
 
     name: str
-    kind: tuple[str | None, ...]
+    kind: Hashable
     facts: Facts
     asked: bool
 
 
 def successors(members: Iterable[Member]) -> dict[str, str]:
     """Runs that another run of their kind continues: that run's name, by name."""
-    families: dict[tuple[str | None, ...], list[Member]] = {}
+    families: dict[Hashable, list[Member]] = {}
     for member in members:
         families.setdefault(member.kind, []).append(member)
     next_of: dict[str, str] = {}
     for family in families.values():
-        facts = [member.facts for member in family]
-        begin, end = (np.array([getattr(f, n) or 0 for f in facts]) for n in ("first_step", "last_step"))
-        since = np.array([np.nan if f.first_time is None else f.first_time for f in facts])
-        for member, mine in zip(family, facts, strict=True):
-            if member.asked and mine.last_time is not None:
-                later = _goes_on(mine, begin, end) & (since >= mine.last_time)
-                if later.any():
-                    next_of[member.name] = family[int(np.argmin(np.where(later, since, np.inf)))].name
+        later = _Later(family)
+        for member in family if later.begin else ():
+            if member.asked and (following := later.goes_on_from(member.facts)) is not None:
+                next_of[member.name] = following.name
     return next_of
 
 
-def _goes_on(run: Facts, begin: NDArray[np.int64], end: NDArray[np.int64]) -> NDArray[np.bool_]:
-    """Which runs with these first and last steps continue from about the step where this one stopped.
+class _Later:
+    """The runs of a family that may continue another one, by their first steps."""
 
-    They may continue from a checkpoint, but not from one before its middle: there, a run that logs less often
-    begins.
-    """
-    first, last = run.first_step or 0, run.last_step or 0
-    pace = max(1, first)  # between two records: a log whose first record is of step n has one every n steps
-    return (begin > max(first, 1, last / 2)) & (begin <= last + pace) & (end > last)
+    def __init__(self, family: Sequence[Member]) -> None:
+        self._family = [one for one in family if (one.facts.first_step or 0) > _START]
+        self._family.sort(key=lambda one: one.facts.first_step or 0)
+        facts = [one.facts for one in self._family]
+        self.begin = [one.first_step or 0 for one in facts]
+        self._end = np.array([one.last_step or 0 for one in facts])
+        self._since = np.array([np.nan if one.first_time is None else one.first_time for one in facts])
+
+    def goes_on_from(self, run: Facts) -> Member | None:
+        """The run that continues from about the step where this one stopped: the first one since.
+
+        It may continue from a checkpoint, but not from one before the middle: there, a run that logs less
+        often begins.
+        """
+        if run.last_time is None:
+            return None
+        first, last = run.first_step or 0, run.last_step or 0
+        pace = max(
+            1, first
+        )  # between two records: a log whose first record is of step n has one every n steps
+        low = bisect_right(self.begin, max(first, _START, last // 2))
+        near = slice(low, bisect_right(self.begin, last + pace))
+        since = np.where(self._end[near] > last, self._since[near], np.nan)
+        fits = np.flatnonzero(since >= run.last_time)
+        return self._family[low + fits[np.argmin(since[fits])]] if len(fits) else None
