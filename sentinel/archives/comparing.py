@@ -7,13 +7,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from sentinel.archives.record import Comparable, PackedCourses, Record
+from sentinel.archives.record import Comparable, PackedCourses
 from sentinel.comparison.means import Means
 from sentinel.ground.errors import SentinelError
 from sentinel.replays.judged import JudgedRun
 
 if TYPE_CHECKING:
-    from sentinel.archives.results import Results
+    from sentinel.archives.contents import Contents
+    from sentinel.archives.results import Results, Row
     from sentinel.comparison.measures import Comparison
 
 
@@ -36,21 +37,20 @@ def kept_courses(means: Means, tags: Iterable[str]) -> PackedCourses:
     return {tag: (step.tobytes(), mean.tobytes()) for tag, (step, mean) in courses.items()}
 
 
-def compared(records: Sequence[Record], results: "Results") -> "Sequence[Comparison]":
+def compared(contents: "Contents") -> "Sequence[Comparison]":
     """What `replay --compare` finds in the same runs. Raises SentinelError if too little of them is kept."""
     from sentinel.comparison.compare import compare
     from sentinel.comparison.measures import ComparedRun
 
     subjects = []
-    for record in records:
-        if record.seen is None:
-            continue
+    for number in contents.numbers():
+        record = contents.record(number)
         if record.comparable is None:
             raise SentinelError(
                 "the courses of its runs are not kept; `sentinel replay --out DIR --compare` does"
             )
-        signals = record.seen.understanding.signals
-        courses = KeptCourses(results, record.id)
+        signals = record.judged.understanding.signals
+        courses = KeptCourses(contents.results, contents.row(number))
         subjects.append(ComparedRun(record.name, record.comparable.settings, signals, courses))
     return compare(subjects)
 
@@ -60,11 +60,11 @@ class KeptCourses:
     """The courses of a run that is over, read when they are asked for, so that memory holds those of few."""
 
     results: "Results"
-    run: str
+    row: "Row"
 
     def course(self, tag: str, width: int = 1) -> tuple[NDArray[np.int64], NDArray[np.float64]]:  # noqa: ARG002
         """As `Means.course` gives it, in the stretches in which it was kept."""
-        step, mean = self.results.courses(self.run).get(tag, (b"", b""))
+        step, mean = self.results.courses(self.row).get(tag, (b"", b""))
         return np.frombuffer(step, np.int64), np.frombuffer(mean, np.float64)
 
     def width(self, tag: str) -> int:  # noqa: ARG002

@@ -19,7 +19,7 @@ from sentinel.replays.judged import JudgedRun
 from sentinel.replays.replaying import judged
 from sentinel.replays.siblings import RULE
 from sentinel.runs.checks import checks
-from sentinel.runs.same_training import OUTPUT, trace_of
+from sentinel.runs.same_training import trace_of
 from sentinel.runs.standings import observe
 
 _AT_ONCE = 64  # runs, so that memory does not grow with the size of a directory
@@ -77,8 +77,7 @@ class Judge:
             run.looked[RULE, HeldBack.NO_SIBLINGS.value] += 1
             kept = sibling_record(run)
         seen = observe(log, True, self.now)
-        told = {name: one for name, one in log.facts.config.items() if name == OUTPUT}
-        facts = msgspec.structs.replace(seen.run.facts, config=told, plan={})
+        facts = msgspec.structs.replace(seen.run.facts, config={}, plan={})
         return Record(
             name=log.name,
             path=str(log.run.path),

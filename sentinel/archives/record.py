@@ -33,22 +33,48 @@ class Comparable(msgspec.Struct, frozen=True):
     courses: PackedCourses
 
 
-class Record(msgspec.Struct, frozen=True):
-    """A judged run. ``seen`` is what a listing knows of it, without its settings.
-
-    ``silent_seconds`` is how long its log had been silent when it was judged, infinite for a copy, None for a
-    log that was gone. ``failure`` says why a run could not be judged at all. ``comparable`` is kept only
-    where it was asked for, and ``sibling`` for runs that can have siblings. ``user`` and ``gpus`` are known
-    only where the record was read from a table.
+class Glance(msgspec.Struct, frozen=True):
+    """What of a record is compared among all runs. ``seen`` is what a listing knows of the run, without its
+    settings; None, with a ``failure``, of a run that could not be judged at all. ``sibling`` is kept for runs
+    that can have siblings.
     """
 
     name: str
     path: str
     format: str
     seen: RunOverview | None = None
-    silent_seconds: float | None = None
     described: RunIdentity = RunIdentity()
     trace: Trace | None = None
+    failure: str | None = None
+    sibling: SiblingRecord | None = None
+
+    @property
+    def id(self) -> str:
+        """The id of the run; see `sentinel.sources.base.Run`."""
+        return f"{self.format}:{self.path}"
+
+    @property
+    def judged(self) -> RunOverview:
+        """What is known of a run that was judged. Raises ValueError for one that was not."""
+        if self.seen is None:
+            raise ValueError(f"{self.path}: {self.failure}")
+        return self.seen
+
+    @property
+    def of_training(self) -> Trace:
+        """What its log tells of its training."""
+        return self.trace or Trace(self.format, frozenset())
+
+
+class Record(Glance, frozen=True):
+    """A judged run.
+
+    ``silent_seconds`` is how long its log had been silent when it was judged, infinite for a copy, None for a
+    log that was gone. ``comparable`` is kept only where it was asked for. ``user`` and ``gpus`` are known
+    only where the record was read from a table.
+    """
+
+    silent_seconds: float | None = None
     informed: tuple[int, int] = (0, 0)
     incidents: Sequence[Incident] = ()
     changes: Sequence[Change] = ()
@@ -56,16 +82,9 @@ class Record(msgspec.Struct, frozen=True):
     held_back: Mapping[str, Mapping[str, int]] = {}
     checks: Sequence[Check] = ()
     complaints: Sequence[str] = ()
-    failure: str | None = None
     comparable: Comparable | None = None
-    sibling: SiblingRecord | None = None
     user: str | None = None
     gpus: float | None = None
-
-    @property
-    def id(self) -> str:
-        """The id of the run; see `sentinel.sources.base.Run`."""
-        return f"{self.format}:{self.path}"
 
     def seconds_after(self, incident: Incident) -> float | None:
         """How long the log went on after an incident began; None where it has no times."""
@@ -73,11 +92,6 @@ class Record(msgspec.Struct, frozen=True):
         if incident.onset_time is None or last is None:
             return None
         return max(0.0, last - incident.onset_time)
-
-    @property
-    def of_training(self) -> Trace:
-        """What its log tells of its training."""
-        return self.trace or Trace(self.format, frozenset())
 
     @property
     def unread(self) -> bool:
@@ -104,4 +118,10 @@ def unpacked_record(content: bytes) -> Record:
     return _DECODER.decode(content)
 
 
+def glance(content: bytes) -> Glance:
+    """What is compared among all runs, of a record in bytes. Takes a tenth of the time of the whole."""
+    return _GLANCES.decode(content)
+
+
 _DECODER = msgspec.msgpack.Decoder(Record)
+_GLANCES = msgspec.msgpack.Decoder(Glance)

@@ -1,18 +1,25 @@
 """Puts the parts of an archive together, as one replay of the whole would have it."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
-from functools import cached_property
-from typing import TYPE_CHECKING
+from heapq import heappop, heappush
+from io import SEEK_END
+from tempfile import TemporaryFile
+from typing import IO, TYPE_CHECKING
 
-import numpy as np
+import msgspec
 
 from sentinel.alerts.decision import SinkPolicy
 from sentinel.alerts.duplicates import KnownIncidents
+from sentinel.alerts.incident import Change
 from sentinel.alerts.outcomes import Audience, Outcome
 from sentinel.alerts.retelling import retold
+from sentinel.archives.contents import Contents
 from sentinel.archives.record import Record
-from sentinel.archives.siblings import with_siblings
+from sentinel.archives.siblings import beside_siblings, with_siblings
+from sentinel.archives.tables import incident_row
+from sentinel.ground.errors import SentinelError
 from sentinel.runs.log import RunOverview
 from sentinel.runs.same_training import same_training, trainings
 from sentinel.runs.standings import Observation, standings
@@ -22,87 +29,127 @@ if TYPE_CHECKING:
     from sentinel.archives.results import Results
     from sentinel.comparison.measures import Comparison
 
+_Told = Mapping[str, Sequence[Outcome]]
+
 
 @dataclass(frozen=True)
 class Settled:
-    """A run that was judged, what became of it, and by incident what the sinks would have heard."""
+    """A run that was judged, what became of it, and by incident what the sinks would have heard.
+
+    ``training`` is the id of the first log of its training.
+    """
 
     record: Record
     seen: RunOverview
     standing: Standing
-    told: Mapping[str, Sequence[Outcome]]
+    told: _Told
+    training: str
 
 
 @dataclass(frozen=True)
 class Archive:
-    """All runs of an archive, by path. ``failed`` are those that could not be judged.
+    """The runs of an archive, which are read and settled when they are asked for.
 
-    ``comparisons`` is empty unless they were asked for.
+    ``beside`` is what happened in runs beside their siblings, by their numbers. ``comparisons`` is empty
+    unless they were asked for.
     """
 
-    runs: Sequence[Settled]
-    failed: Sequence[Record]
-    complaints: Sequence[str]
+    contents: Contents
+    beside: Mapping[int, Sequence[Change]]
+    policies: Sequence[SinkPolicy]
     comparisons: Sequence["Comparison"] = ()
 
-    @cached_property
-    def trainings(self) -> Mapping[str, str]:
-        """By the id of each run, that of the first log of its training."""
-        return trainings({run.record.id: run.record.of_training for run in self.runs})
+    @property
+    def complaints(self) -> list[str]:
+        """What could not be searched."""
+        return self.contents.results.complaints()
+
+    @property
+    def failed(self) -> list[Record]:
+        """The runs that could not be judged, by path."""
+        return [self.contents.record(number) for number in self.contents.numbers(judged=False)]
+
+    def groups(self) -> Iterator[list[Settled]]:
+        """The runs that were judged. All logs of one training are in one group."""
+        for numbers in self.contents.groups():
+            yield self._settled(numbers)
+
+    def runs(self) -> Iterator[Settled]:
+        """The runs that were judged, by path."""
+        with TemporaryFile() as file:
+            waiting = _OutOfTurn(file)
+            for numbers in self.contents.groups():
+                yield from (self._again(*one) for one in waiting.until(numbers[0]))
+                first, *others = self._settled(numbers)
+                yield first
+                for number, run in zip(numbers[1:], others, strict=True):
+                    waiting.add(number, run)
+            yield from (self._again(*one) for one in waiting.until(self.contents.rows.height))
+
+    def _record(self, number: int) -> Record:
+        record = self.contents.record(number)
+        return with_siblings(record, self.beside[number]) if number in self.beside else record
+
+    def _settled(self, numbers: Sequence[int]) -> list[Settled]:
+        """The runs of a group."""
+        records = [self._record(number) for number in numbers]
+        seen = [
+            Observation(record.judged, True, record.silent_seconds, record.of_training) for record in records
+        ]
+        states = standings(seen, self.contents.goes_on_in)
+        told = retold(
+            [(record.described, record.changes) for record in records], _audience(records, self.policies)
+        )
+        training = trainings({record.id: record.of_training for record in records})
+        return [
+            Settled(record, one.run, state, heard, training[record.id])
+            for record, one, state, heard in zip(records, seen, states, told, strict=True)
+        ]
+
+    def _again(self, number: int, standing: Standing, told: _Told, training: str) -> Settled:
+        record = self._record(number)
+        return Settled(record, record.judged, standing, told, training)
+
+
+class _OutOfTurn:
+    """What was settled of runs before their turn, in a file, so that memory does not grow with it."""
+
+    def __init__(self, file: IO[bytes]) -> None:
+        self._file = file
+        self._places: list[tuple[int, int, int]] = []  # a heap: the number of a run, and where it lies
+
+    def add(self, number: int, run: Settled) -> None:
+        """Keep what was settled of a run."""
+        told = {id_: [replace(one, body=None) for one in outcomes] for id_, outcomes in run.told.items()}
+        content = msgspec.msgpack.encode((run.standing, told, run.training))
+        heappush(self._places, (number, self._file.seek(0, SEEK_END), len(content)))
+        self._file.write(content)
+
+    def until(self, number: int) -> Iterator[tuple[int, Standing, _Told, str]]:
+        """The runs before one, in their order. They wait no longer."""
+        while self._places and self._places[0][0] < number:
+            of, begin, length = heappop(self._places)
+            self._file.seek(begin)
+            yield of, *_SETTLED.decode(self._file.read(length))
+
+
+_SETTLED = msgspec.msgpack.Decoder(tuple[Standing, dict[str, list[Outcome]], str])
 
 
 def reduced(results: "Results", policies: Sequence[SinkPolicy]) -> Archive:
     """The whole archive. Raises SentinelError if its results are not complete.
 
-    It decides what depends on other runs: which run continues which, and what a sink hears only once.
+    It decides what depends on other runs: which run continues which, what a sink hears only once, and which
+    run is worse than its siblings. The incidents of these are written beside those of the parts, where the
+    directory can be written.
     """
-    records = with_siblings(results.records(), results)
-    seen = [
-        (read, Observation(read.seen, True, read.silent_seconds, read.of_training))
-        for read in records
-        if read.seen is not None
-    ]
-    states = standings([observation for _, observation in seen])
-    told: dict[str, Mapping[str, Sequence[Outcome]]] = {}
-    for group in _groups([record for record, _ in seen]):
-        told |= _told(group, results, policies)
-    runs = [
-        Settled(record, observation.run, state, told[record.id])
-        for (record, observation), state in zip(seen, states, strict=True)
-    ]
-    return Archive(runs, [unread for unread in records if unread.seen is None], results.complaints())
-
-
-def _groups(records: Sequence[Record]) -> Iterable[list[Record]]:
-    """The runs by what they share with others. Those of different groups are not of one training."""
-    from scipy.sparse import coo_array  # slow to import
-    from scipy.sparse.csgraph import connected_components
-
-    place_of: dict[str, int] = {}  # of each joint, behind the runs
-    pairs = [
-        (number, place_of.setdefault(joint, len(records) + len(place_of)))
-        for number, record in enumerate(records)
-        for joint in record.of_training.joints
-    ]
-    size = len(records) + len(place_of)
-    ends = np.array(pairs, np.int64).reshape(-1, 2).T
-    _, labels = connected_components(coo_array((np.ones(len(pairs), bool), (*ends,)), (size, size)))
-    groups: dict[int, list[Record]] = {}
-    for record, label in zip(records, labels.tolist(), strict=False):  # then the joints follow
-        groups.setdefault(label, []).append(record)
-    return groups.values()
-
-
-def _told(
-    group: Sequence[Record], results: "Results", policies: Sequence[SinkPolicy]
-) -> dict[str, Mapping[str, Sequence[Outcome]]]:
-    """What the sinks would have heard of some runs, by the id of each, without the notifications."""
-    stories = [(run.described, [*results.changes(run.id), *run.changes]) for run in group]
-    decided = retold(stories, _audience(group, policies))
-    return {
-        run.id: {id_: [replace(one, body=None) for one in outcomes] for id_, outcomes in told.items()}
-        for run, told in zip(group, decided, strict=True)
-    }
+    contents = Contents.of(results)
+    beside = beside_siblings(contents)
+    worse = ((contents.record(number), changes) for number, changes in beside.items() if changes)
+    rows = [incident_row(record, change.incident) for record, changes in worse for change in changes]
+    with suppress(SentinelError):
+        results.write_siblings(rows)
+    return Archive(contents, beside, policies)
 
 
 def _audience(records: Sequence[Record], policies: Sequence[SinkPolicy]) -> Audience:

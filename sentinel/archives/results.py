@@ -2,6 +2,7 @@
 
     DIR/runs/KEY.parquet         a row for each run
     DIR/incidents/KEY.parquet    a row for each incident
+    DIR/incidents/siblings.parquet   the same of incidents that only a comparison of all runs finds
     DIR/manifest-0-of-1.json     the parts of a shard, and what could not be searched
 
 Every file appears whole: it is written under another name and renamed. A part is done when its runs are
@@ -13,23 +14,33 @@ import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 import polars as pl
 
-from sentinel.alerts.incident import Change
 from sentinel.archives.owners import Owners
-from sentinel.archives.record import Comparable, PackedCourses, Record, SiblingRecord, unpacked_record
+from sentinel.archives.record import Glance, PackedCourses, Record, glance, unpacked_record
 from sentinel.archives.tables import IncidentColumns, RunColumns, columns, incident_row, run_row
 from sentinel.ground.errors import SentinelError
 from sentinel.ground.shard import Shard
 
+_SIBLINGS = "siblings"  # no part: what runs are beside their siblings
 _OWNERS = "owners"  # metadata of the tables of runs: the stamp of the owners that they were written with
 
 
-_PARTS_AT_HAND = 64  # whose courses are kept in memory while runs are compared
-_PARTS_TOLD = 4  # whose changes are, as what shares a training lies in one part, if it can
+_BLOCK = 64  # rows of a table of runs that are read at once
+_BLOCKS_AT_HAND = 8
+_COURSES_AT_HAND = 4096  # runs
+
+_Block = Sequence[tuple[bytes, str | None, float | None]]
+
+
+class Row(NamedTuple):
+    """Where the record of a run is: the key of a part, and the number of the row in its table."""
+
+    part: str
+    number: int
 
 
 class Results:
@@ -38,7 +49,6 @@ class Results:
     def __init__(self, directory: Path, owners: Owners | None = None) -> None:
         self._directory = directory
         self._owners = owners or Owners()
-        self._part_of: dict[str, str] = {}  # by run id
 
     def begin(self) -> None:
         """Make the directories. Raises SentinelError if they cannot be written."""
@@ -69,8 +79,9 @@ class Results:
         _replace(self._file("runs", key), table, {_OWNERS: self._owners.stamp})
         return sum(record.seen is None for record in records)
 
-    def _packed(self, key: str) -> Sequence[bytes]:
-        return pl.read_parquet(self._file("runs", key), columns=["record"])["record"].to_list()
+    def write_siblings(self, found: Iterable[IncidentColumns]) -> None:
+        """Keep the incidents that only a comparison of all runs finds, until the results change."""
+        _replace(self._file("incidents", _SIBLINGS), pl.DataFrame([*found], columns(IncidentColumns)), {})
 
     def finish(
         self, shard: Shard, parts: Iterable[str], complaints: Iterable[str], siblings: Mapping[str, Any]
@@ -89,7 +100,7 @@ class Results:
         }
         for key in keys:
             if pl.read_parquet_metadata(self._file("runs", key)).get(_OWNERS) != self._owners.stamp:
-                self.write(key, self._packed(key))
+                self.write(key, [*self.packed(key)])
         place = self._directory / f"manifest-{shard.index}-of-{shard.count}.json"
         _write(place, lambda part: part.write_text(json.dumps(told, indent=1), encoding="utf-8"))
         for old in self._manifests():
@@ -102,50 +113,45 @@ class Results:
                     if file.stem not in kept:
                         file.unlink()
 
-    def records(self) -> list[Record]:
-        """All runs, by path, without their courses and changes.
+    def parts(self) -> list[str]:
+        """The keys of all parts. Raises SentinelError if the results are not complete."""
+        return [key for done in self._told() for key in done["parts"]]
 
-        Raises SentinelError if the results are not complete.
-        """
-        keys = [key for done in self._told() for key in done["parts"]]
-        records, settings = {}, dict[bytes, bytes]()
-        for key in keys:
-            for record in self._records(key):
-                self._part_of[record.id] = key
-                bare = record.comparable and Comparable(record.comparable.settings, {})
-                own = record.sibling
-                if own is not None:
-                    own = SiblingRecord(settings.setdefault(own.settings, own.settings), own.healthy, {})
-                one = msgspec.structs.replace(record, comparable=bare, sibling=own, changes=())
-                records[record.id, record.failure] = one
-        # A run to which a link leads may be in two parts.
-        return sorted(records.values(), key=lambda record: (Path(record.path).parts, record.format))
+    def packed(self, part: str) -> Iterator[bytes]:
+        """The packed records of a part, in their order."""
+        first = 0
+        while block := self._block(part, first):
+            yield from (content for content, _, _ in block)
+            first += _BLOCK
+
+    def glance(self, row: Row) -> Glance:
+        """What is compared among all runs, of the record in a row."""
+        return glance(self._row(row)[0])
+
+    def record(self, row: Row) -> Record:
+        """The record in a row, with what the table says of its owner."""
+        content, user, gpus = self._row(row)
+        return msgspec.structs.replace(unpacked_record(content), user=user, gpus=gpus)
+
+    @lru_cache(_COURSES_AT_HAND)  # noqa: B019  one is made for each command
+    def courses(self, row: Row) -> PackedCourses:
+        """The courses of a run."""
+        record = self.record(row)
+        kept = (of.courses for of in (record.comparable, record.sibling) if of)
+        return {tag: course for courses in kept for tag, course in courses.items()}
+
+    def _row(self, row: Row) -> tuple[bytes, str | None, float | None]:
+        within = row.number % _BLOCK
+        return self._block(row.part, row.number - within)[within]
+
+    @lru_cache(_BLOCKS_AT_HAND)  # noqa: B019  one is made for each command
+    def _block(self, part: str, first: int) -> _Block:
+        table = pl.scan_parquet(self._file("runs", part), glob=False).slice(first, _BLOCK)
+        return table.select("record", "user", "gpus").collect().rows()
 
     def sibling_rule(self) -> Mapping[str, Any] | None:
         """What the configuration said of the rule about siblings; None of results that are older."""
         return next((done["siblings"] for done in self._told() if "siblings" in done), None)
-
-    def courses(self, run: str) -> PackedCourses:
-        """The courses of a run that `records` gave, by its id."""
-        return self._courses(self._part_of[run])[run]
-
-    @lru_cache(_PARTS_AT_HAND)  # noqa: B019  one is made for each command
-    def _courses(self, key: str) -> Mapping[str, PackedCourses]:
-        kept = ((one.id, (one.comparable, one.sibling)) for one in self._records(key))
-        return {run: {k: v for of in both if of for k, v in of.courses.items()} for run, both in kept}
-
-    def changes(self, run: str) -> Sequence[Change]:
-        """What happened to the incidents of a run that `records` gave, by its id, in order."""
-        return self._changes(self._part_of[run])[run]
-
-    @lru_cache(_PARTS_TOLD)  # noqa: B019  one is made for each command
-    def _changes(self, key: str) -> Mapping[str, Sequence[Change]]:
-        return {one.id: one.changes for one in self._records(key)}
-
-    def _records(self, key: str) -> Iterator[Record]:
-        rows = pl.read_parquet(self._file("runs", key), columns=["record", "user", "gpus"])
-        for content, user, gpus in rows.select("record", "user", "gpus").iter_rows():
-            yield msgspec.structs.replace(unpacked_record(content), user=user, gpus=gpus)
 
     def complaints(self) -> list[str]:
         """What could not be searched."""
@@ -169,7 +175,10 @@ class Results:
 
 
 def _replace(place: Path, table: pl.DataFrame, metadata: dict[str, str]) -> None:
-    _write(place, lambda part: table.write_parquet(part, compression="zstd", metadata=metadata))
+    _write(
+        place,
+        lambda part: table.write_parquet(part, compression="zstd", row_group_size=_BLOCK, metadata=metadata),
+    )
 
 
 def _write(place: Path, write: Callable[[Path], object]) -> None:

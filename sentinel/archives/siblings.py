@@ -1,33 +1,40 @@
 """Holds the runs of an archive against their siblings from what is kept of them, as one replay does."""
 
-from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
-from typing import TYPE_CHECKING
+from functools import lru_cache, partial
 
 import msgspec
+import polars as pl
 
 from sentinel.alerts.incident import Change
 from sentinel.alerts.lifecycle import Book
 from sentinel.archives.comparing import KeptCourses, kept_courses
-from sentinel.archives.record import Record, SiblingRecord
+from sentinel.archives.contents import Contents
+from sentinel.archives.record import Glance, Record, SiblingRecord
+from sentinel.comparison.band import FEWEST
 from sentinel.comparison.fingerprint import Fingerprint
-from sentinel.comparison.siblings import WORSE, Sibling, among_siblings, healthy_siblings
+from sentinel.comparison.siblings import (
+    MOST_SETTINGS,
+    WORSE,
+    Near,
+    Sibling,
+    among_siblings,
+    near,
+    representatives,
+)
 from sentinel.config.file import Config
 from sentinel.frames.plan import KnownOfRun
 from sentinel.ground.guard import Guard
 from sentinel.pipeline import Pipeline
 from sentinel.replays.judged import JudgedRun
 from sentinel.replays.siblings import RULE, sibling
-from sentinel.runs.same_training import trainings
 
-if TYPE_CHECKING:
-    from sentinel.archives.results import Results
+_PROGRAMS_AT_ONCE = 64
 
 
 def sibling_record(run: JudgedRun) -> SiblingRecord | None:
-    """What `with_siblings` needs of a run; None if it cannot have siblings."""
+    """What `beside_siblings` needs of a run; None if it cannot have siblings."""
     if run.means is None:
         return None
     own = sibling(run, run.means, run.tracker.id)
@@ -38,59 +45,100 @@ def sibling_record(run: JudgedRun) -> SiblingRecord | None:
     return SiblingRecord(settings, own.healthy, kept_courses(run.means, tags))
 
 
-def with_siblings(records: Sequence[Record], results: "Results") -> list[Record]:
-    """The records, in their order, with what their siblings say of them.
+def beside_siblings(contents: Contents) -> dict[int, Sequence[Change]]:
+    """What happened in runs beside their siblings, by the number of each run that has enough of them.
 
-    Runs of one program are compared one after the other, so that memory holds the courses of few.
+    Runs of some programs are compared at a time, so that memory holds the courses of few.
     """
-    settings = results.sibling_rule()
+    settings = contents.results.sibling_rule()
     if settings is None:
-        return [*records]
+        return {}
     config = Config.model_validate({"detectors": {RULE: settings}})
     rules = [one for one in config.enabled_detectors if one.name == RULE]
-    siblings = _siblings(records, results) if rules else {}
+    if not rules:
+        return {}
     rule = _SiblingRule(Pipeline(rules, config.parameters, {}), config)
-    healthy = healthy_siblings(siblings.values())
-    by_program: dict[Fingerprint, list[int]] = defaultdict(list)
-    for number, own in siblings.items():
-        by_program[own.fingerprint].append(number)
-    found = [*records]
-    for program, numbers in by_program.items():
-        near = healthy(program)
-        for number in numbers:
-            found[number] = rule.beside(records[number], siblings[number], near)
-            siblings[number].forget()
-        for one in near:
-            one.forget()
+    runs = contents.rows.with_row_index("run").filter(pl.col("program").is_not_null())
+    known = _KeptSiblings(contents)
+    healthy = near(known.healthy(runs.filter("healthy")))
+    programs = runs["program"].unique(maintain_order=True)
+    found: dict[int, Sequence[Change]] = {}
+    for first in range(0, len(programs), _PROGRAMS_AT_ONCE):
+        some = programs[first : first + _PROGRAMS_AT_ONCE]
+        found |= _beside(known, rule, healthy, runs.filter(pl.col("program").is_in(some.implode())))
     return found
 
 
-def _siblings(records: Sequence[Record], results: "Results") -> dict[int, Sibling]:
-    """The runs that can have siblings, by their places among the records."""
-    judged = [record for record in records if record.seen is not None]
-    training_of = trainings({record.id: record.of_training for record in judged})
-    programs: dict[tuple[str | None, frozenset[str], bytes], Fingerprint] = {}
-    stated: dict[tuple[str, str], tuple[str, str]] = {}  # each setting once, as many runs share it
-    siblings = {}
-    for number, record in enumerate(records):
-        if record.seen is None or (told := record.sibling) is None:
+def with_siblings(record: Record, changes: Sequence[Change]) -> Record:
+    """The record of a run with what happened in it beside its siblings."""
+    return msgspec.structs.replace(
+        record,
+        incidents=[*record.incidents, *(change.incident for change in changes)],
+        changes=[*record.changes, *changes],
+        held_back={name: why for name, why in record.held_back.items() if name != RULE},
+    )
+
+
+def _beside(
+    known: "_KeptSiblings", rule: "_SiblingRule", healthy: Near, runs: pl.DataFrame
+) -> Iterator[tuple[int, Sequence[Change]]]:
+    """The same for some runs."""
+    used: dict[int, Sequence[Sibling]] = {}  # by program
+    for number, program in runs.select("run", "program").iter_rows():
+        if program in used and len(used[program]) < FEWEST:
             continue
-        read = record.seen.understanding
-        key = (read.framework, frozenset(read.tags), told.settings)
-        if key not in programs:
-            settings = (stated.setdefault(one, one) for one in _SETTINGS.decode(told.settings))
-            programs[key] = Fingerprint(*key[:2], frozenset(settings))
-        siblings[number] = Sibling(
-            name=record.name,
-            training=training_of[record.id],
-            fingerprint=programs[key],
-            signals=read.signals,
-            means=KeptCourses(results, record.id),
-            plan=record.described.planned_steps,
-            last_step=record.seen.facts.last_step or 0,
+        own, run = known.sibling(number)
+        used[program] = healthy(own.fingerprint)
+        if (changes := rule.beside(run, own, used[program])) is not None:
+            yield number, changes
+    for siblings in used.values():
+        for one in siblings:
+            one.forget()
+
+
+class _KeptSiblings:
+    """The runs of an archive as siblings. What many have in common is kept once."""
+
+    def __init__(self, contents: Contents) -> None:
+        self._contents = contents
+        self._trainings = contents.trainings()
+
+    def healthy(self, runs: pl.DataFrame) -> dict[Fingerprint, list[Sibling]]:
+        """The healthy ones of these runs with which others are compared; see `representatives`."""
+        by_program: dict[int, list[int]] = {}
+        for number, program in runs.select("run", "program").iter_rows():
+            by_program.setdefault(program, []).append(number)
+        chosen = representatives(by_program, self._trainings.__getitem__)
+        siblings = ([self.sibling(number)[0] for number in numbers] for numbers in chosen.values())
+        return {of_program[0].fingerprint: of_program for of_program in siblings}
+
+    def sibling(self, number: int) -> tuple[Sibling, Glance]:
+        """A run that can have siblings, and what its record says of it."""
+        run = self._contents.glance(number)
+        if (told := run.sibling) is None:
+            raise ValueError(f"{run.path}: can have no siblings")
+        read = run.judged.understanding
+        own = Sibling(
+            name=run.name,
+            training=str(self._trainings[number]),
+            fingerprint=_fingerprint(read.framework, frozenset(read.tags), told.settings),
+            signals=_signals(msgspec.msgpack.encode(read.signals)),
+            means=KeptCourses(self._contents.results, self._contents.row(number)),
+            plan=run.described.planned_steps,
+            last_step=run.judged.facts.last_step or 0,
             healthy=told.healthy,
         )
-    return siblings
+        return own, run
+
+
+@lru_cache(MOST_SETTINGS)
+def _fingerprint(framework: str | None, tags: frozenset[str], settings: bytes) -> Fingerprint:
+    return Fingerprint(framework, tags, frozenset(_SETTINGS.decode(settings)))
+
+
+@lru_cache(MOST_SETTINGS)
+def _signals(packed: bytes) -> Mapping[str, Sequence[str]]:
+    return _SIGNALS.decode(packed)
 
 
 @dataclass(frozen=True)
@@ -100,22 +148,17 @@ class _SiblingRule:
     pipeline: Pipeline
     config: Config
 
-    def beside(self, record: Record, own: Sibling, near: Sequence[Sibling]) -> Record:
-        """The record of a run with what it is beside the healthy runs of its program."""
+    def beside(self, run: Glance, own: Sibling, healthy: Sequence[Sibling]) -> Sequence[Change] | None:
+        """What happened in a run beside the healthy runs of its program; None if they are too few."""
         guard = Guard()
-        found = guard(record, "siblings", partial(among_siblings, own, near))
-        if found is None or record.seen is None:
-            return record
-        said = self.pipeline.checking.beside(RULE, record.id, record.seen.facts, KnownOfRun(()), found)
+        found = guard(run, "siblings", partial(among_siblings, own, healthy))
+        if found is None:
+            return None
+        said = self.pipeline.checking.beside(RULE, run.id, run.judged.facts, KnownOfRun(()), found)
         # The rule explains nothing and nothing explains it, so it does not matter what else was open.
-        book = Book(record.id, self.pipeline.detectors, self.config.parameters)
-        changes: Sequence[Change] = guard(record, "siblings", partial(book.advance, said)) or ()
-        return msgspec.structs.replace(
-            record,
-            incidents=[*record.incidents, *(change.incident for change in changes)],
-            changes=[*record.changes, *changes],
-            held_back={name: why for name, why in record.held_back.items() if name != RULE},
-        )
+        book = Book(run.id, self.pipeline.detectors, self.config.parameters)
+        return guard(run, "siblings", partial(book.advance, said)) or ()
 
 
 _SETTINGS = msgspec.msgpack.Decoder(list[tuple[str, str]])
+_SIGNALS = msgspec.msgpack.Decoder(dict[str, list[str]])

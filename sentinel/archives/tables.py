@@ -86,7 +86,9 @@ def run_row(record: Record, fingerprint: str, owners: Owners) -> RunColumns:
     worst = max(
         (incident.severity for incident in record.incidents if incident.inhibited_by is None), default=None
     )
-    standing = standings([Observation(seen, True, record.silent_seconds)])[0] if seen else None
+    standing = (
+        standings([Observation(seen, True, record.silent_seconds, record.of_training)])[0] if seen else None
+    )
     return {
         "run": record.name,
         "path": record.path,

@@ -1,7 +1,9 @@
 """`sentinel replay --out` and `sentinel reduce`: judge an archive part by part, and report on the whole."""
 
+import sys
 from dataclasses import dataclass, replace
 from enum import StrEnum
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -164,7 +166,7 @@ def reduce(
     if compare:
         from sentinel.archives.comparing import compared
 
-        whole = replace(whole, comparisons=compared([run.record for run in whole.runs], results))
+        whole = replace(whole, comparisons=compared(whole.contents))
     match format_:
         case _ArchiveForm.TERMINAL:
             from sentinel.report.lines import print_lines
@@ -179,8 +181,6 @@ def reduce(
 
             typer.echo(cost_page.html(cost.cost(whole)))
         case _ArchiveForm.JSON:
-            import orjson
-
             from sentinel.report import archive
 
-            typer.echo(orjson.dumps(archive.document(whole), option=orjson.OPT_INDENT_2).decode())
+            sys.stdout.writelines(chain(archive.pieces(whole), "\n"))

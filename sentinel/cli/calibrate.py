@@ -138,7 +138,7 @@ def _kept(config: "Config", out: Path, workers: int | None) -> "Iterator[tuple[R
         raise typer.Exit(INTERRUPTED)
     results = Results(out)
     policies = [sink.policy() for sink in config.sinks]
-    for run in reduced(results, policies).runs:
+    for run in reduced(results, policies).runs():
         yield run.seen, run.told
 
 

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from types import MappingProxyType
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,6 +21,9 @@ from sentinel.detectors.checks import AmongSiblings, Departed, SiblingRange
 from sentinel.detectors.settings import Setting
 from sentinel.detectors.signals import Signal
 from sentinel.frames.plan import planned
+
+_Program = TypeVar("_Program")
+_Run = TypeVar("_Run")
 
 HIGH, LOW = 1.0, -1.0
 
@@ -120,29 +123,44 @@ class Sibling:
         return self._courses[tag, plan]
 
 
-def healthy_siblings(runs: Iterable[Sibling]) -> Callable[[Fingerprint], Sequence[Sibling]]:
-    """What gives the healthy ones of these runs that are of the program of a fingerprint.
-
-    Equal fingerprints are compared once, and with `MOST_SETTINGS` healthy ones at most, the most frequent. Of
-    each, the last trainings count, as many as a band rests on beside the run's own.
-    """
+def healthy_siblings(runs: Iterable[Sibling]) -> "Near":
+    """What gives the healthy ones of these runs that are of the program of a fingerprint."""
     healthy: dict[Fingerprint, list[Sibling]] = {}
     for run in runs:
         if run.healthy and run.fingerprint.tells_enough:
             healthy.setdefault(run.fingerprint, []).append(run)
+    return near(representatives(healthy, lambda run: run.training))
+
+
+Near = Callable[[Fingerprint], Sequence[Sibling]]
+"""Gives the healthy runs of the program of a fingerprint."""
+
+
+def representatives(
+    healthy: Mapping[_Program, Sequence[_Run]], training: Callable[[_Run], object]
+) -> dict[_Program, list[_Run]]:
+    """By fingerprint, the healthy runs with which others are compared.
+
+    They are of the `MOST_SETTINGS` most frequent fingerprints, and of each of the last trainings, as many as
+    a band rests on beside the run's own.
+    """
     known = sorted(healthy, key=lambda one: len(healthy[one]), reverse=True)[:MOST_SETTINGS]
-    last = {one: _last(healthy[one]) for one in known}
+    return {one: _last(healthy[one], training) for one in known}
+
+
+def near(healthy: Mapping[Fingerprint, Sequence[Sibling]]) -> Near:
+    """What gives, of `representatives`, those of the program of a fingerprint."""
 
     @lru_cache(64)  # runs of one program lie near one another
     def of_program(one: Fingerprint) -> list[Sibling]:
-        return [run for other in known if are_siblings(one, other) for run in last[other]]
+        return [run for other, runs in healthy.items() if are_siblings(one, other) for run in runs]
 
     return of_program
 
 
-def _last(runs: Sequence[Sibling]) -> list[Sibling]:
-    trainings = {*[*dict.fromkeys(run.training for run in runs)][-MOST - 1 :]}
-    return [run for run in runs if run.training in trainings]
+def _last(runs: Sequence[_Run], training: Callable[[_Run], object]) -> list[_Run]:
+    last = {*[*dict.fromkeys(map(training, runs))][-MOST - 1 :]}
+    return [run for run in runs if training(run) in last]
 
 
 def among_siblings(run: Sibling, near: Sequence[Sibling]) -> AmongSiblings | None:

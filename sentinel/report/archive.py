@@ -1,26 +1,43 @@
 """An archive of judged runs as the JSON of one replay."""
 
+from collections.abc import Iterator
+
+import orjson
+
 from sentinel.alerts.wire import incident_body
 from sentinel.archives.reducing import Archive, Settled
 from sentinel.report.json import ReplayBody, ReplayedRunBody, comparison_body, run_body, told_bodies
 
+_INDENT = "\n    "  # of a run
 
-def document(archive: Archive) -> ReplayBody:
-    """The archive as `sentinel replay --format json` gives the same runs."""
-    bodies = [_body(run) for run in archive.runs]
-    read = [run for run in archive.runs if not run.record.unread]
-    problems = [*archive.complaints, *(f"{failed.path}: {failed.failure}" for failed in archive.failed)]
-    return {
+
+def pieces(archive: Archive) -> Iterator[str]:
+    """The archive as `sentinel replay --format json` gives the same runs, in pieces of a run each."""
+    rows, failed = archive.contents.rows.filter("judged"), archive.failed
+    problems = [*archive.complaints, *(f"{one.path}: {one.failure}" for one in failed)]
+    unread = int(rows["unread"].sum())
+    whole: ReplayBody = {
         "schema": 1,
         "coverage": {
-            "read": len(read),
-            "cut": sum(body["stopped"] is not None for body in bodies if body["points"]),
-            "unread": len(archive.runs) - len(read) + len(problems),
+            "read": rows.height - unread,
+            "cut": int(rows["cut"].sum()),
+            "unread": unread + len(problems),
         },
-        "runs": bodies,
+        "runs": [],
         "complaints": problems,
         "comparisons": [comparison_body(comparison) for comparison in archive.comparisons],
     }
+    before, runs, after = _text(whole).partition('"runs": [')
+    yield before + runs
+    separator = ""
+    for run in archive.runs():
+        yield separator + _INDENT + _text(_body(run)).replace("\n", _INDENT)
+        separator = ","
+    yield ("\n  " if separator else "") + after
+
+
+def _text(body: ReplayBody | ReplayedRunBody) -> str:
+    return orjson.dumps(body, option=orjson.OPT_INDENT_2).decode()
 
 
 def _body(run: Settled) -> ReplayedRunBody:

@@ -1,9 +1,10 @@
 """What the failures of an archive cost, as plain data and as lines of text."""
 
-from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from heapq import nsmallest
+from typing import Self
 
 from sentinel.alerts.incident import Incident
 from sentinel.alerts.wire import utc_text
@@ -24,41 +25,89 @@ _HOUR = 3600.0
 class Failure:
     """The first trouble of a training that a sink would have been sent, as a log of it tells it.
 
-    ``seconds`` went by from its onset to the last point; 0 where the log has no times. ``hours`` are
-    GPU-hours, None where nobody says how many GPUs the training had.
+    ``run`` and ``path`` are those of the log. ``seconds`` went by from the onset to the last point; 0 where
+    the log has no times. ``gpus`` is None where nobody says how many GPUs the training had.
     """
 
-    record: Record
-    incident: Incident
+    run: str
+    path: str
+    user: str | None
+    framework: str | None
+    gpus: float | None
+    detector: str
+    severity: Severity
+    headline: str
+    onset_step: int
+    onset_time: float | None
     seconds: float
 
-    @property
-    def hours(self) -> float | None:
-        """The GPU-hours after the onset."""
-        return None if self.record.gpus is None else self.seconds * self.record.gpus / _HOUR
+    @classmethod
+    def of(cls, record: Record, incident: Incident) -> Self:
+        """An incident of a run, as the first trouble of its training."""
+        return cls(
+            run=record.name,
+            path=record.path,
+            user=record.user,
+            framework=record.described.framework,
+            gpus=record.gpus,
+            detector=incident.detector,
+            severity=incident.severity,
+            headline=incident.headline,
+            onset_step=incident.onset_step,
+            onset_time=incident.onset_time,
+            seconds=record.seconds_after(incident) or 0.0,
+        )
 
     @property
     def name(self) -> str:
         """The name of the run, safe to show."""
-        return clean_text(self.record.name)
+        return clean_text(self.run)
+
+    @property
+    def rank(self) -> tuple[float, str]:
+        """What sorts failures, the costliest first."""
+        return -self.seconds * (self.gpus or 1.0), self.run
 
     @property
     def spent(self) -> str:
         """Time and GPU-hours, in words."""
-        return _spent([self])
+        alone = CostGroup("")
+        alone.add(self)
+        return alone.spent
 
 
-@dataclass(frozen=True)
+@dataclass
 class CostGroup:
-    """Failures that have something in common, and what they cost in words."""
+    """Failures that have something in common: their number, and what they cost.
+
+    ``hours`` are the GPU-hours after the onset of the ``sized`` ones, whose number of GPUs is known.
+    ``costliest`` is the rank of the costliest one.
+    """
 
     name: str
-    failures: Sequence[Failure]
+    failures: int = 0
+    seconds: float = 0.0
+    sized: int = 0
+    hours: float = 0.0
+    costliest: tuple[float, str] = (0.0, "")
+
+    def add(self, failure: Failure) -> None:
+        """Count a failure."""
+        self.costliest = min(self.costliest, failure.rank) if self.failures else failure.rank
+        self.failures += 1
+        self.seconds += failure.seconds
+        if failure.gpus is not None:
+            self.sized += 1
+            self.hours += failure.seconds * failure.gpus / _HOUR
 
     @property
     def spent(self) -> str:
         """Time and GPU-hours, in words."""
-        return _spent(self.failures)
+        told = f"{duration_text(self.seconds)} after the onset"
+        if not self.sized:
+            return told
+        of = "" if self.sized == self.failures else f" in the {self.sized} whose size is known"
+        return f"{told}, {self.hours:,.1f} GPU-hours{of}"
 
 
 @dataclass(frozen=True)
@@ -84,27 +133,17 @@ class CostOfFailures:
 
 def cost(archive: Archive) -> CostOfFailures:
     """What the failures of an archive cost."""
-    read = [run for run in archive.runs if not run.record.unread]
-    trainings = {archive.trainings[settled.record.id] for settled in read}
-    failures = sorted(
-        _failures(archive),
-        key=lambda loss: (-loss.seconds * (loss.record.gpus or 1.0), loss.record.name),
-    )
-    critical = sum(failure.incident.severity is Severity.CRITICAL for failure in failures)
-    quiet = len(trainings) - len(failures)
-    counts = f"{critical} critical, {len(failures) - critical} with a warning, {quiet} quiet"
-    keys: Sequence[tuple[str, Callable[[Failure], str | None]]] = (
-        ("By fault", lambda loss: loss.incident.detector),
-        ("By user", lambda loss: loss.record.user),
-        ("By framework", lambda loss: loss.record.described.framework),
-        ("By week", lambda loss: _week(loss.incident.onset_time)),
-    )
+    count = _Count()
+    failures = nsmallest(_MOST_FAILURES, _failures(archive, count), key=lambda failure: failure.rank)
+    quiet = count.trainings - count.failures
+    counts = f"{count.critical} critical, {count.failures - count.critical} with a warning, {quiet} quiet"
+    rows = archive.contents.rows
     return CostOfFailures(
-        verdict=f"{counted_runs(len(trainings), len(read))}: {counts}",
-        unread=len(archive.runs) - len(read) + len(archive.failed) + len(archive.complaints),
-        tables=[(name, _groups(failures, key)) for name, key in keys] if failures else [],
-        failures=failures[:_MOST_FAILURES],
-        more=max(0, len(failures) - _MOST_FAILURES),
+        verdict=f"{counted_runs(count.trainings, count.logs)}: {counts}",
+        unread=rows.height - count.logs + len(archive.complaints),
+        tables=[(name, _costliest(groups)) for name, groups in count.groups.items()] if failures else [],
+        failures=failures,
+        more=count.failures - len(failures),
         comparisons=[(title(one), [*statements(one)]) for one in archive.comparisons[:_MOST_COMPARISONS]],
     )
 
@@ -118,28 +157,59 @@ def lines(cost: CostOfFailures) -> Iterator[tuple[int, str]]:
         yield 0, ""
         yield 0, f"{name}:"
         for group in groups:
-            yield 2, f"{group.name}  {counted(len(group.failures), 'run')}, {group.spent}"
+            yield 2, f"{group.name}  {counted(group.failures, 'run')}, {group.spent}"
     if cost.worst:
         yield 0, ""
         yield 0, "What cost the most after its trouble began:"
     for failed in cost.worst:
         yield 2, f"{failed.name}  {failed.spent}"
-        yield 4, f"{failed.incident.severity.label} {failed.incident.detector}: {failed.incident.headline}"
+        yield 4, f"{failed.severity.label} {failed.detector}: {failed.headline}"
     for compared, sentences in cost.comparisons:
         yield 0, ""
         yield 0, compared
         yield from ((2, sentence) for sentence in sentences)
 
 
-def _failures(archive: Archive) -> Iterator[Failure]:
+@dataclass
+class _Count:
+    """What is counted of an archive while it is read: ``logs`` and ``trainings`` that could be read, and the
+    groups of failures by title and name.
+    """
+
+    logs: int = 0
+    trainings: int = 0
+    failures: int = 0
+    critical: int = 0
+    groups: dict[str, dict[str, CostGroup]] = field(default_factory=dict)
+
+    def add(self, failure: Failure) -> None:
+        self.failures += 1
+        self.critical += failure.severity is Severity.CRITICAL
+        names = {
+            "By fault": failure.detector,
+            "By user": failure.user,
+            "By framework": failure.framework,
+            "By week": _week(failure.onset_time),
+        }
+        for by, told in names.items():
+            name = clean_text(told or "unknown")
+            self.groups.setdefault(by, {}).setdefault(name, CostGroup(name)).add(failure)
+
+
+def _failures(archive: Archive, count: _Count) -> Iterator[Failure]:
     """For each training that failed, its first trouble, as the log tells it that saw it first."""
-    logs: dict[str, list[Settled]] = defaultdict(list)
-    for run in archive.runs:
-        logs[archive.trainings[run.record.id]].append(run)
-    for training in logs.values():
-        failures = [failure for log in training if (failure := _failure(log))]
-        if failures:
-            yield max(failures, key=lambda failed: failed.seconds)
+    for group in archive.groups():
+        read = [run for run in group if not run.record.unread]
+        count.logs += len(read)
+        count.trainings += len({run.training for run in read})
+        first: dict[str, Failure] = {}  # by training
+        for run in group:
+            if failure := _failure(run):
+                known = first.setdefault(run.training, failure)
+                first[run.training] = max(known, failure, key=lambda one: one.seconds)
+        for failure in first.values():
+            count.add(failure)
+            yield failure
 
 
 def _failure(run: Settled) -> Failure | None:
@@ -151,27 +221,11 @@ def _failure(run: Settled) -> Failure | None:
     own = [sent for sent in run.record.incidents if sent.id in told and sent.inhibited_by is None]
     if not own:
         return None
-    first = min(own, key=lambda sent: (sent.attempt, sent.onset_step))
-    return Failure(run.record, first, run.record.seconds_after(first) or 0.0)
+    return Failure.of(run.record, min(own, key=lambda sent: (sent.attempt, sent.onset_step)))
 
 
-def _groups(failures: Iterable[Failure], key: Callable[[Failure], str | None]) -> list[CostGroup]:
-    groups: dict[str, list[Failure]] = defaultdict(list)
-    for failure in failures:
-        groups[clean_text(key(failure) or "unknown")].append(failure)
-    sorted_groups = [CostGroup(name, group) for name, group in groups.items()]
-    sorted_groups.sort(key=lambda rows: sum(failure.seconds for failure in rows.failures), reverse=True)
-    return sorted_groups[:_MOST_ROWS]
-
-
-def _spent(failures: Sequence[Failure]) -> str:
-    """The time after the onsets, and the GPU-hours of those whose number of GPUs is known."""
-    told = duration_text(sum(failure.seconds for failure in failures))
-    hours = [failure.hours for failure in failures if failure.hours is not None]
-    if not hours:
-        return f"{told} after the onset"
-    of = "" if len(hours) == len(failures) else f" in the {len(hours)} whose size is known"
-    return f"{told} after the onset, {sum(hours):,.1f} GPU-hours{of}"
+def _costliest(groups: Mapping[str, CostGroup]) -> list[CostGroup]:
+    return sorted(groups.values(), key=lambda group: (-group.seconds, group.costliest))[:_MOST_ROWS]
 
 
 def _week(time: float | None) -> str | None:

@@ -45,11 +45,11 @@ def _lines(cost: CostOfFailures) -> Iterator[str]:
     for title, groups in cost.tables:
         yield f"\n| {title} | Runs | Cost |\n| --- | --- | --- |"
         for group in groups:
-            yield f"| {plain(group.name)} | {len(group.failures)} | {group.spent} |"
+            yield f"| {plain(group.name)} | {group.failures} | {group.spent} |"
     if cost.worst:
         yield "\n| Run | What is wrong | Cost |\n| --- | --- | --- |"
     for failed in cost.worst:
-        what = f"{failed.incident.detector}: {plain(failed.incident.headline)}"
+        what = f"{failed.detector}: {plain(failed.headline)}"
         yield f"| {plain(failed.name)} | {what} | {failed.spent} |"
     yield from compared_lines(cost.comparisons)
 

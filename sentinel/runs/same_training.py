@@ -43,7 +43,7 @@ _USUAL = re.compile(
 """Names of files that say nothing about the training either."""
 _DEEPEST_TAG = 3  # parts between slashes
 _VERSION = re.compile(r"version_\d+")
-OUTPUT = "output_dir"
+_OUTPUT = "output_dir"
 """The setting of Hugging Face's that names the place of a training."""
 _PLACE = "place "
 _WANDB = re.compile(r"(?:offline-)?run-\d{8}_\d{6}-(\w+)")
@@ -201,7 +201,7 @@ def _is_file(place: Path) -> bool:
 
 
 def _output(place: Path, has_events: bool, facts: Facts) -> str:
-    told: Any = facts.config[OUTPUT].value if OUTPUT in facts.config else None
+    told: Any = facts.config[_OUTPUT].value if _OUTPUT in facts.config else None
     if isinstance(told, str) and told:
         return os.path.normpath(_working_directory(place) / told)
     return str(place.parent.parent) if has_events and place.parent.name == "runs" else ""

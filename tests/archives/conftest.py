@@ -4,6 +4,7 @@ import shutil
 import pytest
 
 from sentinel.archives.archive import judge_archive
+from sentinel.archives.contents import Contents
 from sentinel.archives.reducing import reduced
 from sentinel.archives.results import Results
 from sentinel.config.file import Config
@@ -71,4 +72,10 @@ def as_json(body):
 
 def reported(results):
     """The report of an archive, as JSON."""
-    return as_json(report.document(whole(results)))
+    return json.loads("".join(report.pieces(whole(results))))
+
+
+def records(results):
+    """The records of all runs that were judged, by path."""
+    contents = Contents.of(results)
+    return [contents.record(number) for number in contents.numbers()]

@@ -1,17 +1,18 @@
 """Runs of an archive beside one another, as one replay compares them."""
 
 import json
+from dataclasses import replace
 
 import pytest
 
 from sentinel.archives.comparing import compared
-from sentinel.archives.reducing import Archive
+from sentinel.archives.contents import Contents
 from sentinel.ground.errors import SentinelError
 from sentinel.ground.shard import Shard
 from sentinel.replays.replaying import replay
 from sentinel.report import archive as report
 from sentinel.report.json import document
-from tests.archives.conftest import NOW, archived, as_json, config
+from tests.archives.conftest import NOW, archived, as_json, config, whole
 
 pytestmark = pytest.mark.long  # each judges a dozen runs
 
@@ -34,15 +35,14 @@ def test_an_archive_says_of_runs_beside_one_another_what_one_replay_says(tmp_pat
     assert {comparison["setting"] for comparison in expected} == {"lr"}
     for index in range(3):
         results, _ = archived(tmp_path / "results", sweep, shard=Shard(index, 3), compare=True)
-    records = results.records()
-    found = report.document(Archive((), (), (), compared(records, results)))["comparisons"]
-    assert as_json(found) == as_json(expected)
+    found = replace(whole(results), comparisons=compared(Contents.of(results)))
+    assert json.loads("".join(report.pieces(found)))["comparisons"] == as_json(expected)
 
 
 def test_without_the_courses_it_says_how_they_are_kept(tmp_path, sweep):
     results, first = archived(tmp_path / "results", sweep)
     with pytest.raises(SentinelError, match="--out DIR --compare"):
-        compared(results.records(), results)
+        compared(Contents.of(results))
     _, again = archived(tmp_path / "results", sweep, compare=True)
     assert again.done == first.done
 

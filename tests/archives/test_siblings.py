@@ -3,6 +3,7 @@
 import json
 import shutil
 
+import polars as pl
 import pytest
 
 from sentinel.archives.engine import Local
@@ -84,6 +85,10 @@ def test_an_archive_says_of_siblings_what_one_replay_says(tmp_path, fleet, shard
     found = reported(results)
     assert found_by(found) == found_by(expected)
     assert found == expected
+    table = pl.read_parquet(tmp_path / "results" / "incidents" / "*.parquet").filter(detector=RULE)
+    assert {*table["id"]} == {one["id"] for told in found_by(found).values() for one in told}
+    archived(tmp_path / "results", fleet, shard=Shard(0, shards))
+    assert not (tmp_path / "results" / "incidents" / "siblings.parquet").exists()  # it may be another one now
 
 
 @pytest.mark.parametrize("rule", [{"siblings_to_warn": 20}, {"informs": ["worse"]}, {"enabled": False}])

@@ -1,20 +1,19 @@
 """What failures cost is told with GPU-hours only where the number of GPUs is known."""
 
-import msgspec
+from dataclasses import replace
 
-from sentinel.report.cost import CostGroup, Failure, lines
-from tests.report.test_cost_page import cost, failure
+from sentinel.report.cost import lines
+from tests.report.test_cost_page import cost, failure, group
 
 
 def sized(number, gpus):
-    one = failure(number)
-    return Failure(msgspec.structs.replace(one.record, gpus=gpus), one.incident, 3600.0)
+    return replace(failure(number), gpus=gpus, seconds=3600.0)
 
 
 def test_gpu_hours_are_told_where_they_are_known():
-    assert CostGroup("", [sized(1, None)]).spent == "1 h after the onset"
-    assert CostGroup("", [sized(1, 8.0), sized(2, 2.0)]).spent == "2 h after the onset, 10.0 GPU-hours"
-    known = CostGroup("", [sized(1, 8.0), sized(2, None)]).spent
+    assert group([sized(1, None)]).spent == "1 h after the onset"
+    assert group([sized(1, 8.0), sized(2, 2.0)]).spent == "2 h after the onset, 10.0 GPU-hours"
+    known = group([sized(1, 8.0), sized(2, None)]).spent
     assert known == "2 h after the onset, 8.0 GPU-hours in the 1 whose size is known"
 
 

@@ -1,5 +1,7 @@
 """The page of what an archive cost stays small, and shows no text of a run as anything else."""
 
+from dataclasses import replace
+
 import pytest
 
 from sentinel.alerts.incident import Incident
@@ -29,13 +31,19 @@ def failure(number, name="run"):
         fired_time=None,
         summary=f"KL is {number}, far above its usual level, and " + "so on " * 20,
     )
-    return Failure(Record(f"{name}-{number}", f"/runs/{name}-{number}", "csv"), incident, 60.0 * number)
+    run = Record(f"{name}-{number}", f"/runs/{name}-{number}", "csv")
+    return replace(Failure.of(run, incident), seconds=60.0 * number)
+
+
+def group(failures):
+    found = CostGroup("kl-blowup")
+    for one in failures:
+        found.add(one)
+    return found
 
 
 def cost(failures, more=0):
-    return CostOfFailures(
-        "a million runs", 0, [("By fault", [CostGroup("kl-blowup", failures)])], failures, more
-    )
+    return CostOfFailures("a million runs", 0, [("By fault", [group(failures)])], failures, more)
 
 
 @pytest.mark.slow
