@@ -25,15 +25,14 @@ if TYPE_CHECKING:
 _AT_ONCE = 1000  # runs of which more than some dozens of bytes is in memory
 
 _COLUMNS: Mapping[str, type[pl.DataType] | pl.DataType] = {
-    "path": pl.String,  # its parts, joined such that texts sort as they do
-    "format": pl.String,
-    "failure": pl.String,
+    "place": pl.String,  # the parts of its path and its format, joined such that texts sort as they do
+    "id": pl.Int64,  # a hash, as "joints", "program" and "kind" are
     "part": pl.UInt32,
     "row": pl.UInt32,
     "judged": pl.Boolean,
     "unread": pl.Boolean,
     "cut": pl.Boolean,
-    "joints": pl.List(pl.Int64),  # as hashes, as all that follow
+    "joints": pl.List(pl.Int64),
     "program": pl.Int64,
     "healthy": pl.Boolean,
     "kind": pl.Int64,
@@ -69,9 +68,9 @@ class Contents:
             for row, content in enumerate(results.packed(key))
         )
         rows = pl.concat([pl.DataFrame(some, dict(_COLUMNS), orient="row") for some in _in_chunks(told)])
-        # A run to which a link leads may be in two parts.
-        rows = rows.unique(["path", "format", "failure"], keep="last", maintain_order=True)
-        rows = rows.sort("path", "format", maintain_order=True)
+        rows = rows.sort("place", "id", maintain_order=True)
+        # A run to which a link leads may be in two parts. The last one counts.
+        rows = rows.filter(pl.col("id").ne_missing(pl.col("id").shift(-1)))
         goes_on_in = successors(_members(rows))
         rows = rows.with_columns(group=_groups(rows["joints"]))
         kept = ("part", "row", "judged", "unread", "cut", "program", "healthy", "group")
@@ -126,14 +125,14 @@ def _in_chunks(told: Iterable[tuple[Any, ...]]) -> Iterator[list[tuple[Any, ...]
 def _told(part: int, row: int, content: bytes) -> tuple[Any, ...]:
     """The row of a run."""
     run = glance(content)
-    place = "\0".join(Path(run.path).parts)
+    place = "\0".join((*Path(run.path).parts, "", run.format))
+    id_ = hash((run.id, run.failure))
     if run.seen is None:
-        return (place, run.format, run.failure, part, row, False, True, False, [], *[None] * 8)
+        return (place, id_, part, row, False, True, False, [], *[None] * 8)
     facts, read = run.seen.facts, run.seen.understanding
     return (
         place,
-        run.format,
-        run.failure,
+        id_,
         part,
         row,
         True,
@@ -159,7 +158,7 @@ def program_of(read: Understanding, own: SiblingRecord) -> int:
 def _members(rows: pl.DataFrame) -> Iterator[Member]:
     """The runs of kinds of which one may continue another one: it begins after the first step."""
     may = (pl.col("first_step") > 1).any().over("kind") & (pl.len() > 1).over("kind")
-    told = rows.filter("judged").filter(may).select("name", "kind", *_FACTS)
+    told = rows.lazy().filter("judged").filter(may).select("name", "kind", *_FACTS).collect()
     for name, kind, *facts in told.iter_rows():
         yield Member(name, kind, Facts(**dict(zip(_FACTS, facts, strict=True))), asked=True)
 
