@@ -1,7 +1,8 @@
 """Compares the runs of an archive from what is kept of them."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -14,7 +15,6 @@ from sentinel.replays.judged import JudgedRun
 
 if TYPE_CHECKING:
     from sentinel.archives.contents import Contents
-    from sentinel.archives.results import Results, Row
     from sentinel.comparison.measures import Comparison
 
 
@@ -50,21 +50,20 @@ def compared(contents: "Contents") -> "Sequence[Comparison]":
                 "the courses of its runs are not kept; `sentinel replay --out DIR --compare` does"
             )
         signals = record.judged.understanding.signals
-        courses = KeptCourses(contents.results, contents.row(number))
+        courses = KeptCourses(partial(contents.results.courses, contents.row(number)))
         subjects.append(ComparedRun(record.name, record.comparable.settings, signals, courses))
     return compare(subjects)
 
 
 @dataclass(frozen=True)
 class KeptCourses:
-    """The courses of a run that is over, read when they are asked for, so that memory holds those of few."""
+    """The courses of a run that is over. ``packed`` gives them, and may read them anew."""
 
-    results: "Results"
-    row: "Row"
+    packed: Callable[[], PackedCourses]
 
     def course(self, tag: str, width: int = 1) -> tuple[NDArray[np.int64], NDArray[np.float64]]:  # noqa: ARG002
         """As `Means.course` gives it, in the stretches in which it was kept."""
-        step, mean = self.results.courses(self.row).get(tag, (b"", b""))
+        step, mean = self.packed().get(tag, (b"", b""))
         return np.frombuffer(step, np.int64), np.frombuffer(mean, np.float64)
 
     def width(self, tag: str) -> int:  # noqa: ARG002

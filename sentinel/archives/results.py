@@ -135,10 +135,9 @@ class Results:
 
     @lru_cache(_COURSES_AT_HAND)  # noqa: B019  one is made for each command
     def courses(self, row: Row) -> PackedCourses:
-        """The courses of a run."""
-        record = self.record(row)
-        kept = (of.courses for of in (record.comparable, record.sibling) if of)
-        return {tag: course for courses in kept for tag, course in courses.items()}
+        """The courses by which a run is compared with those that differ from it in one setting."""
+        comparable = self.record(row).comparable
+        return comparable.courses if comparable else {}
 
     def _row(self, row: Row) -> tuple[bytes, str | None, float | None]:
         within = row.number % _BLOCK

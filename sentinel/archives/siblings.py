@@ -31,6 +31,7 @@ from sentinel.replays.judged import JudgedRun
 from sentinel.replays.siblings import RULE, sibling
 
 _PROGRAMS_AT_ONCE = 64
+_MOST_SHARED = 100_000  # settings, some 20 MB
 
 
 def sibling_record(run: JudgedRun) -> SiblingRecord | None:
@@ -109,8 +110,10 @@ class _KeptSiblings:
         for number, program in runs.select("run", "program").iter_rows():
             by_program.setdefault(program, []).append(number)
         chosen = representatives(by_program, self._trainings.__getitem__)
-        siblings = ([self.sibling(number)[0] for number in numbers] for numbers in chosen.values())
-        return {of_program[0].fingerprint: of_program for of_program in siblings}
+        in_order = sorted(number for numbers in chosen.values() for number in numbers)  # as they lie on disk
+        siblings = {number: self.sibling(number)[0] for number in in_order}
+        of_program = ([siblings[number] for number in numbers] for numbers in chosen.values())
+        return {alike[0].fingerprint: alike for alike in of_program}
 
     def sibling(self, number: int) -> tuple[Sibling, Glance]:
         """A run that can have siblings, and what its record says of it."""
@@ -123,7 +126,7 @@ class _KeptSiblings:
             training=str(self._trainings[number]),
             fingerprint=_fingerprint(read.framework, frozenset(read.tags), told.settings),
             signals=_signals(msgspec.msgpack.encode(read.signals)),
-            means=KeptCourses(self._contents.results, self._contents.row(number)),
+            means=KeptCourses(lambda: told.courses),
             plan=run.described.planned_steps,
             last_step=run.judged.facts.last_step or 0,
             healthy=told.healthy,
@@ -133,7 +136,13 @@ class _KeptSiblings:
 
 @lru_cache(MOST_SETTINGS)
 def _fingerprint(framework: str | None, tags: frozenset[str], settings: bytes) -> Fingerprint:
-    return Fingerprint(framework, tags, frozenset(_SETTINGS.decode(settings)))
+    return Fingerprint(framework, tags, frozenset(map(_setting, _SETTINGS.decode(settings))))
+
+
+@lru_cache(_MOST_SHARED)
+def _setting(one: tuple[str, str]) -> tuple[str, str]:
+    """The same object for equal settings, which makes comparing many of them faster."""
+    return one
 
 
 @lru_cache(MOST_SETTINGS)
