@@ -1,6 +1,7 @@
 """Says where the record of each run of an archive is, and what depends on many runs.
 
-Of each run a few numbers stay in memory, some dozens of bytes; the records stay on disk.
+Of each run a few numbers stay in memory, some dozens of bytes, and some hundreds while they are sorted. The
+records stay on disk.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -22,7 +23,7 @@ from sentinel.runs.standings import Member, kind_of, successors
 if TYPE_CHECKING:
     from sentinel.archives.results import Results
 
-_AT_ONCE = 1000  # runs of which more than some dozens of bytes is in memory
+_AT_ONCE = 256  # runs that are Python objects, before they become columns
 
 _COLUMNS: Mapping[str, type[pl.DataType] | pl.DataType] = {
     "place": pl.String,  # the parts of its path and its format, joined such that texts sort as they do
@@ -94,7 +95,7 @@ class Contents:
 
     def groups(self) -> Iterator[list[int]]:
         """The numbers of runs that may be of one training, in the order of the first of each group."""
-        judged = (self.rows["judged"]).arg_true().to_numpy()
+        judged = self.rows["judged"].arg_true().to_numpy()
         of = self.rows["group"].to_numpy()[judged]
         _, first, of, sizes = np.unique(of, return_index=True, return_inverse=True, return_counts=True)
         members = judged[np.argsort(first[of], kind="stable")]
@@ -139,7 +140,7 @@ def _told(part: int, row: int, content: bytes) -> tuple[Any, ...]:
         not facts.points and unpacked_record(content).unread,
         bool(facts.points) and run.seen.stopped is not None,
         [hash(joint) for joint in run.of_training.joints],
-        run.sibling and program_of(read, run.sibling),
+        run.sibling and _program(read, run.sibling),
         run.sibling and run.sibling.healthy,
         hash(kind_of(run.seen)),
         run.name,
@@ -150,7 +151,7 @@ def _told(part: int, row: int, content: bytes) -> tuple[Any, ...]:
     )
 
 
-def program_of(read: Understanding, own: SiblingRecord) -> int:
+def _program(read: Understanding, own: SiblingRecord) -> int:
     """The same number for runs with equal fingerprints."""
     return hash((read.framework, frozenset(read.tags), own.settings))
 
