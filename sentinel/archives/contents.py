@@ -27,13 +27,15 @@ _AT_ONCE = 256  # runs that are Python objects, before they become columns
 
 _COLUMNS: Mapping[str, type[pl.DataType] | pl.DataType] = {
     "place": pl.String,  # the parts of its path and its format, joined such that texts sort as they do
-    "id": pl.Int64,  # a hash, as "joints", "program" and "kind" are
+    "id": pl.Int64,  # a hash, as "joints", "processes", "program" and "kind" are
     "part": pl.UInt32,
     "row": pl.UInt32,
     "judged": pl.Boolean,
     "unread": pl.Boolean,
     "cut": pl.Boolean,
+    "format": pl.String,
     "joints": pl.List(pl.Int64),
+    "processes": pl.List(pl.Int64),  # those among the joints that join logs of one format, too
     "program": pl.Int64,
     "healthy": pl.Boolean,
     "kind": pl.Int64,
@@ -73,7 +75,7 @@ class Contents:
         # A run to which a link leads may be in two parts. The last one counts.
         rows = rows.filter(pl.col("id").ne_missing(pl.col("id").shift(-1)))
         goes_on_in = successors(_members(rows))
-        rows = rows.with_columns(group=_groups(rows["joints"]))
+        rows = rows.with_columns(group=_groups(rows))
         kept = ("part", "row", "judged", "unread", "cut", "program", "healthy", "group")
         return cls(results, parts, rows.select(kept).rechunk(), goes_on_in)
 
@@ -129,7 +131,7 @@ def _told(part: int, row: int, content: bytes) -> tuple[Any, ...]:
     place = "\0".join((*Path(run.path).parts, "", run.format))
     id_ = hash((run.id, run.failure))
     if run.seen is None:
-        return (place, id_, part, row, False, True, False, [], *[None] * 8)
+        return (place, id_, part, row, False, True, False, "", [], [], *[None] * 8)
     facts, read = run.seen.facts, run.seen.understanding
     return (
         place,
@@ -139,7 +141,9 @@ def _told(part: int, row: int, content: bytes) -> tuple[Any, ...]:
         True,
         not facts.points and unpacked_record(content).unread,
         bool(facts.points) and run.seen.stopped is not None,
+        run.format,
         [hash(joint) for joint in run.of_training.joints],
+        [hash(process) for process in run.of_training.processes],
         run.sibling and _program(read, run.sibling),
         run.sibling and run.sibling.healthy,
         hash(kind_of(run.seen)),
@@ -167,15 +171,24 @@ def _members(rows: pl.DataFrame) -> Iterator[Member]:
 _FACTS = "first_step", "last_step", "first_time", "last_time"
 
 
-def _groups(joints: pl.Series) -> NDArray[np.int32]:
-    """By run, a number that those have in common which share a joint, or joints with the same others."""
+def _groups(rows: pl.DataFrame) -> NDArray[np.int32]:
+    """By run, a number that those have in common which may be of one training: they share a process, or a
+    joint that logs of several formats have.
+    """
     from scipy.sparse import coo_array  # slow to import
     from scipy.sparse.csgraph import connected_components
 
-    count = len(joints)
-    runs = np.repeat(np.arange(count), joints.list.len().to_numpy())
-    names, of = np.unique(joints.explode().drop_nulls().to_numpy(), return_inverse=True)
+    own = rows.lazy().with_row_index("run")
+    of_formats = (
+        own.select("run", "format", joint="joints")
+        .explode("joint")
+        .filter(pl.col("format").n_unique().over("joint") > 1)
+        .select("run", "joint")
+    )
+    of_processes = own.select("run", joint="processes").explode("joint")
+    shared = pl.concat([of_formats, of_processes]).drop_nulls().collect()
+    names, of = np.unique(shared["joint"].to_numpy(), return_inverse=True)
+    count, runs = rows.height, shared["run"].to_numpy()
     size = count + len(names)  # the joints follow the runs
-    ends = (runs, count + of)
-    _, labels = connected_components(coo_array((np.ones(len(runs), bool), ends), (size, size)))
+    _, labels = connected_components(coo_array((np.ones(len(runs), bool), (runs, count + of)), (size, size)))
     return np.asarray(labels[:count], np.int32)

@@ -22,6 +22,7 @@ import math
 import os
 import re
 from collections.abc import Mapping
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -98,14 +99,14 @@ def trainings(traces: Mapping[str, Trace]) -> dict[str, str]:
         trace = traces[log]
         for joint in trace.joints:
             known = near.get((joint, trace.format), ())
-            near[joint, trace.format] = [number for number in known if not members[number].over(trace)]
+            near[joint, trace.format] = [n for n in known if members[n].may_take(trace, joint)]
         open_ = {number for joint in trace.joints for number in near[joint, trace.format]}
         joined = next((number for number in sorted(open_) if members[number].takes(trace)), len(members))
         if joined == len(members):
             members.append(_Training())
         training_of[log] = joined
         for joint in members[joined].add(trace):
-            for format_ in formats:
+            for format_ in formats - (set() if joint in trace.processes else members[joined].formats):
                 near.setdefault((joint, format_), []).append(joined)
     first: dict[int, str] = {}
     return {log: first.setdefault(training_of[log], log) for log in traces}
@@ -128,11 +129,18 @@ class _Training:
             self._times[trace.format] = self._common(trace.times, trace.format)
         return new
 
-    def over(self, trace: Trace) -> bool:
-        """Whether neither this log nor one of its format that began later can join, whatever it tells."""
+    @property
+    def formats(self) -> AbstractSet[str]:
+        """Those of its logs."""
+        return self._processes.keys()
+
+    def may_take(self, trace: Trace, joint: str) -> bool:
+        """Whether this log, or one of its format that began later, can join because of a joint."""
+        if trace.format in self.formats and joint not in trace.processes:
+            return False
         ended = self._times.get(trace.format, (0.0, math.inf))[1]
         alone = frozenset() in self._processes.get(trace.format, ())
-        return alone or (trace.times is not None and ended < trace.times[0])
+        return not alone and (trace.times is None or ended >= trace.times[0])
 
     def takes(self, trace: Trace) -> bool:
         """Whether the log is of this training."""

@@ -160,6 +160,21 @@ def test_the_logs_of_one_process_are_looked_at_a_few_times_each(monkeypatch, apa
     assert len(looked) <= 500
 
 
+def test_logs_of_one_format_in_one_place_are_not_looked_at(monkeypatch):
+    looked = []
+    may_take = module._Training.may_take
+    monkeypatch.setattr(module._Training, "may_take", lambda *one: looked.append(one) or may_take(*one))
+    logs = {
+        f"log {n}": Trace(
+            "tensorboard", frozenset({f"process {n}", "place runs"}), frozenset({f"process {n}"})
+        )
+        for n in range(500)
+    }
+    logs["state"] = Trace("trainer_state", frozenset({"place runs"}))
+    assert len({*trainings(logs).values()}) == 500, "the state joins one of them"
+    assert len(looked) <= 500
+
+
 def test_curves_of_one_writer_of_tensorboardx_are_one_training(tmp_path):
     """Its event files do not name their process."""
     paths = {}
