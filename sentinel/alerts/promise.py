@@ -4,7 +4,7 @@ The unit is that of the calibration: the run or, where runs have no end, the run
 """
 
 from dataclasses import dataclass
-from typing import Literal, Self
+from typing import Annotated, Literal, Self
 
 from pydantic import AwareDatetime, Field, model_validator
 
@@ -60,7 +60,15 @@ class Promise(ConfigTable):
     runs: int = Field(gt=0, description="healthy runs of the archive")
     run_days: int = Field(default=0, ge=0, description="days of theirs on which they logged")
     pages: int = Field(ge=0, description="runs or days that page, each with what was chosen by other runs")
-    variants: dict[str, int] = Field(default={}, description="the same by what pages, of all healthy runs")
+    design_effect: float = Field(
+        default=1, ge=1, description="by how much fewer independent days would tell as much"
+    )
+    variants: dict[str, int] = Field(
+        default={}, description="runs or days by what pages, of all healthy runs"
+    )
+    design_effects: dict[str, Annotated[float, Field(ge=1)]] = Field(
+        default={}, description="the same for what pages"
+    )
 
     @model_validator(mode="after")
     def _has_one_budget(self) -> Self:
@@ -88,7 +96,7 @@ class Promise(ConfigTable):
     @property
     def rate(self) -> Rate:
         """The rate that it rests on."""
-        return self.of(self.pages)
+        return self._of(self.pages, self.design_effect)
 
     @property
     def highest(self) -> float:
@@ -101,12 +109,12 @@ class Promise(ConfigTable):
         Those that still page were chosen for being quiet, and one of a hundred looks so by chance. So the
         limits of all variants hold together, before any is chosen.
         """
-        return min(self.highest, self.of(self.variants.get(kind, 0)).high_of(variants()))
+        paged = self._of(self.variants.get(kind, 0), self.design_effects.get(kind, self.design_effect))
+        return min(self.highest, paged.high_of(variants()))
 
-    def of(self, pages: int) -> Rate:
-        """So many pages as a rate of the archive."""
+    def _of(self, pages: int, design_effect: float) -> Rate:
         units = self.run_days if self.daily else self.runs
-        return Rate(min(pages, units), units, "run-day" if self.daily else "run")
+        return Rate(min(pages, units), units, "run-day" if self.daily else "run", design_effect)
 
     def __str__(self) -> str:
         most = f"at most {self.highest:.1%} of healthy {self.rate.unit}s page ({self.budget:.1%} allowed)"

@@ -1,5 +1,13 @@
-"""How often healthy runs page."""
+"""How often healthy runs page.
 
+Days of one run are seldom independent: an incident comes back, and one run is noisier than another. So many
+days then tell no more than fewer independent ones would: their number divided by the design effect, with runs
+as clusters. The exact interval of the effective number is that of Korn and Graubard, "Confidence intervals
+for proportions with small expected number of positive counts estimated from survey data", Survey Methodology
+24 (1998), 193-201.
+"""
+
+from collections.abc import Collection
 from dataclasses import dataclass
 
 _TAIL = 0.025  # of the chance on each side of an interval
@@ -11,12 +19,23 @@ class Rate:
     Pearson.
 
     ``unit`` is "run" or "run-day": a day (UTC) of a run on which it logged. A run-day pages or it does not,
-    because pages of one day are seldom independent.
+    because pages of one day are seldom independent. ``design_effect`` is by how much fewer independent units
+    would tell as much, at least 1.
     """
 
     pages: int
     units: int
     unit: str = "run"
+    design_effect: float = 1.0
+
+    @classmethod
+    def of_days(cls, runs: Collection[tuple[int, int]], least: float = 1.0) -> "Rate":
+        """The rate of run-days, from how many days of each run page and how many there are of it.
+
+        ``least`` is a design effect that is known from more pages of such runs: few pages show none.
+        """
+        pages, days = sum(paged for paged, _ in runs), sum(of for _, of in runs)
+        return cls(pages, days, "run-day", max(least, _design_effect(runs, pages, days)))
 
     @property
     def share(self) -> float:
@@ -28,7 +47,8 @@ class Rate:
         """The lower end of the interval."""
         from scipy.special import betaincinv  # scipy.stats has the same and takes a second to import
 
-        return float(betaincinv(self.pages, self.units - self.pages + 1, _TAIL)) if self.pages else 0.0
+        pages, left = self._effective
+        return float(betaincinv(pages, left + 1, _TAIL)) if pages else 0.0
 
     @property
     def high(self) -> float:
@@ -41,9 +61,35 @@ class Rate:
         """
         from scipy.special import betaincinv
 
-        left = self.units - self.pages
-        return float(betaincinv(self.pages + 1, left, 1 - _TAIL / rates)) if left else 1.0
+        pages, left = self._effective
+        return float(betaincinv(pages + 1, left, 1 - _TAIL / rates)) if left else 1.0
+
+    @property
+    def _effective(self) -> tuple[float, float]:
+        """How many independent units that page, and that do not, would tell as much."""
+        return self.pages / self.design_effect, (self.units - self.pages) / self.design_effect
 
     def __str__(self) -> str:
         of = f"{self.pages} of {self.units:,} healthy {self.unit}s"
         return f"{of} ({self.share:.1%}, at most {self.high:.1%})"
+
+
+def _design_effect(runs: Collection[tuple[int, int]], pages: int, days: int) -> float:
+    """The variance of the share of days that page, with runs as clusters, by that of independent days.
+
+    Few runs tell little of the variance, so it grows as the quantile of Student's distribution does. It is no
+    larger than if all pages of a run were one event, and no smaller than 1. Where no day pages, or every day
+    does, nothing tells of dependence.
+    """
+    from scipy.special import stdtrit
+
+    if not 0 < pages < days:
+        return 1.0
+    share, many = pages / days, len(runs)
+    as_events = sum(paged**2 for paged, _ in runs) / pages
+    if many == 1:
+        return as_events
+    apart = sum((paged - share * of) ** 2 for paged, of in runs) * many / (many - 1)
+    quantiles = stdtrit([many - 1, days - 1], 1 - _TAIL)
+    corrected = apart / (pages * (1 - share)) * (quantiles[0] / quantiles[1]) ** 2
+    return float(min(max(corrected, 1.0), as_events))

@@ -120,16 +120,20 @@ class Ledger:
         begun = {run: days[:1] or [day_of(promise.since)] for run, days in since.items()}
         self._days: Mapping[str, Sequence[int]] = since if promise.daily else begun
         self._out = {self._unit(page) for page in right if self._days.get(page.run)}
-        units = {(day, run) for run, days in self._days.items() for day in days}
-        self._runs = Counter(day for day, _ in units - self._out)
+        units = {(day, run) for run, days in self._days.items() for day in days} - self._out
+        self._runs = Counter(day for day, _ in units)
+        self._of_run = Counter(run for _, run in units)
 
     def __contains__(self, page: PageSent) -> bool:
         return bool(self._days.get(page.run)) and self._unit(page) not in self._out
 
     def rate(self, pages: Sequence[PageSent]) -> Rate:
         """How often these pages come, at most one in a unit."""
-        units = {self._unit(page) for page in pages}
-        return Rate(len(units), self._runs.total(), self._promise.rate.unit)
+        paged = Counter(run for _, run in {self._unit(page) for page in pages})
+        if self._promise.daily:
+            counts = [(paged[run], days) for run, days in self._of_run.items()]
+            return Rate.of_days(counts, self._promise.design_effect)
+        return Rate(paged.total(), self._runs.total())
 
     def beyond(self, pages: Sequence[PageSent]) -> tuple[bool, Sequence[str]]:
         """Whether these pages come more often than was promised, and of which variants they do.

@@ -144,9 +144,8 @@ def _kept(config: "Config", out: Path, workers: int | None) -> "Iterator[tuple[R
 
 def _questions(config: "Config", pages: "Pages", moves: "Sequence[Move]", answers: Collection[str]) -> str:
     """The page of the pages to look at first. Their runs are read again, for their curves."""
-    from sentinel.replays.calibrating import doubtful
     from sentinel.replays.replaying import replay_in_parts
-    from sentinel.report.doubtful import Doubt, html
+    from sentinel.report.doubtful import Doubt, doubtful, html
     from sentinel.report.story import story
 
     asked = doubtful(pages, moves, answers)
@@ -192,9 +191,12 @@ def _written(moves: "Iterable[Move]", pages: "Pages", promise: "Promise") -> Ite
     yield f"runs = {promise.runs}"
     yield f"run_days = {promise.run_days}"
     yield f"pages = {promise.pages}"
-    if promise.variants:
-        yield "\n[calibration.variants]"
-        yield from (f"{json.dumps(kind)} = {count}" for kind, count in promise.variants.items())
+    if promise.daily:
+        yield f"design_effect = {round(promise.design_effect, 2)}"
+    for name, of_kinds in ("variants", promise.variants), ("design_effects", promise.design_effects):
+        if of_kinds:
+            yield f"\n[calibration.{name}]"
+            yield from (f"{json.dumps(kind)} = {round(value, 2)}" for kind, value in of_kinds.items())
     for detector, moved in sorted(by_detector.items()):
         yield f"\n[detectors.{detector}]"
         for move in moved:

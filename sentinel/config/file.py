@@ -190,7 +190,8 @@ class Config(ConfigTable):
     calibration: Promise | None = Field(
         default=None,
         description="what `sentinel calibrate` promised, as it wrote it: `made_at`, `pages_per_run` or "
-        "`pages_per_run_day`, and `runs`, `run_days`, `pages` and `variants` of the archive",
+        "`pages_per_run_day`, and `runs`, `run_days`, `pages`, `design_effect`, `variants` and "
+        "`design_effects` of the archive",
     )
     process: ProcessConfig = Field(
         default_factory=ProcessConfig,

@@ -10,7 +10,6 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
-from itertools import islice, zip_longest
 
 from sentinel.alerts.incident import Incident
 from sentinel.alerts.outcomes import Outcome
@@ -154,13 +153,15 @@ class Pages:
 
     def by_kind(self) -> list[tuple[Kind, Rate]]:
         """How often each kind pages in healthy runs, the most first."""
-        whole = self.rate()
-        return [(kind, replace(whole, pages=pages)) for kind, pages in self.counted().most_common()]
+        return [(kind, self.rate_of(kind)) for kind, _ in self.counted().most_common()]
+
+    def rate_of(self, kind: Kind) -> Rate:
+        """How often one kind pages in healthy runs."""
+        return self.rate(self._others(kind))
 
     def of_kind(self, kind: Kind) -> dict[Stratum, Rate]:
-        """How often one kind pages in each stratum of the healthy runs."""
-        paging = {other for run in self.healthy.values() for other in run.paged}
-        return self.by_stratum(paging - {kind})
+        """The same in each stratum of the healthy runs."""
+        return self.by_stratum(self._others(kind))
 
     def counted(self, informing: Collection[Kind] = ()) -> Counter[Kind]:
         """How often each kind pages in healthy runs."""
@@ -181,13 +182,29 @@ class Pages:
         middle = len(in_order) // 2
         return self._rate(in_order[:middle], informing), self._rate(in_order[middle:], informing)
 
-    def _rate(self, runs: Collection[ArchivedRun], informing: Collection[Kind]) -> Rate:
-        pages = sum(not {*informing}.issuperset(kinds) for kinds in self._units(runs))
-        return (
-            Rate(pages, sum(len(run.logged) for run in runs), "run-day")
-            if self.daily
-            else Rate(pages, len(runs))
-        )
+    def by_run(self, informing: Collection[Kind] = ()) -> list[tuple[int, int]]:
+        """How many units of each healthy run page if some kinds only inform, and how many there are."""
+        return self._by_run(self.healthy.values(), informing)
+
+    def rate_by_run(self, counts: Collection[tuple[int, int]]) -> Rate:
+        """Such counts as a rate."""
+        return Rate.of_days(counts) if self.daily else Rate(sum(paged for paged, _ in counts), len(counts))
+
+    def _rate(self, runs: Iterable[ArchivedRun], informing: Collection[Kind]) -> Rate:
+        return self.rate_by_run(self._by_run(runs, informing))
+
+    def _by_run(self, runs: Iterable[ArchivedRun], informing: Collection[Kind]) -> list[tuple[int, int]]:
+        quiet = {*informing}
+        return [
+            (
+                sum(not quiet.issuperset(kinds) for kinds in run.units(daily=self.daily)),
+                len(run.logged) if self.daily else 1,
+            )
+            for run in runs
+        ]
+
+    def _others(self, kind: Kind) -> set[Kind]:
+        return {*self.counted()} - {kind}
 
     def _units(self, runs: Iterable[ArchivedRun]) -> Iterable[Collection[Kind]]:
         return (kinds for run in runs for kinds in run.units(daily=self.daily))
@@ -210,52 +227,37 @@ def cross_fitted(budget: float, pages: Pages) -> Rate:
     The moves fit the runs that they are chosen by better than the coming ones, so this is what can be
     promised. A part holds neighbours by name, since runs of one directory are alike.
     """
-    names, paged = sorted(pages.healthy), 0
+    names, counts = sorted(pages.healthy), list[tuple[int, int]]()
     for part in range(_PARTS):
         out = {*names[part * len(names) // _PARTS : (part + 1) * len(names) // _PARTS]}
         others = {name: run for name, run in pages.healthy.items() if name not in out}
         quiet = {move.kind for move in kept_within(budget, replace(pages, healthy=others))} if others else ()
         left_out = {name: pages.healthy[name] for name in out}
-        paged += replace(pages, healthy=left_out).rate(quiet).pages if out else 0
-    return replace(pages.rate(), pages=paged)
+        counts += replace(pages, healthy=left_out).by_run(quiet)
+    return pages.rate_by_run(counts)
 
 
 def promised(budget: float, pages: Pages, now: float) -> Promise:
     """What a calibration at a time, in seconds since the epoch, promises. Raises ValueError if the unit is
     the run-day and no run has a clock.
+
+    What became quiet tells as well how days of these runs depend, and the few pages that are left hardly do.
     """
     quiet = {move.kind for move in kept_within(budget, pages)}
+    rate, variants = cross_fitted(budget, pages), sorted(pages.counted(quiet).items())
+    least = max(rate.design_effect, pages.rate().design_effect)
+    effects = {str(kind): max(least, pages.rate_of(kind).design_effect) for kind, _ in variants}
     return Promise(
         made_at=datetime.fromtimestamp(int(now), UTC),
         pages_per_run=None if pages.daily else budget,
         pages_per_run_day=budget if pages.daily else None,
         runs=len(pages.healthy),
         run_days=sum(len(run.logged) for run in pages.healthy.values()),
-        pages=cross_fitted(budget, pages).pages,
-        variants={str(kind): count for kind, count in sorted(pages.counted(quiet).items())},
+        pages=rate.pages,
+        design_effect=least,
+        variants={str(kind): count for kind, count in variants},
+        design_effects=effects if pages.daily else {},
     )
-
-
-def doubtful(
-    pages: Pages, moves: Iterable[Move], answers: Collection[str], most: int = 5
-) -> list[tuple[str, Incident]]:
-    """The pages to look at first: of healthy runs, by name, and without those that were answered.
-
-    The kinds that would become quiet come first, then those that page most, one page of each in turn. Of a
-    kind, the page comes first that stands alone in its run: the one that nothing else speaks for.
-    """
-    kinds = dict.fromkeys([*(move.kind for move in moves), *(kind for kind, _ in pages.by_kind())])
-    in_order = sorted(pages.healthy.items(), key=lambda item: (len(item[1].paged), item[0]))
-    of_kind = (
-        [
-            (name, run.paged[kind])
-            for name, run in in_order
-            if kind in run.paged and run.paged[kind].id not in answers
-        ]
-        for kind in kinds
-    )
-    in_turn = (page for turn in zip_longest(*of_kind) for page in turn if page is not None)
-    return [*islice(in_turn, most)]
 
 
 def drifted(first: Rate, later: Rate) -> bool:
@@ -277,7 +279,7 @@ def kept_within(budget: float, pages: Pages) -> list[Move]:
         lost = _alone((run.paged for run in pages.others.values()), informing)
         kind = min(sorted(healthy), key=lambda kind: (lost[kind] / (alone[kind] or 0.5), -healthy[kind]))
         informing.add(kind)
-        moves.append(Move(kind, replace(rate, pages=healthy[kind]), lost[kind]))
+        moves.append(Move(kind, pages.rate_of(kind), lost[kind]))
     return moves
 
 

@@ -1,7 +1,8 @@
 """The pages of an archive to look at first, as one HTML file with a question about each."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
+from itertools import islice, zip_longest
 
 from sentinel.alerts.incident import Incident
 from sentinel.alerts.promise import FALSE, USEFUL
@@ -15,6 +16,28 @@ from sentinel.report.story import RunStory
 ANSWERS = {USEFUL: "Right", FALSE: "False alarm"}
 _POINTS_OF_RUN = 8_000  # some 130 kB
 _BESIDE = 3  # curves beside the one of the incident
+
+
+def doubtful(
+    pages: Pages, moves: Iterable[Move], answers: Collection[str], most: int = 5
+) -> list[tuple[str, Incident]]:
+    """The pages to look at first: of healthy runs, by name, and without those that were answered.
+
+    The kinds that would become quiet come first, then those that page most, one page of each in turn. Of a
+    kind, the page comes first that stands alone in its run: the one that nothing else speaks for.
+    """
+    kinds = dict.fromkeys([*(move.kind for move in moves), *(kind for kind, _ in pages.by_kind())])
+    in_order = sorted(pages.healthy.items(), key=lambda item: (len(item[1].paged), item[0]))
+    of_kind = (
+        [
+            (name, run.paged[kind])
+            for name, run in in_order
+            if kind in run.paged and run.paged[kind].id not in answers
+        ]
+        for kind in kinds
+    )
+    in_turn = (page for turn in zip_longest(*of_kind) for page in turn if page is not None)
+    return [*islice(in_turn, most)]
 
 
 @dataclass(frozen=True)

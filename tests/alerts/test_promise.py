@@ -39,6 +39,52 @@ def test_a_rate_has_the_exact_interval():
     assert (Rate(0, 9).low, Rate(9, 9).high, Rate(0, 0).share) == (0.0, 1.0, 0.0)
 
 
+def test_days_of_which_each_run_has_as_many_as_chance_gives_are_independent_ones():
+    assert Rate.of_days([(1, 10)] * 20) == Rate(20, 200, "run-day")
+    assert Rate.of_days([(0, 10)] * 20) == Rate(0, 200, "run-day")
+    assert Rate.of_days([(10, 10)]) == Rate(10, 10, "run-day")
+
+
+def test_days_that_page_together_tell_no_more_than_one_of_them():
+    assert Rate.of_days([(4, 400)]) == Rate(4, 400, "run-day", 4.0)
+    assert Rate.of_days([(4, 10), *[(0, 10)] * 39]).high == pytest.approx(Rate(1, 100).high)
+
+
+def test_few_runs_tell_little_of_how_their_days_depend():
+    days = [(2, 100), (2, 100), (1, 100), (0, 100)]
+    assert Rate.of_days(days).design_effect > Rate.of_days(days * 9).design_effect == 1.0
+
+
+def independent(random, runs):
+    """How many of 12 days page in each run, at 2 %, and the share."""
+    return random.binomial(12, 0.02, runs), 0.02
+
+
+def uneven(random, runs):
+    """The same at 10 % in every fifth run."""
+    return random.binomial(12, np.where(random.random(runs) < 0.2, 0.1, 0.0)), 0.02
+
+
+def returning(random, runs):
+    """The same where an incident begins on 1 % of the days, and comes back on each second day afterwards."""
+    days = random.random((runs, 60)) < 0.01
+    for day in range(1, 60):
+        days[:, day] |= days[:, day - 1] & (random.random(runs) < 0.5)
+    return days[:, -12:].sum(axis=1), 0.01 / 0.505
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("fleet", [independent, uneven, returning])
+def test_the_interval_holds_the_share_however_days_of_a_run_depend(fleet):
+    random = np.random.default_rng(0)
+    fleets = [fleet(random, 100) for _ in range(1000)]
+    rates = [(Rate.of_days([(int(of), 12) for of in paged]), share) for paged, share in fleets]
+    assert np.mean([rate.low <= share <= rate.high for rate, share in rates]) > 0.94
+    alone = [(replace(rate, design_effect=1.0), share) for rate, share in rates]
+    holds = np.mean([rate.low <= share <= rate.high for rate, share in alone])
+    assert bool(holds < 0.92) is (fleet is not independent)
+
+
 def test_a_promise_is_the_budget_or_what_so_few_runs_prove():
     assert PROMISE.highest == pytest.approx(0.0108, abs=1e-4)
     assert PROMISE.model_copy(update={"pages_per_run": 0.05}).highest == 0.05
@@ -130,7 +176,7 @@ def on_days(run, days, verdict="false-alarm", variant="far", at=(0.0, 0.01)):
 def test_of_a_run_without_end_its_days_count_and_each_once():
     endless = {"a": Extent(MADE, MADE + 99 * DAY), "b": Extent(MADE - DAY, MADE + 99 * DAY)}
     told = Realised.of(DAILY, endless, (), on_days("a", [3, 7]))
-    assert (told.rate, told.pages) == (Rate(2, 200, "run-day"), 4)
+    assert (told.rate, told.pages) == (Rate.of_days([(2, 100), (0, 100)]), 4)
     assert told.advice == ""
     assert told.lines()[0] == (
         "promised: at most 1.0% of healthy run-days page (1.0% allowed): when left out, 2 of 1,000 healthy "

@@ -20,11 +20,11 @@ from sentinel.replays.calibrating import (
     Pages,
     Stratum,
     cross_fitted,
-    doubtful,
     drifted,
     kept_within,
     promised,
 )
+from sentinel.report.doubtful import doubtful
 from sentinel.runs.facts import Facts, Understanding
 from sentinel.runs.log import RunOverview
 from tests.sinks.samples import INCIDENT
@@ -143,14 +143,16 @@ def daily(*runs):
 
 def test_of_runs_without_end_their_days_count():
     pages = daily({0: [SPIKE], 1: [SPIKE, STALL], 5: [STALL]}, {}, {2: [STALL]})
-    assert pages.rate() == Rate(4, 30, "run-day")
-    assert pages.by_kind() == [(STALL, Rate(3, 30, "run-day")), (SPIKE, Rate(2, 30, "run-day"))]
+    assert pages.rate() == Rate.of_days([(3, 10), (0, 10), (1, 10)])
+    spikes, stalls = Rate.of_days([(2, 10), (0, 10), (0, 10)]), Rate.of_days([(2, 10), (0, 10), (1, 10)])
+    assert pages.by_kind() == [(STALL, stalls), (SPIKE, spikes)]
     assert kept_within(0.2, pages) == []
     (move,) = kept_within(0.1, pages)
-    assert (move.kind, move.rate) == (STALL, Rate(3, 30, "run-day"))
+    assert (move.kind, move.rate) == (STALL, stalls)
     promise = promised(0.1, pages, 1.7e9)
     assert (promise.budget, promise.run_days, promise.variants) == (0.1, 30, {"loss-spike: single": 2})
-    assert promise.rate.unit == "run-day"
+    assert promise.rate == Rate(4, 30, "run-day", 2.5)
+    assert promise.design_effects == {"loss-spike: single": 2.5}
 
 
 @pytest.mark.slow
@@ -212,7 +214,7 @@ def test_pauses_are_no_days_of_a_run():
 
 def test_what_comes_back_on_a_later_day_pages_on_that_day_as_well():
     life = [("x", 1, FIRST), ("x", 1, AGAIN), ("x", 8, Reason.RESOLVED), ("x", 9, AGAIN)]
-    assert both(life, {})[1] == Rate(2, 4, "run-day")
+    assert both(life, {})[1] == Rate.of_days([(2, 4)])
 
 
 def test_a_page_that_was_right_takes_out_the_days_on_which_it_came():

@@ -54,10 +54,11 @@ class Fleet:
     scaled: Sequence[str] = ()
     scale: float = 1.0
     seconds: float = 10.0
+    runs: int = RUNS
 
     def written(self, folder: Path) -> None:
         """Write the logs below a folder."""
-        for number in range(RUNS):
+        for number in range(self.runs):
             log = folder / f"run-{number:05}" / "metrics.jsonl"
             log.parent.mkdir(parents=True)
             log.write_text("".join(f"{json.dumps(row)}\n" for row in self.rows(number)))
@@ -81,7 +82,7 @@ class Fleet:
         run: Run = _FAMILIES[number % len(_FAMILIES)](random, shape)
         rows: dict[int, dict[str, float]] = {}
         for stream in run.streams({*SIGNALS}):
-            is_other = stream.signal in self.scaled and number >= RUNS // 2
+            is_other = stream.signal in self.scaled and number >= self.runs // 2
             values = stream.value * (self.scale if is_other else 1.0)
             for step, value in zip(stream.step.tolist(), values.tolist(), strict=True):
                 rows.setdefault(step, {})[str(stream.signal)] = value
@@ -111,5 +112,6 @@ DRIFTS = (
 
 HOUR = 3600.0
 LASTING = tuple(replace(fleet, seconds=HOUR) for fleet in FLEETS)
+LARGE = replace(LASTING[1], runs=10 * RUNS)
 LASTING_DRIFTS = tuple(replace(fleet, seconds=HOUR) for fleet in DRIFTS[1:])
 """The same with a step an hour, so that runs last from one to ten days."""

@@ -1,13 +1,14 @@
 """The page of promises, kept and broken."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 
 from sentinel.alerts.e_detector import PATIENCE, PROMISED_PAGES
 from sentinel.ground.text import counted
 from sentinel.replays.calibrating import Pages, drifted
 from tests.tools.docs import table
 from tests.tools.promises import delays, fleets
-from tests.tools.promises.splits import BUDGETS, SPLITS, kept, left_out, part, row
+from tests.tools.promises.splits import BUDGETS, SPLITS, drawn, kept, left_out, part, row
 
 HEAD = f"""# Promised and realised
 
@@ -53,10 +54,19 @@ promise holds and nothing has to be noticed.
 ## Runs without end
 
 The same fleets with a step an hour, so that a run lasts from one to ten days, and with budgets of
-`--pages-per-run-day`: what counts are days of runs.
+`--pages-per-run-day`: what counts are days of runs. Days of one run depend on each other, so the interval is
+wider by the design effect (`sentinel/alerts/rates.py`).
 
 """
 
+LONG = """
+## In the long run
+
+{runs:,} runs of the fleet with rough noise that last for days, in {splits} archives of {each} runs. Each is
+calibrated alone, and **realised** is the share of all other runs that page, or of their days. So it hardly
+depends on chance, while a half of a fleet pages the more often by chance the less the other one does.
+
+"""
 
 SOON = f"""
 ## How soon
@@ -74,6 +84,7 @@ def page(strangers: Pages, repositories: Mapping[str, str]) -> str:
     titles = ["Archive", "Budget", "Quiet", "Promised", "Realised", "Inside", "Noticed"]
     title = f"{len(strangers.healthy)} healthy public logs, {len({*repositories.values()})} repositories"
     rows = [row(title, budget, left_out(strangers, repositories, budget)) for budget in BUDGETS]
+    large = fleets.LARGE
     drifts = ["Change", "First half", "Later half", "In the archive", "In the watch"]
     return "".join(
         [
@@ -88,6 +99,9 @@ def page(strangers: Pages, repositories: Mapping[str, str]) -> str:
             table(titles, [*_rows(fleets.LASTING, daily=True)]),
             "\n\n",
             table(drifts, [_drift(fleet, daily=True) for fleet in fleets.LASTING_DRIFTS]),
+            "\n",
+            LONG.format(runs=large.runs, splits=SPLITS, each=large.runs // SPLITS),
+            table(titles[:-1], [*_long(large.judged(daily=True))]),
             "\n",
             SOON,
             table(
@@ -105,6 +119,12 @@ def _rows(of: Sequence[fleets.Fleet], *, daily: bool) -> Iterator[list[str]]:
         alone = {name: name for name in pages.healthy}
         for budget in BUDGETS:
             yield row(f"fleet, {fleet.title}", budget, left_out(pages, alone, budget))
+
+
+def _long(pages: Pages) -> Iterator[list[str]]:
+    for of, daily in ("runs", False), ("run-days", True):
+        for budget in BUDGETS:
+            yield row(of, budget, drawn(replace(pages, daily=daily), budget))[:-1]
 
 
 def _drift(fleet: fleets.Fleet, *, daily: bool) -> list[str]:

@@ -1,7 +1,7 @@
 """What is promised on one half of an archive, and what comes of it on the other."""
 
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from statistics import mean
 
 import numpy as np
@@ -20,13 +20,13 @@ SPLITS = 20
 class Kept:
     """A promise of one half beside what comes of it in the other half, each page of which is answered.
 
-    ``moves`` is the number of kinds that became quiet.
+    ``quiet`` are the kinds that became so.
     """
 
     promise: Promise
-    moves: int
+    quiet: Collection[Kind]
     realised: Rate
-    noticed: int | None  # after how many runs, or days of them, a watch says to calibrate again
+    noticed: int | None = None  # after how many runs, or days of them, a watch says to calibrate again
 
     @property
     def inside(self) -> bool:
@@ -35,10 +35,14 @@ class Kept:
 
 
 def kept(budget: float, half: Pages, other: Pages) -> Kept:
-    """Calibrate a half and look what comes of it in the other one."""
+    """Calibrate a half, look what comes of it in the other one, and watch that one."""
+    found = _calibrated(budget, half, other)
+    return replace(found, noticed=noticed(found.promise, other, found.quiet))
+
+
+def _calibrated(budget: float, half: Pages, other: Pages) -> Kept:
     quiet = {move.kind for move in kept_within(budget, half)}
-    promise = promised(budget, half, 0.0)
-    return Kept(promise, len(quiet), other.rate(quiet), noticed(promise, other, quiet))
+    return Kept(promised(budget, half, 0.0), quiet, other.rate(quiet))
 
 
 def noticed(promise: Promise, pages: Pages, quiet: Collection[Kind]) -> int | None:
@@ -76,6 +80,17 @@ def left_out(pages: Pages, group: Mapping[str, str], budget: float) -> list[Kept
     return found
 
 
+def drawn(pages: Pages, budget: float) -> list[Kept]:
+    """Calibrate `SPLITS` archives that share no run, and look what comes of each in all other runs.
+
+    An archive holds neighbours by name, and nobody watches the others.
+    """
+    names = sorted(pages.healthy)
+    size = len(names) // SPLITS
+    archives = [{*names[at * size : (at + 1) * size]} for at in range(SPLITS)]
+    return [_calibrated(budget, part(pages, of), part(pages, {*names} - of)) for of in archives]
+
+
 def part(pages: Pages, names: Iterable[str]) -> Pages:
     """The named runs alone."""
     wanted = {*names}
@@ -88,7 +103,7 @@ def row(title: str, budget: float, splits: list[Kept]) -> list[str]:
     return [
         title,
         f"{budget:g}",
-        f"{mean(one.moves for one in splits):.1f}",
+        f"{mean(len(one.quiet) for one in splits):.1f}",
         f"{mean(one.promise.highest for one in splits):.2%}",
         f"{mean(one.realised.share for one in splits):.2%}",
         f"{sum(one.inside for one in splits)} of {len(splits)}",

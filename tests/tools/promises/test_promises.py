@@ -6,7 +6,7 @@ from sentinel.ground.days import DAY_SECONDS
 from sentinel.replays.calibrating import ArchivedRun, Kind, Pages, Stratum
 from tests.sinks.samples import INCIDENT
 from tests.tools.promises.fleets import Fleet
-from tests.tools.promises.splits import SPLITS, kept, left_out, row
+from tests.tools.promises.splits import SPLITS, drawn, kept, left_out, row
 
 SPIKE = Kind("loss-spike", "single")
 
@@ -30,6 +30,11 @@ def test_halves_hold_each_group_once():
     pages = archive(0, 40)
     splits = left_out(pages, {name: str(int(name) // 4) for name in pages.healthy}, 0.01)
     assert [(one.promise.runs, one.realised.units) for one in splits] == [(20, 20)] * SPLITS
+
+
+def test_archives_that_are_drawn_share_no_run():
+    splits = drawn(archive(0, 400), 0.01)
+    assert [(one.promise.runs, one.realised.units) for one in splits] == [(20, 380)] * SPLITS
 
 
 def test_a_promise_that_is_not_kept_is_noticed():
