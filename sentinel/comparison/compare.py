@@ -19,28 +19,37 @@ from sentinel.comparison.measures import (
     measured,
     parting,
 )
+from sentinel.comparison.seeds import ENOUGH_SEEDS, seeds_apart
 from sentinel.detectors.evidence import measure_of
 from sentinel.detectors.settings import Setting
 from sentinel.detectors.signals import Signal
 from sentinel.frames.plan import planned
 
-_ENOUGH_SEEDS = 5  # R6; https://arxiv.org/abs/2108.13264 takes no fewer
 _BEGIN = 6  # places at the beginning of the course, about a tenth of it
+_MOST_NAMED = 3  # runs, so that the line stays short
 _RATIO_BAND = 0.25  # O9: a ratio is expected within a quarter
 
 
 def compare(subjects: Sequence[ComparedRun]) -> list[Comparison]:
     """Compare all runs that differ in one setting or in the seed alone, where they log the same tag."""
-    compared = (_compared(group, subjects) for group in grouped([subject.settings for subject in subjects]))
+    told: set[frozenset[int]] = set()
+    groups = grouped([subject.settings for subject in subjects])
+    compared = (_compared(group, subjects, told) for group in groups)
     return [comparison for comparison in compared if comparison.measures]
 
 
-def _compared(group: Group, subjects: Sequence[ComparedRun]) -> Comparison:
+def _compared(group: Group, subjects: Sequence[ComparedRun], told: set[frozenset[int]]) -> Comparison:
+    """The comparison of a group. ``told`` has the equal runs of which one told that they end far apart."""
     arms = {value: [subjects[run] for run in runs] for value, runs in group.arms.items()}
     courses = {signal: of_arms for signal in COMPARED if (of_arms := courses_of(signal, arms))}
     measures = [measured(signal, of_arms) for signal, of_arms in courses.items()]
     names = {value: [run.name for run in runs] for value, runs in arms.items()}
-    findings = [*_outcome(group, measures, courses), *_seeds(group), *_accumulation(group.setting, courses)]
+    findings = [
+        *_outcome(group, measures, courses),
+        *_seeds(group),
+        *(_far_apart(group, subjects, told) if measures else ()),
+        *_accumulation(group.setting, courses),
+    ]
     return Comparison(group.setting, names, measures, findings)
 
 
@@ -69,10 +78,28 @@ def _outcome(group: Group, measures: Sequence[SignalInArms], courses: Courses) -
 def _seeds(group: Group) -> Iterator[Finding]:
     sizes = [len(runs) for runs in group.arms.values()]
     seeds = sum(sizes) if group.of_seeds else min(sizes)
-    if 1 < seeds < _ENOUGH_SEEDS:
+    if 1 < seeds < ENOUGH_SEEDS:
         each = "" if group.of_seeds or len(set(sizes)) > 1 else " a value"
         least = "as few as " if len(set(sizes)) > 1 and not group.of_seeds else ""
         yield Finding(f"{least}{seeds} runs{each}: a result takes five seeds or more", ("R6",))
+
+
+def _far_apart(group: Group, subjects: Sequence[ComparedRun], told: set[frozenset[int]]) -> Iterator[Finding]:
+    """The arms whose runs end far apart. An arm stands in a comparison for each setting of a sweep."""
+    every = [run for runs in group.arms.values() for run in runs]
+    arms = {"": every} if group.of_seeds else {f" with {value}": runs for value, runs in group.arms.items()}
+    for which, runs in arms.items():
+        apart = None if frozenset(runs) in told else seeds_apart([subjects[run] for run in runs])
+        if apart is not None:
+            told.add(frozenset(runs))
+            short, rest = apart.short[:_MOST_NAMED], len(apart.short) - _MOST_NAMED
+            named = f"{', '.join(short)}{f' and {rest} more' * (rest > 0)}"
+            yield Finding(
+                f"{len(apart.short)} of {apart.runs} equal runs{which} gain less than half of what the best "
+                f"one gains, and do not catch up in the second half ({named}): "
+                f"{measure_of(apart.signal).label} ends between {apart.low:.4g} and {apart.high:.4g}",
+                ("R6",),
+            )
 
 
 def _accumulation(setting: str, courses: Courses) -> Iterator[Finding]:

@@ -124,12 +124,18 @@ def _end(course: Course) -> float:
     return float(np.median(course[-_END:]))
 
 
+def smooth(courses: NDArray[np.float64]) -> NDArray[np.float64]:
+    """The medians of so many neighbouring places as an end has, a row for each course."""
+    smoothed: NDArray[np.float64] = np.median(sliding_window_view(courses, _END, axis=1), axis=2)
+    return smoothed
+
+
 def _best(signal: Signal, courses: Sequence[Course]) -> float | None:
     """The lowest loss or the highest score of neighbouring places, in the mean over runs."""
     if signal not in OUTCOMES:
         return None
-    smooth = [np.median(sliding_window_view(course, _END), axis=1) for course in courses]
-    return float(np.mean([course.min() if signal in LOSSES else course.max() for course in smooth]))
+    smoothed = smooth(np.array(courses))
+    return float(np.mean(smoothed.min(axis=1) if signal in LOSSES else smoothed.max(axis=1)))
 
 
 def measured(signal: Signal, courses: Mapping[str, Sequence[Course]]) -> SignalInArms:

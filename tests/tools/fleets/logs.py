@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from tests.tools.fleets.faults import FAULTS, STRENGTHS, Fault
-from tests.tools.fleets.programs import PROGRAMS, Knobs, Program, trained
+from tests.tools.fleets.programs import LOTTERIES, PROGRAMS, Knobs, Program, trained
 
 SIBLINGS = 20
 """Healthy runs of each program."""
@@ -39,11 +39,18 @@ def runs() -> Iterator[Run]:
             yield Run(PROGRAMS[fault.program], 100 + 3 * number + strength, fault, strength)
 
 
+def lottery_runs() -> Iterator[Run]:
+    """The runs of which the seed alone decides what they learn."""
+    for program in LOTTERIES.values():
+        yield from (Run(program, seed) for seed in range(SIBLINGS))
+
+
 def train_all(logs: Path) -> None:
     """Train every run, with its log in a directory of its own."""
     shutil.rmtree(logs, ignore_errors=True)
+    every = [*runs(), *lottery_runs()]
     with ProcessPoolExecutor(2) as trainers:
-        for _ in trainers.map(train, runs(), [logs] * len([*runs()]), chunksize=8):
+        for _ in trainers.map(train, every, [logs] * len(every), chunksize=8):
             pass
 
 

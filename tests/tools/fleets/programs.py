@@ -89,6 +89,16 @@ PROGRAMS = {
     )
 }
 
+LOTTERIES = {
+    program.name: program
+    for program in (
+        Program("parity", "parity", (3,), "sgd", 0.005, steps=800),
+        Program("narrow", "blobs", (6,) * 6, "adam", 3e-3, steps=600),
+        Program("trap", "trap", (32,), "adam", 0.03, activation="tanh", batch=8, steps=600),
+    )
+}
+"""Programs without a fault in which some seeds learn and others do not."""
+
 
 def trained(program: Program, knobs: Knobs, seed: int) -> Iterator[dict[str, float]]:
     """The numbers that a run logs at each step."""

@@ -183,7 +183,11 @@ class Bandit:
     def loss(self, scores: Floats, batch: Batch, knobs: "Knobs") -> Told:
         """The gradient of the policy, with the mean reward as the baseline."""
         shares, rows = softmax(scores), np.arange(len(scores))
-        arm = (self.random.random((len(scores), 1)) > shares.cumsum(axis=1)).sum(axis=1).clip(0, 5)
+        arm = (
+            (self.random.random((len(scores), 1)) > shares.cumsum(axis=1))
+            .sum(axis=1)
+            .clip(0, self.outputs - 1)
+        )
         reward = batch.targets[rows, arm]
         sign = np.where(self.random.random(len(scores)) < knobs.wrong_rewards, -1, 1)
         gain = sign * reward - (sign * reward).mean()
@@ -193,6 +197,31 @@ class Bandit:
         error += knobs.entropy * shares * (logs + entropy[:, None])
         values = {"train/reward": float(reward.mean()), "train/entropy": float(entropy.mean())}
         return error / len(scores), values | {"train/policy_loss": float(-(gain * logs[rows, arm]).mean())}
+
+
+class Parity(Regression):
+    """The product of two signs, which no straight line tells; few hidden units get stuck at some seeds."""
+
+    inputs = 2
+
+    def batch(self, count: int, knobs: "Knobs") -> Batch:  # noqa: ARG002
+        """Samples to train on."""
+        inputs = self.random.choice((-1.0, 1.0), size=(count, self.inputs))
+        return Batch(inputs, inputs.prod(axis=1, keepdims=True))
+
+
+class Trap(Bandit):
+    """Many arms, of which one is worth most and a quarter a third of that; a policy may settle too early."""
+
+    outputs = 200
+
+    def __init__(self, random: np.random.Generator):
+        self.random = random
+        self.worth = np.repeat((0.0, 0.5, 1.5), (149, 50, 1))
+
+    def batch(self, count: int, knobs: "Knobs") -> Batch:  # noqa: ARG002
+        """Contexts, which say nothing, and what each arm is worth."""
+        return Batch(self.random.normal(size=(count, self.inputs)), np.tile(self.worth, (count, 1)))
 
 
 class Pairs:
@@ -242,4 +271,6 @@ TASKS = {
     "bigrams": Bigrams,
     "bandit": Bandit,
     "pairs": Pairs,
+    "parity": Parity,
+    "trap": Trap,
 }

@@ -1,12 +1,15 @@
 import numpy as np
 import pytest
 
+from sentinel.comparison.seeds import SeedsApart
+from sentinel.detectors.signals import Signal
 from tests.tools.fleets.faults import FAULTS, STRENGTHS
 from tests.tools.fleets.logs import Run, runs
 from tests.tools.fleets.measure import COUNTS, Outcome
 from tests.tools.fleets.network import Network
 from tests.tools.fleets.page import rendered
-from tests.tools.fleets.programs import PROGRAMS, Knobs, trained
+from tests.tools.fleets.programs import LOTTERIES, PROGRAMS, Knobs, trained
+from tests.tools.fleets.seeds import SIZES, Seeds
 
 
 def test_there_are_twelve_programs_and_twenty_faults():
@@ -56,8 +59,14 @@ def test_the_page_counts_what_is_told():
         )
         for n in range(3)
     ]
-    page = rendered(outcomes)
+    seeds = [
+        Seeds(program, None, dict.fromkeys(SIZES, 0)),
+        Seeds(LOTTERIES["trap"], SeedsApart(Signal.REWARD, 20, "abc", 0.5, 1.5), dict.fromkeys(SIZES, 9)),
+    ]
+    page = rendered(outcomes, seeds)
     assert "| plain | 1 of 1 | 0 of 1 | 0 of 1 | 0 of 1 | 1 of 1 |  |" in page
     assert "| mild | 0 of 1 | 1 of 1 | 1 of 1 | 1 of 1 | 1 of 1 | 0.25 |" in page
     assert "| healthy | 0 of 1 | 0 of 1 | 0 of 1 | 0 of 1 |  |  |" in page
     assert "| deep | `zero-gradient` | loss at 0.25 | no |" in page
+    assert "| the 1 programs | 0 of 1 | 0 of 50 | 0 of 50 |" in page
+    assert "| trap | 3 of 20 fall short | 9 of 50 | 9 of 50 |" in page
