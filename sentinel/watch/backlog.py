@@ -18,10 +18,8 @@ LATE_SECONDS = 60.0
 LONG_FIRST_LOOK_SECONDS = 3600.0
 """The same while a run is first read. A log of some gigabytes takes minutes, and nothing is wrong then."""
 
-_MOST_AT_ONCE, _FEWEST_AT_ONCE = 512, 64  # runs; to look at fewer takes hardly less time
-_POINTS_OF_A_RUN = (
-    1000  # that it may read in a slice at least, or a run that grows would not be read to its end
-)
+_MOST_AT_ONCE, _FEWEST_AT_ONCE = 512, 64  # runs; fewer take hardly less time
+_POINTS_OF_A_RUN = 1000  # in a slice, at least: with fewer, a run that grows is never read to its end
 _FEWEST_POINTS = POINTS_AT_ONCE >> 5
 
 
@@ -53,9 +51,9 @@ class Backlog:
 
     def took(self, seconds: float) -> None:
         """Note how long the last slice took."""
-        if seconds > SLICES_SECONDS:
+        if seconds > 2 * SLICES_SECONDS:
             self._points = max(self._points // 2, _FEWEST_POINTS)
-        elif seconds < SLICES_SECONDS / 2:
+        elif seconds < SLICES_SECONDS:
             self._points = min(self._points * 2, POINTS_AT_ONCE)
 
     def points(self, runs: int) -> int:

@@ -132,7 +132,7 @@ def test_slices_are_smaller_while_they_take_long(house):
 
 @pytest.mark.long
 def test_many_runs_on_a_slow_machine_are_all_read_to_their_ends(house):
-    house.slice, house.seconds_a_run = 0, 0.02
+    house.slice, house.seconds_a_run = 0, 0.05
     for begin, end in pairwise([*range(6), 400, 800]):
         for number in range(70):
             house.log(f"run {number}", range(begin, end), 1.0)
