@@ -26,9 +26,9 @@ class Scale:
 
     def up(self, value: float) -> float:
         """How high a value is drawn, from 0 to 1."""
-        if self.low == self.high:
-            return 0.5
         span = self.high / 2 - self.low / 2  # halves, because the whole span may be too large for a number
+        if not span:
+            return 0.5
         return min(max((value / 2 - self.low / 2) / span, 0.0), 1.0)
 
 
