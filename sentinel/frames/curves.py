@@ -6,7 +6,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from sentinel.sources.base import Chunk, order_by_tag
+from sentinel.sources.base import Chunk, of_each_tag, order_by_tag
 
 BUCKETS = 512
 """The most groups of rows of a curve, each with two values at most."""
@@ -111,6 +111,6 @@ def by_tag(chunks: Iterable[Chunk]) -> Iterator[tuple[str, CurvePoints]]:
     """The points of each tag of each chunk."""
     for chunk in (chunk.flat for chunk in chunks if chunk.value.size):
         order = order_by_tag(chunk.tag)
-        codes, begins = np.unique(chunk.tag[order], return_index=True)
-        for code, at in zip(codes.tolist(), np.split(order, begins[1:]), strict=True):
-            yield chunk.tags[code], CurvePoints(chunk.step[at], chunk.value[at], chunk.time[at])
+        tag, step, value, time = chunk.tag[order], chunk.step[order], chunk.value[order], chunk.time[order]
+        for own in of_each_tag(tag):
+            yield chunk.tags[tag[own.start]], CurvePoints(step[own], value[own], time[own])

@@ -9,7 +9,6 @@ however the log was cut into polls.
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import astuple, dataclass, field
-from itertools import pairwise
 from typing import Any, Self
 
 import numpy as np
@@ -19,7 +18,7 @@ from sentinel.detectors.signals import Signal
 from sentinel.frames.attempts import Points
 from sentinel.frames.coarse import Floats
 from sentinel.frames.unnamed import as_one_name
-from sentinel.sources.base import Chunk, order_by_tag
+from sentinel.sources.base import Chunk, of_each_tag, order_by_tag
 
 STILL = 100
 """Points without a move after which a number is frozen."""
@@ -121,10 +120,9 @@ class Oddities:
         places = np.flatnonzero(asked) + part.start
         places = places[order_by_tag(chunk.tag[places])]
         code = chunk.tag[places]
-        begins = [0, *(np.flatnonzero(code[1:] != code[:-1]) + 1).tolist(), len(code)]
         events: dict[Signal, list[tuple[int, str]]] = {}
-        for begin, end in pairwise(begins if len(code) else ()):
-            at, tag = places[begin:end], chunk.tags[code[begin]]
+        for of_tag in of_each_tag(code):
+            at, tag = places[of_tag], chunk.tags[code[of_tag.start]]
             if tag not in self.lives and len(self.lives) == MOST_TAGS:
                 continue
             self.lives[tag], odd = self.lives.get(tag, _UNKNOWN).then(chunk.value[at])

@@ -8,7 +8,6 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from itertools import pairwise
 from typing import Any, NamedTuple
 
 import msgspec
@@ -29,7 +28,7 @@ from sentinel.frames.prologue import POINT_FIELDS, counts, joined, prologue_end
 from sentinel.frames.stored import StreamState
 from sentinel.frames.unnamed import JUDGED_THEMSELVES, LOSSES, Unnamed
 from sentinel.frames.views import View, Views
-from sentinel.sources.base import Chunk, order_by_tag
+from sentinel.sources.base import Chunk, of_each_tag, order_by_tag
 
 _OF_THE_MACHINE = frozenset(
     {Signal.STEP_TIME, Signal.TOKENS_PER_SECOND, Signal.THROUGHPUT, Signal.MFU, Signal.GPU_MEMORY}
@@ -214,10 +213,9 @@ class Stream:
         at = np.flatnonzero(asked[chunk.tag[part]]) + part.start
         at = at[order_by_tag(chunk.tag[at])]
         code, step, time, value = (getattr(chunk, name)[at] for name in POINT_FIELDS)
-        position, ends = self.position + at, np.flatnonzero(code[1:] != code[:-1]) + 1
-        arrived = []
-        for begin, end in pairwise([0, *ends.tolist(), len(at)] if len(at) else ()):
-            of_series, tag = slice(begin, end), chunk.tags[code[begin]]
+        position, arrived = self.position + at, []
+        for of_series in of_each_tag(code):
+            tag = chunk.tags[code[of_series.start]]
             for meaning in self.judged[tag]:
                 points = Points(
                     tag,

@@ -17,9 +17,10 @@ Every source keeps these rules, and the conformance suite tests them:
 
 import errno
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
 
@@ -88,6 +89,12 @@ def order_by_tag(tag: NDArray[np.uint32]) -> NDArray[np.int64]:
     """
     few = tag.max(initial=0) <= 0xFFFF
     return np.argsort(tag.astype(np.uint16) if few else tag, kind="stable")
+
+
+def of_each_tag(tag: NDArray[np.uint32]) -> Iterator[slice]:
+    """Where the points of each tag are, once they are in the order of `order_by_tag`."""
+    ends = np.flatnonzero(tag[1:] != tag[:-1]) + 1
+    return (slice(*pair) for pair in pairwise([0, *ends.tolist(), len(tag)])) if len(tag) else iter(())
 
 
 @dataclass(frozen=True)
