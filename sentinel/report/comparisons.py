@@ -1,25 +1,33 @@
 """A comparison of runs in words, as every layout shows it."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from operator import itemgetter
+from statistics import median
 from typing import TYPE_CHECKING
 
 from sentinel.detectors.evidence import measure_of
-from sentinel.ground.text import clean_text
+from sentinel.ground.text import clean_text, counted
 
 if TYPE_CHECKING:
     from sentinel.comparison.measures import Comparison
 
+_MOST_VALUES = 8  # that are shown one by one
+
 
 def title(comparison: "Comparison") -> str:
-    """What differs, and how many runs each value has: "learning_rate: 0.1 (3 runs), 0.2 (1 run)".
+    """What differs, and how many runs each value has: "learning_rate: 0.1 (3 runs), 0.2 (1 run)", or of many
+    values "seed: 20 values, 20 runs".
 
     Of a run beside its baseline: "runs/new beside 3 runs of the baseline".
     """
     if comparison.of_baseline:
         (run,), good = comparison.arms.values()
         return clean_text(f"{run} beside {f'{len(good)} runs of ' if len(good) > 1 else ''}the baseline", 500)
-    counted = (f"{value} ({len(runs)} run{'s' * (len(runs) > 1)})" for value, runs in comparison.arms.items())
-    return clean_text(f"{comparison.setting}: {', '.join(counted)}", 500)
+    if len(comparison.arms) > _MOST_VALUES:
+        runs = sum(map(len, comparison.arms.values()))
+        return clean_text(f"{comparison.setting}: {len(comparison.arms)} values, {runs} runs", 500)
+    each = (f"{value} ({counted(len(runs), 'run')})" for value, runs in comparison.arms.items())
+    return clean_text(f"{comparison.setting}: {', '.join(each)}", 500)
 
 
 def statements(comparison: "Comparison") -> Iterator[str]:
@@ -30,6 +38,15 @@ def statements(comparison: "Comparison") -> Iterator[str]:
     for measure in comparison.measures:
         if comparison.of_baseline and measure.bests:
             continue  # a finding says it
-        ends = "   ".join(f"{value}: {end:.4g}" for value, end in measure.ends.items())
         spread = "" if measure.spread is None else f"   between equal runs: {measure.spread:.2g}"
-        yield clean_text(f"{measure_of(measure.signal).label} at the end   {ends}{spread}", 1000)
+        yield clean_text(
+            f"{measure_of(measure.signal).label} at the end   {_ends(measure.ends)}{spread}", 1000
+        )
+
+
+def _ends(ends: Mapping[str, float]) -> str:
+    """Where a signal ends with each value; of many values, the lowest, the middle and the highest end."""
+    if len(ends) <= _MOST_VALUES:
+        return "   ".join(f"{value}: {end:.4g}" for value, end in ends.items())
+    (low, least), *_, (high, most) = sorted(ends.items(), key=itemgetter(1))
+    return f"{low}: {least:.4g}   median: {median(ends.values()):.4g}   {high}: {most:.4g}"
