@@ -47,7 +47,6 @@ _MAY_RETURN = """
                 AND over.event = 'resolved' AND over.number > told.number))
 """
 
-
 _ANY = ""
 """The joint of a log of which an older state does not tell what it may share with others."""
 _LAST = chr(0x10FFFF)

@@ -25,6 +25,7 @@ from sentinel.watch.siblings import SiblingWatch
 from sentinel.watch.watched import Watched
 
 _SHORT_SECONDS = 60.0  # no rule asks about a shorter silence, unless its parameters say so
+_LEAST = "least_seconds"
 _LONGER = 1 / 300  # a silence is judged again once it is longer by this share of it ...
 _LONGEST_PAUSE_SECONDS = 60.0  # ... or by so much
 _LOOKED_UP_SECONDS = 60.0  # for so long it counts what directories tell of the training of a log
@@ -46,10 +47,8 @@ class Silences:
         self._ends = Ends(clock, processes)
         self._siblings = SiblingWatch(pipeline, store)
         self._traces: dict[str, tuple[float, Trace]] = {}  # by run id, with the time awake of the look
-        asked = (of_rule.get("least_seconds") for of_rule in pipeline.checking.parameters.values())
-        self._short_seconds = min(
-            _SHORT_SECONDS, *(seconds for seconds in asked if seconds is not None), math.inf
-        )
+        asked = [of_rule[_LEAST] for of_rule in pipeline.checking.parameters.values() if _LEAST in of_rule]
+        self._short_seconds = min([_SHORT_SECONDS, *asked])
 
     def alarmed(self, ring: Callable[[], None]) -> AbstractContextManager[object]:
         """Surround a watch in which the end of a process calls ``ring``."""
