@@ -204,12 +204,14 @@ def _continued(expected: Iterable[Watched], silent: Sequence[Watched]) -> dict[s
     return {of: names[by] for of, by in successors(members).items()}
 
 
-def _likes(runs: Iterable[Watched]) -> Mapping[object, Sequence[Watched]]:
-    """The runs by what those that end alike have in common: format, tree and last step."""
-    alike: dict[object, list[Watched]] = {}
-    for watched in runs:
-        alike.setdefault(_kind(watched), []).append(watched)
-    return alike
+def _likes(runs: Iterable[Watched]) -> Mapping[object, Watched]:
+    """The run that fell silent first of those that end alike, by what these have in common: format, tree and
+    last step.
+    """
+    first: dict[object, Watched] = {}
+    for watched in sorted(runs, key=lambda run: run.arrived_at):
+        first.setdefault(_kind(watched), watched)
+    return first
 
 
 def _kind(watched: Watched) -> object:
@@ -218,15 +220,15 @@ def _kind(watched: Watched) -> object:
     return log.run.format, (*tree,), log.facts.first_step, log.facts.last_step
 
 
-def _ended_likewise(watched: Watched, likes: Mapping[object, Sequence[Watched]]) -> str:
+def _ended_likewise(watched: Watched, likes: Mapping[object, Watched]) -> str:
     """How a run of the same kind ended at the same step before; empty if none did.
 
     One that fell silent without a word counts, too: a person was asked about it, and two runs that get stuck
     one after the other are hardly at the same step.
     """
     between = max(watched.usual_pause_seconds, _SHORT_SECONDS)
-    for other in likes.get(_kind(watched), ()):
-        if other is not watched and watched.arrived_at - other.arrived_at > between:
-            log = other.tracker.log
-            return f"{log.name} {'ended' if log.ending else 'stopped'} at the same step {log.facts.last_step}"
-    return ""
+    other = likes.get(_kind(watched))
+    if other is None or watched.arrived_at - other.arrived_at <= between:
+        return ""
+    log = other.tracker.log
+    return f"{log.name} {'ended' if log.ending else 'stopped'} at the same step {log.facts.last_step}"
