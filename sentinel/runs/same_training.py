@@ -106,7 +106,8 @@ def trainings(traces: Mapping[str, Trace]) -> dict[str, str]:
             members.append(_Training())
         training_of[log] = joined
         for joint in members[joined].add(trace):
-            for format_ in formats - (set() if joint in trace.processes else members[joined].formats):
+            others = formats if joint in trace.processes else formats - members[joined].formats
+            for format_ in others:
                 near.setdefault((joint, format_), []).append(joined)
     first: dict[int, str] = {}
     return {log: first.setdefault(training_of[log], log) for log in traces}

@@ -19,7 +19,7 @@ LONG_FIRST_LOOK_SECONDS = 3600.0
 """The same while a run is first read. A log of some gigabytes takes minutes, and nothing is wrong then."""
 
 _MOST_AT_ONCE, _FEWEST_AT_ONCE = 512, 64  # runs; fewer take hardly less time
-_POINTS_OF_A_RUN = 1000  # in a slice, at least: with fewer, a run that grows is never read to its end
+_POINTS_OF_A_RUN = 1000  # in a slice, at least; with fewer, a run that grows may stay behind for good
 _FEWEST_POINTS = POINTS_AT_ONCE >> 5
 
 

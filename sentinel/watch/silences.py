@@ -81,18 +81,18 @@ class Silences:
         judged to their end.
         """
         expected = [watched for watched in runs if not watched.past]
-        silent = [watched for watched in expected if watched.silent_seconds(awake) > self._short_seconds]
+        seconds = {watched.tracker.id: watched.silent_seconds(awake) for watched in expected}
+        silent = [watched for watched in expected if seconds[watched.tracker.id] > self._short_seconds]
         together = self._together(expected, awake, now) if silent else {}
         going_on, likes = _continued(expected, silent), _likes(silent)
-        heard = self._heard(expected, awake) if silent else {}
+        heard = self._heard(expected, seconds, awake) if silent else {}
         changes: dict[str, Sequence[Change]] = {}
         for watched in expected:
             run = watched.tracker.log.run
-            own = watched.silent_seconds(awake)
+            own = seconds[run.id]
             if awake < watched.review_at or (own <= self._short_seconds and not self._may_change(watched)):
                 continue
             watched.review_at = awake + min(own * _LONGER, _LONGEST_PAUSE_SECONDS)
-            seconds = heard.get(run.id, own)
             process = partial(self._ends.process, watched)
             of_all, goes_on_in = together.get(run.id), going_on.get(run.id)
             gone = partial(is_gone, run.path)
@@ -100,7 +100,7 @@ class Silences:
             stands, dead = partial(self._ends.standstill, watched), self._ends.dead_rank(watched)
             short = partial(self._ends.shortages, watched)
             silence = Quiet(
-                seconds,
+                heard.get(run.id, own),
                 watched.intervals,
                 of_all,
                 goes_on_in,
@@ -157,14 +157,15 @@ class Silences:
             told |= {w.tracker.id: Together(len(fell), str(place), since, shortest, same) for w in fell}
         return told
 
-    def _heard(self, expected: Sequence[Watched], awake: float) -> Mapping[str, float]:
-        """By run id, the seconds since points arrived; 0 for all but the log of a training that was heard
-        last.
+    def _heard(
+        self, expected: Sequence[Watched], seconds: Mapping[str, float], awake: float
+    ) -> Mapping[str, float]:
+        """The ``seconds`` since points arrived by run id, but 0 for all logs of a training except the one
+        that was heard last.
 
         Loggers write when they like: what a training prints is there long before the record of W&B. A
         training that ended by one of its logs is not silent.
         """
-        seconds = {watched.tracker.id: watched.silent_seconds(awake) for watched in expected}
         self._traces = {watched.tracker.id: self._looked_up(watched, awake) for watched in expected}
         training = trainings({run: trace for run, (_, trace) in self._traces.items()})
         last: dict[str, Watched] = {}

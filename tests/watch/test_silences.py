@@ -8,6 +8,7 @@ import pytest
 from sentinel.alerts.store import Store
 from sentinel.detectors.api import Severity
 from sentinel.detectors.discovery import all_detectors
+from sentinel.pipeline import Pipeline
 from tests.chosen_detectors import choose_detectors
 from tests.sources.wandb.log_writer import WandbLog
 from tests.watch.test_watcher import House
@@ -167,3 +168,18 @@ def test_a_training_is_silent_once_all_of_its_logs_are(house, goes_on):
         told += house.look(watcher, hours=1 / 60, detector=SILENCES)
     assert told[:1] == ([] if goes_on else ["firing: first-notification"])
     assert told.count("firing: first-notification") <= 1
+
+
+def test_only_runs_to_which_time_may_bring_something_are_reviewed(house, monkeypatch):
+    reviewed, review = [], Pipeline.review
+    monkeypatch.setattr(Pipeline, "review", lambda *asked: reviewed.append(asked) or review(*asked))
+    watcher = house.watch()
+    for begin in (0, 20):
+        assert grow(house, watcher, ["run"], range(begin, begin + 20)) == []
+    assert not reviewed, "it was heard a moment ago"
+    assert grow(house, watcher, [], range(0), minutes=600) == ["firing: first-notification"]
+    assert len(reviewed) == 1
+    for minutes, count in ((0.4, 1), (0.4, 1), (0.4, 2)):
+        grow(house, watcher, [], range(0), minutes)
+        assert len(reviewed) == count, "a long silence is looked at again after a minute"
+    assert grow(house, watcher, ["run"], range(40, 60)) == ["resolved: resolved"]
