@@ -308,11 +308,28 @@ def test_keys_lead_through_runs_and_incidents(live):
     live.keyboard.press("Escape")
     live.keyboard.press("j")
     live.keyboard.press("Enter")
-    live.locator(".incident").first.wait_for()
+    live.locator(".plot canvas").first.wait_for()  # the scripts run
     live.keyboard.press("j")
     assert live.locator(":focus h4").inner_text().endswith("non-finite-metric")
     live.keyboard.press("u")
     live.locator("#table").wait_for()
+
+
+def test_the_focus_stays_where_it_is_when_a_run_grows(live, runs):  # noqa: F811
+    of_run(live, "sick")
+    focused = (
+        "() => { const one = document.activeElement; return one.className + one.textContent.slice(0, 20); }"
+    )
+    scale = live.get_by_label("Logarithmic scale")
+    moves = [lambda: live.keyboard.press("j"), live.locator(".incident summary").last.focus, scale.focus]
+    for begin, move in enumerate(moves, 30):
+        move()
+        before = live.evaluate(focused)
+        assert before
+        live.locator(".run").evaluate("run => { run.dataset.older = 1; }")
+        log(runs / "sick", range(begin * 10, begin * 10 + 10), loss=math.nan)
+        live.locator(".run:not([data-older])").wait_for()
+        assert live.evaluate(focused) == before
 
 
 def test_a_capture_of_the_whole_page_shows_every_curve(live):

@@ -45,8 +45,17 @@
   if (matchMedia("(max-width: 40rem)").matches) all(".chips").forEach((one) => { one.open = false; });
   show();
 
-  // Replace a run by a newer section of it. What a person opened or chose stays so.
+  // The element of a newer run that stands where an element of the older one stood, by tag and name.
+  const heir = (one, older, newer) => {
+    const name = (other) => other.getAttribute("aria-label") ?? (other.querySelector("h4") ?? other).textContent;
+    const namesakes = (run) => all(one.tagName, run).filter((other) => name(other) === name(one));
+    return namesakes(newer)[namesakes(older).indexOf(one)];
+  };
+
+  // Replace a run by a newer section of it. What a person opened, chose or focused stays so.
   sentinel.replace = (older, newer) => {
+    const focused = older.contains(document.activeElement) ? document.activeElement : null;
+    const focusable = focused && heir(focused, older, newer);
     const summary = (one) => one.querySelector("summary").textContent.split("(")[0];
     const opened = new Map(all("details", older).map((one) => [summary(one), one.open]));
     const boxes = all(".log", older).map((one) => one.checked);
@@ -56,5 +65,7 @@
     charts.replace(older, newer);
     sentinel.signals(newer);
     sentinel.times(newer);
+    if (focused?.matches(".incident") && focusable) focusable.tabIndex = -1;
+    focusable?.focus({ preventScroll: true });
   };
 })();
