@@ -1,22 +1,30 @@
-"""The runs whose logs were not read to their ends yet, and for how long.
+"""The runs that have something to read: their logs changed, or were not read to their ends yet.
 
-A large log is read in slices, so that no other run waits for it: each round reads what changed elsewhere
-first, then slices of the logs that are behind, until its time is over.
+A round reads for about a second. First it reads what changed, in the order in which that changed, then slices
+of the logs that are behind. So no run waits for a large log, and a fleet that takes longer than a second is
+read in several rounds, between which the watch rests (`sentinel.watch.pace`).
 """
 
 from collections.abc import Iterable, Iterator, Sequence
 
+from sentinel.ground.clock import Clock
 from sentinel.pipeline import POINTS_AT_ONCE
 from sentinel.watch.watched import Watched
 
-SLICES_SECONDS = 1.0
-"""How long a round may go on with logs that are behind."""
+READING_SECONDS = 1.0
+"""How long a round goes on reading, if what it has to read takes longer."""
 
 LATE_SECONDS = 60.0
-"""A watch is not well if a run is further behind, because a person hears of trouble within about a minute."""
+"""A watch is not well if a log that it reads in slices is further behind."""
 
 LONG_FIRST_LOOK_SECONDS = 3600.0
 """The same while a run is first read. A log of some gigabytes takes minutes, and nothing is wrong then."""
+
+LONG_WAIT_SECONDS = 180.0
+"""The same for a log that changed and waits for its turn: the watch has more runs than it can follow."""
+
+PRESSING_SECONDS = 30.0
+"""A watch may use more of the machine while a run has waited for so long."""
 
 _MOST_AT_ONCE, _FEWEST_AT_ONCE = 512, 64  # runs; fewer take hardly less time
 _POINTS_OF_A_RUN = 1000  # in a slice, at least; with fewer, a run that grows may stay behind for good
@@ -24,75 +32,113 @@ _FEWEST_POINTS = POINTS_AT_ONCE >> 5
 
 
 class Backlog:
-    """Those runs, the one that has waited longest for its next slice first. All times are times awake.
+    """Those runs, the one that has waited longest first. All times are times awake.
 
     A slice has fewer runs and fewer points where the trainings leave the watch little of the processor, so
     that no other run waits for long.
     """
 
-    def __init__(self) -> None:
-        self._runs: dict[str, Watched] = {}
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._due: dict[str, Watched] = {}  # to be read, because they changed or may have
+        self._behind: dict[str, Watched] = {}  # not read to their ends
         self._points = POINTS_AT_ONCE  # in a slice, where a run may read all of them
 
     def __len__(self) -> int:
-        return len(self._runs)
+        return len(self._due) + len(self._behind)
 
-    def __contains__(self, run_id: str) -> bool:
-        return run_id in self._runs
+    def changed(self, runs: Iterable[Watched]) -> None:
+        """Note that the logs of some runs changed."""
+        awake = self._clock.awake()
+        for watched in runs:
+            watched.due_since = awake if watched.due_since is None else watched.due_since
+            self.ask([watched])
+
+    def ask(self, runs: Iterable[Watched]) -> None:
+        """Let runs have a turn, because their logs may have changed."""
+        for watched in runs:
+            if watched.tracker.id not in self._behind:
+                self._due.setdefault(watched.tracker.id, watched)
+
+    def hurry(self, runs: Iterable[Watched]) -> None:
+        """Give runs that are due the next turn."""
+        first = {w.tracker.id: w for w in runs if w.tracker.id in self._due}
+        self._due = {**first, **self._due} if first else self._due
+
+    def turns(self, new: Sequence[Watched], until: float) -> Iterator[Sequence[Watched]]:
+        """The groups of runs that a round reads: all new runs, then one group at least of those that are due
+        and of those that are behind, and more ``until`` this time awake.
+
+        Each group must be read and noted before the next one is asked for.
+        """
+        begin = 0
+        while begin < len(new):
+            end = begin + self._at_once
+            yield new[begin:end]
+            begin = end
+        yield from self._turns(self._due, until)
+        yield from self._turns(self._behind, until)
+
+    def _turns(self, queue: dict[str, Watched], until: float) -> Iterator[Sequence[Watched]]:
+        while queue:
+            yield [*queue.values()][: self._at_once]
+            if self._clock.awake() >= until:
+                break
 
     def note(self, watched: Watched, more: bool, awake: float) -> None:
         """Note whether a poll of a run left something to read."""
-        self._runs.pop(watched.tracker.id, None)
+        self.drop([watched.tracker.id])
+        watched.due_since = None
         if more:
             watched.behind_since = awake if watched.behind_since is None else watched.behind_since
-            self._runs[watched.tracker.id] = watched
+            self._behind[watched.tracker.id] = watched
         else:
             watched.behind_since = None
 
     def took(self, seconds: float) -> None:
         """Note how long the last slice took."""
-        if seconds > 2 * SLICES_SECONDS:
+        if seconds > 2 * READING_SECONDS:
             self._points = max(self._points // 2, _FEWEST_POINTS)
-        elif seconds < SLICES_SECONDS:
+        elif seconds < READING_SECONDS:
             self._points = min(self._points * 2, POINTS_AT_ONCE)
 
     def points(self, runs: int) -> int:
         """How many points a slice of so many runs may read."""
         return max(self._points, runs * _POINTS_OF_A_RUN)
 
-    def groups(self, runs: Sequence[Watched]) -> Iterator[Sequence[Watched]]:
-        """The runs in groups that are read at once, each as large as the one before allows."""
-        begin = 0
-        while begin < len(runs):
-            end = begin + self._at_once
-            yield runs[begin:end]
-            begin = end
-
     @property
     def _at_once(self) -> int:
         return min(max(self._points // _POINTS_OF_A_RUN, _FEWEST_AT_ONCE), _MOST_AT_ONCE)
 
     def drop(self, run_ids: Iterable[str]) -> None:
-        """Forget runs, which need not be behind."""
+        """Forget runs, which need not be here."""
         for run_id in run_ids:
-            self._runs.pop(run_id, None)
+            self._due.pop(run_id, None)
+            self._behind.pop(run_id, None)
 
-    def next(self) -> Sequence[Watched]:
-        """The runs whose turn it is."""
-        return [*self._runs.values()][: self._at_once]
+    @property
+    def is_pressing(self) -> bool:
+        """Whether a run is behind, or has waited for long."""
+        begun = self._clock.awake() - PRESSING_SECONDS
+        return bool(self._behind) or any((w.due_since or begun) < begun for w in self._due.values())
 
-    def lags(self, awake: float) -> dict[str, float]:
+    def lags(self) -> dict[str, float]:
         """Seconds since runs were last read to their ends, by run id, the longest first.
 
         May be called from any thread.
         """
-        lags = {run_id: watched.lag(awake) for run_id, watched in self._runs.copy().items()}
+        awake, runs = self._clock.awake(), {**self._due, **self._behind}
+        lags = {run_id: lag for run_id, watched in runs.items() if (lag := watched.lag(awake))}
         return dict(sorted(lags.items(), key=lambda item: -item[1]))
 
-    def late(self, awake: float) -> dict[str, float]:
+    def late(self) -> dict[str, float]:
         """Those lags with which a watch is not well."""
-        runs = self._runs.copy()
-        allowed = {
-            id_: LATE_SECONDS if run.looked_at else LONG_FIRST_LOOK_SECONDS for id_, run in runs.items()
-        }
-        return {id_: lag for id_, lag in self.lags(awake).items() if lag > allowed.get(id_, LATE_SECONDS)}
+        runs = {**self._due, **self._behind}
+        return {id_: lag for id_, lag in self.lags().items() if id_ in runs and lag > _allowed(runs[id_])}
+
+
+def _allowed(watched: Watched) -> float:
+    """Seconds that a run may be behind."""
+    if not watched.looked_at:
+        return LONG_FIRST_LOOK_SECONDS
+    return LONG_WAIT_SECONDS if watched.behind_since is None else LATE_SECONDS

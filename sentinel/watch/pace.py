@@ -10,11 +10,11 @@ from sentinel.ground.clock import Clock
 SHARE = 0.2
 """The part of one core that a watch may use, because the trainings need the machine more."""
 
-BEHIND_SHARE = 0.5
-"""The part of one core that a watch may use while logs are not read to their ends."""
+PRESSED_SHARE = 1 / 3
+"""The part of one core that a watch may use while logs are behind or have waited for long."""
 
 _SAVED_SECONDS = 60.0  # what was not used for so long may be used at once, by a start or a burst of logs
-_LONGEST_SECONDS = 30.0  # even if that costs more, because a person hears of trouble within about a minute
+_LONGEST_SECONDS = 30.0  # after a round that took very long
 
 
 class Pace:

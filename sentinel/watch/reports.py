@@ -51,7 +51,7 @@ class Reports:
         if at_once or awake - self._recorded_at >= _RECORD_SECONDS:
             state = {"looked_at": self._clock.now(), "runs": len(self._runs)}
             last = {f"{self._name}: last complaint": self._troubles.latest}
-            lags = [*self._backlog.lags(awake).items()][:_MOST_LAGS]
+            lags = [*self._backlog.lags().items()][:_MOST_LAGS]
             behind = {f"{self._name}{BEHIND}": {run: round(lag, 1) for run, lag in lags} or None}
             self._store.set_health({self._name: state, **last, **behind, **self._detectors})
             self._recorded_at = awake
@@ -89,7 +89,7 @@ class Reports:
 
     def _late(self) -> str:
         """That some runs are read too late; empty if none is."""
-        late = self._backlog.late(self._clock.awake())
+        late = self._backlog.late()
         if not late:
             return ""
         run, lag = next(iter(late.items()))

@@ -4,7 +4,7 @@ import logging
 import math
 import os
 from collections import deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -60,6 +60,7 @@ class Watched:
     sibling_at: int | None = None  # number of points with which it may be a sibling of others
     judged_at: int | None = None  # the place of its plan at which it was held against its siblings
     behind_since: float | None = None  # None if it was read to its end
+    due_since: float | None = None  # when its log changed; None if it has been polled since
     review_at: float = -math.inf  # its silence is not judged before
 
     def overdue(self, now: float, runs: int) -> bool:
@@ -93,8 +94,8 @@ class Watched:
         return 0.0 if loud else now - self.arrived_at
 
     def lag(self, now: float) -> float:
-        """Seconds since the log was last read to its end; 0 if nothing of it is left to read."""
-        return 0.0 if self.behind_since is None else now - self.behind_since
+        """Seconds for which the log is known to hold something that was not read."""
+        return now - min(since for since in (self.behind_since, self.due_since, now) if since is not None)
 
     def is_newly_over(self, now: float) -> bool:
         """Whether the run is over and was not when this was last called."""
@@ -146,7 +147,7 @@ class WatchedRuns:
         self._by_id: dict[str, Watched] = {}
         self._by_path: dict[str, list[Watched]] = {}  # as text, because paths take long to hash
         self._beside: dict[str, list[Watched]] = {}  # runs that are a file, by the directory of that
-        self._remote: list[Watched] = []  # no event says that they changed
+        self._remote: list[Watched] = []
 
     def __len__(self) -> int:
         return len(self._by_id)
@@ -180,10 +181,16 @@ class WatchedRuns:
                 if not places[place]:
                     del places[place]
 
-    def touched(self, changed: Iterable[Path], new: Iterable[Watched]) -> list[Watched]:
-        """The runs that changed files belong to, those that are new, and all remote ones."""
-        touched = [watched for path in changed for watched in (*self._at(path), *self._printing_to(path))]
-        return [*{watched.tracker.id: watched for watched in (*touched, *new, *self._remote)}.values()]
+    def touched(self, changed: Iterable[Path]) -> Iterator[Watched]:
+        """The runs that changed files belong to, some more than once."""
+        for path in changed:
+            yield from self._at(path)
+            yield from self._printing_to(path)
+
+    @property
+    def remote(self) -> Sequence[Watched]:
+        """The runs of which no event says that they changed."""
+        return self._remote
 
     def may_grow_by(self, path: Path) -> bool:
         """Whether a change of this file may bring a new run: it belongs to no run yet, or may hold many."""

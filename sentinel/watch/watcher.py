@@ -27,12 +27,13 @@ from sentinel.sources.discovery import common_path, discover, run_name
 from sentinel.sources.places import Url
 from sentinel.sources.shares import share_of
 from sentinel.telemetry.counters import ROUND_SECONDS, count_points
-from sentinel.watch.backlog import SLICES_SECONDS, Backlog
+from sentinel.watch.backlog import READING_SECONDS, Backlog
 from sentinel.watch.file_events import Changes
 from sentinel.watch.freezes import freezes_forgiven
+from sentinel.watch.glances import Glances
 from sentinel.watch.introduction import introduced
 from sentinel.watch.memory import give_back
-from sentinel.watch.pace import BEHIND_SHARE, SHARE, Pace
+from sentinel.watch.pace import PRESSED_SHARE, SHARE, Pace
 from sentinel.watch.recorder import AllNews, Recorder
 from sentinel.watch.reports import Reports
 from sentinel.watch.searches import Searches
@@ -57,9 +58,8 @@ class Watcher:
     ) -> None:
         self._config = config
         self._store, self._delivery = store, delivery
-        self._clock = clock
-        self._service = service
-        self._runs, self._backlog = WatchedRuns(), Backlog()
+        self._clock, self._service = clock, service
+        self._runs, self._backlog = WatchedRuns(), Backlog(clock)
         name = " ".join(["watch", *(str(path) for path in config.paths if isinstance(path, Url))])
         self._reports = Reports(name, store, clock, service, self._runs, self._backlog)
         failed, host = self._reports.detector_failed, config.host
@@ -67,7 +67,7 @@ class Watcher:
         self._silences = Silences(self._pipeline, store, config.paths, clock, config.process)
         self._policies = [sink.policy() for sink in config.sinks]
         self._new: list[Watched] = []  # the first look at these is not done
-        self._searches = Searches(clock)
+        self._searches, self._glances = Searches(clock), Glances()
         self._local = [path for path in config.paths if isinstance(path, Path)]
         self._vanished = Vanished(store, config.gone_after if self._local else None)
         self._swept_at = self._reviewed_at = self._reminded_at = _NEVER
@@ -90,7 +90,7 @@ class Watcher:
             while not stop.is_set():
                 self.round(changed, stop)
                 seconds = 0.0 if self._backlog else self._config.poll_seconds
-                pause = pace.pause_seconds(BEHIND_SHARE if self._backlog else SHARE)
+                pause = pace.pause_seconds(PRESSED_SHARE if self._backlog.is_pressing else SHARE)
                 with freezes_forgiven(self._runs, self._clock, max(seconds, pause)):
                     changed = self._changes.wait(seconds, pause)
         self._commit_all()
@@ -101,7 +101,7 @@ class Watcher:
 
     def lags(self) -> dict[str, float]:
         """How far runs are behind their logs; see `Backlog.lags`. May be called from any thread."""
-        return self._backlog.lags(self._clock.awake())
+        return self._backlog.lags()
 
     def wake(self) -> None:
         """End the wait for changes. May be called from a signal handler."""
@@ -109,13 +109,13 @@ class Watcher:
             self._changes.stop()
 
     def round(self, changed: Collection[Path] | None, stop: threading.Event) -> None:
-        """Read what is new in the runs that changed (None: in all runs), and go on with what is behind.
+        """Read what is new where a file changed (None: anywhere), and go on with what is due or behind.
 
         While nothing can be recorded, nothing is read. A later round continues where this one stopped.
         """
         begun = self._clock.awake()
         try:
-            self._scan(changed, stop, begun + SLICES_SECONDS)
+            self._scan(changed, stop, begun + READING_SECONDS)
         except StateUnavailable as error:
             if self._reports.unrecordable is None:
                 _log.error("reading stops until the state can be recorded: %s", error)
@@ -131,25 +131,23 @@ class Watcher:
         self._delivery.wake()
 
     def _scan(self, changed: Collection[Path] | None, stop: threading.Event, until: float) -> None:
-        """Read, judge and record. What is behind is read ``until`` this time awake."""
+        """Read, judge and record, ``until`` about this time awake."""
         self._store.check_place()
         if self._owed is not None:
             self._owed()
         awake = self._clock.awake()
         self._reports.record()
-        changed = None if awake - self._swept_at >= _SWEEP_SECONDS else changed
-        new = self._discover() if changed is None or self._searches.is_due(changed, self._runs) else []
+        sweeps, changed = changed is None or awake - self._swept_at >= _SWEEP_SECONDS, changed or ()
+        new = self._discover() if sweeps or self._searches.is_due(changed, self._runs) else []
         self._reports.alive()
-        touched = [*self._runs] if changed is None else self._runs.touched(changed, new)
-        for group in self._backlog.groups([w for w in touched if w.tracker.id not in self._backlog]):
-            if not stop.is_set():
-                self._read(group)
-        while self._backlog and not stop.is_set():
-            self._read(self._backlog.next())
-            if self._clock.awake() >= until:
+        self._backlog.changed(self._runs.touched(changed))
+        self._backlog.ask(self._runs if sweeps else self._runs.remote)
+        self._backlog.hurry(self._runs.touched(self._glances.ill(changed)))
+        for group in self._backlog.turns(new, until):
+            if stop.is_set():
                 break
-        if changed is None:
-            self._swept_at = awake
+            self._read(group)
+        self._swept_at = awake if sweeps else self._swept_at
         self._review()
 
     def _discover(self) -> list[Watched]:
@@ -176,6 +174,7 @@ class Watcher:
 
     def _read(self, group: Sequence[Watched]) -> None:
         awake = self._clock.awake()
+        self._backlog.drop(watched.tracker.id for watched in group if watched.rests_until > awake)
         group = [watched for watched in group if watched.rests_until <= awake]
         points = self._backlog.points(len(group))
         for watched in group:
@@ -226,7 +225,8 @@ class Watcher:
     def _review_runs(self, runs: Iterable[Watched], *, remind: bool = False) -> None:
         """Judge the silence and the end of runs, and record that. With ``remind``, reminders may be due."""
         running, guard = [watched for watched in runs if not watched.failures], Guard()
-        changes = self._silences.news(running, self._clock.awake(), self._clock.now(), guard)
+        read = [watched for watched in running if watched.due_since is None]  # the others are not silent
+        changes = self._silences.news(read, self._clock.awake(), self._clock.now(), guard)
         self._stop_failed(running, guard)
         asked = [w for w in running if not w.failures and (remind or changes.get(w.tracker.id))]
         self._record(asked, changes, reminders=True)

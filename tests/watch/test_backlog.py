@@ -137,8 +137,50 @@ def test_many_runs_on_a_slow_machine_are_all_read_to_their_ends(house):
         for number in range(70):
             house.log(f"run {number}", range(begin, end), 1.0)
         house.look()
-    assert house.watcher.lags() == {}
     assert house.points[-1] < POINTS_AT_ONCE / 4
+    for _ in range(20):
+        house.watcher.round((), GOING)
+    assert house.watcher.lags() == {}
+
+
+@pytest.mark.long
+def test_a_fleet_is_read_in_rounds_between_which_the_watch_may_rest(house):
+    house.slice, house.seconds = 0, 5.0
+    for number in range(200):
+        house.log(f"run {number:03}", range(3), 1.0)
+    house.look()
+    for _ in range(8):
+        house.watcher.round((), GOING)
+    assert house.watcher.lags() == {}
+    for number in range(200):
+        house.log(f"run {number:03}", range(3, 6), math.nan if number == 150 else 1.0)
+    first = house.look()
+    assert len(first) == 1
+    assert "run 150.jsonl" in first[0], "its number is seen before its turn"
+    assert [one.detector for one in house.store.incidents()] == ["non-finite-metric"]
+    assert sorted(house.watcher.lags().values()) == [5.0] * (200 - len(first[0]))
+    read = [*first[0]]
+    while house.watcher.lags():
+        house.read = []
+        house.watcher.round((), GOING)
+        read += [name for slice_ in house.read for name in slice_]
+    assert len(read) == len(set(read)) == 200
+
+
+def test_a_log_that_changed_and_waits_to_be_read_is_not_silent(house):
+    (house.runs / "small.jsonl").write_text('{"config": {"max_steps": 900}}\n')
+    for begin in range(0, 100, 10):
+        house.log("small", range(begin, begin + 10), 1.0)
+        house.look()
+        house.clock.advance(9.5)
+    runs = house.watcher._runs
+    house.watcher._backlog.changed(runs)
+    house.clock.advance(5000)
+    house.watcher._review_runs(runs)
+    assert house.store.incidents() == []
+    house.watcher._backlog.note(*runs, more=False, awake=house.clock.awake())
+    house.watcher._review_runs(runs)
+    assert [one.detector for one in house.store.incidents()] == ["stream-stall"]
 
 
 def test_verdicts_are_the_same_however_the_rounds_are_cut(house):
