@@ -33,7 +33,7 @@ class Means:
         """Add what a poll brought."""
         for tag, rows in by_tag(chunks):
             if tag in self._of or (tag not in self._left_out and len(self._of) < MOST_CURVES):
-                self._of.setdefault(tag, Coarse()).push(rows.value, rows.step)
+                self._of.setdefault(tag, Coarse(extremes=False)).push(rows.value, rows.step)
 
     def keep(self, tags: AbstractSet[str]) -> None:
         """Leave out all other tags that were logged so far."""
@@ -67,7 +67,7 @@ class Means:
         logged has none.
         """
         kept = self._of.get(tag, Coarse()).widened(width)
-        step, mean = kept.step[: kept.buckets], kept.view()["coarse_mean"]
+        step, mean = kept.step[: kept.buckets], kept.mean
         known = np.isfinite(mean)
         order = np.argsort(step[known], kind="stable")
         return step[known][order], mean[known][order]

@@ -19,12 +19,12 @@ FIRST_CHECKPOINT = 256
 _NO_FLOATS, _NO_STEPS = np.empty(0), np.empty(0, np.int64)  # of all series without buckets
 
 _MERGES = (
-    ("low", np.minimum, np.inf),
-    ("high", np.maximum, -np.inf),
-    ("total", np.add, 0.0),
-    ("finite", np.add, 0.0),
+    (np.add, 0.0),
+    (np.add, 0.0),
+    (np.minimum, np.inf),
+    (np.maximum, -np.inf),
 )
-"""How the columns of two buckets become one, and what an empty bucket has."""
+"""How two buckets become one, and what an empty bucket has: by total, finite, low and high."""
 
 Floats = NDArray[np.float64]
 Steps = NDArray[np.int64]
@@ -46,17 +46,16 @@ def next_checkpoint(rows: int) -> int:
 class Coarse:
     """The lowest, the mean and the highest finite value of each bucket, and its first step and row.
 
-    A bucket has ``width`` rows, the last one fewer, and ``finite`` of them have a finite value. ``first`` has
-    the columns beside the value in the first row of each bucket, by their places in `View.columns`. The
-    buckets take memory from the first row on.
+    A bucket has ``width`` rows, the last one fewer. ``numbers`` are the sum of its finite values, how many
+    these are, and with ``extremes`` the lowest and the highest one: 2 or 4 x buckets. They share one array,
+    because a fleet has very many. ``first`` has the columns beside the value in the first row of each bucket,
+    by their places in `View.columns`. The buckets take memory from the first row on.
     """
 
     rows: int = 0
     width: int = 1
-    low: Floats = field(init=False, default_factory=lambda: _NO_FLOATS)
-    high: Floats = field(init=False, default_factory=lambda: _NO_FLOATS)
-    total: Floats = field(init=False, default_factory=lambda: _NO_FLOATS)
-    finite: Floats = field(init=False, default_factory=lambda: _NO_FLOATS)
+    extremes: bool = True
+    numbers: Floats = field(init=False, default_factory=lambda: _NO_FLOATS)
     step: Steps = field(init=False, default_factory=lambda: _NO_STEPS)
     first: dict[int, Floats] = field(init=False, default_factory=dict)
 
@@ -76,8 +75,8 @@ class Coarse:
 
     def _make(self) -> None:
         """Make empty buckets."""
-        self.low, self.high = np.full(MAX_BUCKETS, np.inf), np.full(MAX_BUCKETS, -np.inf)
-        self.total, self.finite = np.zeros(MAX_BUCKETS), np.zeros(MAX_BUCKETS)
+        blanks = [blank for _, blank in (_MERGES if self.extremes else _MERGES[:2])]
+        self.numbers = np.repeat(np.array(blanks), MAX_BUCKETS).reshape(-1, MAX_BUCKETS)
         self.step = np.zeros(MAX_BUCKETS, np.int64)
 
     def _fill(self, values: Floats, steps: Steps, beside: Mapping[int, Floats]) -> None:
@@ -86,10 +85,11 @@ class Coarse:
         bucket, begins = index // self.width, index % self.width == 0
         known = np.isfinite(values)
         value, into = values[known], bucket[known]
-        np.minimum.at(self.low, into, value)
-        np.maximum.at(self.high, into, value)
-        np.add.at(self.total, into, value)  # one by one, in the order of the log
-        self.finite += np.bincount(into, minlength=MAX_BUCKETS)
+        np.add.at(self.numbers[0], into, value)  # one by one, in the order of the log
+        self.numbers[1] += np.bincount(into, minlength=MAX_BUCKETS)
+        if self.extremes:
+            np.minimum.at(self.numbers[2], into, value)
+            np.maximum.at(self.numbers[3], into, value)
         self.step[bucket[begins]] = steps[begins]
         for place, column in beside.items():
             if place not in self.first:
@@ -99,9 +99,10 @@ class Coarse:
 
     def widen(self) -> None:
         """Make one bucket of each two."""
-        for name, merge, blank in _MERGES:
-            old = getattr(self, name)
-            setattr(self, name, _halved(merge(old[::2], old[1::2]), blank))
+        merged = zip(self.numbers, _MERGES, strict=False)
+        self.numbers = np.stack(
+            [_halved(merge(old[::2], old[1::2]), blank) for old, (merge, blank) in merged]
+        )
         self.step = _halved(self.step[::2], 0)
         self.first = {place: _halved(column[::2], np.nan) for place, column in self.first.items()}
         self.width *= 2
@@ -118,24 +119,41 @@ class Coarse:
         """How many buckets hold at least one row."""
         return -(-self.rows // self.width)
 
+    @property
+    def mean(self) -> Floats:
+        """The mean of the finite values of each bucket; NaN without one."""
+        total, count = self.numbers[:2, : self.buckets] if self.rows else (_NO_FLOATS, _NO_FLOATS)
+        return np.where(count > 0, total, np.nan) / np.maximum(count, 1)
+
+    @property
+    def low(self) -> Floats:
+        """The lowest finite value of each bucket; NaN without one. Needs ``extremes``, as `high` does."""
+        return self._known(2)
+
+    @property
+    def high(self) -> Floats:
+        """The highest finite value of each bucket; NaN without one."""
+        return self._known(3)
+
+    def _known(self, column: int) -> Floats:
+        if not self.rows:
+            return _NO_FLOATS
+        return np.where(self.numbers[1] > 0, self.numbers[column], np.nan)[: self.buckets]
+
     def view(self) -> dict[str, Floats]:
         """The coarse columns of a WINDOW frame, as arrays; NaN for a bucket without a finite value."""
-        count = self.finite[: self.buckets]
-        parts = {"coarse_low": self.low, "coarse_mean": self.total, "coarse_high": self.high}
-        means = {name: np.where(count > 0, part[: self.buckets], np.nan) for name, part in parts.items()}
-        means["coarse_mean"] /= np.maximum(count, 1)
-        return means
+        return {"coarse_low": self.low, "coarse_mean": self.mean, "coarse_high": self.high}
 
     def dump(self) -> list[Any]:
         """Everything `load` needs."""
-        return [self.rows, self.width, self.low, self.high, self.total, self.finite, self.step, self.first]
+        return [self.rows, self.width, self.extremes, self.numbers, self.step, self.first]
 
     @classmethod
     def load(cls, state: Sequence[Any]) -> Self:
         """Undo `dump`."""
-        rows, width, *parts = state
-        coarse = cls(rows, width)
-        coarse.low, coarse.high, coarse.total, coarse.finite, coarse.step, coarse.first = parts
+        rows, width, extremes, *parts = state
+        coarse = cls(rows, width, extremes)
+        coarse.numbers, coarse.step, coarse.first = parts
         return coarse
 
 

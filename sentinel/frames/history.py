@@ -49,6 +49,7 @@ class SeriesHistory:
     __slots__ = (
         "_checkpoint",
         "_coarse",
+        "_head",
         "_head_rows",
         "_plotted",
         "_recent_rows",
@@ -56,7 +57,6 @@ class SeriesHistory:
         "_tape",
         "count",
         "earlier",
-        "head",
     )
 
     def __init__(
@@ -64,14 +64,19 @@ class SeriesHistory:
     ) -> None:
         self.count = 0
         self.earlier = earlier
-        self.head = Rows.none(len(earlier.lists))
+        self._head: Rows | None = None  # the last rows begin with it, until the tape forgets row 0
         self._head_rows = head_rows
         self._recent_rows = max(recent_rows, SPARE)
         self._sliced = sliced
         self._plotted = plotted
-        self._tape = Tape(self.head, self._recent_rows)
+        self._tape = Tape(Rows.none(len(earlier.lists)), self._recent_rows)
         self._coarse = Coarse()
         self._checkpoint = _NO_BUCKETS
+
+    @property
+    def head(self) -> Rows:
+        """The first rows."""
+        return self._tape.rows[: self._head_rows] if self._head is None else self._head
 
     @property
     def recent(self) -> Rows:
@@ -109,8 +114,10 @@ class SeriesHistory:
     def _push(self, rows: Rows) -> Window:
         first, head, coarse = self.count, self.head, self._checkpoint
         seen, self.count = self._tape.append(rows), first + len(rows)
-        if (room := self._head_rows - len(head)) > 0:
-            self.head = Rows.joined([head, rows[:room]])
+        if self._head is None and self.count > self._recent_rows:
+            self._head = head.copy()
+        if self._head is not None and (room := self._head_rows - len(head)) > 0:
+            self._head = Rows.joined([head, rows[:room]])
         if self.count - self._coarse.rows > self._recent_rows:
             self._slice(seen)
         if self._sliced and self.count == next_checkpoint(first):
@@ -126,7 +133,7 @@ class SeriesHistory:
             plotted=self._plotted,
             rows=self.count,
             earlier=self.earlier.dump(),
-            head=self.head.dump(),
+            head=None if self._head is None else self._head.dump(),
             recent=self.recent.dump(),
             coarse=self._coarse.dump(),
             checkpoint=None if self._checkpoint is _NO_BUCKETS else self._checkpoint,
@@ -137,7 +144,7 @@ class SeriesHistory:
         """Undo `dump`."""
         kept = SeriesState(*state)
         series = cls(kept.head_rows, kept.recent_rows, Rows.load(kept.earlier), kept.sliced, kept.plotted)
-        series.count, series.head = kept.rows, Rows.load(kept.head)
+        series.count, series._head = kept.rows, None if kept.head is None else Rows.load(kept.head)
         series._tape = Tape(Rows.load(kept.recent), kept.recent_rows)
         series._coarse, series._checkpoint = Coarse.load(kept.coarse), kept.checkpoint or _NO_BUCKETS
         return series

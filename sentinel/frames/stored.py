@@ -3,7 +3,7 @@
 from collections.abc import Collection, Sequence
 from typing import Any, NamedTuple
 
-STATE = 13
+STATE = 14
 """A number to raise whenever what is stored changes its form. The log of an older state is read again."""
 
 
@@ -51,7 +51,7 @@ class SeriesState(NamedTuple):
     plotted: Collection[int]
     rows: int
     earlier: Sequence[Any]
-    head: Sequence[Any]
+    head: Sequence[Any] | None  # None: the recent rows begin with it
     recent: Sequence[Any]
     coarse: Sequence[Any]
     checkpoint: dict[str, Any] | None
