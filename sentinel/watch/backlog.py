@@ -6,6 +6,7 @@ read in several rounds, between which the watch rests (`sentinel.watch.pace`).
 """
 
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
 
 from sentinel.ground.clock import Clock
 from sentinel.pipeline import POINTS_AT_ONCE
@@ -40,7 +41,7 @@ class Backlog:
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
-        self._due: dict[str, Watched] = {}  # to be read, because they changed or may have
+        self._due: dict[str, tuple[float, Watched]] = {}  # since when: they changed, or may have
         self._behind: dict[str, Watched] = {}  # not read to their ends
         self._points = POINTS_AT_ONCE  # in a slice, where a run may read all of them
 
@@ -50,20 +51,21 @@ class Backlog:
     def changed(self, runs: Iterable[Watched]) -> None:
         """Note that the logs of some runs changed."""
         awake = self._clock.awake()
-        for watched in runs:
+        for watched in (runs := [*runs]):
             watched.due_since = awake if watched.due_since is None else watched.due_since
-            self.ask([watched])
+        self.ask(runs)
 
     def ask(self, runs: Iterable[Watched]) -> None:
         """Let runs have a turn, because their logs may have changed."""
+        awake = self._clock.awake()
         for watched in runs:
             if watched.tracker.id not in self._behind:
-                self._due.setdefault(watched.tracker.id, watched)
+                self._due.setdefault(watched.tracker.id, (awake, watched))
 
     def hurry(self, runs: Iterable[Watched]) -> None:
         """Give runs that are due the next turn."""
-        first = {w.tracker.id: w for w in runs if w.tracker.id in self._due}
-        self._due = {**first, **self._due} if first else self._due
+        ids = [watched.tracker.id for watched in runs if watched.tracker.id in self._due]
+        self._due = {**{id_: self._due[id_] for id_ in ids}, **self._due} if ids else self._due
 
     def turns(self, new: Sequence[Watched], until: float) -> Iterator[Sequence[Watched]]:
         """The groups of runs that a round reads: all new runs, then one group at least of those that are due
@@ -76,12 +78,12 @@ class Backlog:
             end = begin + self._at_once
             yield new[begin:end]
             begin = end
-        yield from self._turns(self._due, until)
-        yield from self._turns(self._behind, until)
-
-    def _turns(self, queue: dict[str, Watched], until: float) -> Iterator[Sequence[Watched]]:
-        while queue:
-            yield [*queue.values()][: self._at_once]
+        while self._due:
+            yield [watched for _, watched in islice(self._due.values(), self._at_once)]
+            if self._clock.awake() >= until:
+                break
+        while self._behind:
+            yield [*islice(self._behind.values(), self._at_once)]
             if self._clock.awake() >= until:
                 break
 
@@ -119,22 +121,26 @@ class Backlog:
     @property
     def is_pressing(self) -> bool:
         """Whether a run is behind, or has waited for long."""
-        begun = self._clock.awake() - PRESSING_SECONDS
-        return bool(self._behind) or any((w.due_since or begun) < begun for w in self._due.values())
+        long_ago = self._clock.awake() - PRESSING_SECONDS
+        return bool(self._behind) or any(since < long_ago for since, _ in self._due.values())
 
     def lags(self) -> dict[str, float]:
         """Seconds since runs were last read to their ends, by run id, the longest first.
 
         May be called from any thread.
         """
-        awake, runs = self._clock.awake(), {**self._due, **self._behind}
-        lags = {run_id: lag for run_id, watched in runs.items() if (lag := watched.lag(awake))}
+        awake = self._clock.awake()
+        lags = {run_id: lag for run_id, watched in self._all().items() if (lag := watched.lag(awake))}
         return dict(sorted(lags.items(), key=lambda item: -item[1]))
 
     def late(self) -> dict[str, float]:
         """Those lags with which a watch is not well."""
-        runs = {**self._due, **self._behind}
+        runs = self._all()
         return {id_: lag for id_, lag in self.lags().items() if id_ in runs and lag > _allowed(runs[id_])}
+
+    def _all(self) -> dict[str, Watched]:
+        due = self._due.copy()  # at once, because another thread may ask
+        return {**{run_id: watched for run_id, (_, watched) in due.items()}, **self._behind}
 
 
 def _allowed(watched: Watched) -> float:
