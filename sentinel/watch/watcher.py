@@ -30,10 +30,10 @@ from sentinel.telemetry.counters import ROUND_SECONDS, count_points
 from sentinel.watch.backlog import READING_SECONDS, Backlog
 from sentinel.watch.file_events import Changes
 from sentinel.watch.freezes import freezes_forgiven
-from sentinel.watch.glances import Glances
 from sentinel.watch.introduction import introduced
 from sentinel.watch.memory import give_back
 from sentinel.watch.pace import PRESSED_SHARE, SHARE, Pace
+from sentinel.watch.peeks import Peeks
 from sentinel.watch.recorder import AllNews, Recorder
 from sentinel.watch.reports import Reports
 from sentinel.watch.searches import Searches
@@ -67,7 +67,7 @@ class Watcher:
         self._silences = Silences(self._pipeline, store, config.paths, clock, config.process)
         self._policies = [sink.policy() for sink in config.sinks]
         self._new: list[Watched] = []  # the first look at these is not done
-        self._searches, self._glances = Searches(clock), Glances()
+        self._searches, self._peeks = Searches(clock), Peeks()
         self._local = [path for path in config.paths if isinstance(path, Path)]
         self._vanished = Vanished(store, config.gone_after if self._local else None)
         self._swept_at = self._reviewed_at = self._reminded_at = _NEVER
@@ -142,7 +142,7 @@ class Watcher:
         self._reports.alive()
         self._backlog.changed(self._runs.touched(changed))
         self._backlog.ask(self._runs if sweeps else self._runs.remote)
-        self._backlog.hurry(self._runs.touched(self._glances.ill(changed)))
+        self._backlog.hurry(self._runs.touched(self._peeks.ill(changed)))
         for group in self._backlog.turns(new, until):
             if stop.is_set():
                 break

@@ -1,8 +1,8 @@
 """Finds logs in which a number ceases to be finite, before it is their turn to be read.
 
 A NaN or an infinity is the trouble that costs most while nobody knows of it, and the only one that the bytes
-of a log show without being understood. So a fleet that is too large to be read at once is glanced at, and
-such a log is read first. What is found there is decided by reading: a glance only changes the order.
+of a log show without being understood. So a fleet that is too large to be read at once is peeked at, and
+such a log is read first. What is found there is decided by reading: a peek only changes the order.
 """
 
 import os
@@ -21,7 +21,7 @@ _ILL = re.compile(
 )
 
 
-class Glances:
+class Peeks:
     """Remembers how far it has seen each file, and whether the last bytes were ill."""
 
     def __init__(self) -> None:
