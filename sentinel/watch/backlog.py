@@ -25,7 +25,7 @@ LONG_WAIT_SECONDS = 180.0
 """The same for a log that changed and waits for its turn: the watch has more runs than it can follow."""
 
 PRESSING_SECONDS = 30.0
-"""A watch may use more of the machine while a run has waited for so long."""
+"""A watch may use more of the machine while a run has waited for so long, and says so."""
 
 _MOST_AT_ONCE, _FEWEST_AT_ONCE = 512, 64  # runs; fewer take hardly less time
 _POINTS_OF_A_RUN = 1000  # in a slice, at least; with fewer, a run that grows may stay behind for good
@@ -125,13 +125,15 @@ class Backlog:
         return bool(self._behind) or any(since < long_ago for since, _ in self._due.values())
 
     def lags(self) -> dict[str, float]:
-        """Seconds since runs were last read to their ends, by run id, the longest first.
+        """Seconds since runs were last read to their ends, by run id, the longest first: of those that are
+        behind, and of those that have waited for long.
 
         May be called from any thread.
         """
-        awake = self._clock.awake()
-        lags = {run_id: lag for run_id, watched in self._all().items() if (lag := watched.lag(awake))}
-        return dict(sorted(lags.items(), key=lambda item: -item[1]))
+        awake, behind = self._clock.awake(), self._behind.copy()
+        lags = {run_id: watched.lag(awake) for run_id, watched in self._all().items()}
+        told = {id_: lag for id_, lag in lags.items() if id_ in behind or lag > PRESSING_SECONDS}
+        return dict(sorted(told.items(), key=lambda item: -item[1]))
 
     def late(self) -> dict[str, float]:
         """Those lags with which a watch is not well."""
