@@ -88,8 +88,9 @@ def same_training(trace: Trace, other: Trace, surely: bool = False) -> bool:
 def trainings(traces: Mapping[str, Trace]) -> dict[str, str]:
     """By the id of each log, the id of the log that stands for its training: the first one.
 
-    A log joins a training if it is of one training with a log there, and could be with all of its format. The
-    logs join in the order in which they began, so a training that ended is not looked at again.
+    A log joins a training if it is of one training with a log there, and could be with all of its format. If
+    it joins several that have no format in common, these are one. The logs join in the order in which they
+    began, so a training that ended is not looked at again.
     """
     formats = {trace.format for trace in traces.values()}
     members: list[_Training] = []
@@ -101,58 +102,71 @@ def trainings(traces: Mapping[str, Trace]) -> dict[str, str]:
             known = near.get((joint, trace.format), ())
             near[joint, trace.format] = [n for n in known if members[n].may_take(trace, joint)]
         open_ = {number for joint in trace.joints for number in near[joint, trace.format]}
-        joined = next((number for number in sorted(open_) if members[number].takes(trace)), len(members))
-        if joined == len(members):
-            members.append(_Training())
-        training_of[log] = joined
+        takers = [number for number in sorted(open_) if members[number].takes(trace)]
+        training_of[log] = joined = takers[0] if takers else len(members)
+        if not takers:
+            members.append(_Training([joined]))
+        for number in takers[1:]:
+            if members[joined].formats.isdisjoint(members[number].formats):
+                for same in members[joined].join(members[number]):
+                    members[same] = members[joined]
         for joint in members[joined].add(trace):
             others = formats if joint in trace.processes else formats - members[joined].formats
             for format_ in others:
                 near.setdefault((joint, format_), []).append(joined)
-    first: dict[int, str] = {}
-    return {log: first.setdefault(training_of[log], log) for log in traces}
+    first: dict[_Training, str] = {}
+    return {log: first.setdefault(members[training_of[log]], log) for log in traces}
 
 
 class _Training:
     """What is known of the logs of one training, so that one look says whether a further log joins them."""
 
-    def __init__(self) -> None:
-        self._joints: set[tuple[str, str | None]] = set()  # each with an output; None: with any
-        self._processes: dict[str, set[frozenset[str]]] = {}  # by format
-        self._times: dict[str, tuple[float, float]] = {}  # by format: when all logs of it were written
+    def __init__(self, numbers: list[int]) -> None:
+        self.numbers = numbers  # those by which it is known
+        self.joints: set[tuple[str, str | None]] = set()  # each with an output; None: with any
+        self.processes: dict[str, set[frozenset[str]]] = {}  # by format
+        self.times: dict[str, tuple[float, float]] = {}  # by format: when all logs of it were written
 
     def add(self, trace: Trace) -> set[str]:
         """Add a log. Gives the joints that are new."""
-        new = {joint for joint in trace.joints if (joint, None) not in self._joints}
-        self._joints |= {(joint, output) for joint in trace.joints for output in (trace.output, None)}
-        self._processes.setdefault(trace.format, set()).add(trace.processes)
+        new = {joint for joint in trace.joints if (joint, None) not in self.joints}
+        self.joints |= {(joint, output) for joint in trace.joints for output in (trace.output, None)}
+        self.processes.setdefault(trace.format, set()).add(trace.processes)
         if trace.times is not None:
-            self._times[trace.format] = self._common(trace.times, trace.format)
+            self.times[trace.format] = self._common(trace.times, trace.format)
         return new
+
+    def join(self, other: "_Training") -> list[int]:
+        """Take all logs of another one, which has no format in common. Gives the numbers of that one."""
+        self.numbers += other.numbers
+        self.joints |= other.joints
+        self.processes |= other.processes
+        self.times |= other.times
+        return other.numbers
 
     @property
     def formats(self) -> AbstractSet[str]:
         """Those of its logs."""
-        return self._processes.keys()
+        return self.processes.keys()
 
     def may_take(self, trace: Trace, joint: str) -> bool:
         """Whether this log, or one of its format that began later, can join because of a joint."""
         if trace.format in self.formats and joint not in trace.processes:
             return False
-        ended = self._times.get(trace.format, (0.0, math.inf))[1]
-        alone = frozenset() in self._processes.get(trace.format, ())
+        ended = self.times.get(trace.format, (0.0, math.inf))[1]
+        alone = frozenset() in self.processes.get(trace.format, ())
         return not alone and (trace.times is None or ended >= trace.times[0])
 
     def takes(self, trace: Trace) -> bool:
         """Whether the log is of this training."""
-        if trace.format in self._processes:
+        if trace.format in self.processes:
             begin, end = self._common(trace.times or (-math.inf, math.inf), trace.format)
-            return begin <= end and all(trace.processes & own for own in self._processes[trace.format])
+            return begin <= end and all(trace.processes & own for own in self.processes[trace.format])
         outputs = (trace.output, "") if trace.output else (None,)
-        return any((joint, output) in self._joints for joint in trace.joints for output in outputs)
+        return any((joint, output) in self.joints for joint in trace.joints for output in outputs)
 
     def _common(self, times: tuple[float, float], format_: str) -> tuple[float, float]:
-        begin, end = self._times.get(format_, times)
+        begin, end = self.times.get(format_, times)
         return max(begin, times[0]), min(end, times[1])
 
 

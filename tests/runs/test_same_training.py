@@ -109,6 +109,20 @@ def test_logs_are_grouped_by_their_training(log):
     assert trainings(traces) == {"state": "state", "first": "state", "resumed": "resumed", "other": "other"}
 
 
+def test_a_log_makes_those_that_it_joins_one_training():
+    """As the TensorBoard log of Hugging Face's Trainer: its process printed, its settings name a place."""
+    process, place = frozenset({"process 1"}), frozenset({"place out"})
+    logs = {
+        "out": Trace("trainer_state", place),
+        "console.log": Trace("console", process, process),
+        "tb": Trace("tensorboard", process | place, process, times=(0.0, 9.0)),
+        "metrics.csv": Trace("csv", process, process, times=(1.0, 9.0)),
+        "other.log": Trace("console", place, times=(2.0, 9.0)),
+    }
+    of_one = dict.fromkeys(["out", "console.log", "tb", "metrics.csv"], "out")
+    assert trainings(logs) == {**of_one, "other.log": "other.log"}
+
+
 @st.composite
 def traces(draw):
     processes = draw(st.frozensets(st.sampled_from(["process 1", "process 2", "process 3"]), max_size=2))
@@ -128,14 +142,19 @@ def one_by_one(logs):
     """The definition: each log is compared with all others, in the order in which they began."""
     groups = []
     for log in sorted(logs, key=lambda log: (logs[log].times or (-1.0,))[0]):
+        own = None
         for group in groups:
             joined = {other: same_training(logs[log], logs[other]) for other in group}
             alike = [other for other in group if logs[other].format == logs[log].format]
-            if any(joined.values()) and all(joined[other] for other in alike):
-                group.append(log)
-                break
-        else:
-            groups.append([log])
+            if not any(joined.values()) or not all(joined[other] for other in alike):
+                continue
+            if own is None:
+                own = group
+            elif {logs[one].format for one in own}.isdisjoint(logs[one].format for one in group):
+                own += group
+                group.clear()
+        own = own if own is not None else groups.append([]) or groups[-1]
+        own.append(log)
     return {log: min(group) for group in groups for log in group}
 
 
