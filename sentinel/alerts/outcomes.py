@@ -125,21 +125,24 @@ def _told_of_others(
     incident: Incident, run: RunIdentity, policy: SinkPolicy, audience: Audience, now: float
 ) -> Iterator[Severity]:
     """How bad the sink was told that the same trouble is, of other logs of the training or of logs that fell
-    silent together; a better informed log speaks for the training even before.
+    silent together; a better informed log speaks for the training even before. What another incident explains
+    in its own log was told through that one: of a crash, the error that the console shows.
     """
     sent, known = audience.sent, audience.known
     for other in known.duplicates_of(incident):
-        yield from (earlier.severity for earlier in _heard(other, policy, sent).values())
+        for told in (other.id, other.inhibited_by):
+            yield from (earlier.severity for earlier in _heard(told, policy, sent).values())
         speaks = other.open and other.inhibited_by is None and known.tells_more(other, incident)
         if speaks and policy.wants(other, run):
             yield other.severity
     for other in known.silent_together(incident):
-        if _lasts(_heard(other, policy, sent), now):
+        if _lasts(_heard(other.id, policy, sent), now):
             yield other.severity
 
 
-def _heard(incident: Incident, policy: SinkPolicy, sent: SentBefore) -> Mapping[Event, Sent]:
-    return sent.get((incident.id, policy.name), {})
+def _heard(incident: str | None, policy: SinkPolicy, sent: SentBefore) -> Mapping[Event, Sent]:
+    """What a sink was sent of the incident with this id."""
+    return sent.get((incident or "", policy.name), {})
 
 
 def _lasts(heard: Mapping[Event, Sent], now: float) -> bool:

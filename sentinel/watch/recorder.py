@@ -110,7 +110,8 @@ class Recorder:
         sent = self._store.told.sent_before({incident.id for incident in here})
         alike = self._store.told.alike([one for one in here if self._may_be_new(one, sent)], traces)
         known = {incident.id: incident for incident in [*alike, *here]}
-        sent |= self._store.told.sent_before(known.keys() - {incident.id for incident in here})
+        causes = {incident.inhibited_by for incident in alike if incident.inhibited_by}
+        sent |= self._store.told.sent_before((known.keys() | causes) - {incident.id for incident in here})
         together = known_incidents(known.values(), trackers, traces)
         return Audience(self._policies, self._store.silences(now), sent, together)
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from sentinel.alerts.decision import Reason
+from sentinel.alerts.decision import Reason, Sent
 from sentinel.alerts.duplicates import KnownIncidents, same_finding
 from sentinel.alerts.incident import Change, Event, State
 from sentinel.alerts.outcomes import Audience, News, tell
@@ -132,6 +132,17 @@ def test_what_a_sink_heard_of_one_log_it_does_not_hear_of_another():
     assert heard(first) == [("slack", "kl-blowup", "firing")]
     assert heard(second) == []
     assert [outcome.decision.reason for outcome in second] == [Reason.TOLD_OF_ANOTHER_LOG]
+
+
+@pytest.mark.parametrize(("told_of_cause", "reason"), [(True, Reason.TOLD_OF_ANOTHER_LOG), (False, None)])
+def test_what_a_cause_explains_in_another_log_was_told_with_the_cause(told_of_cause, reason):
+    """A console shows the error that ended the process; that the run crashed is seen in each of its logs."""
+    cause = INCIDENT.changed(id="cause", run="console:/runs/1", detector="console-error")
+    explained = logged("console", inhibited_by="cause")
+    sent = {("cause", "slack"): {Event.FIRING: Sent(NOW - 1, cause.severity, 1, 1)}} if told_of_cause else {}
+    audience = Audience([SLACK], [], sent, of_one_training([INCIDENT, explained]))
+    [found] = tell(News(RUN, [Change(Event.FIRING, INCIDENT)], [INCIDENT]), audience, NOW)
+    assert found.decision.reason is (reason or Reason.FIRST_NOTIFICATION)
 
 
 def test_nor_that_it_is_over():
