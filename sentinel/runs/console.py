@@ -36,6 +36,9 @@ _TRACEBACK = "Traceback (most recent call last):"
 _WRITER = re.compile(
     r"(?:\[(?:rank|default)?\d{1,5}\]:? ?|\s{0,4}\d{1,5}: (?=\S)|\([\w:.]{1,80} pid=\d{1,9}[^)]{0,60}\) ?)"
 )  # torchrun, srun, Ray
+_BAR = re.compile(  # the speed, with which a bar of tqdm ends; it ends no line, so a traceback follows on it
+    r"(?:/s|s/\w{1,30})(?:, [^\]]{0,200})?\] ?" + re.escape(_TRACEBACK)
+)
 _INDENTED = re.compile(r"\s(?!\s{0,3}\d)")  # and not srun's number of a process
 _FRAME = re.compile(r'\s{1,8}File "([^"]{1,300})", line (\d{1,9})(?:, in (.{1,100}))?')
 _OF_A_LIBRARY = re.compile(r"[/\\](?:site|dist)-packages[/\\]|[/\\]lib[/\\]python3|<frozen")
@@ -239,7 +242,7 @@ def _error(origin: _Origin, line: str, signatures: Sequence[Signature]) -> _Erro
     """The error that the line completes, if any. Records a traceback that the line begins or continues."""
     prefix = _WRITER.match(line)
     writer, text = (prefix[0], line[prefix.end() :]) if prefix else ("", line)
-    if text.startswith(_TRACEBACK):
+    if text.startswith(_TRACEBACK) or (_TRACEBACK in text and _BAR.search(text)):
         if len(origin.tracebacks) < _MOST_WRITERS:
             origin.tracebacks[writer] = _Traceback(origin.lines, origin.announced)
         return None

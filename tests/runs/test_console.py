@@ -39,6 +39,26 @@ def test_an_exception_is_told_by_its_last_line_and_the_place_in_ones_own_code():
     assert said(f"begun\n{TRACEBACK}{ERROR}\n") == [(8, ERROR, "train.py:40 in <module>", ())]
 
 
+BAR = "\r 55%|█████▌    | 332/600 [00:34<00:19, {}]"
+
+
+@pytest.mark.parametrize(
+    "bar",
+    [
+        BAR.format("14.07it/s"),
+        BAR.format("2.5s/it, loss=2.31, v_num=0"),
+        BAR.format("?batch/s"),
+        "\r332it [00:34,  9.41it/s] ",
+        "  14.07it/s]",  # what is left where the numbers of the bar are points of the log
+    ],
+)
+def test_a_traceback_follows_on_the_line_of_a_progress_bar(bar):
+    """The source's own text of the error is no error."""
+    raised = '  File "train.py", line 52, in step\n    raise MemoryError("CUDA out of memory. Tried")\n'
+    found = said(f"begun\n{bar}Traceback (most recent call last):\n{raised}{ERROR}\n")
+    assert found == [(5, ERROR, "train.py:52 in step", ())]
+
+
 def test_an_exception_outside_ones_own_code_has_its_last_place():
     text = 'Traceback (most recent call last):\n  File "<frozen runpy>", line 8, in run\nE: x\n'
     assert said(text) == [(3, "E: x", "<frozen runpy>:8 in run", ())]
