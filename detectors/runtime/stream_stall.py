@@ -4,6 +4,7 @@
 No new point for longer than each of these: ten minutes, ten times a long pause of the run (nineteen in twenty
 are shorter), twice its second longest pause. After three times as long it is critical. Evaluations,
 checkpoints and compilations are among these pauses, so a run that regularly takes long for one has the time.
+A log that is only written when a checkpoint is saved has an hour until it was written twice.
 
 The run should go on if its process lives, its plan is not reached, or its learning rate is in the middle of
 its schedule. A plan alone makes no finding critical, because a training may stop early. If nothing says so,
@@ -18,7 +19,8 @@ word cost as much as training does, and nothing reports them.
 ## What to do
 See whether the process lives: the finding names it where it runs on this machine. If it lives, the finding
 says where its ranks stand and which one the others wait for, with the lines if the extra `stacks` is
-installed; else let `py-spy dump --pid` show that. If it is gone, look for a kill in the kernel's log.
+installed; else let `py-spy dump --pid` show that. A process that a signal stopped (Ctrl-Z, `SIGSTOP`) goes on
+after `kill -CONT`. If it is gone, look for a kill in the kernel's log.
 `[process] devices = true` adds what GPUs and NCCL tell, which is not proved with several GPUs yet.
 
 ## When it is wrong
@@ -63,6 +65,7 @@ STANDSTILL_EVIDENCE = {
         "silent": Variant(SILENT, (*HANGS, "A-err-exit9"), (WARNING, CRITICAL)),
         "lives": Variant(SILENT, HANGS, (WARNING, CRITICAL)),  # so it was not killed
         "hangs": Variant("no step for {silent_seconds:duration}. {standstill}", HANGS, (WARNING, CRITICAL)),
+        "stopped": Variant("no step for {silent_seconds:duration}. {standstill}", (), (WARNING, CRITICAL)),
         "gone": Variant(
             "its log is gone: it was removed or moved, or its file system was unmounted; no new point for "
             "{silent_seconds:duration}",
@@ -100,10 +103,15 @@ def stream_stall(
         if stands.sentence:
             told = (stands.sentence, stands.kind, stands.frames, stands.ranks, stands.devices)
             known = {name: value for name, value in zip(STANDSTILL_EVIDENCE, told, strict=True) if value}
-            variant, evidence = "hangs", {**evidence, **known}
+            variant, evidence = _of_ranks(stands.kind), {**evidence, **known}
     certain = long.sure or variant == "gone"
     worse = long.times_allowed > TIMES_CRITICAL and certain and variant != "together"
     yield RunFinding(run.points, variant, CRITICAL if worse else None, evidence=evidence)
+
+
+def _of_ranks(kind: str) -> str:
+    """A process that a signal stopped waits for nobody, so no cause of a hang explains it."""
+    return kind if kind == "stopped" else "hangs"
 
 
 def _variant(run: RunView, long: Long) -> str | None:

@@ -82,7 +82,8 @@ def _guilty(seen: Sequence[Seen]) -> tuple[str, list[Seen], str]:
     ):
         if stuck := [member for member in seen if member.look.state in states]:
             where = _in_kernel(stuck) if kind == "device" else ""
-            return kind, stuck, f"{_is(stuck)} {what}{where}{_at(stuck)}"
+            mend = f", and {_wake(stuck)}" if kind == "stopped" else ""
+            return kind, stuck, f"{_is(stuck)} {what}{where}{_at(stuck)}{mend}"
     if (stuck := [member for member in seen if _starved(member)]) and len(stuck) < max(len(seen), 2):
         return "loader", stuck, _loading(stuck)
     apart = _apart(seen, lines=False)
@@ -90,6 +91,11 @@ def _guilty(seen: Sequence[Seen]) -> tuple[str, list[Seen], str]:
     if not apart:
         return "unlike" if apart is None else "alike", [], ""
     return "apart", apart, f"{_is(apart)}{_at(apart)}, {_doing(apart)}" if _known(apart) else _asleep(apart)
+
+
+def _wake(stopped: Sequence[Seen]) -> str:
+    pids = " ".join(str(member.rank.process.pid) for member in stopped)
+    return f"`kill -CONT {pids}` lets {'it' if len(stopped) == 1 else 'them'} go on"
 
 
 def _apart(seen: Sequence[Seen], *, lines: bool) -> list[Seen] | None:

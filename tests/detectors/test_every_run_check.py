@@ -63,7 +63,10 @@ ILL = RunView(
     unreadable="it is no log",
     failure="the jsonl reader failed: E",
 )
-HANGS = lambda: Standstill("Rank 2 is stopped by a signal", "stopped", "Rank 2: f (a.py:1)", 4)  # noqa: E731
+STANDS = [
+    Standstill("Rank 2 is stopped by a signal", "stopped", "Rank 2: f (a.py:1)", 4),
+    Standstill("Rank 2 is waiting for a device", "device", "Rank 2: f (a.py:1)", 4),
+]
 AMID = replace(ILL, outlook=lambda: Outlook(goes_on="it is at step 8 of 90 planned", amid=True))
 DEPARTED = Departed(Signal.LOSS, "loss", True, 3, 6, 2.0, 1.0, 1.5, 9.0)
 AMONG = [replace(ILL, among=AmongSiblings(siblings, [DEPARTED])) for siblings in (3, 8)]
@@ -109,7 +112,7 @@ def test_a_run_that_is_ill_is_found_and_said_in_words(check):
     gone = [replace(view, log_is_gone=lambda: True) for view in silent]
     amid = [replace(AMID, silent_seconds=seconds) for seconds in (700.0, 1e6)]
     failed = replace(ILL, dead_rank="rank 2 of 4 died: exit status 1, 2.0 s ago", ranks=4)
-    amid += [replace(view, standstill=HANGS) for view in amid]
+    amid += [replace(view, standstill=lambda at=at: at) for view in amid for at in STANDS]
     dead = replace(ILL, process=lambda: Writer("train.pid names process 7", lives=False))
     lives = [replace(view, process=lambda: Writer("process 7 sleeps", lives=True)) for view in silent]
     at_a_step, alike = (Together(40, "/runs", "12:00", 1e6, same) for same in (False, True))

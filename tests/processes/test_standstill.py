@@ -38,13 +38,13 @@ STARVED = look(NEXT, LOAD)
         (
             seen(WAITING, WAITING, look(BACKWARD, state="T")),
             "stopped",
-            "Rank 2 is stopped by a signal at backward (train.py:34). "
+            "Rank 2 is stopped by a signal at backward (train.py:34), and `kill -CONT 102` lets it go on. "
             "Ranks 0 and 1 wait in backward (train.py:34)",
         ),
         (
             seen(look(LOAD, state="T"), WAITING, look(BACKWARD, state="D", waits_in="nfs_wait")),
             "stopped",
-            "Rank 0 is stopped by a signal at load (train.py:40). "
+            "Rank 0 is stopped by a signal at load (train.py:40), and `kill -CONT 100` lets it go on. "
             "Ranks 1 and 2 wait in backward (train.py:34)",
         ),
         (

@@ -1,6 +1,7 @@
 """Hangs of four ranks: which of them the others wait for, and at which line it stands."""
 
 import os
+import re
 import shutil
 import socket
 import subprocess
@@ -175,7 +176,7 @@ def house(tmp_path):
             "loader",
             "Rank 2 waits for its data loader: both workers are at Data.__getitem__ (train.py:9), asleep. ",
         ),
-        ("stop", "Rank 2 is stopped by a signal at <lambda> (train.py:47). "),
+        ("stop", "Rank 2 is stopped by a signal at <lambda> (train.py:47), and `kill -CONT "),
         ("spin", "Rank 2 is at spin (train.py:22), busy. "),
         ("lock", "Rank 2 is at take_lock (train.py:27), asleep. "),
         ("collective", "Rank 2 is at gather (train.py:33), asleep. "),
@@ -218,5 +219,9 @@ def test_a_rank_that_dies_while_the_others_live_is_told_at_once(house):
 def test_without_stacks_it_is_said_what_would_show_the_line(house, monkeypatch):
     monkeypatch.setattr("sentinel.processes.stacks.py_spy", lambda: None)
     incident = stalled(house, "stop")
-    assert "Rank 2 is stopped by a signal. Ranks 0, 1 and 3 are asleep" in incident.summary
+    assert re.search(
+        r"Rank 2 is stopped by a signal, and `kill -CONT \d+` lets it go on\. Ranks 0, 1 and 3 are asleep",
+        incident.summary,
+    )
+    assert not incident.causes, "no rank waits elsewhere than the others"
     assert "unknown because py-spy is not installed (pip install '.[stacks]')" in incident.summary
