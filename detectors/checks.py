@@ -225,6 +225,7 @@ class RunView:
     outlook: Callable[[], Outlook] = Outlook
     done_file: str = ""  # a file that says, once somebody makes it, that the run is done
     log_is_gone: Callable[[], bool] = bool
+    saved: bool = False  # whether its log is written only when a checkpoint is saved
     among: AmongSiblings | None = None  # None if it has no siblings, or is not compared now
 
 

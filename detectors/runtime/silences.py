@@ -11,6 +11,8 @@ from sentinel.detectors.evidence import Measure, Unit
 LONG_PAUSE = 0.95  # quantile of the pauses
 TIMES_LONG = 10  # a silence of this many long pauses is out of the ordinary
 TIMES_LONGEST = 2  # so is one of this many of the second longest pause
+_SAVED_SECONDS = 3600.0  # a log of checkpoints may rest until it shows a pause: few save more rarely
+_SAVES = 2  # pauses, of which the first is that before the first checkpoint was seen
 FEWEST = 3  # runs that fall silent together: two may end at the same time by chance
 
 SILENCE_EVIDENCE = {
@@ -53,7 +55,8 @@ def long_silence(run: RunView, least_seconds: float) -> Long | None:
     pauses, silent = sorted(run.pauses), run.silent_seconds
     usual = pauses[math.ceil(LONG_PAUSE * len(pauses)) - 1] if pauses else 0.0
     longest = pauses[-2] if len(pauses) > 1 else 0.0  # the longest may be a clock that was set
-    allowed = max(TIMES_LONG * usual, TIMES_LONGEST * longest, least_seconds)
+    saving = _SAVED_SECONDS if run.saved and len(pauses) < _SAVES else 0.0
+    allowed = max(TIMES_LONG * usual, TIMES_LONGEST * longest, least_seconds, saving)
     if silent is None or run.ended or (silent <= allowed and not _is_gone(run)):
         return None
     outlook, process = run.outlook(), run.process()

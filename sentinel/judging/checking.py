@@ -23,7 +23,7 @@ from sentinel.runs.facts import Facts
 from sentinel.runs.last_words import done_file
 from sentinel.runs.log import RunLog
 from sentinel.runs.quiet import Quiet
-from sentinel.runs.settling import outlook_of
+from sentinel.runs.settling import SAVED, outlook_of
 
 Stretches = Iterator[Stretch]
 """Findings, each as a stretch of its own."""
@@ -82,6 +82,7 @@ class Checking:
             outlook=cache(partial(_outlook, log, silence)),
             done_file=str(done_file(log.run) or ""),
             log_is_gone=silence.log_is_gone if silence else bool,
+            saved=log.run.format == SAVED,
         )
         yield from self._asked(self.checks, log.run.id, view, log.known, final=concluded)
 

@@ -7,7 +7,8 @@ from sentinel.runs.outlook import outlook
 from sentinel.sources.base import Ending, EndKind
 
 _QUIET_SECONDS = 60.0  # a run may still write for this long after it seems to have ended
-_SAVED = "trainer_state"  # a log that is written when a checkpoint is saved
+SAVED = "trainer_state"
+"""The format of a log that is written only when a checkpoint is saved."""
 
 
 def settle(log: RunLog, silent_seconds: float | None) -> None:
@@ -32,7 +33,7 @@ def outlook_of(log: RunLog) -> Outlook:
     _listen(log)
     if log.facts.last_words is not None:
         return Outlook(over=log.facts.last_words.evidence)
-    saved = log.facts.config.get("save_steps") if log.run.format == _SAVED else None
+    saved = log.facts.config.get("save_steps") if log.run.format == SAVED else None
     every = int(saved.value) if saved is not None and isinstance(saved.value, int | float) else 0
     return outlook(log.facts, log.streams.values(), log.planned_steps, every)
 

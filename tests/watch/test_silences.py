@@ -151,6 +151,28 @@ def test_a_run_whose_directory_vanishes_is_told_of(house):
     assert incident["causes"] == []
 
 
+@pytest.mark.parametrize(("minutes", "told"), [(40, []), (70, ["firing: first-notification"])])
+def test_a_log_that_is_written_at_checkpoints_has_an_hour_until_it_was_written_twice(house, minutes, told):
+    """Hugging Face's Trainer logs nowhere else by default, and no process holds that file."""
+    watcher = house.watch()
+
+    def save(step):
+        rows = [{"step": n, "loss": 2.0, "learning_rate": 1e-3 - n * 1e-7} for n in range(10, step + 1, 10)]
+        state = {"global_step": step, "max_steps": 5000, "save_steps": 500, "log_history": rows}
+        checkpoint = house.runs / "out" / f"checkpoint-{step}"
+        checkpoint.mkdir(parents=True)
+        (checkpoint / "trainer_state.json").write_text(json.dumps(state))
+
+    house.look(watcher)
+    save(500)
+    silent = [house.look(watcher, hours=1 / 60, detector=SILENCES) for _ in range(minutes)]
+    assert [*chain.from_iterable(silent)] == told
+    save(1000)
+    house.look(watcher, detector=SILENCES)
+    silent = [house.look(watcher, hours=1 / 60, detector=SILENCES) for _ in range(minutes)]
+    assert [*chain.from_iterable(silent)] == [], "it is usual by now"
+
+
 @pytest.mark.long
 @pytest.mark.parametrize("goes_on", [True, False])
 def test_a_training_is_silent_once_all_of_its_logs_are(house, goes_on):
