@@ -83,9 +83,10 @@ class Silences:
         expected = [watched for watched in runs if not watched.past]
         seconds = {watched.tracker.id: watched.silent_seconds(awake) for watched in expected}
         silent = [watched for watched in expected if seconds[watched.tracker.id] > self._short_seconds]
-        together = self._together(expected, awake, now) if silent else {}
+        training = self._trainings(expected, awake) if silent else {}
+        together = self._together(expected, training, awake, now) if silent else {}
         going_on, likes = _continued(expected, silent), _likes(silent)
-        heard = self._heard(expected, seconds, awake) if silent else {}
+        heard = _heard(expected, seconds, training) if silent else {}
         changes: dict[str, Sequence[Change]] = {}
         for watched in expected:
             run = watched.tracker.log.run
@@ -137,11 +138,13 @@ class Silences:
         tracker = watched.tracker
         return tracker.book.watches_run or bool(tracker.log.facts.gone or self._ends.dead_rank(watched))
 
-    def _together(self, expected: Iterable[Watched], awake: float, now: float) -> Mapping[str, Together]:
+    def _together(
+        self, expected: Iterable[Watched], training: Mapping[str, str], awake: float, now: float
+    ) -> Mapping[str, Together]:
         """By run id, that all runs of its place are silent, for those that fell silent together.
 
         A run that was silent before the last one grew for the last time, by more than a usual pause, is not
-        among them.
+        among them. The logs of one training are one run.
         """
         members: dict[Place, list[Watched]] = {}
         for watched in expected:
@@ -154,26 +157,14 @@ class Silences:
             fell = [w for w in runs if awake - w.arrived_at - shortest <= w.usual_pause_seconds]
             since = datetime.fromtimestamp(now - shortest, UTC).strftime("%Y-%m-%d %H:%M UTC")
             same = len({w.tracker.log.facts.last_step for w in fell}) == 1
-            told |= {w.tracker.id: Together(len(fell), str(place), since, shortest, same) for w in fell}
+            count = len({training[w.tracker.id] for w in fell})
+            told |= {w.tracker.id: Together(count, str(place), since, shortest, same) for w in fell}
         return told
 
-    def _heard(
-        self, expected: Sequence[Watched], seconds: Mapping[str, float], awake: float
-    ) -> Mapping[str, float]:
-        """The ``seconds`` since points arrived by run id, but 0 for all logs of a training except the one
-        that was heard last.
-
-        Loggers write when they like: what a training prints is there long before the record of W&B. A
-        training that ended by one of its logs is not silent.
-        """
+    def _trainings(self, expected: Iterable[Watched], awake: float) -> Mapping[str, str]:
+        """By run id, that of the first log of its training."""
         self._traces = {watched.tracker.id: self._looked_up(watched, awake) for watched in expected}
-        training = trainings({run: trace for run, (_, trace) in self._traces.items()})
-        last: dict[str, Watched] = {}
-        for run in sorted(
-            expected, key=lambda run: (seconds[run.tracker.id], run.tracker.log.planned_steps is None)
-        ):
-            last.setdefault(training[run.tracker.id], run)
-        return {run: seconds[run] if last[training[run]].tracker.id == run else 0.0 for run in seconds}
+        return trainings({run: trace for run, (_, trace) in self._traces.items()})
 
     def _looked_up(self, watched: Watched, awake: float) -> tuple[float, Trace]:
         """What a log tells of its training, and when its directory was looked at."""
@@ -189,6 +180,23 @@ class Silences:
             above = (place for place in self._places if isinstance(place, Path))
             return next((place for place in above if path.is_relative_to(place)), path)
         return self._places[0]
+
+
+def _heard(
+    expected: Sequence[Watched], seconds: Mapping[str, float], training: Mapping[str, str]
+) -> Mapping[str, float]:
+    """The ``seconds`` since points arrived by run id, but 0 for all logs of a training except the one heard
+    last.
+
+    Loggers write when they like: what a training prints is there long before the record of W&B. A training
+    that ended by one of its logs is not silent.
+    """
+    last: dict[str, Watched] = {}
+    for run in sorted(
+        expected, key=lambda run: (seconds[run.tracker.id], run.tracker.log.planned_steps is None)
+    ):
+        last.setdefault(training[run.tracker.id], run)
+    return {run: seconds[run] if last[training[run]].tracker.id == run else 0.0 for run in seconds}
 
 
 def _continued(expected: Iterable[Watched], silent: Sequence[Watched]) -> dict[str, str]:

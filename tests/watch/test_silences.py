@@ -138,6 +138,24 @@ def test_a_run_of_another_framework_beside_it_does_not_continue_a_run(house):
     assert told == ["firing: first-notification"]
 
 
+def test_the_logs_of_two_trainings_are_not_many_runs_that_fell_silent_together(house):
+    watcher, names = house.watch(), ("one", "other")
+    for name in names:
+        (house.runs / name).mkdir()
+        (house.runs / name / "progress.csv").write_text("step,loss,kl\n")
+    for begin in range(0, 60, 20):
+        for name in names:
+            house.log(f"{name}/metrics", range(begin, begin + 20), kl=0.1)
+            with (house.runs / name / "progress.csv").open("a") as log:
+                log.writelines(f"{step},{2.0 - step / 100},0.1\n" for step in range(begin, begin + 20))
+        house.look(watcher, hours=1 / 60)
+    assert len(watcher.logs()) == 4
+    told = [house.look(watcher, hours=1 / 60, detector=SILENCES) for _ in range(15)]
+    assert "firing: first-notification" in chain.from_iterable(told)
+    with Store(house.state) as store:
+        assert not [one.summary for one in store.incidents() if "runs_silent" in one.evidence]
+
+
 def test_a_run_whose_directory_vanishes_is_told_of(house):
     watcher = house.watch()
     for begin in range(0, 60, 20):
