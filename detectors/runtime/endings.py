@@ -12,6 +12,8 @@ ENDING_EVIDENCE = {
     "last_lines": Measure("last printed", Unit.TEXT),
 }
 
+SPARED = "the kernel's OOM killer did not do it"
+"""What the evidence says of a SIGKILL where that is known."""
 
 EARLY = 0.95
 """A run that stops before this share of its plan has not merely left out its last row."""

@@ -8,8 +8,9 @@ uncaught exception in the console, the state "crashed", "failed" or "killed" of 
 The machine is paid for and does nothing, until somebody starts the run again.
 
 ## What to do
-Read the last lines that it printed; the first error among them counts. Start the run again from its last
-checkpoint once the cause is mended.
+Read the last lines that it printed; the first error among them counts. If it was killed and the kernel's OOM
+killer did not do it, ask who did: a person, a scheduler, or a guard of memory such as systemd-oomd. Start
+the run again from its last checkpoint once the cause is mended.
 
 ## When it is wrong
 A training that ends with another exit code on purpose. A run that goes on after all withdraws it. A run that
@@ -24,7 +25,7 @@ from collections.abc import Iterator
 
 from sentinel.detectors.api import CRITICAL, Cause, Maturity, Variant
 from sentinel.detectors.checks import RunFinding, RunView, run_check
-from sentinel.detectors.runtime.endings import ENDING_EVIDENCE, ended
+from sentinel.detectors.runtime.endings import ENDING_EVIDENCE, SPARED, ended
 
 KILLED = (
     "exit code 137",
@@ -40,6 +41,7 @@ KILLED = (
     evidence=ENDING_EVIDENCE,
     variants={
         "killed": Variant("the run was killed {reached}: {reason}", ("A-err-exit9", "DP9"), (CRITICAL,)),
+        "stopped": Variant("the run was killed {reached}: {reason}", (), (CRITICAL,)),
         "crashed": Variant("the run crashed {reached}: {reason}", (), (CRITICAL,)),
     },
     maturity=Maturity.STABLE,
@@ -49,5 +51,6 @@ KILLED = (
 def run_crashed(run: RunView) -> Iterator[RunFinding]:
     """One finding once a run that crashed is over."""
     if run.concluded is not None and run.concluded.outcome == "crashed":
-        killed = any(code in f"{run.concluded.evidence} " for code in KILLED)
-        yield ended(run, "killed" if killed else "crashed")
+        said = f"{run.concluded.evidence} "
+        killed = any(code in said for code in KILLED)
+        yield ended(run, "stopped" if SPARED in said else "killed" if killed else "crashed")

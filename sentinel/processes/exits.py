@@ -14,7 +14,8 @@ import weakref
 from contextlib import suppress
 from dataclasses import dataclass
 
-from sentinel.processes.kernel_log import faulted_in
+from sentinel.detectors.runtime.endings import SPARED
+from sentinel.processes.kernel_log import faulted_in, killed_by_oom
 from sentinel.processes.memory import GroupMemory, memory_of
 from sentinel.processes.table import Process, process, stat_fields
 
@@ -28,14 +29,16 @@ _UNKNOWN_AFTER = 20  # looks at a process of somebody else that nobody reaps
 class Exit:
     """How a process ended: with a status, or by a signal; both are None if that is unknown.
 
-    ``killer`` says who killed it, where that is known: "the OOM killer (cgroup limit 64 GiB)". ``library``
-    says where it had a segmentation fault.
+    ``killer`` says who killed it, where that is known: "the OOM killer (cgroup limit 64 GiB)"; it was
+    ``spared`` if it is known that the kernel's OOM killer did not. ``library`` says where it had a
+    segmentation fault.
     """
 
     status: int | None = None
     signal: int | None = None
     killer: str = ""
     library: str = ""
+    spared: bool = False
 
     @property
     def cause(self) -> str:
@@ -48,7 +51,8 @@ class Exit:
     def words(self) -> str:
         """It in words: "exited with status 1", "was killed by SIGKILL of the OOM killer"."""
         if self.signal is not None:
-            return f"was killed by {self._signal}" + (f" of {self.killer}" if self.killer else "")
+            whose = f"; {SPARED}" if self.spared else f" of {self.killer}" if self.killer else ""
+            return f"was killed by {self._signal}{whose}"
         return "ended" if self.status is None else f"exited with status {self.status}"
 
     @property
@@ -92,9 +96,12 @@ class Handle:
         ended_by = code & 0x7F
         if not ended_by:
             return Exit(status=code >> 8 & 0xFF)
-        killer = self._memory.killer() if ended_by == signal.SIGKILL else ""
+        killed = ended_by == signal.SIGKILL
+        killer, spared = (
+            (self._memory.killer(), killed_by_oom(self.process) is False) if killed else ("", False)
+        )
         library = faulted_in(self.process) if ended_by == signal.SIGSEGV else ""
-        return Exit(signal=ended_by, killer=killer, library=library)
+        return Exit(signal=ended_by, killer=killer, library=library, spared=spared)
 
     def _code(self) -> int | None:
         """What `wait` would give of the process; None if it is not known yet, or never will be."""

@@ -75,6 +75,7 @@ ENDED = [
     for outcome, reason, *exited in [
         ("crashed", "exit code 1 in the exit record"),
         ("crashed", "exit code 137 in the exit record"),
+        ("crashed", "process 7 (python) was killed by SIGKILL; the kernel's OOM killer did not do it"),
         ("finished", "exit code 0 in the exit record"),
         ("preempted", "it printed 'CANCELLED'"),
         ("finished", "process 7 (python) exited with status 0", True),

@@ -8,6 +8,7 @@ import pytest
 
 from sentinel.processes import exits, kernel_log, memory
 from sentinel.processes.exits import Exit, opened
+from sentinel.processes.kernel_log import killed_by_oom
 from sentinel.processes.memory import memory_of
 from sentinel.processes.table import process
 from tests.processes.running import running, until
@@ -80,4 +81,24 @@ def test_a_process_that_somebody_killed_is_not_the_oom_killers():
         handle = opened(process(one.pid))
         one.kill()
         one.wait()
-        assert until(handle.exit) == Exit(signal=signal.SIGKILL)
+        end = until(handle.exit)
+    assert end == Exit(signal=signal.SIGKILL, spared=killed_by_oom(handle.process) is False)
+
+
+@needs_kernel
+@pytest.mark.parametrize(
+    ("log", "words"),
+    [
+        (False, "was killed by SIGKILL; the kernel's OOM killer did not do it"),
+        (None, "was killed by SIGKILL"),
+    ],
+)
+def test_that_the_oom_killer_spared_a_process_is_said_where_the_kernels_log_can_be_asked(
+    monkeypatch, log, words
+):
+    monkeypatch.setattr(exits, "killed_by_oom", lambda _: log)
+    with running("import sys; print('ready', flush=True); sys.stdin.read()") as one:
+        handle = opened(process(one.pid))
+        one.kill()
+        one.wait()
+        assert until(handle.exit).words == words
