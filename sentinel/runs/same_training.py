@@ -101,17 +101,19 @@ def trainings(traces: Mapping[str, Trace]) -> dict[str, str]:
         for joint in trace.joints:
             known = near.get((joint, trace.format), ())
             near[joint, trace.format] = [n for n in known if members[n].may_take(trace, joint)]
-        open_ = {number for joint in trace.joints for number in near[joint, trace.format]}
-        takers = [number for number in sorted(open_) if members[number].takes(trace)]
-        training_of[log] = joined = takers[0] if takers else len(members)
-        if not takers:
+        open_ = {members[n].numbers[0] for joint in trace.joints for n in near[joint, trace.format]}
+        takers = (number for number in sorted(open_) if members[number].takes(trace))
+        training_of[log] = joined = next(takers, len(members))
+        if joined == len(members):
             members.append(_Training([joined]))
-        for number in takers[1:]:
-            if members[joined].formats.isdisjoint(members[number].formats):
-                for same in members[joined].join(members[number]):
-                    members[same] = members[joined]
-        for joint in members[joined].add(trace):
-            others = formats if joint in trace.processes else formats - members[joined].formats
+        own = members[joined]
+        for number in sorted(open_):
+            other = members[number]
+            if number > joined and own.formats.isdisjoint(other.formats) and other.takes(trace):
+                for same in own.join(other):
+                    members[same] = own
+        for joint in own.add(trace):
+            others = formats if joint in trace.processes else formats - own.formats
             for format_ in others:
                 near.setdefault((joint, format_), []).append(joined)
     first: dict[_Training, str] = {}
@@ -122,7 +124,7 @@ class _Training:
     """What is known of the logs of one training, so that one look says whether a further log joins them."""
 
     def __init__(self, numbers: list[int]) -> None:
-        self.numbers = numbers  # those by which it is known
+        self.numbers = numbers  # those by which it is known, its own first
         self.joints: set[tuple[str, str | None]] = set()  # each with an output; None: with any
         self.processes: dict[str, set[frozenset[str]]] = {}  # by format
         self.times: dict[str, tuple[float, float]] = {}  # by format: when all logs of it were written
