@@ -20,6 +20,7 @@ from sentinel.detectors.severity import INFO as INFO
 from sentinel.detectors.severity import WARNING as WARNING
 from sentinel.detectors.severity import Severity as Severity
 from sentinel.detectors.signals import UNNAMED, Signal
+from sentinel.detectors.strictness import Strictness
 
 if TYPE_CHECKING:
     import polars as pl
@@ -131,6 +132,7 @@ class Declaration:
     cause: Cause | None  # the class of trouble that it finds
     silences: tuple[Cause, ...]  # classes that its findings explain
     informs: frozenset[str] = field(default=frozenset(), kw_only=True)  # variants that page nobody
+    stricter: Strictness | None = field(default=None, kw_only=True)
 
     @property
     def catalogue(self) -> tuple[str, ...]:
@@ -188,16 +190,8 @@ class Detector(Declaration):
         """
         import polars as pl
 
-        from sentinel.detectors.schema import (
-            FINDINGS,
-            INDEX,
-            SERIES,
-            SEVERITY,
-            VALUE,
-            VARIANT,
-            capped,
-            severity_of,
-        )
+        from sentinel.detectors import schema
+        from sentinel.detectors.schema import FINDINGS, SEVERITY, VALUE, VARIANT
 
         judged = self.rule(points.lazy(), **(parameters or {}))
         columns = judged.collect_schema().names()
@@ -206,12 +200,12 @@ class Detector(Declaration):
         return (
             judged.with_columns(blanks)
             .with_columns(pl.col(n).cast(t) for n, t in FINDINGS.items())
-            .with_columns(pl.col(SEVERITY).fill_null(severity_of(declared, columns)))
+            .with_columns(pl.col(SEVERITY).fill_null(schema.severity_of(declared, columns)))
             .with_columns(pl.when(pl.col(SEVERITY) > Severity.CLEAN).then(VARIANT))
-            .with_columns([capped(self.informs)] if self.informs else [])
+            .with_columns([schema.capped(self.informs)] if self.informs else [])
             .filter(self.due)
             .select(*FINDINGS, VALUE, *self.evidence)
-            .sort(SERIES, INDEX)
+            .sort(schema.SERIES, schema.INDEX)
             .collect(engine="in-memory")  # a quarter faster than the streaming one on frames of this size
         )
 
@@ -240,6 +234,7 @@ def detector(
     enabled: bool = True,
     cause: Cause | None = None,
     silences: tuple[Cause, ...] = (),
+    stricter: Strictness | None = None,
 ) -> "Callable[[Callable[..., pl.LazyFrame]], Detector]":
     """Declare a detector; see ``Detector`` for the fields. Its name comes from the function's."""
 
@@ -255,6 +250,7 @@ def detector(
             non_finite=non_finite,
             every=every,
             at_end=at_end,
+            stricter=stricter,
         )
 
     return declare

@@ -42,6 +42,7 @@ from sentinel.detectors.api import INFO, WARNING, Cause, History, Maturity, Vari
 from sentinel.detectors.evaluation.bests import GAP, LONG, REACH, SHORT, ends_above, with_gap
 from sentinel.detectors.schema import INDEX, Mean
 from sentinel.detectors.signals import Signal
+from sentinel.detectors.strictness import Strictness
 from sentinel.detectors.verdict import HeldBack, verdicts
 
 TREND, RISES = 2.4, 1.2  # standard deviations of the trend since the best: alone, and beside the noise
@@ -70,6 +71,16 @@ OVERFIT = ("A-overfit", "A-eval-loss", "V1", "DP14", "DP1", "O6")
         "metric-holds": Variant(RISEN + "; accuracy holds at {metric:.4g}", OVERFIT, (WARNING, INFO)),
         "rises": Variant(RISEN, OVERFIT, (WARNING, INFO)),
     },
+    stricter=Strictness(
+        larger=(
+            "least_rise",
+            "least_noises",
+            "least_noises_steady",
+            "least_noises_long",
+            "far_rise",
+            "metric_rise",
+        )
+    ),
 )
 def generalization_gap(
     points: pl.LazyFrame,

@@ -33,6 +33,7 @@ from sentinel.detectors.evidence import Measure, Unit
 from sentinel.detectors.schema import VALUE
 from sentinel.detectors.signals import Signal
 from sentinel.detectors.stats import now_and_then, recent_quantile
+from sentinel.detectors.strictness import Strictness
 from sentinel.detectors.verdict import HeldBack, verdicts
 
 NOW = 10  # points of the present level
@@ -68,6 +69,7 @@ HIGH = 0.75  # quantile of the losses before: noise of one point does not reach 
             (INFO,),
         ),
     },
+    stricter=Strictness(larger=("growth", "calm")),
 )
 def exploding_grad_norm(
     points: pl.LazyFrame,

@@ -48,6 +48,7 @@ from sentinel.detectors.stats import (
     start_median,
     start_quantile,
 )
+from sentinel.detectors.strictness import Strictness
 from sentinel.detectors.supervised import ELSE, is_learned, is_supervised
 from sentinel.detectors.verdict import HeldBack, verdicts
 
@@ -79,6 +80,7 @@ HIGH = 0.75  # quantile of the first rewards: noise of one point does not reach 
             ("R1", "R3", "N-critic-learns-nothing"),
         ),
     },
+    stricter=Strictness(larger=("least_rise", "early_rise", "least_errors", "early_errors")),
 )
 def loss_divergence(
     points: pl.LazyFrame,

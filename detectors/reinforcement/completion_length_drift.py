@@ -32,6 +32,7 @@ from sentinel.detectors.evidence import Measure, Unit
 from sentinel.detectors.schema import VALUE
 from sentinel.detectors.signals import Signal
 from sentinel.detectors.stats import has_points, is_of, now_and_then, recent_median, start_quantile
+from sentinel.detectors.strictness import Strictness
 from sentinel.detectors.verdict import HeldBack, verdicts
 
 NOW = 10  # points of the present level
@@ -68,6 +69,7 @@ LOW = 0.1  # quantile of the first rewards: a fall below it is no noise of one p
             ("N-tool-loops", "N-tool-failures", "A-mean-length"),
         ),
     },
+    stricter=Strictness(larger=("longer", "many_turns"), smaller=("shorter",)),
 )
 def completion_length_drift(
     points: pl.LazyFrame,

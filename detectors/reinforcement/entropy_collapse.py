@@ -47,6 +47,7 @@ from sentinel.detectors.stats import (
     start_quantile,
     was_resumed,
 )
+from sentinel.detectors.strictness import Strictness
 from sentinel.detectors.verdict import HeldBack, verdicts
 
 NOW = 10  # points of the present level, and of the start
@@ -90,6 +91,9 @@ SPENT = "the reward improved from {reward_start:.3g} to {reward_level:.3g}: litt
         ),
         "spent": Variant(FELL + SPENT, ("A-entropy", "A-entropy-collapse"), (INFO,)),
     },
+    stricter=Strictness(
+        smaller=("warning_share", "critical_share", "warning_per_token", "critical_per_token")
+    ),
 )
 def entropy_collapse(
     points: pl.LazyFrame,

@@ -42,6 +42,7 @@ from sentinel.detectors.stats import (
     recent_quantile,
     start_median,
 )
+from sentinel.detectors.strictness import Strictness
 from sentinel.detectors.verdict import HeldBack, verdicts
 
 NOW, BEFORE = 10, 50  # points whose median is a level: a huge point is none, and growth from zero is fivefold
@@ -73,6 +74,15 @@ FAR = "the KL to the reference is {level:.3g}, above {limit:.3g}"
         "update": Variant(UPDATE, TOO_FAR, (WARNING, INFO)),
         "larger": Variant(UPDATE, ("A-clip-ratio", "R2"), (INFO,)),
     },
+    stricter=Strictness(
+        larger=(
+            "critical_per_token",
+            "warning_per_sequence",
+            "warning_per_update",
+            "wreck_per_update",
+            "growth",
+        )
+    ),
 )
 def kl_blowup(
     points: pl.LazyFrame,

@@ -1,7 +1,7 @@
 """`sentinel calibrate`: keep a budget of pages from healthy runs on an archive of one's own."""
 
 import json
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from glob import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -17,7 +17,8 @@ from sentinel.ground.text import clean_text, counted
 if TYPE_CHECKING:
     from sentinel.alerts.promise import Promise
     from sentinel.config.file import Config
-    from sentinel.replays.calibrating import Move, Pages, Telling
+    from sentinel.replays.archived import Pages, Stricter, Telling
+    from sentinel.replays.calibrating import Move
     from sentinel.runs.log import RunOverview
 
 _Archive = Annotated[
@@ -75,10 +76,12 @@ def calibrate(
     """Find out how often healthy runs of an archive would page, and keep that within a budget.
 
     A run counts as healthy unless it crashed, `--bad` names it, or somebody called one of its incidents
-    useful. Variants that page too often only inform from then on: they stand in reports, and
+    useful. What pages too often becomes stricter, or only informs from then on: it stands in reports, and
     nobody is paged. The result is written as a configuration; name it in `include` of sentinel.toml.
     """
-    from sentinel.replays.calibrating import Pages, drifted, kept_within, promised
+    from sentinel.replays.archived import Pages
+    from sentinel.replays.calibrating import changes_of, drifted, judge_stricter, kept_within, promised
+    from sentinel.replays.factors import with_factors
 
     if workers and out is None:
         raise SentinelError("--workers needs --out DIR")
@@ -97,9 +100,10 @@ def calibrate(
         if pages.daily and not any(run.logged for run in pages.healthy.values()):
             lack = "no healthy log holds times, so no run-day is known; use --pages-per-run"
             raise SentinelError(f"{', '.join(archive)}: {lack}")
+        judge_stricter(pages, with_factors(loud.paths, loud))
         moves = kept_within(budget, pages)
         promise = promised(budget, pages, SystemClock().now())
-        file.writelines(f"{line}\n" for line in _written(moves, pages, promise))
+        file.writelines(f"{line}\n" for line in _written(loud, moves, pages, promise))
         if html is not None:
             with opened(html) as page:
                 page.write(_questions(loud, pages, moves, said))
@@ -111,10 +115,10 @@ def calibrate(
         )
     for move in moves:
         told = f"; nothing else tells of {counted(move.lost, 'other run')}" if move.lost else ""
-        typer.echo(f"{move.kind} only informs: it paged in {move.rate}{told}")
-    quiet = {move.kind for move in moves}
-    typer.echo(f"after: {pages.rate(quiet)}")
-    for stratum, rate in pages.by_stratum(quiet).items():
+        typer.echo(f"{_said(loud, move)}{told}")
+    changes = changes_of(moves)
+    typer.echo(f"after: {pages.rate(changes)}")
+    for stratum, rate in pages.by_stratum(changes).items():
         if rate.low > budget:
             typer.echo(f"above the budget: {stratum}: {rate}")
     typer.echo(f"promised: {promise}")
@@ -127,6 +131,29 @@ def _replayed(config: "Config") -> "Iterator[tuple[RunOverview, Telling]]":
 
     for part in replay_in_parts(config.paths, config, lambda *_: None):
         yield from ((run.seen, run.told) for run in part.runs)
+
+
+def _said(config: "Config", move: "Move") -> str:
+    """A move, for a person."""
+    from sentinel.replays.archived import Kind
+
+    if isinstance(move.change, Kind):
+        return f"{move.change} only informs: it paged in {move.rate}"
+    needs = ", ".join(_thresholds(config, move.change))
+    now = f"{move.now.pages} ({move.now.share:.1%}, at most {move.now.high:.1%})"
+    return f"{move.change} ({needs}): it paged in {move.rate}, now in {now}"
+
+
+def _thresholds(config: "Config", change: "Stricter") -> Iterator[str]:
+    """What becomes of the thresholds of a stricter detector."""
+    from sentinel.detectors.discovery import all_detectors
+
+    detector = all_detectors()[change.detector]
+    usual = {name: parameter.default for name, parameter in detector.parameters.items()}
+    usual |= config.parameters.get(change.detector, {})
+    if detector.stricter:
+        for name, value in detector.stricter.of(change.factor, usual).items():
+            yield f"{name} from {usual[name]:.3g} to {value:.3g}"
 
 
 def _kept(config: "Config", out: Path, workers: int | None) -> "Iterator[tuple[RunOverview, Telling]]":
@@ -158,9 +185,9 @@ def _questions(config: "Config", pages: "Pages", moves: "Sequence[Move]", answer
 
 
 def _loud(tables: Mapping[str, Mapping[str, Any]]) -> dict[str, dict[str, Any]]:
-    """The settings of the detectors without what an earlier calibration made quiet."""
+    """The settings of the detectors without what an earlier calibration changed."""
     return {
-        name: {key: value for key, value in table.items() if key != "informs"}
+        name: {key: value for key, value in table.items() if key not in {"informs", "stricter"}}
         for name, table in tables.items()
     }
 
@@ -174,17 +201,22 @@ def _lines(file: Path | None) -> list[str]:
         raise SentinelError(f"{file}: cannot be read: {error}") from None
 
 
-def _written(moves: "Iterable[Move]", pages: "Pages", promise: "Promise") -> Iterator[str]:
+def _written(
+    config: "Config", moves: "Collection[Move]", pages: "Pages", promise: "Promise"
+) -> Iterator[str]:
+    from sentinel.replays.archived import Kind
+    from sentinel.replays.calibrating import changes_of
     from sentinel.replays.reference import by_stratum
 
     by_detector: dict[str, list[Move]] = {}
     for move in moves:
-        by_detector.setdefault(move.kind.detector, []).append(move)
+        by_detector.setdefault(move.change.detector, []).append(move)
+    changes = changes_of(moves)
     unit = "run-day" if promise.daily else "run"
     yield f"# Made by `sentinel calibrate` for at most {promise.budget:.3g} pages a healthy {unit}."
     yield f"# Before: {pages.rate()}."
-    yield f"# After: {pages.rate({move.kind for move in moves})}. By framework and length:"
-    yield from (f"# {line}" for line in by_stratum(pages, {move.kind for move in moves}))
+    yield f"# After: {pages.rate(changes)}. By framework and length:"
+    yield from (f"# {line}" for line in by_stratum(pages, changes))
     yield "\n[calibration]"
     yield f"made_at = {promise.made_at:%Y-%m-%dT%H:%M:%SZ}"
     yield f"pages_per_{unit.replace('-', '_')} = {promise.budget}"
@@ -199,6 +231,7 @@ def _written(moves: "Iterable[Move]", pages: "Pages", promise: "Promise") -> Ite
             yield from (f"{json.dumps(kind)} = {round(value, 2)}" for kind, value in of_kinds.items())
     for detector, moved in sorted(by_detector.items()):
         yield f"\n[detectors.{detector}]"
-        for move in moved:
-            yield f"# {move.kind.variant}: {move.rate}"
-        yield f"informs = {json.dumps(sorted(move.kind.variant for move in moved))}"
+        yield from (f"# {_said(config, move)}" for move in moved)
+        if quiet := sorted(move.change.variant for move in moved if isinstance(move.change, Kind)):
+            yield f"informs = {json.dumps(quiet)}"
+        yield from (f"stricter = {move.change.factor}" for move in moved if not isinstance(move.change, Kind))

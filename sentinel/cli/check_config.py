@@ -32,6 +32,9 @@ def check_config(file: _File = Path("sentinel.toml"), schema: _Schema = False) -
     quiet = [f"{d.name}: {variant}" for d in config.enabled_detectors for variant in sorted(d.informs)]
     if quiet:
         typer.echo(f"only inform: {', '.join(quiet)}")
+    for name, table in config.detectors.items():
+        if "stricter" in table:
+            typer.echo(f"{name}: {table['stricter']:g} times as strict")
     if config.calibration:
         typer.echo(f"promised on {config.calibration.made_at:%Y-%m-%d}: {config.calibration}")
     for pattern in (path for path in config.paths if isinstance(path, Path) and is_pattern(path)):

@@ -5,6 +5,7 @@ like any other unknown key, and the JSON Schema holds them all.
 """
 
 import tomllib
+from collections.abc import Mapping
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
@@ -41,9 +42,6 @@ from sentinel.sinks.terminal import TerminalConfig
 from sentinel.sources.discovery import place
 from sentinel.sources.places import Place
 
-_OF_ALL = {"enabled", "informs"}
-"""The keys of a detector's table that every detector has; the others are its parameters."""
-
 
 def _settings(detector: Declaration) -> Any:
     parameters: dict[str, Any] = {
@@ -56,7 +54,19 @@ def _settings(detector: Declaration) -> Any:
         list[variants],
         Field([], description="variants that only inform: reports show them, and nobody is paged"),
     )
-    return create_model(detector.name, __base__=ConfigTable, enabled=enabled, informs=informs, **parameters)
+    of_all: dict[str, Any] = {"enabled": enabled, "informs": informs}
+    if detector.stricter:
+        factor = Field(1.0, ge=1, description="factor of its thresholds by which it pages less")
+        of_all["stricter"] = float, factor
+    return create_model(detector.name, __base__=ConfigTable, **of_all, **parameters)
+
+
+def _parameters(detector: Declaration, table: Mapping[str, Any]) -> dict[str, Any]:
+    given = {name: value for name, value in table.items() if name in detector.parameters}
+    if detector.stricter is None or "stricter" not in table:
+        return given
+    usual = {name: parameter.default for name, parameter in detector.parameters.items()} | given
+    return given | detector.stricter.of(table["stricter"], usual)
 
 
 def _all_settings() -> Any:
@@ -241,10 +251,7 @@ class Config(ConfigTable):
     @property
     def parameters(self) -> dict[str, dict[str, Any]]:
         """The thresholds that the file sets, by detector. Other thresholds keep their defaults."""
-        return {
-            name: {key: value for key, value in table.items() if key not in _OF_ALL}
-            for name, table in self.detectors.items()
-        }
+        return {name: _parameters(all_detectors()[name], table) for name, table in self.detectors.items()}
 
 
 def load(path: Path) -> Config:

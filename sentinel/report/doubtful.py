@@ -8,7 +8,8 @@ from sentinel.alerts.incident import Incident
 from sentinel.alerts.promise import FALSE, USEFUL
 from sentinel.frames.outlines import OBJECTIVES
 from sentinel.ground.text import counted
-from sentinel.replays.calibrating import Move, Pages
+from sentinel.replays.archived import Kind, Pages, Stricter
+from sentinel.replays.calibrating import Move, changes_of
 from sentinel.replays.reference import by_stratum
 from sentinel.report.html import SCRIPTS, STYLES, asset, data_of, environment, policy
 from sentinel.report.story import RunStory
@@ -23,10 +24,12 @@ def doubtful(
 ) -> list[tuple[str, Incident]]:
     """The pages to look at first: of healthy runs, by name, and without those that were answered.
 
-    The kinds that would become quiet come first, then those that page most, one page of each in turn. Of a
+    The kinds that would change come first, then those that page most, one page of each in turn. Of a
     kind, the page comes first that stands alone in its run: the one that nothing else speaks for.
     """
-    kinds = dict.fromkeys([*(move.kind for move in moves), *(kind for kind, _ in pages.by_kind())])
+    paging = [kind for kind, _ in pages.by_kind()]
+    changed = [kind for move in moves for kind in paging if move.change.covers(kind)]
+    kinds = dict.fromkeys([*changed, *paging])
     in_order = sorted(pages.healthy.items(), key=lambda item: (len(item[1].paged), item[0]))
     of_kind = (
         [
@@ -66,7 +69,7 @@ def html(doubts: Iterable[Doubt], pages: Pages, moves: Sequence[Move]) -> str:
     """The page: a question about each doubt, and how often each kind pages in which runs."""
     doubts = [*doubts]
     scripts, styles = [[*map(asset, names)] for names in ((*SCRIPTS, "answers.js"), STYLES)]
-    quiet = {move.kind for move in moves}
+    changes = changes_of(moves)
     return (
         environment()
         .get_template("doubtful.html")
@@ -75,11 +78,21 @@ def html(doubts: Iterable[Doubt], pages: Pages, moves: Sequence[Move]) -> str:
             doubts=doubts,
             answers=ANSWERS,
             before=pages.rate(),
-            after=pages.rate(quiet),
-            strata=[*by_stratum(pages, quiet)],
-            kinds=[(kind, rate, kind in quiet, pages.of_kind(kind)) for kind, rate in pages.by_kind()],
+            after=pages.rate(changes),
+            strata=[*by_stratum(pages, changes)],
+            kinds=[
+                (kind, rate, _from_now_on(kind, moves), pages.of_kind(kind)) for kind, rate in pages.by_kind()
+            ],
             scripts=scripts,
             styles=styles,
             policy=policy(scripts, styles),
         )
     )
+
+
+def _from_now_on(kind: Kind, moves: Iterable[Move]) -> str:
+    """What becomes of a kind."""
+    became = [move.change for move in moves if move.change.covers(kind)]
+    if kind in became:
+        return "only informs"
+    return ", ".join(["pages", *(change.how for change in became if isinstance(change, Stricter))])

@@ -130,6 +130,9 @@ def _detector(detector: Declaration) -> Iterator[str]:
         yield f"\n## Parameters\n\nSet in sentinel.toml under `[detectors.{detector.name}]`.\n"
     for name, parameter in detector.parameters.items():
         yield f"- `{name} = {parameter.default}`: {parameter.meaning}"
+    if detector.stricter:
+        moved = ", ".join(f"`{name}`" for name in (*detector.stricter.larger, *detector.stricter.smaller))
+        yield f"- `stricter = 1.0`: factor that moves {moved}, so that it pages less"
     yield f"\n## What it says ({detector.maturity})\n"
     yield _SENT
     if detector.maturity is Maturity.PREVIEW:

@@ -50,6 +50,44 @@ def test_what_pages_too_often_only_informs(sentinel, archive, tmp_path):
     assert again.out == ran.out, "an archive is calibrated as if it had never been"
 
 
+@pytest.fixture
+def far_from_the_start(archive):
+    """A run whose KL is as large as a healthy one may be here."""
+    _log(archive / "far" / "metrics.jsonl", 2.5)
+
+
+def _log(file, kl):
+    file.parent.mkdir(parents=True)
+    file.write_text("".join(f"{json.dumps({'step': i, 'my/odd/kl': kl})}\n" for i in range(200)))
+
+
+@pytest.mark.long
+def test_a_detector_becomes_stricter_where_that_is_enough(sentinel, archive, far_from_the_start, tmp_path):
+    """What healthy runs do pages nobody any more, and what is worse still does: a quiet variant misses it."""
+    (tmp_path / "bad.txt").write_text("sick*\n")
+    ran = sentinel("calibrate", "runs", "--bad", "bad.txt")
+    assert ran.out.splitlines()[:3] == [
+        "before: 1 of 20 healthy runs (5.0%, at most 24.9%) would page; 1 other run left out",
+        "kl-blowup: 1.5 times as strict (critical_per_token from 2 to 3, warning_per_sequence from 12 to 18, "
+        "warning_per_update from 0.1 to 0.15, wreck_per_update from 1 to 1.5, growth from 5 to 7.5): it "
+        "paged in 1 of 20 healthy runs (5.0%, at most 24.9%), now in 0 (0.0%, at most 16.8%)",
+        "after: 0 of 20 healthy runs (0.0%, at most 16.8%)",
+    ]
+    (tmp_path / "sentinel.toml").write_text(f'include = ["calibration.toml"]\n{SIGNALS}')
+    assert "kl-blowup: 1.5 times as strict\n" in sentinel("check-config").out
+    _log(tmp_path / "later" / "alike" / "metrics.jsonl", 2.5)
+    _log(tmp_path / "later" / "worse" / "metrics.jsonl", 4.0)
+    sentinel("watch", "later", "--once")
+    told = json.loads(sentinel("status", "--format", "json").out)["incidents"]
+    (paged,) = (one for one in told if one["severity"] != "info")
+    assert (Path(paged["run"]).parent.name, paged["severity"]) == ("worse", "critical")
+    assert "realised: 1 of 2 healthy runs" in sentinel("status").out
+    again = sentinel("calibrate", "runs", "--bad", "bad.txt")
+    assert again.out == ran.out, "an archive is calibrated as if it had never been"
+    kept = sentinel("calibrate", "runs", "--bad", "bad.txt", "--out", "results", "--workers", 1).out
+    assert kept.partition("\n")[2] == ran.out, "of kept results the same runs are judged again"
+
+
 @pytest.mark.long
 def test_of_runs_without_end_a_share_of_their_days_may_page(sentinel, tmp_path):
     for number in range(4):

@@ -78,6 +78,17 @@ def test_without_sinks_the_terminal_is_told():
     assert [sink.name for sink in Config().sinks] == ["terminal"]
 
 
+def test_a_stricter_detector_asks_for_a_multiple_of_its_thresholds(tmp_path):
+    file = tmp_path / "sentinel.toml"
+    file.write_text("[detectors.entropy-collapse]\nstricter = 2\ncritical_share = 0.5\nmost_capped = 0.9\n")
+    parameters = load(file).parameters["entropy-collapse"]
+    assert (parameters["critical_share"], parameters["warning_share"]) == (0.25, 0.1)
+    assert parameters["most_capped"] == 0.9, "no threshold that a factor moves"
+    file.write_text("[detectors.entropy-collapse]\nstricter = 0.5\n")
+    with pytest.raises(ConfigError, match="stricter"):
+        load(file)
+
+
 def json_schema_words(items):
     """The words that the items of a list may be."""
     return items.get("enum") or [items["const"]]
@@ -87,7 +98,8 @@ def test_the_schema_holds_every_threshold():
     definitions = json_schema()["$defs"]
     for name, detector in all_detectors().items():
         properties = definitions[name]["properties"]
-        assert set(properties) == {"enabled", "informs", *detector.parameters}
+        factor = {"stricter"} if detector.stricter else set()
+        assert set(properties) == {"enabled", "informs", *factor, *detector.parameters}
         assert properties["enabled"]["default"] == detector.enabled
         assert {*json_schema_words(properties["informs"]["items"])} == {*detector.variants}
         for parameter, declared in detector.parameters.items():

@@ -5,9 +5,11 @@ import json
 import pytest
 
 from sentinel.alerts.rates import Rate
+from sentinel.detectors.discovery import all_detectors
+from sentinel.detectors.strictness import FACTORS
 from sentinel.replays import reference as module
-from sentinel.replays.calibrating import ArchivedRun, Kind, Pages, Stratum
-from sentinel.replays.reference import PublicRuns, by_stratum, reference, written
+from sentinel.replays.archived import ArchivedRun, Kind, Pages, Stratum, Stricter
+from sentinel.replays.reference import PublicRuns, by_stratum, faults_lost, faulty, reference, written
 from tests.sinks.samples import INCIDENT
 
 SPIKE = Kind("loss-spike", "single")
@@ -51,10 +53,27 @@ def test_what_is_shipped_is_read_as_it_was_written(monkeypatch, tmp_path):
     (tmp_path / "reference.json").write_text(written(archive(short=3, long=2)))
     read = reference.__wrapped__()
     assert {stratum: of.rate() for stratum, of in read.items()} == {SHORT: Rate(1, 3), LONG: Rate(1, 2)}
-    assert json.loads((tmp_path / "reference.json").read_text())[1]["up_to"] is None
+    assert json.loads((tmp_path / "reference.json").read_text())["healthy"][1]["up_to"] is None
 
 
-def test_the_shipped_reference_names_frameworks_and_nothing_else():
+def test_what_a_change_costs_is_the_faults_that_page_no_more(monkeypatch, tmp_path):
+    monkeypatch.setattr(module, "DATA", tmp_path / "reference.json")
+    pages = archive(short=1)
+    for number in range(5):
+        paged, left = {SPIKE: INCIDENT}, {SPIKE: INCIDENT} if number else {}
+        factors = {Stricter("loss-spike", factor): ArchivedRun(left, SHORT) for factor in FACTORS[1:]}
+        pages.others[str(number)] = ArchivedRun(paged, SHORT, stricter=factors)
+    (tmp_path / "reference.json").write_text(written(pages))
+    monkeypatch.setattr(module, "faulty", faulty.__wrapped__)
+    changes = [SPIKE, *(Stricter("loss-spike", factor) for factor in FACTORS)]
+    assert [faults_lost(change) for change in changes] == [5, 0, 1, 1]
+
+
+def test_the_shipped_reference_names_frameworks_and_kinds_and_nothing_else():
     assert sum(of.runs for of in reference().values()) > 250
     rows = json.loads(module.DATA.read_text("utf-8"))
-    assert {key for row in rows for key in row} == {"framework", "up_to", "runs", "paged"}
+    assert {key for row in rows["healthy"] for key in row} == {"framework", "up_to", "runs", "paged"}
+    assert {key for row in rows["faulty"] for key in row} == {"detector", "variant", "runs"}
+    for kind, runs in faulty().items():
+        assert kind.variant in all_detectors()[kind.detector].variants
+        assert runs == sorted(runs, reverse=True)

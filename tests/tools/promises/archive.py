@@ -5,7 +5,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from sentinel.config.file import Config
-from sentinel.replays.calibrating import Pages
+from sentinel.replays.archived import Pages
+from sentinel.replays.calibrating import judge_stricter
+from sentinel.replays.factors import with_factors
 from sentinel.replays.replaying import replay_in_parts
 from tests.tools.strangers.labels import read
 
@@ -21,12 +23,13 @@ class Archive:
 def judged(folder: Path) -> Archive:
     """Judge the labelled logs below a folder. A log belongs to the deepest label above it."""
     labels = {label.path: label for label in read(folder)}
-    pages, repositories = Pages(), {}
-    for part in replay_in_parts([folder], Config.model_construct(), lambda *_: None):
+    pages, repositories, config = Pages(), {}, Config.model_construct()
+    for part in replay_in_parts([folder], config, lambda *_: None):
         for run in part.runs:
             path = Path(str(run.tracker.log.run.path)).relative_to(folder)
             label = next((labels[str(at)] for at in (path, *path.parents) if str(at) in labels), None)
             if label is not None and label.healthy is not None:
                 repositories[run.tracker.log.name] = label.repository
                 pages.add(run.seen, run.told, () if label.healthy else ["*"], {})
+    judge_stricter(pages, with_factors([folder], config))
     return Archive(pages, repositories)

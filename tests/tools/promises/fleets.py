@@ -9,7 +9,9 @@ from tempfile import TemporaryDirectory
 import numpy as np
 
 from sentinel.config.file import Config
-from sentinel.replays.calibrating import Pages
+from sentinel.replays.archived import Pages
+from sentinel.replays.calibrating import judge_stricter
+from sentinel.replays.factors import with_factors
 from sentinel.replays.replaying import replay_in_parts
 from tests.tools.figures.healthy import policy_of_control, policy_of_language, preferences, supervised
 from tests.tools.figures.shapes import Run, drawn
@@ -72,6 +74,7 @@ class Fleet:
             for part in replay_in_parts([Path(folder)], config, lambda *_: None):
                 for run in part.runs:
                     pages.add(run.seen, run.told, (), {})
+            judge_stricter(pages, with_factors([Path(folder)], config))
         return pages
 
     def rows(self, number: int) -> Iterator[dict[str, float]]:

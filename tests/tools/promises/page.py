@@ -4,11 +4,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from sentinel.alerts.e_detector import PATIENCE, PROMISED_PAGES
+from sentinel.detectors.discovery import all_detectors
+from sentinel.detectors.strictness import FACTORS
 from sentinel.ground.text import counted
-from sentinel.replays.calibrating import Pages, drifted
+from sentinel.replays.archived import Pages
+from sentinel.replays.calibrating import drifted
 from tests.tools.docs import table
 from tests.tools.promises import delays, fleets
-from tests.tools.promises.splits import BUDGETS, SPLITS, drawn, kept, left_out, part, row
+from tests.tools.promises.splits import BUDGETS, SPLITS, drawn, kept, left_out, paged_by, part, row
 
 HEAD = f"""# Promised and realised
 
@@ -24,9 +27,10 @@ project, and from simulated fleets.
 - **Noticed** counts those in which a watch that looks each day says to calibrate again, once every page is
   called false. Its e-detectors are wrong once in {PATIENCE:,.0f} runs, or run-days, and once in
   {PROMISED_PAGES:.0f} pages that were promised, on average at most.
-- **Quiet** is the number of variants that only inform from then on.
+- **Stricter** is the number of detectors that ask for more from then on, and **quiet** that of variants that
+  only inform.
 
-Promised, realised and quiet are means over {SPLITS} random halves.
+Promised, realised, stricter and quiet are means over {SPLITS} random halves.
 
 """
 
@@ -35,6 +39,14 @@ LEFT_OUT = """## Left-out halves
 All logs of a repository are in one half. Each fleet has {runs} simulated healthy runs of four families, at
 noise of 1 to 20 % (usual) or 20 to 50 % (rough), and random halves. What pages in one half of a fleet is
 missing in the other, so the halves differ more than two archives would.
+
+"""
+
+FACTORED = """## Stricter detectors
+
+In how many runs these detectors page: as they are, and {factors} times as strict. The factors are a plain
+rule and fitted to no run. A variant that only informs pages in none. **Public** are logs that people called
+faulty or healthy, **fleet** is the one with rough noise, and **rougher** the one whose noise comes to 100 %.
 
 """
 
@@ -81,7 +93,7 @@ come so many times as often as promised, and how many were promised until then.
 
 def page(strangers: Pages, repositories: Mapping[str, str]) -> str:
     """The page, from judged logs of other people and the repository of each."""
-    titles = ["Archive", "Budget", "Quiet", "Promised", "Realised", "Inside", "Noticed"]
+    titles = ["Archive", "Budget", "Stricter", "Quiet", "Promised", "Realised", "Inside", "Noticed"]
     title = f"{len(strangers.healthy)} healthy public logs, {len({*repositories.values()})} repositories"
     rows = [row(title, budget, left_out(strangers, repositories, budget)) for budget in BUDGETS]
     large = fleets.LARGE
@@ -91,6 +103,11 @@ def page(strangers: Pages, repositories: Mapping[str, str]) -> str:
             HEAD,
             LEFT_OUT.format(runs=fleets.RUNS),
             table(titles, [*rows, *_rows(fleets.FLEETS, daily=False)]),
+            "\n\n",
+            FACTORED.format(factors=", ".join(f"{factor:g}" for factor in FACTORS)),
+            table(
+                ["Detector", "Public faulty", "Public healthy", "Fleet", "Rougher"], [*_factored(strangers)]
+            ),
             "\n\n",
             DRIFT,
             table(drifts, [_drift(fleet, daily=False) for fleet in fleets.DRIFTS]),
@@ -119,6 +136,15 @@ def _rows(of: Sequence[fleets.Fleet], *, daily: bool) -> Iterator[list[str]]:
         alone = {name: name for name in pages.healthy}
         for budget in BUDGETS:
             yield row(f"fleet, {fleet.title}", budget, left_out(pages, alone, budget))
+
+
+def _factored(strangers: Pages) -> Iterator[list[str]]:
+    healthy = [strangers, *(fleet.judged() for fleet in (fleets.FLEETS[1], fleets.DRIFTS[-1]))]
+    archives = [strangers.others, *(pages.healthy for pages in healthy)]
+    for name, detector in all_detectors().items():
+        if detector.stricter:
+            counts = (paged_by(name, runs) for runs in archives)
+            yield [f"`{name}`", *(" / ".join(map(str, count)) for count in counts)]
 
 
 def _long(pages: Pages) -> Iterator[list[str]]:

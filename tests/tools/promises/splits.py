@@ -9,8 +9,10 @@ import numpy as np
 from sentinel.alerts.promise import FALSE, PageSent, Promise
 from sentinel.alerts.rates import Rate
 from sentinel.alerts.realised import Ledger
+from sentinel.detectors.strictness import FACTORS
 from sentinel.ground.days import DAY_SECONDS, Extent
-from sentinel.replays.calibrating import Kind, Pages, kept_within, promised
+from sentinel.replays.archived import ArchivedRun, Change, Kind, Pages, Stricter
+from sentinel.replays.calibrating import changes_of, kept_within, promised
 
 BUDGETS = 0.001, 0.01, 0.05
 SPLITS = 20
@@ -20,11 +22,11 @@ SPLITS = 20
 class Kept:
     """A promise of one half beside what comes of it in the other half, each page of which is answered.
 
-    ``quiet`` are the kinds that became so.
+    ``changes`` are what the calibration changed.
     """
 
     promise: Promise
-    quiet: Collection[Kind]
+    changes: Collection[Change]
     realised: Rate
     noticed: int | None = None  # after how many runs, or days of them, a watch says to calibrate again
 
@@ -37,22 +39,22 @@ class Kept:
 def kept(budget: float, half: Pages, other: Pages) -> Kept:
     """Calibrate a half, look what comes of it in the other one, and watch that one."""
     found = _calibrated(budget, half, other)
-    return replace(found, noticed=noticed(found.promise, other, found.quiet))
+    return replace(found, noticed=noticed(found.promise, other, found.changes))
 
 
 def _calibrated(budget: float, half: Pages, other: Pages) -> Kept:
-    quiet = {move.kind for move in kept_within(budget, half)}
-    return Kept(promised(budget, half, 0.0), quiet, other.rate(quiet))
+    changes = changes_of(kept_within(budget, half))
+    return Kept(promised(budget, half, 0.0), changes, other.rate(changes))
 
 
-def noticed(promise: Promise, pages: Pages, quiet: Collection[Kind]) -> int | None:
+def noticed(promise: Promise, pages: Pages, changes: Collection[Change]) -> int | None:
     """After how many healthy runs, or days of them, a watch that looks each day says to calibrate again."""
     timed = {name: run for name, run in pages.healthy.items() if run.logged}
     sent = [
         PageSent(name, f"{kind} of {name}", kind.detector, kind.variant, day * DAY_SECONDS, FALSE)
         for name, run in timed.items()
-        for day, kinds in run.days.items()
-        for kind in kinds - {*quiet}
+        for day, kinds in run.by_day(changes).items()
+        for kind in kinds
     ]
     for day in sorted({day for run in timed.values() for day in run.logged}):
         midnight = (day + 1) * DAY_SECONDS
@@ -98,12 +100,22 @@ def part(pages: Pages, names: Iterable[str]) -> Pages:
     return Pages(*kept, pages.daily)
 
 
+def paged_by(detector: str, runs: Mapping[str, ArchivedRun]) -> list[int]:
+    """In how many runs a detector pages: as it is, and with each of `FACTORS`."""
+    archive = Pages({**runs})
+    factors = [Stricter(detector, factor) for factor in (1.0, *FACTORS)]
+    return [archive.rate_of(change, [change]).pages for change in factors]
+
+
 def row(title: str, budget: float, splits: list[Kept]) -> list[str]:
     """A row of the table."""
     return [
         title,
         f"{budget:g}",
-        f"{mean(len(one.quiet) for one in splits):.1f}",
+        *(
+            f"{mean(sum(isinstance(change, of) for change in one.changes) for one in splits):.1f}"
+            for of in (Stricter, Kind)
+        ),
         f"{mean(one.promise.highest for one in splits):.2%}",
         f"{mean(one.realised.share for one in splits):.2%}",
         f"{sum(one.inside for one in splits)} of {len(splits)}",

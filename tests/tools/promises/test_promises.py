@@ -3,7 +3,7 @@
 import pytest
 
 from sentinel.ground.days import DAY_SECONDS
-from sentinel.replays.calibrating import ArchivedRun, Kind, Pages, Stratum
+from sentinel.replays.archived import ArchivedRun, Kind, Pages, Stratum
 from tests.sinks.samples import INCIDENT
 from tests.tools.promises.fleets import Fleet
 from tests.tools.promises.splits import SPLITS, drawn, kept, left_out, row

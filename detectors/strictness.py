@@ -1,0 +1,26 @@
+"""How a detector is made stricter, so that it pages less and never more.
+
+`sentinel calibrate` does so where healthy runs of an archive page too often. Each factor moves all of a
+detector's thresholds that are named at once. So what pages with a larger factor pages with a smaller one.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+FACTORS = 1.5, 2.0, 3.0
+"""By which a calibration makes a detector stricter. They are fitted to no run."""
+
+
+@dataclass(frozen=True)
+class Strictness:
+    """The parameters that a factor moves: ``larger`` are multiplied by it, ``smaller`` divided."""
+
+    larger: tuple[str, ...] = ()
+    smaller: tuple[str, ...] = ()
+
+    def of(self, factor: float, usual: Mapping[str, Any]) -> dict[str, Any]:
+        """What these parameters are with a factor of at least 1, from what they usually are."""
+        return {name: usual[name] * factor for name in self.larger} | {
+            name: usual[name] / factor for name in self.smaller
+        }

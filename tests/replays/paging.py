@@ -1,0 +1,41 @@
+"""Archives of runs, each given as the kinds that page in it."""
+
+from dataclasses import replace
+
+from sentinel.replays.archived import ArchivedRun, Kind, Pages, Stratum, Stricter
+from tests.sinks.samples import INCIDENT
+
+FAR = Kind("kl-blowup", "far")
+SPIKE, STALL, SHIFT = Kind("loss-spike", "single"), Kind("stream-stall", "silent"), Kind("drift", "slow")
+
+
+def archive(healthy, others=()):
+    """An archive of runs that paged for these kinds."""
+    return Pages(*({str(i): archived(kinds) for i, kinds in enumerate(runs)} for runs in (healthy, others)))
+
+
+def archived(kinds, framework="", ended_at=None):
+    return ArchivedRun(dict.fromkeys(kinds, INCIDENT), Stratum(framework, 100), ended_at)
+
+
+def with_factors(paged, left):
+    """A run that pages for some kinds, and for others once the detector of spikes is stricter by a factor."""
+    judged = {Stricter(SPIKE.detector, factor): archived(kinds) for factor, kinds in left.items()}
+    return replace(archived(paged), stricter=judged)
+
+
+def factored(healthy, others=()):
+    """The same archive of such runs."""
+    return Pages(*({str(i): run for i, run in enumerate(runs)} for runs in (healthy, others)))
+
+
+def daily(*runs):
+    """An archive of runs of ten days, each given as the kinds that page on its days."""
+    days = [{100 + day: frozenset(kinds) for day, kinds in run.items()} for run in runs]
+    return Pages(
+        {
+            str(at): ArchivedRun({}, Stratum("", 100), 109.5 * 86400, range(100, 110), of)
+            for at, of in enumerate(days)
+        },
+        daily=True,
+    )
