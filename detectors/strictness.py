@@ -14,13 +14,23 @@ FACTORS = 1.5, 2.0, 3.0
 
 @dataclass(frozen=True)
 class Strictness:
-    """The parameters that a factor moves: ``larger`` are multiplied by it, ``smaller`` divided."""
+    """The parameters that a factor moves. It multiplies ``larger`` and divides ``smaller`` ones. ``full`` are
+    shares that must be nearly all: it divides what they leave.
+    """
 
     larger: tuple[str, ...] = ()
     smaller: tuple[str, ...] = ()
+    full: tuple[str, ...] = ()
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of the parameters."""
+        return self.larger + self.smaller + self.full
 
     def of(self, factor: float, usual: Mapping[str, Any]) -> dict[str, Any]:
         """What these parameters are with a factor of at least 1, from what they usually are."""
-        return {name: usual[name] * factor for name in self.larger} | {
-            name: usual[name] / factor for name in self.smaller
+        return {
+            **{name: usual[name] * factor for name in self.larger},
+            **{name: usual[name] / factor for name in self.smaller},
+            **{name: 1 - (1 - usual[name]) / factor for name in self.full},
         }

@@ -45,6 +45,7 @@ from sentinel.detectors.stats import (
     seen_min,
     wilson_lower,
 )
+from sentinel.detectors.strictness import Strictness
 from sentinel.detectors.verdict import HeldBack, verdicts
 
 START = 20  # first points, whose scatter tells how many groups a point covers
@@ -87,6 +88,7 @@ ALIKE = "{share:.0%} of the groups had no spread in reward over the last {points
             (CRITICAL, WARNING),
         ),
     },
+    stricter=Strictness(full=("warning_share", "healthy_share")),
 )
 def reward_zero_std(
     points: pl.LazyFrame,

@@ -11,7 +11,7 @@ interval of Clopper and Pearson bounds it. It holds for runs like those of the a
 nobody marked are healthy.
 """
 
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
@@ -19,7 +19,7 @@ from sentinel.alerts.promise import Promise
 from sentinel.alerts.rates import Rate
 from sentinel.detectors.discovery import all_detectors
 from sentinel.detectors.strictness import FACTORS
-from sentinel.replays.archived import Change, Kind, Pages, Stricter, Telling
+from sentinel.replays.archived import ArchivedRun, Change, Kind, Pages, Stricter, Telling
 from sentinel.replays.reference import faults_lost
 from sentinel.runs.log import RunOverview
 
@@ -42,7 +42,7 @@ class Move:
 
 
 def judge_stricter(pages: Pages, judge: Judge) -> None:
-    """Judge with stricter detectors what paged. No other run pages for them then."""
+    """Judge once more, with each detector stricter, the runs in which it paged. It pages in no others."""
     for name, detector in all_detectors().items():
         if detector.stricter and (names := pages.paging(name)):
             for change in (Stricter(name, factor) for factor in FACTORS):
@@ -108,9 +108,7 @@ def kept_within(budget: float, pages: Pages) -> list[Move]:
     other runs of the archive, then of public runs. What turns out to be needless is taken back.
     """
     taken: list[Change] = []
-    paging = replace(
-        pages, healthy={name: run for name, run in pages.healthy.items() if run.kinds or run.stricter}
-    )
+    paging = replace(pages, healthy=_paging(pages.healthy), others=_paging(pages.others))
     while not _fits(budget, pages, taken):
         before = _Paging.of(paging, taken)
         after = {change: _Paging.of(paging, _with(taken, change)) for change in _choices(paging, taken)}
@@ -121,6 +119,11 @@ def kept_within(budget: float, pages: Pages) -> list[Move]:
         milder = [others, *([*others, instead] for instead in _milder(change))]
         taken = next((changes for changes in milder if _fits(budget, pages, changes)), taken)
     return [_move(pages, taken, change) for change in taken]
+
+
+def _paging(runs: Mapping[str, ArchivedRun]) -> dict[str, ArchivedRun]:
+    """The runs that page at all, before a change or after one. Most do not."""
+    return {name: run for name, run in runs.items() if run.kinds or run.stricter}
 
 
 def _fits(budget: float, pages: Pages, changes: Collection[Change]) -> bool:

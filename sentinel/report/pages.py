@@ -131,7 +131,7 @@ def _detector(detector: Declaration) -> Iterator[str]:
     for name, parameter in detector.parameters.items():
         yield f"- `{name} = {parameter.default}`: {parameter.meaning}"
     if detector.stricter:
-        moved = ", ".join(f"`{name}`" for name in (*detector.stricter.larger, *detector.stricter.smaller))
+        moved = ", ".join(f"`{name}`" for name in detector.stricter.names)
         yield f"- `stricter = 1.0`: factor that moves {moved}, so that it pages less"
     yield f"\n## What it says ({detector.maturity})\n"
     yield _SENT

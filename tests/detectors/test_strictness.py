@@ -17,8 +17,10 @@ DETECTORS = [d for d in all_detectors().values() if isinstance(d, Detector) and 
 
 
 def test_a_factor_moves_each_threshold_to_its_strict_side():
-    strict = Strictness(larger=("growth",), smaller=("share",))
-    assert strict.of(2.0, {"growth": 10.0, "share": 0.2, "patience": 8}) == {"growth": 20.0, "share": 0.1}
+    strict = Strictness(larger=("growth",), smaller=("left",), full=("alike",))
+    moved = strict.of(2.0, {"growth": 10.0, "left": 0.2, "alike": 0.8, "patience": 8})
+    assert moved == {"growth": 20.0, "left": 0.1, "alike": 0.9}
+    assert (*moved,) == strict.names
 
 
 @pytest.mark.slow

@@ -20,8 +20,8 @@ What `sentinel calibrate` promises on one half of an archive, and what comes of 
 project, and from simulated fleets.
 
 - **Promised** is the largest share of healthy runs that keeps the promise: the budget, or the upper end of
-  the exact 95 % interval where so few runs prove no less. The rate is that of runs by which the variants that
-  became quiet were not chosen (`cross_fitted` in `sentinel/replays/calibrating.py`).
+  the exact 95 % interval where so few runs prove no less. The rate is that of runs by which the changes were
+  not chosen (`cross_fitted` in `sentinel/replays/calibrating.py`).
 - **Realised** is the share of healthy runs of the other half that page.
 - **Inside** counts the splits, of {SPLITS}, in which no more runs paged than was promised.
 - **Noticed** counts those in which a watch that looks each day says to calibrate again, once every page is
