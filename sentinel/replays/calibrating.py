@@ -11,7 +11,7 @@ interval of Clopper and Pearson bounds it. It holds for runs like those of the a
 nobody marked are healthy.
 """
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
@@ -114,10 +114,8 @@ def kept_within(budget: float, pages: Pages) -> list[Move]:
         after = {change: _Paging.of(paging, _with(taken, change)) for change in _choices(paging, taken)}
         useful = [change for change, left in after.items() if left.kinds < before.kinds]
         taken = _with(taken, min(useful, key=lambda change: before.price(after[change], change)))
-    for change in reversed(taken):
-        others = [one for one in taken if one != change]
-        milder = [others, *([*others, instead] for instead in _milder(change))]
-        taken = next((changes for changes in milder if _fits(budget, pages, changes)), taken)
+    while (less := next((some for some in _milder(taken) if _fits(budget, pages, some)), None)) is not None:
+        taken = less
     return [_move(pages, taken, change) for change in taken]
 
 
@@ -140,9 +138,13 @@ def _all(change: Stricter) -> list[Stricter]:
     return [Stricter(change.detector, factor) for factor in FACTORS]
 
 
-def _milder(change: Change) -> list[Stricter]:
-    """The smaller factors that may stand instead of a change."""
-    return [one for one in _all(change) if one.factor < change.factor] if isinstance(change, Stricter) else []
+def _milder(taken: Sequence[Change]) -> Iterator[list[Change]]:
+    """The same without one of the changes, or with a smaller factor; first without the one that came last."""
+    for change in reversed(taken):
+        others = [one for one in taken if one != change]
+        yield others
+        if isinstance(change, Stricter):
+            yield from ([*others, one] for one in _all(change) if one.factor < change.factor)
 
 
 def _choices(pages: Pages, taken: Collection[Change]) -> list[Change]:
