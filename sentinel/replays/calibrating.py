@@ -4,9 +4,10 @@ Two things make a detector page less: one of its variants only informs, or the d
 strictest factor with which a run still pages is its score, and the factor that a budget needs is a quantile
 of the scores of the healthy runs. So this is split conformal prediction over each run's largest score, in
 steps (Vovk, Gammerman and Shafer, "Algorithmic Learning in a Random World", 2005). Several detectors share
-the budget, and the same runs choose among all their factors, so the quantile alone promises nothing. To test
-the choices ("Learn then test", Angelopoulos, Bates, Candes, Jordan and Lei, 2021) would have to allow for all
-of them. Here the promise rests on runs that chose nothing (see `cross_fitted`), so there is one rate, and the
+the budget, and the same runs choose among all their factors, so the quantile alone promises nothing. The
+factors of one detector could be tested one after the other from the strictest on, without allowing for their
+number ("Learn then test", Angelopoulos, Bates, Candes, Jordan and Lei, 2021); those of several have no such
+order. Here the promise rests on runs that chose nothing (see `cross_fitted`), so there is one rate, and the
 interval of Clopper and Pearson bounds it. It holds for runs like those of the archive, as long as most that
 nobody marked are healthy.
 """

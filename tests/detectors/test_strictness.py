@@ -23,7 +23,7 @@ def test_a_factor_moves_each_threshold_to_its_strict_side():
     assert (*moved,) == strict.names
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize("detector", [d for d in DETECTORS if d.stricter], ids=lambda d: d.name)
 def test_a_stricter_detector_pages_nowhere_where_a_milder_one_does_not(detector):
     usual = {name: parameter.default for name, parameter in detector.parameters.items()}
