@@ -8,6 +8,7 @@ import math
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 
 from sentinel.alerts.incident import Incident
 from sentinel.alerts.outcomes import Outcome
@@ -122,10 +123,17 @@ class ArchivedRun:
         """The kinds that page at all."""
         return frozenset(self.paged).union(*self.days.values())
 
+    @cached_property
+    def all_kinds(self) -> frozenset[Kind]:
+        """The kinds that page before a change or after one."""
+        return self.kinds.union(*(run.kinds for run in self.stricter.values()))
+
     def units(self, changes: Collection[Change] = (), *, daily: bool) -> list[frozenset[Kind]]:
         """The kinds that page after some changes in each unit that has any: in the run, or on each of its
         days.
         """
+        if not (self.paged or self.days or self.stricter):  # as most runs
+            return []
         left = self.by_day(changes).values() if daily else [self._left(None, changes)]
         return [kinds for kinds in left if kinds]
 
@@ -262,8 +270,8 @@ class Pages:
         ]
 
     def _beside(self, what: Change) -> set[Kind]:
-        runs = [judged for run in self.healthy.values() for judged in (run, *run.stricter.values())]
-        return {kind for run in runs for kind in run.kinds if not what.covers(kind)}
+        kinds = {kind for run in self.healthy.values() for kind in run.all_kinds}
+        return {kind for kind in kinds if not what.covers(kind)}
 
 
 def _pages(told: Telling, logged: Sequence[int]) -> Iterable[tuple[int | None, Incident]]:

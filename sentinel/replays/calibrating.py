@@ -12,9 +12,11 @@ interval of Clopper and Pearson bounds it. It holds for runs like those of the a
 nobody marked are healthy.
 """
 
+import math
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from functools import cache, partial
 
 from sentinel.alerts.promise import Promise
 from sentinel.alerts.rates import Rate
@@ -109,20 +111,22 @@ def kept_within(budget: float, pages: Pages) -> list[Move]:
     other runs of the archive, then of public runs. What turns out to be needless is taken back.
     """
     taken: list[Change] = []
-    paging = replace(pages, healthy=_paging(pages.healthy), others=_paging(pages.others))
+    concerned = cache(partial(_concerned, pages))
     while not _fits(budget, pages, taken):
-        before = _Paging.of(paging, taken)
-        after = {change: _Paging.of(paging, _with(taken, change)) for change in _choices(paging, taken)}
-        useful = [change for change, left in after.items() if left.kinds < before.kinds]
-        taken = _with(taken, min(useful, key=lambda change: before.price(after[change], change)))
+        prices = {change: _price(concerned(change), taken, change) for change in _choices(pages, taken)}
+        taken = _with(taken, min(prices, key=prices.__getitem__))
     while (less := next((some for some in _milder(taken) if _fits(budget, pages, some)), None)) is not None:
         taken = less
     return [_move(pages, taken, change) for change in taken]
 
 
-def _paging(runs: Mapping[str, ArchivedRun]) -> dict[str, ArchivedRun]:
-    """The runs that page at all, before a change or after one. Most do not."""
-    return {name: run for name, run in runs.items() if run.kinds or run.stricter}
+def _concerned(pages: Pages, change: Change) -> Pages:
+    """The runs that a change can concern. Most page for other kinds or not at all."""
+
+    def only(runs: Mapping[str, ArchivedRun]) -> dict[str, ArchivedRun]:
+        return {name: run for name, run in runs.items() if any(map(change.covers, run.all_kinds))}
+
+    return replace(pages, healthy=only(pages.healthy), others=only(pages.others))
 
 
 def _fits(budget: float, pages: Pages, changes: Collection[Change]) -> bool:
@@ -170,13 +174,17 @@ class _Paging:
         others = [kinds for run in pages.others.values() for kinds in run.units(changes, daily=False)]
         return cls(len(healthy), sum(map(len, healthy)), len(others))
 
-    def price(self, after: "_Paging", change: Change) -> tuple[float, ...]:
-        """What a change costs: faults of the archive and public ones for each page that it saves; of equal
-        ones it is better that the detector still pages, and that more is saved.
-        """
-        saved = max(self.units - after.units, 0.5)
-        lost = (self.others - after.others) / saved
-        return lost, faults_lost(change) / saved, isinstance(change, Kind), after.kinds
+
+def _price(concerned: Pages, taken: Collection[Change], change: Change) -> tuple[float, ...]:
+    """What one more change costs: faults of the archive and public ones for each page that it saves. Of equal
+    ones it is better that the detector still pages, and that more is saved. What saves nothing has no price.
+    """
+    before, after = _Paging.of(concerned, taken), _Paging.of(concerned, _with(taken, change))
+    if after.kinds >= before.kinds:
+        return (math.inf,)
+    saved = max(before.units - after.units, 0.5)
+    lost = (before.others - after.others) / saved
+    return lost, faults_lost(change) / saved, isinstance(change, Kind), after.kinds - before.kinds
 
 
 def _move(pages: Pages, taken: Sequence[Change], change: Change) -> Move:
