@@ -228,8 +228,8 @@ class Detection:
     ) -> Iterator[Stretch]:
         """The verdicts of one detector; ``awake`` are its keys, and those with findings join them."""
         self._count(detector, arrived, looked)
-        number, severity = looked[SERIES].to_numpy(), looked[SEVERITY]
-        is_found = (severity > 0).fill_null(False).to_numpy()
+        number, severity = looked[SERIES].to_numpy(), looked[SEVERITY].to_numpy()  # NaN for null
+        is_found = severity > 0
         awake.update(_key(arrived[n], detector) for n in np.unique(number[is_found]))
         runs = {key.run for key in awake}
         heard = [
@@ -240,17 +240,22 @@ class Detection:
         is_heard, has_ended = np.zeros((2, len(arrived)), bool)
         is_heard[heard], has_ended[heard] = True, [arrived[n].series.window.ended for n in heard]
         # If the last row of a run is clean, it was counted before.
-        decided = is_found | (severity.is_not_null().to_numpy() & ~has_ended[number])
+        decided = is_found | (~np.isnan(severity) & ~has_ended[number])
         kept = looked.filter(pl.Series(is_heard[number] & decided))
         judged = {n: _judged(arrived[n], detector) for n in heard}
         yield from Verdicts(kept, judged, detector.history).stretches()
 
     def _count(self, detector: Detector, arrived: Sequence[Arrived], looked: pl.DataFrame) -> None:
         """Count the rows of each run. The last row of a run that is over was held back before."""
-        for number, reason, rows in looked.group_by(SERIES, HELD_BACK, maintain_order=True).len().iter_rows():
+        held = looked[HELD_BACK].is_not_null()
+        judged = np.bincount(looked[SERIES].to_numpy()[~held.to_numpy()], minlength=len(arrived)).tolist()
+        counts = [(number, "", rows) for number, rows in enumerate(judged) if rows]
+        if held.any():
+            counts += looked.filter(held).group_by(SERIES, HELD_BACK, maintain_order=True).len().iter_rows()
+        for number, reason, rows in counts:
             arrival = arrived[number]
-            if reason is None or not arrival.series.window.ended:
-                self.looked.setdefault(arrival.run, Counter())[detector.name, reason or ""] += rows
+            if not (reason and arrival.series.window.ended):
+                self.looked.setdefault(arrival.run, Counter())[detector.name, reason] += rows
 
 
 def _key(arrival: Arrived, detector: Detector) -> Key:

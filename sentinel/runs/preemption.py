@@ -23,4 +23,5 @@ PREEMPTION_WORDS = ("CANCELLED AT", "signal", "SIGTERM", "KeyboardInterrupt", "C
 
 def preempts(line: str) -> bool:
     """Whether a line says that the run is ended from outside."""
-    return _PREEMPTED.search(line) is not None
+    # Nearly no line has a word, which is found in a tenth of the time of the pattern.
+    return any(word in line for word in PREEMPTION_WORDS) and _PREEMPTED.search(line) is not None

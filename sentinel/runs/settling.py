@@ -23,7 +23,7 @@ def settle(log: RunLog, silent_seconds: float | None) -> None:
     if silent_seconds > _QUIET_SECONDS:
         _listen(log)
     if facts.last_step is not None and facts.last_words is None and silent_seconds > facts.lost_after_seconds:
-        told = outlook_of(log)
+        told = _of_points(log)
         facts.goes_on = told.goes_on
         facts.last_words = Ending(EndKind.FINISHED, told.over, inferred=True) if told.over else None
 
@@ -33,6 +33,10 @@ def outlook_of(log: RunLog) -> Outlook:
     _listen(log)
     if log.facts.last_words is not None:
         return Outlook(over=log.facts.last_words.evidence)
+    return _of_points(log)
+
+
+def _of_points(log: RunLog) -> Outlook:
     saved = log.facts.config.get("save_steps") if log.run.format == SAVED else None
     every = int(saved.value) if saved is not None and isinstance(saved.value, int | float) else 0
     return outlook(log.facts, log.streams.values(), log.planned_steps, every)
