@@ -22,7 +22,7 @@ from sentinel.runs.checks import checks
 from sentinel.runs.same_training import trace_of
 from sentinel.runs.standings import observe
 
-_AT_ONCE = 64  # runs, so that memory does not grow with the size of a directory
+_AT_ONCE = 192  # runs, so that memory does not grow with the size of a directory
 
 
 @dataclass

@@ -12,10 +12,10 @@ from typing import NamedTuple
 from sentinel.archives.units import unit_of
 from sentinel.ground.shard import stable_hash
 
-_MOST_FOLDERS = 64
-_MOST_FILES = 512  # unless one unit has more
-_FEW_FOLDERS = 24  # with fewer, a part goes on: judging many runs at once costs less for each of them
-_ENDS_AT = 24  # from there on, one of so many units ends a part
+_MOST_FOLDERS = 192
+_MOST_FILES = 1536  # unless one unit has more
+_FEW_FOLDERS = 96  # with fewer, a part goes on: judging many runs at once costs less for each of them
+_ENDS_AT = 32  # from there on, one of so many units ends a part
 
 
 class ListedFile(NamedTuple):

@@ -145,7 +145,7 @@ def test_a_poisoned_run_is_isolated_by_splitting(way):
 
 @pytest.mark.long  # processes
 def test_a_driver_that_dies_or_is_stopped_leaves_what_the_next_one_goes_on_with(tmp_path, tree):
-    for number in range(150):  # so many small ones that there are several parts, whatever their names
+    for number in range(400):  # so many small ones that there are several parts, whatever their names
         more = tree / f"more-{number}" / "run"
         more.mkdir(parents=True)
         (more / "log.jsonl").write_text("".join(f'{{"step": {i}, "loss": {i % 7}}}\n' for i in range(20)))

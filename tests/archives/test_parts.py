@@ -65,7 +65,7 @@ def test_each_file_is_in_one_part_and_a_unit_in_one_piece(found):
 
 
 def test_a_new_directory_moves_only_the_parts_around_it():
-    files = [ListedFile(f"/runs/{number:03}", "metrics.jsonl", "1") for number in range(600)]
+    files = [ListedFile(f"/runs/{number:04}", "metrics.jsonl", "1") for number in range(2400)]
     before = {part.key for part in parts(files, "")}
     after = {part.key for part in parts(files[:300] + files[301:], "")}
     assert len(before) > 10
