@@ -29,7 +29,7 @@ PRESSING_SECONDS = 30.0
 
 _MOST_AT_ONCE, _FEWEST_AT_ONCE = 512, 64  # runs; fewer take hardly less time
 _POINTS_OF_A_RUN = 1000  # in a slice, at least; with fewer, a run that grows may stay behind for good
-_FEWEST_POINTS = POINTS_AT_ONCE >> 5
+_FEWEST_POINTS = POINTS_AT_ONCE >> 3  # fewer take hardly less time, because most of it is a fixed cost
 
 
 class Backlog:
