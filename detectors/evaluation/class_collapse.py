@@ -4,8 +4,8 @@
 An accuracy that has not changed in any digit since the first of at least six evaluations, and is neither 0
 nor 1, while the loss does not fall or after 30 % of the plan; if neither is known, of fifty. Once the run is
 over: the same of five, an accuracy that rests for eight below its best or, below 80 %, for most of the run,
-one that stayed at 1/n for eight while the held-out loss stayed at ln n, as if guessing among n classes, and a
-training accuracy that did not rise while the loss fell by a tenth or to nothing.
+one that stayed at 1/n for eight while the held-out loss was never below ln n, as if guessing among n classes,
+and a training accuracy that did not rise while the loss fell by a tenth or to nothing.
 
 ## Why it matters
 A classifier that learns changes its mind. The same accuracy each time is mostly the share of one class.
@@ -19,7 +19,8 @@ the loss falls alone, the accuracy is computed from something else: look at the 
 ## When it is wrong
 A handful of held-out samples allows for few accuracies: a share of 30 or fewer is judged at the end alone,
 from eight on and below 80 %. A good pretrained model may repeat its accuracy, so only one below 95 % counts.
-Slow learners among many classes are near guessing for long, but the loss falls. A resumed run never guesses.
+Slow learners among many classes are near guessing for long, but the loss falls below ln n. A resumed run
+never guesses.
 
 ## Source
 Catalogue V6, O13, O1, O19. Where four of 100 samples change at each evaluation, six equal accuracies have a

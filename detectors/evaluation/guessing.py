@@ -14,7 +14,7 @@ REACH = 50
 GUESSES = 8
 """Evaluations before a guess is one."""
 
-NEAR_GUESS, BETTER = 0.2, 0.4
+NEAR_GUESS, BETTER = 0.2, 0.6
 """Share by which the median accuracy may miss that of guessing, and the best one surpass it where the classes
 are many."""
 
@@ -22,7 +22,7 @@ NEAR_LN, FAR_LN = 0.97, 1.15
 """Times ln n between which the loss of a guess lies."""
 
 LEARNS, STIRS = 0.015, 0.005
-"""Shares of the first loss: a loss that fell by the one falls, and by the other may have begun to."""
+"""Shares of a loss: one that fell by the one falls, and by the other may have begun to."""
 
 USED = Signal.EVAL_LOSS, First(Signal.EVAL_LOSS), Signal.LOSS, First(Signal.LOSS)
 """What a rule has to list in ``uses``."""
@@ -50,31 +50,32 @@ def is_of_few_samples(accuracy: pl.Expr) -> pl.Expr:
 
 
 def with_guess(points: pl.LazyFrame) -> pl.LazyFrame:
-    """A frame of accuracies with the columns of ``GUESS``, what `guesses` reads, and ``falls``, ``stirs``:
-    whether the loss on held-out data fell, or that of training where there is none; null without either.
+    """A frame of accuracies with the columns of ``GUESS``, what `guesses` reads, and ``stirs``: whether the
+    loss on held-out data may have begun to fall, or that of training where there is none, null without them.
     """
-    fell = []
-    for use in (Signal.EVAL_LOSS, Signal.LOSS):
-        first = pl.col(First(use).column)
-        lowest = pl.min_horizontal(recent_median(use, REACH, at_least=GUESSES), use)
-        fell.append((first - lowest) / first.abs())
-    fall = pl.coalesce(*fell)
+    lows = {
+        use: pl.min_horizontal(recent_median(use, REACH, at_least=GUESSES), use)
+        for use in (Signal.EVAL_LOSS, Signal.LOSS)
+    }
+    first = {use: pl.col(First(use).column) for use in lows}
     return points.with_columns(
         classes=(1 / recent_median(VALUE, REACH, at_least=GUESSES)).round(),
         level=recent_median(Signal.EVAL_LOSS, REACH, at_least=GUESSES),
-        falls=fall > LEARNS,
-        stirs=fall > STIRS,
+        eval_loss_low=lows[Signal.EVAL_LOSS],
+        stirs=pl.coalesce((first[use] - low) / first[use].abs() for use, low in lows.items()) > STIRS,
     )
 
 
 def guesses() -> pl.Expr:
-    """Whether the accuracy and the loss are those of a guess, and the loss does not fall.
+    """Whether the accuracy and the loss are those of a guess, and the loss does not fall below that.
 
-    Reads the columns of `with_guess` and ``highest``, the best accuracy.
+    A loss that began above a guess, as with a learning rate that is too high, comes down to it without
+    learning. Reads the columns of `with_guess` and ``highest``, the best accuracy.
     """
     classes, level = pl.col("classes"), pl.col("level")
     chance, surprise = 1 / classes, classes.log()
     off = (recent_median(VALUE, REACH, at_least=GUESSES) / chance - 1).abs()
     never_better = (classes > 1) & (pl.col("highest") < chance * (1 + BETTER * (1 - chance)))
     at_guess = (off < NEAR_GUESS) & level.is_between(NEAR_LN * surprise, FAR_LN * surprise)
-    return never_better & at_guess & ~pl.col("falls").fill_null(False)
+    least = pl.min_horizontal(First(Signal.EVAL_LOSS).column, surprise)
+    return never_better & at_guess & (pl.col("eval_loss_low") >= (1 - LEARNS) * least)
