@@ -100,7 +100,8 @@ def calibrate(
         if pages.daily and not any(run.logged for run in pages.healthy.values()):
             lack = "no healthy log holds times, so no run-day is known; use --pages-per-run"
             raise SentinelError(f"{', '.join(archive)}: {lack}")
-        judge_stricter(pages, with_factors(loud.paths, loud))
+        if kept_within(budget, pages):
+            judge_stricter(pages, with_factors(loud.paths, loud))
         moves = kept_within(budget, pages)
         promise = promised(budget, pages, SystemClock().now())
         file.writelines(f"{line}\n" for line in _written(loud, moves, pages, promise))

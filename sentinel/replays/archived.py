@@ -201,6 +201,8 @@ class Pages:
         for runs in (self.healthy, self.others):
             if run := runs.get(seen.name):
                 judged = ArchivedRun.of(seen, run.logged, _pages(told, run.logged))
+                shared = {kind: run.paged.get(kind, page) for kind, page in judged.paged.items()}
+                judged = replace(judged, paged=shared, stratum=run.stratum)  # many are kept at once
                 runs[seen.name] = replace(run, stricter={**run.stricter, change: judged})
 
     @property

@@ -27,6 +27,7 @@ from sentinel.replays.reference import faults_lost
 from sentinel.runs.log import RunOverview
 
 _PARTS = 5  # of an archive, for `cross_fitted`
+_JUDGED_ANEW = 1000  # runs for each detector, at least, which take a minute
 
 Judge = Callable[[Stricter, Sequence[str]], Iterable[tuple[RunOverview, Telling]]]
 """Judges the runs of these names once more, with a detector stricter."""
@@ -45,12 +46,19 @@ class Move:
 
 
 def judge_stricter(pages: Pages, judge: Judge) -> None:
-    """Judge once more, with each detector stricter, the runs in which it paged. It pages in no others."""
-    for name, detector in all_detectors().items():
-        if detector.stricter and (names := pages.paging(name)):
-            for change in (Stricter(name, factor) for factor in FACTORS):
-                for seen, told in judge(change, names):
-                    pages.add_stricter(change, seen, told)
+    """Judge once more, with each detector stricter, the runs in which it paged. It pages in no others.
+
+    If very many paged, an even choice of them is judged, so that this takes about as long as the archive did.
+    The others count as if they paged still.
+    """
+    paging = {name: pages.paging(name) for name, detector in all_detectors().items() if detector.stricter}
+    paging = {name: runs for name, runs in paging.items() if runs}
+    for name, runs in paging.items():
+        most = max(_JUDGED_ANEW, len(pages.healthy) // (len(FACTORS) * len(paging)))
+        chosen = [runs[at * len(runs) // most] for at in range(most)] if len(runs) > most else runs
+        for change in (Stricter(name, factor) for factor in FACTORS):
+            for seen, told in judge(change, chosen):
+                pages.add_stricter(change, seen, told)
 
 
 def cross_fitted(budget: float, pages: Pages) -> Rate:

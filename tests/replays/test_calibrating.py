@@ -1,6 +1,7 @@
 """A budget of pages from healthy runs is kept, and costs as few faults as it can."""
 
 from dataclasses import replace
+from itertools import pairwise
 
 import pytest
 from hypothesis import given
@@ -95,6 +96,15 @@ def test_only_what_paged_is_judged_with_factors():
     asked = []
     judge_stricter(pages, lambda change, names: asked.append((change, names)) or ())
     assert asked == [(Stricter("kl-blowup", factor), ["0", "2"]) for factor in FACTORS]
+
+
+def test_of_very_many_runs_that_paged_an_even_choice_is_judged_with_factors():
+    pages = archive([[FAR]] * 2500)
+    asked = []
+    judge_stricter(pages, lambda _, names: asked.append(names) or ())
+    assert {len(set(names)) for names in asked} == {1000}
+    places = sorted(sorted(pages.healthy).index(name) for name in asked[0])
+    assert {later - earlier for earlier, later in pairwise(places)} == {2, 3}
 
 
 def test_what_is_within_the_budget_stays_as_it_is():
