@@ -80,7 +80,14 @@ def calibrate(
     nobody is paged. The result is written as a configuration; name it in `include` of sentinel.toml.
     """
     from sentinel.replays.archived import Pages
-    from sentinel.replays.calibrating import changes_of, drifted, judge_stricter, kept_within, promised
+    from sentinel.replays.calibrating import (
+        changes_of,
+        drifted,
+        is_kept,
+        judge_stricter,
+        kept_within,
+        promised,
+    )
     from sentinel.replays.factors import with_factors
 
     if workers and out is None:
@@ -100,7 +107,7 @@ def calibrate(
         if pages.daily and not any(run.logged for run in pages.healthy.values()):
             lack = "no healthy log holds times, so no run-day is known; use --pages-per-run"
             raise SentinelError(f"{', '.join(archive)}: {lack}")
-        if kept_within(budget, pages):
+        if not is_kept(budget, pages):
             judge_stricter(pages, with_factors(loud.paths, loud))
         moves = kept_within(budget, pages)
         promise = promised(budget, pages, SystemClock().now())

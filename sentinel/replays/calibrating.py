@@ -48,13 +48,13 @@ class Move:
 def judge_stricter(pages: Pages, judge: Judge) -> None:
     """Judge once more, with each detector stricter, the runs in which it paged. It pages in no others.
 
-    If very many paged, an even choice of them is judged, so that this takes about as long as the archive did.
-    The others count as if they paged still.
+    If very many paged, an even choice of them is judged, in all half as often as the archive has runs, so
+    that this takes no longer than the archive did. The others count as if they paged still.
     """
     paging = {name: pages.paging(name) for name, detector in all_detectors().items() if detector.stricter}
     paging = {name: runs for name, runs in paging.items() if runs}
     for name, runs in paging.items():
-        most = max(_JUDGED_ANEW, len(pages.healthy) // (len(FACTORS) * len(paging)))
+        most = max(_JUDGED_ANEW, len(pages.healthy) // (2 * len(FACTORS) * len(paging)))
         chosen = [runs[at * len(runs) // most] for at in range(most)] if len(runs) > most else runs
         for change in (Stricter(name, factor) for factor in FACTORS):
             for seen, told in judge(change, chosen):
@@ -120,10 +120,10 @@ def kept_within(budget: float, pages: Pages) -> list[Move]:
     """
     taken: list[Change] = []
     concerned = cache(partial(_concerned, pages))
-    while not _fits(budget, pages, taken):
+    while not is_kept(budget, pages, taken):
         prices = {change: _price(concerned(change), taken, change) for change in _choices(pages, taken)}
         taken = _with(taken, min(prices, key=prices.__getitem__))
-    while (less := next((some for some in _milder(taken) if _fits(budget, pages, some)), None)) is not None:
+    while (less := next((some for some in _milder(taken) if is_kept(budget, pages, some)), None)) is not None:
         taken = less
     return [_move(pages, taken, change) for change in taken]
 
@@ -137,7 +137,8 @@ def _concerned(pages: Pages, change: Change) -> Pages:
     return replace(pages, healthy=only(pages.healthy), others=only(pages.others))
 
 
-def _fits(budget: float, pages: Pages, changes: Collection[Change]) -> bool:
+def is_kept(budget: float, pages: Pages, changes: Collection[Change] = ()) -> bool:
+    """Whether healthy runs page no more often after some changes than the budget allows."""
     rate = pages.rate(changes)
     return rate.pages <= budget * rate.units
 

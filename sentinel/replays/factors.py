@@ -13,7 +13,7 @@ from sentinel.sources.base import Run
 from sentinel.sources.discovery import common_path, discover, run_name
 from sentinel.sources.places import Place
 
-_AT_ONCE = 64  # runs, so that memory does not grow with their number
+_AT_ONCE = 192  # runs, so that memory does not grow with their number
 
 
 def with_factors(paths: Sequence[Place], config: Config) -> Judge:
