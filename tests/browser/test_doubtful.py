@@ -11,12 +11,15 @@ from tests.browser.looks import INK, serious_findings
 pytestmark = pytest.mark.long
 
 
+LONG = "lr_0.0003_warmup_0.1_batch_64_seed_1234_beta_0.04_generations_8"
+
+
 @pytest.fixture(scope="module")
 def asked(tmp_path_factory):
     """The page about three runs whose KL jumps, among some that are well."""
     folder = tmp_path_factory.mktemp("archive")
     for number in range(6):
-        run = folder / "runs" / f"run-{number}"
+        run = folder / "runs" / LONG / f"run-{number}"
         run.mkdir(parents=True)
         kl = [0.01 if i < 100 or number > 2 else 3.0 + number for i in range(200)]
         rows = [{"step": i, "train/kl": kl[i], "train/loss": 2 / (1 + i / 20)} for i in range(200)]
