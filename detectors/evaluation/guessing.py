@@ -14,9 +14,8 @@ REACH = 50
 GUESSES = 8
 """Evaluations before a guess is one."""
 
-NEAR_GUESS, BETTER = 0.2, 0.6
-"""Share by which the median accuracy may miss that of guessing, and the best one surpass it where the classes
-are many."""
+NEAR_GUESS, FAR = 0.2, 0.6
+"""Shares by which accuracies may miss that of guessing: the median, and any one if the classes are many."""
 
 NEAR_LN, FAR_LN = 0.97, 1.15
 """Times ln n between which the loss of a guess lies."""
@@ -70,12 +69,14 @@ def guesses() -> pl.Expr:
     """Whether the accuracy and the loss are those of a guess, and the loss does not fall below that.
 
     A loss that began above a guess, as with a learning rate that is too high, comes down to it without
-    learning. Reads the columns of `with_guess` and ``highest``, the best accuracy.
+    learning. But then the accuracy was never far from a guess. Reads the columns of `with_guess`, and
+    ``lowest`` and ``highest``, the worst and the best accuracy.
     """
     classes, level = pl.col("classes"), pl.col("level")
     chance, surprise = 1 / classes, classes.log()
     off = (recent_median(VALUE, REACH, at_least=GUESSES) / chance - 1).abs()
-    never_better = (classes > 1) & (pl.col("highest") < chance * (1 + BETTER * (1 - chance)))
+    far = FAR * chance * (1 - chance)
+    always_near = (classes > 1) & (pl.col("highest") < chance + far) & (pl.col("lowest") > chance - far)
     at_guess = (off < NEAR_GUESS) & level.is_between(NEAR_LN * surprise, FAR_LN * surprise)
     least = pl.min_horizontal(First(Signal.EVAL_LOSS).column, surprise)
-    return never_better & at_guess & (pl.col("eval_loss_low") >= (1 - LEARNS) * least)
+    return always_near & at_guess & (pl.col("eval_loss_low") >= (1 - LEARNS) * least)

@@ -1,6 +1,7 @@
 """`make promises`: what calibrations promise and what comes of it, into detectors/PROMISES.md.
 
-How often public healthy runs page, by framework and length, goes to sentinel/replays/reference.json.
+How often public healthy runs page, by framework and length, goes to sentinel/replays/reference.json, and from
+there into detectors/FIGURES.md.
 
 python -m tests.tools.promises [FOLDER]
 
@@ -12,7 +13,9 @@ import sys
 from pathlib import Path
 
 from sentinel.replays.reference import DATA as REFERENCE
-from sentinel.replays.reference import written
+from sentinel.replays.reference import reference, written
+from tests.tools.figures.page import PAGE as FIGURES
+from tests.tools.figures.page import read, rendered
 from tests.tools.promises.archive import judged
 from tests.tools.promises.page import page
 
@@ -24,6 +27,8 @@ def main(folder: Path) -> None:
     """Judge the logs and the fleets, and write the page."""
     archive = judged(folder)
     REFERENCE.write_text(written(archive.pages), "utf-8")
+    reference.cache_clear()
+    FIGURES.write_text(rendered(read()), "utf-8")
     PAGE.write_text(page(archive.pages, archive.repositories), "utf-8")
     print(PAGE.read_text("utf-8"))
 
