@@ -35,15 +35,14 @@ class Means:
             if tag in self._of or (tag not in self._left_out and len(self._of) < MOST_CURVES):
                 self._of.setdefault(tag, Coarse(extremes=False)).push(rows.value, rows.step)
 
-    def keep(self, tags: AbstractSet[str]) -> None:
-        """Leave out all other tags that were logged so far."""
-        self._left_out |= self._of.keys() - tags
-        self._of = {tag: course for tag, course in self._of.items() if tag in tags}
+    def new(self, chunks: Iterable[Chunk]) -> set[str]:
+        """The tags of chunks yet to be added that no earlier chunk had."""
+        return {tag for chunk in chunks for tag in chunk.tags} - self._of.keys() - self._left_out
 
-    @property
-    def tags(self) -> AbstractSet[str]:
-        """The tags whose courses are kept."""
-        return self._of.keys()
+    def keep(self, tags: AbstractSet[str], new: AbstractSet[str]) -> None:
+        """Leave out all other tags that were logged so far or are new."""
+        self._left_out |= (self._of.keys() | new) - tags
+        self._of = {tag: course for tag, course in self._of.items() if tag in tags}
 
     def dump(self) -> dict[str, list[Any]]:
         """Everything `load` needs."""
@@ -67,7 +66,7 @@ class Means:
         logged has none.
         """
         kept = self._of.get(tag, Coarse()).widened(width)
-        step, mean = kept.step[: kept.buckets], kept.mean
+        step, mean = kept.step, kept.mean
         known = np.isfinite(mean)
         order = np.argsort(step[known], kind="stable")
         return step[known][order], mean[known][order]

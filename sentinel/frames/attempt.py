@@ -81,7 +81,7 @@ class Attempt:
         beside = self.context.beside([_asked(view, judged) for view, judged, _ in complete], self.tags)
         for (view, judged, needed), aligned in zip(complete, beside, strict=True):
             rows = _rows(view, judged, [*needed, *aligned], plans)
-            for window in self._history(view, judged.tag).extend(rows):
+            for window in self._history(view, judged.tag).extend(rows, judged.position):
                 yield view, judged.tag, window
         self.context.trim()
         for signal in views.needs:
@@ -208,7 +208,7 @@ def _rows(view: View, judged: Points, beside: Sequence[Floats | None], plans: Pl
     places = tuple(sorted(known))
     numbers = np.array([judged.time, judged.value, *(known[place] for place in places)]).T
     lists = tuple(column for column in beside[number:] if column is not None)
-    return Rows(np.array([judged.step, judged.position]).T, numbers, places, lists)
+    return Rows(judged.step, numbers, places, lists)
 
 
 def _in_order(arrived: Iterable[Points]) -> list[Points]:

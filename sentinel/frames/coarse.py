@@ -5,10 +5,10 @@ of a bucket depends only on row numbers, and sums are added row by row. So the b
 same, however its rows arrived.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, field
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,18 +16,31 @@ from numpy.typing import NDArray
 MAX_BUCKETS = 64
 FIRST_CHECKPOINT = 256
 
-_NO_FLOATS, _NO_STEPS = np.empty(0), np.empty(0, np.int64)  # of all series without buckets
-
-_MERGES = (
-    (np.add, 0.0),
-    (np.add, 0.0),
-    (np.minimum, np.inf),
-    (np.maximum, -np.inf),
-)
-"""How two buckets become one, and what an empty bucket has: by total, finite, low and high."""
-
 Floats = NDArray[np.float64]
 Steps = NDArray[np.int64]
+
+_NO_BUCKETS = np.empty((0, 0))  # of all series without rows
+
+
+class _Column(NamedTuple):
+    """How two buckets become one, and what a bucket without rows has."""
+
+    merged: Callable[[Floats, Floats], Floats]
+    blank: float
+
+
+def _first(one: Floats, _: Floats) -> Floats:
+    return one
+
+
+_STEP, _TOTAL, _LOW, _HIGH = range(4)
+_COLUMNS = (
+    _Column(_first, 0.0),
+    _Column(np.add, 0.0),
+    _Column(np.minimum, np.inf),
+    _Column(np.maximum, -np.inf),
+)
+_BESIDE = _Column(_first, np.nan)
 
 
 def next_checkpoint(rows: int) -> int:
@@ -46,23 +59,30 @@ def next_checkpoint(rows: int) -> int:
 class Coarse:
     """The lowest, the mean and the highest finite value of each bucket, and its first step and row.
 
-    A bucket has ``width`` rows, the last one fewer. ``numbers`` are the sum of its finite values, how many
-    these are, and with ``extremes`` the lowest and the highest one: 2 or 4 x buckets. They share one array,
-    because a fleet has very many. ``first`` has the columns beside the value in the first row of each bucket,
-    by their places in `View.columns`. The buckets take memory from the first row on.
+    A bucket has ``width`` rows, the last one fewer. ``table`` has all columns, because a fleet has very many
+    arrays: the step of the first row, the sum of the finite values, with ``extremes`` the lowest and the
+    highest one, and those columns ``beside`` the value, by their places in `View.columns`, in the first row.
+    Steps beyond 2**53 are rounded. ``missing`` counts the values that are not finite; None if there are none.
+    The buckets take memory from the first row on.
     """
 
     rows: int = 0
     width: int = 1
     extremes: bool = True
-    numbers: Floats = field(init=False, default_factory=lambda: _NO_FLOATS)
-    step: Steps = field(init=False, default_factory=lambda: _NO_STEPS)
-    first: dict[int, Floats] = field(init=False, default_factory=dict)
+    beside: tuple[int, ...] = ()
+    table: Floats = field(default_factory=lambda: _NO_BUCKETS)
+    missing: Floats | None = None
 
     def push(self, values: Floats, steps: Steps, beside: Mapping[int, Floats] | None = None) -> None:
         """Add rows at the end of the series, with some of the columns beside the values."""
-        if self.rows == 0 < len(values):
-            self._make()
+        columns = beside or {}
+        if not len(values):
+            return
+        if not self.rows:
+            self.table = _blank(self._own)
+        if new := tuple(place for place in columns if place not in self.beside):
+            self.beside += new
+            self.table = np.concatenate([self.table, _blank([_BESIDE] * len(new))])
         begin = 0
         while begin < len(values):
             room = MAX_BUCKETS * self.width - self.rows
@@ -70,14 +90,13 @@ class Coarse:
                 self.widen()
                 continue
             part = slice(begin, begin + room)
-            self._fill(values[part], steps[part], {n: column[part] for n, column in (beside or {}).items()})
+            self._fill(values[part], steps[part], {n: column[part] for n, column in columns.items()})
             begin += room
 
-    def _make(self) -> None:
-        """Make empty buckets."""
-        blanks = [blank for _, blank in (_MERGES if self.extremes else _MERGES[:2])]
-        self.numbers = np.repeat(np.array(blanks), MAX_BUCKETS).reshape(-1, MAX_BUCKETS)
-        self.step = np.zeros(MAX_BUCKETS, np.int64)
+    @property
+    def _own(self) -> Sequence[_Column]:
+        """The columns that are not beside the value."""
+        return _COLUMNS if self.extremes else _COLUMNS[:_LOW]
 
     def _fill(self, values: Floats, steps: Steps, beside: Mapping[int, Floats]) -> None:
         """Add rows for which there is room."""
@@ -85,26 +104,33 @@ class Coarse:
         bucket, begins = index // self.width, index % self.width == 0
         known = np.isfinite(values)
         value, into = values[known], bucket[known]
-        np.add.at(self.numbers[0], into, value)  # one by one, in the order of the log
-        self.numbers[1] += np.bincount(into, minlength=MAX_BUCKETS)
+        if len(value) < len(values):
+            missing = np.bincount(bucket[~known], minlength=MAX_BUCKETS).astype(np.float64)
+            self.missing = missing if self.missing is None else self.missing + missing
+        np.add.at(self.table[_TOTAL], into, value)  # one by one, in the order of the log
         if self.extremes:
-            np.minimum.at(self.numbers[2], into, value)
-            np.maximum.at(self.numbers[3], into, value)
-        self.step[bucket[begins]] = steps[begins]
+            np.minimum.at(self.table[_LOW], into, value)
+            np.maximum.at(self.table[_HIGH], into, value)
+        first = bucket[begins]
+        self.table[_STEP][first] = steps[begins]
         for place, column in beside.items():
-            if place not in self.first:
-                self.first[place] = np.full(MAX_BUCKETS, np.nan)
-            self.first[place][bucket[begins]] = column[begins]
+            self._beside(place)[first] = column[begins]
         self.rows += len(values)
+
+    def _beside(self, place: int) -> Floats:
+        column: Floats = self.table[len(self._own) + self.beside.index(place)]
+        return column
 
     def widen(self) -> None:
         """Make one bucket of each two."""
-        merged = zip(self.numbers, _MERGES, strict=False)
-        self.numbers = np.stack(
-            [_halved(merge(old[::2], old[1::2]), blank) for old, (merge, blank) in merged]
-        )
-        self.step = _halved(self.step[::2], 0)
-        self.first = {place: _halved(column[::2], np.nan) for place, column in self.first.items()}
+        columns = [*self._own, *[_BESIDE] * len(self.beside)]
+        wider = _blank(columns)
+        for new, old, column in zip(wider, self.table, columns, strict=True):
+            new[: MAX_BUCKETS // 2] = column.merged(old[::2], old[1::2])
+        if self.missing is not None:
+            merged = self.missing[::2] + self.missing[1::2]
+            self.missing = np.concatenate([merged, np.zeros(MAX_BUCKETS - len(merged))])
+        self.table = wider
         self.width *= 2
 
     def widened(self, width: int) -> Self:
@@ -120,25 +146,43 @@ class Coarse:
         return -(-self.rows // self.width)
 
     @property
+    def step(self) -> Steps:
+        """The first step of each bucket."""
+        return self._column(_STEP).astype(np.int64)
+
+    @property
     def mean(self) -> Floats:
         """The mean of the finite values of each bucket; NaN without one."""
-        total, count = self.numbers[:2, : self.buckets] if self.rows else (_NO_FLOATS, _NO_FLOATS)
-        return np.where(count > 0, total, np.nan) / np.maximum(count, 1)
+        count = np.full(self.buckets, float(self.width))
+        count[-1:] = self.rows - (self.buckets - 1) * self.width
+        if self.missing is not None:
+            count -= self.missing[: self.buckets]
+        total = np.where(count > 0, self._column(_TOTAL), np.nan)
+        mean: Floats = total / np.maximum(count, 1)
+        return mean
 
     @property
     def low(self) -> Floats:
         """The lowest finite value of each bucket; NaN without one. Needs ``extremes``, as `high` does."""
-        return self._known(2)
+        return self._known(_LOW)
 
     @property
     def high(self) -> Floats:
         """The highest finite value of each bucket; NaN without one."""
-        return self._known(3)
+        return self._known(_HIGH)
+
+    @property
+    def first(self) -> dict[int, Floats]:
+        """The columns beside the value in the first row of each bucket, by their places."""
+        return {place: self._beside(place)[: self.buckets] for place in self.beside}
 
     def _known(self, column: int) -> Floats:
-        if not self.rows:
-            return _NO_FLOATS
-        return np.where(self.numbers[1] > 0, self.numbers[column], np.nan)[: self.buckets]
+        values = self._column(column)
+        return np.where(np.isfinite(values), values, np.nan)
+
+    def _column(self, number: int) -> Floats:
+        column: Floats = self.table[number, : self.buckets] if self.rows else np.empty(0)
+        return column
 
     def view(self) -> dict[str, Floats]:
         """The coarse columns of a WINDOW frame, as arrays; NaN for a bucket without a finite value."""
@@ -146,17 +190,17 @@ class Coarse:
 
     def dump(self) -> list[Any]:
         """Everything `load` needs."""
-        return [self.rows, self.width, self.extremes, self.numbers, self.step, self.first]
+        return [self.rows, self.width, self.extremes, self.beside, self.table, self.missing]
 
     @classmethod
     def load(cls, state: Sequence[Any]) -> Self:
         """Undo `dump`."""
-        rows, width, extremes, *parts = state
-        coarse = cls(rows, width, extremes)
-        coarse.numbers, coarse.step, coarse.first = parts
-        return coarse
+        rows, width, extremes, beside, table, missing = state
+        return cls(rows, width, extremes, tuple(beside), table, missing)
 
 
-def _halved(column: NDArray[Any], blank: float) -> NDArray[Any]:
-    """A column of buckets after each two became one, with blank ones behind it."""
-    return np.concatenate([column, np.full(MAX_BUCKETS - len(column), blank, column.dtype)])
+def _blank(columns: Sequence[_Column]) -> Floats:
+    """Buckets without rows."""
+    table = np.empty((len(columns), MAX_BUCKETS))
+    table.T[:] = [column.blank for column in columns]
+    return table

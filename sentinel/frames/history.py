@@ -8,6 +8,8 @@ from collections.abc import Collection, Iterator, Sequence
 from typing import Any, Self
 
 import msgspec
+import numpy as np
+from numpy.typing import NDArray
 
 from sentinel.frames.coarse import Coarse, Floats, Steps, next_checkpoint
 from sentinel.frames.rows import SPARE, Rows, Tape
@@ -20,6 +22,7 @@ class Window(msgspec.Struct, frozen=True, gc=False):
     first: int  # index of the first row to judge
     end: int  # index after the last one
     seen: Rows  # the rows that precede the rows to judge, then these
+    position: NDArray[np.int64]  # of each row to judge: the ordinal, in the stream, of its last point
     head: Rows  # from row 0 on
     earlier: Rows  # up to row 0, of the attempt before
     coarse: dict[str, Floats]
@@ -57,12 +60,14 @@ class SeriesHistory:
         "_tape",
         "count",
         "earlier",
+        "position",
     )
 
     def __init__(
         self, head_rows: int, recent_rows: int, earlier: Rows, sliced: bool, plotted: Collection[int]
     ) -> None:
         self.count = 0
+        self.position = -1  # of the last row, as `Window` has it
         self.earlier = earlier
         self._head: Rows | None = None  # the last rows begin with it, until the tape forgets row 0
         self._head_rows = head_rows
@@ -98,22 +103,25 @@ class SeriesHistory:
         shown = {place: waiting.column(place) for place in waiting.beside if place in self._plotted}
         self._coarse.push(waiting.value, waiting.step, shown)
 
-    def extend(self, rows: Rows) -> Iterator[Window]:
+    def extend(self, rows: Rows, position: NDArray[np.int64]) -> Iterator[Window]:
         """Remember rows, and give the windows to judge. A window never spans two coarse views."""
         while self._sliced and len(rows) > (cut := next_checkpoint(self.count) - self.count):
-            yield self._push(rows[:cut])
-            rows = rows[cut:]
+            yield self._push(rows[:cut], position[:cut])
+            rows, position = rows[cut:], position[cut:]
         if len(rows):
-            yield self._push(rows)
+            yield self._push(rows, position)
 
     def end(self) -> Window:
         """The window in which the last row is judged again, with the present coarse view."""
-        first, coarse = self.count - 1, self.coarse.view()
-        return Window(first, self.count, self.recent, self.head[:first], self.earlier, coarse, ended=True)
+        first, coarse, head = self.count - 1, self.coarse.view(), self.head
+        position = np.array([self.position])
+        return Window(
+            first, self.count, self.recent, position, head[:first], self.earlier, coarse, ended=True
+        )
 
-    def _push(self, rows: Rows) -> Window:
+    def _push(self, rows: Rows, position: NDArray[np.int64]) -> Window:
         first, head, coarse = self.count, self.head, self._checkpoint
-        seen, self.count = self._tape.append(rows), first + len(rows)
+        seen, self.count, self.position = self._tape.append(rows), first + len(rows), int(position[-1])
         if self._head is None and self.count > self._recent_rows:
             self._head = head.copy()
         if self._head is not None and (room := self._head_rows - len(head)) > 0:
@@ -122,7 +130,7 @@ class SeriesHistory:
             self._slice(seen)
         if self._sliced and self.count == next_checkpoint(first):
             self._checkpoint = self.coarse.view()
-        return Window(first, self.count, seen, head, self.earlier, coarse)
+        return Window(first, self.count, seen, position, head, self.earlier, coarse)
 
     def dump(self) -> SeriesState:
         """Everything `load` needs."""
@@ -132,6 +140,7 @@ class SeriesHistory:
             sliced=self._sliced,
             plotted=self._plotted,
             rows=self.count,
+            position=self.position,
             earlier=self.earlier.dump(),
             head=None if self._head is None else self._head.dump(),
             recent=self.recent.dump(),
@@ -144,7 +153,8 @@ class SeriesHistory:
         """Undo `dump`."""
         kept = SeriesState(*state)
         series = cls(kept.head_rows, kept.recent_rows, Rows.load(kept.earlier), kept.sliced, kept.plotted)
-        series.count, series._head = kept.rows, None if kept.head is None else Rows.load(kept.head)
+        series.count, series.position = kept.rows, kept.position
+        series._head = None if kept.head is None else Rows.load(kept.head)
         series._tape = Tape(Rows.load(kept.recent), kept.recent_rows)
         series._coarse, series._checkpoint = Coarse.load(kept.coarse), kept.checkpoint or _NO_BUCKETS
         return series

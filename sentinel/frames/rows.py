@@ -6,11 +6,10 @@ from typing import Any, Self
 
 import msgspec
 import numpy as np
-from numpy.typing import NDArray
 
 from sentinel.frames.coarse import Floats, Steps
 
-SPARE = 16
+SPARE = 8
 """How many rows a `Tape` has room for. With more room it is copied less often."""
 
 _FIRST = 2  # of the numbers of a row that stands beside its value
@@ -19,27 +18,16 @@ _FIRST = 2  # of the numbers of a row that stands beside its value
 class Rows(msgspec.Struct, frozen=True, gc=False):
     """Consecutive rows, in two arrays, because each array costs time whenever a row is added.
 
-    ``places`` holds two whole numbers for each row: its step and the ordinal, in the stream, of the point
-    that completed it. ``numbers`` holds its time, the judged value, and the columns ``beside`` that, by their
-    places in `View.columns`, with NaN where a value is not known. Columns of which no value is known are left
-    out, because most runs log few of the signals that a view asks for. ``lists`` holds what is a list beside
-    a row: rows x length, where the length grows as the run goes on.
+    ``step`` is the step of each row, as the framework counts. ``numbers`` holds its time, the judged value,
+    and the columns ``beside`` that, by their places in `View.columns`, with NaN where a value is not known.
+    Columns of which no value is known are left out, because most runs log few of the signals that a view asks
+    for. ``lists`` holds what is a list beside a row: rows x length. The length grows as the run goes on.
     """
 
-    places: Steps
+    step: Steps
     numbers: Floats
     beside: tuple[int, ...] = ()
     lists: tuple[Floats, ...] = ()
-
-    @property
-    def step(self) -> Steps:
-        """The step of each row, as the framework counts."""
-        return self.places[:, 0]
-
-    @property
-    def position(self) -> NDArray[np.int64]:
-        """The ordinal, in the stream, of the point that completed each row."""
-        return self.places[:, 1]
 
     @property
     def time(self) -> Floats:
@@ -65,14 +53,14 @@ class Rows(msgspec.Struct, frozen=True, gc=False):
         for at, place in enumerate(beside, _FIRST):
             if place in known:
                 numbers[:, at] = self.numbers[:, known[place]]
-        return Rows(self.places, numbers, beside, self.lists)
+        return Rows(self.step, numbers, beside, self.lists)
 
     def __len__(self) -> int:
-        return len(self.places)
+        return len(self.step)
 
     def __getitem__(self, part: slice) -> "Rows":
         lists = tuple(values[part] for values in self.lists) if self.lists else ()
-        return Rows(self.places[part], self.numbers[part], self.beside, lists)
+        return Rows(self.step[part], self.numbers[part], self.beside, lists)
 
     def last(self, count: int) -> "Rows":
         """At most the last ``count`` rows."""
@@ -90,7 +78,7 @@ class Rows(msgspec.Struct, frozen=True, gc=False):
             beside = tuple(sorted({place for part in parts for place in part.beside}))
             parts = [part.with_columns(beside) for part in parts]
         return cls(
-            np.concatenate([part.places for part in parts]),
+            np.concatenate([part.step for part in parts]),
             np.concatenate([part.numbers for part in parts]),
             beside,
             tuple(padded(same_list) for same_list in zip(*(part.lists for part in parts), strict=True)),
@@ -100,17 +88,17 @@ class Rows(msgspec.Struct, frozen=True, gc=False):
     @cache
     def none(lists: int) -> "Rows":
         """Rows without any row, with this many lists. All series share them."""
-        return Rows(np.empty((0, 2), np.int64), np.empty((0, _FIRST)), (), (np.empty((0, 0)),) * lists)
+        return Rows(np.empty(0, np.int64), np.empty((0, _FIRST)), (), (np.empty((0, 0)),) * lists)
 
     def dump(self) -> list[Any]:
         """Everything `load` needs."""
-        return [self.places, self.numbers, self.beside, list(self.lists)]
+        return [self.step, self.numbers, self.beside, list(self.lists)]
 
     @classmethod
     def load(cls, state: Sequence[Any]) -> "Rows":
         """Undo `dump`."""
-        places, numbers, beside, lists = state
-        return cls(places, numbers, tuple(beside), tuple(lists)) if len(places) else cls.none(len(lists))
+        step, numbers, beside, lists = state
+        return cls(step, numbers, tuple(beside), tuple(lists)) if len(step) else cls.none(len(lists))
 
 
 def padded(parts: Sequence[Floats]) -> Floats:
@@ -148,18 +136,22 @@ class Tape:
         kept = self._rows[begin : self._end]
         if len(rows) > SPARE:
             joined = Rows.joined([kept, rows])
-            self._rows = joined.last(self._keep).copy()  # not what a long log brought at once
-            self._end = len(self._rows)
+            self._move(joined.last(self._keep), rows)  # not all that a long log brought at once
             return joined
         if not self._has_room(rows):
-            self._rows, begin, self._end = Rows.joined([kept, _blank(rows)]), 0, len(kept)
+            self._move(kept, rows)
+            begin = 0
         part = slice(self._end, self._end + len(rows))
-        self._rows.places[part] = rows.places
+        self._rows.step[part] = rows.step
         self._rows.numbers[part] = rows.with_columns(self._rows.beside).numbers
         for room, values in zip(self._rows.lists, rows.lists, strict=True):
             room[part, : values.shape[1]] = values
         self._end = part.stop
         return self._rows[begin : part.stop]
+
+    def _move(self, last: Rows, form: Rows) -> None:
+        """Hold the last rows in new arrays, with room for more rows of a form."""
+        self._rows, self._end = Rows.joined([last, _blank(form)]), len(last)
 
     def _has_room(self, rows: Rows) -> bool:
         """Whether there is room for so many rows, for all of their columns and for as long lists."""
@@ -174,4 +166,4 @@ class Tape:
 def _blank(rows: Rows) -> Rows:
     """Room for more rows of this form."""
     lists = tuple(np.full((SPARE, values.shape[1]), np.nan) for values in rows.lists)
-    return Rows(np.zeros((SPARE, 2), np.int64), np.zeros((SPARE, rows.numbers.shape[1])), rows.beside, lists)
+    return Rows(np.zeros(SPARE, np.int64), np.zeros((SPARE, rows.numbers.shape[1])), rows.beside, lists)

@@ -3,7 +3,7 @@
 from collections.abc import Collection, Sequence
 from typing import Any, NamedTuple
 
-STATE = 14
+STATE = 15
 """A number to raise whenever what is stored changes its form. The log of an older state is read again."""
 
 
@@ -50,6 +50,7 @@ class SeriesState(NamedTuple):
     sliced: bool
     plotted: Collection[int]
     rows: int
+    position: int
     earlier: Sequence[Any]
     head: Sequence[Any] | None  # None: the recent rows begin with it
     recent: Sequence[Any]

@@ -196,9 +196,9 @@ class Stream:
         meaning = self.meanings[tag] = self._meaning(tag)
         asked = self.views.signals | {Signal.TOTAL_STEPS}
         all_of_it = [*([meaning] if meaning else ()), *self.own(tag)]
-        self.judged[tag] = [view for view in all_of_it if view.signal in asked]
+        self.judged[tag] = tuple(view for view in all_of_it if view.signal in asked)
         signals = {view.signal for view in all_of_it}
-        self.expected[tag] = [wish for wish in self.views.expected if wish.signal in signals]
+        self.expected[tag] = tuple(wish for wish in self.views.expected if wish.signal in signals)
 
     def _full(self, tag: str) -> str:
         return f"{self.part}/{tag}" if self.part and not tag.startswith(f"{self.part}/") else tag

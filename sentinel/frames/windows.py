@@ -106,11 +106,11 @@ def _joined(detector: Detector, parts: Sequence[tuple[View, Rows]]) -> Rows:
         them = [*group]
         columns, wanted = _columns(detector, them[0][0])
         rows = Rows.joined([rows for _, rows in them]).with_columns(columns)
-        joined.append((rows.places, rows.numbers, [rows.lists[i] for i in wanted]))
-    places, numbers, own = zip(*joined, strict=True)
+        joined.append((rows.step, rows.numbers, [rows.lists[i] for i in wanted]))
+    step, numbers, own = zip(*joined, strict=True)
     as_asked = tuple(range(len(columns)))
     found_lists = tuple(padded(them) for them in zip(*own, strict=True))
-    return Rows(np.concatenate(places), np.concatenate(numbers), as_asked, found_lists)
+    return Rows(np.concatenate(step), np.concatenate(numbers), as_asked, found_lists)
 
 
 def _columns(detector: Detector, view: View) -> tuple[tuple[int, ...], list[int]]:

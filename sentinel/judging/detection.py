@@ -86,7 +86,7 @@ class Verdicts:
             index=index,
             step=step,
             time=_known(rows.time[place]),
-            position=int(rows.position[place]),
+            position=int(judged.window.position[index - judged.window.first]),
             severity=severity,
             variant=variant,
             onset_step=onset[0],

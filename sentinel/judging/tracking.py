@@ -75,12 +75,11 @@ class Tracker:
 
     def _follow(self, means: Means, chunks: Sequence[Chunk]) -> None:
         """Keep the courses of the tags that are compared, as soon as it is known which these are."""
-        before = len(means.tags)
-        means.add(chunks)
         streams = self.log.streams.values()
-        if len(means.tags) > before and all(stream.named for stream in streams):
+        if (new := means.new(chunks)) and all(stream.named for stream in streams):
             signals = self.log.understanding().signals
-            means.keep({compared_tags(tags)[0] for signal, tags in signals.items() if signal in WORSE})
+            means.keep({compared_tags(tags)[0] for signal, tags in signals.items() if signal in WORSE}, new)
+        means.add(chunks)
 
     def end(self, guard: Guard) -> Absorbed:
         """Look how the run ended. Gives what is left to judge."""

@@ -30,7 +30,7 @@ def _judged(view: View, history: SeriesHistory, tag: str) -> Excerpt:
     return Excerpt(
         label=measure_of(view.judged).label,
         tag=tag,
-        step=history.coarse.step[: history.coarse.buckets].tolist(),
+        step=history.coarse.step.tolist(),
         mean=_numbers(coarse["coarse_mean"].tolist()),
         low=_numbers(coarse["coarse_low"].tolist()),
         high=_numbers(coarse["coarse_high"].tolist()),
@@ -44,9 +44,9 @@ def _beside(view: View, history: SeriesHistory, detector: str) -> Iterator[Excer
     names = {name for rule in asked for name in (*rule.needs, *(use.column for use in rule.uses))}
     coarse, recent = history.coarse, history.recent.last(_MOST_POINTS)
     for place, column in sorted(coarse.first.items()):
-        mean, name = _numbers(column[: coarse.buckets].tolist()), view.columns[place]
+        mean, name = _numbers(column.tolist()), view.columns[place]
         if name in names and any(value is not None for value in mean):
-            step = coarse.step[: coarse.buckets].tolist()
+            step = coarse.step.tolist()
             last = _numbers(recent.column(place).tolist())
             yield Excerpt(measure_of(Signal(name)).label, "", step, mean, [], [], recent.step.tolist(), last)
 

@@ -115,8 +115,8 @@ def _signs(facts: Facts, streams: Sequence[Stream], interval: int | None) -> Ite
         trainings = [history for history in _histories(stream, {Signal.LOSS}) if history.count]
         if evaluations and trainings:
             rare = all(history.count * _RARELY_EVALUATED <= trainings[0].count for history in evaluations)
-            newest = max(int(history.recent.position[-1]) for history in evaluations)
-            if rare and newest > max(int(history.recent.position[-1]) for history in trainings):
+            newest = max(history.position for history in evaluations)
+            if rare and newest > max(history.position for history in trainings):
                 yield "an evaluation was the last that it logged"
                 return
 

@@ -3,11 +3,11 @@
 from sentinel.frames.stored import STATE, AttemptState, SeriesState, StreamState
 
 FORM = {
-    14: (
+    15: (
         "position waiting named profile attempts attempt tags plans "
         "units signals surveyor presence company unnamed oddities",
         "number sums tags raw_tags context joins partners series earlier left_out",
-        "head_rows recent_rows sliced plotted rows earlier head recent coarse checkpoint",
+        "head_rows recent_rows sliced plotted rows position earlier head recent coarse checkpoint",
     )
 }
 
