@@ -6,6 +6,7 @@ scaler, which backs off when a gradient overflows and doubles after enough good 
 
 import numpy as np
 import pytest
+from scipy.signal import lfilter
 
 from sentinel.detectors.api import Severity
 from sentinel.detectors.discovery import all_detectors
@@ -66,6 +67,38 @@ def test_leaves_learning_runs_alone(random, noise, fall, share):
 def test_leaves_slow_learning_alone(random, noise, fall):
     curve = 2 * (1 - fall * np.arange(1000) / 1000)
     assert alarms("flat-loss-at-init", losses(random, curve, noise), every=10) <= 0.02
+
+
+# loss-divergence
+
+
+def averaged(loss, decay, every):
+    """The moving average of a loss, from 0 on and without a correction for that, at each so many steps."""
+    return lfilter([1 - decay], [1, -decay], loss)[::every]
+
+
+LEARNS = 1.5 + 2.5 * np.exp(-np.arange(20_000) / 3_000)
+
+
+@pytest.mark.parametrize("noise", [0, 0.05, 0.2])
+@pytest.mark.parametrize("every", [1, 10, 50])
+@pytest.mark.parametrize("decay", [0.9, 0.98, 0.99, 0.999])
+def test_an_average_that_climbs_from_zero_does_not_diverge(random, noise, every, decay):
+    curves = [run["loss"] for run in losses(random, LEARNS[: 400 * every], noise)]
+    assert not alarms("loss-divergence", [{"loss": averaged(c, decay, every)} for c in curves], every)
+
+
+@pytest.mark.parametrize("decay", [0.9, 0.98, 0.99])
+def test_a_divergence_of_such_an_average_is_found(random, decay):
+    grows = LEARNS * np.exp(np.clip(np.arange(20_000) - 3_000, 0, 1_000) / 500)
+    curves = [run["loss"] for run in losses(random, grows[:5_000], 0.1)]
+    assert alarms("loss-divergence", [{"loss": averaged(c, decay, 10)} for c in curves], every=10) == 1
+
+
+@pytest.mark.parametrize("growth", [1.1, 1.3, 1.6])
+def test_a_divergence_from_the_first_row_on_is_found(random, growth):
+    grows = 2.3 * np.minimum(growth ** np.arange(60), 50)
+    assert alarms("loss-divergence", losses(random, grows, 0.1)) == 1
 
 
 # lr-schedule-mismatch
