@@ -30,6 +30,7 @@ from sentinel.telemetry.counters import ROUND_SECONDS, count_points
 from sentinel.watch.backlog import READING_SECONDS, Backlog
 from sentinel.watch.file_events import Changes
 from sentinel.watch.freezes import freezes_forgiven
+from sentinel.watch.holding import Holding
 from sentinel.watch.introduction import introduced
 from sentinel.watch.memory import give_back
 from sentinel.watch.pace import PRESSED_SHARE, SHARE, Pace
@@ -65,6 +66,7 @@ class Watcher:
         failed, host = self._reports.detector_failed, config.host
         self._pipeline = Pipeline(config.enabled_detectors, config.parameters, config.signals, failed, host)
         self._silences = Silences(self._pipeline, store, config.paths, clock, config.process)
+        self._holding = Holding(store.outbox, config.enabled_detectors, clock, config.poll_seconds)
         self._policies = [sink.policy() for sink in config.sinks]
         self._new: list[Watched] = []  # the first look at these is not done
         self._searches, self._peeks = Searches(clock), Peeks()
@@ -221,6 +223,7 @@ class Watcher:
             self._review_runs(self._runs, remind=remind)
             self._let_go(awake, now)
             self._reviewed_at, self._reminded_at = awake, awake if remind else self._reminded_at
+        self._holding.release()
 
     def _review_runs(self, runs: Iterable[Watched], *, remind: bool = False) -> None:
         """Judge the silence and the end of runs, and record that. With ``remind``, reminders may be due."""
@@ -241,19 +244,16 @@ class Watcher:
 
     def _end_first_look(self, seen: Sequence[Watched], now: float) -> None:
         """Let what the first look at runs found leave: in one message if they were over."""
-        outbox = self._store.outbox
-        outbox.release(watched.tracker.id for watched in seen if not watched.past)
-        outbox.release((watched.tracker.id for watched in seen if watched.past), batch=f"over at {now}")
+        self._holding.end_first_look(seen, now)
         for line in introduced([w.tracker.log for w in seen], self._config.enabled_detectors):
             _log.info("%s", line)
-        for watched in seen:
-            watched.looked_at = True
         self._new = [watched for watched in self._new if not watched.looked_at]
 
     def _commit_all(self) -> None:
         if self._owed is not None:
             self._owed()
         self._record([watched for watched in self._runs if watched.uncommitted], {})
+        self._holding.release(at_once=True)
         self._reports.record(at_once=True)  # there is no later report to correct it
 
     def _record(self, group: Sequence[Watched], news: AllNews, reminders: bool = False) -> None:
@@ -262,7 +262,7 @@ class Watcher:
             return
         self._owed = partial(self._record, group, news, reminders)
         trackers = [watched.tracker for watched in group]
-        held = {watched.tracker.id for watched in group if not watched.looked_at}
+        held = self._holding.held(group, news)
         recorder = Recorder(self._store, self._policies)
         recorded = recorder.record(trackers, news, self._clock.now(), held=held, reminders=reminders)
         self._owed = None
