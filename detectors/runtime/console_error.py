@@ -42,8 +42,8 @@ LINES = CRITICAL, WARNING  # as the catalogue says of a line; an exception that 
         "origin": Measure("printed in", Unit.TEXT),
     },
     variants={
-        "exception": Variant('the run printed "{text}" ({place}), line {line} of {origin}', (), LINES),
-        "signature": Variant('the run printed "{text}", line {line} of {origin}', (), LINES),
+        "exception": Variant('the run printed "{text}" ({place}), {origin}', (), LINES),
+        "signature": Variant('the run printed "{text}", {origin}', (), LINES),
     },
     maturity=Maturity.STABLE,
     cause=Cause.CRASH,
@@ -65,8 +65,9 @@ def console_error(run: RunView) -> Iterator[RunFinding]:
             evidence={
                 "text": news.text,
                 "place": news.place,
-                "line": news.line,
-                "origin": news.origin or "its console",
+                # Of a log that is itself printed, only the lines that tell no metrics are counted.
+                "line": news.line if news.origin else None,
+                "origin": f"line {news.line} of {news.origin}" if news.origin else "in its console",
             },
             catalogue=news.catalogue,
         )

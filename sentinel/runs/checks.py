@@ -54,7 +54,7 @@ def _of_settings(log: RunLog) -> Iterator[Check]:
 def _of_console(log: RunLog) -> Iterator[Check]:
     remarks = () if log.console is None else log.console.remarks.values()
     for remark in remarks:
-        where = f"line {remark.line} of {remark.origin or 'its console'}"
+        where = f"line {remark.line} of {remark.origin}" if remark.origin else "in its console"
         yield Check((remark.entry,), f'it printed "{clean_text(remark.text.strip(), 200)}", {where}', {})
 
 

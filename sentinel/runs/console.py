@@ -20,6 +20,7 @@ from sentinel.detectors.checks import Printed
 from sentinel.runs.preemption import PREEMPTION_WORDS, preempts
 from sentinel.runs.telling import telling
 from sentinel.sources.base import Line
+from sentinel.sources.console.bars import states
 from sentinel.sources.console.passages import Passages
 
 LONGEST_LINE = 500
@@ -35,7 +36,8 @@ _LAST_CHARACTERS = 120
 _TRACEBACK = "Traceback (most recent call last):"
 _WRITER = re.compile(
     r"(?:\[(?:rank|default)?\d{1,5}\]:? ?|\s{0,4}\d{1,5}: (?=\S)|\([\w:.]{1,80} pid=\d{1,9}[^)]{0,60}\) ?)"
-)  # torchrun, srun, Ray
+    r"(?:\[rank\d{1,5}\]: ?)?"
+)  # torchrun, srun, Ray; and, behind what a launcher prints, PyTorch in a traceback
 _BAR = re.compile(  # the speed, with which a bar of tqdm ends; it ends no line, so a traceback follows on it
     r"(?:/s|s/\w{1,30})(?:, [^\]]{0,200})?\] ?" + re.escape(_TRACEBACK)
 )
@@ -83,7 +85,8 @@ class _Origin(msgspec.Struct):
     lines: int = 0
     ordinary: int | None = None
     step: int | None = None  # at the last error
-    announced: bool = False  # the last line announced a caught exception
+    announced: bool = False  # the last line announced a caught exception ...
+    announced_at: int | None = None  # ... at this step
     preempted: str = (
         ""  # the line that says that it is ended from outside; errors from then on follow from that
     )
@@ -136,7 +139,7 @@ class ConsoleState(msgspec.Struct):
         if (origin := self._origin(name)) is None:
             return
         # Keep what a terminal would show: a progress bar overwrites what precedes a carriage return.
-        shown = [line.rstrip("\r").rpartition("\r")[2] for line in text.split("\n")[:-1]]
+        shown = [states(line.rstrip("\r"))[-1] for line in text.split("\n")[:-1]]
         yield from self._scan(name, origin, shown, lambda at: Line(math.nan, shown[at]), signatures)
 
     def scan(self, name: str, lines: Sequence[Line], signatures: Sequence[Signature]) -> Iterator[Printed]:
@@ -183,7 +186,7 @@ class ConsoleState(msgspec.Struct):
             return
         origin.keep([text])
         near = [signature for signature in signatures if signature.text in text]
-        error = _error(origin, text, near)
+        error = _error(origin, text, near, line)
         if preempts(text) or (error is not None and origin.preempted):
             if not origin.preempted:
                 yield _printed(origin, name, line(), text, Severity.INFO, preempted=True)
@@ -238,16 +241,22 @@ class _Error:
     entries: tuple[str, ...]
 
 
-def _error(origin: _Origin, line: str, signatures: Sequence[Signature]) -> _Error | None:
+def _error(
+    origin: _Origin, whole: str, signatures: Sequence[Signature], line: Callable[[], Line]
+) -> _Error | None:
     """The error that the line completes, if any. Records a traceback that the line begins or continues."""
-    prefix = _WRITER.match(line)
-    writer, text = (prefix[0], line[prefix.end() :]) if prefix else ("", line)
+    prefix = _WRITER.match(whole)
+    writer, text = (prefix[0], whole[prefix.end() :]) if prefix else ("", whole)
     if text.startswith(_TRACEBACK) or (_TRACEBACK in text and _BAR.search(text)):
         if len(origin.tracebacks) < _MOST_WRITERS:
-            origin.tracebacks[writer] = _Traceback(origin.lines, origin.announced)
+            # Between lines of two steps, lines with metrics were printed, which no announcement precedes.
+            caught = origin.announced and origin.announced_at == line().step
+            origin.tracebacks[writer] = _Traceback(origin.lines, caught)
         return None
     traceback = origin.tracebacks.get(writer)
     origin.announced = _CAUGHT.search(text) is not None
+    if origin.announced:
+        origin.announced_at = line().step
     if traceback is not None:
         if text[:1].isspace() and origin.lines - traceback.line < _LONGEST_TRACEBACK:
             traceback.add(text)

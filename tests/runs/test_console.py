@@ -204,3 +204,25 @@ def test_hostile_lines_end_and_are_not_kept():
         list(console.scan(str(name), [Line(math.nan, line[:50_000]) for line in hostile[:5]], signatures()))
     list(console.scan("0", [Line(math.nan, line) for line in hostile], signatures()))
     assert len(msgspec.json.encode(console)) < 50_000
+
+
+TORCHRUN = "W1128 00:41:06.893000 20437 torch/distributed/run.py:982] Setting OMP_NUM_THREADS to be 1\n"
+
+
+def of_rank(prefix):
+    return "".join(f"{prefix}{line}\n" for line in f"{TRACEBACK}{ERROR}".split("\n"))
+
+
+@pytest.mark.parametrize("prefix", ["[rank1]: ", "[default1]:[rank1]: "])
+@pytest.mark.parametrize("bar", ["", "[default0]:" + BAR.format("9.15it/s")[1:], BAR.format("9.15it/s")])
+def test_a_traceback_of_a_rank_follows_on_the_bar_of_another(prefix, bar):
+    assert [text for _, text, *_ in said(f"begun\n{bar}{of_rank(prefix)}")] == [ERROR]
+
+
+def test_a_warning_before_lines_with_metrics_announces_no_exception():
+    console = ConsoleState()
+    before, after = lines(TORCHRUN), [Line(math.nan, line.text, 30) for line in lines(of_rank("[rank1]: "))]
+    news = [*console.scan("", before, signatures()), *console.scan("", after, signatures())]
+    assert [printed.text for printed in news] == [ERROR]
+    caught = [*ConsoleState().scan("", [*before, *lines(of_rank(""))], signatures())]
+    assert not caught, "with nothing between"

@@ -39,6 +39,10 @@ _SPEED = r"[^][=\r]*+\]"
 _PLAIN = re.compile(rf"{_COUNT}(?P<total>/[0-9]{{1,15}} \[){_SPEED}(?:\r{_COUNT}(?P=total){_SPEED})*+")
 """All states of a bar that has no title and shows nothing but its count and its speed."""
 
+_PROCESS = re.compile(r"\[(?:default|rank)\d{1,5}\]:")
+_CUT = re.compile(rf"(?<=\])(?={_PROCESS.pattern})")
+"""Where another process of torchrun prints behind a bar, which ends no line."""
+
 _MOST_PRINTED = 64  # names; further ones are read from bars as well
 
 _HELD_OUT = re.compile(
@@ -48,8 +52,15 @@ _HELD_OUT = re.compile(
 
 
 def states(line: str) -> list[str]:
-    """What a line of the terminal showed, in order, without states of a bar that cannot count."""
-    return (_REDRAWN.sub("", line) if "%|" in line and "\r" in line else line).split("\r")
+    """What a line of the terminal showed, in order, without states of a bar that cannot count.
+
+    What a process prints behind the bar of another one is the last of it.
+    """
+    if "%|" in line:
+        if "][" in line and (cut := _CUT.sub("\r", line)) != line:
+            line = cut[begun.end() :] if (begun := _PROCESS.match(cut)) else cut
+        line = _REDRAWN.sub("", line) if "\r" in line else line
+    return line.split("\r")
 
 
 def redrawn(lines: Sequence[str], counting: Sequence[int]) -> set[int]:

@@ -177,7 +177,7 @@ class Text:
         if is_summary and parse(*_segments(torn)) is not None:
             self._parse_line(*_segments(torn))
             return True
-        [text] = _segments(torn.removesuffix(b"\r")) if b"%|" in torn[:_LONGEST_BAR] else [""]
+        text, *_ = _segments(torn.removesuffix(b"\r")) if b"%|" in torn[:_LONGEST_BAR] else [""]
         if (bar := _bar(text)) is not None:
             self._progress(bar)
         return False
@@ -202,6 +202,7 @@ class Text:
     def _parse_line(self, line: str) -> bool:
         """Read a line. True if it holds metrics or a part of a table, so that others may count after it."""
         name, text = _split_writer(line)
+        prefix = line[: len(line) - len(text)]
         counts = False
         if (bar := _bar(text)) is not None:
             counts = self._progress(bar)
@@ -219,7 +220,7 @@ class Text:
         if writer is not None and (is_metric or writer.rows.waits):
             self._keep(name, writer)
         if not is_metric and text and not text.isspace():
-            self.lines.add([text[:_LONGEST_TEXT]], self._step)
+            self.lines.add([f"{prefix}{text}"[:_LONGEST_TEXT]], self._step)
             if self._step is None:
                 self.config |= planned(text)
         return is_metric or counts

@@ -88,3 +88,23 @@ def test_a_full_bar_that_is_drawn_again_is_the_same_bar(tmp_path):
 def test_a_bar_without_a_metric_tells_none(tmp_path):
     bars = [bar("Downloading", n, 4, ", 2.1MB/s") for n in range(1, 5)]
     assert points(tmp_path / "train.log", "\r".join(bars), "\n") == []
+
+
+@pytest.mark.parametrize("cut", [7, 10_000])
+def test_what_a_rank_prints_behind_the_bar_of_another_is_of_that_rank(tmp_path, cut):
+    """As torchrun's ``--tee`` prints it, which takes the carriage return of a bar for the end of a line."""
+    lines = []
+    for step in range(4):
+        drawn = f"[default0]: {25 * step}%|###   | {step}/4 [00:01<00:05, 3.1it/s]"
+        lines += [
+            "[default0]:",
+            f"{drawn}[default0]:step {step} loss {1 + step}.5",
+            f"{drawn}[default1]:step {step} loss {5 + step}.5",
+        ]
+    path = tmp_path / "train.log"
+    path.write_text("".join(f"{line}\n" for line in lines))
+    by_rank = {}
+    for chunk in (chunk for batch in [ConsoleLog(path).poll({}, 1000)] for chunk in batch.chunks):
+        by_rank[chunk.stream] = [float(value) for value in chunk.value]
+    assert sorted(by_rank.values()) == [[1.5, 2.5, 3.5, 4.5], [5.5, 6.5, 7.5, 8.5]]
+    assert len(grown(tmp_path / "grown.log", path.read_text(), cut)) == 8
