@@ -9,6 +9,7 @@ from typing import Any
 
 from sentinel.ground.text import clean_text, counted, counted_runs, duration_text
 from sentinel.report.status import NEED_EVIDENCE, SHOWN, STATES, KnownRun, Status
+from sentinel.runs.state import GOING_ON, RunState
 
 _FURTHER_SHOWN = 3  # logs of one training
 
@@ -105,7 +106,9 @@ def _runs(shown: Status, name: _Names) -> _Lines:
         yield 2, f"{first.state}: {name[first.row.id]}{_progress(first)}"
         yield from _troubles(first)
         for run in further[:_FURTHER_SHOWN]:
-            yield 4, f"also in {name[run.row.id]}, {run.state}{_progress(run)}"
+            grows = run.state == RunState.RUNNING and first.state not in GOING_ON
+            state = "which still grows" if grows else run.state
+            yield 4, f"also in {name[run.row.id]}, {state}{_progress(run)}"
             yield from _troubles(run)
         if more := further[_FURTHER_SHOWN:]:
             yield 4, f"and in {counted(len(more), 'more log')}"

@@ -40,6 +40,7 @@ _KINDS = re.compile(
 _USUAL = re.compile(
     "(train(ing)?_|trainer_)?(logs?|metrics?|history|stats)|train|training|log_history|progress|run|output|out"
     "|std(out|err)|console|results|scalars|loss(es)?|nohup"
+    "|(system|gpu|hardware|resource)s?(_(metrics|stats|usage|monitor))?"
 )
 """Names of files that say nothing about the training either."""
 _DEEPEST_TAG = 3  # parts between slashes

@@ -131,6 +131,20 @@ def test_the_logs_of_one_training_stand_together(store, tmp_path):
     assert rows[3].startswith("lost: b/metrics.jsonl")
 
 
+def test_a_log_that_grows_beside_its_crashed_training_is_no_running_one(store, tmp_path):
+    """What measures the machine may go on."""
+    (tmp_path / "system.csv").write_text("step,cpu\n")
+    crashed = Remembered(Facts(), Ending(EndKind.CRASHED, "process 7 was killed by SIGKILL"))
+    logs = {f"jsonl:{tmp_path}/metrics.jsonl": crashed, f"csv:{tmp_path}/system.csv": Remembered()}
+    for id_ in logs:
+        store.commit([Update(id_, id_.partition(":")[2], id_.partition(":")[0], b"", [])], NOW)
+    written = (tmp_path / "system.csv").stat().st_mtime
+    found = status.status(store, tmp_path, written + 60, remember=lambda row: logs[row.id])
+    told = [line for _, line in status_lines.lines(found)]
+    assert told[0].endswith(": 1 crashed")
+    assert "also in system.csv, which still grows" in told
+
+
 def test_the_log_that_knows_the_end_stands_for_its_training(store, tmp_path):
     ended = Remembered(Facts(), Ending(EndKind.FINISHED, "it said so"))
     logs = {"csv:/none/a/metrics.csv": Remembered(Facts(config={"lr": FoundSetting(0.1, "csv")}))}

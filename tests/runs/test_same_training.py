@@ -38,6 +38,8 @@ def log(tmp_path):
     [
         (("run/metrics.jsonl",), ("run", "tensorboard", 7)),
         (("run/metrics.csv",), ("run/train.log",)),
+        (("run/system_metrics.csv",), ("run", "tensorboard", 7)),
+        (("run/gpus.csv",), ("run/train.log",)),
         (("run/metrics.csv",), ("run/tb", "tensorboard", 7)),
         (("logs/csv_logs/version_0/metrics.csv",), ("logs/tb_logs/version_0", "tensorboard", 7)),
         (("runs/seed1.jsonl",), ("runs/seed1.csv",)),
