@@ -16,7 +16,7 @@ import os
 import re
 import socket
 import stat
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import cached_property
 from itertools import islice
@@ -88,7 +88,7 @@ class Host:
     def writer(self, log: Path) -> Found | None:
         """The process that writes a log, a file or a directory with files; None if none is certain."""
         owners = files_of(log)
-        holders = {pid for file in owners for pid in self._holders.get(file, ())}
+        holders = {pid for file in owners for pid in self.writers(file)}
         mine = [pid for pid in holders if self._may_write(pid, owners)]
         top = self._topmost(mine)
         if top is None:
@@ -109,6 +109,10 @@ class Host:
         if pid not in self._open:
             self._open[pid] = descriptors(pid)
         return self._open[pid]
+
+    def writers(self, file: File) -> Sequence[int]:
+        """The processes that have a file or a pipe open for writing."""
+        return self._holders.get(file, ())
 
     def above(self, pid: int) -> Iterator[Process]:
         """The parents of a process, the nearest first."""

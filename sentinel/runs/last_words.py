@@ -46,11 +46,15 @@ def last_words(run: Run, attempts: int = 1) -> Ending | None:
         return Ending(EndKind.FINISHED, "its last row has `done: true`", inferred=True)
     for file in _texts(run, path):
         with suppress(OSError):
-            lines = [*_shown(_tail(file))]
-            ends = ending_in(lines, attempts, partial(_head, file)) if _is_as_late(file, path) else None
+            ends = said_in(file, attempts) if _is_as_late(file, path) else None
             if ends is not None:
                 return ends
     return None
+
+
+def said_in(file: Path, attempts: int = 1) -> Ending | None:
+    """How a run ended by the last lines that it printed into a file. Raises OSError."""
+    return ending_in([*_shown(_tail(file))], attempts, partial(_head, file))
 
 
 def heard_from(run: Run) -> int:

@@ -1,6 +1,7 @@
 """What a watch knows of the process behind one log."""
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from sentinel.processes.activity import Activity
@@ -8,6 +9,7 @@ from sentinel.processes.examination import Examination
 from sentinel.processes.exits import Handle
 from sentinel.processes.finder import Found
 from sentinel.processes.growth import Growth
+from sentinel.processes.printed import OutputFile
 from sentinel.processes.ranks import Team
 from sentinel.watch.watched import Watched
 
@@ -25,6 +27,7 @@ class Behind:
     pause: float = FIRST_PAUSE_SECONDS
     found: Found | None = None
     handle: Handle | None = None  # runs of one process share it
+    output: Sequence[OutputFile] = ()
     growth: Growth | None = None
     grown_at: float = -math.inf
     team: Team = field(default_factory=Team)

@@ -22,6 +22,7 @@ from sentinel.processes.growth import Growth
 from sentinel.processes.kernel_log import xids
 from sentinel.processes.machine import full, shortages
 from sentinel.processes.named import named
+from sentinel.processes.printed import output_files, printed_last
 from sentinel.processes.ranks import Rank, Roster
 from sentinel.runs.preemption import ENDS_FROM_OUTSIDE
 from sentinel.runs.settling import settle
@@ -103,6 +104,9 @@ class Ends:
             behind.found = behind.handle = behind.growth = None
             behind.search_at, behind.pause = -math.inf, FIRST_PAUSE_SECONDS  # it may go on in another one
             ending = _ending(how, words)
+            if how.status and (said := printed_last(behind.output, Host())) is not None:
+                words = f"{words}; {said.evidence}"
+                ending = replace(ending, outcome=said.outcome, evidence=words) if ending else None
             if ending is not None and ending.outcome is EndKind.CRASHED:
                 met = [_full(watched), xids(handle.process) if self._allowed.devices else ""]
                 ending = replace(ending, evidence="; ".join(filter(None, [words, *met])))
@@ -239,6 +243,7 @@ class Ends:
         same = (known for known in handles if known.process[:2] == writer.process[:2])
         if (handle := next(same, None) or opened(writer.process)) is not None:
             behind.found, behind.handle, behind.growth = writer, handle, None
+            behind.output = output_files(writer.process)
             self._set_alarm([handle.descriptor])
 
     def _set_alarm(self, descriptors: Iterable[int]) -> None:
@@ -253,7 +258,8 @@ def note(watched: Watched, words: str, ending: Ending | None) -> None:
     settle(log, math.inf)
     told = log.facts.last_words
     if ending is not None and told is not None and told.outcome is EndKind.CRASHED:
-        ending = replace(ending, evidence=f"{ending.evidence}; {told.evidence}")
+        known = told.evidence in ending.evidence
+        ending = ending if known else replace(ending, evidence=f"{ending.evidence}; {told.evidence}")
     log.facts.exit, log.facts.gone = ending, "" if ending else f"{words}, and how is not known"
     watched.uncommitted += 1
 

@@ -34,11 +34,11 @@ def system_tells_nothing(monkeypatch):
 
 
 @contextmanager
-def training(house, writer, end, launcher=()):
+def training(house, writer, end, launcher=(), err=subprocess.DEVNULL):
     """A training that logs some steps, and again for each line that it gets, and ends once that is closed."""
     code = TRAINING.format(writer=WRITERS[writer], end=end)
     command = [*launcher, sys.executable, "-c", code, house.runs / "run"]
-    err = subprocess.STDOUT if writer == "tee" else subprocess.DEVNULL
+    err = subprocess.STDOUT if writer == "tee" else err
     with subprocess.Popen(command, stdin=-1, stdout=-1, stderr=err) as one:
 
         def go_on():
@@ -53,11 +53,11 @@ def training(house, writer, end, launcher=()):
             one.kill()
 
 
-def ends(house, end, writer="held", launcher=()):
+def ends(house, end, writer="held", launcher=(), err=subprocess.DEVNULL):
     """What is told of a training once its process has ended so, its summary, and the watch."""
     watcher = house.watch()
     house.look(watcher)
-    with training(house, writer, end, launcher) as (one, go_on):
+    with training(house, writer, end, launcher, err) as (one, go_on):
         for _ in range(5):
             assert house.look(watcher, hours=0.002, detector=ENDS) == []
             go_on()
@@ -98,6 +98,21 @@ def test_the_end_of_a_process_is_told_as_what_it_was(house, end, detector, words
     assert found == detector
     assert words in summary
     assert house.look(watcher, hours=9, detector=("stream-stall", "ended-or-stuck")) == [], "it is no hang"
+
+
+@needs_kernel
+@pytest.mark.parametrize(
+    ("end", "detector", "words"),
+    [
+        ("raise ValueError('no batch')", "run-crashed", "it printed 'ValueError: no batch'"),
+        # as Lightning does after Ctrl-C
+        ("sys.exit('Detected KeyboardInterrupt, ending ...')", "run-preempted", "Detected KeyboardInterrupt"),
+    ],
+)
+def test_a_failed_process_says_why_wherever_it_prints(house, tmp_path, end, detector, words):
+    with (tmp_path / "nohup.txt").open("wb") as err:
+        found, summary, _ = ends(house, end, err=err)
+    assert (found, words in summary) == (detector, True)
 
 
 @needs_kernel

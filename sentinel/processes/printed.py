@@ -1,0 +1,55 @@
+"""What a process printed last, where its output goes to a file that no other process writes.
+
+A log's directory often does not hold that file: `python train.py > train.log` prints into the directory from
+which somebody started the training, and Lightning logs two levels below. Only a process that failed is asked,
+because then the file says why, or that a person interrupted it.
+"""
+
+import os
+import stat
+from collections.abc import Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import NamedTuple
+
+from sentinel.processes.finder import SHELLS, Host
+from sentinel.processes.table import PROC, File, Process
+from sentinel.runs.last_words import said_in
+from sentinel.sources.base import Ending
+
+_ERRORS, _OUTPUT = "2", "1"  # descriptors
+
+
+class OutputFile(NamedTuple):
+    """A file into which a process prints, and which file it was then."""
+
+    path: Path
+    file: File
+
+
+def output_files(target: Process) -> Sequence[OutputFile]:
+    """The files of its user into which a process prints, that of its errors first."""
+    found: dict[File, OutputFile] = {}
+    for name in (_ERRORS, _OUTPUT):
+        link = PROC / str(target.pid) / "fd" / name
+        with suppress(OSError):
+            status, path = link.stat(), link.readlink()
+            if stat.S_ISREG(status.st_mode) and status.st_uid == target.user:
+                file = status.st_dev, status.st_ino
+                found.setdefault(file, OutputFile(path, file))
+    return [*found.values()]
+
+
+def printed_last(files: Sequence[OutputFile], host: Host) -> Ending | None:
+    """The end that a process told in its files, now that it is over; None if it told none.
+
+    A file into which others print as well may tell the end of another one. Shells only pass it on.
+    """
+    for path, file in files:
+        with suppress(OSError):
+            status = os.stat(path)
+            others = {host.processes[pid].name for pid in host.writers(file)} - SHELLS
+            same = (status.st_dev, status.st_ino) == file
+            if same and not others and (ending := said_in(path)) is not None:
+                return ending
+    return None
