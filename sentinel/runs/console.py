@@ -86,6 +86,7 @@ class _Origin(msgspec.Struct):
     ordinary: int | None = None
     step: int | None = None  # at the last error
     announced: bool = False  # the last line announced a caught exception ...
+    announced_by: str = ""  # ... of this writer ...
     announced_at: int | None = None  # ... at this step
     preempted: str = (
         ""  # the line that says that it is ended from outside; errors from then on follow from that
@@ -249,14 +250,14 @@ def _error(
     writer, text = (prefix[0], whole[prefix.end() :]) if prefix else ("", whole)
     if text.startswith(_TRACEBACK) or (_TRACEBACK in text and _BAR.search(text)):
         if len(origin.tracebacks) < _MOST_WRITERS:
-            # Between lines of two steps, lines with metrics were printed, which no announcement precedes.
-            caught = origin.announced and origin.announced_at == line().step
+            # Between lines of two steps, lines with metrics were printed.
+            caught = origin.announced and (origin.announced_by, origin.announced_at) == (writer, line().step)
             origin.tracebacks[writer] = _Traceback(origin.lines, caught)
         return None
     traceback = origin.tracebacks.get(writer)
     origin.announced = _CAUGHT.search(text) is not None
     if origin.announced:
-        origin.announced_at = line().step
+        origin.announced_by, origin.announced_at = writer, line().step
     if traceback is not None:
         if text[:1].isspace() and origin.lines - traceback.line < _LONGEST_TRACEBACK:
             traceback.add(text)
