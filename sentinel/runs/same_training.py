@@ -37,6 +37,8 @@ _KINDS = re.compile(
     "|(tb|tensorboard|csv|lightning)_logs"
 )
 """Directories that hold the logs of one kind, and say nothing about the training."""
+_SAVED = re.compile("out(put)?s?|checkpoints?|ckpts?")
+"""Directories for what a training saves, which say nothing about it. It may log there or beside them."""
 _USUAL = re.compile(
     "(train(ing)?_|trainer_)?(logs?|metrics?|history|stats)|train|training|log_history|progress|run|output|out"
     "|std(out|err)|console|results|scalars|loss(es)?|nohup"
@@ -195,7 +197,8 @@ def trace(place: Place, format_: str, facts: Facts) -> Trace:
     records = [place.name, *(_names(place.parents[1]) if place.parent.name == _FILES else ())]
     named = (*map(_WANDB.fullmatch, place.parts), *map(_RECORD.fullmatch, records))
     ids = (f"id {match[1]}" for match in named if match)
-    places = (f"{_PLACE}{directory}" for directory in (_home(place), output) if directory)
+    above = _home(place.parent) if _SAVED.fullmatch(place.name) else ""
+    places = (f"{_PLACE}{directory}" for directory in (_home(place), above, output) if directory)
     return Trace(format_, frozenset([*processes, *ids, *places]), processes, output, _times(facts))
 
 
