@@ -81,7 +81,9 @@ def saturated_gradient_clipping(
     reach = min(reach, REACH)
     measured = _with_shares(points, reach, above)
     at_threshold = (top / threshold - 1).abs() < NEAR
-    pinned = (pl.col("share") >= pinned_share - ROUNDING) & (top > 0) & ((top < tight) | at_threshold)
+    # Of norms that only grow, each is the largest so far.
+    rests = (pl.col("share") >= pinned_share - ROUNDING) & (pl.col("level") >= (1 - SAME) * top)
+    pinned = rests & (top > 0) & ((top < tight) | at_threshold)
     far_above = (pl.col("share_above") >= NEARLY_ALL - ROUNDING) & (threshold > 0)
     return verdicts(
         measured,

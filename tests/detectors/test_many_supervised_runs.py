@@ -101,6 +101,15 @@ def test_a_divergence_from_the_first_row_on_is_found(random, growth):
     assert alarms("loss-divergence", losses(random, grows, 0.1)) == 1
 
 
+# saturated-gradient-clipping
+
+
+def test_a_small_norm_is_clipped_where_it_rests_and_not_where_it_grows():
+    clipped = np.minimum(0.05, 0.01 * np.arange(1, 200))
+    assert alarms("saturated-gradient-clipping", [{"grad_norm": clipped}]) == 1
+    assert alarms("saturated-gradient-clipping", [{"grad_norm": 0.0004 * np.arange(1, 200)}]) == 0
+
+
 # lr-schedule-mismatch
 
 TIME = np.arange(400) / 400
