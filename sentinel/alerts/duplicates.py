@@ -10,8 +10,10 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from sentinel.alerts.incident import Incident
+from sentinel.ground.text import quoted
 
 _SAME_MOMENT_SECONDS = 600.0  # loggers buffer, and not all for equally long
+_ERROR, _CRASH = "console-error", "run-crashed"  # of which the second may quote the line of the first
 SAME_STEPS = 0.2
 """Of the step. Not all logs have each step, so the same trouble fires at a later one in some."""
 
@@ -101,6 +103,12 @@ class KnownIncidents:
                 if self._same_training(incident.run, other.run, differ):
                     yield other
 
+    def crashes_that_say(self, incident: Incident) -> Iterator[Incident]:
+        """The crashes of other logs of the training that tell the line which this incident is about."""
+        if (crash := as_crash(incident)) is not None:
+            line = incident.evidence["text"]
+            yield from (other for other in self.duplicates_of(crash) if quoted(str(line)) in other.summary)
+
     def _joined(self, kind: tuple[str, str]) -> _ByJoint:
         if (known := self._by_joint.get(kind)) is None:
             known = self._by_joint[kind] = {}
@@ -119,15 +127,27 @@ def same_finding(this: Incident, other: Incident) -> bool:
     """Whether two logs report the same problem, if they are of one training.
 
     It is of the same signal, or of one tag if that has no meaning. It began or was found at about the same
-    step, and at about the same time if both times are known. Where the logs are surely of one training, their
-    numbers need not agree: a console rounds, and a log with fewer rows shows another peak.
+    step, unless it is of the whole run and a log has no steps, and at about the same time if both times are
+    known. Where the logs are surely of one training, their numbers need not agree: a console rounds, and a
+    log with fewer rows shows another peak.
     """
     return (
         this.run != other.run
         and kind_of(this) == kind_of(other)
         and _same_moment(this.fired_time, other.fired_time)
-        and (_near(this.onset_step, other.onset_step) or _near(this.fired_step, other.fired_step))
+        and (
+            _near(this.onset_step, other.onset_step)
+            or _near(this.fired_step, other.fired_step)
+            or (not kind_of(this)[1] and 0 in (this.fired_step, other.fired_step))
+        )
     )
+
+
+def as_crash(incident: Incident) -> Incident | None:
+    """The crash that another log may tell instead of a printed error; None for anything else."""
+    if incident.detector != _ERROR:
+        return None
+    return incident.changed(detector=_CRASH, signal="", tag="")
 
 
 def silence_of(incident: Incident) -> tuple[Any, ...]:

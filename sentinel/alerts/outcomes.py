@@ -135,6 +135,8 @@ def _told_of_others(
         speaks = other.open and other.inhibited_by is None and known.tells_more(other, incident)
         if speaks and policy.wants(other, run):
             yield other.severity
+    for other in known.crashes_that_say(incident):
+        yield from (earlier.severity for earlier in _heard(other.id, policy, sent).values())
     for other in known.silent_together(incident):
         if _lasts(_heard(other.id, policy, sent), now):
             yield other.severity

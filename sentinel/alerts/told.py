@@ -3,10 +3,11 @@
 import json
 import sqlite3
 from collections.abc import Callable, Iterable, Iterator
+from itertools import chain
 
 from sentinel.alerts.database import Database, utf8
 from sentinel.alerts.decision import Sent
-from sentinel.alerts.duplicates import SAME_STEPS, Joints, kind_of, silence_of
+from sentinel.alerts.duplicates import SAME_STEPS, Joints, as_crash, kind_of, silence_of
 from sentinel.alerts.incident import Event, Incident
 from sentinel.alerts.tables import Decoder, incident
 from sentinel.detectors.api import Severity
@@ -35,7 +36,8 @@ _ALIKE = """
             CROSS JOIN incidents ON incidents.run = joints.run AND finding = kind
         WHERE CASE WHEN json_valid(incident) THEN
             abs(onset - (incident ->> '$.onset_step')) <= ?2 * max(onset, incident ->> '$.onset_step')
-            OR abs(fired - (incident ->> '$.fired_step')) <= ?2 * max(fired, incident ->> '$.fired_step') END
+            OR abs(fired - (incident ->> '$.fired_step')) <= ?2 * max(fired, incident ->> '$.fired_step')
+            OR 0 IN (fired, incident ->> '$.fired_step') END
     ) OR silence IN (SELECT common FROM wanted)
 """
 """In the words of `schema.sql`; see `sentinel.alerts.duplicates`."""
@@ -82,7 +84,8 @@ class Told:
                 "silence": silence_of(incident),
                 "joints": [*_shared(joints(incident.run))],
             }
-            for incident in incidents
+            for incident in chain.from_iterable((one, as_crash(one)) for one in incidents)
+            if incident is not None
         ]
         rows = self._database.rows(_ALIKE, json.dumps(wanted), SAME_STEPS)
         decoded = (self._decoded(incident, whole) for (whole,) in rows)

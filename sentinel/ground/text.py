@@ -37,6 +37,11 @@ def clean_text(text: str, limit: int = 300) -> str:
     return line[: limit - 1] + "…" if cut else line
 
 
+def quoted(line: str) -> str:
+    """A printed line in quotation marks, safe to show."""
+    return repr(clean_text(line.strip(), 120))
+
+
 def one_of(words: Iterable[str]) -> str:
     """The words as a choice: "info, warning or critical"."""
     *others, last = words

@@ -40,8 +40,8 @@ def output_files(target: Process) -> Sequence[OutputFile]:
     return [*found.values()]
 
 
-def printed_last(files: Sequence[OutputFile], host: Host) -> Ending | None:
-    """The end that a process told in its files, now that it is over; None if it told none.
+def printed_last(files: Sequence[OutputFile], host: Host) -> tuple[Path, Ending] | None:
+    """The end that a process told, now that it is over, and the file in which; None if it told none.
 
     A file into which others print as well may tell the end of another one. Shells only pass it on.
     """
@@ -51,5 +51,5 @@ def printed_last(files: Sequence[OutputFile], host: Host) -> Ending | None:
             others = {host.processes[pid].name for pid in host.writers(file)} - SHELLS
             same = (status.st_dev, status.st_ino) == file
             if same and not others and (ending := said_in(path)) is not None:
-                return ending
+                return path, ending
     return None

@@ -51,6 +51,7 @@ class Facts(msgspec.Struct):
     last_words: Ending | None = None  # told by other means than records of the log, once it is silent
     exit: Ending | None = None  # of the process that wrote the log
     gone: str = ""  # that this process ended, and how is not known
+    output: str = ""  # the file in which this process told its end
     heard: int = 0  # a sum of the files that hold them, which is another one once they change
     goes_on: str = ""  # why more is to come; known once it was silent for long
     summary_step: int | None = None
@@ -58,7 +59,8 @@ class Facts(msgspec.Struct):
 
     def go_on(self, chunk: Chunk) -> None:
         """Add a chunk that has points and was logged since."""
-        self.last_words, self.heard, self.goes_on, self.exit, self.gone = None, 0, "", None, ""
+        self.last_words, self.heard, self.goes_on, self.exit = None, 0, "", None
+        self.gone = self.output = ""
         self.count(chunk)
 
     def count(self, chunk: Chunk) -> None:

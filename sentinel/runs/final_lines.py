@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Sequence
 from itertools import groupby
 
 from sentinel.detectors.api import Severity
-from sentinel.ground.text import clean_text
+from sentinel.ground.text import quoted
 from sentinel.runs.console import ConsoleState
 from sentinel.runs.launchers import first_failure
 from sentinel.runs.preemption import preempts
@@ -94,7 +94,7 @@ def _is_banner(line: str) -> bool:
 
 
 def _ending(outcome: EndKind, line: str) -> Ending:
-    return Ending(outcome, f"it printed {clean_text(line.strip(), 120)!r}", inferred=True)
+    return Ending(outcome, f"it printed {quoted(line)}", inferred=True)
 
 
 def _is_rare(line: str, lines: Sequence[str], attempts: int) -> bool:

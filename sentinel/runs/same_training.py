@@ -8,6 +8,7 @@ them:
 - the same process on the same host, as the names of event files or the end of the process tell it, or the
   same writer of tensorboardX;
 - the same id of W&B;
+- the file into which the process printed that failed;
 - the same place: one directory, or directories that differ only in names such as `tb` and `csv_logs`. A file
   with an unusual name for a log is a place of its own;
 - Hugging Face's ``output_dir`` as that place: the directory of `trainer_state.json`, that above `runs/`, or
@@ -29,6 +30,7 @@ from typing import Any
 
 from sentinel.runs.facts import Facts
 from sentinel.sources.places import Place, Url
+from sentinel.sources.reading.files import real_path
 from sentinel.sources.tensorboard.held_out import is_of_part
 from sentinel.sources.tensorboard.names import is_event_file, writer_in
 
@@ -52,6 +54,8 @@ _OUTPUT = "output_dir"
 _PLACE = "place "
 _WANDB = re.compile(r"(?:offline-)?run-\d{8}_\d{6}-(\w+)")
 _RECORD = re.compile(r"run-(\w+)\.wandb")
+_PRINTED = "console"
+"""The format of a log that is what a process printed."""
 _FILES = "files"
 """Where W&B keeps what was printed, beside its record. A copy of `latest-run` has no id in its name."""
 
@@ -199,7 +203,10 @@ def trace(place: Place, format_: str, facts: Facts) -> Trace:
     ids = (f"id {match[1]}" for match in named if match)
     above = _home(place.parent) if _SAVED.fullmatch(place.name) else ""
     places = (f"{_PLACE}{directory}" for directory in (_home(place), above, output) if directory)
-    return Trace(format_, frozenset([*processes, *ids, *places]), processes, output, _times(facts))
+    # What a process printed may be a log, too, wherever it lies.
+    printed = facts.output or (real_path(place) if format_ == _PRINTED else "")
+    prints = (f"printed in {file}" for file in (printed,) if file)
+    return Trace(format_, frozenset([*processes, *ids, *places, *prints]), processes, output, _times(facts))
 
 
 def _times(facts: Facts) -> tuple[float, float] | None:

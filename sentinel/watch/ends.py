@@ -105,8 +105,9 @@ class Ends:
             behind.search_at, behind.pause = -math.inf, FIRST_PAUSE_SECONDS  # it may go on in another one
             ending = _ending(how, words)
             if how.status and (said := printed_last(behind.output, Host())) is not None:
-                words = f"{words}; {said.evidence}"
-                ending = replace(ending, outcome=said.outcome, evidence=words) if ending else None
+                output, last = said
+                watched.tracker.log.facts.output, words = str(output), f"{words}; {last.evidence}"
+                ending = replace(ending, outcome=last.outcome, evidence=words) if ending else None
             if ending is not None and ending.outcome is EndKind.CRASHED:
                 met = [_full(watched), xids(handle.process) if self._allowed.devices else ""]
                 ending = replace(ending, evidence="; ".join(filter(None, [words, *met])))

@@ -160,3 +160,35 @@ def test_worse_news_are_told_once():
 def test_worse_news_than_those_told_are_told():
     _, second = both(rows("ww"), later=rows("cc"))
     assert heard(second) == [("slack", "kl-blowup", "firing")]
+
+
+ERROR = INCIDENT.changed(
+    detector="console-error",
+    signal="",
+    tag="",
+    onset_step=0,
+    fired_step=0,
+    evidence={"text": "ValueError: x"},
+)
+
+
+def crash(words):
+    kind = {"detector": "run-crashed", "signal": "", "tag": ""}
+    return logged("tensorboard", **kind, onset_step=7000, fired_step=7000, summary=f"it crashed; {words}")
+
+
+def test_a_crash_that_quotes_an_error_has_told_it():
+    quotes, other = crash("it printed 'ValueError: x'"), crash("exit status 1")
+    assert [*of_one_training([ERROR, quotes]).crashes_that_say(ERROR)] == [quotes]
+    assert not [*of_one_training([ERROR, other]).crashes_that_say(ERROR)]
+    assert not [*of_one_training([INCIDENT, quotes]).crashes_that_say(INCIDENT)]
+    sent = {(quotes.id, SLACK.name): {Event.FIRING: Sent(NOW, quotes.severity, 1, 1)}}
+    audience = Audience([SLACK], [], sent, of_one_training([ERROR, quotes]))
+    (outcome,) = tell(News(RUN, [Change(Event.FIRING, ERROR)], [ERROR]), audience, NOW + 2)
+    assert outcome.decision.reason is Reason.TOLD_OF_ANOTHER_LOG
+
+
+def test_the_crash_of_a_log_without_steps_is_that_of_one_with_steps():
+    printed = crash("exit status 1").changed(run="console:/runs/1", onset_step=0, fired_step=0)
+    assert same_finding(printed, crash("exit status 1"))
+    assert not same_finding(printed.changed(signal="loss"), crash("exit status 1").changed(signal="loss"))

@@ -29,7 +29,7 @@ def ended(path, code, *, other=False):
         with subprocess.Popen(beside, stdin=-1, stdout=file if other else -3) as two:
             found = printed_last(files, Host())
             two.communicate(b"\n")
-    return found
+    return found and found[1]
 
 
 def test_an_error_and_an_interrupt_are_known(tmp_path):

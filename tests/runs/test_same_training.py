@@ -268,3 +268,12 @@ def test_two_trainings_with_equal_numbers_are_told_twice_and_one_once(tmp_path, 
     ]
     assert [len(run.incidents) > 0 for run in found] == [True, True]
     assert sent == ["firing"] * messages
+
+
+def test_what_a_failed_process_printed_is_of_its_training(tmp_path):
+    (tmp_path / "nohup.txt").touch()
+    failed = Facts(output=str(tmp_path / "nohup.txt"))
+    log = trace(tmp_path / "deep" / "logs" / "version_0", "tensorboard", failed)
+    printed = trace(tmp_path / "nohup.txt", "console", Facts())
+    assert same_training(log, printed, surely=True)
+    assert not same_training(trace(tmp_path / "deep" / "b", "tensorboard", Facts()), printed)
