@@ -15,7 +15,7 @@ from typing import NamedTuple
 from sentinel.processes.finder import SHELLS, Host
 from sentinel.processes.table import PROC, File, Process
 from sentinel.runs.last_words import said_in
-from sentinel.sources.base import Ending
+from sentinel.sources.base import Ending, EndKind
 
 _ERRORS, _OUTPUT = "2", "1"  # descriptors
 
@@ -41,15 +41,17 @@ def output_files(target: Process) -> Sequence[OutputFile]:
 
 
 def printed_last(files: Sequence[OutputFile], host: Host) -> tuple[Path, Ending] | None:
-    """The end that a process told, now that it is over, and the file in which; None if it told none.
+    """How a process that failed told its end, and the file in which; None if it told none.
 
-    A file into which others print as well may tell the end of another one. Shells only pass it on.
+    That its training had finished says nothing about its failure. A file into which others print as well may
+    tell the end of another one. Shells only pass it on.
     """
     for path, file in files:
         with suppress(OSError):
             status = os.stat(path)
             others = {host.processes[pid].name for pid in host.writers(file)} - SHELLS
             same = (status.st_dev, status.st_ino) == file
-            if same and not others and (ending := said_in(path)) is not None:
+            ending = said_in(path) if same and not others else None
+            if ending is not None and ending.outcome is not EndKind.FINISHED:
                 return path, ending
     return None

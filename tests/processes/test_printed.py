@@ -39,6 +39,11 @@ def test_an_error_and_an_interrupt_are_known(tmp_path):
     assert ended(tmp_path / "other.log", INTERRUPTED).outcome is EndKind.PREEMPTED
 
 
+def test_a_training_that_finished_before_its_process_failed_tells_nothing(tmp_path):
+    code = "print('begun', flush=True); input(); print('Training finished', flush=True); exit(1)"
+    assert ended(tmp_path / "train.log", code) is None
+
+
 def test_a_file_of_several_processes_tells_nothing(tmp_path):
     assert ended(tmp_path / "train.log", FAILS, other=True) is None
 
