@@ -12,6 +12,7 @@ from multiprocessing import connection
 from typing import Protocol
 
 from sentinel.archives.parts import Part
+from sentinel.ground.collection import collect_seldom
 from sentinel.ground.errors import SentinelError
 
 Work = Callable[[Part], list[bytes]]
@@ -54,7 +55,7 @@ class Local:
     ) -> Iterator[tuple[Part, Result]]:
         os.environ.update(dict.fromkeys(THREADS, "1"))  # a process for each core is enough
         spawn = multiprocessing.get_context("spawn")
-        with ProcessPoolExecutor(min(self._workers, len(first)), spawn, _follow_the_driver) as pool:
+        with ProcessPoolExecutor(min(self._workers, len(first)), spawn, _begin_worker) as pool:
             waiting: dict[Future[list[bytes]], Part] = {
                 self._handed_out(pool, work, piece): piece for piece in first
             }
@@ -82,8 +83,9 @@ class Local:
         return pool.submit(limited, work, part, self._seconds or seconds_for(part))
 
 
-def _follow_the_driver() -> None:
+def _begin_worker() -> None:
     """Make this process end when the one that hands out the parts is gone, and not before."""
+    collect_seldom()
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     driver = multiprocessing.parent_process()
     if driver is not None:

@@ -1,8 +1,6 @@
 """The `sentinel` command: its subcommands, and the exit status of an error."""
 
-import atexit
 import ctypes
-import gc
 import os
 import sys
 from collections.abc import Sequence
@@ -30,6 +28,7 @@ from sentinel.cli.silence import silences
 from sentinel.cli.status import status
 from sentinel.cli.test_alert import send_test
 from sentinel.cli.watch import watch
+from sentinel.ground.collection import collect_seldom
 from sentinel.ground.errors import SentinelError
 
 UNUSABLE = 2
@@ -37,11 +36,6 @@ UNUSABLE = 2
 
 _WAITED_FOR = ("overview", "replay", "backtest", "calibrate")
 """Commands that judge whole logs while somebody waits. They use a second core."""
-
-_COLLECTION = (200_000, 20, 100)
-"""New objects, and young collections, after which Python collects; see `gc.set_threshold`.
-
-A command imports less than that, so that none is held up while it starts."""
 
 _M_ARENA_MAX, _ARENAS = -8, 2
 """See mallopt(3). By default glibc keeps an arena for each thread, and what they held piles up in all."""
@@ -96,15 +90,12 @@ app.command("test-alert")(send_test)
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run one command and exit: 0, 1 for findings, 2 if arguments or configuration cannot be used.
 
-    The frames of a watch are small, so more threads than one would only take time from the trainings. It may
-    hold millions of objects, so Python looks for unreachable ones less often than by default, and not at all
-    at the end, when the process gives back its memory anyway.
+    The frames of a watch are small, so more threads than one would only take time from the trainings.
     """
     given = with_command(sys.argv[1:] if arguments is None else arguments)
     os.environ.setdefault("POLARS_MAX_THREADS", "2" if given[0] in _WAITED_FOR else "1")
     getattr(ctypes.CDLL(None), "mallopt", lambda *_: None)(_M_ARENA_MAX, _ARENAS)  # other libcs have none
-    gc.set_threshold(*_COLLECTION)
-    atexit.register(gc.freeze)
+    collect_seldom()
     try:
         sys.exit(app(args=given, prog_name="sentinel", standalone_mode=False))
     except typer.Abort:

@@ -1,5 +1,6 @@
 """Parts that are judged by processes of this machine."""
 
+import gc
 import os
 import select
 import subprocess
@@ -8,10 +9,22 @@ import threading
 
 import pytest
 
+from sentinel.archives.engine import Local
+from sentinel.archives.parts import Part
 from tests.patience import PATIENCE
 from tests.tools.docs import ROOT
 
 pytestmark = pytest.mark.long
+
+
+def threshold(_):
+    """Work that tells when its process collects."""
+    return [str(gc.get_threshold()[0]).encode()]
+
+
+def test_a_process_collects_seldom():
+    [(_, [found])] = Local(1).results(threshold, [Part([], "0", 0)])
+    assert int(found) > 100_000
 
 
 class Waiting:
