@@ -1,11 +1,13 @@
 """An incident: a finding that held, and its life."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass
 from enum import StrEnum
 from hashlib import blake2b
 from string import Formatter
 from typing import Any, Self
+
+import msgspec
 
 from sentinel.alerts.causes import PossibleCause
 from sentinel.detectors.api import Maturity, Severity
@@ -39,8 +41,7 @@ class Event(StrEnum):
     TEST = "test"
 
 
-@dataclass(frozen=True)
-class Incident:
+class Incident(msgspec.Struct, frozen=True):
     """One problem of one run. Times are seconds since the epoch on the log's clock, None if unknown."""
 
     id: str
@@ -57,7 +58,7 @@ class Incident:
     fired_step: int
     fired_time: float | None
     summary: str  # with the numbers of the finding at which it began, got worse or came back
-    evidence: Mapping[str, Any] = field(default_factory=dict)  # numbers and text
+    evidence: Mapping[str, Any] = {}  # numbers and text
     causes: tuple[PossibleCause, ...] = ()  # likeliest first
     cited: tuple[str, ...] = ()  # the entries that the finding cites, in their usual order
     state: State = State.FIRING
@@ -94,7 +95,7 @@ class Incident:
 
     def changed(self, **fields: Any) -> Self:
         """A copy with some fields replaced."""
-        return replace(self, **fields)
+        return msgspec.structs.replace(self, **fields)
 
 
 def began_first(incident: Incident, others: Iterable[Incident]) -> Incident:

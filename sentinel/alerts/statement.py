@@ -48,7 +48,7 @@ def summary(
     if (variant := detector.variants.get(v.variant or "")) is None:
         return detector.name
     thresholds = {name: parameter.default for name, parameter in detector.parameters.items()} | {**parameters}
-    step, time = began if v.onset_step is None else (v.onset_step, v.onset_time)
+    step, time = v.onset() or began
     lasted = lasted_text(v.step - step, None if time is None or v.time is None else v.time - time)
     of_row = {"step": v.step, "tag": v.key.tag, "signal": v.signal, LASTED: lasted}
     return format_message(variant.message, {**thresholds, **_evidence(v), **of_row})
@@ -56,8 +56,8 @@ def summary(
 
 def onset_of(v: Verdict, step: int, time: float | None) -> dict[str, Any]:
     """The fields of an incident that say when it began: where the verdict does not know, then."""
-    known = v.onset_step is not None
-    return {"onset_step": v.onset_step if known else step, "onset_time": v.onset_time if known else time}
+    onset_step, onset_time = v.onset() or (step, time)
+    return {"onset_step": onset_step, "onset_time": onset_time}
 
 
 def weighed(

@@ -26,8 +26,19 @@ class Key:
     detector: str
 
 
+Onset = tuple[int, float | None]
+"""The step at which a trouble began, and its time, if that is known."""
+
+
+def _unknown() -> Onset | None:
+    return None
+
+
 class Verdict(msgspec.Struct, frozen=True):
-    """What a detector says about one row of one series. ``severity`` 0 means clean."""
+    """What a detector says about one row of one series. ``severity`` 0 means clean.
+
+    Most verdicts only count, so ``onset`` is looked for when an incident asks.
+    """
 
     key: Key
     signal: str
@@ -37,8 +48,7 @@ class Verdict(msgspec.Struct, frozen=True):
     position: int  # ordinal, within the stream, of the point that completed the row
     severity: int
     variant: str | None = None
-    onset_step: int | None = None
-    onset_time: float | None = None
+    onset: Callable[[], Onset | None] = _unknown
     evidence: Mapping[str, Any] = {}
     known: Known | None = None  # what the log had told by then
     catalogue: tuple[str, ...] = ()  # in place of the variant's, where not empty
@@ -65,14 +75,14 @@ def place(verdict: Verdict) -> Place:
 class _Cursor:
     """How far the stretches of one key are read. The rows from ``done`` to ``turn`` are not counted yet."""
 
-    stretches: list[Stretch]  # the present one last
+    stretches: list[tuple[Verdict, Stretch]]  # each behind its first verdict; the present one last
     next: Verdict  # whose turn it is
     done: int = 0
     turn: int = 0
 
     @property
     def rows(self) -> Stretch:
-        return self.stretches[-1]
+        return self.stretches[-1][1]
 
 
 class Turns:
@@ -94,10 +104,9 @@ class Turns:
         self._cursors: dict[Key, _Cursor] = {}
         self._heap: list[tuple[Place, _Cursor]] = []
         begins = [(rows[0], rows) for rows in stretches]
-        for first, rows in sorted(begins, key=lambda begin: place(begin[0]), reverse=True):
-            cursor = self._cursors.setdefault(first.key, _Cursor([], first))
-            cursor.stretches.append(rows)
-            cursor.next = first
+        for begin in sorted(begins, key=lambda begin: place(begin[0]), reverse=True):
+            first, _ = begin
+            self._cursors.setdefault(first.key, _Cursor([], first)).stretches.append(begin)
         for cursor in self._cursors.values():
             self._wait(cursor, 0)
 
@@ -130,5 +139,6 @@ class Turns:
             cursor.done = end
 
     def _wait(self, cursor: _Cursor, turn: int) -> None:
-        cursor.turn, cursor.next = turn, cursor.rows[turn]
+        first, rows = cursor.stretches[-1]
+        cursor.turn, cursor.next = turn, rows[turn] if turn else first
         heapq.heappush(self._heap, (place(cursor.next), cursor))

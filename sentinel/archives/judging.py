@@ -71,7 +71,7 @@ class Judge:
         self.origin, self.config, self.now, self.compare = state
 
     def _record(self, run: JudgedRun) -> Record:
-        log = run.tracker.log
+        log, lacking = run.tracker.log, run.lacking
         kept = None
         if RULE in self._pipeline.detectors:  # a part does not know which other runs there are
             run.looked[RULE, HeldBack.NO_SIBLINGS.value] += 1
@@ -89,8 +89,8 @@ class Judge:
             informed=how_informed(log),
             incidents=[*run.incidents.values()],
             changes=run.changes,
-            lacking=run.lacking,
-            held_back=run.held_back,
+            lacking=lacking,
+            held_back=run.held_back(lacking),
             checks=checks(log),
             complaints=[str(complaint) for complaint in run.complaints],
             comparable=comparable(run) if self.compare else None,

@@ -150,14 +150,15 @@ class Condition(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         return all(bounds.hold(name, evidence.get) for name, bounds in self.evidence.items())
 
     def _holds_of(self, known: Known, position: int, step: int) -> bool:
-        """Whether the log, apart from findings, is as the rule says."""
-        return (
-            (not self.framework or (known.framework or UNKNOWN) in self.framework)
-            and all(known.logs(name, position) is (be == "logged") for name, be in self.signals.items())
-            and all(
-                bounds.hold(name, lambda other: known.setting(other, position, step))
-                for name, bounds in self.settings.items()
-            )
+        """Whether the log, apart from findings, is as the rule says. Most rules ask for little of this."""
+        if self.framework and (known.framework or UNKNOWN) not in self.framework:
+            return False
+        for name, be in self.signals.items():
+            if known.logs(name, position) is not (be == "logged"):
+                return False
+        return not self.settings or all(
+            bounds.hold(name, lambda other: known.setting(other, position, step))
+            for name, bounds in self.settings.items()
         )
 
 

@@ -16,7 +16,7 @@ from typing import Any, overload
 import numpy as np
 import polars as pl
 
-from sentinel.alerts.turns import Key, Stretch, Verdict
+from sentinel.alerts.turns import Key, Onset, Stretch, Verdict
 from sentinel.catalogue.rules import Known
 from sentinel.detectors.api import Detector, History
 from sentinel.detectors.schema import (
@@ -74,12 +74,13 @@ class Verdicts:
         number, index, step, severity, variant, onset_step, above, below = self._rows.row(row)
         judged = self._series[number]
         rows, place = judged.window.seen, index - judged.window.begin
-        if onset_step is not None:
-            onset = onset_step, self._time(judged.window, index, onset_step)
-        elif (began := self._first_beyond(rows, place, above, below)) is not None:
-            onset = int(rows.step[began]), _known(rows.time[began])
-        else:
-            onset = None, None
+
+        def onset() -> Onset | None:
+            if onset_step is not None:
+                return onset_step, self._time(judged.window, index, onset_step)
+            began = self._first_beyond(rows, place, above, below)
+            return None if began is None else (int(rows.step[began]), _known(rows.time[began]))
+
         return Verdict(
             key=judged.key,
             signal=judged.signal,
@@ -89,8 +90,7 @@ class Verdicts:
             position=int(judged.window.position[index - judged.window.first]),
             severity=severity,
             variant=variant,
-            onset_step=onset[0],
-            onset_time=onset[1],
+            onset=onset,
             evidence=_Evidence(self._evidence, row),
             known=judged.known,
             final=judged.window.ended,

@@ -1,6 +1,7 @@
 """One run with what was found in it, as reports get it."""
 
 from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from sentinel.alerts.incident import Change, Incident
@@ -76,18 +77,19 @@ class JudgedRun:
     def lacking(self) -> dict[str, list[str]]:
         """The signals that each detector lacks; none for those that can judge the run."""
         log = self.tracker.log
-        signals = log.understanding().signals
+        signals, no_clock = log.understanding().signals, log.no_clock
         detectors = self.tracker.book.detectors
-        return {name: detector.demand.missing(signals, log.no_clock) for name, detector in detectors.items()}
+        return {name: detector.demand.missing(signals, no_clock) for name, detector in detectors.items()}
 
-    @property
-    def held_back(self) -> dict[str, dict[str, int]]:
+    def held_back(self, lacking: Mapping[str, Sequence[str]]) -> dict[str, dict[str, int]]:
         """Why detectors judged no row of signals that the run logs; see `coverage.held_back`.
+
+        ``lacking`` is the run's own.
 
         A detector that asks for no signal judges what only trouble brings, so it misses nothing. A check that
         was counted asks for other runs.
         """
-        able = [self.tracker.book.detectors[name] for name, missing in self.lacking.items() if not missing]
+        able = [self.tracker.book.detectors[name] for name, missing in lacking.items() if not missing]
         rules = [rule for rule in able if isinstance(rule, Detector) and rule.demand.judges]
         counted = {rule for rule, _ in self.looked if isinstance(self.tracker.book.detectors[rule], RunCheck)}
         return held_back(self.looked, [*(rule.name for rule in rules), *counted])

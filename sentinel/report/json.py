@@ -235,9 +235,9 @@ def comparison_body(comparison: "Comparison") -> ComparisonBody:
 
 
 def _replayed(run: JudgedRun, stands: Standing) -> ReplayedRunBody:
-    overview = run.tracker.log.overview()
+    overview, lacking = run.tracker.log.overview(), run.lacking
     return {
-        **run_body(overview, stands, run.stopped, run.lacking, run.held_back),
+        **run_body(overview, stands, run.stopped, lacking, run.held_back(lacking)),
         "complaints": [str(complaint) for complaint in run.complaints],
         "checks": [
             {"catalogue": list(check.catalogue), "because": check.because, "settings": dict(check.settings)}

@@ -215,7 +215,7 @@ def run_story(run: JudgedRun, stands: Standing, training: str, illustrations: Il
         judged_by=sum(not missing for missing in lacking.values()),
         detectors=len(lacking),
         blind=list(_blind(lacking, understood.framework or "")),
-        held_back=[*_held_back(run.held_back).items()],
+        held_back=[*_held_back(run.held_back(lacking)).items()],
         settings=[
             (clean_text(name), clean_text(str(setting.value)), clean_text(setting.origin))
             for name, setting in sorted(facts.config.items())

@@ -62,7 +62,7 @@ def _report(replay: Replay) -> Iterator[RenderableType]:
         yield from _checks(quiet[0])
     if lacking := ", ".join(f"no {reason}" for reason in _not_judged([run.lacking for run in replay.runs])):
         yield Text(f"not judged: {lacking}", "dim")
-    if held_back := ", ".join(_not_judged([run.held_back for run in replay.runs])):
+    if held_back := ", ".join(_not_judged([run.held_back(run.lacking) for run in replay.runs])):
         yield Text(f"not judged, because of {held_back}", "dim")
     for complaint in [*replay.complaints, *(c for run in replay.runs for c in run.complaints)]:
         yield Text(f"unreadable: {clean_text(str(complaint), 500)}", "yellow")

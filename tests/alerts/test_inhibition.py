@@ -50,12 +50,12 @@ class TestTheEarlierOnsetDecides:
         assert explained(rows("cccc", EFFECT), rows("..cc", CAUSE)) == {}
 
     def test_not_who_was_noticed_first(self):
-        late = changed(rows("....cc", CAUSE), onset_step=0)
+        late = changed(rows("....cc", CAUSE), onset=lambda: (0, None))
         assert explained(rows("..cccc", EFFECT), late) == {EFFECT: CAUSE}
 
     def test_of_equal_times_steps_decide(self):
-        nan = changed(rows("cc", "non-finite-metric"), onset_step=6, onset_time=START)
-        printed = changed(rows("..cc", "crash", stream=""), onset_step=22, onset_time=START)
+        nan = changed(rows("cc", "non-finite-metric"), onset=lambda: (6, START))
+        printed = changed(rows("..cc", "crash", stream=""), onset=lambda: (22, START))
         assert explained(nan, printed) == {}
 
     def test_not_the_severity(self):
@@ -83,7 +83,7 @@ class TestAcrossStreams:
         """At the end of a silent run its last rows are judged once more."""
         last = changed(rows("......w", EFFECT)[6:], final=True)
         assert explained(rows("......cc", whole, stream=""), last) == {EFFECT: whole}
-        earlier = changed(rows("......w", EFFECT)[6:], final=True, onset_step=20, onset_time=None)
+        earlier = changed(rows("......w", EFFECT)[6:], final=True, onset=lambda: (20, None))
         assert explained(rows("......cc", whole, stream=""), earlier) == {}, "it began before"
 
     def test_a_crash_explains_the_stall_that_follows(self):
@@ -134,7 +134,7 @@ def test_of_a_chain_the_root_is_told():
     }
     roots = {"lr-schedule-mismatch": CAUSE, EFFECT: CAUSE}
     assert explained(*chain.values()) == roots
-    late = changed(rows("......cc", CAUSE), onset_step=0)
+    late = changed(rows("......cc", CAUSE), onset=lambda: (0, None))
     assert explained(*(chain | {CAUSE: late}).values()) == roots
 
 

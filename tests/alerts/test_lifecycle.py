@@ -61,14 +61,14 @@ def test_escalation_says_what_got_worse():
 def test_the_detectors_own_onset_counts():
     """Steps and seconds count from the same point, also where the log does not have its time."""
     for time in (START + 42, None):
-        (change,) = book().advance(changed(rows("..ww"), onset_step=7, onset_time=time))
+        (change,) = book().advance(changed(rows("..ww"), onset=lambda time=time: (7, time)))
         assert (change.incident.onset_step, change.incident.onset_time) == (7, time)
 
 
 def test_another_variant_that_got_worse_has_an_onset_of_its_own():
-    first = changed(rows("ii"), onset_step=3, onset_time=START)
+    first = changed(rows("ii"), onset=lambda: (3, START))
     for variant, onset in (("bad", 3), ("worse", 17)):
-        later = changed(rows("iicc")[2:], variant=variant, onset_step=17, onset_time=START + 9)
+        later = changed(rows("iicc")[2:], variant=variant, onset=lambda: (17, START + 9))
         fired, escalated = book().advance(first + later)
         assert (fired.incident.onset_step, escalated.incident.onset_step) == (3, onset)
 

@@ -70,7 +70,7 @@ def test_an_explained_incident_is_recorded_and_not_sent():
 
 def test_a_cause_that_comes_later_holds_back_what_is_unsent():
     """It began first, and was noticed last."""
-    cause = changed(rows("....cc", "loss-scale-collapse"), onset_step=0)
+    cause = changed(rows("....cc", "loss-scale-collapse"), onset=lambda: (0, None))
     found = decided(rows("..cccc", "flat-loss-at-init", tag="loss") + cause)
     assert heard(found) == [("slack", "loss-scale-collapse", "firing")]
     assert found[0].decision.reason is Reason.INHIBITED
@@ -85,7 +85,9 @@ def test_a_cause_that_comes_later_ends_the_reminders():
     assert heard(decided(rows("cc", effect, first=2), ours=ours, sent=dict(sent))) == [
         ("slack", effect, "repeat")
     ]
-    decided(changed(rows("cc", "loss-scale-collapse", first=2), onset_step=0), ours=ours, sent=sent)
+    decided(
+        changed(rows("cc", "loss-scale-collapse", first=2), onset=lambda: (0, None)), ours=ours, sent=sent
+    )
     for told in sent.values():
         told["repeat"] = Sent(-1e8, Severity.CRITICAL, 4, 2)
     assert heard(decided(rows("cc", effect, first=4), ours=ours, sent=sent)) == []

@@ -266,7 +266,7 @@ def tell(tmp_path):
     """Records what a sink was told of an incident, by its number. Gives the store and the way to do it."""
 
     def told(number, reason, at, severity=Severity.CRITICAL):
-        one = replace(INCIDENT, id=f"{number:016x}", run="jsonl:/r", severity=severity)
+        one = INCIDENT.changed(id=f"{number:016x}", run="jsonl:/r", severity=severity)
         body = {"event": Event.FIRING, "key": f"{number} {at} {reason}"} if reason.sends else None
         outcome = Outcome(one, "slack", Decision(Event.FIRING, reason), body)
         store.commit([Update("jsonl:/r", "/r", "jsonl", b"", [one], [outcome])], at)

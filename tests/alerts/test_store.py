@@ -155,7 +155,7 @@ def test_what_was_never_tried_is_withdrawn_when_its_cause_comes(store, receiver)
     if receiver.startswith("rests"):
         tried = store.outbox.begin([first_waiting(store.outbox, "slack")]) if receiver != "rests" else []
         store.outbox.postponed("slack", tried, "503", 5.0, Receiver(1, NOW + 5))
-    cause = changed(rows("cc", "loss-scale-collapse", first=2), onset_step=0)
+    cause = changed(rows("cc", "loss-scale-collapse", first=2), onset=lambda: (0, None))
     store.commit([update(cause, ours=ours, sent=store.told.sent_before([effect]))], NOW)
     withdrawn = receiver in ("rests", "is held")
     assert (effect in {one.incident for one in store.outbox.undelivered()}) is not withdrawn
@@ -171,7 +171,7 @@ def withdrawn_while_it_waits(store, meanwhile=lambda: None):
     store.outbox.postponed("slack", [], "503", 5.0, Receiver(1, NOW + 5))
     (effect,) = (incident.id for incident in ours.open())
     sent = store.told.sent_before([effect])
-    cause = changed(rows("cc", "loss-scale-collapse", first=2), onset_step=0)
+    cause = changed(rows("cc", "loss-scale-collapse", first=2), onset=lambda: (0, None))
     decided = update(cause, ours=ours, sent=sent)
     meanwhile()
     store.commit([decided], NOW)

@@ -78,7 +78,7 @@ def told(*pages):
     """What a sink was told of incidents, each given by its id, the day and the reason."""
     outcomes = {}
     for incident, day, reason in pages:
-        about = replace(INCIDENT, id=incident, variant="far", last_time=at(day))
+        about = INCIDENT.changed(id=incident, variant="far", last_time=at(day))
         outcomes.setdefault(incident, []).append(Outcome(about, "slack", Decision(Event.FIRING, reason)))
     return outcomes
 

@@ -1,6 +1,5 @@
 """A budget of pages from healthy runs is kept, and costs as few faults as it can."""
 
-from dataclasses import replace
 from itertools import pairwise
 
 import pytest
@@ -146,7 +145,7 @@ def test_the_doubtful_pages_come_from_each_kind_in_turn_and_are_asked_once():
     named = [(name, run.paged) for name, run in pages.healthy.items()]
     pages.healthy = {
         name: ArchivedRun(
-            {kind: replace(INCIDENT, id=f"{name}-{kind.detector}") for kind in paged}, Stratum("", 100)
+            {kind: INCIDENT.changed(id=f"{name}-{kind.detector}") for kind in paged}, Stratum("", 100)
         )
         for name, paged in named
     }

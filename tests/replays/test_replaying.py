@@ -88,7 +88,7 @@ def replayed(verdicts, policies, pieces):
 
 @pytest.mark.parametrize("pieces", [1, 7, 1000])
 def test_what_was_found_before_its_cause_is_told(pieces):
-    cause = changed(rows("ww", "loss-scale-collapse", first=500), onset_step=0)
+    cause = changed(rows("ww", "loss-scale-collapse", first=500), onset=lambda: (0, None))
     effect = rows("cccc", "flat-loss-at-init", tag="loss")
     sinks = [SinkPolicy("all"), SinkPolicy("pager", Severity.CRITICAL)]
     assert replayed(effect + cause, sinks, pieces) == {

@@ -34,7 +34,7 @@ def fill(store, count, sick):
     updates = []
     for number in range(count):
         path = PATH.format(number)
-        one = replace(INCIDENT, id=f"{number:016x}", run=f"jsonl:{path}")
+        one = INCIDENT.changed(id=f"{number:016x}", run=f"jsonl:{path}")
         updates.append(Update(f"jsonl:{path}", path, "jsonl", b"\x80", [one] if number in sick else []))
     store.commit(updates, NOW)
 
@@ -89,7 +89,7 @@ def test_the_document_is_json_and_holds_all_runs(store, tmp_path):
 @pytest.mark.long
 def test_the_document_holds_all_open_incidents_the_worst_first(store, tmp_path):
     fill(store, 1500, range(1500))
-    mild = replace(INCIDENT, id="mild", run=f"jsonl:{PATH.format(7)}", severity=Severity.INFO)
+    mild = INCIDENT.changed(id="mild", run=f"jsonl:{PATH.format(7)}", severity=Severity.INFO)
     store.commit([Update(mild.run, PATH.format(7), "jsonl", b"\x80", [mild])], NOW + 1)
     incidents = status.document(shown(store, tmp_path))["incidents"]
     assert len(incidents) == 1501
@@ -99,7 +99,7 @@ def test_the_document_holds_all_open_incidents_the_worst_first(store, tmp_path):
 def test_names_of_runs_cannot_write_to_the_terminal(store, tmp_path):
     path = "/data/\x1b[2Jgone\u202e/run\n  critical: faked"
     store.commit(
-        [Update(f"jsonl:{path}", path, "jsonl", b"\x80", [replace(INCIDENT, run=f"jsonl:{path}")])], NOW
+        [Update(f"jsonl:{path}", path, "jsonl", b"\x80", [INCIDENT.changed(run=f"jsonl:{path}")])], NOW
     )
     for _, line in status_lines.lines(shown(store, tmp_path)):
         assert line.isprintable()
@@ -109,7 +109,7 @@ def test_the_logs_of_one_training_stand_together(store, tmp_path):
     settled = Remembered(Facts(last_step=5, config={"lr": FoundSetting(0.1, "jsonl")}))
     logs = {f"{kind}:/none/a/metrics.{kind}": Remembered(Facts(last_step=5)) for kind in ("csv", "console")}
     logs |= {"jsonl:/none/b/metrics.jsonl": Remembered(), "jsonl:/none/a/metrics.jsonl": settled}
-    sick = replace(INCIDENT, run="console:/none/a/metrics.console")
+    sick = INCIDENT.changed(run="console:/none/a/metrics.console")
     for id_ in logs:
         found = [sick] if sick.run == id_ else []
         store.commit([Update(id_, id_.partition(":")[2], id_.partition(":")[0], b"", found)], NOW)
@@ -197,7 +197,7 @@ def test_a_run_with_an_open_stall_is_stalled_and_says_what_its_process_does(stor
     id_ = f"jsonl:{log}"
     silent = Remembered(Facts(first_time=NOW - 60, last_time=NOW, last_step=5))
     evidence = {"silent_seconds": 1200.0, "goes_on": "process 7 holds the log"}
-    stall = replace(INCIDENT, run=id_, detector="stream-stall", evidence=evidence)
+    stall = INCIDENT.changed(run=id_, detector="stream-stall", evidence=evidence)
     states = []
     for incidents in ([], [stall]):
         store.commit([Update(id_, str(log), "jsonl", b"", incidents)], NOW)
