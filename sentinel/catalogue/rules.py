@@ -169,8 +169,10 @@ class CauseRule(Condition, frozen=True, forbid_unknown_fields=True, kw_only=True
 
     def speaks(self, clues: Clues) -> bool:
         """Whether it holds and says more than that the incident is there."""
+        if not self.holds(clues):
+            return False
         says_more = self.evidence or self.signals or self.settings or self.framework or self.console
-        return self.holds(clues) and (self.finding != clues.detector or bool(says_more))
+        return self.finding != clues.detector or bool(says_more)
 
 
 def _word(choice: bool | float | str | None) -> str:

@@ -247,15 +247,14 @@ class Detection:
 
     def _count(self, detector: Detector, arrived: Sequence[Arrived], looked: pl.DataFrame) -> None:
         """Count the rows of each run. The last row of a run that is over was held back before."""
-        held = looked[HELD_BACK].is_not_null()
-        judged = np.bincount(looked[SERIES].to_numpy()[~held.to_numpy()], minlength=len(arrived)).tolist()
-        counts = [(number, "", rows) for number, rows in enumerate(judged) if rows]
-        if held.any():
-            counts += looked.filter(held).group_by(SERIES, HELD_BACK, maintain_order=True).len().iter_rows()
-        for number, reason, rows in counts:
-            arrival = arrived[number]
-            if not (reason and arrival.series.window.ended):
-                self.looked.setdefault(arrival.run, Counter())[detector.name, reason] += rows
+        number, reasons = looked[SERIES].to_numpy(), looked[HELD_BACK]
+        held = reasons.drop_nulls()
+        of_reason = {"": reasons.is_null(), **{reason: reasons == reason for reason in held.unique()}}
+        for reason, is_so in of_reason.items():
+            rows_of = np.bincount(number[is_so.fill_null(False).to_numpy()], minlength=len(arrived))
+            for arrival, rows in zip(arrived, rows_of.tolist(), strict=True):
+                if rows and not (reason and arrival.series.window.ended):
+                    self.looked.setdefault(arrival.run, Counter())[detector.name, reason] += rows
 
 
 def _key(arrival: Arrived, detector: Detector) -> Key:

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import pairwise
 from statistics import median
 
 import numpy as np
@@ -23,6 +24,8 @@ _LAST_PART = 0.2  # a run that logs more often than five times stops by chance i
 _RARELY_ROUND = 20  # at most one in twenty logged steps is as round
 _RARELY_EVALUATED = 10  # the same for an evaluation
 _ENOUGH = 2  # signs of an end that may each be chance
+_RATE, _LOSS = {Signal.LEARNING_RATE}, {Signal.LOSS}
+_EVALUATED = {signal for signal in Signal if signal.startswith("eval_")}
 
 
 def outlook(
@@ -94,7 +97,7 @@ def _of_schedule(steps: Steps, rates: Floats) -> Outlook | None:
 
 def _rates(stream: Stream) -> tuple[Steps, Floats] | None:
     """Steps and learning rates of the first parameter group over the whole attempt; None without any."""
-    for history in _histories(stream, {Signal.LEARNING_RATE}):
+    for history in _histories(stream, _RATE):
         coarse, recent = history.coarse, history.recent
         filled = slice(coarse.buckets - 1)  # the last bucket may be of one row, which is the last one
         steps = np.append(coarse.step[filled], recent.step[-1:])
@@ -109,10 +112,9 @@ def _signs(facts: Facts, streams: Sequence[Stream], interval: int | None) -> Ite
     counts = [last, last + 1] if from_zero else [last]
     if interval and (count := next((n for n in counts if _round(n) >= _RARELY_ROUND * interval), None)):
         yield f"{count} is a round number of steps"
-    evaluated = {s for s in Signal if s.startswith("eval_")}
     for stream in streams:
-        evaluations = [history for history in _histories(stream, evaluated) if history.count]
-        trainings = [history for history in _histories(stream, {Signal.LOSS}) if history.count]
+        evaluations = [history for history in _histories(stream, _EVALUATED) if history.count]
+        trainings = [history for history in _histories(stream, _LOSS) if history.count]
         if evaluations and trainings:
             rare = all(history.count * _RARELY_EVALUATED <= trainings[0].count for history in evaluations)
             newest = max(history.position for history in evaluations)
@@ -134,8 +136,9 @@ def _interval(streams: Sequence[Stream]) -> int | None:
     for stream in streams:
         for of_tag in stream.attempt.series.values():
             for history in of_tag.values():
-                steps = np.diff(history.last_steps(_FEWEST)).tolist()
-                if len(steps) > 1 and (usual := int(median(steps))) > 0:  # numpy is slow at so few
+                steps = history.last_steps(_FEWEST).tolist()  # numpy is slow at so few
+                intervals = [then - now for now, then in pairwise(steps)]
+                if len(intervals) > 1 and (usual := int(median(intervals))) > 0:
                     best.append(usual)
     return min(best, default=None)
 

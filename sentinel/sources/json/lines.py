@@ -271,11 +271,13 @@ def _is_log(path: Path) -> bool:
     except OSError:
         return False
     *whole, rest = head.split(b"\n", _SNIFFED_LINES)
-    parsed = [_objects(line) for line in (*whole, rest)[:_SNIFFED_LINES]]
-    records = [record for objects, _ in parsed for record in objects]
-    broken = sum(taken < len(line) for line, (_, taken) in zip(whole, parsed, strict=False))
-    if path.suffix not in _LINES_BY_NAME and (
-        4 * broken > len(whole) or len(records) < 2 or not any(map(is_metrics, records))
-    ):
+    is_named, broken, records = path.suffix in _LINES_BY_NAME, 0, list[dict[str, Any]]()
+    for number, line in enumerate((*whole, rest)[:_SNIFFED_LINES]):
+        objects, taken = _objects(line)
+        records += objects
+        broken += number < len(whole) and taken < len(line)
+        if not is_named and 4 * broken > len(whole):
+            return False
+    if not is_named and (len(records) < 2 or not any(map(is_metrics, records))):
         return False
     return are_log(path.stem, records)
