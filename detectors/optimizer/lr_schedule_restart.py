@@ -99,11 +99,11 @@ def _compare(frame: pl.DataFrame, due: pl.DataFrame) -> dict[str, Floats]:
     step, rate = frame[STEP].to_numpy(), frame[VALUE].to_numpy()
     loss = frame[Signal.LOSS].fill_null(np.nan).to_numpy()
     measured = np.full((len(due), len(NAMES)), np.nan)
-    repeated = (due[INDEX] - due["restart"] + 1).fill_null(0)
-    for place, (begin, last, rows) in enumerate(zip(due["begin"], due["row"], repeated, strict=True)):
-        if rows >= LEAST:
-            run, at = slice(begin, last + 1), last + 1 - rows - begin
-            measured[place] = _repetition(step[run], rate[run], loss[run], at)
+    repeated = (due[INDEX] - due["restart"] + 1).fill_null(0).to_numpy()
+    begins, ends = due["begin"].to_numpy(), due["row"].to_numpy() + 1
+    for place in np.flatnonzero(repeated >= LEAST):
+        run, at = slice(begins[place], ends[place]), ends[place] - repeated[place] - begins[place]
+        measured[place] = _repetition(step[run], rate[run], loss[run], at)
     return dict(zip(NAMES, measured.T, strict=True))
 
 

@@ -156,10 +156,10 @@ class Condition(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         for name, be in self.signals.items():
             if known.logs(name, position) is not (be == "logged"):
                 return False
-        return not self.settings or all(
-            bounds.hold(name, lambda other: known.setting(other, position, step))
-            for name, bounds in self.settings.items()
-        )
+        for name, bounds in self.settings.items():
+            if not bounds.hold(name, lambda other: known.setting(other, position, step)):
+                return False
+        return True
 
 
 class CauseRule(Condition, frozen=True, forbid_unknown_fields=True, kw_only=True):

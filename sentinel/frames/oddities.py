@@ -52,15 +52,42 @@ class Life:
     last: Sequence[float] = ()  # at most `IN_A_ROW` points
 
     def then(self, values: Floats) -> tuple["Life", Mapping[Signal, NDArray[np.bool_]]]:
-        """What is known after more values, and at which of these the number is frozen or has leapt."""
-        index, seen = np.arange(len(values)), np.concatenate([self.last, values])
+        """What is known after more values, and at which of these the number is frozen or has leapt.
+
+        Nothing says the latter of a number that moved too seldom to be alive.
+        """
+        seen = np.concatenate([self.last, values])
         way = np.sign(np.diff(seen, prepend=seen[0]))[len(self.last) :]
         moved = np.flatnonzero(way)
         ways = np.append(self.way, way[moved])
-        turned = np.zeros(len(values), bool)
-        turned[moved] = ways[1:] * ways[:-1] < 0
-        moves, turns = self.moves + np.cumsum(way != 0), self.turns + np.cumsum(turned)
-        still = index - np.maximum.accumulate(np.where(way != 0, index, -1 - self.still))
+        turned = moved[ways[1:] * ways[:-1] < 0]
+        kept = seen[-IN_A_ROW:].tolist()
+        before = np.abs(seen[: len(seen) - len(kept)])
+        now = Life(
+            points=self.points + len(values),
+            moves=self.moves + len(moved),
+            turns=self.turns + len(turned),
+            way=float(ways[-1]),
+            still=int(len(values) - 1 - moved[-1]) if len(moved) else self.still + len(values),
+            low=float(values.min(initial=self.low)),
+            high=float(values.max(initial=self.high)),
+            top=float(before.max(initial=self.top)),
+            last=kept,
+        )
+        return now, self._odd(values, seen, moved, turned) if now.moves >= LEAST_MOVES else {}
+
+    def _odd(
+        self, values: Floats, seen: Floats, moved: NDArray[np.int64], turned: NDArray[np.int64]
+    ) -> Mapping[Signal, NDArray[np.bool_]]:
+        """At which of the values the number is odd; ``seen`` has the last points before them, too."""
+        index = np.arange(len(values))
+        moves, turns = (
+            count + np.bincount(places, minlength=len(values)).cumsum()
+            for count, places in ((self.moves, moved), (self.turns, turned))
+        )
+        last = np.full(len(values), -1 - self.still)
+        last[moved] = moved
+        still = index - np.maximum.accumulate(last)
         moving = moves >= MOVING * (self.points + index - still)
         alive = (moves >= LEAST_MOVES) & (turns >= TURNING * moves) & moving
         low = np.minimum(np.minimum.accumulate(values), self.low)
@@ -68,13 +95,10 @@ class Life:
         size = np.abs(seen)
         top = np.maximum.accumulate(np.append(self.top, size))  # before each point that was seen
         inside = (low < values) & (values < high)  # elsewhere it may be saturated
-        odd = {
+        return {
             Signal.FROZEN_METRIC: alive & (still >= STILL) & inside,
             Signal.LEAPT_METRIC: alive & _leaps(size, top)[len(self.last) :],
         }
-        kept = seen[-IN_A_ROW:].tolist()
-        counts = self.points + len(values), int(moves[-1]), int(turns[-1]), float(ways[-1]), int(still[-1])
-        return Life(*counts, float(low[-1]), float(high[-1]), float(top[-1 - len(kept)]), kept), odd
 
 
 _UNKNOWN = Life()

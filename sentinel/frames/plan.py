@@ -165,8 +165,10 @@ class Plans:
 
     def value(self, setting: str, position: int, step: int) -> float | None:
         """The value of a setting at one row; see `column`."""
-        told = (news for at, news in reversed(self.later) if at <= position)
-        value = next((news[setting] for news in (*told, self.first) if setting in news), None)
+        value = self.first.get(setting)
+        for at, news in self.later:
+            if at <= position:
+                value = news.get(setting, value)
         past = setting == Setting.TOTAL_STEPS and value is not None and step > value
         return None if past else value
 
