@@ -141,16 +141,17 @@ class Condition(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         """Whether the run is as the rule says."""
         known = clues.known
         evidence = clues.evidence if self.finding is None else clues.findings.get(self.finding)
-        if evidence is None or (known is None and (self.signals or self.settings or self.framework)):
+        if evidence is None:
             return False
-        if known is not None and not self._holds_of(known, clues.position, clues.step):
+        asks_log = self.framework or self.signals or self.settings
+        if asks_log and (known is None or not self._holds_of(known, clues.position, clues.step)):
             return False
         if self.console is not None and re.search(self.console, clues.quoted) is None:
             return False
         return all(bounds.hold(name, evidence.get) for name, bounds in self.evidence.items())
 
     def _holds_of(self, known: Known, position: int, step: int) -> bool:
-        """Whether the log, apart from findings, is as the rule says. Most rules ask for little of this."""
+        """Whether the log, apart from findings, is as the rule says."""
         if self.framework and (known.framework or UNKNOWN) not in self.framework:
             return False
         for name, be in self.signals.items():

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from sentinel.runs.log import RunLog
 from sentinel.sources.base import Line
 from sentinel.sources.beside.output_files import OutputFiles
-from sentinel.sources.console.lines import seconds
+from sentinel.sources.console.passages import seconds
 
 _MOST_LINES = 200_000  # of one file that are searched
 _MOST_POLLS = 16  # of one log; each brings a megabyte or some hundred thousand points

@@ -6,15 +6,14 @@ OLMo), or a step followed by such pairs (nearly all others). A line counts only 
 are surely those of metrics. Every pattern takes time linear in the length of the line.
 """
 
-import math
 import re
 from collections.abc import Iterator
 
 from sentinel.sources.console.pairs import is_metric, pairs
 from sentinel.sources.console.parts import message_at, of_part, parted
+from sentinel.sources.console.passages import STAMP
 from sentinel.sources.console.printed import NUMBER, OPENING, Record, entries, number
 from sentinel.sources.console.shapes import COUNT, SHAPES, Shape, has_word
-from sentinel.sources.reading import records
 from sentinel.sources.reading.records import EPOCH_KEYS, STEP_KEYS, is_metrics, named
 
 _STEPS = ("num_updates", "timestepssofar", "round")
@@ -58,14 +57,12 @@ _BEGUN_EPOCH = re.compile(
 _EVALUATES = re.compile(r"\((val|test)\)")
 """A word in MMEngine's counts of the batches of a validation, which are no steps."""
 
-_STAMP = re.compile(r"\d{4}([-/])\d\d\1\d\d[ T]\d\d:\d\d:\d\d(?:[.,]\d{1,9})?(?:Z|[+-]\d\d:?\d\d)?")
 _CLOCK = re.compile(r"[\s\[(]{0,9}(?:\d\d[-/.]\d\d )?\d\d:\d\d:\d\d(?:[.,]\d{1,9})?(?![\d:])\]?")
 """The time with which a line begins, where it does not tell the year."""
 
 _OTHER = re.compile(r"[?&]\w{1,80}=|(?<![a-z])(?:fold|trial)(?![a-z])", re.IGNORECASE)
 """What no line of a training holds: the query of an address, and the parts of a cross-validation."""
 
-_STAMP_WITHIN = 80  # characters
 _LEVEL = re.compile(r"\b(?:INFO|DEBUG|WARNING)\b")
 
 _CALLER = re.compile(
@@ -86,13 +83,6 @@ _PLANS = {
 """What transformers' Trainer and the scripts of diffusers print before they train (trainer.py)."""
 
 _PLANNED = re.compile(rf"(?:^|>>|-) {{0,9}}(?P<name>{'|'.join(_PLANS)}) = (?P<number>\d[\d,]{{0,15}})$")
-
-
-def seconds(line: str) -> float:
-    """The time with which a line begins, in seconds since the epoch; NaN if it has none."""
-    stamp = _STAMP.search(line, 0, _STAMP_WITHIN)
-    when = records.seconds(stamp[0].replace("/", "-")) if stamp else None
-    return math.nan if when is None else when
 
 
 def planned(line: str) -> dict[str, int]:
@@ -175,7 +165,7 @@ def _without_prefix(text: str) -> str:
         return text
     if (clock := _CLOCK.match(text)) is not None:
         text = f"|{text[clock.end() :]}"
-    text = _LEVEL.sub("|", _STAMP.sub("|", text, 1), 1)
+    text = _LEVEL.sub("|", STAMP.sub("|", text, 1), 1)
     return _CALLER.sub(lambda caller: caller[0] if is_metric(caller["module"]) else "|", text)
 
 

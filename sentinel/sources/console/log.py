@@ -16,13 +16,17 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from sentinel.sources.base import Batch, Chunk, Cursor, Run
-from sentinel.sources.console.text import LONGEST_LINE, Text
+from sentinel.sources.console.passages import LONGEST_LINE
 from sentinel.sources.reading.files import open_log
 from sentinel.sources.reading.growing import Mark, Read, nothing_new, read_lines, read_rest, unreadable
 from sentinel.sources.reading.sniffing import remembered
 from sentinel.sources.registry import formats
+
+if TYPE_CHECKING:
+    from sentinel.sources.console.text import Text
 
 FORMAT = "console"
 
@@ -83,7 +87,7 @@ class ConsoleLog:
             return unreadable(self.path, cursor, error)
         if read is None:
             return nothing_new(cursor)
-        text = Text(self.path, cursor, read.restarted)
+        text = _text(self.path, cursor, read.restarted)
         consumed = text.parse(read.data, read.offset, limit)
         more = consumed > 0 and (read.more or text.count >= limit)
         cursor = text.memory(read.mark(consumed, waiting=not more))
@@ -95,9 +99,15 @@ class ConsoleLog:
             read = read_rest(self.path, cursor.get("mark", {}), LONGEST_LINE)
         except OSError:
             return ()
-        text = Text(self.path, cursor, False)
+        text = _text(self.path, cursor, False)
         text.end(read.data if read else b"")
         return text.chunks()
+
+
+def _text(path: Path, cursor: Cursor, restarted: bool) -> "Text":
+    from sentinel.sources.console.text import Text  # slow to import, and few logs are texts
+
+    return Text(path, cursor, restarted)
 
 
 def _read(path: Path, mark: Mark, limit: int) -> Read | None:
@@ -135,7 +145,7 @@ def _tells_crash(path: Path) -> bool:
 
 
 def _is_plain(path: Path, piece: bytes, with_rows: bool) -> bool:
-    text, start = Text(path, {}, False), 0
+    text, start = _text(path, {}, False), 0
     while consumed := text.parse(piece[start:], 0, text.count + _FEW):
         if text.plain or (with_rows and text.has_rows):
             return True

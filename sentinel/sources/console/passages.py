@@ -1,10 +1,20 @@
 """The lines that a training printed, kept as texts until somebody looks at one of them."""
 
+import math
+import re
 from collections.abc import Sequence
 from typing import overload
 
 from sentinel.sources.base import Line
-from sentinel.sources.console.lines import seconds
+from sentinel.sources.reading import records
+
+LONGEST_LINE = 1 << 20
+"""Bytes. A longer line is skipped. This bounds the memory of a poll."""
+
+STAMP = re.compile(r"\d{4}([-/])\d\d\1\d\d[ T]\d\d:\d\d:\d\d(?:[.,]\d{1,9})?(?:Z|[+-]\d\d:?\d\d)?")
+"""The day and the time of a line."""
+
+_STAMP_WITHIN = 80  # characters
 
 
 class Passages(Sequence[Line]):
@@ -32,3 +42,10 @@ class Passages(Sequence[Line]):
         if isinstance(at, slice):
             return [self[i] for i in range(*at.indices(len(self)))]
         return Line(seconds(self.texts[at]), self.texts[at], self.steps[at])
+
+
+def seconds(line: str) -> float:
+    """The time with which a line begins, in seconds since the epoch; NaN if it has none."""
+    stamp = STAMP.search(line, 0, _STAMP_WITHIN)
+    when = records.seconds(stamp[0].replace("/", "-")) if stamp else None
+    return math.nan if when is None else when

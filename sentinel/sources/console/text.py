@@ -9,12 +9,9 @@ from sentinel.sources.base import Chunk, Complaint, Cursor
 from sentinel.sources.console.bars import BAR, is_kept, redrawn, states
 from sentinel.sources.console.finding import Wanted, may_count
 from sentinel.sources.console.lines import counts_metrics, parse, planned
-from sentinel.sources.console.passages import Passages
+from sentinel.sources.console.passages import LONGEST_LINE, Passages
 from sentinel.sources.console.writer import PrintedMetrics
 from sentinel.sources.reading.growing import Mark, size_of
-
-LONGEST_LINE = 1 << 20
-"""Bytes. A longer line is skipped. This bounds the memory of a poll."""
 
 _LONGEST_TEXT = 2000  # characters of a line that are passed on
 _LONGEST_BAR = 1000  # bytes before its count

@@ -16,12 +16,12 @@ from sentinel.sources.console.lines import (
     is_rule,
     parse,
     row,
-    seconds,
     uncounted,
     with_step,
 )
 from sentinel.sources.console.pairs import is_metric, is_of_training
 from sentinel.sources.console.parts import begun_part, of_part
+from sentinel.sources.console.passages import seconds
 from sentinel.sources.console.printed import Record, kept, number, restored
 from sentinel.sources.console.results import TrialResults
 from sentinel.sources.console.shapes import IN_EPOCH, KERAS

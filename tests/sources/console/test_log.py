@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 from sentinel.runs.facts import Facts
 from sentinel.runs.same_training import same_training, trace_of
 from sentinel.sources.base import Run
-from sentinel.sources.console import log as console
 from sentinel.sources.console.log import ConsoleLog, find
-from sentinel.sources.console.text import LONGEST_LINE
+from sentinel.sources.console.passages import LONGEST_LINE
+from sentinel.sources.console.text import Text
 from sentinel.sources.discovery import discover
 from tests.sources.reader import Reader
 from tests.sources.wandb.log_writer import WandbLog
@@ -416,8 +416,8 @@ def test_any_file_is_read_alike_in_pieces(tmp_path_factory, pieces, limit):
 
 def test_a_file_is_looked_at_again_when_it_changed(tmp_path, monkeypatch):
     looks = []
-    real = console.Text.parse
-    monkeypatch.setattr(console.Text, "parse", lambda *args: looks.append(args) or real(*args))
+    real = Text.parse
+    monkeypatch.setattr(Text, "parse", lambda *args: looks.append(args) or real(*args))
     path = tmp_path / "train.log"
     path.write_text("step: 1, nothing yet\n")
     assert not list(find(tmp_path, ["train.log"]))
