@@ -84,7 +84,7 @@ class Local:
 
 
 def _begin_worker() -> None:
-    """Make this process end when the one that hands out the parts is gone, and not before."""
+    """Let this process collect seldom, and end when the one that hands out the parts is gone, not before."""
     collect_seldom()
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     driver = multiprocessing.parent_process()

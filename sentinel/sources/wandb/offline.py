@@ -35,9 +35,7 @@ _RUN_DIRECTORY = re.compile(r"(?:offline-)?run-\d{8}_\d{6}-.+")
 _INTERNAL = ("logs", "tmp")  # directories of a run that are about W&B itself
 
 _HEADER = FileHeader("W&B", b":W&B\xe1\xbe", [0])
-_BYTES_A_POINT = (
-    96  # with the summary; a guess of how far to read for some points; a wrong one only costs time
-)
+_BYTES_A_POINT = 96  # a guess, with the summary, of how far to read for some points; a wrong one costs time
 
 _NUMBER, _HISTORY = 0x08, 0x12  # fields of a Record
 _UNREAD = frozenset(b"\x1a\x32\x3a")  # the frequent ones of summaries, files and system metrics
