@@ -15,6 +15,7 @@ from sentinel.detectors.schema import INDEX, SERIES, VALUE
 from sentinel.detectors.stats import (
     has_points,
     of_buckets,
+    recent_max,
     recent_median,
     recent_noise,
     recent_quantile,
@@ -57,6 +58,12 @@ An average ``s`` of decay ``a`` moves by ``(1 - a) (loss - s)``, so its climb sl
 on. If it takes long enough to make the best level too low, these ratios are 1.6 and 2.1 to 4 without noise.
 Of averages of points with noise of 20 %, one in a hundred is taken for something else.
 """
+
+RETURNS = 0.1
+"""Share of its rise by which a level falls that comes back to the best one."""
+
+SURELY = 3
+"""Standard errors of such a fall: noise alone seldom falls as far."""
 
 RISE = {
     "best": Measure("best level", Unit.SAME),
@@ -114,6 +121,7 @@ def with_rise(points: pl.LazyFrame) -> pl.LazyFrame:
             best=pl.col("log_best").exp(),
             level=pl.col("log_level").exp(),
             rise=(pl.col("low") - pl.col("log_best")).exp() - 1,
+            returns=_returns({n: pl.col(name) for n, name in levels.items()}),
             errors=(pl.col("log_level") - pl.col("log_best")) / pl.col("error"),
         )
     )
@@ -133,6 +141,26 @@ def _climbs_from_zero() -> pl.Expr:
 def _reached(level: pl.Expr, before: pl.Expr) -> pl.Expr:
     """A level that may be the best one: of a series that climbs from 0, one to which it fell."""
     return pl.when(~pl.col("climbs") | (level < before)).then(level)
+
+
+def _returns(levels: Mapping[int, pl.Expr]) -> pl.Expr:
+    """Whether the last points come back to the best level, as after a jump or with a new task.
+
+    The newest of them have then fallen below others of them, or all of them below as many points before.
+    Noise hides that at single points, so the fewest points of a level must show none of it.
+    """
+    newest = levels[FEW]
+    within = {n: _falls(recent_max(newest, n - FEW + 1), newest, FEW) for n in WINDOWS}
+    since = {n: _falls(level.shift(n).over(SERIES), level, n) for n, level in levels.items()}
+    since[FEW] = pl.lit(False)  # before so few points the loss may still have come down from its start
+    return recent_max(_by_points(within) | _by_points(since), FEW, at_least=1)
+
+
+def _falls(earlier: pl.Expr, level: pl.Expr, points: int) -> pl.Expr:
+    """Whether a level of so many points, in logarithms, is surely below an earlier one."""
+    fall, seldom = earlier - level, SURELY * pl.col("noise") * (2 / points) ** 0.5
+    falls: pl.Expr = (fall > seldom) & (fall > RETURNS * (earlier - pl.col("log_best")))
+    return falls.fill_null(False)
 
 
 def _most(rows: int) -> int:

@@ -3,7 +3,8 @@
 ## What it catches
 A loss whose recent points lie above its best level by more than 30 %, four in five of them, and by more than
 15 standard errors of the level. Recent are the last 20 points. With fewer than 120 points they are the last
-10, with fewer than 30 the last 5, and the rise is more than 50 % and more than 12 standard errors. Of a run
+10, with fewer than 30 the last 5, and the rise is more than 50 % and more than 12 standard errors. While the
+loss comes back, by a tenth of the rise within these points, it stays nowhere and the rule waits. Of a run
 that is over with six to ten points, the last third lies as far above the first third. And a critic whose loss
 is 1000 times that of its start, and far beyond the square of any reward, without a gain.
 
@@ -112,7 +113,7 @@ def loss_divergence(
         judged={HeldBack.NOT_SUPERVISED: of_critic | is_supervised()}
         | {HeldBack.FEW_POINTS: few | has_points(EARLIEST + 1), HeldBack.RANGE: few | rise.is_not_null()},
         found={
-            "diverged": ~of_critic & far & pl.when(few).then(apart).otherwise(sure),
+            "diverged": ~of_critic & far & pl.when(few).then(apart).otherwise(sure & ~pl.col("returns")),
             "critic": of_critic & _is_lost(),
         },
         lasts=rise > least_rise / 2,
