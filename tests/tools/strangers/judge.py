@@ -100,7 +100,7 @@ def judged(folder: Path, labels: Sequence[Label]) -> list[Outcome]:
 
 def _outcome(label: Label, run: JudgedRun, part: Replay) -> Outcome:
     silent = {name: f"lacks {', '.join(lacks)}" for name, lacks in run.lacking.items() if lacks}
-    silent |= {name: ", ".join(reasons) for name, reasons in run.held_back.items()}
+    silent |= {name: ", ".join(reasons) for name, reasons in run.held_back(run.lacking).items()}
     return Outcome(
         label=label,
         read=True,
