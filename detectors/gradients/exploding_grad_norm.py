@@ -2,8 +2,8 @@
 
 ## What it catches
 A median gradient norm over the last ten points that is ten times the median of the hundred points before
-them, and twice the norm that a quarter of those exceed. If the loss has risen above three quarters of its
-earlier values at the same time, the run is `diverging`; otherwise the norm has only `grown`.
+them, and half more than the norm that a tenth of those exceed. If the loss has risen above three quarters of
+its earlier values at the same time, the run is `diverging`; otherwise the norm has only `grown`.
 
 ## Why it matters
 Norms that grow together with the loss are how a divergence begins: each step lands further out than the
@@ -40,8 +40,8 @@ from sentinel.detectors.verdict import HeldBack, verdicts
 NOW = 10  # points of the present level
 BEFORE = 100  # points before those
 LEAST = 20  # of them
-HIGH = 0.75  # quantile of the points before: noise of one point does not reach it
-BEYOND = 2  # times that quantile, which a norm that grows tenfold in a hundred points has passed threefold
+HIGH = 0.75  # quantile of the losses before: noise of one point does not reach it
+TOP, BEYOND = 0.9, 1.5  # quantile of the norms before, and times it: a tenfold growth in 60 points is 1.8
 
 
 @detector(
@@ -54,7 +54,7 @@ BEYOND = 2  # times that quantile, which a norm that grows tenfold in a hundred 
     evidence={
         "level": Measure("median of the last 10 points", Unit.SAME),
         "before": Measure("median of the 100 points before", Unit.SAME),
-        "high": Measure("of the 100 points before, upper end of their noise", Unit.SAME),
+        "top": Measure("norm that a tenth of the 100 points before exceed", Unit.SAME),
         "loss_level": Measure("loss now", Unit.NONE),
         "loss_before": Measure("loss before", Unit.NONE),
         "loss_high": Measure("loss before, upper end of its noise", Unit.NONE),
@@ -83,12 +83,12 @@ def exploding_grad_norm(
     """See the module's page."""
     level, before = pl.col("level"), pl.col("before")
     past = {"n": BEFORE, "skip": NOW, "at_least": LEAST}
-    grown = (level > growth * before) & (before > 0) & (level > BEYOND * pl.col("high"))
+    grown = (level > growth * before) & (before > 0) & (level > BEYOND * pl.col("top"))
     return verdicts(
         points.with_columns(
             **now_and_then(VALUE, NOW, past=past),
             **now_and_then(Signal.LOSS, NOW, past=past, at_least=NOW // 2, of="loss_"),
-            high=recent_quantile(HIGH, VALUE, **past),
+            top=recent_quantile(TOP, VALUE, **past),
             loss_high=recent_quantile(HIGH, Signal.LOSS, **past),
         ),
         judged={HeldBack.FEW_POINTS: before.is_not_null()},

@@ -2,9 +2,9 @@
 
 ## What it catches
 A cross-entropy that lies where softmax twice would put it: at most 5 % below and 10 % above
-`ln(e + C - 1) - accuracy` for `C` classes, and never below `ln(1 + (C - 1) / e)`, while a classifier as
-accurate could have far less. And a `BCELoss` whose wrong samples cost more than 17 nats each, while the loss
-is above `ln(2)`, that of guessing.
+`ln(e + C - 1) - accuracy` for `C` classes, and never below `ln(1 + (C - 1) / e)`, on held-out data neither,
+while a classifier as accurate could have far less. And a `BCELoss` whose wrong samples cost more than 17 nats
+each, while the loss is above `ln(2)`, that of guessing.
 Any loss whose wrong samples all cost the same, at more than 12.5 nats each, while the accuracy changes.
 
 ## Why it matters
@@ -16,7 +16,8 @@ Feed raw logits to `CrossEntropyLoss` or `BCEWithLogitsLoss`; if they are large,
 
 ## When it is wrong
 A loss that adds terms may lie there by chance, but hardly start at ln C with an accuracy that doubles since.
-Label smoothing and mixing of samples raise a loss by less, so five classes are needed. A sum looks saturated.
+Label smoothing and mixing of samples raise a loss by less, so five classes are needed, and not the one on
+held-out data. A sum looks saturated.
 
 ## Source
 Catalogue O12: the floor is what one-hot probabilities give. Catalogue O13: PyTorch cuts the logarithm in
@@ -49,7 +50,7 @@ LARGEST_START, HALF = 12, 0.5  # nats, of 160,000 classes; a whole number of cla
 
 @detector(
     judges=(Signal.LOSS,),
-    uses=(*RATES, *map(First, RATES), *ELSE),
+    uses=(*RATES, *map(First, RATES), Signal.EVAL_LOSS, *ELSE),
     settings=(Setting.NUM_CLASSES, Setting.LOSS),
     history=History(recent=REACH, head=REACH),
     every=5,
@@ -142,6 +143,10 @@ def _are_classes_known() -> pl.Expr:
 
 
 def _is_softmax_twice() -> pl.Expr:
-    """Whether the loss is where softmax twice puts it, and was never below what that allows for."""
+    """Whether the loss is where softmax twice puts it, and was never below what that allows for.
+
+    Nor is the loss on held-out data, if it is logged.
+    """
     near = (pl.col("level") / pl.col("expected")).is_between(1 - NEAR, 1 + UNSURE)
-    return near & (pl.col("lowest") > (1 - NEAR) * (1 + (pl.col("classes") - 1) / e).log())
+    lowest = pl.min_horizontal("lowest", Signal.EVAL_LOSS)
+    return near & (lowest > (1 - NEAR) * (1 + (pl.col("classes") - 1) / e).log())

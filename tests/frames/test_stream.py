@@ -193,7 +193,7 @@ def verdicts(chunks: Iterable[Chunk], reload: bool = False, at_once: bool = Fals
         if reload:
             state, stream = stream.dump(), Stream("s", "jsonl", "", naming, views(DETECTORS))
             stream.restore(state)
-    told = [msgspec.structs.replace(v, known=_told(v)) for v in found]
+    told = [msgspec.structs.replace(v, known=_told(v), onset=v.onset()) for v in found]
     return sorted(told, key=lambda v: (v.position, v.key.detector, v.key.tag))
 
 

@@ -37,11 +37,17 @@ def stands(random: Random, shape: Shape) -> Run:
 
 
 def applies_softmax_twice(random: Random, shape: Shape) -> Run:
-    """Nine of ten samples come to be right among ten classes whose scores went through softmax before."""
+    """Nine of ten samples come to be right among ten classes whose scores went through softmax before.
+
+    The evaluation computes its loss in the same way.
+    """
     learned = 1 - np.exp(-shape.time / 0.1)
     right = 0.1 + 0.8 * learned + 0.02 * shape.wander(random)
     loss = (1 - learned) * np.log(10) + learned * (np.log(np.e + 9) - right)
-    return supervised(random, shape).but(loss=lambda: loss, accuracy=lambda: right)
+    held_out = loss[shape.evaluated]
+    return supervised(random, shape).but(
+        loss=lambda: loss, accuracy=lambda: right, eval_loss=lambda: held_out
+    )
 
 
 def sums_its_parts(random: Random, shape: Shape) -> Run:
