@@ -17,11 +17,12 @@ Clip the gradient norm at 1. Look at what changed at the onset: the learning rat
 the sequence length.
 
 ## When it is wrong
-A harder stage of a curriculum, another data set, longer sequences or a changed objective lift the loss
-without a fault. Beside rewards the rule is silent, since there the loss follows the policy, and below a
-hundredth of the start, where nothing is left to learn. A critic's loss grows with the square of the returns,
-so it may grow where the reward does. A moving average of the loss that starts at 0 climbs to its level: of
-it, only levels to which it fell count as the best.
+A harder stage of a curriculum, another data set, longer sequences, a changed objective or a high learning
+rate after a warm restart lift the loss without a fault; of 32 trainings with cosine restarts up to the edge
+two rang. Beside rewards the rule is silent, since there the loss follows the policy, and below a hundredth of
+the start, where nothing is left to learn. A critic's loss grows with the square of the returns, so it may
+grow where the reward does. A moving average of the loss that starts at 0 climbs to its level: of it, only
+levels to which it fell count as the best.
 
 ## Source
 Catalogue L6, O19, O9, GE. Thresholds are measured (`FIGURES.md`). The standard error allows for neighbours

@@ -17,9 +17,9 @@ Find the batch of the spike and look at it. Clip the gradient norm at 1 where it
 learning rate two- to fivefold, or lengthen the warm-up, if the spikes come with a high gradient norm.
 
 ## When it is wrong
-Another data source, a new epoch or a harder stage lifts single points. Batches of one sample have heavy
-tails of their own; the distance to the 95th percentile makes room for most of them. Beside rewards the rule
-is silent.
+Another data source, a new epoch or a harder stage lifts single points, and the next fold of a
+cross-validation begins anew. Batches of one sample have heavy tails of their own; the distance to the 95th
+percentile makes room for most of them. Beside rewards the rule is silent.
 
 ## Source
 Catalogue A-sft-spikes, L6. Six deviations alone ring on heavy-tailed noise; twice the median and the
