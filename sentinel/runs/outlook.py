@@ -137,7 +137,7 @@ def _interval(streams: Sequence[Stream]) -> int | None:
         for of_tag in stream.attempt.series.values():
             for history in of_tag.values():
                 steps = history.last_steps(_FEWEST).tolist()  # numpy is slow at so few
-                intervals = [then - now for now, then in pairwise(steps)]
+                intervals = [later - earlier for earlier, later in pairwise(steps)]
                 if len(intervals) > 1 and (usual := int(median(intervals))) > 0:
                     best.append(usual)
     return min(best, default=None)
