@@ -1,5 +1,6 @@
 """A live page on loopback, over a state that a watch left."""
 
+import asyncio
 import json
 import math
 import socket
@@ -52,6 +53,14 @@ def watch(tmp_path):
     return once
 
 
+async def served(server, bound):
+    """Serve until the server is to exit, and leave no connection open: a browser keeps one for later."""
+    await server.serve(sockets=[bound])
+    for connection in server.server_state.connections:
+        connection.transport.abort()
+    await asyncio.sleep(0)  # the transports close on the loop's next turn
+
+
 @contextmanager
 def serving(*states, now=0.0):
     """The live page over these states while the block runs: a client without the token, and its clock."""
@@ -62,7 +71,7 @@ def serving(*states, now=0.0):
         client = partial(Client, Connections())
         options = uvicorn.Config(page, http=client, log_level="warning", timeout_graceful_shutdown=1)
         server = uvicorn.Server(options)
-        thread = threading.Thread(target=server.run, kwargs={"sockets": [bound]})
+        thread = threading.Thread(target=asyncio.run, args=[served(server, bound)])
         thread.start()
         try:
             # Certificates take 50 ms to load, and none is asked for.
