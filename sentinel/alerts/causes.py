@@ -115,7 +115,7 @@ def likelihoods() -> Likelihoods:
     return _to_likelihoods(told)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class PossibleCause:
     """An entry that may be behind an incident. The scores of all of an incident's add up to 1."""
 

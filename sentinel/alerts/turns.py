@@ -15,7 +15,7 @@ import msgspec
 from sentinel.catalogue.rules import Known
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Key:
     """What a verdict is about. The attempt does not count in comparisons: a finding outlives a restart."""
 

@@ -40,7 +40,7 @@ _PLANNED = {Last(Signal.TOTAL_STEPS), Last(Signal.WARMUP_STEPS)}
 _DERIVED = frozenset(made.signal for made in DERIVED)
 
 
-@dataclass
+@dataclass(slots=True)
 class Attempt:
     """The histories of one attempt, and the points that its joins still need."""
 

@@ -85,7 +85,7 @@ MAX_ATTEMPTS = 64
 _FIRST_LOOK = 4096  # points searched at first for a step that goes back; doubled as long as there is none
 
 
-@dataclass
+@dataclass(slots=True)
 class Attempts:
     """The attempts of one stream so far, and the last step of each tag in the present attempt."""
 

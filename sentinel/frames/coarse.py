@@ -33,9 +33,8 @@ def _first(one: Floats, _: Floats) -> Floats:
     return one
 
 
-_STEP, _TOTAL, _LOW, _HIGH = range(4)
+_TOTAL, _LOW, _HIGH = range(3)
 _COLUMNS = (
-    _Column(_first, 0.0),
     _Column(np.add, 0.0),
     _Column(np.minimum, np.inf),
     _Column(np.maximum, -np.inf),
@@ -60,14 +59,19 @@ class Coarse:
     """The lowest, the mean and the highest finite value of each bucket, and its first step and row.
 
     A bucket has ``width`` rows, the last one fewer. ``table`` has all columns, because a fleet has very many
-    arrays: the step of the first row, the sum of the finite values, with ``extremes`` the lowest and the
-    highest one, and those columns ``beside`` the value, by their places in `View.columns`, in the first row.
-    Steps beyond 2**53 are rounded. ``missing`` counts the values that are not finite; None if there are none.
-    The buckets take memory from the first row on.
+    arrays: the sum of the finite values, with ``extremes`` the lowest and the highest one, and those columns
+    ``beside`` the value, by their places in `View.columns`, in the first row. ``missing`` counts the values
+    that are not finite; None if there are none. The buckets take memory from the first row on.
+
+    Most logs count evenly: the step of a row is ``origin`` plus ``pace`` for each row before it. ``steps``
+    holds the first step of each bucket as soon as one of them is another.
     """
 
     rows: int = 0
     width: int = 1
+    origin: int = 0
+    pace: int | None = None
+    steps: Steps | None = None
     extremes: bool = True
     beside: tuple[int, ...] = ()
     table: Floats = field(default_factory=lambda: _NO_BUCKETS)
@@ -112,10 +116,23 @@ class Coarse:
             np.minimum.at(self.table[_LOW], into, value)
             np.maximum.at(self.table[_HIGH], into, value)
         first = bucket[begins]
-        self.table[_STEP][first] = steps[begins]
+        self._count(index[begins], steps[begins])
         for place, column in beside.items():
             self._beside(place)[first] = column[begins]
         self.rows += len(values)
+
+    def _count(self, rows: Steps, steps: Steps) -> None:
+        """Add the steps of rows that begin buckets."""
+        if not len(rows):
+            return
+        if rows[0] == 0:
+            self.origin = int(steps[0])
+        if self.pace is None and rows[-1] > 0:
+            self.pace = int((steps[rows == 1] - self.origin)[0])
+        if self.steps is None and (steps != self._even(rows)).any():
+            self.steps = np.resize(self.step, MAX_BUCKETS)
+        if self.steps is not None:
+            self.steps[rows // self.width] = steps
 
     def _beside(self, place: int) -> Floats:
         column: Floats = self.table[len(self._own) + self.beside.index(place)]
@@ -130,6 +147,8 @@ class Coarse:
         if self.missing is not None:
             merged = self.missing[::2] + self.missing[1::2]
             self.missing = np.concatenate([merged, np.zeros(MAX_BUCKETS - len(merged))])
+        if self.steps is not None:
+            self.steps = np.resize(self.steps[::2], MAX_BUCKETS)
         self.table = wider
         self.width *= 2
 
@@ -148,7 +167,13 @@ class Coarse:
     @property
     def step(self) -> Steps:
         """The first step of each bucket."""
-        return self._column(_STEP).astype(np.int64)
+        if self.steps is not None:
+            return self.steps[: self.buckets]
+        return self._even(self.width * np.arange(self.buckets))
+
+    def _even(self, rows: Steps) -> Steps:
+        """The steps of rows of a log that counts evenly."""
+        return self.origin + (self.pace or 0) * rows
 
     @property
     def mean(self) -> Floats:
@@ -190,13 +215,14 @@ class Coarse:
 
     def dump(self) -> list[Any]:
         """Everything `load` needs."""
-        return [self.rows, self.width, self.extremes, self.beside, self.table, self.missing]
+        shape = self.rows, self.width, self.origin, self.pace, self.steps
+        return [*shape, self.extremes, self.beside, self.table, self.missing]
 
     @classmethod
     def load(cls, state: Sequence[Any]) -> Self:
         """Undo `dump`."""
-        rows, width, extremes, beside, table, missing = state
-        return cls(rows, width, extremes, tuple(beside), table, missing)
+        rows, width, origin, pace, steps, extremes, beside, table, missing = state
+        return cls(rows, width, origin, pace, steps, extremes, tuple(beside), table, missing)
 
 
 def _blank(columns: Sequence[_Column]) -> Floats:

@@ -22,7 +22,7 @@ _OF_BATCHES = TRAIN | {"batch", "minibatch", "running", "step", "rollout"}
 _OF_TRAINING = frozenset({Signal.LOSS, Signal.POLICY_LOSS, Signal.REWARD})
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Company:
     """What the first points of a stream say of its tags.
 

@@ -63,7 +63,7 @@ class Asked(msgspec.Struct, frozen=True, gc=False):
     uses: Sequence[Use]
 
 
-@dataclass
+@dataclass(slots=True)
 class Context:
     """Points of one attempt that rows may ask for.
 

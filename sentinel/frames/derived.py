@@ -67,7 +67,7 @@ def derived(tags: Mapping[str, Sequence[str]]) -> Iterator[tuple[Signal, str]]:
             yield made.signal, made.name(*parts)
 
 
-@dataclass
+@dataclass(slots=True)
 class Units:
     """Factors for the values of tags. The first value of a tag that is not 0 decides its factor."""
 

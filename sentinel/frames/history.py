@@ -12,8 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sentinel.frames.coarse import Coarse, Floats, Steps, next_checkpoint
-from sentinel.frames.rows import SPARE, Rows, Tape
+from sentinel.frames.rows import Rows
 from sentinel.frames.stored import SeriesState
+from sentinel.frames.tape import SPARE, Tape
 
 
 class Window(msgspec.Struct, frozen=True, gc=False):
@@ -75,33 +76,35 @@ class SeriesHistory:
         self._sliced = sliced
         self._plotted = plotted
         self._tape = Tape(Rows.none(len(earlier.lists)), self._recent_rows)
-        self._coarse = Coarse()
+        self._coarse: Coarse | None = None  # until a row is forgotten
         self._checkpoint = _NO_BUCKETS
 
     @property
     def head(self) -> Rows:
         """The first rows."""
-        return self._tape.rows[: self._head_rows] if self._head is None else self._head
+        return self._tape[: self._head_rows] if self._head is None else self._head
 
     @property
     def recent(self) -> Rows:
         """The last rows."""
-        return self._tape.rows.last(self._recent_rows).copy()
+        return self._tape[-self._recent_rows :]
 
     def last_steps(self, rows: int) -> Steps:
-        """The steps of that many of the last rows, of which it keeps at least `SPARE`. They are no copy."""
-        return self._tape.rows.last(min(rows, self._recent_rows)).step
+        """The steps of that many of the last rows, of which it keeps at least `SPARE`."""
+        return self._tape[-min(rows, self._recent_rows) :].step
 
     @property
     def coarse(self) -> Coarse:
-        """Buckets of the whole attempt. Rows are added when a detector asks, or before they are forgotten."""
-        self._slice(self._tape.rows)
-        return self._coarse
+        """Buckets of the whole attempt."""
+        return self._buckets_with(self._tape[:])
 
-    def _slice(self, rows: Rows) -> None:
-        waiting = rows.last(self.count - self._coarse.rows)
+    def _buckets_with(self, rows: Rows) -> Coarse:
+        """The buckets, with those of the last rows that are not in them yet."""
+        coarse = self._coarse or Coarse()
+        waiting = rows.last(self.count - coarse.rows)
         shown = {place: waiting.column(place) for place in waiting.beside if place in self._plotted}
-        self._coarse.push(waiting.value, waiting.step, shown)
+        coarse.push(waiting.value, waiting.step, shown)
+        return coarse
 
     def extend(self, rows: Rows, position: NDArray[np.int64]) -> Iterator[Window]:
         """Remember rows, and give the windows to judge. A window never spans two coarse views."""
@@ -123,11 +126,12 @@ class SeriesHistory:
         first, head, coarse = self.count, self.head, self._checkpoint
         seen, self.count, self.position = self._tape.append(rows), first + len(rows), int(position[-1])
         if self._head is None and self.count > self._recent_rows:
-            self._head = head.copy()
+            self._head = head
         if self._head is not None and (room := self._head_rows - len(head)) > 0:
             self._head = Rows.joined([head, rows[:room]])
-        if self.count - self._coarse.rows > self._recent_rows:
-            self._slice(seen)
+        sliced = 0 if self._coarse is None else self._coarse.rows
+        if self.count - sliced > self._recent_rows:
+            self._coarse = self._buckets_with(seen)
         if self._sliced and self.count == next_checkpoint(first):
             self._checkpoint = self.coarse.view()
         return Window(first, self.count, seen, position, head, self.earlier, coarse)
@@ -144,7 +148,7 @@ class SeriesHistory:
             earlier=self.earlier.dump(),
             head=None if self._head is None else self._head.dump(),
             recent=self.recent.dump(),
-            coarse=self._coarse.dump(),
+            coarse=None if self._coarse is None else self._coarse.dump(),
             checkpoint=None if self._checkpoint is _NO_BUCKETS else self._checkpoint,
         )
 
@@ -156,5 +160,6 @@ class SeriesHistory:
         series.count, series.position = kept.rows, kept.position
         series._head = None if kept.head is None else Rows.load(kept.head)
         series._tape = Tape(Rows.load(kept.recent), kept.recent_rows)
-        series._coarse, series._checkpoint = Coarse.load(kept.coarse), kept.checkpoint or _NO_BUCKETS
+        series._coarse = None if kept.coarse is None else Coarse.load(kept.coarse)
+        series._checkpoint = kept.checkpoint or _NO_BUCKETS
         return series

@@ -24,7 +24,7 @@ A partner may never come, and each tag that waits for one keeps so many points i
 _NO_STEP = -(2**63)
 
 
-@dataclass
+@dataclass(slots=True)
 class Join:
     """Points that wait for their partners. If points of a tag repeat a step, only one counts."""
 

@@ -112,7 +112,7 @@ def _leaps(size: Floats, top: Floats) -> NDArray[np.bool_]:
     return np.append(np.zeros(len(size) - count, bool), leaps)
 
 
-@dataclass
+@dataclass(slots=True)
 class Oddities:
     """The numbers of a stream that mean no signal.
 

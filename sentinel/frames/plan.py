@@ -129,7 +129,7 @@ def _names() -> dict[tuple[str, ...], list[_Name]]:
     return names
 
 
-@dataclass
+@dataclass(slots=True)
 class Plans:
     """The settings of one stream: ``first`` counts from its beginning, others from a later position."""
 

@@ -21,7 +21,7 @@ STEPS = 100  # from the first point on
 ROWS = 20  # points with a step of their own; a run that logs each 2048th step has seen little after 100
 
 
-@dataclass
+@dataclass(slots=True)
 class Surveyor:
     """Waits for the position at which its stream is surveyed, which happens once."""
 
@@ -80,7 +80,7 @@ class _LastPoint:
     missed: bool
 
 
-@dataclass
+@dataclass(slots=True)
 class Presence:
     """When each expected tag was last logged, by rule and by tag. A tag that never was cannot be missed."""
 

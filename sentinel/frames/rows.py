@@ -1,4 +1,4 @@
-"""Rows of a series, and the arrays that hold the last ones of a growing series."""
+"""Rows of a series."""
 
 from collections.abc import Sequence
 from functools import cache
@@ -8,9 +8,6 @@ import msgspec
 import numpy as np
 
 from sentinel.frames.coarse import Floats, Steps
-
-SPARE = 8
-"""How many rows a `Tape` has room for. With more room it is copied less often."""
 
 _FIRST = 2  # of the numbers of a row that stands beside its value
 
@@ -66,10 +63,6 @@ class Rows(msgspec.Struct, frozen=True, gc=False):
         """At most the last ``count`` rows."""
         return self[max(0, len(self) - count) :]
 
-    def copy(self) -> "Rows":
-        """The same rows, in arrays of their own."""
-        return Rows.joined([self])
-
     @classmethod
     def joined(cls, parts: Sequence["Rows"]) -> Self:
         """The rows of some parts, one after the other, with all columns that one of them has."""
@@ -109,61 +102,3 @@ def padded(parts: Sequence[Floats]) -> Floats:
 
 def _wide(part: Floats, width: int) -> Floats:
     return np.pad(part, [(0, 0), (0, width - part.shape[1])], constant_values=np.nan)
-
-
-class Tape:
-    """The last rows of a series, with room after them, so that a new row is written beside the others.
-
-    Rows that were given out are never overwritten: when the room is used up, the last rows move to new
-    arrays. At least ``keep`` rows precede new ones.
-    """
-
-    __slots__ = ("_end", "_keep", "_rows")
-
-    def __init__(self, rows: Rows, keep: int) -> None:
-        self._rows = rows
-        self._end = len(rows)
-        self._keep = keep
-
-    @property
-    def rows(self) -> Rows:
-        """The last rows, ``keep`` or more."""
-        return self._rows[: self._end]
-
-    def append(self, rows: Rows) -> Rows:
-        """Add rows. Returns them behind the last ``keep`` rows that precede them."""
-        begin = max(0, self._end - self._keep)
-        kept = self._rows[begin : self._end]
-        if len(rows) > SPARE:
-            joined = Rows.joined([kept, rows])
-            self._move(joined.last(self._keep), rows)  # not all that a long log brought at once
-            return joined
-        if not self._has_room(rows):
-            self._move(kept, rows)
-            begin = 0
-        part = slice(self._end, self._end + len(rows))
-        self._rows.step[part] = rows.step
-        self._rows.numbers[part] = rows.with_columns(self._rows.beside).numbers
-        for room, values in zip(self._rows.lists, rows.lists, strict=True):
-            room[part, : values.shape[1]] = values
-        self._end = part.stop
-        return self._rows[begin : part.stop]
-
-    def _move(self, last: Rows, form: Rows) -> None:
-        """Hold the last rows in new arrays, with room for more rows of a form."""
-        self._rows, self._end = Rows.joined([last, _blank(form)]), len(last)
-
-    def _has_room(self, rows: Rows) -> bool:
-        """Whether there is room for so many rows, for all of their columns and for as long lists."""
-        own = self._rows
-        return (
-            self._end + len(rows) <= len(own)
-            and (rows.beside == own.beside or {*rows.beside} <= {*own.beside})
-            and all(new.shape[1] <= room.shape[1] for room, new in zip(own.lists, rows.lists, strict=True))
-        )
-
-
-def _blank(rows: Rows) -> Rows:
-    """Room for more rows of this form."""
-    lists = tuple(np.full((SPARE, values.shape[1]), np.nan) for values in rows.lists)
-    return Rows(np.zeros(SPARE, np.int64), np.zeros((SPARE, rows.numbers.shape[1])), rows.beside, lists)

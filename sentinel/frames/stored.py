@@ -3,7 +3,7 @@
 from collections.abc import Collection, Sequence
 from typing import Any, NamedTuple
 
-STATE = 15
+STATE = 16
 """A number to raise whenever what is stored changes its form. The log of an older state is read again."""
 
 
@@ -54,5 +54,5 @@ class SeriesState(NamedTuple):
     earlier: Sequence[Any]
     head: Sequence[Any] | None  # None: the recent rows begin with it
     recent: Sequence[Any]
-    coarse: Sequence[Any]
+    coarse: Sequence[Any] | None  # None: the recent rows are all rows
     checkpoint: dict[str, Any] | None

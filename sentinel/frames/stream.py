@@ -54,7 +54,7 @@ class Extension(NamedTuple):
     absences: Sequence[Absence] = ()
 
 
-@dataclass
+@dataclass(slots=True)
 class Stream:
     """The state of one stream.
 

@@ -46,7 +46,7 @@ def as_one_name(tags: Sequence[str]) -> str:
     return ", ".join(tags[:_NAMED]) + (f" and {more} more" if more > 0 else "")
 
 
-@dataclass
+@dataclass(slots=True)
 class Unnamed:
     """Which tags without a meaning are finite. ``told`` is true once nothing more is to be said."""
 

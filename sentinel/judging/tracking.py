@@ -29,7 +29,7 @@ from sentinel.sources.base import Batch, Chunk
 from sentinel.sources.identity import RunIdentity
 
 
-@dataclass
+@dataclass(slots=True)
 class Tracker:
     """The state of one run; `dump` and `restore` carry it over a restart.
 

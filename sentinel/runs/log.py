@@ -48,7 +48,7 @@ class RunOverview:
     stopped: str | None
 
 
-@dataclass
+@dataclass(slots=True)
 class RunLog:
     """The log of one run as far as it was read; `dump` and `restore` carry it over a restart.
     `sentinel.runs.concluding` gives what is left to judge when it is over.
@@ -66,10 +66,11 @@ class RunLog:
     console: ConsoleState | None = None
     reached_end: bool = False  # once
     live: bool = False  # it grew after it was read to its end
+    _config_files: ConfigFiles = field(init=False)
+    _output: Output | None = field(default=None, init=False)  # read by `poll`, not absorbed yet
 
     def __post_init__(self) -> None:
         self._config_files = ConfigFiles(self.run)
-        self._output: Output | None = None  # read by `poll`, not absorbed yet
 
     def poll(self, limit: int) -> Batch:
         """Read what is new, at most about ``limit`` points. `absorb` adds it."""

@@ -17,6 +17,7 @@ Every source keeps these rules, and the conformance suite tests them:
 
 import errno
 import os
+import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
@@ -53,6 +54,10 @@ class Chunk:
     value: NDArray[np.float64]  # NaN and infinities as logged
     restarted: bool = False  # the file began anew: as another training, or as the next part of a rotated log
     config: Mapping[str, Any] = field(default_factory=dict)  # flat run settings that precede these points
+
+    def __post_init__(self) -> None:
+        """The runs of a fleet log the same tags, and hold each of them once."""
+        object.__setattr__(self, "tags", [*map(sys.intern, self.tags)])
 
     @classmethod
     def of_rows(
@@ -220,7 +225,7 @@ class Illustrated(Protocol):
         ...
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Run:
     """A run that was found. ``path`` is its directory, file or address, and unique together with ``format``.
 

@@ -19,7 +19,7 @@ FIRST_PAUSE_SECONDS = 5.0
 _SILENT_SECONDS = 30.0  # of a log, after which its process is watched
 
 
-@dataclass
+@dataclass(slots=True)
 class Behind:
     """What is known of the process behind the log of one run. Times are times awake."""
 

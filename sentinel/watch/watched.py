@@ -35,7 +35,7 @@ Settings = frozenset[tuple[str, str]]
 """Names and values."""
 
 
-@dataclass
+@dataclass(slots=True)
 class Watched:
     """A run under watch. All times are times awake.
 

@@ -17,11 +17,13 @@ PARTS = st.lists(st.sampled_from([0, 1, 1, 2, 30, 64, 65, 200]), max_size=20)
     lost=st.sampled_from([0.0, 0.1, 0.9, 1.0]),
     extremes=st.booleans(),
     late=st.integers(0, 20),
+    uneven=st.sampled_from([0.0, 0.01, 1.0]),
     seed=st.integers(0, 99),
 )
-def test_a_bucket_tells_what_its_rows_say(parts, lost, extremes, late, seed):
+def test_a_bucket_tells_what_its_rows_say(parts, lost, extremes, late, uneven, seed):
     random, rows = np.random.default_rng(seed), sum(parts)
-    value, step, beside = random.normal(size=rows), 3 * np.arange(rows), random.normal(size=rows)
+    value, step, beside = random.normal(size=rows), 5 + 3 * np.arange(rows), random.normal(size=rows)
+    step[random.random(rows) < uneven] += 2**60
     value[random.random(rows) < lost] = np.nan
     coarse, end = Coarse(extremes=extremes), 0
     for number, size in enumerate(parts):

@@ -3,7 +3,7 @@
 from sentinel.frames.stored import STATE, AttemptState, SeriesState, StreamState
 
 FORM = {
-    15: (
+    16: (
         "position waiting named profile attempts attempt tags plans "
         "units signals surveyor presence company unnamed oddities",
         "number sums tags raw_tags context joins partners series earlier left_out",

@@ -58,7 +58,7 @@ class ConfigFile:
     settings: Mapping[str, Plain]
 
 
-@dataclass
+@dataclass(slots=True)
 class ConfigFiles:
     """The settings beside one run. A file is read again only if it changed."""
 
