@@ -130,7 +130,7 @@ class Coarse:
         if self.pace is None and rows[-1] > 0:
             self.pace = int((steps[rows == 1] - self.origin)[0])
         if self.steps is None and (steps != self._even(rows)).any():
-            self.steps = np.resize(self.step, MAX_BUCKETS)
+            self.steps = np.pad(self.step, (0, MAX_BUCKETS - self.buckets))
         if self.steps is not None:
             self.steps[rows // self.width] = steps
 
@@ -148,7 +148,7 @@ class Coarse:
             merged = self.missing[::2] + self.missing[1::2]
             self.missing = np.concatenate([merged, np.zeros(MAX_BUCKETS - len(merged))])
         if self.steps is not None:
-            self.steps = np.resize(self.steps[::2], MAX_BUCKETS)
+            self.steps = np.pad(self.steps[::2], (0, MAX_BUCKETS // 2))
         self.table = wider
         self.width *= 2
 

@@ -95,8 +95,9 @@ class SeriesHistory:
 
     @property
     def coarse(self) -> Coarse:
-        """Buckets of the whole attempt."""
-        return self._buckets_with(self._tape[:])
+        """Buckets of the whole attempt. They are kept, until new rows come, even if no row was forgotten."""
+        self._coarse = self._buckets_with(self._tape[:])
+        return self._coarse
 
     def _buckets_with(self, rows: Rows) -> Coarse:
         """The buckets, with those of the last rows that are not in them yet."""
@@ -129,8 +130,9 @@ class SeriesHistory:
             self._head = head
         if self._head is not None and (room := self._head_rows - len(head)) > 0:
             self._head = Rows.joined([head, rows[:room]])
-        sliced = 0 if self._coarse is None else self._coarse.rows
-        if self.count - sliced > self._recent_rows:
+        if self.count <= self._recent_rows:
+            self._coarse = None
+        elif self.count - (self._coarse.rows if self._coarse else 0) > self._recent_rows:
             self._coarse = self._buckets_with(seen)
         if self._sliced and self.count == next_checkpoint(first):
             self._checkpoint = self.coarse.view()

@@ -10,11 +10,9 @@ from sentinel.frames.rows import Rows
 SPARE = 8
 """How many more rows a `Tape` has room for. With more room it is copied less often."""
 
-_HALF: dict[str, tuple[DTypeLike, float]] = {"int64": (np.int32, 0), "float64": (np.float32, np.nan)}
-"""Forms of half the size, each with what is nothing in it.
-
-TensorBoard logs values of 32 bits, and few trainings have 2**31 steps.
-"""
+_TIME = 1  # the place of the times among the columns; seconds since the epoch need 64 bits
+_HALF: dict[str, DTypeLike] = {"i": np.int32, "f": np.float32}
+"""Forms of half the size. TensorBoard logs values of 32 bits, and few trainings have 2**31 steps."""
 
 
 class Tape:
@@ -33,7 +31,9 @@ class Tape:
         """Hold these rows in new arrays."""
         self._end: int = len(rows)
         self._beside: tuple[int, ...] = rows.beside
-        self._columns = [*map(_with_room, _columns(rows))]
+        self._columns = _columns(rows)
+        if len(rows):
+            self._columns = [_with_room(column, narrow=n != _TIME) for n, column in enumerate(self._columns)]
 
     def __getitem__(self, part: slice) -> Rows:
         """Some of the last rows, ``keep`` or more, in arrays of their own."""
@@ -47,26 +47,20 @@ class Tape:
     def append(self, rows: Rows) -> Rows:
         """Add rows. Returns them behind the last ``keep`` rows that precede them."""
         begin = max(0, self._end - self._keep)
-        if not self._has_room(rows):
-            joined = Rows.joined([self[begin:], rows])
-            self._hold(joined.last(self._keep))  # not all that a long log brought at once
-            return joined
-        part = slice(self._end, self._end + len(rows))
-        for room, new in zip(self._columns, _columns(rows.with_columns(self._beside)), strict=True):
-            room[(part, *map(slice, new.shape[1:]))] = new
-        self._end = part.stop
-        return self[begin:]
+        with np.errstate(over="ignore"):  # a value beyond 32 bits is written again in 64
+            if self._takes(rows):
+                self._end += len(rows)
+                return self[begin:]
+        joined = Rows.joined([self[begin:], rows]) if self._end else rows
+        self._hold(joined.last(self._keep))  # not all that a long log brought at once
+        return joined
 
-    def _has_room(self, rows: Rows) -> bool:
-        """Whether there is room for so many rows, such columns, such numbers and as long lists."""
-        return (
-            {*rows.beside} <= {*self._beside}
-            and self._end + len(rows) <= len(self._columns[0])
-            and all(
-                new.shape[1:] <= room.shape[1:] and _fits(new, room.dtype)
-                for room, new in zip(self._columns, _columns(rows), strict=True)
-            )
-        )
+    def _takes(self, rows: Rows) -> bool:
+        """Write rows behind the others, if there is room for them, and they are the same in it."""
+        if self._end + len(rows) > len(self._columns[0]) or not {*rows.beside} <= {*self._beside}:
+            return False
+        pairs = zip(self._columns, _columns(rows.with_columns(self._beside)), strict=True)
+        return all(_written(room[self._end :], column) for room, column in pairs)
 
 
 def _columns(rows: Rows) -> list[NDArray[Any]]:
@@ -74,19 +68,27 @@ def _columns(rows: Rows) -> list[NDArray[Any]]:
     return [rows.step, rows.time, rows.numbers[:, 1:], *rows.lists]
 
 
-def _with_room(values: NDArray[Any]) -> NDArray[Any]:
-    """The values in the smallest form that holds them, with room for more rows."""
-    half, blank = _HALF[values.dtype.name]
-    form = half if _fits(values, half) else values.dtype
-    room = np.full((len(values) + SPARE, *values.shape[1:]), blank, form)
-    room[: len(values)] = values
-    return room
-
-
-def _fits(values: NDArray[Any], form: DTypeLike) -> bool:
-    """Whether the values are the same in this form."""
-    if values.dtype == form:
-        return True
+def _with_room(column: NDArray[Any], narrow: bool) -> NDArray[Any]:
+    """A column with room for more rows, in half the size if this is to be tried and loses nothing."""
+    room = np.empty(
+        (len(column) + SPARE, *column.shape[1:]), _HALF[column.dtype.kind] if narrow else column.dtype
+    )
     with np.errstate(over="ignore"):
-        same = values.astype(form) == values
-    return bool(same.all() or (same | (values != values)).all())  # NaN differs from itself
+        if _written(room, column):
+            return room
+    return _with_room(column, narrow=False)
+
+
+def _written(room: NDArray[Any], column: NDArray[Any]) -> bool:
+    """Write a column into some room. Says whether it is the same there."""
+    if column.shape[1:] > room.shape[1:]:
+        return False
+    own = room[: len(column)]
+    if column.shape != own.shape:
+        own[:] = np.nan  # after shorter lists
+        own = own[:, : column.shape[1]]
+    own[...] = column
+    if own.dtype == column.dtype:
+        return True
+    same = own == column
+    return bool(same.all() or (same | (column != column)).all())  # NaN differs from itself
