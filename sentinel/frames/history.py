@@ -95,9 +95,8 @@ class SeriesHistory:
 
     @property
     def coarse(self) -> Coarse:
-        """Buckets of the whole attempt. They are kept, until new rows come, even if no row was forgotten."""
-        self._coarse = self._buckets_with(self._tape[:])
-        return self._coarse
+        """Buckets of the whole attempt."""
+        return self._buckets_with(self._tape[:])
 
     def _buckets_with(self, rows: Rows) -> Coarse:
         """The buckets, with those of the last rows that are not in them yet."""
@@ -130,9 +129,7 @@ class SeriesHistory:
             self._head = head
         if self._head is not None and (room := self._head_rows - len(head)) > 0:
             self._head = Rows.joined([head, rows[:room]])
-        if self.count <= self._recent_rows:
-            self._coarse = None
-        elif self.count - (self._coarse.rows if self._coarse else 0) > self._recent_rows:
+        if self.count - (self._coarse.rows if self._coarse else 0) > self._recent_rows:
             self._coarse = self._buckets_with(seen)
         if self._sliced and self.count == next_checkpoint(first):
             self._checkpoint = self.coarse.view()
