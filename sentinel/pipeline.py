@@ -51,7 +51,7 @@ class Pipeline:
     ) -> None:
         self.detectors = {detector.name: detector for detector in detectors}
         self._parameters = parameters
-        self._host = host or gethostname()
+        self._host = host
         self._views = views(self.detectors.values())
         self._naming = Naming(signals, self._views.asked)
         self._judging = Judging(self.detectors.values(), parameters, failed)
@@ -65,7 +65,7 @@ class Pipeline:
         book = Book(run.id, self.detectors, self._parameters)
         console = ConsoleState() if self.checking.checks else None
         log = RunLog(run, name, self._naming, self._views, console=console)
-        return Tracker(log, book, self._layout, self._host)
+        return Tracker(log, book, self._layout, self._host, gethostname())
 
     def advance(
         self,

@@ -178,7 +178,7 @@ def _body(event: Event, incident: Incident, number: int, news: News, plots: bool
     others = sorted((i for i in news.still_open if i.id != incident.id), key=lambda i: -i.severity)
     first = began_first(incident, others)
     return {
-        "key": idempotency_key(incident, event, number),
+        "key": idempotency_key(news.run, incident, event, number),
         "event": event.value,
         "run": msgspec.to_builtins(news.run),
         "incident": msgspec.to_builtins(incident),
@@ -189,12 +189,13 @@ def _body(event: Event, incident: Incident, number: int, news: News, plots: bool
     }
 
 
-def idempotency_key(incident: Incident, event: Event, number: int = 0) -> str:
+def idempotency_key(run: RunIdentity, incident: Incident, event: Event, number: int = 0) -> str:
     """A key that is the same whenever the same event of the same incident is derived or sent.
 
-    ``number`` counts the notifications of the incident to a sink; 0 where none is sent.
+    ``number`` counts the notifications of the incident to a sink; 0 where none is sent. Logs on two machines
+    may have the same path.
     """
-    key = "\x1f".join((incident.id, event.value, str(incident.findings), str(number)))
+    key = "\x1f".join((run.host or "", incident.id, event.value, str(incident.findings), str(number)))
     return blake2b(key.encode(), digest_size=16).hexdigest()
 
 

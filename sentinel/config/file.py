@@ -173,8 +173,8 @@ class Config(ConfigTable):
     )
     host: str = Field(
         default="",
-        description="what messages call the machine on which logs lie; by default the name of this one. Two "
-        "watches of the same logs have the same",
+        description="what messages call the machine on which logs lie; by default the name of the one that "
+        "first read a log. Two watches of the same logs have the same",
     )
     sinks: SinkTables = Field(
         default_factory=lambda: named([TerminalConfig()]),

@@ -34,13 +34,15 @@ class Tracker:
     """The state of one run; `dump` and `restore` carry it over a restart.
 
     ``layout`` identifies the detectors and the names of tags. A state with another layout cannot be used.
-    ``host`` is what notifications call the machine on which the log lies.
+    ``host`` is what the configuration calls the machine on which the log lies; empty if it does not say.
+    ``machine`` is the name of the one that first read the log: a pod has another name after each restart.
     """
 
     log: RunLog
     book: Book
     layout: str
     host: str
+    machine: str
     means: Means | None = None  # if a watch compares the run with others
     bands: Mapping[str, SiblingRange] = field(default_factory=dict)  # of its siblings, by tag
 
@@ -59,7 +61,7 @@ class Tracker:
             path=str(path),
             framework=framework(log.streams.values()),
             place=str(path.absolute() if isinstance(path, Path) else path),
-            host=self.host if isinstance(path, Path) else None,
+            host=(self.host or self.machine) if isinstance(path, Path) else None,
             planned_steps=log.planned_steps,
             world_size=sizes.pop() if len(sizes) == 1 else None,
         )
@@ -110,19 +112,20 @@ class Tracker:
 
     def dump(self) -> bytes:
         """Everything that `restore` needs. Raises TypeError for a value that cannot be stored."""
-        state = {"layout": self.layout, **self.log.dump(), "book": self.book.dump()}
+        state = {"layout": self.layout, "machine": self.machine, **self.log.dump(), "book": self.book.dump()}
         if self.means is not None:
             state["means"] = self.means.dump()
             state["bands"] = {tag: astuple(band) for tag, band in self.bands.items()}
         return packed(state, lasting=self.book.before_end is not None)
 
     def restore(self, state: bytes) -> bool:
-        """Restore what `dump` gave. False, without any change, if the layout differs.
+        """Restore what `dump` gave. False, with nothing but the name of the machine, if the layout differs.
 
         Raises msgspec.DecodeError for bytes that `dump` did not make, and other errors for wrong content. The
         tracker must not be used after an error.
         """
         kept = unpacked(state)
+        self.machine = kept.get("machine", self.machine)
         if kept.get("layout") != self.layout:
             return False
         self.log.restore(kept)

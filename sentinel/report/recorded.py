@@ -1,6 +1,6 @@
 """An incident as the state directory holds it, with what is known of its run."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
@@ -57,18 +57,19 @@ def recorded_incident(
     event = _EVENTS[incident.state]
     others = [other for other in store.incidents(open_only=True, run=incident.run) if other.id != incident.id]
     first = began_first(incident, others)
+    run, shown = RunIdentity(incident.run), []
+    if row is not None and (state := store.run_state(row.id)) is not None:
+        tracker, guard = pipeline.track(recorded_run(row), row.path), Guard()
+        guard(tracker.log.run, "restoring", partial(tracker.restore, state))
+        run, shown = tracker.described(), tracker.excerpts(incident)
     told = Notification(
-        key=idempotency_key(incident, event),
+        key=idempotency_key(run, incident, event),
         event=event,
-        run=RunIdentity(incident.run),
+        run=run,
         incident=incident,
+        excerpts=shown,
         catalogue=catalogue.cited(incident.catalogue),
         also_open=[other.summary for other in others],
         first_onset=(first.onset_step, first.onset_time),
     )
-    if row is not None and (state := store.run_state(row.id)) is not None:
-        tracker, guard = pipeline.track(recorded_run(row), row.path), Guard()
-        guard(tracker.log.run, "restoring", partial(tracker.restore, state))
-        run, excerpts = tracker.described(), tracker.excerpts(incident)
-        told = replace(told, run=run, excerpts=excerpts)
     return completed(told, link, options)

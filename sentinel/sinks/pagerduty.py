@@ -1,7 +1,7 @@
 """Notifications to PagerDuty's Events API v2: an incident triggers an alert, and its end resolves it.
 
-The id of the incident is the ``dedup_key``, so escalations and reminders update the alert, and a second
-delivery changes nothing.
+The machine of the log and the id of the incident are the ``dedup_key``, so escalations and reminders update
+the alert, a second delivery changes nothing, and an equal path on another machine has an alert of its own.
 """
 
 import json
@@ -19,7 +19,7 @@ from sentinel.sinks.base import Digest, Notification
 from sentinel.sinks.message import message, subject, summary, text
 from sentinel.sinks.secrets import HttpSinkConfig, read_secret
 
-_LONGEST_SUMMARY = 1024  # https://developer.pagerduty.com/docs/send-alert-event
+_LONGEST_SUMMARY, _LONGEST_KEY = 1024, 255  # https://developer.pagerduty.com/docs/send-alert-event
 _MOST_IN_DIGEST = 100  # an event of more than 512 kB is refused
 
 
@@ -64,13 +64,13 @@ def event(told: Notification | Digest) -> dict[str, Any]:
     if isinstance(told, Digest):
         return _digest_event(told)
     if told.event is Event.RESOLVED:
-        return {"event_action": "resolve", "dedup_key": told.incident.id}
+        return {"event_action": "resolve", "dedup_key": _key(told)}
     shown = message(told)
     source = told.run.host or told.run.place or shown.run
     return plain(  # type: ignore[no-any-return]
         {
             "event_action": "trigger",
-            "dedup_key": told.incident.id,
+            "dedup_key": _key(told),
             "client": "sentinel",
             "payload": {
                 "summary": subject(told)[:_LONGEST_SUMMARY],
@@ -84,6 +84,10 @@ def event(told: Notification | Digest) -> dict[str, Any]:
             "links": [{"href": shown.link, "text": "Open the run"}] if shown.link else [],
         }
     )
+
+
+def _key(told: Notification) -> str:
+    return "/".join(filter(None, (told.run.host, told.incident.id)))[-_LONGEST_KEY:]
 
 
 def _digest_event(digest: Digest) -> dict[str, Any]:

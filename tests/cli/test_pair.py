@@ -49,4 +49,5 @@ def test_a_webhook_can_drop_the_second_and_alertmanager_sees_one_alert(told_by):
 def test_without_a_common_name_they_are_two_machines(told_by):
     (first, alerts), (second, again) = told_by("node-1"), told_by("node-2")
     assert (first["run"]["host"], second["run"]["host"]) == ("node-1", "node-2")
+    assert first["idempotency_key"] != second["idempotency_key"]
     assert [alert["labels"] for alert in alerts] != [alert["labels"] for alert in again]

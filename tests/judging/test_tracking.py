@@ -11,8 +11,13 @@ from sentinel.sources.json.lines import JsonLines
 CONFIG = '{"config": {"max_steps": 500, "world_size": 8}}\n'
 
 
+def tracked(log, place=None, **known):
+    pipeline = Pipeline([], {}, known.pop("signals", {}), lambda *_: None, **known)
+    return pipeline.track(Run(place or log, "jsonl", JsonLines(log)), "a")
+
+
 def described(log, place=None):
-    tracker = Pipeline([], {}, {}, lambda *_: None).track(Run(place or log, "jsonl", JsonLines(log)), "a")
+    tracker = tracked(log, place)
     tracker.log.absorb(tracker.log.poll(1000))
     return tracker.described()
 
@@ -39,3 +44,12 @@ def test_what_the_settings_do_not_say_is_not_known(log):
     log.write_text('{"step": 1, "train/loss": 1.0}\n')
     told = described(log)
     assert (told.planned_steps, told.world_size) == (None, None)
+
+
+def test_a_log_keeps_the_name_of_the_machine_that_first_read_it(log, monkeypatch):
+    monkeypatch.setattr("sentinel.pipeline.gethostname", lambda: "pod-1")
+    state = tracked(log).dump()
+    monkeypatch.setattr("sentinel.pipeline.gethostname", lambda: "pod-2")
+    later, upgraded, named = tracked(log), tracked(log, signals={"a": "loss"}), tracked(log, host="cluster")
+    assert [one.restore(state) for one in (later, upgraded, named)] == [True, False, True]
+    assert [one.described().host for one in (later, upgraded, named)] == ["pod-1", "pod-1", "cluster"]

@@ -1,6 +1,7 @@
 import json
 from dataclasses import replace
 
+import msgspec
 import pytest
 
 from sentinel.alerts.incident import Event
@@ -21,7 +22,7 @@ def test_an_incident_triggers_an_alert(receiver, monkeypatch):
     assert body == {
         "routing_key": "R0UTING",
         "event_action": "trigger",
-        "dedup_key": INCIDENT.id,
+        "dedup_key": f"node-7/{INCIDENT.id}",
         "client": "sentinel",
         "payload": {
             "summary": "grpo-7b: KL to the reference is 3.2 nats per token, above 2.0.",
@@ -38,11 +39,21 @@ def test_an_incident_triggers_an_alert(receiver, monkeypatch):
 @pytest.mark.parametrize("name", [e for e in Event if e is not Event.RESOLVED])
 def test_all_news_of_an_incident_update_one_alert(name):
     told = event(about(name))
-    assert (told["event_action"], told["dedup_key"]) == ("trigger", INCIDENT.id)
+    assert (told["event_action"], told["dedup_key"]) == ("trigger", f"node-7/{INCIDENT.id}")
+
+
+def test_an_equal_path_on_another_machine_has_an_alert_of_its_own():
+    there = replace(NOTIFICATION, run=msgspec.structs.replace(NOTIFICATION.run, host="node-8"))
+    assert event(there)["dedup_key"] == f"node-8/{INCIDENT.id}"
+    anywhere = replace(NOTIFICATION, run=msgspec.structs.replace(NOTIFICATION.run, host=None))
+    assert event(anywhere)["dedup_key"] == INCIDENT.id
 
 
 def test_the_end_resolves_it():
-    assert event(about(Event.RESOLVED)) == {"event_action": "resolve", "dedup_key": INCIDENT.id}
+    assert event(about(Event.RESOLVED)) == {
+        "event_action": "resolve",
+        "dedup_key": f"node-7/{INCIDENT.id}",
+    }
 
 
 @pytest.mark.long
