@@ -27,7 +27,7 @@ RUNS = 2_000
 _MANY = 10  # times as many
 _LOOK_SECONDS = 0.1
 
-_OF_ONE_TRAINING = re.compile(r"(?<=-)\w{8}(?=$|\.wandb$)|(?<=\.)\d+(?=\.0$)")
+_OF_ONE_TRAINING = re.compile(r"(?<=-)\w{8}(?=$|\.wandb$)|(?<=\.)\d+(?=\.\d+$)")
 """The id of W&B and the number of a process in the names of files: equal ones make copies one training."""
 
 ENGINES = {"one worker": ["--workers", "1"], "a pool": [], "Ray": ["--engine", "ray"]}
