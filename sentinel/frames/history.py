@@ -12,9 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sentinel.frames.coarse import Coarse, Floats, Steps, next_checkpoint
-from sentinel.frames.rows import Rows
+from sentinel.frames.rows import SPARE, Rows, Tape
 from sentinel.frames.stored import SeriesState
-from sentinel.frames.tape import SPARE, Tape
 
 
 class Window(msgspec.Struct, frozen=True, gc=False):

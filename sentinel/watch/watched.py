@@ -35,7 +35,7 @@ Settings = frozenset[tuple[str, str]]
 """Names and values."""
 
 
-@dataclass(slots=True)
+@dataclass
 class Watched:
     """A run under watch. All times are times awake.
 

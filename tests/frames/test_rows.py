@@ -7,8 +7,7 @@ from hypothesis import strategies as st
 
 from sentinel.frames.coarse import Coarse
 from sentinel.frames.history import SeriesHistory
-from sentinel.frames.rows import Rows
-from sentinel.frames.tape import SPARE, Tape
+from sentinel.frames.rows import SPARE, Rows, Tape
 
 pytestmark = pytest.mark.slow
 
