@@ -7,6 +7,8 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any
 
+from sentinel.alerts.duplicates import kind_of, same_finding
+from sentinel.alerts.incident import Incident
 from sentinel.ground.text import clean_text, counted, counted_runs, duration_text
 from sentinel.report.status import NEED_EVIDENCE, SHOWN, STATES, KnownRun, Status
 from sentinel.runs.state import GOING_ON, RunState
@@ -84,7 +86,8 @@ def _words(value: Any, now: float) -> str:
 
 def _incidents(shown: Status, name: _Names) -> _Lines:
     yield 0, f"Open incidents: {len(shown.incidents) or 'none'}"
-    for incident in shown.incidents[:SHOWN]:
+    alike = _alike(shown)
+    for incident, *others in alike[:SHOWN]:
         severity, since = incident.severity.label, incident.onset_step
         yield 2, f"{severity}: {incident.detector} since step {since} in {name[incident.run]}"
         explained = (
@@ -93,9 +96,26 @@ def _incidents(shown: Status, name: _Names) -> _Lines:
             else clean_text(incident.summary, 500)
         )
         yield 6, f"{explained} ({incident.state}, id {incident.id})"
-    if rest := Counter(incident.severity for incident in shown.incidents[SHOWN:]):
+        for other in others:
+            yield 6, f"also in {name[other.run]} ({other.state}, id {other.id})"
+    if rest := Counter(incident.severity for same in alike[SHOWN:] for incident in same):
         counted = ", ".join(f"{count} {severity.label}" for severity, count in sorted(rest.items()))
         yield 2, f"and {rest.total()} more: {counted}"
+
+
+def _alike(shown: Status) -> list[list[Incident]]:
+    """The incidents, each with those of other logs of its training that tell of the same."""
+    training = {run.row.id: run.training for run in shown.runs}
+    alike: list[list[Incident]] = []
+    of_kind: dict[tuple[str, ...], list[list[Incident]]] = {}
+    for incident in shown.incidents:
+        others = of_kind.setdefault((training[incident.run], *kind_of(incident)), [])
+        same = next((them for them in others if same_finding(them[0], incident)), None)
+        if same is None:
+            others.append(same := [])
+            alike.append(same)
+        same.append(incident)
+    return alike
 
 
 def _runs(shown: Status, name: _Names) -> _Lines:

@@ -131,6 +131,21 @@ def test_the_logs_of_one_training_stand_together(store, tmp_path):
     assert rows[3].startswith("lost: b/metrics.jsonl")
 
 
+def test_what_several_logs_of_a_training_tell_stands_once(store, tmp_path):
+    runs = {f"{kind}:/none/a/metrics.{kind}": Remembered() for kind in ("csv", "jsonl")}
+    runs["csv:/none/b/metrics.csv"] = Remembered()
+    for number, id_ in enumerate(runs):
+        found = [INCIDENT.changed(id=f"{number}", run=id_)]
+        found += [INCIDENT.changed(id="later", run=id_, onset_step=9000, fired_step=9000)] * (number == 1)
+        store.commit([Update(id_, id_.partition(":")[2], id_.partition(":")[0], b"", found)], NOW)
+    found = status.status(store, tmp_path, NOW, remember=lambda row: runs[row.id])
+    told = "\n".join(line for _, line in status_lines.lines(found)).partition("Runs, the worst first")[0]
+    assert "Open incidents: 4" in told
+    heads = re.findall(r"since step (\d+) in (./)", told)
+    assert sorted(heads) == [("400", "a/"), ("400", "b/"), ("9000", "a/")]
+    assert re.findall(r"also in (a/).*, id [01]\)", told) == ["a/"]
+
+
 def test_a_log_that_grows_beside_its_crashed_training_is_no_running_one(store, tmp_path):
     """What measures the machine may go on."""
     (tmp_path / "system.csv").write_text("step,cpu\n")
