@@ -94,7 +94,7 @@ class SeriesHistory:
 
     @property
     def coarse(self) -> Coarse:
-        """Buckets of the whole attempt."""
+        """Buckets of the whole attempt. Each call makes them anew until a row is forgotten."""
         return self._buckets_with(self._tape[:])
 
     def _buckets_with(self, rows: Rows) -> Coarse:

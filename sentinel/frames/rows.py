@@ -129,11 +129,11 @@ class Tape:
         self._end: int = len(rows)
         self._beside: tuple[int, ...] = rows.beside
         self._columns = _columns(rows)
-        if len(rows):
+        if len(rows):  # a series without rows takes no memory
             self._columns = [_with_room(column, narrow=n != _TIME) for n, column in enumerate(self._columns)]
 
     def __getitem__(self, part: slice) -> Rows:
-        """Some of the last rows, ``keep`` or more, in arrays of their own."""
+        """Some of the rows that it holds, in arrays of their own: the last ``keep`` or more are there."""
         own = slice(*part.indices(self._end))
         step, time, values, *lists = (column[own] for column in self._columns)
         numbers = np.empty((len(step), 1 + values.shape[1]))

@@ -5,8 +5,9 @@ from collections.abc import Iterable, Iterator
 
 from sentinel.detectors.evidence import measure_of
 from sentinel.detectors.signals import Signal
+from sentinel.frames.coarse import Coarse
 from sentinel.frames.excerpt import Excerpt, Number
-from sentinel.frames.history import SeriesHistory
+from sentinel.frames.rows import Rows
 from sentinel.frames.views import View
 from sentinel.runs.log import RunLog
 
@@ -21,28 +22,27 @@ def excerpts(log: RunLog, stream: str, attempt: int, tag: str, detector: str) ->
     for view in own.views:
         history = own.attempt.series.get(view.key, {}).get(tag)
         if history is not None and any(rule.name == detector for rule in view.detectors):
-            return [_judged(view, history, tag), *_beside(view, history, detector)]
+            coarse, recent = history.coarse, history.recent.last(_MOST_POINTS)
+            return [_judged(view, coarse, recent, tag), *_beside(view, coarse, recent, detector)]
     return []
 
 
-def _judged(view: View, history: SeriesHistory, tag: str) -> Excerpt:
-    coarse, recent = history.coarse.view(), history.recent.last(_MOST_POINTS)
+def _judged(view: View, coarse: Coarse, recent: Rows, tag: str) -> Excerpt:
     return Excerpt(
         label=measure_of(view.judged).label,
         tag=tag,
-        step=history.coarse.step.tolist(),
-        mean=_numbers(coarse["coarse_mean"].tolist()),
-        low=_numbers(coarse["coarse_low"].tolist()),
-        high=_numbers(coarse["coarse_high"].tolist()),
+        step=coarse.step.tolist(),
+        mean=_numbers(coarse.mean.tolist()),
+        low=_numbers(coarse.low.tolist()),
+        high=_numbers(coarse.high.tolist()),
         last_step=recent.step.tolist(),
         last=_numbers(recent.value.tolist()),
     )
 
 
-def _beside(view: View, history: SeriesHistory, detector: str) -> Iterator[Excerpt]:
+def _beside(view: View, coarse: Coarse, recent: Rows, detector: str) -> Iterator[Excerpt]:
     asked = [rule for rule in view.detectors if rule.name == detector]
     names = {name for rule in asked for name in (*rule.needs, *(use.column for use in rule.uses))}
-    coarse, recent = history.coarse, history.recent.last(_MOST_POINTS)
     for place, column in sorted(coarse.first.items()):
         mean, name = _numbers(column.tolist()), view.columns[place]
         if name in names and any(value is not None for value in mean):

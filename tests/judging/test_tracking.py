@@ -11,8 +11,8 @@ from sentinel.sources.json.lines import JsonLines
 CONFIG = '{"config": {"max_steps": 500, "world_size": 8}}\n'
 
 
-def tracked(log, place=None, **known):
-    pipeline = Pipeline([], {}, known.pop("signals", {}), lambda *_: None, **known)
+def tracked(log, place=None, signals=(), host=""):
+    pipeline = Pipeline([], {}, dict(signals), lambda *_: None, host)
     return pipeline.track(Run(place or log, "jsonl", JsonLines(log)), "a")
 
 
