@@ -55,7 +55,8 @@ def with_blocks(
 def _by_count(frame: pl.DataFrame, due: pl.DataFrame) -> list[tuple[Ints, Floats]]:
     """The block means of the due rows, those with as many blocks together; one row where all are equal."""
     is_short = due[INDEX].to_numpy() <= ROWS
-    short, long = np.flatnonzero(is_short), np.flatnonzero(~is_short)
+    short = np.flatnonzero(is_short)
+    long = np.flatnonzero(~is_short)
     blocks, means = _of_rows(frame, due[short])
     parts = [(short[blocks == n], means[blocks == n, :n]) for n in np.unique(blocks).tolist()]
     return [*parts, *_of_coarse(frame, due, long)]
@@ -66,7 +67,9 @@ def _of_rows(frame: pl.DataFrame, due: pl.DataFrame) -> tuple[Ints, Floats]:
 
     What lies behind those blocks is not of the rows up to the due one.
     """
-    values, last, count = frame[VALUE].to_numpy(), due["row"].to_numpy(), due[INDEX].to_numpy() + 1
+    values = frame[VALUE].to_numpy()
+    last = due["row"].to_numpy()
+    count = due[INDEX].to_numpy() + 1
     width = np.array([_width(n) for n in count.tolist()], np.int64)
     means = np.empty((len(due), MOST))
     for rows_in_block in np.unique(width):
@@ -111,9 +114,11 @@ def gain(means: Floats) -> Mapping[str, Floats]:
     level is a mean over an eighth of the blocks.
     """
     quarter = max(2, means.shape[1] // 4)
-    first, last = means[:, :quarter], means[:, -quarter:]
+    first = means[:, :quarter]
+    last = means[:, -quarter:]
     spread = np.sqrt((first.var(axis=1, ddof=1) + last.var(axis=1, ddof=1)) / 2)
-    level, levels = first.mean(axis=1), rolling(means, max(5, means.shape[1] // 8))
+    level = first.mean(axis=1)
+    levels = rolling(means, max(5, means.shape[1] // 8))
     return {
         "first": level,
         "gain": last.mean(axis=1) - level,

@@ -18,16 +18,22 @@ CONTEXT = Signal.EPOCH, Signal.LEARNING_RATE, *ACCURACIES
 FEW = 5
 """Rows of an accuracy, at most, that are its beginning; and rows of a loss that suffice beside one."""
 
-ALIKE, ALONE, THIRDS = 4, 10, 20
+ALIKE = 4
+ALONE = 10
+THIRDS = 20
 """Rows of a loss that suffice if all are alike, without an accuracy, and for `thirds.with_fall`."""
 
-MANY, EPOCHS, FEW_EPOCHS = 40, 10, 3
+MANY = 40
+EPOCHS = 10
+FEW_EPOCHS = 3
 """Rows or epochs from which on a log is more than a trial of some batches; epochs beside an accuracy."""
 
-GAIN, GOOD = 0.05, 0.7
+GAIN = 0.05
+GOOD = 0.7
 """Gain of an accuracy from which on a run learns, and a level that needs no gain."""
 
-QUIET, RISEN = 0.05, 0.5
+QUIET = 0.05
+RISEN = 0.5
 """A loss that moves by less than the one may be judged alone; one that rose by the other has diverged."""
 
 WHOLE = {
@@ -58,7 +64,8 @@ def with_ends_apart(points: pl.LazyFrame, *, most: int) -> pl.LazyFrame:
     """A frame with ``low``, the lowest value in the last third of the rows, and ``high``, the highest in the
     first one, of ``most`` rows at most; null before the end.
     """
-    index, third = pl.col(INDEX), _third(most)
+    index = pl.col(INDEX)
+    third = _third(most)
     of = {
         "low": pl.col(VALUE).filter(index > index.max() - third).min(),
         "high": pl.col(VALUE).filter((index >= 0) & (index < third)).max(),
@@ -80,11 +87,13 @@ def with_whole(points: pl.LazyFrame, *, most: int) -> pl.LazyFrame:
     ``poor``: whether no accuracy is good or gained anything, null where none is logged; one on held-out data
     decides where there is one.
     """
-    rows, lasts = pl.col(INDEX) + 1, {name: ending(name, most) for name in ACCURACIES}
+    rows = pl.col(INDEX) + 1
+    lasts = {name: ending(name, most) for name in ACCURACIES}
     poor = [(last < GOOD) & (last - beginning(name, FEW) < GAIN) for name, last in reversed(lasts.items())]
     first = beginning(VALUE, most)
     begins = pl.when(rows < THIRDS).then(pl.max_horizontal(first, start_value(VALUE))).otherwise(first)
-    lowest, highest = seen_min(VALUE, most, most), seen_max(VALUE, most, most)
+    lowest = seen_min(VALUE, most, most)
+    highest = seen_max(VALUE, most, most)
     return points.with_columns(
         rows=rows,
         begins=pl.when(ENDED).then(begins),
@@ -108,7 +117,8 @@ def never_fell(steps: int, least_fall: float) -> pl.Expr:
     beside an accuracy, are epochs: whoever logs single batches logs the rate, too. A loss on held-out data
     must be the same throughout, and so must that of a resumed run, for longer.
     """
-    rows, poor = pl.col("rows"), pl.col("poor")
+    rows = pl.col("rows")
+    poor = pl.col("poor")
     alone = (rows >= ALONE) & (pl.col("range") < QUIET)
     enough = pl.when(poor.is_null()).then(alone).otherwise(poor & (rows >= FEW))
     no_lower = pl.col("fell_by").is_between(-RISEN, least_fall)

@@ -24,8 +24,10 @@ LOOKS_BACK = 255
 
 _CLEAR = 10  # clean rows that end an incident, at least
 _VARIANT = "broken"
-_LOWEST, _HIGHEST = "lowest", "highest"
-_MISSING_SECONDS, _LAST_STEP = "missing_seconds", "last_step"
+_LOWEST = "lowest"
+_HIGHEST = "highest"
+_MISSING_SECONDS = "missing_seconds"
+_LAST_STEP = "last_step"
 _EXTREMES: Mapping[str, Measure] = MappingProxyType(
     {_LOWEST: Measure("lowest so far", Unit.SAME), _HIGHEST: Measure("highest so far", Unit.SAME)}
 )
@@ -77,7 +79,8 @@ class Bounds:
     @property
     def broken(self) -> pl.Expr:
         """Holds for the rows that are wrong."""
-        value, never = pl.col(VALUE), pl.lit(False)
+        value = pl.col(VALUE)
+        never = pl.lit(False)
         return pl.any_horizontal(
             never if self.above is None else value > self.above,
             never if self.below is None else value < self.below,

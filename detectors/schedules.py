@@ -47,7 +47,8 @@ RARE = 0.2
 LINE = 1.5
 """Times the slope of a line from zero up to which a rise is one; the rise of a range test is steeper."""
 
-HIGHER, ABOVE_START = 1.0001, 1.5
+HIGHER = 1.0001
+ABOVE_START = 1.5
 """Times an earlier rate and times the start from which on a rate is above it."""
 
 LOW = 0.5
@@ -87,10 +88,13 @@ def with_schedule(points: pl.LazyFrame, *, longest_warmup: float) -> pl.LazyFram
     its start or in rare rungs far below the planned peak. It ``only_rose`` so far, along a line or hardly
     above its start in rare rungs, and lately too. It ``should_move`` by what the settings say.
     """
-    planned, scheduler = pl.col("planned"), pl.col(Setting.SCHEDULER)
+    planned = pl.col("planned")
+    scheduler = pl.col(Setting.SCHEDULER)
     accumulated = pl.col(Setting.ACCUMULATION_STEPS).fill_null(1).clip(1)
     planned_warm_up = pl.coalesce(Signal.WARMUP_STEPS, planned * pl.col(Setting.WARMUP_RATIO))
-    far_below, in_line, in_rungs = _is_far_below_peak(), _is_in_line(), _is_in_rungs()
+    far_below = _is_far_below_peak()
+    in_line = _is_in_line()
+    in_rungs = _is_in_rungs()
     overdue = pl.when(far_below).then(OVERDUE[0]).otherwise(OVERDUE[1])
     rises_in_rungs = far_below & in_rungs & (pl.col("rested") < pl.col("warm_up"))
     return (
@@ -115,10 +119,16 @@ def _with_course(points: pl.LazyFrame) -> pl.LazyFrame:
     ``rested`` counts the steps and ``still`` the rows on the present rate, ``before_rest`` the recent rows
     before, and ``rungs`` the recent changes. ``before`` and ``long_before`` are the rate one row ago and ten.
     """
-    rate, step, level = pl.col(VALUE), pl.col(STEP), pl.col("level")
-    rows, peak, still = pl.col(INDEX) + 1, pl.col("peak"), pl.col("still")
-    lows, highs = pl.col("coarse_low").list, pl.col("coarse_high").list
-    zeros, above_zero = pl.element() <= ZERO, pl.element().filter(pl.element() > ZERO)
+    rate = pl.col(VALUE)
+    step = pl.col(STEP)
+    level = pl.col("level")
+    rows = pl.col(INDEX) + 1
+    peak = pl.col("peak")
+    still = pl.col("still")
+    lows = pl.col("coarse_low").list
+    highs = pl.col("coarse_high").list
+    zeros = pl.element() <= ZERO
+    above_zero = pl.element().filter(pl.element() > ZERO)
     smallest_lately = pl.when(rate > ZERO).then(rate).rolling_min(REACH, min_samples=1).over(SERIES)
     return (
         points.with_columns(
@@ -160,7 +170,8 @@ def _is_at_peak() -> pl.Expr:
 
 def _is_far_below_peak() -> pl.Expr:
     """Whether the rate is above its start and far below the planned peak."""
-    rate, start = pl.col(VALUE), pl.col("start")
+    rate = pl.col(VALUE)
+    start = pl.col("start")
     return (start < rate / ABOVE_START) & (rate < LOW * pl.coalesce("planned_peak", "start"))
 
 
@@ -184,7 +195,9 @@ def _rises() -> pl.Expr:
 
 
 def _has_hardly_risen() -> pl.Expr:
-    rate, start, (most, rungs) = pl.col(VALUE), pl.col("start"), HARDLY
+    rate = pl.col(VALUE)
+    start = pl.col("start")
+    (most, rungs) = HARDLY
     return (pl.col("rungs") >= rungs) & (rate > start) & (rate < most * start)
 
 

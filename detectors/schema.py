@@ -39,7 +39,8 @@ SIGNAL = "signal"
 SEVERITY = "severity"
 VARIANT = "variant"
 ONSET = "onset_step"
-ABOVE, BELOW = "bad_above", "bad_below"
+ABOVE = "bad_above"
+BELOW = "bad_below"
 HELD_BACK = "held_back"
 
 WINDOW: dict[str, pl.DataType] = {

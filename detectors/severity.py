@@ -26,7 +26,9 @@ class Severity(IntEnum):
         return self.name.lower()
 
 
-INFO, WARNING, CRITICAL = Severity.INFO, Severity.WARNING, Severity.CRITICAL
+INFO = Severity.INFO
+WARNING = Severity.WARNING
+CRITICAL = Severity.CRITICAL
 
 AS = {CRITICAL: "as_critical", WARNING: "as_warning", INFO: "as_info"}
 """Columns in which a rule says where a finding would have this severity, the worst first."""

@@ -35,7 +35,9 @@ NOTHING = math.ulp(0.0)
 MAD = 1.4826
 """Standard deviation of normal noise over its median absolute deviation."""
 
-LATE, LATE_IF_UNEVEN, INTERVALS = 2, 10, 3
+LATE = 2
+LATE_IF_UNEVEN = 10
+INTERVALS = 3
 """A log that begins later than so many of its first intervals is the log of a resumed run. Off-policy
 training logs nothing until it has data, and then at the ends of episodes, which differ in length: five of
 twelve public projects whose logs begin late, at uneven steps, begin within ten."""
@@ -112,14 +114,16 @@ def in_a_row(condition: pl.Expr, rows: int) -> pl.Expr:
 
 def resting(values: pl.Expr, n: int) -> pl.Expr:
     """For how many rows a value has rested, the present one included; at most ``n``."""
-    index, changed = pl.col(INDEX), values != values.shift(1)
+    index = pl.col(INDEX)
+    changed = values != values.shift(1)
     last_change = recent_max(pl.when(changed).then(index), n, at_least=1)
     return (index - last_change).fill_null(pl.min_horizontal(index, n - 1)) + 1
 
 
 def moved() -> pl.Expr:
     """Whether a value differs from the one before by more than a log loses of it; null in the first row."""
-    value, before = pl.col(VALUE), pl.col(VALUE).shift(1).over(SERIES)
+    value = pl.col(VALUE)
+    before = pl.col(VALUE).shift(1).over(SERIES)
     return (value - before).abs() > PRECISION * pl.max_horizontal(value.abs(), before.abs())
 
 
@@ -247,12 +251,15 @@ def row_quantile(values: Floats, q: float) -> Floats:
 
 def row_quantiles(values: Floats, *quantiles: float) -> Iterator[Floats]:
     """Several of them, of rows that are sorted once."""
-    ordered, rows, last = np.sort(values, axis=1), np.arange(len(values)), values.shape[1] - 1
+    ordered = np.sort(values, axis=1)
+    rows = np.arange(len(values))
+    last = values.shape[1] - 1
     known = np.maximum(np.isfinite(values).sum(axis=1) - 1, 0)
     for q in quantiles:
         place = q * known
         below = place.astype(int)
-        low, high = ordered[rows, below], ordered[rows, np.minimum(below + 1, last)]
+        low = ordered[rows, below]
+        high = ordered[rows, np.minimum(below + 1, last)]
         share = place - below
         yield np.where(share > 0, low + share * (high - low), low)
 
@@ -271,7 +278,8 @@ def _ranks(values: Floats) -> Floats:
     """
     order = values.argsort(axis=1)
     ascending = np.take_along_axis(values, order, axis=1)
-    place, differs = np.arange(values.shape[1]), ascending[:, 1:] != ascending[:, :-1]
+    place = np.arange(values.shape[1])
+    differs = ascending[:, 1:] != ascending[:, :-1]
     begin = np.maximum.accumulate(np.where(np.insert(differs, 0, True, axis=1), place, 0), axis=1)
     end = np.where(np.insert(differs, differs.shape[1], True, axis=1), place, place.size)
     end = np.minimum.accumulate(end[:, ::-1], axis=1)[:, ::-1]

@@ -23,11 +23,13 @@ CLASSES = 2, 10, 100, 1000
 SETTLED = 0.97, 1.015
 """Times the cost of guessing between which the lower bound of a loss lies that came down to guessing."""
 
-NEARLY, FROM = (0.985, 1.03), 1.1
+NEARLY = (0.985, 1.03)
+FROM = 1.1
 """Times the cost of guessing between which such a loss is itself, and what is a little above it."""
 
 
-LEARNED, FIRST = 0.01, 5
+LEARNED = 0.01
+FIRST = 5
 """Share of the median of the first losses below which nothing is left to learn, and how many they are."""
 
 

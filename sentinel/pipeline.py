@@ -78,7 +78,8 @@ class Pipeline:
         ``read_at`` is the time awake of a watch, which counts where a log has no times; NaN in a replay.
         Whatever a run holds, this does not raise and does not change the results of another run.
         """
-        limit, guard = points_at_once // max(len(trackers), 1), Guard()
+        limit = points_at_once // max(len(trackers), 1)
+        guard = Guard()
         news = [tracker.absorb(limit, read_at, guard) for tracker in trackers]
         past = [
             (guard(tracker.log.run, "going on", tracker.book.go_on) or ()) if absorbed.points else ()

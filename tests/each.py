@@ -22,7 +22,8 @@ def each(things: Iterable[T], name: Callable[[T], str] = str) -> Callable[[Calla
                     wrong.append(f"{name(thing)}: {error}")
             assert not wrong, "\n".join(wrong)
 
-        test_all.__name__, test_all.__doc__ = test.__name__, test.__doc__
+        test_all.__name__ = test.__name__
+        test_all.__doc__ = test.__doc__
         return test_all
 
     return over_all

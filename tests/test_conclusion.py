@@ -55,11 +55,13 @@ def write(log, values, begin=0):
 
 
 def read(pipeline, tracker):
-    changes, more = [], True
+    changes = []
+    more = True
     while more:
         (advance,) = pipeline.advance([tracker])
         assert advance.failure is None
-        changes, more = [*changes, *advance.changes], advance.more
+        changes = [*changes, *advance.changes]
+        more = advance.more
     return changes
 
 

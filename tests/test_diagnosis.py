@@ -28,7 +28,8 @@ class Training:
         begin = cursor.get("points", 0)
         at = np.arange(begin, min(begin + limit, 2 * STEPS))
         config = {} if begin else self._settings
-        tag, time = (at % 2).astype(np.uint32), 1.7e9 + at / 2
+        tag = (at % 2).astype(np.uint32)
+        time = 1.7e9 + at / 2
         chunk = Chunk("", ["loss", "grad_norm"], tag, at // 2, time, self._value[at], config=config)
         return Batch({"points": begin + len(at)}, [chunk], more=begin + len(at) < 2 * STEPS)
 
@@ -42,7 +43,8 @@ def flat_loss(training: Training, at_once: int) -> Incident:
     names = ("flat-loss-at-init", "zero-gradient")
     engine = Pipeline([all_detectors()[name] for name in names], {}, {}, failed)
     tracker = engine.track(Run(Url("memory", ("training",)), "memory", training), "training")
-    changes, more = [], True
+    changes = []
+    more = True
     while more:
         (step,) = engine.advance([tracker], at_once)
         assert step.failure is None

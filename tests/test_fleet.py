@@ -41,7 +41,8 @@ class Fleet:
     """The processes by name. ``told`` are the groups of alerts that arrived, in order."""
 
     def __init__(self, place: Path, receiver: Receiver) -> None:
-        self.place, self._receiver = place, receiver
+        self.place = place
+        self._receiver = receiver
         self._processes: dict[str, subprocess.Popen[bytes]] = {}
         with ExitStack() as held:
             taken = [held.enter_context(socket.create_server(("127.0.0.1", 0))) for _ in range(7)]

@@ -47,7 +47,8 @@ def told(incidents: list[Incident]) -> list[tuple]:
 
 def test_the_same_training_gives_the_same_incidents_from_every_format(tmp_path: Path, backend) -> None:
     dice = random.Random(3)
-    runs, clock = tmp_path / "runs", ManualClock(1.7e9)
+    runs = tmp_path / "runs"
+    clock = ManualClock(1.7e9)
     logs = [WandbOnlineWriter(backend), *(writer() for writer in WRITERS.values())]
     for log in logs:
         directory = runs / type(log).__name__

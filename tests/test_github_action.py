@@ -38,7 +38,8 @@ def test_the_sample_gives_inputs_that_there_are():
 @pytest.fixture
 def job(tmp_path):
     """Runs a step of the action in a directory of its own, as GitHub does."""
-    summary, outputs = tmp_path / "summary.md", tmp_path / "outputs"
+    summary = tmp_path / "summary.md"
+    outputs = tmp_path / "outputs"
     for file in (summary, outputs):
         file.touch()
 

@@ -51,7 +51,9 @@ class Receiver:
     heard: ClassVar[dict[str, tuple[Event, Incident, float]]]
 
     def __init__(self, clock: ManualClock) -> None:
-        self.clock, self.mode, self.heard = clock, "up", {}
+        self.clock = clock
+        self.mode = "up"
+        self.heard = {}
 
     def send(self, message, now):
         match self.mode:
@@ -70,7 +72,8 @@ class World:
 
     def __init__(self, place: Path) -> None:
         self.clock = ManualClock(NOW)
-        self.runs, self.state = place / "runs", place / "state"
+        self.runs = place / "runs"
+        self.state = place / "state"
         self.runs.mkdir()
         self.steps = dict.fromkeys(RUNS, 0)
         self.refused_seconds = 0.0
@@ -173,7 +176,8 @@ def test_the_last_message_says_what_is_so_now(phases):
         world = World(Path(directory))
         try:
             for mode, turns in [*phases, ("up", [])]:
-                world.receiver.mode, begun = mode, world.clock.now()
+                world.receiver.mode = mode
+                begun = world.clock.now()
                 if mode in ("up", "slow"):
                     world.let_it_rest()
                 for run, what in turns:

@@ -82,7 +82,8 @@ def test_it_is_the_same_however_the_log_grew(tmp_path_factory, cuts, reload):
     log = directory / "grown.jsonl"
     log.touch()
     pipeline, tracker = follow(log)
-    found, done = [], 0
+    found = []
+    done = 0
     for cut in [*sorted(cuts), STEPS + 1]:
         with log.open("a") as file:
             file.writelines(lines()[done:cut])

@@ -34,7 +34,8 @@ class Memory:
     def poll(self, cursor, limit):
         begin = cursor.get("points", 0)
         points = np.array(self._points[begin : begin + limit]).reshape(-1, 2)
-        step, value = points[:, 0], points[:, 1]
+        step = points[:, 0]
+        value = points[:, 1]
         tag = np.zeros(len(points), np.uint32)
         chunk = Chunk("", ["kl"], tag, step.astype(np.int64), START + step, value)
         end = begin + len(points)
@@ -51,7 +52,9 @@ def pipeline(names: Iterable[str] = ("kl-blowup",), meaning: str = "kl") -> Pipe
 
 @pytest.mark.long
 def test_a_callback_drives_it_without_files_or_configuration():
-    source, engine, told = Memory(), pipeline(), []
+    source = Memory()
+    engine = pipeline()
+    told = []
     tracker = engine.track(Run(Url("memory", ("training",)), "memory", source), "training")
     audience = Audience([SinkPolicy("pager")], (), {}, KnownIncidents([]))
     for number in range(60):
@@ -77,7 +80,9 @@ def test_a_callback_drives_it_without_files_or_configuration():
 @pytest.mark.slow
 @pytest.mark.parametrize("at_once", [1, 7, 1000])
 def test_it_makes_no_difference_how_much_is_read_at_once(at_once):
-    source, engine, changes = Memory(), pipeline(), []
+    source = Memory()
+    engine = pipeline()
+    changes = []
     for number in range(100):
         source.log(number, 0.01 if number < 40 else 5.0)
     tracker = engine.track(Run(Url("memory", ("training",)), "memory", source), "training")
@@ -92,7 +97,9 @@ def test_it_makes_no_difference_how_much_is_read_at_once(at_once):
 @pytest.mark.long
 @pytest.mark.parametrize("at_once", [1, 7, 1000])
 def test_steps_that_order_nothing_are_told_where_judging_stopped(at_once):
-    source, engine, changes = Memory(), pipeline(["kl-blowup", "judging-stopped"]), []
+    source = Memory()
+    engine = pipeline(["kl-blowup", "judging-stopped"])
+    changes = []
     for pair in range(100):
         source.log(pair, 0.01)
         source.log(1000 + pair, 0.01)
@@ -114,7 +121,8 @@ class Layers(Memory):
     """Many tags that mean the same, of which each step logs one more."""
 
     def poll(self, cursor, limit):
-        begin, end = cursor.get("points", 0), min(cursor.get("points", 0) + limit, 300)
+        begin = cursor.get("points", 0)
+        end = min(cursor.get("points", 0) + limit, 300)
         step = np.arange(begin, end)
         tags = [f"kl/{layer}" for layer in step]
         chunk = Chunk(
@@ -126,13 +134,15 @@ class Layers(Memory):
 @pytest.mark.long
 @pytest.mark.parametrize("at_once", [1, 7, 1000])
 def test_tags_that_are_too_many_are_said_once_where_they_begin(at_once):
-    engine, changes = Pipeline(all_detectors().values(), {}, {"kl/*": "kl"}, print), []
+    engine = Pipeline(all_detectors().values(), {}, {"kl/*": "kl"}, print)
+    changes = []
     tracker = engine.track(Run(Url("memory", ("training",)), "memory", Layers()), "training")
     more = True
     while more:
         (step,) = engine.advance([tracker], at_once)
         changes += step.changes
-        state, more = tracker.dump(), step.more
+        state = tracker.dump()
+        more = step.more
         tracker = engine.track(tracker.log.run, "training")
         assert tracker.restore(state)
     (found,) = [change.incident for change in changes if change.incident.detector == "judging-stopped"]
@@ -144,7 +154,9 @@ def test_tags_that_are_too_many_are_said_once_where_they_begin(at_once):
 @pytest.mark.slow
 @pytest.mark.parametrize("at_once", [7, 300_000])
 def test_rows_that_a_detector_looked_at_are_counted_once(at_once):
-    source, engine, looked = Memory(), pipeline(), Counter()
+    source = Memory()
+    engine = pipeline()
+    looked = Counter()
     tracker = engine.track(Run(Url("memory", ("training",)), "memory", source), "training")
     for number in range(60):
         source.log(number, 0.01)
@@ -158,7 +170,8 @@ def test_rows_that_a_detector_looked_at_are_counted_once(at_once):
 
 @pytest.mark.parametrize("rows", [3, 4])
 def test_the_last_row_is_not_held_back_twice(rows):
-    source, engine = Memory(), pipeline(["zero-gradient"], "grad_norm")
+    source = Memory()
+    engine = pipeline(["zero-gradient"], "grad_norm")
     tracker = engine.track(Run(Url("memory", ("training",)), "memory", source), "training")
     for number in range(rows):
         source.log(number, 0.0)
@@ -173,7 +186,8 @@ def test_detectors_that_judge_at_once_find_the_same(monkeypatch):
     def broken(points, **_):
         raise ValueError("broken")
 
-    failed, found = [], []
+    failed = []
+    found = []
     kl = all_detectors()["kl-blowup"]
     detectors = [replace(kl, name="broken", rule=broken), kl, replace(kl, name="kl-blowup-again")]
     source = Memory()

@@ -176,7 +176,8 @@ def test_a_poisoned_row_and_a_receiver_that_refuses_delay_no_other(place):
 def test_what_is_kept_of_a_run_does_not_grow_with_its_length(tmp_path):
     log = tmp_path / "a.jsonl"
     pipeline = Pipeline(all_detectors().values(), {}, {"kl": "kl"}, lambda *what: pytest.fail(str(what)))
-    sizes, tracker = [], None
+    sizes = []
+    tracker = None
     for begin in (0, 4_000, 8_000):
         with log.open("ab") as file:
             file.write(rows(range(begin, begin + 4_000), kl=0.1))

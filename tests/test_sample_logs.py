@@ -52,7 +52,9 @@ def test_a_log_that_grows_gives_the_same(name, tmp_path):
     chance = random.Random(name)
     detectors = [detector for detector in all_detectors().values() if detector.enabled]
     pipeline = Pipeline(detectors, {}, {}, lambda *failure: pytest.fail(str(failure)))
-    tracker, incidents, size = None, {}, 0
+    tracker = None
+    incidents = {}
+    size = 0
     while size < len(content):
         size = min(len(content), size + chance.choice([7, 500, len(content) // 4]))
         with path.open("ab") as log:

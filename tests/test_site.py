@@ -158,7 +158,8 @@ def test_every_command_that_is_shown_has_these_options():
     found = [*commands()]
     assert len(found) > 20
     for place, words in found:
-        command, rest = typer.main.get_command(app), [*words]
+        command = typer.main.get_command(app)
+        rest = [*words]
         while hasattr(command, "commands"):
             assert rest, f"{place}: {words}"
             assert rest[0] in command.commands, f"{place}: {words}"

@@ -36,7 +36,8 @@ def grow(source: Path, target: Path, part: int, late: int = 0) -> None:
     """Bring the copy of each file to this part of it; records of W&B come ``late`` parts later."""
     ours = ("README.md", "expected.toml", "train.py")
     for file in sorted(path for path in source.rglob("*") if path.is_file() and path.name not in ours):
-        copy, content = target / file.relative_to(source), file.read_bytes()
+        copy = target / file.relative_to(source)
+        content = file.read_bytes()
         copy.parent.mkdir(parents=True, exist_ok=True)
         with copy.open("ab") as log:
             behind = late if file.suffix == ".wandb" and part < PARTS else 0
@@ -45,7 +46,8 @@ def grow(source: Path, target: Path, part: int, late: int = 0) -> None:
 
 def watched(logs, place, late=0):
     """The incidents by id, and what was decided about them: incident, event and reason."""
-    clock, copy = ManualClock(time.time()), place / "runs"
+    clock = ManualClock(time.time())
+    copy = place / "runs"
     copy.mkdir()
     config = Config(paths=[str(copy)], sinks=[{"type": "terminal"}])
     with Store(place / "state") as store:
@@ -85,7 +87,8 @@ def test_a_record_that_lags_behind_what_was_printed_is_told_with_it(tmp_path, la
     """wandb writes its record in blocks, after the training printed the same."""
     record = tmp_path / "logs" / "wandb" / "run-20260101_000000-abc"
     (record / "files").mkdir(parents=True)
-    log, lines = WandbLog(record / "run-abc.wandb"), []
+    log = WandbLog(record / "run-abc.wandb")
+    lines = []
     for step in range(600):
         loss = math.nan if step > 400 else 3 / (step + 1)
         log.history({"_step": step, "loss": loss, "_timestamp": 1.7e9 + step})

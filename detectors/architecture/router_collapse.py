@@ -74,7 +74,9 @@ def router_collapse(
     critical_violation: Annotated[float, "such a rise at which the router has collapsed"] = 3.0,
 ) -> pl.LazyFrame:
     """See the module's page."""
-    level, lowest, loss = pl.col("level"), pl.col("lowest"), is_of(Signal.MOE_AUXILIARY_LOSS)
+    level = pl.col("level")
+    lowest = pl.col("lowest")
+    loss = is_of(Signal.MOE_AUXILIARY_LOSS)
     measured = points.with_columns(level=recent_median(VALUE, NOW)).with_columns(
         lowest=seen_min("level", 2 * NOW, BACK)
     )

@@ -73,7 +73,8 @@ def epoch_length_mismatch(
         times=pl.col("length") / pl.col(Setting.STEPS_PER_EPOCH)
     )
     measured = measured.with_columns(fraction=1 / pl.col("times"))
-    times, fraction = pl.col("times"), pl.col("fraction")
+    times = pl.col("times")
+    fraction = pl.col("fraction")
 
     def whole(factor: pl.Expr) -> pl.Expr:
         near = (factor / factor.round() - 1).abs() < tolerance

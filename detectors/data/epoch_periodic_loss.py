@@ -38,7 +38,9 @@ from sentinel.detectors.verdict import HeldBack, verdicts
 
 EVERY = 64  # points between two verdicts: an epoch is longer
 REACH = 400  # points before the judged one: epochs of up to 200 points are compared
-EPOCHS, LEAST = 2, 20  # epochs that are compared, and the points that one must have
+# epochs that are compared, and the points that one must have
+EPOCHS = 2
+LEAST = 20
 AROUND = 2, 3, 4, 5  # points beside the lag of an epoch that are compared with it
 CUT = 2.5  # robust standard deviations
 ERRORS = 5  # standard errors by which the correlation must exceed none
@@ -76,7 +78,8 @@ def epoch_periodic_loss(
     measured = with_arrays(
         points, ("lag", "repeats", "around", "pairs"), _compare, every=EVERY, at_least=EPOCHS * LEAST
     )
-    repeats, enough = pl.col("repeats"), has_points(EPOCHS * LEAST)
+    repeats = pl.col("repeats")
+    enough = has_points(EPOCHS * LEAST)
     surely = (repeats > least_repeats) & (repeats > ERRORS / pl.col("pairs").sqrt())
     return verdicts(
         measured.fill_nan(None),
@@ -88,7 +91,8 @@ def epoch_periodic_loss(
 
 def _compare(frame: pl.DataFrame, due: pl.DataFrame) -> dict[str, Floats]:
     """For each row the correlation with the epoch before, and the highest one at the lags around."""
-    value, epoch = frame[VALUE].to_numpy(), frame[Signal.EPOCH].fill_null(np.nan).to_numpy()
+    value = frame[VALUE].to_numpy()
+    epoch = frame[Signal.EPOCH].fill_null(np.nan).to_numpy()
     measured = {name: np.full(len(due), np.nan) for name in ("lag", "repeats", "around", "pairs")}
     for place, (row, index) in enumerate(zip(due["row"], due[INDEX], strict=True)):
         rows = slice(row - min(index, REACH), row + 1)
@@ -99,8 +103,10 @@ def _compare(frame: pl.DataFrame, due: pl.DataFrame) -> dict[str, Floats]:
         near = {lag: _correlation(changes, lag) for lag in (round(length) + by for by in (-1, 0, 1))}
         lag = max(near, key=lambda shift: near[shift])
         around = [_correlation(changes, lag + sign * away) for away in AROUND for sign in (-1, 1)]
-        measured["lag"][place], measured["repeats"][place] = lag, near[lag]
-        measured["around"][place], measured["pairs"][place] = max(around), len(changes) - lag
+        measured["lag"][place] = lag
+        measured["repeats"][place] = near[lag]
+        measured["around"][place] = max(around)
+        measured["pairs"][place] = len(changes) - lag
     return measured
 
 

@@ -87,10 +87,13 @@ def loss_scales_with_padding(
     ] = 0.03,
 ) -> pl.LazyFrame:
     """See the module's page."""
-    slope, error, ordered = pl.col("slope"), pl.col("slope_error"), pl.col("order") >= IN_ORDER
+    slope = pl.col("slope")
+    error = pl.col("slope_error")
+    ordered = pl.col("order") >= IN_ORDER
     whole = slope.is_between(lowest_slope, highest_slope) & (slope - SURELY * error > surely_above)
     part = slope.is_between(partial_slope, lowest_slope) & (slope - SURELY * error > partial_slope / 2)
-    enough, varies = has_points(POINTS + DETREND), pl.col("variation") >= least_variation
+    enough = has_points(POINTS + DETREND)
+    varies = pl.col("variation") >= least_variation
     return verdicts(
         with_arrays(points, LINE, _line, every=EVERY, at_least=POINTS + DETREND),
         judged={HeldBack.FEW_POINTS: enough, HeldBack.RANGE: slope.is_finite(), HeldBack.VARIATION: varies},

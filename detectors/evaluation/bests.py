@@ -21,7 +21,8 @@ from sentinel.detectors.stats import (
 REACH = 240
 """Evaluations in which the best one is looked for; older ones are in the coarse view."""
 
-SHORT, LONG = 3, 10
+SHORT = 3
+LONG = 10
 """Evaluations whose level is compared with the best, while there are few of them and later."""
 
 LONG_FROM = 40
@@ -67,7 +68,8 @@ LEAST_NOISE = 0.002
 ENDS = {"rise": 0.08, "trend": 1.5, "noises": 1.2}
 """What the columns of a run that is over exceed if its few evaluations ended above the best."""
 
-FELL, OFF_BEST = 0.9, 0.02
+FELL = 0.9
+OFF_BEST = 0.02
 """Such a run's share of the training loss at the best, at most, and the least fall of its accuracy."""
 
 GAP = {
@@ -99,7 +101,8 @@ def with_gap(points: pl.LazyFrame) -> pl.LazyFrame:
     evaluations, and of levels where there are many. What stands above it is the lowest of several levels
     where there are many evaluations, and no more than the last third allows where there are few.
     """
-    log, accuracy = pl.when(pl.col(VALUE) > 0).then(pl.col(VALUE).log()), pl.col(Signal.EVAL_ACCURACY)
+    log = pl.when(pl.col(VALUE) > 0).then(pl.col(VALUE).log())
+    accuracy = pl.col(Signal.EVAL_ACCURACY)
     buckets = pl.col("coarse_mean").list
     context = points.with_columns(
         short=pl.col(INDEX) < LONG_FROM,
@@ -132,7 +135,8 @@ def with_gap(points: pl.LazyFrame) -> pl.LazyFrame:
 
 def _noises() -> pl.Expr:
     """How many standard deviations of the noise a level stands above the best one."""
-    gap, rise = pl.col("stays").log1p(), (pl.col("level") / pl.col("best")).log()
+    gap = pl.col("stays").log1p()
+    rise = (pl.col("level") / pl.col("best")).log()
     noise = pl.col("noise") * (1 + FEW / (pl.col(INDEX) - 1))
     of_levels = pl.max_horizontal(noise * (2 / LONG) ** 0.5, OF_BLOCKS * pl.col("noise_of_levels"))
     return pl.when("short").then(pl.min_horizontal(rise, TWICE * gap) / noise).otherwise(gap / of_levels)
@@ -155,7 +159,8 @@ def ends_above() -> pl.Expr:
 
 def _compare(frame: pl.DataFrame, due: pl.DataFrame) -> dict[str, Floats]:
     """The best level so far and the present one, and what else was logged at both."""
-    row, count = due["row"].to_numpy(), due[INDEX].to_numpy()
+    row = due["row"].to_numpy()
+    count = due[INDEX].to_numpy()
     short = count < LONG_FROM
     mid, low, trio = (frame[n].fill_null(np.nan).to_numpy() for n in ("mid", "low", f"third_{SHORT}"))
     size = np.where(short, SHORT, LONG)
@@ -185,7 +190,8 @@ def _beside(
     frame: pl.DataFrame, due: pl.DataFrame, since: Ints, short: NDArray[np.bool_]
 ) -> dict[str, Floats]:
     """Medians of what else was logged beside the evaluations of the present level and of the best one."""
-    row, begin = due["row"].to_numpy(), due["begin"].to_numpy()
+    row = due["row"].to_numpy()
+    begin = due["begin"].to_numpy()
     near = np.maximum(row[:, None] - np.arange(LONG), begin[:, None])
     then = np.clip(near - since[:, None] + 1, begin[:, None], near)
     medians = {}

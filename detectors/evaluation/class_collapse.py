@@ -57,10 +57,21 @@ from sentinel.detectors.stats import (
 from sentinel.detectors.supervised import ELSE, is_supervised
 from sentinel.detectors.verdict import HeldBack, verdicts
 
-AT_END, RESTS, MOST = 5, 8, 0.75  # evaluations of a run that is over, the last as a share of all
-FALL, GONE, LIKELY = 0.1, 0.99, 20  # shares of the loss; nats above which no cross-entropy begins
-BELOW, FAR_BELOW, POOR, SLIGHT = 0.95, 0.9, 0.8, 0.01  # shares of the best; a poor accuracy; an ignored gain
-SIXTH, SURELY = 6, 3  # two thirds differ by noise * sqrt(6 / points); standard errors
+# evaluations of a run that is over, the last as a share of all
+AT_END = 5
+RESTS = 8
+MOST = 0.75
+# shares of the loss; nats above which no cross-entropy begins
+FALL = 0.1
+GONE = 0.99
+LIKELY = 20
+# shares of the best; a poor accuracy; an ignored gain
+BELOW = 0.95
+FAR_BELOW = 0.9
+POOR = 0.8
+SLIGHT = 0.01
+SIXTH = 6  # two thirds differ by noise * sqrt(6 / points)
+SURELY = 3  # standard errors
 
 
 @detector(
@@ -99,8 +110,12 @@ def class_collapse(
     least_share: Annotated[float, "share of the plan that must be done before a finding"] = 0.3,
 ) -> pl.LazyFrame:
     """See the module's page."""
-    value, count, loss = pl.col(VALUE), pl.col("count"), beginning(Signal.LOSS, REACH)
-    held_out, few_samples, begun_anew = is_of(Signal.EVAL_ACCURACY), is_of_few_samples(value), ~was_resumed()
+    value = pl.col(VALUE)
+    count = pl.col("count")
+    loss = beginning(Signal.LOSS, REACH)
+    held_out = is_of(Signal.EVAL_ACCURACY)
+    few_samples = is_of_few_samples(value)
+    begun_anew = ~was_resumed()
     measured = with_guess(points).with_columns(
         lowest=seen_min(VALUE, REACH, REACH),
         highest=seen_max(VALUE, REACH, REACH),
@@ -112,7 +127,8 @@ def class_collapse(
     )
     at_end = pl.col(ENDED) & pl.col("passed").fill_null(True)
     enough = pl.when(at_end).then(~few_samples | (_is_poor() & (count >= RESTS))).otherwise(_has_waited())
-    constant, stuck = _never_changed(most_accuracy), at_end & _is_stuck(few_samples)
+    constant = _never_changed(most_accuracy)
+    stuck = at_end & _is_stuck(few_samples)
     return verdicts(
         measured,
         judged={
@@ -149,7 +165,8 @@ def _never_changed(most_accuracy: float) -> pl.Expr:
 
 def _is_stuck(few_samples: pl.Expr) -> pl.Expr:
     """Whether the accuracy rests below its best, or at a poor level for most of the run."""
-    value, rests = pl.col(VALUE), pl.col("rests")
+    value = pl.col(VALUE)
+    rests = pl.col("rests")
     below = value < pl.col("highest") * pl.when(few_samples).then(FAR_BELOW).otherwise(BELOW)
     for_most = _is_poor() & (rests >= MOST * pl.col("count"))
     return (rests >= RESTS) & (value > 0) & (below | for_most)

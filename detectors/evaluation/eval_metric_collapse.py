@@ -45,7 +45,10 @@ from sentinel.detectors.stats import (
 from sentinel.detectors.verdict import HeldBack, verdicts
 
 REACH = 50  # evaluations
-FEW, MANY, MANY_FROM = 3, 10, 40  # evaluations that must all be low, while there are few and later
+# evaluations that must all be low, while there are few and later
+FEW = 3
+MANY = 10
+MANY_FROM = 40
 LEAST_NOISE = 0.01  # of an evaluation; a few of them may lie closer together by chance
 USEFUL = 0.2  # best level of a metric that had learned something
 
@@ -103,7 +106,8 @@ def eval_metric_collapse(
         )
         .with_columns(best=seen_max("past", REACH, REACH))
     )
-    best, fall = pl.col("best"), pl.col("best") - pl.col("highest")
+    best = pl.col("best")
+    fall = pl.col("best") - pl.col("highest")
     least = pl.min_horizontal(
         lost_level * best, pl.max_horizontal(lost_gain * (best - start_value(VALUE)), least_share * best)
     )

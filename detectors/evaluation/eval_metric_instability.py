@@ -49,7 +49,9 @@ from sentinel.detectors.stats import (
 )
 from sentinel.detectors.verdict import HeldBack, verdicts
 
-REACH, LEAST = 24, 12  # changes that are looked at, and that there must be
+# changes that are looked at, and that there must be
+REACH = 24
+LEAST = 12
 LEAPS = 5  # times the mean change over them: what alternates goes nowhere
 EQUAL = 1e-9  # values that differ by less are equal
 

@@ -45,14 +45,19 @@ from sentinel.detectors.signals import Signal
 from sentinel.detectors.strictness import Strictness
 from sentinel.detectors.verdict import HeldBack, verdicts
 
-TREND, RISES = 2.4, 1.2  # standard deviations of the trend since the best: alone, and beside the noise
+# standard deviations of the trend since the best: alone, and beside the noise
+TREND = 2.4
+RISES = 1.2
 STEADY = 4.0  # the same of a rise that noise hardly ever makes
 LEAST_NOISES = 2.5  # of the noise: a rise that a trend alone tells
 FIRST = 12  # evaluations among which the first may be the best by chance
 LEARNED = 0.7  # share of the training loss at the best below which the model has learned since
-LEAST_LEFT, FAR_LEFT = 0.4, 0.8  # the same, down to which it lowers the noises and the rise that are needed
+# the same, down to which it lowers the noises and the rise that are needed
+LEAST_LEFT = 0.4
+FAR_LEFT = 0.8
 MEMORISED = 0.5  # share of the held-out loss below which the training loss tells of memorised data
-DOUBTLESS, SAME = 0.5, 1.1  # a rise that no metric excuses; times a training loss that is as low as then
+DOUBTLESS = 0.5  # a rise that no metric excuses
+SAME = 1.1  # times a training loss that is as low as then
 ONSET = 4  # the trouble begins where this part of the rise is passed
 RISEN = "loss on held-out data stands at {level:.4g}, {rise:.1%} above its best of {best:.4g}"
 OVERFIT = ("A-overfit", "A-eval-loss", "V1", "DP14", "DP1", "O6")
@@ -95,7 +100,10 @@ def generalization_gap(
     metric_patience: Annotated[int, "evaluations since the best during which a held accuracy excuses"] = 8,
 ) -> pl.LazyFrame:
     """See the module's page."""
-    rise, level, best, ends = pl.col("rise"), pl.col("level"), pl.col("best"), ends_above()
+    rise = pl.col("rise")
+    level = pl.col("level")
+    best = pl.col("best")
+    ends = ends_above()
     noises = (
         pl.when(~pl.col("short"))
         .then(least_noises_long)
@@ -161,5 +169,6 @@ def _is_memorised() -> pl.Expr:
 
 def _widens() -> pl.Expr:
     """Whether the training loss is as low as at the best, or has risen less than half as far."""
-    train, train_then = pl.col("train"), pl.col("train_then")
+    train = pl.col("train")
+    train_then = pl.col("train_then")
     return (train <= SAME * train_then) | (train - train_then < (pl.col("level") - pl.col("best")) / 2)

@@ -14,13 +14,16 @@ REACH = 50
 GUESSES = 8
 """Evaluations before a guess is one."""
 
-NEAR_GUESS, FAR = 0.2, 0.6
+NEAR_GUESS = 0.2
+FAR = 0.6
 """Shares by which accuracies may miss that of guessing: the median, and any one if the classes are many."""
 
-NEAR_LN, FAR_LN = 0.97, 1.15
+NEAR_LN = 0.97
+FAR_LN = 1.15
 """Times ln n between which the loss of a guess lies."""
 
-LEARNS, STIRS = 0.015, 0.005
+LEARNS = 0.015
+STIRS = 0.005
 """Shares of a loss: one that fell by the one falls, and by the other may have begun to."""
 
 USED = Signal.EVAL_LOSS, First(Signal.EVAL_LOSS), Signal.LOSS, First(Signal.LOSS)
@@ -38,7 +41,8 @@ GUESSED = Variant(
 )
 """How a guess is told."""
 
-FEW_SAMPLES, ROUNDED = 30, 5e-5
+FEW_SAMPLES = 30
+ROUNDED = 5e-5
 """Samples of one evaluation; how far a logged accuracy is from the true one."""
 
 
@@ -72,8 +76,10 @@ def guesses() -> pl.Expr:
     learning. But then the accuracy was never far from a guess. Reads the columns of `with_guess`, and
     ``lowest`` and ``highest``, the worst and the best accuracy.
     """
-    classes, level = pl.col("classes"), pl.col("level")
-    chance, surprise = 1 / classes, classes.log()
+    classes = pl.col("classes")
+    level = pl.col("level")
+    chance = 1 / classes
+    surprise = classes.log()
     off = (recent_median(VALUE, REACH, at_least=GUESSES) / chance - 1).abs()
     far = FAR * chance * (1 - chance)
     always_near = (classes > 1) & (pl.col("highest") < chance + far) & (pl.col("lowest") > chance - far)

@@ -62,7 +62,8 @@ def perplexity_inconsistency(
     ] = 0.01,
 ) -> pl.LazyFrame:
     """See the module's page."""
-    loss, inside = pl.col(Signal.EVAL_LOSS), pl.col(VALUE).log()
+    loss = pl.col(Signal.EVAL_LOSS)
+    inside = pl.col(VALUE).log()
     off = {unit: (inside - loss * factor).abs() for unit, factor in {"nats": 1.0, "bits": log(2)}.items()}
     ratio = pl.col("ratio")
     measured = points.with_columns(ratio=inside / loss, expected=loss.exp()).with_columns(

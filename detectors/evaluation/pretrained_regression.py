@@ -40,7 +40,9 @@ from sentinel.detectors.signals import Signal
 from sentinel.detectors.stats import is_of, metric_name, recent_max, seen_max, start_value, was_resumed
 from sentinel.detectors.verdict import HeldBack, verdicts
 
-FEW, MANY = 4, 16  # evaluations whose range is looked at, at least and at most
+# evaluations whose range is looked at, at least and at most
+FEW = 4
+MANY = 16
 REACH = 50  # evaluations
 USEFUL = 0.2  # share from which on a first metric shows that the model knew something
 UNTRAINED = (
@@ -92,7 +94,8 @@ def pretrained_regression(
         range=recent_max(pl.col("later"), MANY, at_least=1) + recent_max(-pl.col("later"), MANY, at_least=1),
         name=metric_name(),
     )
-    first, best = pl.col("first"), pl.col("best")
+    first = pl.col("first")
+    best = pl.col("best")
     worse = pl.when(is_loss).then(best - first).otherwise(first - best)
     least = pl.when(is_loss).then(least_share * first).otherwise(least_share)
     knew = pl.when(is_loss).then((first > 0) & ~_from_scratch(first)).otherwise(first > USEFUL)
@@ -107,5 +110,6 @@ def pretrained_regression(
 
 def _from_scratch(first: pl.Expr) -> pl.Expr:
     """Whether the training loss shows that the model knew nothing at its first evaluation, and learned."""
-    loss_first, loss = pl.col(First(Signal.LOSS).column), pl.col(Mean(Signal.LOSS).column)
+    loss_first = pl.col(First(Signal.LOSS).column)
+    loss = pl.col(Mean(Signal.LOSS).column)
     return ((first > UNTRAINED * loss_first) & (loss < LEARNED * loss_first)).fill_null(False)

@@ -90,7 +90,8 @@ def quality_loss_divergence(
 
 def _compare(frame: pl.DataFrame, due: pl.DataFrame) -> dict[str, Floats]:
     """The best value so far, the best of the last ones, and the training loss beside the former."""
-    row, count = due["row"].to_numpy(), due[INDEX].to_numpy() + 1
+    row = due["row"].to_numpy()
+    count = due[INDEX].to_numpy() + 1
     loss = frame["loss_mean"].fill_null(np.nan).to_numpy()
     known = np.arange(REACH) < count[:, None]
     values = np.where(known, last_values(frame[VALUE].to_numpy(), row, REACH), np.nan)

@@ -12,7 +12,8 @@ REACH = 8
 FELL = 0.95
 """Share of the training loss at the first of them that is left at the last, at most."""
 
-DIGITS, LEARNED = 3, 0.01
+DIGITS = 3
+LEARNED = 0.01
 """A log that keeps so few digits cannot tell a rest, nor a loss below that share of the first one."""
 
 STALE = {
@@ -30,7 +31,8 @@ def with_stale(points: pl.LazyFrame) -> pl.LazyFrame:
 
     Needs the context ``Mean(Signal.LOSS)``, and the recent rows and the head that the rest of the rule has.
     """
-    value, train = pl.col(VALUE), pl.col("loss_mean")
+    value = pl.col(VALUE)
+    train = pl.col("loss_mean")
     mark = pl.when(moved().fill_null(True)).then(INDEX).forward_fill().over(SERIES)
     matters = (value - value.round_sig_figs(DIGITS)).abs() > PRECISION * value
     fell = train < FELL * train.shift(REACH - 1).over(SERIES)

@@ -53,7 +53,9 @@ from sentinel.detectors.verdict import HeldBack, verdicts
 REACH = 50  # evaluations
 SAME = 0.9  # of a level: an evaluation above this has not improved
 RISEN = 1.05  # times the best of all: from there on `generalization-gap` tells more
-LEARNED, KNOWS_NOTHING = 0.5, 0.1  # kappa of a model that has learned, and of one that guesses
+# kappa of a model that has learned, and of one that guesses
+LEARNED = 0.5
+KNOWS_NOTHING = 0.1
 CAUSES = ("V1", "DP10", "O18", "O5", "A-overfit", "N-ema-lag")
 
 
@@ -93,7 +95,8 @@ def train_eval_mismatch(
     least_fall: Annotated[float, "share of its start that the training loss must have fallen by"] = 0.6,
 ) -> pl.LazyFrame:
     """See the module's page."""
-    loss, start = pl.col("loss_mean"), pl.col("loss_first")
+    loss = pl.col("loss_mean")
+    start = pl.col("loss_first")
     recent = {"at_least": evaluations}
     measured = with_stale(points).with_columns(
         lowest=seen_min(VALUE, REACH, REACH),

@@ -36,9 +36,12 @@ from sentinel.detectors.stats import recent_median, recent_noise, start_median, 
 from sentinel.detectors.verdict import HeldBack, verdicts
 
 NOW = 10  # points of the present level, and of the start
-NOISY, APART = 30, 3  # points that tell the noise, and how far those are apart that are compared
+# points that tell the noise, and how far those are apart that are compared
+NOISY = 30
+APART = 3
 SCATTERS = 5  # standard deviations that a rise exceeds
-CLEARLY, LASTS = 0.1, 0.8  # of the units, fewer at the start; of a rise, down to which it lasts
+CLEARLY = 0.1  # of the units, fewer at the start
+LASTS = 0.8  # of a rise, down to which it lasts
 
 
 @detector(
@@ -66,7 +69,8 @@ def dead_activation_growth(
     rise: Annotated[float, "rise of the dead share that is too much"] = 0.3,
 ) -> pl.LazyFrame:
     """See the module's page."""
-    level, start = pl.col("level"), pl.col("start")
+    level = pl.col("level")
+    start = pl.col("start")
     scatter = pl.col(VALUE).filter(pl.col(INDEX) < NOW).std().over(SERIES)
     far = pl.max_horizontal(pl.lit(rise), SCATTERS * pl.col("scatter"), SCATTERS * pl.col("noise"))
     gone = (level > nearly_all) & (start < nearly_all - CLEARLY)

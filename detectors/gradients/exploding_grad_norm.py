@@ -41,7 +41,9 @@ NOW = 10  # points of the present level
 BEFORE = 100  # points before those
 LEAST = 20  # of them
 HIGH = 0.75  # quantile of the losses before: noise of one point does not reach it
-TOP, BEYOND = 0.9, 1.5  # quantile of the norms before, and times it: a tenfold growth in 60 points is 1.8
+# quantile of the norms before, and times it: a tenfold growth in 60 points is 1.8
+TOP = 0.9
+BEYOND = 1.5
 
 
 @detector(
@@ -81,7 +83,8 @@ def exploding_grad_norm(
     calm: Annotated[float, "multiple of the earlier norm below which it is over"] = 5.0,
 ) -> pl.LazyFrame:
     """See the module's page."""
-    level, before = pl.col("level"), pl.col("before")
+    level = pl.col("level")
+    before = pl.col("before")
     past = {"n": BEFORE, "skip": NOW, "at_least": LEAST}
     grown = (level > growth * before) & (before > 0) & (level > BEYOND * pl.col("top"))
     return verdicts(

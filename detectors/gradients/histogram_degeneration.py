@@ -73,7 +73,8 @@ def histogram_degeneration(
     most_kurtosis: Annotated[float, "kurtosis that is too much"] = 50.0,
 ) -> pl.LazyFrame:
     """See the module's page."""
-    level, start = pl.col("level"), pl.col("start")
+    level = pl.col("level")
+    start = pl.col("start")
     measured = points.with_columns(**now_and_then(VALUE, FEW, start=FEW))
     return verdicts(
         measured,

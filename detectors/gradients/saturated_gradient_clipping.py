@@ -38,7 +38,8 @@ from sentinel.detectors.verdict import HeldBack, verdicts
 REACH = 100  # points
 LEAST = 50  # points, of those
 SAME = 1e-3  # share of the norm by which equal ones may differ
-NEAR, NEARLY_ALL = 10 * SAME, 0.99  # of the threshold: what clips at it rests there; of the norms above it
+NEAR = 10 * SAME  # of the threshold: what clips at it rests there
+NEARLY_ALL = 0.99  # of the norms above it
 
 
 @detector(
@@ -77,7 +78,8 @@ def saturated_gradient_clipping(
     above: Annotated[float, "multiple of the threshold that counts as far above it"] = 10.0,
 ) -> pl.LazyFrame:
     """See the module's page."""
-    top, threshold = pl.col("top"), pl.col("threshold")
+    top = pl.col("top")
+    threshold = pl.col("threshold")
     reach = min(reach, REACH)
     measured = _with_shares(points, reach, above)
     at_threshold = (top / threshold - 1).abs() < NEAR
@@ -95,7 +97,9 @@ def saturated_gradient_clipping(
 
 def _with_shares(points: pl.LazyFrame, reach: int, above: float) -> pl.LazyFrame:
     """The largest norm, and which shares of the last ones are equal to it or far above the threshold."""
-    value, top, threshold = pl.col(VALUE), pl.col("top"), pl.col("threshold")
+    value = pl.col(VALUE)
+    top = pl.col("top")
+    threshold = pl.col("threshold")
     return (
         points.with_columns(top=recent_max(value, reach, at_least=1), threshold=Setting.MAX_GRAD_NORM)
         .with_columns(

@@ -78,7 +78,8 @@ def vanishing_grad_norm(
     level, start, loss, loss_start = (pl.col(n) for n in ("level", "start", "loss_level", "loss_start"))
     layers = pl.col(Every(Signal.LAYER_GRAD_NORM).column).list
     positive = layers.eval(pl.element().filter(pl.element() > 0)).list
-    smallest_layer, largest_layer = pl.col("smallest_layer"), pl.col("largest_layer")
+    smallest_layer = pl.col("smallest_layer")
+    largest_layer = pl.col("largest_layer")
     small = (level < share_of_start * start) | (level < smallest)
     stays = (loss_start > 0) & (loss > loss_left * loss_start)
     return verdicts(

@@ -50,7 +50,8 @@ LEAST = 5  # points of a run that is over
 ZERO_RATE = 1e-12  # moves no weights
 ZERO_STD = 1e-6  # of rewards
 SMALL = 0.1  # a norm below this may be logged as 0.0
-FELL, MOST = 0.9, 0.5  # of the loss at the start; of the groups, without an advantage
+FELL = 0.9  # of the loss at the start
+MOST = 0.5  # of the groups, without an advantage
 
 
 @detector(
@@ -82,7 +83,8 @@ def zero_gradient(
     zero_share: Annotated[float, "share of zeros among the last 20 points that is too much"] = 0.9,
 ) -> pl.LazyFrame:
     """See the module's page."""
-    peak, start = pl.col("peak"), pl.col("start")
+    peak = pl.col("peak")
+    start = pl.col("start")
     measured = points.with_columns(
         is_zero=(pl.col(VALUE) == 0).cast(pl.Float64),
         no_spread=(pl.col(Signal.REWARD_STD) <= ZERO_STD).cast(pl.Float64),
@@ -110,7 +112,8 @@ def zero_gradient(
 
 def _is_harmless() -> pl.Expr:
     """Whether there is nothing to learn from, nothing left to learn, or a log that rounds small norms."""
-    loss, loss_start = pl.col("loss_level"), pl.col("loss_start")
+    loss = pl.col("loss_level")
+    loss_start = pl.col("loss_start")
     without_advantage = pl.col("no_advantage") > MOST
     solved = (loss == 0) & (loss_start > 0)
     rounded = (pl.col("peak") < SMALL) & (loss < FELL * loss_start)

@@ -10,13 +10,16 @@ from sentinel.detectors.schema import SERIES, VALUE
 from sentinel.detectors.signals import Signal
 from sentinel.detectors.stats import nearest, recent_median, recent_quantile
 
-CUT, NEAR = (-log(1e-7), 15.9424, 100.0), 0.03
+CUT = (-log(1e-7), 15.9424, 100.0)
+NEAR = 0.03
 """Nats of a probability of 0 in Keras, of 1 less that in float32, and in PyTorch; how near a cost is."""
 
-LEAST, LEAST_WRONG = 12.5, 0.1
+LEAST = 12.5
+LEAST_WRONG = 0.1
 """Nats that a guess among 260,000 tokens costs; share of wrong samples below which few decide."""
 
-VARIES, FEW = 0.25, 5
+VARIES = 0.25
+FEW = 5
 """Share by which a cost that never changes varies, and points that tell."""
 
 COSTS = {"pays": Measure("median loss for each wrong sample, over the points", Unit.SAME)}
@@ -37,7 +40,8 @@ def with_costs(points: pl.LazyFrame, *, reach: int) -> pl.LazyFrame:
 
     Needs the context ``Signal.ACCURACY``, which is that of the row before.
     """
-    wrong, loss = 1 - pl.col(Signal.ACCURACY), pl.col(VALUE).shift(1).over(SERIES)
+    wrong = 1 - pl.col(Signal.ACCURACY)
+    loss = pl.col(VALUE).shift(1).over(SERIES)
     counts = (wrong >= LEAST_WRONG) & (wrong <= 1) & (loss > 0)
     costed = points.with_columns(share=pl.when(counts).then(wrong), cost=pl.when(counts).then(loss / wrong))
     pays = recent_median("cost", reach, at_least=FEW)

@@ -35,7 +35,9 @@ from sentinel.detectors.signals import Signal
 from sentinel.detectors.stats import recent_median, start_median
 from sentinel.detectors.verdict import HeldBack, verdicts
 
-NOW, START = 50, 10  # points of the present level, and of the start
+# points of the present level, and of the start
+NOW = 50
+START = 10
 
 
 @detector(
@@ -66,7 +68,8 @@ def discriminator_wins(
     most: Annotated[float, "loss of the generator that is too much, however it began"] = 5.0,
 ) -> pl.LazyFrame:
     """See the module's page; a negative loss is that of a critic, which may be near zero at any time."""
-    level, generator = pl.col("level"), pl.col("generator_level")
+    level = pl.col("level")
+    generator = pl.col("generator_level")
     measured = points.with_columns(
         level=recent_median(VALUE, NOW),
         lowest=pl.col(VALUE).rolling_min(NOW, min_samples=1).over(SERIES),

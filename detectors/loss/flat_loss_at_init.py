@@ -37,11 +37,18 @@ from sentinel.detectors.stats import is_of, recent_max
 from sentinel.detectors.supervised import ELSE, cost_of_guessing, settled_at_guessing, supervised
 from sentinel.detectors.verdict import HeldBack, verdicts
 
-EVERY, MOST, FEW = 5, 200, 20  # points between two verdicts, of a third, of a gradient of zero
-CLASSES, NEAR = (Setting.NUM_CLASSES, Setting.VOCAB_SIZE), 0.015  # how far a loss may be from guessing
+# points between two verdicts, of a third, of a gradient of zero
+EVERY = 5
+MOST = 200
+FEW = 20
+# how far a loss may be from guessing
+CLASSES = (Setting.NUM_CLASSES, Setting.VOCAB_SIZE)
+NEAR = 0.015
 CLEARLY = 4  # below this part of a fall, half the wait is enough
 FLAT = "loss has not moved for {lasted}: {now:.4g}, {start:.4g} at the start"
-DOUBTFUL, CUT, SLOW = (INFO, WARNING), ("O3", "O21", "O4", "O2", "O1"), ("O7", "O12", "O1")
+DOUBTFUL = (INFO, WARNING)
+CUT = ("O3", "O21", "O4", "O2", "O1")
+SLOW = ("O7", "O12", "O1")
 UNMOVED = ("O1", "O2", "O3", "O7", "O21", "O4", "L8", "O5", "O12", "O16", "L2", "GV")
 GUESSES = ("O1", "O7", "L8", "O2", "O3", "O4", "O5", "O21", "O12", "GV")
 APPLIED = ("O2", "O7", "O1", "L8", "O4", "O5", "O12", "O16", "L2")  # a gradient that changes nothing
@@ -165,5 +172,6 @@ def _stands_still(doubtful_fall: float) -> pl.Expr:
 
 def _has_waited(clear_bound: float) -> pl.Expr:
     """Whether the wait is over; half of it is enough where the noise allows for so small a fall at most."""
-    trained, wait = pl.col("trained"), pl.col("wait")
+    trained = pl.col("trained")
+    wait = pl.col("wait")
     return (trained >= wait) | ((trained >= wait / 2) & (pl.col("most") < clear_bound))

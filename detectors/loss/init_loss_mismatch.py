@@ -91,7 +91,8 @@ def init_loss_mismatch(
         resumed=(pl.col(INDEX) < 0).any().over(SERIES),
     ).with_columns(times=pl.col("level") / pl.col("guess"))
     late = recent_median(VALUE, LATE) > most_times * pl.col("guess")
-    high, known = pl.col("times") > most_times, pl.any_horizontal(pl.col(r).is_not_null() for r in OWN)
+    high = pl.col("times") > most_times
+    known = pl.any_horizontal(pl.col(r).is_not_null() for r in OWN)
     return verdicts(
         measured,
         judged={

@@ -25,7 +25,8 @@ from sentinel.detectors.stats import (
 WINDOWS = {5: 0, 10: 30, 20: 120}
 """Points of a level, and how many points there must be."""
 
-FEW, MANY = min(WINDOWS), max(WINDOWS)
+FEW = min(WINDOWS)
+MANY = max(WINDOWS)
 
 REACH = 200
 """Points at the start and at the end in which the best level is looked for."""
@@ -48,7 +49,11 @@ LEAST_NOISE = 1e-3
 BUCKETS = 5
 """Neighbouring buckets of the coarse view that hold as many points as the longest level, at four each."""
 
-FIRST, STEEP, STEEPER, NO_FASTER, DIPS = 3, 1.5, 1.8, 1.5, 0.9
+FIRST = 3
+STEEP = 1.5
+STEEPER = 1.8
+NO_FASTER = 1.5
+DIPS = 0.9
 """What the first rows show of a moving average that starts at 0. They make three levels of so many rows.
 
 The second level is the first one times this at least, and the third row the first one times that. The next
@@ -129,7 +134,8 @@ def with_rise(points: pl.LazyFrame) -> pl.LazyFrame:
 
 def _climbs_from_zero() -> pl.Expr:
     """Whether a series begins as a moving average does that starts at 0, without a correction for that."""
-    value, index = pl.col(VALUE), pl.col(INDEX)
+    value = pl.col(VALUE)
+    index = pl.col(INDEX)
     level, next_level, last_level = (value.filter(index // FIRST == n).median() for n in range(3))
     row, last_row = (value.filter(index == n).first() for n in (0, FIRST - 1))
     head = value.filter(index.is_between(0, 3 * FIRST, closed="left"))
@@ -158,7 +164,8 @@ def _returns(levels: Mapping[int, pl.Expr]) -> pl.Expr:
 
 def _falls(earlier: pl.Expr, level: pl.Expr, points: int) -> pl.Expr:
     """Whether a level of so many points, in logarithms, is surely below an earlier one."""
-    fall, seldom = earlier - level, SURELY * pl.col("noise") * (2 / points) ** 0.5
+    fall = earlier - level
+    seldom = SURELY * pl.col("noise") * (2 / points) ** 0.5
     falls: pl.Expr = (fall > seldom) & (fall > RETURNS * (earlier - pl.col("log_best")))
     return falls.fill_null(False)
 

@@ -40,12 +40,17 @@ from sentinel.detectors.stats import has_points, recent_median, seen_min, start_
 from sentinel.detectors.supervised import ELSE, is_supervised
 from sentinel.detectors.verdict import HeldBack, verdicts
 
-REACH, FEW = 50, 5  # points that count, and those of a run that ends with fewer; it has twice as many
-NEAR, CLASSES = 0.05, 5  # of the expected loss; with fewer, the floor is near what label smoothing gives
+REACH = 50  # points that count, and those of a run that ends with fewer
+FEW = 5  # it has twice as many
+NEAR = 0.05  # of the expected loss
+CLASSES = 5  # with fewer, the floor is near what label smoothing gives
 UNSURE = 0.1  # of it: by how much more a network pays that is not sure of what it knows
 ROUNDED = 17.0  # nats of a wrong sample beyond which a sigmoid in float32 is 0 or 1
-LEARNED, RATES = 2, (Signal.ACCURACY, Signal.EVAL_ACCURACY)  # times its first value, which was near guessing
-LARGEST_START, HALF = 12, 0.5  # nats, of 160,000 classes; a whole number of classes, rounded
+# times its first value, which was near guessing
+LEARNED = 2
+RATES = (Signal.ACCURACY, Signal.EVAL_ACCURACY)
+LARGEST_START = 12  # nats, of 160,000 classes
+HALF = 0.5  # a whole number of classes, rounded
 
 
 @detector(
@@ -86,7 +91,9 @@ def loss_accuracy_mismatch(
     times: Annotated[float, "multiple of a calibrated classifier's loss that is too large"] = 1.4,
 ) -> pl.LazyFrame:
     """See the module's page."""
-    level, right, classes = pl.col("level"), pl.col("right"), pl.col("classes")
+    level = pl.col("level")
+    right = pl.col("right")
+    classes = pl.col("classes")
     long = pl.col(INDEX) >= REACH  # an accuracy is that of the row before
     measured = (
         with_costs(points.with_columns(accuracy=pl.coalesce(*RATES), classes=_classes()), reach=REACH)

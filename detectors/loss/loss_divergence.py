@@ -55,9 +55,14 @@ from sentinel.detectors.strictness import Strictness
 from sentinel.detectors.supervised import ELSE, is_learned, is_supervised
 from sentinel.detectors.verdict import HeldBack, verdicts
 
-EARLIEST, AT_END = 10, 6  # points needed before a finding, and once the run is over
-FEW, APART = 3, 4  # differences at which their noise counts twice; by how many times it the thirds differ
-GREW, BEYOND = 1000, 100  # times the start of a critic, and times the square of the largest reward
+# points needed before a finding, and once the run is over
+EARLIEST = 10
+AT_END = 6
+FEW = 3  # differences at which their noise counts twice
+APART = 4  # by how many times it the thirds differ
+# times the start of a critic, and times the square of the largest reward
+GREW = 1000
+BEYOND = 100
 HIGH = 0.75  # quantile of the first rewards: noise of one point does not reach it
 
 
@@ -95,7 +100,9 @@ def loss_divergence(
     early_errors: Annotated[float, "the same while there are fewer than 120 points"] = 12.0,
 ) -> pl.LazyFrame:
     """See the module's page."""
-    rise, early, of_critic = pl.col("rise"), pl.col(INDEX) < WINDOWS[MANY], is_of(Signal.VALUE_LOSS)
+    rise = pl.col("rise")
+    early = pl.col(INDEX) < WINDOWS[MANY]
+    of_critic = is_of(Signal.VALUE_LOSS)
     few = pl.col(ENDED) & has_points(AT_END) & ~has_points(EARLIEST + 1) & ~of_critic
     ends = with_ends_apart(with_rise(points.with_columns(reward_size=pl.col(Signal.REWARD).abs())), most=FEW)
     thirds = {"best": pl.col("high"), "level": pl.col("low"), "rise": pl.col("low") / pl.col("high") - 1}

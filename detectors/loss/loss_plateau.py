@@ -36,11 +36,18 @@ from sentinel.detectors.stats import has_points, of_buckets, resting, seen_max, 
 from sentinel.detectors.supervised import ELSE, supervised
 from sentinel.detectors.verdict import HeldBack, verdicts
 
-EVERY, MOST = 5, 200  # points between two verdicts, and of a third
-STUCK, DIGITS = 10, 5  # points that are equal in so many digits; a rest takes twice as many at least
+# points between two verdicts, and of a third
+EVERY = 5
+MOST = 200
+STUCK = 10  # points that are equal in so many digits
+DIGITS = 5  # a rest takes twice as many at least
 UNSURE = 36  # points at which the error of the change is doubled
-FELL, BETTER = 1.05, 0.99  # times what the loss was at the start and at best, when that was another level
-STILL, SLOPE = 8, 4  # parts of the allowed change: of a rest without noise, and of a slide
+# times what the loss was at the start and at best, when that was another level
+FELL = 1.05
+BETTER = 0.99
+# parts of the allowed change: of a rest without noise, and of a slide
+STILL = 8
+SLOPE = 4
 
 
 @detector(
@@ -80,7 +87,9 @@ def loss_plateau(
     least_progress: Annotated[float, "share of the plan before a plateau is a warning"] = 0.5,
 ) -> pl.LazyFrame:
     """See the module's page."""
-    start, now, share_of_peak = pl.col("start"), pl.col("now"), pl.col("rate_share").fill_null(1)
+    start = pl.col("start")
+    now = pl.col("now")
+    share_of_peak = pl.col("rate_share").fill_null(1)
     context = points.with_columns(
         best=pl.min_horizontal(seen_min(VALUE, MOST, MOST), of_buckets(pl.col("coarse_low").list.min())),
         rows=resting(pl.col(VALUE).round_sig_figs(DIGITS), STUCK),
@@ -88,7 +97,8 @@ def loss_plateau(
         done=(pl.col(STEP) - start_value(STEP)) / pl.col(Signal.TOTAL_STEPS) >= least_progress,
     )
     measured = with_rest(context, most=MOST, every=EVERY, at_least=2 * STUCK)
-    fell, moves = start > FELL * now, pl.col("change").abs() >= 2 * most_change
+    fell = start > FELL * now
+    moves = pl.col("change").abs() >= 2 * most_change
     waited = has_points(least_points + 1) | pl.col(ENDED)
     rests = fell & _stands(most_change) & waited & (share_of_peak >= least_rate)
     stuck = _is_stuck()
@@ -109,7 +119,8 @@ def loss_plateau(
 
 def _stands(most_change: float) -> pl.Expr:
     """Whether the last third is surely where the one before was, and the second sixth of the run, too."""
-    change, error = pl.col("change").abs(), pl.col("error")
+    change = pl.col("change").abs()
+    error = pl.col("error")
     alike = (change < error.clip(most_change / STILL)) & (change + SURELY * error < most_change)
     alike_before = (pl.col("earlier") / pl.col("now") - 1).abs() < most_change
     return alike & alike_before.fill_null(True)
@@ -117,7 +128,9 @@ def _stands(most_change: float) -> pl.Expr:
 
 def _is_certain(most_change: float) -> pl.Expr:
     """Whether enough points tell that the loss stands, and it has not slid since the second sixth."""
-    rows, change, error = pl.col(INDEX) + 1, pl.col("change").abs(), pl.col("error")
+    rows = pl.col(INDEX) + 1
+    change = pl.col("change").abs()
+    error = pl.col("error")
     slides = pl.col("slide") > (SURELY * pl.col("slide_error")).clip(most_change / SLOPE)
     return ~slides & (change + SURELY * error * (1 + UNSURE / rows) < most_change)
 

@@ -40,7 +40,9 @@ from sentinel.detectors.stats import recent_median, recent_noise, recent_quantil
 from sentinel.detectors.supervised import ELSE, FIRST, is_learned, supervised
 from sentinel.detectors.verdict import HeldBack, verdicts
 
-BEFORE, POSITIVE = 50, 40  # points that tell what is usual, and how many of them have a logarithm
+# points that tell what is usual, and how many of them have a logarithm
+BEFORE = 50
+POSITIVE = 40
 EARLY = 5  # of the first points
 MANY = 200  # points in which spikes are counted
 COMES_DOWN = 0.8  # of the spike before, in the logarithm

@@ -43,7 +43,9 @@ ZEROS = "the loss fell from {least:.4g} to exactly 0 and stays there, as if its 
 BAD = CRITICAL, WARNING  # the latter as long as it is a single point
 BROKEN = (*NAN, "A-nan-data", "A-nan-explode", "O13")
 REACH = 50  # points in which an ordinary loss is looked for
-NORMS, LEAST_NORMS = 20, 3  # points whose median is the norm before
+# points whose median is the norm before
+NORMS = 20
+LEAST_NORMS = 3
 
 
 @detector(
@@ -82,7 +84,8 @@ def non_finite_metric(
 ) -> pl.LazyFrame:
     """See the module's page."""
     value = pl.col(VALUE)
-    bad, scales = value.is_null(), pl.col(Signal.LOSS_SCALE).is_not_null()
+    bad = value.is_null()
+    scales = pl.col(Signal.LOSS_SCALE).is_not_null()
     measured = points.with_columns(positive=pl.when(value != 0).then(value.abs())).with_columns(
         twice=in_a_row(bad, 2),
         needed=pl.when(scales).then(scaled_points).otherwise(2),
@@ -94,7 +97,8 @@ def non_finite_metric(
         seen=pl.col(RAW).cast(pl.String),
     )
     is_gradient = is_of(Signal.GRAD_NORM)
-    gradient, broken = is_gradient & bad & pl.col("lasting"), ~is_gradient & bad
+    gradient = is_gradient & bad & pl.col("lasting")
+    broken = ~is_gradient & bad
     from_ordinary = (pl.col("least") >= ordinary) & pl.col(Signal.REWARD).is_null()
     zeros = pl.col("zeros") & from_ordinary & is_of(Signal.LOSS)
     return verdicts(

@@ -77,8 +77,11 @@ def repeated_loss(
     evaluations: Annotated[int, "evaluations in a row that are exactly alike"] = 6,
 ) -> pl.LazyFrame:
     """See the module's page."""
-    value, still, is_training = pl.col(VALUE), pl.col("still"), is_of(Signal.LOSS)
-    change, moves = value.diff().abs().over(SERIES), still == 1
+    value = pl.col(VALUE)
+    still = pl.col("still")
+    is_training = is_of(Signal.LOSS)
+    change = value.diff().abs().over(SERIES)
+    moves = still == 1
     measured = (
         points.with_columns(
             still=resting(value, REACH),
@@ -125,7 +128,8 @@ def _had_moved() -> pl.Expr:
 
 def _rests_long(least: pl.Expr) -> pl.Expr:
     """Whether the loss rests for so many points, and much longer than it had ever paused."""
-    value, still = pl.col(VALUE), pl.col("still")
+    value = pl.col(VALUE)
+    still = pl.col("still")
     return (value != 0) & (still >= least) & (still > PAUSES * (pl.col("pauses") - 1))
 
 

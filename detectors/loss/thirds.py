@@ -107,7 +107,8 @@ def with_fall(points: pl.LazyFrame, *, most: int, every: int) -> pl.LazyFrame:
     fall, error, early_fall, bound = (pl.col(n) for n in ("fall", "error", "early_fall", "most"))
     deepest = 1 - of_buckets(pl.col("coarse_mean").list.min()) / pl.col("start")
     came_back = (deepest > pl.max_horizontal(BACK[0], BACK[1] * pl.col("spread"))).fill_null(False)
-    certain, unmoved = fall > CLEARLY * error, (early_fall < SURELY) & ~came_back
+    certain = fall > CLEARLY * error
+    unmoved = (early_fall < SURELY) & ~came_back
     return compared.with_columns(most=fall + SURELY * error, least=fall - SURELY * error).with_columns(
         still=unmoved & (fall < error),
         crawls=unmoved & certain & (fall > CRAWL[0]) & (bound < CRAWL[1]),
@@ -118,7 +119,8 @@ def with_fall(points: pl.LazyFrame, *, most: int, every: int) -> pl.LazyFrame:
 
 
 def _first_and_last(frame: pl.DataFrame, due: pl.DataFrame, *, most: int) -> dict[str, Floats]:
-    values, begin = frame[VALUE].to_numpy(), due["begin"].to_numpy()
+    values = frame[VALUE].to_numpy()
+    begin = due["begin"].to_numpy()
     third = np.minimum((due[INDEX].to_numpy() + 1) // 3, most)
     ends = begin + third - 1, due["row"].to_numpy()
     head, tail = (mean_level(last_values(values, end, most), third) for end in ends)
@@ -154,7 +156,8 @@ def with_rest(points: pl.LazyFrame, *, most: int, every: int, at_least: int) -> 
     compared = with_arrays(begun, names, partial(_last_and_before, most=most), every=every, at_least=at_least)
     buckets = pl.col("coarse_mean").list
     sixth = buckets.len() // 6
-    second, last = buckets.slice(sixth, sixth).list, buckets.tail(2 * sixth).list
+    second = buckets.slice(sixth, sixth).list
+    last = buckets.tail(2 * sixth).list
     last_error = pl.coalesce(of_buckets(last.std() / (2 * sixth).sqrt()), "now_error")
     earlier = pl.coalesce(of_buckets(second.mean()), "earlier")
     return compared.with_columns(
@@ -167,7 +170,9 @@ def with_rest(points: pl.LazyFrame, *, most: int, every: int, at_least: int) -> 
 
 
 def _last_and_before(frame: pl.DataFrame, due: pl.DataFrame, *, most: int) -> dict[str, Floats]:
-    values, row, begin = frame[VALUE].to_numpy(), due["row"].to_numpy(), due["begin"].to_numpy()
+    values = frame[VALUE].to_numpy()
+    row = due["row"].to_numpy()
+    begin = due["begin"].to_numpy()
     third = np.minimum((due[INDEX].to_numpy() + 1) // 3, most)
     before, now = (mean_level(last_values(values, end, most), third) for end in (row - third, row))
     sixth = np.minimum((due[INDEX].to_numpy() + 1) // 6, most)

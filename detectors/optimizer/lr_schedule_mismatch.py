@@ -41,11 +41,16 @@ from sentinel.detectors.signals import Signal
 from sentinel.detectors.stats import PRECISION, has_points, recent_median, start_median
 from sentinel.detectors.verdict import HeldBack, verdicts
 
-DECAYED, DECAYED_FAR = 0.2, 0.1  # of the peak, with a plan and without: a log that rounds jumps from above
-UNTRAINED, LEARNS = 200, 0.98  # steps at zero from the first; share of its start that a loss keeps at most
-FRESH, MOST_LEFT = 0.1, 0.5  # of the warm-up, so that it was seen whole; of the plan
+# of the peak, with a plan and without: a log that rounds jumps from above
+DECAYED = 0.2
+DECAYED_FAR = 0.1
+UNTRAINED = 200  # steps at zero from the first
+LEARNS = 0.98  # share of its start that a loss keeps at most
+FRESH = 0.1  # of the warm-up, so that it was seen whole
+MOST_LEFT = 0.5  # of the plan
 RATE = "the learning rate "
-TOO_SHORT, TOO_LONG = ("O8", "G-acc-sched", "A-learning-rate"), ("O8", "A-learning-rate", "G-acc-sched")
+TOO_SHORT = ("O8", "G-acc-sched", "A-learning-rate")
+TOO_LONG = ("O8", "A-learning-rate", "G-acc-sched")
 
 
 @detector(
@@ -90,8 +95,13 @@ def lr_schedule_mismatch(
     constant_points: Annotated[int, "points without a change that are too many"] = 50,
 ) -> pl.LazyFrame:
     """See the module's page."""
-    rows, step, planned, left = pl.col(INDEX) + 1, pl.col(STEP), pl.col("planned"), pl.col("left")
-    at_zero, rests, smooth = pl.col(VALUE) <= ZERO, pl.col("still") >= LEAST, pl.col("smooth")
+    rows = pl.col(INDEX) + 1
+    step = pl.col(STEP)
+    planned = pl.col("planned")
+    left = pl.col("left")
+    at_zero = pl.col(VALUE) <= ZERO
+    rests = pl.col("still") >= LEAST
+    smooth = pl.col("smooth")
     at_floor = pl.col("of_peak") < near_zero
     stopped_early = rests & _decayed(at_zero, at_floor & smooth) & (left > steps_left)
     too_long = pl.col("rising") & _is_past_warm_up()
@@ -123,7 +133,8 @@ def _was_never_above_zero() -> pl.Expr:
 
 def _learns() -> pl.Expr:
     """Whether the loss fell, which it does not at a rate of zero."""
-    now, start = recent_median(Signal.LOSS, LEAST), start_median(Signal.LOSS, LEAST)
+    now = recent_median(Signal.LOSS, LEAST)
+    start = start_median(Signal.LOSS, LEAST)
     return (now < LEARNS * start).fill_null(False)
 
 
@@ -155,6 +166,8 @@ def _is_constant(points: int) -> pl.Expr:
 
     The first points of a long cosine are all but constant, but each of them is the lowest so far.
     """
-    rate, peak, lowest = pl.col(VALUE), pl.col("peak"), pl.col("lowest")
+    rate = pl.col(VALUE)
+    peak = pl.col("peak")
+    lowest = pl.col("lowest")
     falls = (rate == lowest) & (lowest < peak)
     return (rate > ZERO) & ~falls & (peak - lowest <= PRECISION * peak) & has_points(points)

@@ -75,7 +75,8 @@ def lr_schedule_restart(
     least_drop: Annotated[float, "largest share of the rate before that may be left after the restart"] = 0.2,
 ) -> pl.LazyFrame:
     """See the module's page."""
-    rate, index = pl.col(VALUE), pl.col(INDEX)
+    rate = pl.col(VALUE)
+    index = pl.col(INDEX)
     before = rate.shift(1).over(SERIES)
     peak = seen_max(VALUE, REACH, 2 * REACH)
     dropped = (rate < least_drop * before) & (before > FLOOR * peak) & (index >= LEAST)
@@ -96,13 +97,16 @@ def _compare(frame: pl.DataFrame, due: pl.DataFrame) -> dict[str, Floats]:
     ``off`` is their largest difference, ``risen`` the highest rate over the first one, and ``loss_left`` the
     share of the earlier fall of the loss that was lost.
     """
-    step, rate = frame[STEP].to_numpy(), frame[VALUE].to_numpy()
+    step = frame[STEP].to_numpy()
+    rate = frame[VALUE].to_numpy()
     loss = frame[Signal.LOSS].fill_null(np.nan).to_numpy()
     measured = np.full((len(due), len(NAMES)), np.nan)
     repeated = (due[INDEX] - due["restart"] + 1).fill_null(0).to_numpy()
-    begins, ends = due["begin"].to_numpy(), due["row"].to_numpy() + 1
+    begins = due["begin"].to_numpy()
+    ends = due["row"].to_numpy() + 1
     for place in np.flatnonzero(repeated >= LEAST):
-        run, at = slice(begins[place], ends[place]), ends[place] - repeated[place] - begins[place]
+        run = slice(begins[place], ends[place])
+        at = ends[place] - repeated[place] - begins[place]
         measured[place] = _repetition(step[run], rate[run], loss[run], at)
     return dict(zip(NAMES, measured.T, strict=True))
 
@@ -121,7 +125,8 @@ def _off(step: Floats, rate: Floats, at: int) -> float | None:
 
     A restart may fall elsewhere between two points of the log than the start of the run does.
     """
-    head, again = slice(min(REACH, at)), rate[at:]
+    head = slice(min(REACH, at))
+    again = rate[at:]
     start, then = (np.r_[2 * series[0] - series[1], series[head]] for series in (rate, step))
     rising = np.maximum.accumulate(start[: start.argmax() + 1])
     then_again = np.interp(again[0], rising, then[: len(rising)]) + step[at:] - step[at]
@@ -134,6 +139,7 @@ def _off(step: Floats, rate: Floats, at: int) -> float | None:
 def _loss_left(loss: Floats, at: int) -> float:
     """Share of the earlier fall of the loss that was lost at a restart."""
     head = loss[: min(REACH, at)]
-    before, after = np.median(loss[at - LEAST + 1 : at + 1]), np.median(loss[at + 1 :])
+    before = np.median(loss[at - LEAST + 1 : at + 1])
+    after = np.median(loss[at + 1 :])
     first = np.max(head[np.isfinite(head)], initial=before)
     return float((after - before) / (first - before))

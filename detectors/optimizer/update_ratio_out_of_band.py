@@ -80,7 +80,8 @@ def update_ratio_out_of_band(
     most: Annotated[float, "ratio above which steps are too large"] = 0.1,
 ) -> pl.LazyFrame:
     """See the module's page."""
-    level, highest = pl.col("level"), of_buckets(pl.col("coarse_mean").list.max())
+    level = pl.col("level")
+    highest = of_buckets(pl.col("coarse_mean").list.max())
     peak = pl.max_horizontal(recent_max(pl.col("level"), LATER, at_least=1), highest)
     measured = points.with_columns(level=recent_median(VALUE, NOW), early=start_median(VALUE, EARLY))
     rests = (level > ANNEALED * pl.col("peak")) & (level < RISEN * pl.col("early"))

@@ -42,7 +42,9 @@ REACH = 500  # rows
 SPAN = 1000  # steps, in which halvings are counted
 LATELY = 250  # steps, in which skipped ones are
 SMALLEST = -149  # the power of two of the smallest float32
-LAST, ORDINARY, ENOUGH = 10, 256, 200  # rows; a scale at which scalers begin; steps that tell a share
+LAST = 10  # rows
+ORDINARY = 256  # a scale at which scalers begin
+ENOUGH = 200  # steps that tell a share
 SKIPS = "{skipped:.0%} of the last {span} optimizer steps were skipped; the loss scale is {value:g}"
 LOST = ("O24", "GA-bypass", "GA")
 
@@ -83,9 +85,12 @@ def loss_scale_collapse(
     most_skipped: Annotated[float, "share of steps skipped that is too much"] = 0.1,
 ) -> pl.LazyFrame:
     """See the module's page."""
-    scale, halvings, trained = pl.col(VALUE), pl.col("halvings"), pl.col("trained")
+    scale = pl.col(VALUE)
+    halvings = pl.col("halvings")
+    trained = pl.col("trained")
     late = trained >= calibration
-    settled, exhausted = late | pl.col("found_level"), _is_exhausted()
+    settled = late | pl.col("found_level")
+    exhausted = _is_exhausted()
     measured = (
         points.with_columns(
             start=start_value(VALUE),

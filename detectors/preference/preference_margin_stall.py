@@ -38,7 +38,9 @@ from sentinel.detectors.verdict import HeldBack, verdicts
 NOW = 20  # points of the present level
 LATER = 100  # points after which a small margin is not enough
 GUESSING = 0.693147  # ln 2, nats
-NEAR, AROUND = 0.01, 0.05  # nats from guessing: at it, and around it later
+# nats from guessing: at it, and around it later
+NEAR = 0.01
+AROUND = 0.05
 RISES = 1.001  # times the learning rate before: less is rounding
 
 
@@ -79,7 +81,9 @@ def preference_margin_stall(
     swapped: Annotated[float, "share of pairs ranked as labelled, below which labels are swapped"] = 0.45,
 ) -> pl.LazyFrame:
     """See the module's page."""
-    level, index, rate = pl.col("level"), pl.col(INDEX), pl.col(Signal.LEARNING_RATE)
+    level = pl.col("level")
+    index = pl.col(INDEX)
+    rate = pl.col(Signal.LEARNING_RATE)
     measured = points.with_columns(
         level=recent_median(VALUE, NOW),
         largest=recent_max(pl.col(VALUE).abs(), NOW),

@@ -36,7 +36,8 @@ from sentinel.detectors.stats import recent_median
 from sentinel.detectors.verdict import HeldBack, verdicts
 
 NOW = 10  # points whose median is the present level
-SMALL_KL, DECAYED = 0.02, 0.5  # nats of an update that hardly moves; share of the first clip range
+SMALL_KL = 0.02  # nats of an update that hardly moves
+DECAYED = 0.5  # share of the first clip range
 
 
 @detector(

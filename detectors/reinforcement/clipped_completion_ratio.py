@@ -44,10 +44,13 @@ from sentinel.detectors.stats import (
 )
 from sentinel.detectors.verdict import HeldBack, verdicts
 
-NOW, LEAST = 20, 10  # points of the present level, and how few of them will do; also of the start
+NOW = 20  # points of the present level, and how few of them will do
+LEAST = 10  # also of the start
 SURE = 3.5  # standard errors by which the level must exceed a threshold
 LASTS = 0.8  # of a threshold: a level that has fallen below it is over
-RISEN, STEADY = 0.15, 0.05  # above, and at most below, the start
+# above, and at most below, the start
+RISEN = 0.15
+STEADY = 0.05
 HIGH = 0.75  # quantile of the rewards before: noise of one point does not reach it
 
 
@@ -87,7 +90,8 @@ def clipped_completion_ratio(
     settle_steps: Annotated[int, "steps in which a high share may fall to what it should be"] = 100,
 ) -> pl.LazyFrame:
     """The level less some standard errors must exceed a threshold; below a part of it, it is over."""
-    level, start = pl.col("level"), pl.col("start")
+    level = pl.col("level")
+    start = pl.col("start")
     surely = level - SURE * pl.col("spread") / pl.col("counted").sqrt()
     never_stops = (start >= critical_ratio) & (level >= start - STEADY)
     may_settle = (pl.col(STEP) < settle_steps) & (level < start + RISEN) & ~never_stops

@@ -79,9 +79,12 @@ def completion_length_drift(
     many_turns: Annotated[float, "turns of an answer below which longer answers are no loop"] = 4.0,
 ) -> pl.LazyFrame:
     """See the module's page."""
-    level, start, turns = pl.col("level"), pl.col("start"), is_of(Signal.TURNS)
+    level = pl.col("level")
+    start = pl.col("start")
+    turns = is_of(Signal.TURNS)
     fell = pl.col("reward_level") < pl.col("reward_low")
-    grown, shrunk = level > longer * start, level < shorter * start
+    grown = level > longer * start
+    shrunk = level < shorter * start
     return verdicts(
         points.with_columns(
             **now_and_then(VALUE, NOW, start=START),

@@ -115,7 +115,8 @@ def entropy_collapse(
     )
     gone = _is_below_share(critical_share) | _is_below_floor(critical_per_token)
     low = _is_below_share(warning_share) | (_is_below_floor(warning_per_token) & _are_rewards_alike())
-    improved, capped = _has_improved(), (pl.col("capped") > most_capped).fill_null(False)
+    improved = _has_improved()
+    capped = (pl.col("capped") > most_capped).fill_null(False)
     resumed = is_of(Signal.POLICY_ENTROPY) & was_resumed()
     return verdicts(
         measured,
@@ -168,6 +169,7 @@ def _are_rewards_alike() -> pl.Expr:
 
 def _has_improved() -> pl.Expr:
     """Whether the reward is above its start, or at its best after it rose within the first points."""
-    level, best = pl.col("reward_level"), pl.col("reward_best")
+    level = pl.col("reward_level")
+    best = pl.col("reward_best")
     at_best = (level >= best) & (best > pl.col("reward_worst"))
     return (level > pl.col("reward_high")) | at_best.fill_null(False)

@@ -73,7 +73,9 @@ def entropy_explosion(
     least: Annotated[float, "nats per token below which a policy does not write noise"] = 0.5,
 ) -> pl.LazyFrame:
     """See the module's page; the reward has fallen below a tenth of the first ones."""
-    level, start, reward = pl.col("level"), pl.col("start"), Signal.REWARD
+    level = pl.col("level")
+    start = pl.col("start")
+    reward = Signal.REWARD
     measured = points.with_columns(
         **now_and_then(VALUE, NOW, start=NOW),
         **now_and_then(reward, NOW, start=NOW, at_least=1, of="reward_"),

@@ -33,10 +33,12 @@ MEASURES = tuple(FALLS)
 
 def levels(means: Floats) -> Mapping[str, Floats]:
     """The columns of ``MEASURES``, for `blocks.with_blocks`: levels are means over eighths of the run."""
-    eighth, tenth = max(5, means.shape[1] // 8), max(1, means.shape[1] // 10)
+    eighth = max(5, means.shape[1] // 8)
+    tenth = max(1, means.shape[1] // 10)
     tenths = rolling(means, tenth)
     span = tenths.max(axis=1) - tenths.min(axis=1)
-    last, before = tenths[:, -1], tenths[:, :-tenth]
+    last = tenths[:, -1]
+    before = tenths[:, :-tenth]
     return {
         **_fall(means, eighth),
         **_late(means, eighth, span),
@@ -56,7 +58,8 @@ def _fall(means: Floats, width: int) -> dict[str, Floats]:
     """The level now and the best one before. A fall counts once the whole last eighth is nearer its end."""
     count = means.shape[1]
     eighths = rolling(means, width)
-    now, best = eighths[:, -1], eighths[:, :-width].max(axis=1)
+    now = eighths[:, -1]
+    best = eighths[:, :-width].max(axis=1)
     low = means < ((best + now) / 2)[:, None]
     held = np.cumprod(low[:, ::-1], axis=1).sum(axis=1)
     scatter = _scatter(means, eighths, count - held)
@@ -72,7 +75,8 @@ def _fall(means: Floats, width: int) -> dict[str, Floats]:
 
 def _late(means: Floats, width: int, span: Floats) -> dict[str, Floats]:
     """The last quarter beside the first eighth."""
-    first, late = means[:, :width], means[:, -max(5, means.shape[1] // 4) :]
+    first = means[:, :width]
+    late = means[:, -max(5, means.shape[1] // 4) :]
     errors = [2 * part.var(axis=1) / part.shape[1] for part in (first, late)]  # twice, as blocks are alike
     under = first.mean(axis=1) - late.mean(axis=1)
     return {

@@ -45,9 +45,13 @@ from sentinel.detectors.stats import (
 from sentinel.detectors.strictness import Strictness
 from sentinel.detectors.verdict import HeldBack, verdicts
 
-NOW, BEFORE = 10, 50  # points whose median is a level: a huge point is none, and growth from zero is fivefold
+# points whose median is a level: a huge point is none, and growth from zero is fivefold
+NOW = 10
+BEFORE = 50
 HIGH = 0.75  # quantile of the rewards before: noise of one point does not reach it
-FEW, FEWER = 0.5, 0.25  # share of clipped completions, and beside a KL that grew past its limit
+# share of clipped completions, and beside a KL that grew past its limit
+FEW = 0.5
+FEWER = 0.25
 UPDATE = "one update moves the policy by a KL of {level:.3g}; early updates moved it by {before:.3g}"
 TOO_FAR = "A-clip-ratio", "R2", "R1"
 FAR = "the KL to the reference is {level:.3g}, above {limit:.3g}"
@@ -97,9 +101,12 @@ def kl_blowup(
     growing: Annotated[float, "multiple of the level of early updates that is worth knowing"] = 4.0,
 ) -> pl.LazyFrame:
     """Levels are medians, so 'five of ten points' and 'never a single one' are the same rule."""
-    level, before, summed = pl.col("level"), pl.col("before"), is_of(Signal.KL_PER_SEQUENCE)
+    level = pl.col("level")
+    before = pl.col("before")
+    summed = is_of(Signal.KL_PER_SEQUENCE)
     update = is_of(Signal.APPROX_KL)
-    over, away = level > pl.col("limit"), is_of(Signal.KL) & (level > critical_per_token)
+    over = level > pl.col("limit")
+    away = is_of(Signal.KL) & (level > critical_per_token)
     grown = (level > growth * before.clip(0)).fill_null(False)
     wrecked = update & (pl.col("largest") > wreck_per_update)
     to_reference = ~update & over & (grown | summed | is_of(Signal.KL))
@@ -138,7 +145,8 @@ def kl_blowup(
 
 def _before() -> pl.Expr:
     """The level before the last points; of updates that of the first ones, once others have followed."""
-    lately, first = recent_median(VALUE, BEFORE, skip=NOW), start_median(VALUE, NOW)
+    lately = recent_median(VALUE, BEFORE, skip=NOW)
+    first = start_median(VALUE, NOW)
     return pl.when(~is_of(Signal.APPROX_KL)).then(lately).when(has_points(2 * NOW)).then(first)
 
 

@@ -15,7 +15,8 @@ EPISODES = 100
 RANDOM = 0.2
 """Share of random actions from which on a reward is not the policy's."""
 
-SPARSE, GAPS = 0.6, 5
+SPARSE = 0.6
+GAPS = 5
 """Share of changes of a reward that is seldom met, and times its usual gap that a rest by chance lasts. It
 changes twice when it is met."""
 
@@ -34,7 +35,8 @@ def with_rests(points: pl.LazyFrame, *, most: int) -> pl.LazyFrame:
     policy of control ``explores`` while it has had few episodes or acts much at random, though never at the
     end, and a reward that is seldom met rests ``by_chance``.
     """
-    rows, moves = pl.col(INDEX) + 1, moved().cast(pl.Int64)
+    rows = pl.col(INDEX) + 1
+    moves = moved().cast(pl.Int64)
     at_start = pl.when(rows <= LEAST).then(moves).cum_sum().forward_fill()
     changes = pl.max_horizontal(at_start, moves.rolling_sum(most, min_samples=1))
     marked = points.with_columns(mark=pl.when(moved().fill_null(True)).then(rows).forward_fill().over(SERIES))
@@ -47,7 +49,8 @@ def with_rests(points: pl.LazyFrame, *, most: int) -> pl.LazyFrame:
 
 
 def _by_chance() -> pl.Expr:
-    still, changes = pl.col("still"), pl.col("changes")
+    still = pl.col("still")
+    changes = pl.col("changes")
     moving = pl.col(INDEX) + 1 - still
     return changes.is_between(1, SPARSE * moving) & (still * changes < 2 * GAPS * moving)
 

@@ -46,7 +46,9 @@ from sentinel.detectors.signals import Signal
 from sentinel.detectors.stats import has_points, is_of, start_value, was_resumed
 from sentinel.detectors.verdict import HeldBack, verdicts
 
-LEAST, SHORT = 20, 40  # points, and those of a run that may be judged when it is over
+# points, and those of a run that may be judged when it is over
+LEAST = 20
+SHORT = 40
 EXPLORES = 150  # points in which exploration may cost reward, while the run goes on
 EPISODES = 1000  # the same for a log of single episodes,
 SINGLE = 0.18  # whose reward moves by more than this share of its size from one point to the next
@@ -87,14 +89,19 @@ def reward_collapse(
     most_below: Annotated[float, "share of its range by which a run may end below everything before"] = 0.3,
 ) -> pl.LazyFrame:
     """See the module's page."""
-    best, now, start = pl.col("best"), pl.col("now"), pl.col("start")
+    best = pl.col("best")
+    now = pl.col("now")
+    start = pl.col("start")
     context = points.with_columns(moves=_moves(), begun=~was_resumed().fill_null(False))
     measured = with_blocks(context, MEASURES, levels, every=1, at_least=LEAST).with_columns(
         lost=(best - now) / (best - start), size=pl.max_horizontal(best.abs(), start.abs())
     )
-    fell, least = _fell(scatters, sure, least_fall), scatters * pl.col("scatter")
-    gained, worse = pl.col("begun") & (best - start > least), now < start - least
-    language, explored = _is_of_language(), _has_explored()
+    fell = _fell(scatters, sure, least_fall)
+    least = scatters * pl.col("scatter")
+    gained = pl.col("begun") & (best - start > least)
+    worse = now < start - least
+    language = _is_of_language()
+    explored = _has_explored()
     over = pl.col(ENDED) & has_points(SHORT) & pl.col("begun")
     return verdicts(
         measured,
@@ -148,6 +155,7 @@ def _sank(least_fall: float, most_below: float) -> pl.Expr:
 
 def _since() -> pl.Expr:
     """The step from which on the reward has been low; null where the recent rows tell it better."""
-    step, begun = pl.col(STEP), start_value(STEP)
+    step = pl.col(STEP)
+    begun = start_value(STEP)
     since = begun + ((1 - pl.col("held")) * (step - begun)).round().cast(pl.Int64)
     return pl.when(since < step.shift(ROWS).over(SERIES)).then(since)

@@ -67,7 +67,8 @@ def reward_scale_instability(
     """See the module's page."""
     compare = partial(_compare, least_variation=most_variation / 2)
     measured = with_arrays(points, ("variation", "correlation"), compare, every=EVERY, at_least=REACH)
-    variation, correlation = pl.col("variation"), pl.col("correlation")
+    variation = pl.col("variation")
+    correlation = pl.col("correlation")
     return verdicts(
         measured.fill_nan(None),
         judged={HeldBack.FEW_POINTS: has_points(REACH), HeldBack.RANGE: variation.is_not_null()},
@@ -82,7 +83,8 @@ def _compare(frame: pl.DataFrame, due: pl.DataFrame, least_variation: float) -> 
     spread, norm = (last_values(frame[n].to_numpy(), row, REACH) for n in (VALUE, Signal.GRAD_NORM))
     mean = spread.mean(axis=1)
     variation = np.where(mean > 0, spread.std(axis=1) / mean, np.nan)
-    correlation, varies = np.full(len(row), np.nan), variation > least_variation
+    correlation = np.full(len(row), np.nan)
+    varies = variation > least_variation
     if varies.any():
         correlation[varies] = spearman(spread[varies], norm[varies])
     return {"variation": variation, "correlation": correlation}

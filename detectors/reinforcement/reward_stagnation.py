@@ -41,9 +41,12 @@ from sentinel.detectors.verdict import HeldBack, verdicts
 
 SOLVED = "the reward rests at its best, {value:.6g}, for {still} points: solved, or as good as it gets"
 FEW_CHANGES = 3  # of a reward that hardly ever moves
-SCATTER, SURELY = 100, 3  # points that tell how a reward scatters; standard errors
+SCATTER = 100  # points that tell how a reward scatters
+SURELY = 3  # standard errors
 FINE = 0.6  # of the rest, where rewards are no whole numbers
-AT_BEST, OF_MEANS, HALF = 0.02, 0.25, 0.5  # of the range; of the size, scatter of a mean; of the plan
+AT_BEST = 0.02  # of the range
+OF_MEANS = 0.25  # of the size, scatter of a mean
+HALF = 0.5  # of the plan
 
 
 @detector(
@@ -85,7 +88,8 @@ def reward_stagnation(
     least_gain: Annotated[float, "share of the level that a run ought to gain"] = 0.1,
 ) -> pl.LazyFrame:
     """See the module's page."""
-    rows, rests = pl.col(INDEX) + 1, _rests(rest, rest_share)
+    rows = pl.col(INDEX) + 1
+    rests = _rests(rest, rest_share)
     context = with_rests(points, most=ROWS).with_columns(
         scatter=pl.col(VALUE).rolling_std(SCATTER).over(SERIES),
         points=rows,
@@ -93,7 +97,8 @@ def reward_stagnation(
     )
     measured = with_blocks(context, tuple(GAIN), gain, every=1, at_least=LEAST)
     at_best = rests & _ranges(PRECISION) & _is_at_best()
-    changed_often, met_by_chance = pl.col("changes") > FEW_CHANGES, pl.col("by_chance") & _ranges(least_gain)
+    changed_often = pl.col("changes") > FEW_CHANGES
+    met_by_chance = pl.col("by_chance") & _ranges(least_gain)
     late = pl.col(ENDED) | (pl.col(STEP) >= HALF * pl.col(Signal.TOTAL_STEPS)).fill_null(False)
     return verdicts(
         measured,
@@ -113,7 +118,8 @@ def _rests(points: int, share: float) -> pl.Expr:
 
     Where the spread of rewards is logged, `reward-zero-std` tells of it.
     """
-    value, still = pl.col(VALUE), pl.col("still")
+    value = pl.col(VALUE)
+    still = pl.col("still")
     enough = pl.when(value == value.round()).then(points).otherwise(FINE * points)
     long = (still >= enough) & (still >= pl.min_horizontal(share * (pl.col(INDEX) + 1), ROWS - 1))
     return long & pl.coalesce(Signal.REWARD_STD, Signal.FRAC_REWARD_ZERO_STD).is_null()
@@ -121,12 +127,14 @@ def _rests(points: int, share: float) -> pl.Expr:
 
 def _ranges(share: float) -> pl.Expr:
     """Whether the reward has ever moved by such a share of its size."""
-    lowest, highest = pl.col("lowest"), pl.col("highest")
+    lowest = pl.col("lowest")
+    highest = pl.col("highest")
     return highest - lowest > share * pl.max_horizontal(highest.abs(), lowest.abs())
 
 
 def _is_at_best() -> pl.Expr:
-    lowest, highest = pl.col("lowest"), pl.col("highest")
+    lowest = pl.col("lowest")
+    highest = pl.col("highest")
     return pl.col(VALUE) >= highest - AT_BEST * (highest - lowest)
 
 
@@ -135,6 +143,8 @@ def _gained_nothing(least_gain: float) -> pl.Expr:
 
     A single episode scatters more than a mean.
     """
-    gained, error, size = pl.col("gain"), SURELY * pl.col("error"), pl.col("first").abs()
+    gained = pl.col("gain")
+    error = SURELY * pl.col("error")
+    size = pl.col("first").abs()
     is_flat = (gained.abs() < error) & (gained + error < least_gain * size) & (pl.col("rise") < 1)
     return is_flat & (pl.col("scatter") < OF_MEANS * size)

@@ -101,7 +101,8 @@ def reward_zero_std(
 ) -> pl.LazyFrame:
     """See the module's page."""
     logs_groups = is_of(Signal.FRAC_REWARD_ZERO_STD)
-    groups_alike, all_alike = pl.col(VALUE).clip(0, 1), (pl.col(VALUE) <= SAME_STD).cast(pl.Float64)
+    groups_alike = pl.col(VALUE).clip(0, 1)
+    all_alike = (pl.col(VALUE) <= SAME_STD).cast(pl.Float64)
     little_learnt = {rows: _is_little_learnt(rows, warning_share, healthy_share) for rows in WINDOWS}
     measured = (
         points.with_columns(at_point=pl.when(logs_groups).then(groups_alike).otherwise(all_alike))
@@ -119,8 +120,10 @@ def reward_zero_std(
         )
     )
     tells_most = logs_groups | pl.col(Signal.FRAC_REWARD_ZERO_STD).is_null()
-    alike, silent = pl.col("share").is_not_null(), pl.col("silent") >= NEARLY_ALL - ROUNDING
-    reward, near = pl.col("reward_level"), NEAR * (pl.col("highest") - pl.col("lowest"))
+    alike = pl.col("share").is_not_null()
+    silent = pl.col("silent") >= NEARLY_ALL - ROUNDING
+    reward = pl.col("reward_level")
+    near = NEAR * (pl.col("highest") - pl.col("lowest"))
     solved = (reward >= pl.col("highest") - near) & (reward > pl.col("lowest") + near)
     return verdicts(
         measured,
@@ -147,6 +150,7 @@ def _share(rows: int) -> pl.Expr:
 
 def _is_little_learnt(rows: int, warning_share: float, healthy_share: float) -> pl.Expr:
     """Whether so many of the last groups are without spread, and more than a healthy run has, surely."""
-    share, groups = _share(rows), pl.col("groups") * pl.min_horizontal(rows, pl.col(INDEX) + 1)
+    share = _share(rows)
+    groups = pl.col("groups") * pl.min_horizontal(rows, pl.col(INDEX) + 1)
     is_no_chance = wilson_lower(share, groups, SURE) > healthy_share + ROUNDING
     return is_no_chance & (share > warning_share + ROUNDING)

@@ -67,7 +67,8 @@ def tool_failures(
     recovered: Annotated[float, "rise below which the trouble is over"] = 0.1,
 ) -> pl.LazyFrame:
     """See the module's page."""
-    level, before = pl.col("level"), pl.col("before")
+    level = pl.col("level")
+    before = pl.col("before")
     earlier = {"skip": NOW, "at_least": LEAST}
     measured = points.with_columns(
         **now_and_then(VALUE, NOW, past={"n": BEFORE} | earlier),

@@ -21,7 +21,9 @@ EARLY = 0.95
 
 def is_early(run: RunView) -> bool:
     """Whether a run is said to be finished only because its process exited, far before its planned end."""
-    end, planned, last = run.concluded, run.planned_steps, run.last_step
+    end = run.concluded
+    planned = run.planned_steps
+    last = run.last_step
     known = end is not None and end.outcome == "finished" and end.exited
     return bool(known and planned and (last or 0) < EARLY * planned)
 

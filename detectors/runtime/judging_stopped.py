@@ -32,7 +32,9 @@ from sentinel.detectors.api import INFO, Maturity, Variant
 from sentinel.detectors.checks import RunFinding, RunView, run_check
 from sentinel.detectors.evidence import Measure, Unit
 
-UNREADABLE, FAILED = "the log", "a stage of sentinel"  # stand where others name their stream
+# stand where others name their stream
+UNREADABLE = "the log"
+FAILED = "a stage of sentinel"
 
 
 @run_check(

@@ -85,7 +85,8 @@ def memory_growth(
 ) -> pl.LazyFrame:
     """See the module's page."""
     measured = with_blocks(points, MEASURES, _growth, every=EVERY, at_least=LEAST)
-    start, now = pl.col("start"), pl.col("now")
+    start = pl.col("start")
+    now = pl.col("now")
     grown = now > (1 + growth) * start
     evenly = (pl.col("moves") >= steady) & (pl.col("largest") <= even) & (pl.col("pace") >= pace)
     return verdicts(
@@ -103,7 +104,8 @@ def _growth(means: Floats) -> Mapping[str, Floats]:
     """The last sixteenths of the first quarter and of all, and how the change between them is spread."""
     edges = np.linspace(0, means.shape[1], PARTS + 1).astype(int)
     parts = np.stack([means[:, a:b].mean(axis=1) for a, b in pairwise(edges)], axis=1)
-    start, now = parts[:, QUARTER - 1], parts[:, -1]
+    start = parts[:, QUARTER - 1]
+    now = parts[:, -1]
     shares = np.diff(parts[:, QUARTER - 1 :], axis=1) / (now - start)[:, None]
     return {
         "start": start,

@@ -91,8 +91,10 @@ def _missing(survey: Survey) -> list[tuple[ExpectedSignal, str]]:
     """What the settings make worth watching and the stream does not log, with the reason."""
     if TRAINS.isdisjoint(survey.signals):
         return []
-    clips, scheduler = survey.settings.get(Setting.MAX_GRAD_NORM), survey.settings.get(Setting.SCHEDULER)
-    beta, precision = survey.settings.get(Setting.BETA), survey.settings.get(Setting.PRECISION)
+    clips = survey.settings.get(Setting.MAX_GRAD_NORM)
+    scheduler = survey.settings.get(Setting.SCHEDULER)
+    beta = survey.settings.get(Setting.BETA)
+    precision = survey.settings.get(Setting.PRECISION)
     pays = isinstance(beta, float) and beta > 0 and Signal.REWARD in survey.signals
     reasons = {
         Signal.GRAD_NORM: f"it clips at {clips:g}" if isinstance(clips, float) and clips > 0 else "",

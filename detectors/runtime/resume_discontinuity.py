@@ -77,8 +77,11 @@ def resume_discontinuity(
     learnt: Annotated[float, "share of its first loss below which the attempt before must have come"] = 0.8,
 ) -> pl.LazyFrame:
     """See the module's page."""
-    value, is_rate, was_earlier = pl.col(VALUE), is_of(Signal.LEARNING_RATE), pl.col(INDEX) < 0
-    first_step, last_step = pl.col("first_step"), pl.col("last_step")
+    value = pl.col(VALUE)
+    is_rate = is_of(Signal.LEARNING_RATE)
+    was_earlier = pl.col(INDEX) < 0
+    first_step = pl.col("first_step")
+    last_step = pl.col("last_step")
     measured = with_restart(points).with_columns(
         level=start_value(VALUE),
         earlier_level=value.filter(was_earlier).tail(TAIL).median().over(SERIES),
@@ -102,14 +105,17 @@ def resume_discontinuity(
 
 def _differs(other: float, of_peak: float) -> pl.Expr:
     """Whether the rate is another one than before at this step, by shares of the larger and of the peak."""
-    rate, before = pl.col(VALUE), pl.col("rate_before")
+    rate = pl.col(VALUE)
+    before = pl.col("rate_before")
     difference = (rate - before).abs()
     return (difference > other * pl.max_horizontal(rate, before)) & (difference > of_peak * pl.col("peak"))
 
 
 def _loss_goes_on(learnt: float) -> pl.Expr:
     """Whether the loss begins near where the attempt before ended, which had learned something."""
-    level, first, end = pl.col("level"), pl.col("earlier_first"), pl.col("earlier_level")
+    level = pl.col("level")
+    first = pl.col("earlier_first")
+    end = pl.col("earlier_level")
     return (end < learnt * first) & (level < end + NEAR * (first - end))
 
 
@@ -117,9 +123,11 @@ def _rate_before(frame: pl.DataFrame, due: pl.DataFrame) -> dict[str, Floats]:
     """What the attempt before had at each row's step; NaN where it was not there."""
     rates = np.full(len(due), np.nan)
     earlier = frame.filter(pl.col(INDEX) < 0)
-    series, steps = due[SERIES].to_numpy(), due[STEP].to_numpy()
+    series = due[SERIES].to_numpy()
+    steps = due[STEP].to_numpy()
     for key, rows in earlier.group_by(SERIES):
-        at, then = np.flatnonzero(series == key[0]), rows[STEP].to_numpy()
+        at = np.flatnonzero(series == key[0])
+        then = rows[STEP].to_numpy()
         inside = at[(steps[at] >= then[0]) & (steps[at] <= then[-1])]
         rates[inside] = np.interp(steps[inside], then, rows[VALUE].to_numpy())
     return {"rate_before": rates}

@@ -52,14 +52,16 @@ class Long:
 
 def long_silence(run: RunView, least_seconds: float) -> Long | None:
     """The silence of a run if it is long, or its process ended, and the run is not over; else None."""
-    pauses, silent = sorted(run.pauses), run.silent_seconds
+    pauses = sorted(run.pauses)
+    silent = run.silent_seconds
     usual = pauses[math.ceil(LONG_PAUSE * len(pauses)) - 1] if pauses else 0.0
     longest = pauses[-2] if len(pauses) > 1 else 0.0  # the longest may be a clock that was set
     saving = _SAVED_SECONDS if run.saved and len(pauses) < _SAVES else 0.0
     allowed = max(TIMES_LONG * usual, TIMES_LONGEST * longest, least_seconds, saving)
     if silent is None or run.ended or (silent <= allowed and not _is_gone(run)):
         return None
-    outlook, process = run.outlook(), run.process()
+    outlook = run.outlook()
+    process = run.process()
     if outlook.over:
         return None
     evidence = {"silent_seconds": silent, "usual_seconds": usual, "allowed_seconds": allowed}

@@ -103,7 +103,8 @@ def stream_stall(
         if stands.sentence:
             told = (stands.sentence, stands.kind, stands.frames, stands.ranks, stands.devices)
             known = {name: value for name, value in zip(STANDSTILL_EVIDENCE, told, strict=True) if value}
-            variant, evidence = _of_ranks(stands.kind), {**evidence, **known}
+            variant = _of_ranks(stands.kind)
+            evidence = {**evidence, **known}
     certain = long.sure or variant == "gone"
     worse = long.times_allowed > TIMES_CRITICAL and certain and variant != "together"
     yield RunFinding(run.points, variant, CRITICAL if worse else None, evidence=evidence)

@@ -92,7 +92,8 @@ class Answers:
         fitting = [one for one in judged.runs if any(fits(name, run) for name in _names(one))]
         _only([one.tracker.log.name for one in fitting], run)
         asked = fitting[0]
-        among, why = asked.among, "" if RULE in judged.pipeline.detectors else f"{RULE} is disabled"
+        among = asked.among
+        why = "" if RULE in judged.pipeline.detectors else f"{RULE} is disabled"
         return {
             "run": asked.tracker.log.name,
             "siblings": among.siblings if among else 0,

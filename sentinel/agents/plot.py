@@ -18,7 +18,8 @@ def png(run: JudgedRun, signal: str) -> bytes:
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
-    signals, curves = run.tracker.log.understanding().signals, run.curves.of if run.curves else {}
+    signals = run.tracker.log.understanding().signals
+    curves = run.curves.of if run.curves else {}
     tags = [tag for tag in [*signals.get(signal, ()), signal] if tag in curves][:_MOST_LINES]
     if not tags:
         there = ", ".join(signals) or "none"
@@ -29,7 +30,8 @@ def png(run: JudgedRun, signal: str) -> bytes:
         for number, tag in enumerate(tags):
             for attempt, points in groupby(curves[tag].points(), key=lambda point: point.attempt):
                 rows = [(point.step, point.value) for point in points if abs(point.value) < _LARGEST]
-                steps, values = [step for step, _ in rows], [value for _, value in rows]
+                steps = [step for step, _ in rows]
+                values = [value for _, value in rows]
                 label = None if attempt else drawn(tag, 60)
                 axes.plot(steps, values, color=f"C{number}", linewidth=1, label=label)
         for incident in run.own:

@@ -151,7 +151,8 @@ def possible_causes(
     """The cited entries that the run allows, the likeliest first; among equals the more usual one first."""
     supposed = {id_: _supposed(entries[id_], clues) for id_ in cited}
     shown = [id_ for id_ in cited if not supposed[id_]] or cited
-    listed, reasons = [], []
+    listed = []
+    reasons = []
     for entry in (entries[id_] for id_ in shown):
         speaks_for = [rule.because for rule in (*entry.checks, *entry.confirms) if rule.speaks(clues)]
         against = [rule.because for rule in entry.excludes if rule.speaks(clues)]

@@ -13,7 +13,9 @@ from sentinel.alerts.incident import Incident
 from sentinel.ground.text import quoted
 
 _SAME_MOMENT_SECONDS = 600.0  # loggers buffer, and not all for equally long
-_ERROR, _CRASH = "console-error", "run-crashed"  # of which the second may quote the line of the first
+# of which the second may quote the line of the first
+_ERROR = "console-error"
+_CRASH = "run-crashed"
 SAME_STEPS = 0.2
 """Of the step. Not all logs have each step, so the same trouble fires at a later one in some."""
 

@@ -33,7 +33,8 @@ def log_evidence(pages: Numbers, runs: Numbers, shares: Numbers) -> Numbers:
     ``pages`` has how many of the ``runs`` of each time page, in the same form, and ``shares`` the promised
     share of each stream. The runs may as well be run-days.
     """
-    odds, costs = np.log(_FACTORS), np.log1p(shares[:, None] * (_FACTORS - 1))
+    odds = np.log(_FACTORS)
+    costs = np.log1p(shares[:, None] * (_FACTORS - 1))
     # What all starts weigh bounds the mean of a detector: 1 for each run, less if few pages are promised.
     weights = np.log(np.minimum(1.0, shares * (PATIENCE / PROMISED_PAGES)))[:, None]
     evidence = np.full(costs.shape, -np.inf)

@@ -88,14 +88,16 @@ class Book:
         changes = [] if self.before_end is None else self._take_back(self.before_end)
         for track, incident in self._open():
             if track.before_lost is not None:
-                track.incident, track.before_lost = incident.changed(state=track.before_lost), None
+                track.incident = incident.changed(state=track.before_lost)
+                track.before_lost = None
         return changes
 
     def _take_back(self, before_end: Sequence[Track]) -> list[Change]:
         concluded = self._open()
         of_the_run = {k: t for k, t in self._tracks.items() if k.stream == OF_THE_RUN and not t.final}
         before = {track.key: track for track in before_end if track.key.stream != OF_THE_RUN}
-        self._tracks, self.before_end = before | of_the_run, None
+        self._tracks = before | of_the_run
+        self.before_end = None
         known = {t.incident.id: t.incident for t in self._tracks.values() if t.incident}
         for track, effect in self._open():
             if effect.inhibited_by not in known and track.alone is None:
@@ -150,7 +152,8 @@ class Book:
             self._latest.found(last)
 
     def _judge(self, v: Verdict, turns: Turns) -> Iterator[Change]:
-        detector, track = self.detectors[v.key.detector], self._tracks.get(v.key)
+        detector = self.detectors[v.key.detector]
+        track = self._tracks.get(v.key)
         if track is not None and track.key.attempt != v.key.attempt:
             track = self._restarted(track, v)
         if track is None:
@@ -171,7 +174,9 @@ class Book:
         if track.incident is None or not track.incident.open:
             del self._tracks[track.key]
             return None
-        track.key, track.streak, track.clean = v.key, [], 0
+        track.key = v.key
+        track.streak = []
+        track.clean = 0
         return track
 
     def _found(self, track: Track, detector: Declaration, v: Verdict) -> Iterator[Change]:
@@ -234,7 +239,8 @@ class Book:
         for other, effect in self._open():
             unexplained = effect.inhibited_by is None or other.alone is not None
             if unexplained and effect.id != root and explains(change.incident, effect, self.detectors):
-                other.incident, other.alone = effect.changed(inhibited_by=root), None
+                other.incident = effect.changed(inhibited_by=root)
+                other.alone = None
                 explained.add(effect.id)
         for other, effect in self._open():
             if effect.inhibited_by in explained - {root}:
@@ -273,7 +279,8 @@ class Book:
         )
 
     def _statement(self, track: Track, v: Verdict) -> dict[str, Any]:
-        name, began = v.key.detector, (track.step, track.time)
+        name = v.key.detector
+        began = (track.step, track.time)
         known = findings(self._open(), v.key.stream)
         return statement(v, began, self.detectors[name], self._parameters.get(name, {}), known)
 

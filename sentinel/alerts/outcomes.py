@@ -86,7 +86,8 @@ def tell(news: News, audience: Audience, now: float) -> list[Outcome]:
 
     The worst incident comes first; the changes of one incident keep their order.
     """
-    run, sent = news.run, audience.sent
+    run = news.run
+    sent = audience.sent
     standing = {incident.id: incident for incident in news.still_open}
     changed = {change.incident.id: change.incident for change in news.changes}
     known = changed | standing  # a cause may be over by now
@@ -128,7 +129,8 @@ def _told_of_others(
     silent together; a better informed log speaks for the training even before. What another incident explains
     in its own log was told through that one: of a crash, the error that the console shows.
     """
-    sent, known = audience.sent, audience.known
+    sent = audience.sent
+    known = audience.known
     for other in known.duplicates_of(incident):
         for told in (other.id, other.inhibited_by):
             yield from (earlier.severity for earlier in _heard(told, policy, sent).values())

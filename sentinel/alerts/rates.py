@@ -34,7 +34,8 @@ class Rate:
 
         ``least`` is a design effect that is known from more pages of such runs: few pages show none.
         """
-        pages, days = sum(paged for paged, _ in runs), sum(of for _, of in runs)
+        pages = sum(paged for paged, _ in runs)
+        days = sum(of for _, of in runs)
         return cls(pages, days, "run-day", max(least, _design_effect(runs, pages, days)))
 
     @property
@@ -85,7 +86,8 @@ def _design_effect(runs: Collection[tuple[int, int]], pages: int, days: int) -> 
 
     if not 0 < pages < days:
         return 1.0
-    share, many = pages / days, len(runs)
+    share = pages / days
+    many = len(runs)
     as_events = sum(paged**2 for paged, _ in runs) / pages
     if many == 1:
         return as_events

@@ -63,7 +63,8 @@ class Realised:
         ledger = Ledger(promise, {run: wrote[run] for run in alive}, right)
         open_ = [page for page in counts if page in ledger]
         false = [page for page in open_ if page.verdict == FALSE]
-        (broken, beyond), (in_question, _) = ledger.beyond(false), ledger.beyond(open_)
+        (broken, beyond) = ledger.beyond(false)
+        (in_question, _) = ledger.beyond(open_)
         return cls(
             promise,
             runs=len(healthy),

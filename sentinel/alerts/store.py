@@ -206,7 +206,8 @@ class Store:
 
     def prune(self, now: float) -> None:
         """Delete old decisions, settled notifications, ended silences, and incidents of forgotten runs."""
-        long_ago, old = now - _KEEP_RECORDS_SECONDS, now - _KEEP_SENT_SECONDS
+        long_ago = now - _KEEP_RECORDS_SECONDS
+        old = now - _KEEP_SENT_SECONDS
         with self._database.transaction() as connection:
             connection.execute("DELETE FROM decisions WHERE at < ?", (long_ago,))
             connection.execute("DELETE FROM outbox WHERE state = 'failed' AND settled_at < ?", (long_ago,))
@@ -218,7 +219,9 @@ class Store:
 
 
 def _record(connection: sqlite3.Connection, run: str, outcome: Outcome, now: float, *, held: bool) -> None:
-    incident, sink, decision = outcome.incident, outcome.sink, outcome.decision
+    incident = outcome.incident
+    sink = outcome.sink
+    decision = outcome.decision
     connection.execute(
         "INSERT INTO decisions (at, run, incident, detector, sink, event, reason) "
         "VALUES (?, ?, ?, ?, ?, ?, ?)",

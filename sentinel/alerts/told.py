@@ -68,7 +68,8 @@ class Told:
         for of, sink, event, at, severity, findings, number, *states in self._database.rows(
             _SENT_BEFORE, json.dumps(list(incidents))
         ):
-            kind, worst = self._decoded(Event, event), self._decoded(Severity, severity)
+            kind = self._decoded(Event, event)
+            worst = self._decoded(Severity, severity)
             if kind is not None and worst is not None:
                 last = Sent(at, worst, findings, number, *map(bool, states))
                 last_sent.setdefault((of, sink), {})[kind] = last

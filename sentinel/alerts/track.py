@@ -59,10 +59,13 @@ class Track:
     def count(self, last: Verdict, rows: int, detector: Declaration) -> None:
         """Count ``rows`` rows of one severity, of which ``last`` is the last. Changes counts only."""
         if not last.severity:
-            self.streak, self.clean = [], self.clean + rows
+            self.streak = []
+            self.clean = self.clean + rows
             return
         self.streak = [*self.streak, *[last.severity] * min(rows, detector.hold)][-detector.hold :]
-        self.last_step, self.last_time, self.clean = last.step, last.time, 0
+        self.last_step = last.step
+        self.last_time = last.time
+        self.clean = 0
         self.findings += rows
         if self.alone is not None:
             self.alone += rows
@@ -116,7 +119,8 @@ class Latest:
             track = tracks.get(key)
             incident = track.incident if track else None
             if track and incident and incident.open and v.variant == incident.variant:
-                name, began = key.detector, (track.step, track.time)
+                name = key.detector
+                began = (track.step, track.time)
                 told = summary(v, began, self._detectors[name], self._parameters.get(name, {}))
                 track.incident = incident.changed(latest="" if told == incident.summary else told)
         self._newest.clear()

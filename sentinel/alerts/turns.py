@@ -67,7 +67,8 @@ def place(verdict: Verdict) -> Place:
 
     Verdicts on the end of a stream follow all others of that stream.
     """
-    v, key = verdict, verdict.key
+    v = verdict
+    key = verdict.key
     return key.stream, v.final, v.position, key.attempt, key.detector, key.tag, v.index
 
 
@@ -140,5 +141,6 @@ class Turns:
 
     def _wait(self, cursor: _Cursor, turn: int) -> None:
         first, rows = cursor.stretches[-1]
-        cursor.turn, cursor.next = turn, rows[turn] if turn else first
+        cursor.turn = turn
+        cursor.next = rows[turn] if turn else first
         heapq.heappush(self._heap, (place(cursor.next), cursor))

@@ -35,7 +35,8 @@ def _chunks(run: Run) -> Iterator[Chunk]:
     while more:
         batch = run.source.poll(cursor, _POINTS_AT_ONCE)
         yield from (chunk for chunk in batch.chunks if chunk.value.size)
-        cursor, more = batch.cursor, batch.more
+        cursor = batch.cursor
+        more = batch.more
     yield from rest(run.source, cursor)
 
 

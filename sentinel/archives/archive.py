@@ -58,7 +58,9 @@ def judge_archive(
     """
     origin = origin_of(config.paths)
     results.begin()
-    judged, keys, complaints = JudgedParts(), list[str](), list[str]()
+    judged = JudgedParts()
+    keys = list[str]()
+    complaints = list[str]()
     with TemporaryFile() as left:  # on disk, so that memory does not grow with the archive
         for part in parts(origin.listed(complaints), _salt(config, compare)):
             if not shard.holds(part.folders[0].path):  # its first directory decides, which few changes move

@@ -46,7 +46,8 @@ class Bucket:
 
     def listed(self, _complaints: list[str], /) -> Iterator[ListedFile]:
         """All objects that may be logs; see `sentinel.archives.origin.ArchiveSource.listed`."""
-        prefix, any_there = "/".join(self.url.parts[1:]), False
+        prefix = "/".join(self.url.parts[1:])
+        any_there = False
         with _named(self.url):
             for objects in self._store().list(prefix or None):
                 for entry in objects:

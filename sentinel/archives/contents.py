@@ -132,7 +132,8 @@ def _told(part: int, row: int, content: bytes) -> tuple[Any, ...]:
     id_ = hash((run.id, run.failure))
     if run.seen is None:
         return (place, id_, part, row, False, True, False, "", [], [], *[None] * 8)
-    facts, read = run.seen.facts, run.seen.understanding
+    facts = run.seen.facts
+    read = run.seen.understanding
     return (
         place,
         id_,
@@ -188,7 +189,8 @@ def _groups(rows: pl.DataFrame) -> NDArray[np.int32]:
     of_processes = own.select("run", joint="processes").explode("joint")
     shared = pl.concat([of_formats, of_processes]).drop_nulls().collect()
     names, of = np.unique(shared["joint"].to_numpy(), return_inverse=True)
-    count, runs = rows.height, shared["run"].to_numpy()
+    count = rows.height
+    runs = shared["run"].to_numpy()
     size = count + len(names)  # the joints follow the runs
     _, labels = connected_components(coo_array((np.ones(len(runs), bool), (runs, count + of)), (size, size)))
     return np.asarray(labels[:count], np.int32)

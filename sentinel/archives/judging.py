@@ -71,7 +71,8 @@ class Judge:
         self.origin, self.config, self.now, self.compare = state
 
     def _record(self, run: JudgedRun) -> Record:
-        log, lacking = run.tracker.log, run.lacking
+        log = run.tracker.log
+        lacking = run.lacking
         kept = None
         if RULE in self._pipeline.detectors:  # a part does not know which other runs there are
             run.looked[RULE, HeldBack.NO_SIBLINGS.value] += 1

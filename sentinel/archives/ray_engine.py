@@ -32,7 +32,8 @@ class Ray:
         with _connected(self._address, self._workers) as ray:
             task = ray.remote(num_cpus=1, memory=_MEMORY_BYTES, max_retries=_RETRIES)(limited)
             task = task.options(runtime_env={"env_vars": dict.fromkeys(THREADS, "1")})
-            shared, left = ray.put(work), iter(parts)
+            shared = ray.put(work)
+            left = iter(parts)
             cores = self._workers or int(ray.cluster_resources().get("CPU", 1))
             waiting: dict[Any, Part] = {}
             while True:

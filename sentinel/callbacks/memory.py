@@ -37,7 +37,8 @@ class Memory:
 
     def poll(self, cursor: Cursor, limit: int) -> Batch:
         """The rows that were handed over since the last poll, about as many points as the limit."""
-        rows, points = [], 0
+        rows = []
+        points = 0
         while self._rows and points < limit:
             rows.append(self._rows.popleft())
             points += len(rows[-1].metrics)

@@ -81,11 +81,9 @@ class Checked(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         return f"{self.date} against {self.source}, {version}"
 
 
-_to_signature, _to_rules, _to_checked = (
-    converter(Signature),
-    converter(tuple[CauseRule, ...]),
-    converter(Checked),
-)
+_to_signature = converter(Signature)
+_to_rules = converter(tuple[CauseRule, ...])
+_to_checked = converter(Checked)
 
 
 @dataclass(frozen=True)

@@ -59,6 +59,7 @@ def feedback(
     with Store(configuration(config, state_dir).state_dir, create=bool(detector)) as store:
         if not detector:
             recorded = store.incident(incident)
-            incident, detector = recorded.id, recorded.detector
+            incident = recorded.id
+            detector = recorded.detector
         store.feedback.add(incident, detector, verdict, note, SystemClock().now())
     typer.echo(f"{incident}: {detector} is recorded as {verdict}")

@@ -37,7 +37,8 @@ UNUSABLE = 2
 _WAITED_FOR = ("overview", "replay", "backtest", "calibrate")
 """Commands that judge whole logs while somebody waits. They use a second core."""
 
-_M_ARENA_MAX, _ARENAS = -8, 2
+_M_ARENA_MAX = -8
+_ARENAS = 2
 """See mallopt(3). By default glibc keeps an arena for each thread, and what they held piles up in all."""
 
 app = typer.Typer(

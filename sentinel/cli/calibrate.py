@@ -96,7 +96,8 @@ def calibrate(
         raise SentinelError("give either --pages-per-run or --pages-per-run-day")
     budget = next((given for given in (pages_per_run_day, pages_per_run) if given is not None), 0.01)
     settings = configuration(config, paths=archive)
-    marked, said = _lines(bad), answers(settings.state_dir)
+    marked = _lines(bad)
+    said = answers(settings.state_dir)
     pages = Pages(daily=pages_per_run_day is not None)
     loud = settings.model_copy(update={"detectors": _loud(settings.detectors)})
     with opened(output) as file:

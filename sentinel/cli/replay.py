@@ -134,7 +134,8 @@ def replay(
     selection = Selection.parse(only or (), since, known)
     seen = _ForExitStatus()
     with opened(output) as file, _progress(format_) as progress:
-        curves, names = format_ in (_Form.HTML, _Form.MARKDOWN), run or ()
+        curves = format_ in (_Form.HTML, _Form.MARKDOWN)
+        names = run or ()
         if compare or baseline or format_ in (_Form.TERMINAL, _Form.JSON):
             whole = replay_whole(
                 settings.paths,

@@ -92,7 +92,8 @@ def _settings(config: Path | None) -> tuple[Mapping[str, str], Mapping[str, Dema
     detectors: Iterable[Declaration] = (detector for detector in all_detectors().values() if detector.enabled)
     if config_file(config):
         configured = configuration(config)
-        signals, detectors = configured.signals, configured.enabled_detectors
+        signals = configured.signals
+        detectors = configured.enabled_detectors
     demands = {detector.name: detector.demand for detector in detectors}
     # A listing does not know which tags a rule of one's own asks for.
     return signals, {n: d for n, d in demands.items() if not any(map(tag_pattern, d.judges))}

@@ -67,7 +67,8 @@ def serve(
     from sentinel.telemetry.connections import Connections
 
     log_to_stderr(seldom=True)
-    settings, where = configuration(config), address("--listen", listen)
+    settings = configuration(config)
+    where = address("--listen", listen)
     places = [*dict.fromkeys(state_dir or [settings.state_dir])]
     given = _given_token(token_file)
     if not given and where.host not in ("127.0.0.1", "::1", "localhost"):

@@ -25,7 +25,8 @@ def status(
     from sentinel.report import status as report
 
     settings = configuration(config, state_dir)
-    place, now = settings.state_dir, SystemClock().now()
+    place = settings.state_dir
+    now = SystemClock().now()
     with Store(place, create=False) as store:
         shown = report.status(store, place, now, lambda path: fits(path, run), promise=settings.calibration)
     if format_ is TextOrJson.JSON:

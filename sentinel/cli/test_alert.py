@@ -31,7 +31,8 @@ def send_test(config: ConfigFile = None, sink: _Sink = None, notify: Notify = No
     chosen = [table for table in sinks if sink in (None, table.name)]
     if sink and not chosen:
         raise UnknownName("sink", sink, [table.name for table in sinks])
-    now, undelivered = SystemClock().now(), 0
+    now = SystemClock().now()
+    undelivered = 0
     notification = of_no_run(
         Event.TEST, Severity.INFO, _SUMMARY, now, run="test", detector="test-alert", id_="test"
     )

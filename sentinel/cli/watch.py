@@ -113,8 +113,11 @@ def watch(
             _log.warning("%s: %s; the watch waits for it", clean_text(str(path)), what)
         return settings, [sink.open() for sink in settings.sinks]
 
-    wanted, clock, service = load(), SystemClock(), ServiceManager()
-    state, lost = wanted[0].state_dir, list[str]()
+    wanted = load()
+    clock = SystemClock()
+    service = ServiceManager()
+    state = wanted[0].state_dir
+    lost = list[str]()
 
     def deliver(settings: "Config", sinks: list["Sink"]) -> Delivery:
         return Delivery(state, sinks, clock, settings.link, settings.budget, settings.daily)
@@ -155,7 +158,8 @@ def watch(
                 delivery.say(lost)
                 lost.clear()
                 watchers = Watchers(settings, store, delivery, clock, service)
-                metrics.logs, metrics.lags = watchers.logs, watchers.lags
+                metrics.logs = watchers.logs
+                metrics.lags = watchers.lags
                 metrics.promise = settings.calibration
                 signals.interrupt(watchers.end)
                 damage = _damage(watchers.run)

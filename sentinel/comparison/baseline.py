@@ -39,8 +39,10 @@ def against(run: ComparedRun, baselines: Sequence[ComparedRun]) -> Comparison:
 
 def _findings(measure: SignalInArms, courses: Mapping[str, Sequence[Course]], runs: int) -> Iterator[Finding]:
     """Where the run ends and its best value, whether that may be chance, and from when on it differs."""
-    (end, good), (best, reached) = measure.ends.values(), measure.bests.values()
-    name, is_loss = measure_of(measure.signal).label, measure.signal in LOSSES
+    (end, good) = measure.ends.values()
+    (best, reached) = measure.bests.values()
+    name = measure_of(measure.signal).label
+    is_loss = measure.signal in LOSSES
     word = "worse" if (end > good) == is_loss else "better"
     change = f", {abs(end - good) / abs(good):.1%} {word}" if good and end != good else ""
     ends = f"{name} ends at {end:.4g}, the baseline at {good:.4g}{change}"

@@ -62,7 +62,8 @@ def _outcome(group: Group, measures: Sequence[SignalInArms], courses: Courses) -
     decisive = next((measure for measure in measures if measure.signal in OUTCOMES), None)
     if decisive is None or group.of_seeds:
         return
-    name, spread = measure_of(decisive.signal).label, decisive.spread
+    name = measure_of(decisive.signal).label
+    spread = decisive.spread
     ends = f"{name} ends at {', '.join(f'{end:.4g} with {value}' for value, end in decisive.ends.items())}"
     if spread is None:
         yield Finding(f"{ends}: with one run a value, that may be chance", ("R6",))
@@ -92,7 +93,8 @@ def _far_apart(group: Group, subjects: Sequence[ComparedRun], told: set[frozense
         apart = None if frozenset(runs) in told else seeds_apart([subjects[run] for run in runs])
         if apart is not None:
             told.add(frozenset(runs))
-            short, rest = apart.short[:_MOST_NAMED], len(apart.short) - _MOST_NAMED
+            short = apart.short[:_MOST_NAMED]
+            rest = len(apart.short) - _MOST_NAMED
             named = f"{', '.join(short)}{f' and {rest} more' * (rest > 0)}"
             yield Finding(
                 f"{len(apart.short)} of {apart.runs} equal runs{which} gain less than half of what the best "

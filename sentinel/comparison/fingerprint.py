@@ -61,7 +61,8 @@ class Fingerprint:
 
 def differences(this: Fingerprint, other: Fingerprint) -> dict[str, tuple[str, str]]:
     """The settings that differ, with the value of each, sorted by name."""
-    ours, theirs = dict(this.settings), dict(other.settings)
+    ours = dict(this.settings)
+    theirs = dict(other.settings)
     names = sorted({name for name, _ in this.settings ^ other.settings})
     return {name: (ours.get(name, NOT_STATED), theirs.get(name, NOT_STATED)) for name in names}
 

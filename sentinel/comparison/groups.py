@@ -41,7 +41,8 @@ def grouped(configs: Sequence[Mapping[str, object]]) -> list[Group]:
 
 
 def _one_setting(plain: Sequence[Mapping[str, str]], marks: Sequence[int]) -> Iterator[Group]:
-    stating, alike = defaultdict(list), defaultdict(list)
+    stating = defaultdict(list)
+    alike = defaultdict(list)
     for run, (settings, mark) in enumerate(zip(plain, marks, strict=True)):
         for name in settings:
             stating[name].append(run)

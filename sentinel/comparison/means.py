@@ -66,7 +66,8 @@ class Means:
         logged has none.
         """
         kept = self._of.get(tag, Coarse()).widened(width)
-        step, mean = kept.step, kept.mean
+        step = kept.step
+        mean = kept.mean
         known = np.isfinite(mean)
         order = np.argsort(step[known], kind="stable")
         return step[known][order], mean[known][order]

@@ -106,7 +106,8 @@ def courses_of(signal: Signal, arms: Mapping[str, Sequence[ComparedRun]]) -> dic
     every = [at for courses in known.values() for at, _ in courses]
     if any(len(at) == 0 for at in every):
         return {}
-    first, last = max(at[0] for at in every), min(at[-1] for at in every)
+    first = max(at[0] for at in every)
+    last = min(at[-1] for at in every)
     if first > last:
         return {}
     places = np.linspace(first, last, _PLACES)
@@ -158,7 +159,8 @@ def _apart(
 
     It is Student's test with Bonferroni's correction, as these two are chosen from all pairs of arms.
     """
-    low, high = min(means, key=means.__getitem__), max(means, key=means.__getitem__)
+    low = min(means, key=means.__getitem__)
+    high = max(means, key=means.__getitem__)
     error = spread * np.sqrt(1 / len(ends[low]) + 1 / len(ends[high]))
     pairs = math.comb(len(ends), 2)
     return bool(means[high] - means[low] > error * -stdtrit(freedom, _CHANCE / 2 / pairs))

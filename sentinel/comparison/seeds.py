@@ -69,7 +69,8 @@ def _last_step(run: ComparedRun, signal: Signal) -> int:
 def _apart(signal: Signal, names: Sequence[str], courses: NDArray[np.float64]) -> SeedsApart | None:
     smoothed = smooth(courses)
     sign = -1 if signal in LOSSES else 1
-    begin, late = sign * courses[:, 0], sign * smoothed[:, courses.shape[1] // 2 :]
+    begin = sign * courses[:, 0]
+    late = sign * smoothed[:, courses.shape[1] // 2 :]
     gain = (sign * smoothed).max() - np.median(begin)
     limit = np.median(begin) + _SHARE * gain
     short = late.max(axis=1) < limit

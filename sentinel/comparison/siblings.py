@@ -25,7 +25,8 @@ from sentinel.frames.plan import planned
 _Program = TypeVar("_Program")
 _Run = TypeVar("_Run")
 
-HIGH, LOW = 1.0, -1.0
+HIGH = 1.0
+LOW = -1.0
 
 WORSE: Mapping[Signal, tuple[float, ...]] = MappingProxyType(
     {
@@ -259,14 +260,17 @@ def _sides(signal: Signal, courses: _Aligned, tests: int) -> Iterator[_Side]:
     own, theirs, tag, plan, by_beginning = courses
     in_ratios = bool((theirs > 0).all() and (own[np.isfinite(own)] > 0).all())
     change, back = (np.log, np.exp) if in_ratios else (np.asarray, np.asarray)
-    ours, others, moved = change(own), change(theirs), 0.0
+    ours = change(own)
+    others = change(theirs)
+    moved = 0.0
     if by_beginning:
         usual = np.median(others[:, :_BEGINNING])
         moved = float(usual - ours[:_BEGINNING].mean())
         others = others - others[:, :_BEGINNING].mean(axis=1, keepdims=True) + usual
     for side in WORSE[signal]:
         of = band(side * others, tests)
-        left, most = departure(side * (ours + moved), of), of.limit * of.noise
+        left = departure(side * (ours + moved), of)
+        most = of.limit * of.noise
         yield _Side(
             side,
             bound=back(side * (of.level + most) - moved),

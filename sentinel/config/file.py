@@ -280,7 +280,8 @@ def _load(path: Path, *, included: bool) -> Config:
 
 def written_rules(path: Path) -> list[WrittenRule]:
     """The rules of one's own in a configuration, in order. Raises ConfigError as `load` does."""
-    rules, text = load(path).rules, path.read_text(encoding="utf-8")
+    rules = load(path).rules
+    text = path.read_text(encoding="utf-8")
     tables = tomllib.loads(text).get("rules", [])
     lines = (line_of(text, ("rules", number, "name")) for number in range(len(rules)))
     return [

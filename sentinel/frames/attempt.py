@@ -69,7 +69,8 @@ class Attempt:
     ) -> Iterator[tuple[View, str, Window]]:
         """The windows of the rows that new points complete, each with its view and its judged tag."""
         arrived = _in_order(arrived)
-        raw, logged = _admitted(arrived, self.raw_tags), _in_order(finite(arrived))
+        raw = _admitted(arrived, self.raw_tags)
+        logged = _in_order(finite(arrived))
         fresh = _admitted([points for points in logged if points.signal not in _DERIVED], self.tags)
         derived = [points for points in logged if points.signal in _DERIVED] + self._derived(fresh, views)
         fresh |= _admitted(_in_order(finite(derived)), self.tags)

@@ -106,17 +106,22 @@ class Attempts:
         """
         if chunk.restarted:
             self.last_step = {tag: step + 1 for tag, step in self.last_step.items()}
-        begin, seen, look = 0, 0, _FIRST_LOOK
+        begin = 0
+        seen = 0
+        look = _FIRST_LOOK
         total = len(chunk.step)
         while seen < total and not self.disordered:
             end = min(seen + look, total)
             back = self._first_step_back(chunk, telling, slice(seen, end))
             if back is None:
-                seen, look = end, 2 * look
+                seen = end
+                look = 2 * look
                 continue
             if back > begin:
                 yield self.number, slice(begin, back)
-            begin, seen, look = back, back, _FIRST_LOOK
+            begin = back
+            seen = back
+            look = _FIRST_LOOK
             self._begin()
             if self.disordered:
                 self.disordered_at = int(chunk.step[back]), float(chunk.time[back])
@@ -132,9 +137,11 @@ class Attempts:
         own = np.flatnonzero(telling[chunk.tag[part]])
         if not len(own):
             return None
-        tag, step = chunk.tag[part][own], chunk.step[part][own]
+        tag = chunk.tag[part][own]
+        step = chunk.step[part][own]
         order = order_by_tag(tag)
-        tag, step = tag[order], step[order]
+        tag = tag[order]
+        step = step[order]
         starts = np.ones(len(tag), bool)
         np.not_equal(tag[1:], tag[:-1], out=starts[1:])
         first = starts.nonzero()[0]  # where each tag's points begin

@@ -105,9 +105,11 @@ class Coarse:
     def _fill(self, values: Floats, steps: Steps, beside: Mapping[int, Floats]) -> None:
         """Add rows for which there is room."""
         index = self.rows + np.arange(len(values))
-        bucket, begins = index // self.width, index % self.width == 0
+        bucket = index // self.width
+        begins = index % self.width == 0
         known = np.isfinite(values)
-        value, into = values[known], bucket[known]
+        value = values[known]
+        into = bucket[known]
         if len(value) < len(values):
             missing = np.bincount(bucket[~known], minlength=MAX_BUCKETS).astype(np.float64)
             self.missing = missing if self.missing is None else self.missing + missing

@@ -11,7 +11,8 @@ from sentinel.frames.words import EVAL, TRAIN, words_of
 Find = Callable[[str], Meaning | None]
 """Gives the meaning of a tag by its name alone."""
 
-STEP, EPOCH = "_step", "_epoch"
+STEP = "_step"
+EPOCH = "_epoch"
 """Endings of a metric that is logged in training and once more as the mean of an epoch, as in Lightning."""
 
 FAR_SPARSER = 2

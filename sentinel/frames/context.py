@@ -48,10 +48,14 @@ class Sum:
         stop = max(first + len(values) - 1, self.end, *ends[-1:])
         number = np.arange(self.end, stop)
         row = np.searchsorted(ends, number, side="right")
-        totals, counts = np.zeros(len(ends) + 1), np.bincount(row, minlength=len(ends) + 1)
-        totals[0], counts[0] = self.total, counts[0] + self.count
+        totals = np.zeros(len(ends) + 1)
+        counts = np.bincount(row, minlength=len(ends) + 1)
+        totals[0] = self.total
+        counts[0] = counts[0] + self.count
         np.add.at(totals, row, values[number - first])  # one by one: the order of additions is the log's
-        self.total, self.count, self.end = float(totals[-1]), int(counts[-1]), int(stop)
+        self.total = float(totals[-1])
+        self.count = int(counts[-1])
+        self.end = int(stop)
         return totals[:-1], counts[:-1]
 
 
@@ -105,13 +109,16 @@ class Context:
         self.step = np.concatenate([self.step, *(points.step for _, points in new)])
         self.value = np.concatenate([self.value, *(points.value for _, points in new)])
         self._take(np.argsort(self.key, kind="stable"))
-        place, step = self.key >> _POSITION_BITS, self.step
+        place = self.key >> _POSITION_BITS
+        step = self.step
         repeats = (place[1:] == place[:-1]) & (step[1:] == step[:-1])
         if repeats.any():
             self._take(np.append(0, 1 + np.flatnonzero(~repeats)))
 
     def _take(self, which: NDArray[Any]) -> None:
-        self.key, self.step, self.value = self.key[which], self.step[which], self.value[which]
+        self.key = self.key[which]
+        self.step = self.step[which]
+        self.value = self.value[which]
 
     def _values(self, tag: str) -> tuple[int, Floats]:
         """The last points of a tag: where they begin in the table, and their values."""
@@ -132,7 +139,8 @@ class Context:
         last, known = self._before(
             [(request.rows, [*chain(*own)]) for request, own in zip(asked, places, strict=True)]
         )
-        value, begin = np.where(known, self.value[last], np.nan), 0
+        value = np.where(known, self.value[last], np.nan)
+        begin = 0
         for request, own in zip(asked, places, strict=True):
             values: list[Floats | None] = []
             for use, them in zip(request.uses, own, strict=True):
@@ -174,7 +182,8 @@ class Context:
     def _means(self, tag: str, series: str, last: Steps, known: NDArray[np.bool_]) -> Floats:
         """The mean of a tag since the previous row, for each row of a series."""
         begin, values = self._values(tag)
-        sums, number = self.sums[tag], self.counts[tag] - len(values)
+        sums = self.sums[tag]
+        number = self.counts[tag] - len(values)
         since = sums.setdefault(series, replace(sums[_START]))
         ends = np.maximum.accumulate(np.maximum(number + last - begin + 1, since.end))
         totals, counts = since.extend(values, number, ends)
@@ -194,7 +203,8 @@ class Context:
             _, values = self._values(tag)
             for since in sums.values() if len(values) > _KEPT else ():
                 since.extend(values, self.counts[tag] - len(values), nothing)
-        place, last = self.key >> _POSITION_BITS, np.ones(len(self.key), bool)
+        place = self.key >> _POSITION_BITS
+        last = np.ones(len(self.key), bool)
         last[:-_KEPT] = place[_KEPT:] != place[:-_KEPT]
         self._take(last)
 

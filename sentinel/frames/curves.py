@@ -52,7 +52,9 @@ class Curve:
         finite = np.isfinite(value)
         if self.lost_at is None and not finite.all():
             self.lost_at = int(step[~finite][0])
-        step, value, time = step[finite], value[finite], time[finite]
+        step = step[finite]
+        value = value[finite]
+        time = time[finite]
         width, *kept = self._kept
         bucket = (self.rows + np.arange(len(step))) // width
         self.rows += len(step)
@@ -78,7 +80,8 @@ class Curve:
         """The lowest and the highest value of each group of rows, of at most this many groups."""
         width, bucket, step, value, time = self._kept
         while self.rows > buckets * width:
-            width, bucket = 2 * width, bucket // 2
+            width = 2 * width
+            bucket = bucket // 2
         order = np.lexsort((value, bucket))
         begins = np.flatnonzero(np.diff(bucket[order], prepend=-1))
         ends = np.append(begins[1:], len(order)) - 1
@@ -111,6 +114,9 @@ def by_tag(chunks: Iterable[Chunk]) -> Iterator[tuple[str, CurvePoints]]:
     """The points of each tag of each chunk."""
     for chunk in (chunk.flat for chunk in chunks if chunk.value.size):
         order = order_by_tag(chunk.tag)
-        tag, step, value, time = chunk.tag[order], chunk.step[order], chunk.value[order], chunk.time[order]
+        tag = chunk.tag[order]
+        step = chunk.step[order]
+        value = chunk.value[order]
+        time = chunk.time[order]
         for own in of_each_tag(tag):
             yield chunk.tags[tag[own.start]], CurvePoints(step[own], value[own], time[own])

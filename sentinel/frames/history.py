@@ -109,21 +109,28 @@ class SeriesHistory:
         """Remember rows, and give the windows to judge. A window never spans two coarse views."""
         while self._sliced and len(rows) > (cut := next_checkpoint(self.count) - self.count):
             yield self._push(rows[:cut], position[:cut])
-            rows, position = rows[cut:], position[cut:]
+            rows = rows[cut:]
+            position = position[cut:]
         if len(rows):
             yield self._push(rows, position)
 
     def end(self) -> Window:
         """The window in which the last row is judged again, with the present coarse view."""
-        first, coarse, head = self.count - 1, self.coarse.view(), self.head
+        first = self.count - 1
+        coarse = self.coarse.view()
+        head = self.head
         position = np.array([self.position])
         return Window(
             first, self.count, self.recent, position, head[:first], self.earlier, coarse, ended=True
         )
 
     def _push(self, rows: Rows, position: NDArray[np.int64]) -> Window:
-        first, head, coarse = self.count, self.head, self._checkpoint
-        seen, self.count, self.position = self._tape.append(rows), first + len(rows), int(position[-1])
+        first = self.count
+        head = self.head
+        coarse = self._checkpoint
+        seen = self._tape.append(rows)
+        self.count = first + len(rows)
+        self.position = int(position[-1])
         if self._head is None and self.count > self._recent_rows:
             self._head = head
         if self._head is not None and (room := self._head_rows - len(head)) > 0:
@@ -155,7 +162,8 @@ class SeriesHistory:
         """Undo `dump`."""
         kept = SeriesState(*state)
         series = cls(kept.head_rows, kept.recent_rows, Rows.load(kept.earlier), kept.sliced, kept.plotted)
-        series.count, series.position = kept.rows, kept.position
+        series.count = kept.rows
+        series.position = kept.position
         series._head = None if kept.head is None else Rows.load(kept.head)
         series._tape = Tape(Rows.load(kept.recent), kept.recent_rows)
         series._coarse = None if kept.coarse is None else Coarse.load(kept.coarse)

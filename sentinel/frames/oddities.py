@@ -23,11 +23,14 @@ from sentinel.sources.base import Chunk, of_each_tag, order_by_tag
 STILL = 100
 """Points without a move after which a number is frozen."""
 
-LEAP, IN_A_ROW = 20.0, 3
+LEAP = 20.0
+IN_A_ROW = 3
 """A number leaps if it exceeds its former maximum this many times over, at this many points in a row. A
 single point may be a pause or an outlier."""
 
-LEAST_MOVES, MOVING, TURNING = 50, 0.9, 0.25
+LEAST_MOVES = 50
+MOVING = 0.9
+TURNING = 0.25
 """A number is alive after this many moves, if at least this share of its points moved and at least this
 share of its moves went back."""
 
@@ -146,7 +149,8 @@ class Oddities:
         code = chunk.tag[places]
         events: dict[Signal, list[tuple[int, str]]] = {}
         for of_tag in of_each_tag(code):
-            at, tag = places[of_tag], chunk.tags[code[of_tag.start]]
+            at = places[of_tag]
+            tag = chunk.tags[code[of_tag.start]]
             if tag not in self.lives and len(self.lives) == MOST_TAGS:
                 continue
             self.lives[tag], odd = self.lives.get(tag, _UNKNOWN).then(chunk.value[at])
@@ -172,7 +176,8 @@ class Oddities:
         if len(others):
             point = slice(end, end + 1)
             self.told.append(signal)
-            where, value = np.array([position + end]), np.array([float(len(names))])
+            where = np.array([position + end])
+            value = np.array([float(len(names))])
             yield Points(as_one_name(names), signal, chunk.step[point], chunk.time[point], where, value)
 
     def dump(self) -> list[Any]:

@@ -37,11 +37,15 @@ class Surveyor:
         self.first = int(chunk.step[0]) if self.first is None else self.first
         rows = self.rows + np.cumsum(np.diff(chunk.step, prepend=self.last) != 0)
         there = np.flatnonzero((chunk.step >= self.first + STEPS) & (rows >= ROWS))
-        self.last, self.rows, self.done = int(chunk.step[-1]), int(rows[-1]), len(there) > 0
+        self.last = int(chunk.step[-1])
+        self.rows = int(rows[-1])
+        self.done = len(there) > 0
         if not self.done:
             return ()
         place = int(there[0])
-        at, step, time = position + place, int(chunk.step[place]), float(chunk.time[place])
+        at = position + place
+        step = int(chunk.step[place])
+        time = float(chunk.time[place])
         told = {setting.value: known.setting(setting, at, step) for setting in Setting}
         return [
             Survey(

@@ -33,7 +33,8 @@ def prologue_end(chunk: Chunk) -> int | None:
     """How many points the framework is recognised from; None while there are too few."""
     telling = [not is_of_histogram(tag) for tag in chunk.tags]
     points = blocks = new_in = 0  # the last is the number of the step that brought the newest tag
-    last, known = None, set[int]()
+    last = None
+    known = set[int]()
     steps, tags = (column[:_LONGEST].tolist() for column in (chunk.step, chunk.tag))
     for place, (step, tag) in enumerate(zip(steps, tags, strict=True)):
         if telling[tag]:

@@ -137,7 +137,8 @@ class Tape:
         own = slice(*part.indices(self._end))
         step, time, values, *lists = (column[own] for column in self._columns)
         numbers = np.empty((len(step), 1 + values.shape[1]))
-        numbers[:, 0], numbers[:, 1:] = time, values
+        numbers[:, 0] = time
+        numbers[:, 1:] = values
         same_lists = tuple(of_rows.astype(np.float64) for of_rows in lists)
         return Rows(step.astype(np.int64), numbers, self._beside, same_lists)
 

@@ -124,7 +124,8 @@ class Stream:
     def _name(self, tags: Mapping[str, int]) -> None:
         """Decide for good what the tags mean, given how often each of the first tags was logged."""
         self.profile, self.company = self._recognised(tags)
-        self.named, self.prologue = True, None
+        self.named = True
+        self.prologue = None
         for tag in sorted(tags):
             meaning = self._meaning(tag)
             if meaning is not None and meaning.signal in SUMMED:
@@ -213,7 +214,8 @@ class Stream:
         at = np.flatnonzero(asked[chunk.tag[part]]) + part.start
         at = at[order_by_tag(chunk.tag[at])]
         code, step, time, value = (getattr(chunk, name)[at] for name in POINT_FIELDS)
-        position, arrived = self.position + at, []
+        position = self.position + at
+        arrived = []
         for of_series in of_each_tag(code):
             tag = chunk.tags[code[of_series.start]]
             for meaning in self.judged[tag]:
@@ -285,13 +287,19 @@ class Stream:
     def restore(self, state: Sequence[Any]) -> None:
         """Go on where `dump` was called."""
         kept = StreamState(*state)
-        self.position, self.named, self.signals = kept.position, kept.named, kept.signals
+        self.position = kept.position
+        self.named = kept.named
+        self.signals = kept.signals
         self.prologue = Chunk(self.name, *kept.waiting) if kept.waiting else None
         self.profile = profiles()[kept.profile] if kept.profile else None
-        self.attempts, self.attempt = Attempts.load(kept.attempts), Attempt.load(kept.attempt)
-        self.plans, self.units = Plans(*kept.plans), Units(kept.units)
-        self.surveyor, self.presence = Surveyor.load(kept.surveyor), Presence.load(kept.presence)
-        self.company, self.unnamed = Company.load(kept.company), Unnamed.load(kept.unnamed)
+        self.attempts = Attempts.load(kept.attempts)
+        self.attempt = Attempt.load(kept.attempt)
+        self.plans = Plans(*kept.plans)
+        self.units = Units(kept.units)
+        self.surveyor = Surveyor.load(kept.surveyor)
+        self.presence = Presence.load(kept.presence)
+        self.company = Company.load(kept.company)
+        self.unnamed = Unnamed.load(kept.unnamed)
         self.oddities = Oddities.load(kept.oddities)
         for tag in kept.tags:
             self._learn(tag)

@@ -63,7 +63,8 @@ class Unnamed:
         """
         if self.told or not any(unnamed):
             return []
-        code, is_finite = chunk.tag[part], np.isfinite(chunk.value[part])
+        code = chunk.tag[part]
+        is_finite = np.isfinite(chunk.value[part])
         by_themselves = np.flatnonzero(np.array(losses)[code] & ~is_finite)
         end = int(by_themselves[0]) if len(by_themselves) else len(code)
         asked = np.array(unnamed)[code[:end]]

@@ -28,7 +28,8 @@ def spans_with(spans: Sequence[Span], times: NDArray[np.float64]) -> list[Span]:
     one, with the pauses between them.
     """
     days = np.clip(times // DAY_SECONDS, 0, _LAST_DAY)
-    low, high = int(days.min()), int(days.max())
+    low = int(days.min())
+    high = int(days.max())
     if spans and spans[-1][0] <= low and high <= spans[-1][1]:
         return [*spans]
     new = ((day, day) for day in np.unique(days).astype(int).tolist())

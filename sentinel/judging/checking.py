@@ -54,7 +54,8 @@ class Checking:
         silent. ``failure`` says which stage failed on the run. A run is ``concluded`` if nothing more is
         expected of it.
         """
-        facts, ended = log.facts, _ended(log, silence)
+        facts = log.facts
+        ended = _ended(log, silence)
         view = RunView(
             points=facts.points,
             last_step=facts.last_step,

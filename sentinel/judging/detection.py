@@ -58,7 +58,8 @@ class Verdicts:
     """The FINDINGS of a detector for some series, by their numbers."""
 
     def __init__(self, findings: pl.DataFrame, series: Mapping[int, Judged], history: History) -> None:
-        self._number, self._severity = findings[SERIES].to_numpy(), findings[SEVERITY].to_numpy()
+        self._number = findings[SERIES].to_numpy()
+        self._severity = findings[SEVERITY].to_numpy()
         self._rows = findings.select(SERIES, INDEX, STEP, SEVERITY, VARIANT, ONSET, ABOVE, BELOW)
         self._evidence = findings.drop(list(FINDINGS))
         self._series = series
@@ -73,7 +74,8 @@ class Verdicts:
     def __getitem__(self, row: int) -> Verdict:
         number, index, step, severity, variant, onset_step, above, below = self._rows.row(row)
         judged = self._series[number]
-        rows, place = judged.window.seen, index - judged.window.begin
+        rows = judged.window.seen
+        place = index - judged.window.begin
 
         def onset() -> Onset | None:
             if onset_step is not None:
@@ -107,7 +109,8 @@ class Verdicts:
         if above is None and below is None:
             return None
         values = rows.value[max(0, place - self._history.recent) : place + 1][::-1]
-        high, low = math.inf if above is None else above, -math.inf if below is None else below
+        high = math.inf if above is None else above
+        low = -math.inf if below is None else below
         count = np.where((values > high) | (values < low), 1, -2).cumsum()
         used_up = np.flatnonzero(count <= 0)
         count = count[: used_up[0]] if len(used_up) else count
@@ -132,7 +135,8 @@ class _StretchOfRows(Sequence[Verdict]):
     __slots__ = ("_all", "_rows")
 
     def __init__(self, verdicts: Verdicts, rows: range) -> None:
-        self._all, self._rows = verdicts, rows
+        self._all = verdicts
+        self._rows = rows
 
     def __len__(self) -> int:
         return len(self._rows)
@@ -153,7 +157,8 @@ class _Evidence(Mapping[str, Any]):
     __slots__ = ("__dict__", "_frame", "_row")
 
     def __init__(self, frame: pl.DataFrame, row: int) -> None:
-        self._frame, self._row = frame, row
+        self._frame = frame
+        self._row = row
 
     @cached_property
     def _values(self) -> dict[str, Any]:
@@ -228,7 +233,9 @@ class Detection:
     ) -> Iterator[Stretch]:
         """The verdicts of one detector; ``awake`` are its keys, and those with findings join them."""
         self._count(detector, arrived, looked)
-        number, severity = looked[SERIES].to_numpy(), looked[SEVERITY].to_numpy()  # NaN for null
+        # NaN for null
+        number = looked[SERIES].to_numpy()
+        severity = looked[SEVERITY].to_numpy()
         is_found = severity > 0
         awake.update(_key(arrived[n], detector) for n in np.unique(number[is_found]))
         runs = {key.run for key in awake}
@@ -238,7 +245,8 @@ class Detection:
         if not heard:
             return
         is_heard, has_ended = np.zeros((2, len(arrived)), bool)
-        is_heard[heard], has_ended[heard] = True, [arrived[n].series.window.ended for n in heard]
+        is_heard[heard] = True
+        has_ended[heard] = [arrived[n].series.window.ended for n in heard]
         # If the last row of a run is clean, it was counted before.
         decided = is_found | (~np.isnan(severity) & ~has_ended[number])
         kept = looked.filter(pl.Series(is_heard[number] & decided))
@@ -247,7 +255,8 @@ class Detection:
 
     def _count(self, detector: Detector, arrived: Sequence[Arrived], looked: pl.DataFrame) -> None:
         """Count the rows of each run. The last row of a run that is over was held back before."""
-        number, reasons = looked[SERIES].to_numpy(), looked[HELD_BACK]
+        number = looked[SERIES].to_numpy()
+        reasons = looked[HELD_BACK]
         held = reasons.drop_nulls()
         of_reason = {"": reasons.is_null(), **{reason: reasons == reason for reason in held.unique()}}
         for reason, is_so in of_reason.items():

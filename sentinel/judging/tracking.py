@@ -53,7 +53,8 @@ class Tracker:
 
     def described(self) -> RunIdentity:
         """The run as notifications name it."""
-        log, path = self.log, self.log.run.path
+        log = self.log
+        path = self.log.run.path
         plans = [stream.plans.now for stream in log.streams.values()]
         sizes = {plan[Setting.WORLD_SIZE] for plan in plans if Setting.WORLD_SIZE in plan}
         return RunIdentity(

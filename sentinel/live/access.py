@@ -80,7 +80,8 @@ class Access:
 
     async def _entrance(self, scope: Scope, receive: Receive) -> Response | None:
         """The answer to a request without the token, or that brings it; None to one that has it."""
-        headers, path = Headers(scope=scope), scope["path"]
+        headers = Headers(scope=scope)
+        path = scope["path"]
         query = dict(parse_qsl(scope["query_string"].decode("latin-1")))
         if scope["method"] == "GET" and "token" in query:
             offered = query.pop("token")

@@ -212,7 +212,8 @@ class LivePage:
         return _back(await form(request.receive))
 
     async def _feedback(self, request: Request) -> Response:
-        fields, now = await form(request.receive), self._clock.now()
+        fields = await form(request.receive)
+        now = self._clock.now()
         verdict = next((known for known in get_args(Opinion) if known == fields.get("verdict")), None)
         if verdict is None:
             return _plain(HTTPStatus.BAD_REQUEST, f"verdict: one of {', '.join(get_args(Opinion))}")
@@ -225,7 +226,8 @@ class LivePage:
         return _back(fields)
 
     async def _silence(self, request: Request) -> Response:
-        fields, now = await form(request.receive), self._clock.now()
+        fields = await form(request.receive)
+        now = self._clock.now()
         known = self._views.fleet.runs.get(request.path_params["key"])
         if known is None:
             return _plain(HTTPStatus.NOT_FOUND, "no such run")

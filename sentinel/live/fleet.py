@@ -120,7 +120,8 @@ class Fleet:
         for members in sorted(trainings, key=lambda logs: all(run.state not in GOING_ON for _, run in logs)):
             keys, runs = zip(*members, strict=True)
             logs = [told[run.row.id] for run in runs]
-            hrefs, curve = [f"/runs/{key}" for key in keys], spark(logs[0].lead, scales)
+            hrefs = [f"/runs/{key}" for key in keys]
+            curve = spark(logs[0].lead, scales)
             # A log without times was written before the watch last recorded something of it.
             last = max(log.last_time or run.row.updated for log, run in zip(logs, runs, strict=True))
             row = rows.row(logs, hrefs, curve, id=f"row-{keys[0]}", pick=keys[0], last=last)

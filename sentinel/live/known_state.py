@@ -43,7 +43,8 @@ class KnownState:
             seen = self.store.version()
             if seen == self._seen and awake - self._looked_at < _AGAIN_SECONDS:
                 return False
-            self._seen, self._looked_at = seen, awake
+            self._seen = seen
+            self._looked_at = awake
             self.shown = status(self.store, self.place, now, remember=self._run, promise=self._promise)
             self.failure = ""
         except StateError as error:

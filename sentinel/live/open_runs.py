@@ -102,7 +102,8 @@ class OpenRuns:
         try:
             if key not in self._open and not await self._opened(key):
                 return
-            run, now = self._open[key], self._clock.now()
+            run = self._open[key]
+            now = self._clock.now()
             # The state before the log, so that a page never counts as newer than it is.
             seen = self._views.seen(key, now)
             grew = await self._in(self._pool, run.grow)
@@ -112,7 +113,8 @@ class OpenRuns:
                 recorded = await self._in(self._worker, partial(self._views.recorded, key))
                 version = (self.version(key) or 0) + 1
                 draw = partial(page_of_run, run, recorded, key, version, now)
-                self._pages[key], self._drawn[key] = await self._in(self._pool, draw), seen
+                self._pages[key] = await self._in(self._pool, draw)
+                self._drawn[key] = seen
                 self._changed()
         except StateError:
             raise

@@ -92,7 +92,8 @@ class OpenedRun:
         return dataclasses.replace(told, held_back=(), siblings=siblings)
 
     def _guarded(self, stage: str, work: Callable[[], _R]) -> _R | None:
-        guard, run = Guard(), self._tracker.log.run
+        guard = Guard()
+        run = self._tracker.log.run
         done = guard(run, stage, work)
         self._failure = guard.failures.get(run.id, self._failure)
         return done

@@ -67,7 +67,8 @@ def fleet_time(
     runs: Iterable[KnownRun], incidents: Iterable[Incident], now: float, seconds: float
 ) -> FleetTime:
     """What happened to these runs in the last ``seconds``, by the clocks of their logs."""
-    period, by_id = _Period(now - seconds, now), {run.row.id: run for run in runs}
+    period = _Period(now - seconds, now)
+    by_id = {run.row.id: run for run in runs}
     bars: dict[str, list[Bar]] = {}
     stretches: dict[str, list[tuple[float, float]]] = {}
     for incident, begin, end in _within(incidents, by_id, period):
@@ -111,7 +112,8 @@ def _within(
 
 def _together(stretches: Iterable[tuple[float, float]]) -> float:
     """How many seconds some stretches cover; what several cover counts once."""
-    covered, reached = 0.0, float("-inf")
+    covered = 0.0
+    reached = float("-inf")
     for begin, end in sorted(stretches):
         covered += max(0.0, end - max(begin, reached))
         reached = max(reached, end)
@@ -139,7 +141,8 @@ def _alive(runs: Iterable[KnownRun], period: _Period) -> Iterator[int]:
 
 def timeline_page(views: StateView, now: float, since: str, seconds: float) -> Page:
     """The page of a period. Only the thread of the views may call it."""
-    fleet, table = views.fleet, views.fleet.table
+    fleet = views.fleet
+    table = views.fleet.table
     told = fleet_time(fleet.runs.values(), views.incidents(), now, seconds)
     return Page.of(
         table.version,

@@ -99,7 +99,8 @@ class StateView:
     def recorded(self, key: str) -> RecordedRun:
         """What the watch recorded of a run. Raises StateError."""
         known = self.fleet.runs[key]
-        run, state = known.row.id, self.fleet.states[known.row.id]
+        run = known.row.id
+        state = self.fleet.states[known.row.id]
         return RecordedRun(
             known,
             self.fleet.names[run],

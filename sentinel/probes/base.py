@@ -134,8 +134,11 @@ class ProbeSet:
         on_every_rank: bool = False,
         needs_torch: bool = True,
     ) -> None:
-        cls.shows, cls.entries, cls.cost = shows, entries, cost
-        cls.on_every_rank, cls.needs_torch = on_every_rank, needs_torch
+        cls.shows = shows
+        cls.entries = entries
+        cls.cost = cost
+        cls.on_every_rank = on_every_rank
+        cls.needs_torch = needs_torch
 
     def __init__(self, subject: Subject) -> None:
         self.subject = subject

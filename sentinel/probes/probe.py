@@ -93,7 +93,8 @@ class probe:  # noqa: N801  it reads as a function at its call, as `contextlib.s
         if not self._sets:
             return
         moment = Moment(**given)
-        step, self._steps = self._steps, self._steps + 1
+        step = self._steps
+        self._steps = self._steps + 1
         if self._waiting:
             self._flush()
         if self._evaluates:
@@ -154,11 +155,13 @@ class probe:  # noqa: N801  it reads as a function at its call, as `contextlib.s
         for probes in self._sets.values():
             with suppress(Exception):
                 probes.disarm()
-        self._sets, self._glancing = {}, []
+        self._sets = {}
+        self._glancing = []
 
     def _measured(self, moment: Moment, name: str) -> Numbers:
         """The numbers of a set, which ends if they took too long."""
-        probes, begun = self._sets[name], time.perf_counter()
+        probes = self._sets[name]
+        begun = time.perf_counter()
         numbers = _on_the_way(probes.measure(moment))
         probes.disarm()
         if (took := time.perf_counter() - begun) > SLOW_SECONDS:

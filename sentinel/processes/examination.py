@@ -35,7 +35,10 @@ class Examination:
         ring: Callable[[], None],
         devices: Callable[[], str] = str,
     ) -> None:
-        self._ranks, self._gone, self._others, self._ring = ranks, gone, others, ring
+        self._ranks = ranks
+        self._gone = gone
+        self._others = others
+        self._ring = ring
         self._devices = devices
         self._late = threading.Event()
         self._dumps = threading.BoundedSemaphore(_AT_ONCE)
@@ -77,10 +80,12 @@ class Examination:
 
     def _look(self, target: Process) -> Look:
         """What a process does between two looks at its stack."""
-        first, before = self._stack(target), cpu_seconds(target.pid)
+        first = self._stack(target)
+        before = cpu_seconds(target.pid)
         threading.Event().wait(_APART_SECONDS)
         used = (cpu_seconds(target.pid) - before) / _APART_SECONDS
-        second, now = self._stack(target), process(target.pid)
+        second = self._stack(target)
+        now = process(target.pid)
         moved = None not in (places := {first.place, second.place}) and len(places) > 1
         return Look(now.state if now else "X", waits_in(target.pid), max(used, moved), second)
 

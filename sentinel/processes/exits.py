@@ -67,7 +67,8 @@ class Handle:
     """One process from now to its end."""
 
     def __init__(self, target: Process, descriptor: int) -> None:
-        self.process, self.descriptor = target, descriptor
+        self.process = target
+        self.descriptor = descriptor
         self._memory: GroupMemory = memory_of(target)
         self._looks = 0
         self._exit: Exit | None = None

@@ -37,12 +37,10 @@ from sentinel.processes.table import (
 )
 from sentinel.sources.reading.files import real_path
 
-HOLDS, BEHIND_PIPE, NAMED, HELPED = (
-    "holds the log",
-    "writes to the pipe that the log comes from",
-    "is named by the event file",
-    "is named by W&B's helper",
-)
+HOLDS = "holds the log"
+BEHIND_PIPE = "writes to the pipe that the log comes from"
+NAMED = "is named by the event file"
+HELPED = "is named by W&B's helper"
 
 SHELLS = frozenset(("sh", "bash", "dash", "zsh", "fish", "ksh"))
 COPY_FILES = frozenset(("rsync", "scp", "sftp-server", "sshd", "cp", "rclone", "aws", "gsutil", "dd"))
@@ -195,7 +193,8 @@ class Host:
                 if (told := _EVENTS.fullmatch(file.name)) and told[2] == socket.gethostname()
             ]
             for began, pid, file in sorted(named, reverse=True)[:1]:
-                process, owner = self.processes.get(pid), file.stat().st_uid
+                process = self.processes.get(pid)
+                owner = file.stat().st_uid
                 if process and process.user == owner and started_at(process) <= began + _SLACK_SECONDS:
                     return Found(process, NAMED)
         return None

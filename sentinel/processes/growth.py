@@ -12,7 +12,8 @@ from pathlib import Path
 from sentinel.processes.finder import COPY_FILES, SHELLS, Found, Host, files_of, size_of
 from sentinel.processes.table import Process, arguments, lives, written
 
-WRITES, PROBABLY = "writes as much as the log grows", "probably writes the log"
+WRITES = "writes as much as the log grows"
+PROBABLY = "probably writes the log"
 
 _ENOUGH = 3  # times that a log grew by what the process wrote
 _MOST_BESIDE = 1 << 16  # bytes that a process writes beside a log, to its console for example

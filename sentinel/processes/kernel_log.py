@@ -55,7 +55,8 @@ def _search(target: Process, words: bytes) -> list[re.Match[bytes]] | None:
         records = [*_records()]
     except OSError:
         return None
-    since, about = seconds_awake(target) - 1, re.compile(words % target.pid)
+    since = seconds_awake(target) - 1
+    about = re.compile(words % target.pid)
     return [match for at, text in records if at >= since and (match := about.search(text))]
 
 

@@ -37,7 +37,8 @@ def _full(name: str, place: Path) -> Iterator[str]:
 
 def _memory(writer: Process) -> Iterator[str]:
     memory = memory_of(writer)
-    used, limit = memory.used(), memory.limit()
+    used = memory.used()
+    limit = memory.limit()
     if used and limit and used > _NEAR * limit:
         yield f"its control group uses {100 * used / limit:.0f}% of {limit / (1 << 30):.3g} GiB"
 

@@ -51,7 +51,8 @@ def named(log: Path) -> Found | Writer:
 
 def _checked(told: _Named, written: float) -> Found | Writer:
     """What the file says, if it fits what runs here; ``written`` is when the log was last written."""
-    here, file = socket.gethostname(), clean_text(told.file, 80)
+    here = socket.gethostname()
+    file = clean_text(told.file, 80)
     names = f"{file} names process {told.pid}"
     if told.host and told.host != here:
         return Writer(f"{names} on {clean_text(told.host, 80)}, and this is {here}")

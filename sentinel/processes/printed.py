@@ -17,7 +17,9 @@ from sentinel.processes.table import PROC, File, Process
 from sentinel.runs.last_words import said_in
 from sentinel.sources.base import Ending, EndKind
 
-_ERRORS, _OUTPUT = "2", "1"  # descriptors
+# descriptors
+_ERRORS = "2"
+_OUTPUT = "1"
 
 
 class OutputFile(NamedTuple):
@@ -33,7 +35,8 @@ def output_files(target: Process) -> Sequence[OutputFile]:
     for name in (_ERRORS, _OUTPUT):
         link = PROC / str(target.pid) / "fd" / name
         with suppress(OSError):
-            status, path = link.stat(), link.readlink()
+            status = link.stat()
+            path = link.readlink()
             if stat.S_ISREG(status.st_mode) and status.st_uid == target.user:
                 file = status.st_dev, status.st_ino
                 found.setdefault(file, OutputFile(path, file))

@@ -189,7 +189,8 @@ class Team:
                 and rank.process.parent == before.process.parent
             )
             if restarted and (handle := opened(rank.process)) is not None:
-                self.ranks[rank.number], self._handles[rank.number] = rank, handle
+                self.ranks[rank.number] = rank
+                self._handles[rank.number] = handle
                 self.dead.pop(rank.number, None)
 
     def look(self, awake: float) -> bool:
@@ -197,7 +198,8 @@ class Team:
         ended = {
             number: how for number, handle in self._handles.items() if (how := handle.exit()) is not None
         }
-        within, self._looked_at = max(0.0, awake - self._looked_at), awake
+        within = max(0.0, awake - self._looked_at)
+        self._looked_at = awake
         for number, how in ended.items():
             self.dead[number] = Death(self.ranks[number], how, awake, within)
             del self._handles[number]
@@ -210,7 +212,8 @@ class Team:
 
     def news(self, awake: float) -> str:
         """That a rank died while others live; empty if none did."""
-        death, living = self.culprit(), self.living
+        death = self.culprit()
+        living = self.living
         if death is None or not living:
             return ""
         ago = f"{awake - death.at + death.within_seconds:.1f} s ago" if awake - death.at < 60 else ""

@@ -80,7 +80,8 @@ def stack_of(pid: int, now: Callable[[], float] = time.monotonic) -> Stack:
     program = py_spy()
     if program is None:
         return Stack(unknown="py-spy is not installed (pip install '.[stacks]')")
-    said, until = "", now() + _SECONDS
+    said = ""
+    until = now() + _SECONDS
     for _ in range(_TRIES):
         if (left := until - now()) <= 0:
             break
@@ -98,7 +99,8 @@ def _run(command: Sequence[str], seconds: float) -> tuple[bytes, str]:
         deadline = threading.Timer(seconds, running.kill)
         deadline.start()
         try:
-            output, said = b"", b""
+            output = b""
+            said = b""
             if running.stdout is not None and running.stderr is not None:
                 output = running.stdout.read(_MOST_BYTES)
                 running.stdout.close()  # so that whoever would say more ends

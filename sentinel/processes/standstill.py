@@ -145,7 +145,8 @@ def _waits(some: Sequence[Seen]) -> str:
 
 def _alike(seen: Sequence[Seen]) -> str:
     """That all ranks are at one place, and what they wait for."""
-    place, busy = seen[0].look.place, any(member.look.busy >= _IDLE for member in seen)
+    place = seen[0].look.place
+    busy = any(member.look.busy >= _IDLE for member in seen)
     if place is None:
         return "; ".join(map(_alone, seen))
     if len(seen) == 1:

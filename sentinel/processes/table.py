@@ -96,7 +96,8 @@ def descriptors(pid: int) -> Descriptors:
                 status = os.stat(link.path)
                 if not (stat.S_ISREG(status.st_mode) or stat.S_ISFIFO(status.st_mode)):
                     continue
-                file, mode = (status.st_dev, status.st_ino), os.lstat(link.path).st_mode
+                file = (status.st_dev, status.st_ino)
+                mode = os.lstat(link.path).st_mode
                 if link.name == "0":
                     opened.stdin = file
                 if mode & stat.S_IWUSR:
@@ -145,7 +146,8 @@ def written(pid: int) -> int | None:
 
 def moved(pid: int) -> int | None:
     """How many bytes a process has read and written, from and to whatever; None where it may not be seen."""
-    read, wrote = _number(PROC / str(pid) / "io", "rchar:"), written(pid)
+    read = _number(PROC / str(pid) / "io", "rchar:")
+    wrote = written(pid)
     return None if read is None or wrote is None else read + wrote
 
 

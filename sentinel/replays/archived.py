@@ -177,7 +177,8 @@ class Pages:
         crashed or it could not be read to its end. If ``daily``, such an incident takes out only the days on
         which it paged.
         """
-        logged, right = seen.facts.extent.days(), {one for one in told if answers.get(one) == USEFUL}
+        logged = seen.facts.extent.days()
+        right = {one for one in told if answers.get(one) == USEFUL}
         pages = [*_pages(told, logged)]
         crashed = seen.ending is not None and seen.ending.outcome is EndKind.CRASHED
         went_wrong = crashed or seen.stopped is not None or any(fits(seen.name, glob) for glob in bad)

@@ -39,7 +39,8 @@ def differences(old: Replay, new: Replay) -> list[Difference]:
 
     The incidents of a series are paired in their order.
     """
-    before, after = _by_series(old), _by_series(new)
+    before = _by_series(old)
+    after = _by_series(new)
     return [
         Difference(*pair)
         for series in dict.fromkeys([*before, *after])

@@ -67,7 +67,8 @@ def cross_fitted(budget: float, pages: Pages) -> Rate:
     The moves fit the runs that they are chosen by better than the coming ones, so this is what can be
     promised. A part holds neighbours by name, since runs of one directory are alike.
     """
-    names, counts = sorted(pages.healthy), list[tuple[int, int]]()
+    names = sorted(pages.healthy)
+    counts = list[tuple[int, int]]()
     for part in range(_PARTS):
         out = {*names[part * len(names) // _PARTS : (part + 1) * len(names) // _PARTS]}
         others = {name: run for name, run in pages.healthy.items() if name not in out}
@@ -84,7 +85,8 @@ def promised(budget: float, pages: Pages, now: float) -> Promise:
     What pages no more tells as well how days of these runs depend, and the few pages that are left hardly do.
     """
     changes = changes_of(kept_within(budget, pages))
-    rate, variants = cross_fitted(budget, pages), sorted(pages.counted(changes).items())
+    rate = cross_fitted(budget, pages)
+    variants = sorted(pages.counted(changes).items())
     least = max(rate.design_effect, pages.rate().design_effect)
     effects = {str(kind): max(least, pages.rate_of(kind).design_effect) for kind, _ in variants}
     return Promise(
@@ -188,7 +190,8 @@ def _price(concerned: Pages, taken: Collection[Change], change: Change) -> tuple
     """What one more change costs: faults of the archive and public ones for each page that it saves. Of equal
     ones it is better that the detector still pages, and that more is saved. What saves nothing has no price.
     """
-    before, after = _Paging.of(concerned, taken), _Paging.of(concerned, _with(taken, change))
+    before = _Paging.of(concerned, taken)
+    after = _Paging.of(concerned, _with(taken, change))
     if after.kinds >= before.kinds:
         return (math.inf,)
     saved = max(before.units - after.units, 0.5)

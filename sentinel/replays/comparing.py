@@ -17,7 +17,8 @@ def compared(runs: Sequence[JudgedRun]) -> Sequence[Comparison]:
 
 def against_baseline(runs: Sequence[JudgedRun], baselines: Sequence[JudgedRun]) -> Iterator[Comparison]:
     """Each run that is no baseline itself, beside all baselines; also whether these have incidents."""
-    known, good = {run.tracker.log.run.id for run in baselines}, _subjects(baselines)
+    known = {run.tracker.log.run.id for run in baselines}
+    good = _subjects(baselines)
     doubtful = {
         incident.detector
         for run in baselines

@@ -39,7 +39,8 @@ class Coverage:
         read = ", ".join(told)
         if not self.able:
             return read
-        fewest, most = min(self.able), max(self.able)
+        fewest = min(self.able)
+        most = max(self.able)
         span = f"{most}" if fewest == most else f"{fewest} to {most}"
         whom = "it" if self.read == 1 else "them" if fewest == most else "each of them"
         return f"{read}; {span} of {self.detectors} detectors could judge {whom}"

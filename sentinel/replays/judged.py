@@ -77,7 +77,8 @@ class JudgedRun:
     def lacking(self) -> dict[str, list[str]]:
         """The signals that each detector lacks; none for those that can judge the run."""
         log = self.tracker.log
-        signals, no_clock = log.understanding().signals, log.no_clock
+        signals = log.understanding().signals
+        no_clock = log.no_clock
         detectors = self.tracker.book.detectors
         return {name: detector.demand.missing(signals, no_clock) for name, detector in detectors.items()}
 

@@ -104,7 +104,8 @@ def list_runs(
         raise SentinelError(f"{', '.join(map(str, paths))}: no log that sentinel can read")
     count = len(discovered.runs)  # each run has a fixed cost, so many runs leave less time for points
     limit = max(_FEWEST_POINTS, _MOST_POINTS // max(count, count**2 // _FEW_RUNS))
-    pipeline, base = Pipeline((), {}, signals()), common_path(paths)
+    pipeline = Pipeline((), {}, signals())
+    base = common_path(paths)
 
     def scan(run: Run) -> _Scanned:
         return _scan(pipeline, run, run_name(run, base), limit, now)
@@ -156,7 +157,8 @@ class _Scanned:
 def _scan(pipeline: Pipeline, run: Run, name: str, limit: int, now: float) -> _Scanned:
     """Read about ``limit`` points."""
     tracker = pipeline.track(run, name)
-    log, complaints = tracker.log, list[Complaint]()
+    log = tracker.log
+    complaints = list[Complaint]()
     while True:
         (advance,) = pipeline.advance([tracker], limit)
         complaints += advance.absorbed.complaints

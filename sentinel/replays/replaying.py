@@ -97,7 +97,8 @@ def _parts(
     if discovered.runs and not wanted:
         there = run_name(discovered.runs[0], base)
         raise SentinelError(f"no run is called {one_of(names)}; there is {there}")
-    done, any_read = 0, False
+    done = 0
+    any_read = False
     progress(done, len(wanted))
     for group in _groups(wanted):
         read = judged(pipeline, group, curves=curves, means=True)
@@ -105,7 +106,8 @@ def _parts(
         progress(done, len(wanted))
         if read:
             yield Replay(read, complaints, pipeline, _coverage(pipeline, read, complaints))
-            complaints, any_read = (), True
+            complaints = ()
+            any_read = True
     if not any_read and complaints:
         raise SentinelError("\n".join(map(str, complaints)))
     if not any_read:

@@ -27,7 +27,8 @@ def compare_siblings(
     """
     if RULE not in pipeline.detectors:
         return
-    known, given = _siblings(runs), _siblings(baseline)
+    known = _siblings(runs)
+    given = _siblings(baseline)
     healthy = healthy_siblings(known)
     for run, own in zip(runs, known, strict=True):
         guard = Guard()

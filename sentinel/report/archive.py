@@ -13,7 +13,8 @@ _INDENT = "\n    "  # of a run
 
 def pieces(archive: Archive) -> Iterator[str]:
     """The archive as `sentinel replay --format json` gives the same runs, in pieces of a run each."""
-    rows, failed = archive.contents.rows.filter("judged"), archive.failed
+    rows = archive.contents.rows.filter("judged")
+    failed = archive.failed
     problems = [*archive.complaints, *(f"{one.path}: {one.failure}" for one in failed)]
     unread = int(rows["unread"].sum())
     whole: ReplayBody = {
@@ -41,7 +42,8 @@ def _text(body: ReplayBody | ReplayedRunBody) -> str:
 
 
 def _body(run: Settled) -> ReplayedRunBody:
-    record, seen = run.record, run.seen
+    record = run.record
+    seen = run.seen
     return {
         **run_body(seen, run.standing, seen.stopped, record.lacking, record.held_back),
         "complaints": list(record.complaints),

@@ -56,7 +56,8 @@ def _lines(cost: CostOfFailures) -> Iterator[str]:
 
 def _pages(cost: CostOfFailures) -> Iterator[tuple[int, list[Failure]]]:
     """The failures in pages, each with the number of its first one."""
-    left, first = iter(cost.failures), 1
+    left = iter(cost.failures)
+    first = 1
     while page := [*islice(left, _ROWS_A_PAGE)]:
         yield first, page
         first += len(page)

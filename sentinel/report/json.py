@@ -235,7 +235,8 @@ def comparison_body(comparison: "Comparison") -> ComparisonBody:
 
 
 def _replayed(run: JudgedRun, stands: Standing) -> ReplayedRunBody:
-    overview, lacking = run.tracker.log.overview(), run.lacking
+    overview = run.tracker.log.overview()
+    lacking = run.lacking
     return {
         **run_body(overview, stands, run.stopped, lacking, run.held_back(lacking)),
         "complaints": [str(complaint) for complaint in run.complaints],

@@ -68,7 +68,8 @@ def checkpoint_to_keep(
     if not chosen:
         return None
     metric, best = chosen[0]
-    number, which = len(on_disk), "highest" if metric.higher else "lowest"
+    number = len(on_disk)
+    which = "highest" if metric.higher else "lowest"
     by = "the metric that its settings select by" if metric.stated else "its settings name no other metric"
     healthy = "" if before is None else f" from before step {before:,}"
     told = [

@@ -109,7 +109,8 @@ def _loss(run: JudgedRun) -> Loss | None:
 
 
 def _trouble(severities: Counter[Severity]) -> str:
-    critical, warning = severities[Severity.CRITICAL], severities[Severity.WARNING]
+    critical = severities[Severity.CRITICAL]
+    warning = severities[Severity.WARNING]
     if not critical and not warning:
         return "no trouble found"
     return f"{critical} critical, {warning} with a warning, {severities.total() - critical - warning} quiet"

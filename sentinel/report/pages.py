@@ -41,7 +41,8 @@ def page(name: str, own_rules: "Callable[[], Sequence[WrittenRule]]" = tuple) ->
 
     ``own_rules`` is asked if nothing else has the name. Raises UnknownName, and what ``own_rules`` raises.
     """
-    detectors, entries = all_detectors(), catalogue.load()
+    detectors = all_detectors()
+    entries = catalogue.load()
     if name in detectors:
         return _wrapped("\n".join(_detector(detectors[name])))
     if name in entries:
@@ -172,7 +173,8 @@ def _examples() -> dict[str, Any]:
 
 
 def _own_rule(written: "WrittenRule") -> Iterator[str]:
-    rule, detector = written.rule, written.rule.detector()
+    rule = written.rule
+    detector = written.rule.detector()
     yield f"# {detector.name}\n"
     yield f"A rule of your own, at {written.file}:{written.line}:\n"
     for key, value in written.keys.items():

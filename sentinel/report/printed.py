@@ -11,7 +11,9 @@ from sentinel.runs.log import RunLog
 from sentinel.runs.transcript import printed_lines
 from sentinel.sources.base import Line
 
-_BEFORE, _AFTER = 6, 10  # lines that are shown
+# lines that are shown
+_BEFORE = 6
+_AFTER = 10
 _LONGEST = 2000  # characters of a line that are searched
 
 

@@ -57,11 +57,14 @@ def recorded_incident(
     event = _EVENTS[incident.state]
     others = [other for other in store.incidents(open_only=True, run=incident.run) if other.id != incident.id]
     first = began_first(incident, others)
-    run, shown = RunIdentity(incident.run), []
+    run = RunIdentity(incident.run)
+    shown = []
     if row is not None and (state := store.run_state(row.id)) is not None:
-        tracker, guard = pipeline.track(recorded_run(row), row.path), Guard()
+        tracker = pipeline.track(recorded_run(row), row.path)
+        guard = Guard()
         guard(tracker.log.run, "restoring", partial(tracker.restore, state))
-        run, shown = tracker.described(), tracker.excerpts(incident)
+        run = tracker.described()
+        shown = tracker.excerpts(incident)
     told = Notification(
         key=idempotency_key(run, incident, event),
         event=event,

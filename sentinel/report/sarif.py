@@ -108,7 +108,8 @@ def _troubles(run: JudgedRun) -> Sequence[str]:
 
 def _location(run: JudgedRun, base: Path, incident: Incident | None = None) -> dict[str, Any]:
     """The log of a run; for an incident about a printed line, the file and the line."""
-    log, line = run.tracker.log, incident.evidence.get("line") if incident else None
+    log = run.tracker.log
+    line = incident.evidence.get("line") if incident else None
     place = log.run.path
     if incident and line and isinstance(place, Path):
         printed = (place if place.is_dir() else place.parent) / incident.tag

@@ -44,7 +44,8 @@ class Selection:
         for name in only:
             if name not in _SEVERITIES and name not in known:
                 raise UnknownName("detector or severity", name, [*_SEVERITIES, *known])
-        step, time = int(since) if since.isdecimal() else None, None
+        step = int(since) if since.isdecimal() else None
+        time = None
         if since and step is None:
             try:
                 moment = datetime.fromisoformat(since)

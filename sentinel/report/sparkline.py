@@ -12,7 +12,8 @@ def sparkline(values: Sequence[float]) -> str:
     known = [value for value in values if not math.isnan(value)]
     if not known:
         return ""
-    low, high = min(known), max(known)
+    low = min(known)
+    high = max(known)
     if low > 0 and high / low > _LOG_RATIO:
         return sparkline([math.log(value) for value in values])
     top = len(_BARS) - 1

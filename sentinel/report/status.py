@@ -140,7 +140,8 @@ def status(
     stops = store.stops.all()
     rows = {row.id: row for row in store.runs() if wanted(row.path)}
     open_ = [incident for incident in store.incidents(open_only=True) if incident.run in rows]
-    process, recorded = watching_process(place), store.health()
+    process = watching_process(place)
+    recorded = store.health()
     lags = {
         run: lag for key, by_run in recorded.items() if key.endswith(BEHIND) for run, lag in by_run.items()
     }
@@ -160,7 +161,8 @@ def status(
         kept = memory[row.id]
         state, evidence = _standing(row, kept, now, stalls.get(row.id, ""))
         stop = stops[row.id].reason if row.id in stops else None
-        severity, lag = worst.get(row.id, Severity.CLEAN), lags.get(row.id, 0.0)
+        severity = worst.get(row.id, Severity.CLEAN)
+        lag = lags.get(row.id, 0.0)
         runs.append(KnownRun(row, of_training[row.id], state, evidence, kept, stop, severity, lag))
     return Status(
         now=now,

@@ -88,7 +88,8 @@ def _incidents(shown: Status, name: _Names) -> _Lines:
     yield 0, f"Open incidents: {len(shown.incidents) or 'none'}"
     alike = _alike(shown)
     for incident, *others in alike[:SHOWN]:
-        severity, since = incident.severity.label, incident.onset_step
+        severity = incident.severity.label
+        since = incident.onset_step
         yield 2, f"{severity}: {incident.detector} since step {since} in {name[incident.run]}"
         explained = (
             f"explained by {incident.inhibited_by}"

@@ -168,8 +168,10 @@ def verdict(runs: Sequence[RunStory]) -> str:
 
 def run_story(run: JudgedRun, stands: Standing, training: str, illustrations: Illustrations) -> RunStory:
     """The story of a run in this state. ``training`` is the id of the first log of its training."""
-    log, facts = run.tracker.log, run.tracker.log.facts
-    understood, lacking = log.understanding(), run.lacking
+    log = run.tracker.log
+    facts = run.tracker.log.facts
+    understood = log.understanding()
+    lacking = run.lacking
     tags = {signal: [clean_text(tag) for tag in of] for signal, of in understood.signals.items()}
     if understood.unmapped:
         tags[""] = [clean_text(tag) for tag in understood.unmapped]
@@ -256,9 +258,11 @@ def _cost_of(run: JudgedRun) -> str:
     if not open_ or facts.last_step is None:
         return ""
     first = min(open_, key=lambda incident: incident.onset_step)
-    steps, length = facts.last_step - first.onset_step, facts.last_step - (facts.first_step or 0)
+    steps = facts.last_step - first.onset_step
+    length = facts.last_step - (facts.first_step or 0)
     parts = [f"{steps:,} of {length:,} steps"] if steps > 0 else []
-    begin, end = first.onset_time, facts.last_time
+    begin = first.onset_time
+    end = facts.last_time
     if begin is not None and end is not None and end - begin >= 1.0:
         parts.append(duration_text(end - begin))
         whole = first.changed(last_time=end)

@@ -159,7 +159,8 @@ def _life(incident: Incident) -> str:
 
 def _picture(incident: Incident, judged: Excerpt, *others: Excerpt) -> Iterator[Text]:
     """The signals over the attempt, and below them the steps at which the incident began, fired and ended."""
-    steps, legend = [(incident.onset_step, "o"), (incident.fired_step, "!")], "o onset, ! fired"
+    steps = [(incident.onset_step, "o"), (incident.fired_step, "!")]
+    legend = "o onset, ! fired"
     if incident.resolved_step is not None:
         steps.append((incident.resolved_step, "x"))
         legend += ", x resolved"
@@ -185,7 +186,8 @@ def _table(title: str, rows: Sequence[tuple[str, str]]) -> RenderableType:
 
 
 def _headline(run: JudgedRun) -> str:
-    log, facts = run.tracker.log, run.tracker.log.facts
+    log = run.tracker.log
+    facts = run.tracker.log.facts
     framework = log.understanding().framework or log.run.format
     attempts = f", {log.attempts} attempts" if log.attempts > 1 else ""
     steps = f"steps {facts.first_step} to {facts.last_step}" if facts.points else "no points"

@@ -38,7 +38,8 @@ def _worst(logs: Sequence[KnownRun]) -> Severity:
 
 
 def _row(logs: Sequence[KnownRun], shown: Status, name: str) -> Iterator[Text]:
-    first, runs = logs[0], {run.row.id for run in logs}
+    first = logs[0]
+    runs = {run.row.id for run in logs}
     planned = first.kept.planned_steps if first.kept else None
     last = first.kept.facts.last_time if first.kept else None
     yield Text(name)

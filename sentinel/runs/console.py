@@ -158,7 +158,8 @@ class ConsoleState(msgspec.Struct):
         signatures: Sequence[Signature],
     ) -> Iterator[Printed]:
         """The news in the next lines, of which only those are looked at that may bring any."""
-        at, wanted = 0, [signature.text for signature in signatures if signature.key not in self.remarks]
+        at = 0
+        wanted = [signature.text for signature in signatures if signature.key not in self.remarks]
         for place in telling(texts, (_TRACEBACK, *PREEMPTION_WORDS, *wanted)):
             while at < place and not origin.is_quiet:
                 if passed := origin.pass_frames(texts[at : min(place, at + _LONGEST_TRACEBACK)]):
@@ -192,11 +193,14 @@ class ConsoleState(msgspec.Struct):
             if not origin.preempted:
                 yield _printed(origin, name, line(), text, Severity.INFO, preempted=True)
             origin.preempted = origin.preempted or text
-            origin.ordinary, origin.step = 0, line().step
+            origin.ordinary = 0
+            origin.step = line().step
             return
         if error is not None:
-            origin.ordinary, origin.step = 0, line().step
-            place, entries = error.place, error.entries
+            origin.ordinary = 0
+            origin.step = line().step
+            place = error.place
+            entries = error.entries
             yield _printed(origin, name, line(), error.text, error.severity, place=place, catalogue=entries)
             return
         for known in near:
@@ -206,7 +210,8 @@ class ConsoleState(msgspec.Struct):
             origin.ordinary += 1
             step = line().step
             if origin.ordinary == _WENT_ON or (step is not None and step != origin.step):
-                origin.ordinary, origin.preempted = None, ""
+                origin.ordinary = None
+                origin.preempted = ""
                 yield _printed(origin, name, line(), text, Severity.CLEAN)
 
     @property
@@ -257,7 +262,8 @@ def _error(
     traceback = origin.tracebacks.get(writer)
     origin.announced = _CAUGHT.search(text) is not None
     if origin.announced:
-        origin.announced_by, origin.announced_at = writer, line().step
+        origin.announced_by = writer
+        origin.announced_at = line().step
     if traceback is not None:
         if text[:1].isspace() and origin.lines - traceback.line < _LONGEST_TRACEBACK:
             traceback.add(text)

@@ -19,7 +19,9 @@ _BYTES_A_SECOND = 20e6  # ... and a large one on a slow disk
 _HERE = -100  # AT_FDCWD
 _NO_FOLLOW = 0x100  # AT_SYMLINK_NOFOLLOW
 _BIRTH = 0x800  # STATX_BTIME
-_SIZE, _BIRTH_AT = 256, 0x50  # of struct statx, which is the same on all machines
+# of struct statx, which is the same on all machines
+_SIZE = 256
+_BIRTH_AT = 0x50
 
 
 def silence_of(place: Place, facts: Facts, now: float, *, whole: bool = True) -> float | None:
@@ -49,7 +51,8 @@ def is_copy(path: Path) -> bool:
 
 
 def _was_written_at_once(file: Path) -> bool:
-    status, born = file.lstat(), birth(file)
+    status = file.lstat()
+    born = birth(file)
     at_once = _AT_ONCE_SECONDS + status.st_size / _BYTES_A_SECOND
     return born is not None and 0 <= status.st_mtime - born <= at_once
 

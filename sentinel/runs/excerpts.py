@@ -22,7 +22,8 @@ def excerpts(log: RunLog, stream: str, attempt: int, tag: str, detector: str) ->
     for view in own.views:
         history = own.attempt.series.get(view.key, {}).get(tag)
         if history is not None and any(rule.name == detector for rule in view.detectors):
-            coarse, recent = history.coarse, history.recent.last(_MOST_POINTS)
+            coarse = history.coarse
+            recent = history.recent.last(_MOST_POINTS)
             return [_judged(view, coarse, recent, tag), *_beside(view, coarse, recent, detector)]
     return []
 
@@ -44,7 +45,8 @@ def _beside(view: View, coarse: Coarse, recent: Rows, detector: str) -> Iterator
     asked = [rule for rule in view.detectors if rule.name == detector]
     names = {name for rule in asked for name in (*rule.needs, *(use.column for use in rule.uses))}
     for place, column in sorted(coarse.first.items()):
-        mean, name = _numbers(column.tolist()), view.columns[place]
+        mean = _numbers(column.tolist())
+        name = view.columns[place]
         if name in names and any(value is not None for value in mean):
             step = coarse.step.tolist()
             last = _numbers(recent.column(place).tolist())

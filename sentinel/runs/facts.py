@@ -59,14 +59,18 @@ class Facts(msgspec.Struct):
 
     def go_on(self, chunk: Chunk) -> None:
         """Add a chunk that has points and was logged since."""
-        self.last_words, self.heard, self.goes_on, self.exit = None, 0, "", None
+        self.last_words = None
+        self.heard = 0
+        self.goes_on = ""
+        self.exit = None
         self.gone = self.output = ""
         self.count(chunk)
 
     def count(self, chunk: Chunk) -> None:
         """Count the points of a chunk."""
         self.points += len(chunk.step)
-        low, high = int(chunk.step.min()), int(chunk.step.max())
+        low = int(chunk.step.min())
+        high = int(chunk.step.max())
         self.first_step = low if self.first_step is None else min(self.first_step, low)
         self.last_step = high if self.last_step is None else max(self.last_step, high)
         time = chunk.time[np.isfinite(chunk.time)]

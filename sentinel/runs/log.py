@@ -85,8 +85,10 @@ class RunLog:
         self.cursor = batch.cursor
         self.facts.record(flat(batch.config), self.run.format)
         self.facts.plan |= planned(batch.config)
-        before, known = self.facts.points, {*self._stopped()}
-        complaints, extensions = [*batch.complaints], list[tuple[str, Extension]]()
+        before = self.facts.points
+        known = {*self._stopped()}
+        complaints = [*batch.complaints]
+        extensions = list[tuple[str, Extension]]()
         for chunk in (chunk.flat for chunk in batch.chunks):
             stream = self._stream(chunk.stream)
             if len(chunk.step):
@@ -123,7 +125,8 @@ class RunLog:
         more = False
         if not batch.more and self._output is not None:
             scans += [console.scan_text(name, text, signatures()) for name, text in self._output.text.items()]
-            more, console.cursor = self._output.more, dict(self._output.cursor)
+            more = self._output.more
+            console.cursor = dict(self._output.cursor)
             self._output = None
         printed = [*chain.from_iterable(scans)]
         for news in printed:
@@ -250,7 +253,8 @@ class RunLog:
         for name, stream in kept["streams"].items():
             self._stream(name).restore(stream)
         self.facts = _to_facts(kept["facts"])
-        self.reached_end, self.live = kept["reached_end"], kept["live"]
+        self.reached_end = kept["reached_end"]
+        self.live = kept["live"]
         if self.console is not None:
             self.console = _to_console(kept["console"])
 
@@ -269,7 +273,8 @@ class Remembered(msgspec.Struct):
 
 
 _to_remembered = converter(Remembered)
-_to_facts, _to_console = converter(Facts), converter(ConsoleState)
+_to_facts = converter(Facts)
+_to_console = converter(ConsoleState)
 
 
 def _printed(outcome: EndKind, news: Printed) -> Ending:

@@ -24,7 +24,8 @@ _LAST_PART = 0.2  # a run that logs more often than five times stops by chance i
 _RARELY_ROUND = 20  # at most one in twenty logged steps is as round
 _RARELY_EVALUATED = 10  # the same for an evaluation
 _ENOUGH = 2  # signs of an end that may each be chance
-_RATE, _LOSS = {Signal.LEARNING_RATE}, {Signal.LOSS}
+_RATE = {Signal.LEARNING_RATE}
+_LOSS = {Signal.LOSS}
 _EVALUATED = {signal for signal in Signal if signal.startswith("eval_")}
 
 
@@ -82,7 +83,8 @@ def _of_schedule(steps: Steps, rates: Floats) -> Outlook | None:
     A rate that fell far may have reached its floor, which shows only that it fell until now.
     """
     peak = int(np.argmax(rates))
-    steps, rates = steps[peak:], rates[peak:]
+    steps = steps[peak:]
+    rates = rates[peak:]
     if len(rates) < _FEWEST or not (np.diff(rates) < 0).all():
         return None
     now = f"its learning rate fell from {rates[0]:.3g} to {rates[-1]:.3g}"
@@ -98,7 +100,8 @@ def _of_schedule(steps: Steps, rates: Floats) -> Outlook | None:
 def _rates(stream: Stream) -> tuple[Steps, Floats] | None:
     """Steps and learning rates of the first parameter group over the whole attempt; None without any."""
     for history in _histories(stream, _RATE):
-        coarse, recent = history.coarse, history.recent
+        coarse = history.coarse
+        recent = history.recent
         filled = slice(coarse.buckets - 1)  # the last bucket may be of one row, which is the last one
         steps = np.append(coarse.step[filled], recent.step[-1:])
         return steps, np.append(coarse.high[filled], recent.value[-1:])
@@ -107,7 +110,8 @@ def _rates(stream: Stream) -> tuple[Steps, Floats] | None:
 
 def _signs(facts: Facts, streams: Sequence[Stream], interval: int | None) -> Iterator[str]:
     """Signs of an end that each may be chance."""
-    last, first = facts.last_step or 0, facts.first_step or 0
+    last = facts.last_step or 0
+    first = facts.first_step or 0
     from_zero = first == 0 or first + 1 == interval  # each fifth step is logged as 4, 9, 14, ...
     counts = [last, last + 1] if from_zero else [last]
     if interval and (count := next((n for n in counts if _round(n) >= _RARELY_ROUND * interval), None)):

@@ -35,7 +35,8 @@ def unpacked(state: bytes) -> dict[str, Any]:
 
 _COMPRESSED: dict[bytes, Callable[[bytes], bytes]] = {b"\x78": zlib.decompress, b"\xfd": lzma.decompress}
 """By the first byte. No encoded dictionary begins so."""
-_PLAIN, _ARRAY = 1, 2  # msgpack extension codes; earlier versions wrote plain arrays
+_PLAIN = 1  # msgpack extension codes
+_ARRAY = 2  # earlier versions wrote plain arrays
 
 
 def _extension(thing: Any) -> Any:

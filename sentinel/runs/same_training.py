@@ -210,7 +210,8 @@ def trace(place: Place, format_: str, facts: Facts) -> Trace:
 
 
 def _times(facts: Facts) -> tuple[float, float] | None:
-    began, ended = facts.first_time, facts.last_time
+    began = facts.first_time
+    ended = facts.last_time
     return None if began is None or ended is None else (began, ended)
 
 
@@ -222,11 +223,14 @@ def _side_by_side(trace: Trace, other: Trace) -> bool:
 
 def _home(place: Path) -> Path:
     """The place of a training without the names that only say what kind of log lies there."""
-    directory, own = place, list[str]()
+    directory = place
+    own = list[str]()
     if _is_file(place):
-        directory, own = place.parent, [] if _USUAL.fullmatch(place.stem) else [place.stem]
+        directory = place.parent
+        own = [] if _USUAL.fullmatch(place.stem) else [place.stem]
     if _VERSION.fullmatch(directory.name):
-        directory, own = directory.parent, [directory.name, *own]
+        own = [directory.name, *own]
+        directory = directory.parent
     while _KINDS.fullmatch(directory.name):
         directory = directory.parent
     return directory.joinpath(*own)

@@ -45,4 +45,5 @@ def _of_points(log: RunLog) -> Outlook:
 def _listen(log: RunLog) -> None:
     """Look for last words, unless the files that hold them are as they were."""
     if log.facts.heard != (heard := heard_from(log.run)):
-        log.facts.heard, log.facts.last_words = heard, last_words(log.run, max(log.attempts, 1))
+        log.facts.heard = heard
+        log.facts.last_words = last_words(log.run, max(log.attempts, 1))

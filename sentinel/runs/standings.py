@@ -140,7 +140,8 @@ class _Later:
         """
         if run.last_time is None:
             return None
-        first, last = run.first_step or 0, run.last_step or 0
+        first = run.first_step or 0
+        last = run.last_step or 0
         pace = max(
             1, first
         )  # between two records: a log whose first record is of step n has one every n steps

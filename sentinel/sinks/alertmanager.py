@@ -74,7 +74,8 @@ def alerts(notification: Notification, now: float) -> Iterator[dict[str, Any]]:
 
     The severity is a label, so an incident that got worse is another alert, and the milder one ends.
     """
-    incident, over = notification.incident, notification.event is Event.RESOLVED
+    incident = notification.incident
+    over = notification.event is Event.RESOLVED
     lasts = _TEST_LASTS_SECONDS if notification.event is Event.TEST else _LASTS_SECONDS
     yield _alert(notification, incident.severity, now if over else now + lasts, now)
     escalated = notification.event is Event.ESCALATED
@@ -84,7 +85,9 @@ def alerts(notification: Notification, now: float) -> Iterator[dict[str, Any]]:
 
 
 def _alert(notification: Notification, severity: Severity, ends: float, now: float) -> dict[str, Any]:
-    incident, run, shown = notification.incident, notification.run, message(notification)
+    incident = notification.incident
+    run = notification.run
+    shown = message(notification)
     began = now if incident.fired_time is None else min(incident.fired_time, now)
     labels = {
         "alertname": incident.detector,

@@ -73,7 +73,8 @@ class Budget:
     def _allows(self, outbox: "Outbox") -> bool:
         if self._config is None:
             return True
-        urgency, since = outbox.urgency(self._sink), self._clock.now() - _DAY_SECONDS
+        urgency = outbox.urgency(self._sink)
+        since = self._clock.now() - _DAY_SECONDS
         pages = self._config.pages_per_run_day * outbox.runs(since)
         usable = pages if urgency >= Severity.CRITICAL else pages * (1 - _RESERVED)
         return not urgency or outbox.pages(self._sink, since) < usable

@@ -169,15 +169,18 @@ class Delivery:
 
     def _refresh(self, store: Store, lane: Lane) -> None:
         """Tell the receiver again of what it holds, if that is due and it does not rest."""
-        sink, awake = lane.sink, self._clock.awake()
+        sink = lane.sink
+        awake = self._clock.awake()
         if awake < lane.refresh_at or not isinstance(sink, RefreshingSink):
             return
         lane.refresh_at = awake + sink.refresh_seconds
         if awake >= lane.rests_until:
             standing = (notification(body) for body in store.receipts.standing(sink.name))
-            told, now = [last for last in standing if last is not None], self._clock.now()
+            told = [last for last in standing if last is not None]
+            now = self._clock.now()
             _, error = attempt(lambda: sink.refresh(told, now))
-            before, lane.not_refreshed = lane.not_refreshed, str(error) if error else None
+            before = lane.not_refreshed
+            lane.not_refreshed = str(error) if error else None
             if lane.not_refreshed not in (None, before):
                 _log.warning("sink %s: open incidents were not told again: %s", sink.name, error)
 
@@ -195,7 +198,8 @@ class Delivery:
                 self._clock.now(),
             )
         if readable:
-            message, now = self._message(store, lane, readable), self._clock.now()
+            message = self._message(store, lane, readable)
+            now = self._clock.now()
             thread, error = attempt(lambda: lane.sink.send(message, now))
             if error is None:
                 keep(store, lane.sink, message, thread, now)
@@ -214,7 +218,8 @@ class Delivery:
     def _settle(
         self, outbox: Outbox, lane: Lane, entries: Sequence[OutboxEntry], error: SinkError | None
     ) -> None:
-        name, now = lane.sink.name, self._clock.now()
+        name = lane.sink.name
+        now = self._clock.now()
         if error is None:
             with self._changed:  # or `drain` looks in between, and takes what is tried again for settled
                 outbox.sent(name, entries, now)
@@ -232,7 +237,8 @@ class Delivery:
             self._postpone(outbox, lane, later, error)
 
     def _refused(self, outbox: Outbox, lane: Lane, entries: Sequence[OutboxEntry], error: SinkError) -> None:
-        name, tries = lane.sink.name, max((entry.attempts for entry in entries), default=0)
+        name = lane.sink.name
+        tries = max((entry.attempts for entry in entries), default=0)
         pause = min(_REFUSED_SECONDS * 2.0**tries, _LONGEST_REFUSED_SECONDS)
         if not tries:
             again = duration_text(pause)
@@ -241,7 +247,8 @@ class Delivery:
         lane.refuse((entry.incident for entry in entries), pause)
 
     def _postpone(self, outbox: Outbox, lane: Lane, entries: Sequence[OutboxEntry], error: SinkError) -> None:
-        name, now = lane.sink.name, self._clock.now()
+        name = lane.sink.name
+        now = self._clock.now()
         asked = min(getattr(error, "retry_after_seconds", None) or 0.0, LONGEST_ASKED_SECONDS)
         pause = max(pause_seconds(entries[0].key if entries else "", lane.failures), asked)
         why = f"{error} and asked for a pause of {duration_text(asked)}" if asked else str(error)

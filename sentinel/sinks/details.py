@@ -26,7 +26,9 @@ def completed(notification: Notification, link: str, options: str = "") -> Notif
 
     ``link`` is a template with {run}, {path} and {step}.
     """
-    run, place, incident = notification.run, notification.run.place, notification.incident
+    run = notification.run
+    place = notification.run.place
+    incident = notification.incident
     saved: list[str] = []
     onset = notification.first_onset or (incident.onset_step, incident.onset_time)
     if place and "://" not in place and incident.open:

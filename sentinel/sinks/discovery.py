@@ -41,7 +41,8 @@ def named(configs: Sequence[SinkConfig]) -> list[SinkConfig]:
         raise ValueError(f"two sinks are called {twice[0]}; give each a name of its own")
     done = []
     for config in configs:
-        name, number = config.name or config.type, 1
+        name = config.name or config.type
+        number = 1
         while not config.name and name in taken:
             number += 1
             name = f"{config.type}-{number}"

@@ -27,7 +27,8 @@ def beating(config: HeartbeatConfig, problems: Callable[[], list[str]], clock: C
 
     Raises ConfigError if the address is missing.
     """
-    address, stop = config.address(), threading.Event()
+    address = config.address()
+    stop = threading.Event()
 
     def ping() -> str:
         """Ping unless something is wrong. Gives why the ping failed, else nothing."""

@@ -40,8 +40,10 @@ class Lane:
         If many wait, the worst one goes first and alone, and the rest follow as digests. A receiver that
         failed must take one notification before it gets the rest.
         """
-        name, refused = self.sink.name, self.refused()
-        begun, self.piling = self.piling, outbox.waiting(name, refused) > (1 if self.piling else PILE)
+        name = self.sink.name
+        refused = self.refused()
+        begun = self.piling
+        self.piling = outbox.waiting(name, refused) > (1 if self.piling else PILE)
         if ((begun and self.piling) or self.budget.over) and not self.failures:
             return outbox.worst(name, DIGEST_INCIDENTS, refused)
         entries = outbox.worst(name, 1, refused)

@@ -76,11 +76,13 @@ class Message:
 
 def message(notification: Notification) -> Message:
     """The words of a notification. A resolved incident shows no causes and asks for nothing."""
-    incident, run = notification.incident, notification.run
+    incident = notification.incident
+    run = notification.run
     over = notification.event in (Event.RESOLVED, Event.TEST)
     preview = " (preview)" if incident.maturity is Maturity.PREVIEW else ""
     title = clean_text(f"{incident.severity.name.lower()} {incident.detector}{preview}", 100)
-    name, host = clean_text(run.run or incident.run), clean_text(run.host or "")
+    name = clean_text(run.run or incident.run)
+    host = clean_text(run.host or "")
     facts = [(label, text) for label, value in _facts(notification) if (text := clean_text(value, 500))]
     causes = [] if over else _causes(notification)
     about = f"{incident.id}{notification.options}"
@@ -165,7 +167,8 @@ def _digest_lines(shown: Summary) -> Iterator[str]:
 
 
 def _headline(notification: Notification) -> str:
-    incident, news = notification.incident, _NEWS[notification.event]
+    incident = notification.incident
+    news = _NEWS[notification.event]
     told = sentence(incident.summary) or sentence(incident.detector)
     if incident.state is State.WITHDRAWN:
         news = "The run goes on after all, so this is over"
@@ -175,7 +178,8 @@ def _headline(notification: Notification) -> str:
 
 
 def _facts(notification: Notification) -> Iterator[tuple[str, str]]:
-    incident, run = notification.incident, notification.run
+    incident = notification.incident
+    run = notification.run
     yield "run", run.run or incident.run
     yield "framework", run.framework or ""
     yield "logged as", incident.tag if incident.signal else ""
@@ -183,7 +187,8 @@ def _facts(notification: Notification) -> Iterator[tuple[str, str]]:
     yield "path", run.where
     if notification.event is Event.TEST:
         return
-    clock, planned = clock_text(incident.fired_time), run.planned_steps
+    clock = clock_text(incident.fired_time)
+    planned = run.planned_steps
     at = f"step {incident.fired_step:,}"
     if planned and planned >= incident.fired_step:
         at = f"{at} of {planned:,.0f}"
@@ -223,10 +228,12 @@ def gpu_hours(incident: Incident, world_size: float | None) -> str:
 
 def _since(notification: Notification) -> Iterator[MessageLine]:
     """Since when an open incident lasts and what it has cost."""
-    incident, run = notification.incident, notification.run
+    incident = notification.incident
+    run = notification.run
     if not incident.open or notification.event is Event.TEST:
         return
-    planned, clock = run.planned_steps, clock_text(incident.onset_time)
+    planned = run.planned_steps
+    clock = clock_text(incident.onset_time)
     of_plan = f" of {planned:,.0f}" if planned and planned >= incident.onset_step else ""
     lasts = f"for {lasted(incident)}" if _last_step(incident) > incident.onset_step else ""
     parts = (

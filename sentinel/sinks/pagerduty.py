@@ -19,7 +19,9 @@ from sentinel.sinks.base import Digest, Notification
 from sentinel.sinks.message import message, subject, summary, text
 from sentinel.sinks.secrets import HttpSinkConfig, read_secret
 
-_LONGEST_SUMMARY, _LONGEST_KEY = 1024, 255  # https://developer.pagerduty.com/docs/send-alert-event
+# https://developer.pagerduty.com/docs/send-alert-event
+_LONGEST_SUMMARY = 1024
+_LONGEST_KEY = 255
 _MOST_IN_DIGEST = 100  # an event of more than 512 kB is refused
 
 

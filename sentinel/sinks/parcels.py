@@ -53,7 +53,8 @@ def latest(readable: Mapping[OutboxEntry, Notification]) -> list[Notification]:
 
 def _as_one(told: Sequence[Notification], entries: Sequence[OutboxEntry]) -> Notification:
     """The last of the notifications of one incident. Who was told nothing of it yet hears that it fires."""
-    first, last = told[0], told[-1]
+    first = told[0]
+    last = told[-1]
     together = len({entry.attempts for entry in entries}) == 1  # else the receiver may have the first one
     unheard = first.event is Event.FIRING and together
     if unheard and last.event in _STILL_FIRING:

@@ -24,8 +24,16 @@ from sentinel.sinks.message import message
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-_WIDTH, _FIRST_HEIGHT, _HEIGHT = 8.0, 3.0, 1.6  # inches; the heights are those of panels
-_LEFT, _RIGHT, _TOP, _BOTTOM, _BETWEEN = 0.95, 0.15, 0.55, 0.5, 0.15  # inches around the panels
+# inches; the heights are those of panels
+_WIDTH = 8.0
+_FIRST_HEIGHT = 3.0
+_HEIGHT = 1.6
+# inches around the panels
+_LEFT = 0.95
+_RIGHT = 0.15
+_TOP = 0.55
+_BOTTOM = 0.5
+_BETWEEN = 0.15
 _LABEL = -0.11  # the place of an axis' name, as a share of a panel's width
 _DECADES = 1e3, 1e60  # a positive signal that spans a factor between these has a logarithmic axis
 _LARGEST = 1e100  # matplotlib's own arithmetic overflows not far above

@@ -71,7 +71,8 @@ def read_secret(env: str | None, file: Path | None) -> SecretStr:
     Raises ConfigError with the name of the variable or file if there is nothing to read.
     """
     if env is not None:
-        text, place = os.environ.get(env, ""), f"environment variable {env}"
+        text = os.environ.get(env, "")
+        place = f"environment variable {env}"
     else:
         place = str(file)
         try:

@@ -12,7 +12,8 @@ from sentinel.sinks.base import Digest, Notification
 from sentinel.sinks.message import MOST_IN_FULL, Message, MessageLine, Summary, message, subject, summary
 
 # Slack's limits: https://docs.slack.dev/reference/block-kit/blocks
-_HEADER, _TEXT = 150, 3000
+_HEADER = 150
+_TEXT = 3000
 _CODE = re.compile(r"`([^`]+)`")
 _ENTITIES = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;"})
 

@@ -62,7 +62,8 @@ class SlackBotSink:
         if isinstance(message, Notification) and message.thread:
             body["channel"], body["thread_ts"] = message.thread.split()
         answer = self._call("chat.postMessage", body, {"Idempotency-Key": message.key}, now)
-        channel, posted = answer.get("channel"), answer.get("ts")
+        channel = answer.get("channel")
+        posted = answer.get("ts")
         if not channel or not posted:
             return None
         if self.plots and (picture := png(message)) is not None:
@@ -127,5 +128,6 @@ class SlackBotConfig(HttpSinkConfig, PlottingSinkConfig):
         """The sink. Raises ConfigError if its address or its token cannot be read."""
         self.check_plots()
         token = read_secret(self.token_env, self.token_file)
-        name, seconds = self.name or self.type, self.timeout_seconds
+        name = self.name or self.type
+        seconds = self.timeout_seconds
         return SlackBotSink(name, self.address(), token, self.channel, seconds, self.plots)

@@ -71,7 +71,8 @@ def discover(places: Iterable[Place], copies: Path | None = None, spread: Spread
     ``spread`` applies a function to all directories, as ``map`` does, and may do so in other processes. This
     process then does not remember which files are logs, so a later search looks at them again.
     """
-    search, asked = _Search(), [*places]
+    search = _Search()
+    asked = [*places]
     walk = Walk([place for place in asked if not isinstance(place, Url)])
     for url in (place for place in asked if isinstance(place, Url)):
         search.ask(url, copies or Path(_scratch().name))
@@ -106,7 +107,8 @@ def run_name(run: Run, base: Path) -> str:
     """
     if isinstance(run.path, Url):
         return "/".join(run.path.parts)
-    path, above = str(run.path), f"{base}/".replace("//", "/")
+    path = str(run.path)
+    above = f"{base}/".replace("//", "/")
     return run.path.name if run.path == base else path.removeprefix(above)
 
 

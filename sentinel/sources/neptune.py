@@ -33,10 +33,12 @@ _MAGIC = b"PAR1"  # at both ends of a Parquet file; before the last one stands t
 _FOOTER = len(_MAGIC) + 4
 _LONGEST_FOOTER = 1 << 24
 _COLUMNS = (b"run_id", b"attribute_path", b"attribute_type", b"float_value")
-_MOST_BYTES, _MOST_ROWS = 1 << 29, 10_000_000
+_MOST_BYTES = 1 << 29
+_MOST_ROWS = 10_000_000
 """A run with more is not read. This bounds the memory of a poll."""
 
-_METRIC, _TEXT = "float_series", "string_series"
+_METRIC = "float_series"
+_TEXT = "string_series"
 _PRINTED = ("stdout", "stderr")  # last parts of the names of texts
 _VALUES = ("float_value", "int_value", "bool_value", "string_value")
 _SETTINGS = ("float", "int", "bool", "string")
@@ -95,14 +97,16 @@ def _read(path: Path, parts: Sequence[bytes], cursor: Mapping[str, Any], limit: 
         table = pl.scan_parquet(list(parts))
         if table.select(pl.len()).collect().item() > _MOST_ROWS:
             return _refused(path, cursor, f"{_MOST_ROWS:,} rows")
-        rows, settings = _in_order(table), _settings(table)
+        rows = _in_order(table)
+        settings = _settings(table)
     except (pl.exceptions.PolarsError, pl.exceptions.PanicException) as error:
         reason = OSError(None, f"no sound export of Neptune: {type(error).__name__}")
         return unreadable(path, {**cursor, "unsound": cursor["stamps"]}, reason)
     begin: int = cursor.get("rows", 0)
     restarted: bool = cursor.get("restarted", False)
     if begin and _fingerprint(rows.head(begin)) != cursor["read"]:
-        begin, restarted = 0, True
+        begin = 0
+        restarted = True
     part = rows.slice(begin, limit)
     end = begin + part.height
     metrics = part.filter(pl.col("attribute_type") == _METRIC)
@@ -128,7 +132,8 @@ def _in_order(table: "pl.LazyFrame") -> "pl.DataFrame":
     """The rows with points and printed lines, by time. A null in a metric stands for NaN."""
     import polars as pl
 
-    name, kind = pl.col("attribute_path"), pl.col("attribute_type")
+    name = pl.col("attribute_path")
+    kind = pl.col("attribute_type")
     is_metric = (kind == _METRIC) & ~name.str.contains(_OF_THE_MACHINE)
     is_printed = (kind == _TEXT) & name.str.split("/").list.last().is_in(_PRINTED)
     step = pl.col("step").cast(pl.Float64).fill_null(0.0).floor()

@@ -62,7 +62,10 @@ class Trackio:
         if last[0] and (place := _place(rows.fetchone())) != last:
             if not place and _place(rows_from(0).fetchone()) == cursor.get("first"):
                 return Batch(cursor)  # an older copy, or one whose write-ahead log is not copied yet
-            cursor, last, restarted = {}, [0], True  # another database under the same name
+            # another database under the same name
+            cursor = {}
+            last = [0]
+            restarted = True
             rows = rows_from(0)
         first: list[Any] | None = cursor.get("first")
         records = Records(cursor.get("records", {}))

@@ -70,7 +70,8 @@ class Metrics(Collector):
         yield CounterMetricFamily("sentinel_bytes_read", "Bytes read from log files.", BYTES_READ.value)
         yield from self._runs()
         with Store(self._state_dir, create=False) as store:
-            incidents, waiting = store.open_counts(), store.outbox.waiting_counts()
+            incidents = store.open_counts()
+            waiting = store.outbox.waiting_counts()
             verdicts = store.feedback.counts()
             realised = self._realised(self.promise, store) if self.promise else None
         yield _gauge(
@@ -90,7 +91,9 @@ class Metrics(Collector):
         return Realised.of(promise, extents, crashed, said.pages(promise.since), said.useful_runs())
 
     def _runs(self) -> Iterator[Metric]:
-        now, states, stopped = self._clock.now(), Tally(dict.fromkeys(RunState, 0)), 0
+        now = self._clock.now()
+        states = Tally(dict.fromkeys(RunState, 0))
+        stopped = 0
         for log in self.logs():
             state = _state(log, now)
             states.update([] if state is None else [state])

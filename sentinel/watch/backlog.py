@@ -27,7 +27,8 @@ LONG_WAIT_SECONDS = 180.0
 PRESSING_SECONDS = 30.0
 """A watch may use more of the machine while a run has waited for so long, and says so."""
 
-_MOST_AT_ONCE, _FEWEST_AT_ONCE = 512, 64  # runs; fewer take hardly less time
+_MOST_AT_ONCE = 512  # runs
+_FEWEST_AT_ONCE = 64  # fewer take hardly less time
 _POINTS_OF_A_RUN = 1000  # in a slice, at least; with fewer, a run that grows may stay behind for good
 _FEWEST_POINTS = POINTS_AT_ONCE >> 3  # fewer take hardly less time, because most of it is a fixed cost
 
@@ -130,7 +131,8 @@ class Backlog:
 
         May be called from any thread.
         """
-        awake, behind = self._clock.awake(), self._behind.copy()
+        awake = self._clock.awake()
+        behind = self._behind.copy()
         lags = {run_id: watched.lag(awake) for run_id, watched in self._all().items()}
         told = {id_: lag for id_, lag in lags.items() if id_ in behind or lag > PRESSING_SECONDS}
         return dict(sorted(told.items(), key=lambda item: -item[1]))

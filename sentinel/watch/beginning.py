@@ -25,7 +25,8 @@ def when_available(
     ``announce`` hears of an error, and with None that it is over. Raises StateError where waiting is of no
     use.
     """
-    said, never = False, threading.Event()
+    said = False
+    never = threading.Event()
     while True:
         try:
             done = work()

@@ -44,7 +44,8 @@ class Ends:
     """The processes of the runs of one watcher."""
 
     def __init__(self, clock: Clock, allowed: ProcessConfig) -> None:
-        self._clock, self._allowed = clock, allowed
+        self._clock = clock
+        self._allowed = allowed
         self._behind: dict[str, Behind] = {}  # by run id
         self._alarm: Alarm | None = None
         self._ring: Callable[[], None] = lambda: None
@@ -100,13 +101,17 @@ class Ends:
             behind.team.look(self._clock.awake())
             culprit = behind.team.culprit()
             if culprit is not None and (how.signal in ENDS_FROM_OUTSIDE or how.status):
-                how, words = culprit.exit, culprit.words
+                how = culprit.exit
+                words = culprit.words
             behind.found = behind.handle = behind.growth = None
-            behind.search_at, behind.pause = -math.inf, FIRST_PAUSE_SECONDS  # it may go on in another one
+            # it may go on in another one
+            behind.search_at = -math.inf
+            behind.pause = FIRST_PAUSE_SECONDS
             ending = _ending(how, words)
             if how.status and (said := printed_last(behind.output, Host())) is not None:
                 output, last = said
-                watched.tracker.log.facts.output, words = str(output), f"{words}; {last.evidence}"
+                watched.tracker.log.facts.output = str(output)
+                words = f"{words}; {last.evidence}"
                 ending = replace(ending, outcome=last.outcome, evidence=words) if ending else None
             if ending is not None and ending.outcome is EndKind.CRASHED:
                 met = [_full(watched), xids(handle.process) if self._allowed.devices else ""]
@@ -142,14 +147,17 @@ class Ends:
 
     def shortages(self, watched: Watched) -> str:
         """What the machine of a run is short of; empty for one that lies elsewhere."""
-        behind, path = self._behind.get(watched.tracker.id), watched.tracker.log.run.path
+        behind = self._behind.get(watched.tracker.id)
+        path = watched.tracker.log.run.path
         writer = behind.handle.process if behind and behind.handle else None
         return shortages(path, writer) if isinstance(path, Path) else ""
 
     def standstill(self, watched: Watched) -> Standstill | None:
         """Where the ranks of a silent run stand; None while that is being found out."""
-        behind, points = self._behind.get(watched.tracker.id), watched.tracker.log.facts.points
-        path, allowed = watched.tracker.log.run.path, self._allowed
+        behind = self._behind.get(watched.tracker.id)
+        points = watched.tracker.log.facts.points
+        path = watched.tracker.log.run.path
+        allowed = self._allowed
         if behind is None or behind.handle is None or allowed.stacks is False:
             return Standstill()
         awake = self._clock.awake()
@@ -158,7 +166,8 @@ class Ends:
             gone = behind.team.news(awake).partition(". ")[0]
             ask = partial(devices, ranks, path) if allowed.devices and isinstance(path, Path) else str
             behind.examination = Examination(ranks, gone, allowed.stacks is True, self._ring, ask)
-            behind.examined, behind.reported = (points, awake), False
+            behind.examined = (points, awake)
+            behind.reported = False
         return (
             behind.examination.result()
             if behind.examination and behind.examined[0] == points
@@ -170,7 +179,8 @@ class Ends:
         log = watched.tracker.log
         behind = self._behind.setdefault(watched.tracker.id, Behind(self._clock.awake()))
         if behind.handle is not None and behind.found is not None:
-            told, does = described(behind.found), behind.does(log.facts.points, self._clock.awake())
+            told = described(behind.found)
+            does = behind.does(log.facts.points, self._clock.awake())
             return replace(told, text=f"{told.text}; {does}") if told.lives is not False and does else told
         if log.facts.gone:
             return Writer(log.facts.gone, lives=False)
@@ -187,7 +197,9 @@ class Ends:
 
     def _search(self, due: Iterable[tuple[Path, Behind]], awake: float) -> None:
         """Look for the processes of some runs: among all, or while that costs too much, among young ones."""
-        host, begun, all_ = self._look(awake), self._clock.worked(), awake >= self._ask_all_at
+        host = self._look(awake)
+        begun = self._clock.worked()
+        all_ = awake >= self._ask_all_at
         for path, behind in due:
             writer = (host.writer(path) or named(path)) if all_ else host.young.writer(path)
             if isinstance(writer, Found) and writer.process.name not in SHELLS:
@@ -205,7 +217,8 @@ class Ends:
     def _look(self, awake: float) -> Host:
         """Look at all processes of this machine, without asking what they have open."""
         begun = self._clock.worked()
-        self._host, self._host_at = Host(), awake
+        self._host = Host()
+        self._host_at = awake
         self._next_at = self._rest(begun, awake)
         return self._host
 
@@ -220,7 +233,8 @@ class Ends:
             return
         begun = self._clock.worked()
         host = self._host if self._host is not None and self._host_at == awake else self._look(awake)
-        self._roster, handles = Roster(host.processes, self._roster), self._handles()
+        handles = self._handles()
+        self._roster = Roster(host.processes, self._roster)
         for behind in due:
             behind.meet_at = awake + _MEET_SECONDS
             if behind.handle is None:
@@ -243,7 +257,9 @@ class Ends:
         handles = (other.handle for other in self._behind.values() if other.handle is not None)
         same = (known for known in handles if known.process[:2] == writer.process[:2])
         if (handle := next(same, None) or opened(writer.process)) is not None:
-            behind.found, behind.handle, behind.growth = writer, handle, None
+            behind.found = writer
+            behind.handle = handle
+            behind.growth = None
             behind.output = output_files(writer.process)
             self._set_alarm([handle.descriptor])
 
@@ -261,7 +277,8 @@ def note(watched: Watched, words: str, ending: Ending | None) -> None:
     if ending is not None and told is not None and told.outcome is EndKind.CRASHED:
         known = told.evidence in ending.evidence
         ending = ending if known else replace(ending, evidence=f"{ending.evidence}; {told.evidence}")
-    log.facts.exit, log.facts.gone = ending, "" if ending else f"{words}, and how is not known"
+    log.facts.exit = ending
+    log.facts.gone = "" if ending else f"{words}, and how is not known"
     watched.uncommitted += 1
 
 

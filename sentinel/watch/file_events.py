@@ -95,7 +95,9 @@ class Changes(FileSystemEventHandler):
             ):
                 waited = 0.0 if self._rung else pause_seconds
                 self._condition.wait_for(lambda: self._stopped, max(0.0, _GATHER_SECONDS - waited))
-            changed, self._changed, self._rung = self._changed, set(), False
+            changed = self._changed
+            self._changed = set()
+            self._rung = False
             return changed
 
     def stop(self) -> None:
@@ -196,10 +198,12 @@ def sends_events(path: Path, mounts: str | None = None) -> bool:
         if not _MOUNTS.exists():
             return True  # not on Linux, where watchdog knows what to do
         mounts = _MOUNTS.read_text()
-    deepest, kind = -1, ""
+    deepest = -1
+    kind = ""
     for line in mounts.splitlines():
         about, _, file_system = line.partition(" - ")
         point = re.sub(r"\\(\d{3})", lambda code: chr(int(code[1], 8)), about.split()[4])
         if path.is_relative_to(point) and len(point) >= deepest:  # a later mount hides an earlier one
-            deepest, kind = len(point), file_system.split()[0]
+            deepest = len(point)
+            kind = file_system.split()[0]
     return kind in _LOCAL

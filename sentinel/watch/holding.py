@@ -21,7 +21,9 @@ class Holding:
     def __init__(
         self, outbox: Outbox, detectors: Iterable[Declaration], clock: Clock, seconds: float
     ) -> None:
-        self._outbox, self._clock, self._seconds = outbox, clock, seconds
+        self._outbox = outbox
+        self._clock = clock
+        self._seconds = seconds
         self._detectors = {detector.name: detector for detector in detectors}
         self._until: dict[str, float] = {}  # by run id, in time awake
 
@@ -54,7 +56,8 @@ class Holding:
 
     def _may_worsen(self, change: Change) -> bool:
         """Whether an incident began with a single point and is not as bad as it can be."""
-        incident, detector = change.incident, self._detectors.get(change.incident.detector)
+        incident = change.incident
+        detector = self._detectors.get(change.incident.detector)
         if detector is None or detector.hold > 1 or change.event is not Event.FIRING:
             return False
         variant = detector.variants.get(incident.variant)

@@ -12,14 +12,16 @@ _MOST_NAMED = 10  # runs that are named one by one
 
 def introduced(logs: Sequence[RunLog], detectors: Collection[Declaration]) -> Iterator[str]:
     """The lines that introduce runs. ``detectors`` are those that are enabled."""
-    kinds, able = [_kind(log) for log in logs], [_able(log, detectors) for log in logs]
+    kinds = [_kind(log) for log in logs]
+    able = [_able(log, detectors) for log in logs]
     if len(logs) <= _MOST_NAMED:
         for log, kind, names in zip(logs, kinds, able, strict=True):
             judged = f"{len(names)} of {len(detectors)} detectors can judge it"
             yield f"found {clean_text(log.name)}: {kind}, {log.facts.points} points; {judged}"
     else:
         counted = ", ".join(f"{number} {kind}" for kind, number in Counter(kinds).most_common())
-        few, many = min(map(len, able)), max(map(len, able))
+        few = min(map(len, able))
+        many = max(map(len, able))
         each = str(few) if few == many else f"{few} to {many}"
         some = len(set[str]().union(*able))
         judged = f"{each} of {len(detectors)} detectors can judge each, {some} at least one"

@@ -27,7 +27,9 @@ class Pace:
 
     def pause_seconds(self, share: float = SHARE) -> float:
         """How long to rest after the work since the last call; 0 if that work stayed within the share."""
-        now, before, self._worked = self._clock.awake(), self._worked, self._clock.worked()
+        now = self._clock.awake()
+        before = self._worked
+        self._worked = self._clock.worked()
         begin = max(self._paid_at, now - _SAVED_SECONDS)
         self._paid_at = min(begin + (self._worked - before) / share, now + _LONGEST_SECONDS)
         return max(0.0, self._paid_at - now)

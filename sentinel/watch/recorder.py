@@ -54,7 +54,8 @@ class Recorder:
         out. An error of one run does not stop the others. Raises StateError if nothing was recorded; the same
         may then be recorded later.
         """
-        guard, left = Guard(), list(trackers)
+        guard = Guard()
+        left = list(trackers)
         with _DECIDING:
             updates = self._updates(left, news, now, reminders, guard)
             while any(tracker.id in guard.failures for tracker in left):
@@ -139,7 +140,8 @@ def _told(
 
 
 def _update(tracker: Tracker, changes: Sequence[Change], told: Sequence[Outcome], traces: Traces) -> Update:
-    run, incidents = tracker.log.run, {change.incident.id: change.incident for change in changes}
+    run = tracker.log.run
+    incidents = {change.incident.id: change.incident for change in changes}
     incidents |= {incident.id: incident for incident in tracker.book.open()}
     joints = traces(run.id) if incidents else None
     return Update(

@@ -28,7 +28,8 @@ class SiblingWatch:
     """The bands of the runs under one watch. They rest on what each run keeps of its course."""
 
     def __init__(self, pipeline: Pipeline, store: Store) -> None:
-        self._pipeline, self._store = pipeline, store
+        self._pipeline = pipeline
+        self._store = store
         self._healthy: dict[Settings, WeakValueDictionary[str, Watched]] = {}  # the last `MOST`, by run id
 
     def news(self, runs: Sequence[Watched], guard: Guard) -> dict[str, Sequence[Change]]:
@@ -70,7 +71,8 @@ class SiblingWatch:
         return not any(one.severity >= Severity.WARNING or one.detector == RULE for one in own)
 
     def _judge(self, watched: Watched, means: Means) -> Sequence[Change]:
-        tracker, progress = watched.tracker, _progress(watched)
+        tracker = watched.tracker
+        progress = _progress(watched)
         known = [one for one in self._healthy.get(_settings_of(watched), {}).values() if _is_over(one)]
         if watched.judged_at == progress or len(known) < FEWEST:
             return ()
@@ -86,7 +88,8 @@ class SiblingWatch:
         if found is None:
             return ()
         tracker.bands = found.bands
-        log, checking = tracker.log, self._pipeline.checking
+        log = tracker.log
+        checking = self._pipeline.checking
         return tracker.book.advance(checking.beside(RULE, tracker.id, log.facts, log.known, found))
 
 

@@ -62,7 +62,8 @@ class Silences:
         """
         self._ends.seek([*runs], awake)
         ended = self._ends.ended(runs)
-        over, guard = [watched for watched, *_ in ended], Guard()
+        over = [watched for watched, *_ in ended]
+        guard = Guard()
         if over:
             read(over)
         for watched, words, how in ended:
@@ -85,7 +86,8 @@ class Silences:
         silent = [watched for watched in expected if seconds[watched.tracker.id] > self._short_seconds]
         training = self._trainings(expected, awake) if silent else {}
         together = self._together(expected, training, awake, now) if silent else {}
-        going_on, likes = _continued(expected, silent), _likes(silent)
+        going_on = _continued(expected, silent)
+        likes = _likes(silent)
         heard = _heard(expected, seconds, training) if silent else {}
         changes: dict[str, Sequence[Change]] = {}
         for watched in expected:
@@ -95,10 +97,12 @@ class Silences:
                 continue
             watched.review_at = awake + min(own * _LONGER, _LONGEST_PAUSE_SECONDS)
             process = partial(self._ends.process, watched)
-            of_all, goes_on_in = together.get(run.id), going_on.get(run.id)
+            of_all = together.get(run.id)
+            goes_on_in = going_on.get(run.id)
             gone = partial(is_gone, run.path)
             like = partial(_ended_likewise, watched, likes)
-            stands, dead = partial(self._ends.standstill, watched), self._ends.dead_rank(watched)
+            stands = partial(self._ends.standstill, watched)
+            dead = self._ends.dead_rank(watched)
             short = partial(self._ends.shortages, watched)
             silence = Quiet(
                 heard.get(run.id, own),
@@ -168,7 +172,8 @@ class Silences:
 
     def _looked_up(self, watched: Watched, awake: float) -> tuple[float, Trace]:
         """What a log tells of its training, and when its directory was looked at."""
-        run, facts = watched.tracker.id, watched.tracker.log.facts
+        run = watched.tracker.id
+        facts = watched.tracker.log.facts
         at, trace = self._traces.get(run, (-math.inf, None))
         if trace is None or awake - at > _LOOKED_UP_SECONDS:
             return awake, trace_of(run, facts)
@@ -203,7 +208,8 @@ def _continued(expected: Iterable[Watched], silent: Sequence[Watched]) -> dict[s
     """By the id of a silent run, the name of the run in the same directory that continues it."""
     asked = {run.tracker.id for run in silent}
     parents = {path.parent for run in silent if isinstance(path := run.tracker.log.run.path, Path)}
-    members, names = [], {}
+    members = []
+    names = {}
     for watched in expected if parents else ():
         log = watched.tracker.log
         if isinstance(log.run.path, Path) and log.run.path.parent in parents:

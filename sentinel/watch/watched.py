@@ -73,7 +73,8 @@ class Watched:
 
     def committed(self, now: float) -> None:
         """Note that everything that was read is recorded."""
-        self.uncommitted, self.committed_at = 0, now
+        self.uncommitted = 0
+        self.committed_at = now
 
     @property
     def is_read(self) -> bool:
@@ -102,7 +103,8 @@ class Watched:
         log = self.tracker.log
         read = log.reached_end and self.behind_since is None
         over = read and (self.past or now - self.arrived_at > self._quiet_seconds())
-        before, self.concluded = self.concluded, log.facts.points if over else self.concluded
+        before = self.concluded
+        self.concluded = log.facts.points if over else self.concluded
         return over and before != self.concluded
 
     def _quiet_seconds(self) -> float:
@@ -127,17 +129,22 @@ class Watched:
         self.uncommitted += points
         self.past = self.past and not self.looked_at
         self.intervals.append(now - self.arrived_at)
-        self.arrived_at, self.review_at = now, -math.inf
+        self.arrived_at = now
+        self.review_at = -math.inf
 
     def failed(self, reason: str, now: float) -> None:
         """Note that a stage raised. The run is tried again later, from its last commit."""
-        self.stopped, self.uncommitted = reason, 0
+        self.stopped = reason
+        self.uncommitted = 0
         pause = min(_FIRST_PAUSE_SECONDS * 2.0**self.failures, _LONGEST_PAUSE_SECONDS)
-        self.failures, self.rests_until = min(self.failures + 1, 30), now + pause
+        self.failures = min(self.failures + 1, 30)
+        self.rests_until = now + pause
 
     def went_well(self) -> None:
         """Note that no stage raised."""
-        self.stopped, self.failures, self.rests_until = self.tracker.log.stopped, 0, float("-inf")
+        self.stopped = self.tracker.log.stopped
+        self.failures = 0
+        self.rests_until = float("-inf")
 
 
 class WatchedRuns:
@@ -204,7 +211,8 @@ class WatchedRuns:
 
     def _at(self, path: Path) -> list[Watched]:
         """The runs at a path or anywhere above it."""
-        place, runs = _database(str(path)), list[Watched]()
+        place = _database(str(path))
+        runs = list[Watched]()
         while True:
             runs += self._by_path.get(place, ())
             above = os.path.dirname(place) or "."  # noqa: PTH120  ten times as fast
@@ -223,7 +231,9 @@ _log = logging.getLogger(__name__)
 
 def restored(pipeline: Pipeline, store: Store, run: Run, name: str) -> Tracker:
     """A tracker from the last commit of the run; if that cannot be used, from the start of its log."""
-    tracker, state, guard = _new(pipeline, run, name), store.run_state(run.id), Guard()
+    tracker = _new(pipeline, run, name)
+    state = store.run_state(run.id)
+    guard = Guard()
     if state is not None:
         guard(run, "restoring", partial(tracker.restore, state))
     if run.id not in guard.failures:

@@ -58,18 +58,23 @@ class Watcher:
         self, config: Config, store: Store, delivery: Delivery, clock: Clock, service: ServiceManager
     ) -> None:
         self._config = config
-        self._store, self._delivery = store, delivery
-        self._clock, self._service = clock, service
-        self._runs, self._backlog = WatchedRuns(), Backlog(clock)
+        self._store = store
+        self._delivery = delivery
+        self._clock = clock
+        self._service = service
+        self._runs = WatchedRuns()
+        self._backlog = Backlog(clock)
         name = " ".join(["watch", *(str(path) for path in config.paths if isinstance(path, Url))])
         self._reports = Reports(name, store, clock, service, self._runs, self._backlog)
-        failed, host = self._reports.detector_failed, config.host
+        failed = self._reports.detector_failed
+        host = config.host
         self._pipeline = Pipeline(config.enabled_detectors, config.parameters, config.signals, failed, host)
         self._silences = Silences(self._pipeline, store, config.paths, clock, config.process)
         self._holding = Holding(store.outbox, config.enabled_detectors, clock, config.poll_seconds)
         self._policies = [sink.policy() for sink in config.sinks]
         self._new: list[Watched] = []  # the first look at these is not done
-        self._searches, self._peeks = Searches(clock), Peeks()
+        self._searches = Searches(clock)
+        self._peeks = Peeks()
         self._local = [path for path in config.paths if isinstance(path, Path)]
         self._vanished = Vanished(store, config.gone_after if self._local else None)
         self._swept_at = self._reviewed_at = self._reminded_at = _NEVER
@@ -122,7 +127,8 @@ class Watcher:
             if self._reports.unrecordable is None:
                 _log.error("reading stops until the state can be recorded: %s", error)
                 self._delivery.announce(str(error))
-            self._reports.unrecordable, self._swept_at = str(error), _NEVER
+            self._reports.unrecordable = str(error)
+            self._swept_at = _NEVER
         else:
             if self._reports.unrecordable is not None:
                 _log.warning("the state can be recorded again; reading continues")
@@ -139,7 +145,8 @@ class Watcher:
             self._owed()
         awake = self._clock.awake()
         self._reports.record()
-        sweeps, changed = changed is None or awake - self._swept_at >= _SWEEP_SECONDS, changed or ()
+        sweeps = changed is None or awake - self._swept_at >= _SWEEP_SECONDS
+        changed = changed or ()
         new = self._discover() if sweeps or self._searches.is_due(changed, self._runs) else []
         self._reports.alive()
         self._backlog.changed(self._runs.touched(changed))
@@ -205,7 +212,8 @@ class Watcher:
 
     def _review(self) -> None:
         """Handle what time alone brings, and the first look at runs that are new."""
-        awake, now = self._clock.awake(), self._clock.now()
+        awake = self._clock.awake()
+        now = self._clock.now()
         if seen := [watched for watched in self._new if watched.is_read]:
             guard = Guard()
             for watched in seen:
@@ -222,12 +230,14 @@ class Watcher:
             remind = bool(self._policies) and awake - self._reminded_at >= _REMIND_SECONDS
             self._review_runs(self._runs, remind=remind)
             self._let_go(awake, now)
-            self._reviewed_at, self._reminded_at = awake, awake if remind else self._reminded_at
+            self._reviewed_at = awake
+            self._reminded_at = awake if remind else self._reminded_at
         self._holding.release()
 
     def _review_runs(self, runs: Iterable[Watched], *, remind: bool = False) -> None:
         """Judge the silence and the end of runs, and record that. With ``remind``, reminders may be due."""
-        running, guard = [watched for watched in runs if not watched.failures], Guard()
+        running = [watched for watched in runs if not watched.failures]
+        guard = Guard()
         read = [watched for watched in running if watched.due_since is None]  # the others are not silent
         changes = self._silences.news(read, self._clock.awake(), self._clock.now(), guard)
         self._stop_failed(running, guard)

@@ -239,7 +239,8 @@ def explaining(*lines):
     ours = book()
     cut = [rows for line in lines for rows in changed(line, catalogue=FLAT, known=Told())]
     whole = ours.advance(cut)
-    other, found = book(), []
+    other = book()
+    found = []
     for part in by_position(cut):
         found += other.advance(part)
         stored = json.loads(json.dumps(other.dump()))

@@ -84,7 +84,8 @@ def of_one_training(incidents, better="jsonl"):
 
 def both(verdicts, policies=(SLACK,), later=None, better="jsonl"):
     """What is decided about a JSON lines log and, after that, about a TensorBoard log of one training."""
-    ours, theirs = book(), book()
+    ours = book()
+    theirs = book()
     sent = {}
     changes = [Change(c.event, _moved(c.incident)) for c in theirs.advance(later or verdicts)]
     still_open = [_moved(incident) for incident in theirs.open()]
@@ -178,7 +179,8 @@ def crash(words):
 
 
 def test_a_crash_that_quotes_an_error_has_told_it():
-    quotes, other = crash("it printed 'ValueError: x'"), crash("exit status 1")
+    quotes = crash("it printed 'ValueError: x'")
+    other = crash("exit status 1")
     assert [*of_one_training([ERROR, quotes]).crashes_that_say(ERROR)] == [quotes]
     assert not [*of_one_training([ERROR, other]).crashes_that_say(ERROR)]
     assert not [*of_one_training([INCIDENT, quotes]).crashes_that_say(INCIDENT)]

@@ -34,7 +34,9 @@ def test_a_kept_promise_is_called_broken_less_than_once_in_its_patience():
 @pytest.mark.long
 def test_the_patience_is_that_of_the_whole_and_its_variants_together():
     """Ten variants whose pages make up the whole, each at the share that it is promised."""
-    variants, fleets, days = 10, 50, 8000
+    variants = 10
+    fleets = 50
+    days = 8000
     own = np.random.default_rng(0).binomial(A_DAY, SHARE / variants, (days, fleets, variants)).astype(float)
     pages = np.concatenate([own.sum(axis=-1, keepdims=True), own], axis=-1)
     shares = np.array([SHARE, *[SHARE / variants] * variants])
@@ -65,14 +67,18 @@ def test_a_share_that_triples_late_is_noticed_as_soon():
 
 @pytest.mark.slow
 def test_few_of_the_streams_that_are_named_are_innocent():
-    streams, risen, days = 100, 20, 300
+    streams = 100
+    risen = 20
+    days = 300
     shares = np.where(np.arange(streams) < risen, 4 * SHARE, SHARE)
-    wrong, right = 0, 0
+    wrong = 0
+    right = 0
     for seed in range(20):
         pages = np.random.default_rng(seed).binomial(A_DAY, shares, (days, streams)).astype(float)
         path = log_evidence(pages, np.full(days, float(A_DAY)), np.full(streams, SHARE))
         named = is_beyond(path[-1], np.full(streams, 1 / streams))
-        wrong, right = wrong + named[risen:].sum(), right + named[:risen].sum()
+        wrong = wrong + named[risen:].sum()
+        right = right + named[:risen].sum()
     assert right > 0.9 * 20 * risen
     assert wrong <= days * A_DAY / PATIENCE * 0.1 * right, "the bound is errors for each run of patience"
 
@@ -119,6 +125,7 @@ def test_it_is_a_number_whatever_is_counted(pages, runs, share):
 
 @given(counts, st.integers(1, 100), shares)
 def test_more_pages_never_speak_for_the_promise(pages, runs, share):
-    of_times, promised = np.full(len(pages), float(runs)), np.full(3, share)
+    of_times = np.full(len(pages), float(runs))
+    promised = np.full(3, share)
     more, fewer = (log_evidence(pages + extra, of_times, promised) for extra in (1, 0))
     assert (more >= fewer).all()

@@ -5,7 +5,8 @@ import pytest
 from sentinel.detectors.discovery import all_detectors
 from tests.alerts.timeline import START, book, changed, rows
 
-CAUSE, EFFECT = "loss-scale-collapse", "flat-loss-at-init"
+CAUSE = "loss-scale-collapse"
+EFFECT = "flat-loss-at-init"
 
 
 def stands(*lines, preview=()):
@@ -41,7 +42,8 @@ def test_a_cause_explains_what_begins_after_it(cause, effect):
 
 class TestTheEarlierOnsetDecides:
     def test_also_of_two_that_explain_each_other(self):
-        norm, loss = "exploding-grad-norm", "loss-divergence"
+        norm = "exploding-grad-norm"
+        loss = "loss-divergence"
         assert explained(rows("..cccc", norm), rows("....cc", loss)) == {loss: norm}
         assert explained(rows("....cc", norm), rows("..cccc", loss)) == {norm: loss}
         assert len(explained(rows("..cc", norm), rows("..cc", loss))) == 1

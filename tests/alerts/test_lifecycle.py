@@ -215,7 +215,9 @@ class TestSilentLog:
 
 def test_a_cut_does_not_show_in_what_is_told_after_its_cause_is_over():
     verdicts = rows("cccc.....", "loss-scale-collapse", "scale") + rows("c" * 14, "flat-loss-at-init")
-    whole, cut, found = book(clear=3), book(clear=3), []
+    whole = book(clear=3)
+    cut = book(clear=3)
+    found = []
     for position in by_position(verdicts):
         found += cut.advance(position)
     assert told(found)[-1] == "firing critical @90"
@@ -248,7 +250,9 @@ def test_any_cut_gives_the_same_life(data, drawn, together):
     whole = book(clear=3)
     expected = whole.advance(data.draw(st.permutations(verdicts)))
 
-    cut, found, poll = book(clear=3), [], []
+    cut = book(clear=3)
+    found = []
+    poll = []
     for position in by_position(verdicts):
         poll += position
         if data.draw(st.booleans()):
@@ -279,7 +283,8 @@ def test_stretches_tell_the_same_as_rows(drawn):
     verdicts = {}
     for line, tag, name in drawn:
         verdicts |= {(name, tag, n): one for n, one in enumerate(rows(line, name, tag))}
-    one_by_one, together = book(clear=4), book(clear=4)
+    one_by_one = book(clear=4)
+    together = book(clear=4)
     expected = [c for part in by_position(list(verdicts.values())) for c in one_by_one.advance(part)]
     assert together.advance(stretches(list(verdicts.values()))) == expected
     assert together.dump() == one_by_one.dump()

@@ -77,7 +77,8 @@ def test_a_cause_that_comes_later_holds_back_what_is_unsent():
 
 
 def test_a_cause_that_comes_later_ends_the_reminders():
-    ours, sent = book(), {}
+    ours = book()
+    sent = {}
     effect = "flat-loss-at-init"
     assert heard(decided(rows("cc", effect), ours=ours, sent=sent)) == [("slack", effect, "firing")]
     for told in sent.values():

@@ -99,7 +99,8 @@ def test_the_limit_of_a_variant_is_none_above_that_of_the_whole():
 @pytest.mark.slow
 def test_the_limits_of_all_variants_hold_together():
     """All page in 5 % of the runs: by chance one or another hardly does, and its limit is right as well."""
-    share, many = 0.05, variants()
+    share = 0.05
+    many = variants()
     archives = np.random.default_rng(0).binomial(340, share, (200, many)).min(axis=1).tolist()
     assert np.mean([Rate(quietest, 340).high_of(many) >= share for quietest in archives]) > 0.975
     assert np.mean([Rate(quietest, 340).high >= share for quietest in archives]) < 0.5
@@ -205,7 +206,8 @@ def test_an_answer_is_one_however_often_its_incident_came_back():
 
 def coming_back(seed, runs=20, days=400):
     """Pages on 1 % of the days of healthy runs; every second one is a return of the day before."""
-    random, pages = np.random.default_rng(seed), []
+    random = np.random.default_rng(seed)
+    pages = []
     for run in range(runs):
         incident = ""
         for day in range(days):

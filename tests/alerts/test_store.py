@@ -313,7 +313,8 @@ def test_a_database_that_cannot_be_rewritten_is_used_as_it_is(tmp_path, monkeypa
 
 
 def test_silences(store):
-    first, second = silence("a", "*", NOW + 5, "x", NOW), silence("b", "*", NOW + 3, "y", NOW)
+    first = silence("a", "*", NOW + 5, "x", NOW)
+    second = silence("b", "*", NOW + 3, "y", NOW)
     store.add_silence(first)
     store.add_silence(second)
     assert store.silences(NOW) == [second, first]
@@ -403,7 +404,8 @@ class TestRefused:
             opened.append(real(*words, **options))
             return opened[-1]
 
-        opened, real = [], sqlite3.connect
+        opened = []
+        real = sqlite3.connect
         monkeypatch.setattr(sqlite3, "connect", connect)
         (tmp_path / "sentinel.sqlite").write_text("something else entirely" * 100)
         with pytest.raises(StateError, match=r"sentinel\.sqlite: file is not a database"):
@@ -444,7 +446,8 @@ def test_readers_and_silencers_work_beside_the_watcher(tmp_path, store):
 
 
 def test_what_fails_half_way_leaves_nothing(store):
-    good, bad = update("ww", state=b"new"), update("ww", run="jsonl:/runs/b", state=object())
+    good = update("ww", state=b"new")
+    bad = update("ww", run="jsonl:/runs/b", state=object())
     with pytest.raises(sqlite3.Error):
         store.commit([good, bad], NOW)
     assert (store.runs(), store.incidents(), store.decisions()) == ([], [], [])

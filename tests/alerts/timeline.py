@@ -72,10 +72,12 @@ def rows(
     Row n stands at step 10 n of its attempt, second 60 n and position n.
     """
     verdicts: list[list[Verdict]] = []
-    attempt, index = 1, first
+    attempt = 1
+    index = first
     for mark in line.replace(" ", ""):
         if mark == "|":
-            attempt, index = attempt + 1, 0
+            attempt = attempt + 1
+            index = 0
             continue
         position = first + len(verdicts)
         verdict = Verdict(
@@ -109,7 +111,8 @@ def stretches(verdicts: Sequence[Stretch]) -> list[Stretch]:
     """The same verdicts in stretches that are as long as can be."""
     found: dict[Key, list[list[Verdict]]] = {}
     for (verdict,) in sorted(verdicts, key=lambda rows: rows[0].position):
-        own, last = found.setdefault(verdict.key, []), found[verdict.key][-1:]
+        own = found.setdefault(verdict.key, [])
+        last = found[verdict.key][-1:]
         if last and (last[0][0].severity, last[0][0].key.attempt) == (verdict.severity, verdict.key.attempt):
             last[0].append(verdict)
         else:

@@ -46,7 +46,8 @@ class KillsARaylet(Ray):
 
     def __init__(self, cluster, node):
         super().__init__()
-        self.cluster, self.node = cluster, node
+        self.cluster = cluster
+        self.node = node
 
     def results(self, work, parts):
         for part, found in super().results(work, parts):

@@ -68,7 +68,8 @@ def test_settings_above_a_run_are_fetched_with_it(server, tmp_path):
     server.write("a/.hydra/config.yaml", b"lr: 0.1\n")
     server.write("a/version_0/metrics.csv", f"step,loss\n{rows}".encode())
     origin = origin_of([place(server.address)])
-    found, scratch = {}, tmp_path
+    found = {}
+    scratch = tmp_path
     for part in parts(origin.listed([]), ""):
         with origin.opened(part) as opened:
             for run, name in opened.runs:

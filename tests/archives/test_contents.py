@@ -68,5 +68,7 @@ def test_memory_hardly_grows_with_the_number_of_runs(tmp_path, tree):
         return most
 
     peak(64)  # imports what is needed
-    few, many = peak(576), peak(1152)  # both are more than what is at hand at any time
+    # both are more than what is at hand at any time
+    few = peak(576)
+    many = peak(1152)
     assert many - few < 576 * _BYTES_A_RUN

@@ -40,7 +40,8 @@ class Waiting:
 
 
 def test_no_process_outlives_a_driver_that_was_killed(tmp_path):
-    pipe, main = tmp_path / "pipe", tmp_path / "main.py"
+    pipe = tmp_path / "pipe"
+    main = tmp_path / "main.py"
     os.mkfifo(pipe)
     script = (
         "from pathlib import Path\n"

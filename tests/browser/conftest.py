@@ -25,7 +25,9 @@ def page(browser):
     """A page that may ask for nothing but files and this machine, and whose console stays empty."""
     context = browser.new_context(viewport={"width": 1440, "height": 900})
     context.set_default_timeout(PATIENCE * 1000)
-    page, said, asked = context.new_page(), [], []
+    page = context.new_page()
+    said = []
+    asked = []
     page.on("console", lambda message: said.append(message.text))
     page.on("pageerror", lambda error: said.append(str(error)))
     page.on("request", lambda request: asked.append(request.url))

@@ -381,7 +381,8 @@ def test_the_band_of_the_siblings_lies_behind_the_curves(page, tmp_path):
         for name in ("run-0", "growing"):
             page.get_by_role("checkbox", name=f"Pick {name}").check()
         page.get_by_role("link", name="Compare 2 runs").click()
-        canvas, remark = page.locator("#overlay canvas"), page.locator("#overlay-remark")
+        canvas = page.locator("#overlay canvas")
+        remark = page.locator("#overlay-remark")
         canvas.wait_for()
         assert "Shaded is what healthy siblings of run 2 reach." in remark.inner_text()
         assert shaded(canvas, "siblings") > 50

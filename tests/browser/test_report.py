@@ -56,7 +56,8 @@ def test_a_curve_says_its_values_and_zooms(page, single):
     page.goto(single)
     plot = page.locator(".plot[data-tall]").first
     plot.scroll_into_view_if_needed()
-    over, legend = plot.locator(".u-over"), plot.locator(".legend")
+    over = plot.locator(".u-over")
+    legend = plot.locator(".legend")
     assert legend.inner_text() == "train/kl over the steps; dashed: onset, solid: found, dotted: over"
     box = over.bounding_box()
     page.mouse.move(box["x"] + box["width"] * 0.9, box["y"] + 50)

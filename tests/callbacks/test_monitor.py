@@ -66,7 +66,8 @@ def test_an_incident_of_a_monitor_is_as_that_of_a_report(tmp_path):
     with Monitor(every_seconds=1e6) as monitor:
         for step, loss in enumerate(losses):
             monitor.log(step, {"loss": loss})
-    ((own,), (reported,)) = monitor.incidents, sentinel.replay(tmp_path).incidents
+    (own,) = monitor.incidents
+    (reported,) = sentinel.replay(tmp_path).incidents
     assert type(own) is type(reported) is sentinel.IncidentStory
     assert own.headline == reported.headline == "Loss is NaN."
     assert [cause.entry.id for cause in own.causes] == [cause.entry.id for cause in reported.causes]

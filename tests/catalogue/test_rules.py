@@ -17,7 +17,8 @@ ENTRIES = catalogue.load().values()
 RULES = [(e.id, rule) for e in ENTRIES for rule in (*e.confirms, *e.excludes, *e.checks)]
 CHECKS = [(e.id, rule) for e in ENTRIES for rule in e.checks]
 
-each_rule, each_check = each(RULES), each(CHECKS)
+each_rule = each(RULES)
+each_check = each(CHECKS)
 
 
 class Told:

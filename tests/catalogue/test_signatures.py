@@ -34,7 +34,8 @@ def printed(line):
 @pytest.mark.slow
 @each(LINES, lambda line: line["text"][:60])
 def test_a_line_names_its_entries(line):
-    console, ends = ConsoleState(), line.get("ends", True)
+    console = ConsoleState()
+    ends = line.get("ends", True)
     news = [*console.scan_text("train.log", printed(line), catalogue.signatures())]
     noted = sorted(remark.entry for remark in console.remarks.values())
     assert ([list(one.catalogue) for one in news], noted) == (

@@ -27,7 +27,8 @@ def broken_run(place: Path) -> Path:
 def test_overwritten_bytes_cost_the_state_and_not_the_watch(sentinel, tmp_path, seed):
     arguments = ("watch", "--once", str(broken_run(tmp_path)), "--state-dir", str(tmp_path / "state"))
     assert sentinel(*arguments).status == 0
-    file, dice = tmp_path / "state" / STATE_FILE, random.Random(seed)
+    file = tmp_path / "state" / STATE_FILE
+    dice = random.Random(seed)
     data = bytearray(file.read_bytes())
     for _ in range(100):
         data[dice.randrange(100, len(data))] = dice.randrange(256)
@@ -55,7 +56,8 @@ def test_a_state_that_proves_damaged_in_use_is_kept_as_well(sentinel, tmp_path):
 
 def test_a_damaged_state_is_kept_and_said_once(tmp_path):
     Store(tmp_path).close()
-    file, said = tmp_path / STATE_FILE, []
+    file = tmp_path / STATE_FILE
+    said = []
     damaged = file.read_bytes()[:100] + bytes(4000)
     file.write_bytes(damaged)
     with sound_store(tmp_path, NOW, said.append) as store:
@@ -70,7 +72,8 @@ def test_a_damaged_state_is_kept_and_said_once(tmp_path):
 @pytest.mark.parametrize("number", [b"\x3a\x80\x11\x02", b"\xff\x12\x00\x07"], ids=["high", "below 0"])
 def test_an_overwritten_schema_number_is_damage(tmp_path, number):
     Store(tmp_path).close()
-    file, said = tmp_path / STATE_FILE, []
+    file = tmp_path / STATE_FILE
+    said = []
     data = file.read_bytes()
     file.write_bytes(data[:60] + number + data[64:])
     sound_store(tmp_path, NOW, said.append).close()
@@ -79,7 +82,8 @@ def test_an_overwritten_schema_number_is_damage(tmp_path, number):
 
 def test_a_damaged_state_of_a_newer_version_is_damage(tmp_path):
     Store(tmp_path).close()
-    file, said = tmp_path / STATE_FILE, []
+    file = tmp_path / STATE_FILE
+    said = []
     data = file.read_bytes()
     newer = (SCHEMA + 1).to_bytes(4, "big")
     file.write_bytes(data[:60] + newer + data[64:4096] + bytes(len(data) - 4096))

@@ -26,7 +26,9 @@ class Page(HTMLParser):
 
     def __init__(self, text):
         super().__init__()
-        self.elements, self.texts, self._inside = [], [], None
+        self.elements = []
+        self.texts = []
+        self._inside = None
         self.feed(text)
 
     def handle_starttag(self, tag, attributes):
@@ -96,7 +98,8 @@ def test_names_from_a_run_are_text(report, tmp_path):
 
 @pytest.mark.long
 def test_a_long_run_takes_at_most_a_megabyte(report, tmp_path):
-    steps, rng = np.arange(50_000), np.random.default_rng(0)
+    steps = np.arange(50_000)
+    rng = np.random.default_rng(0)
     walks = rng.normal(size=(50_000, 20)).cumsum(axis=0)
     head = ",".join(["step", *(f"metric/{i}" for i in range(20))])
     table = np.column_stack([steps, walks])

@@ -10,9 +10,12 @@ from sentinel.cli.logs import log_to_stderr
 @pytest.fixture
 def log(monkeypatch):
     root = logging.getLogger()
-    handlers, level, ours = root.handlers[:], root.level, logging.getLogger("sentinel").level
+    handlers = root.handlers[:]
+    level = root.level
+    ours = logging.getLogger("sentinel").level
     yield logging.getLogger("sentinel.live")
-    root.handlers[:], root.level = handlers, level
+    root.handlers[:] = handlers
+    root.level = level
     logging.getLogger("sentinel").setLevel(ours)
 
 

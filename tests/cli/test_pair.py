@@ -38,7 +38,8 @@ def told_by(sentinel, sick_run, tmp_path, monkeypatch):
 @pytest.mark.long  # two watches
 def test_a_webhook_can_drop_the_second_and_alertmanager_sees_one_alert(told_by):
     same = 'host = "cluster"'
-    (first, alerts), (second, again) = told_by("node-1", same), told_by("node-2", same)
+    (first, alerts) = told_by("node-1", same)
+    (second, again) = told_by("node-2", same)
     assert first["idempotency_key"] == second["idempotency_key"]
     assert first["run"] == second["run"]
     assert first["run"]["host"] == "cluster"
@@ -47,7 +48,8 @@ def test_a_webhook_can_drop_the_second_and_alertmanager_sees_one_alert(told_by):
 
 @pytest.mark.long  # two watches
 def test_without_a_common_name_they_are_two_machines(told_by):
-    (first, alerts), (second, again) = told_by("node-1"), told_by("node-2")
+    (first, alerts) = told_by("node-1")
+    (second, again) = told_by("node-2")
     assert (first["run"]["host"], second["run"]["host"]) == ("node-1", "node-2")
     assert first["idempotency_key"] != second["idempotency_key"]
     assert [alert["labels"] for alert in alerts] != [alert["labels"] for alert in again]

@@ -14,7 +14,8 @@ from tests.sources.writers import WRITERS, ConsoleWriter, JsonlWriter
 pytestmark = pytest.mark.long
 
 CONFIG = 'paths = ["watched"]\n[signals]\n"my/odd/kl" = "kl"\n'
-PARTS, STEPS_A_PART = 5, 15
+PARTS = 5
+STEPS_A_PART = 15
 
 
 @pytest.fixture
@@ -26,8 +27,10 @@ class House:
     """A training that is written in parts, and a place where it is watched."""
 
     def __init__(self, sentinel, place):
-        self.sentinel, self.state = sentinel, place / "state" / "sentinel"
-        self.written, self.watched = place / "written", place / "watched"
+        self.sentinel = sentinel
+        self.state = place / "state" / "sentinel"
+        self.written = place / "written"
+        self.watched = place / "watched"
         self.written.mkdir()
         self.watched.mkdir()
         (place / "sentinel.toml").write_text(CONFIG)
@@ -86,7 +89,8 @@ def copytruncate(path):
     "kind", [ConsoleWriter, JsonlWriter]
 )  # what else has no header, and is only appended to
 def test_a_log_that_is_rotated_tells_what_the_whole_log_tells(house, kind, rotate, look_between):
-    whole, rotated = kind(), kind()
+    whole = kind()
+    rotated = kind()
     whole.start(house.written)
     rotated.start(house.watched)
     for part in range(PARTS):

@@ -13,7 +13,8 @@ def test_watches_that_share_a_tree_follow_each_run_once(sentinel, sick_run, tmp_
     tree = tmp_path / "tree"
     for number in range(6):
         shutil.copytree(sick_run, tree / f"run-{number}")
-    followed, told = [], []
+    followed = []
+    told = []
     for index in range(3):
         state = ("--state-dir", tmp_path / f"state-{index}")
         assert sentinel("watch", tree, "--once", "--shard", f"{index}/3", *state).status == 0

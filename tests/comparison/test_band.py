@@ -11,7 +11,8 @@ STEPS = np.arange(1, 321)
 
 def fleet(runs, random):
     """Curves that fall, each with a level and a noise of its own."""
-    levels, noise = random.normal(size=(runs, 1)), random.normal(size=(runs, PLACES))
+    levels = random.normal(size=(runs, 1))
+    noise = random.normal(size=(runs, PLACES))
     return np.exp(-np.arange(PLACES) / 8) + 0.03 * levels + 0.02 * noise
 
 
@@ -55,7 +56,8 @@ def test_siblings_that_are_all_alike_allow_what_logs_round():
 @pytest.mark.long
 @pytest.mark.parametrize("count", [3, 8, 20])
 def test_hardly_a_healthy_run_departs(count):
-    random, runs = np.random.default_rng(count), 2000
+    random = np.random.default_rng(count)
+    runs = 2000
     departed = 0
     for _ in range(runs):
         own, *siblings = fleet(count + 1, random)
@@ -66,8 +68,10 @@ def test_hardly_a_healthy_run_departs(count):
 @pytest.mark.slow
 @given(arrays.arrays(float, PLACES, elements=st.floats(-1e6, 1e6)))
 def test_scores_do_not_depend_on_what_is_still_to_come(course):
-    level, noise = np.zeros(PLACES), np.ones(PLACES)
-    whole, begun = scores(course, level, noise), course.copy()
+    level = np.zeros(PLACES)
+    noise = np.ones(PLACES)
+    whole = scores(course, level, noise)
+    begun = course.copy()
     begun[PLACES // 2 :] = np.nan
     part = scores(begun, level, noise)
     known = ~np.isnan(part)

@@ -26,7 +26,8 @@ def runs(ends, *, tag="reward", begin=0.0, noise=0.05, settings=None, steps=STEP
 
 
 def subject(values, *, tag="reward", name="run", settings=None):
-    means, count = Means(), len(values)
+    means = Means()
+    count = len(values)
     nothing = np.full(count, np.nan)
     means.add([Chunk.of_rows("log", [tag], np.arange(count), nothing, values[:, None], restarted=False)])
     return ComparedRun(name, settings or {}, {tag: [tag]}, means)
@@ -90,7 +91,8 @@ def test_what_goes_up_and_down_within_a_run_is_its_noise():
 
 
 def test_runs_that_ended_early_and_copies_do_not_count():
-    learned, stuck = runs([1.0] * 4), runs([0.0], seed=1)
+    learned = runs([1.0] * 4)
+    stuck = runs([0.0], seed=1)
     assert seeds_apart([*learned, *stuck]) is not None
     assert seeds_apart([*learned, *runs([0.0], steps=STEPS // 2)]) is None
     assert seeds_apart([*learned[1:], learned[1], *stuck]) is None
@@ -106,7 +108,8 @@ def test_runs_that_log_nothing_by_which_they_are_judged_are_silent():
 @pytest.mark.parametrize("persistence", [0.0, 0.8, 0.95])
 def test_flat_courses_are_seldom_told(persistence):
     """Noise around no gain at all, the more alike neighbouring values are the harder."""
-    random, rang = np.random.default_rng(0), 0
+    random = np.random.default_rng(0)
+    rang = 0
     for _ in range(200):
         shocks = random.normal(size=(5, 264)) * np.sqrt(1 - persistence**2)
         courses = shocks.copy()

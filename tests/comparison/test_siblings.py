@@ -15,7 +15,8 @@ def sibling(seed, shift=0.0, *, healthy=True, scale=1.0, **settings):
     """A run whose loss falls from 3 to 1, with a level of its own, higher by ``shift`` from half on."""
     random = np.random.default_rng(seed)
     loss = 1 + 2 * np.exp(-STEPS / 40) + 0.02 * random.normal() + 0.05 * random.normal(size=200)
-    means, course = Means(), Coarse()
+    means = Means()
+    course = Coarse()
     course.push(scale * (loss + shift * (STEPS > 100)), STEPS)
     means._of["train/loss"] = course
     stated = {"lr": 0.1, "batch_size": 8, "seed": seed} | settings
@@ -72,7 +73,8 @@ def test_without_three_healthy_siblings_nothing_is_judged(others):
 @pytest.mark.parametrize("done", range(20, 200, 20))
 def test_a_run_that_goes_on_is_like_siblings_that_fall_as_steeply(done):
     def steep(seed, steps):
-        run, courses = sibling(seed), Coarse()
+        run = sibling(seed)
+        courses = Coarse()
         exact = np.random.default_rng(seed).normal(size=200) / 1000
         courses.push(np.exp(-STEPS[:steps] / 20) * (1 + exact[:steps]), STEPS[:steps])
         run.means._of["train/loss"] = courses

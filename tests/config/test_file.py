@@ -148,7 +148,8 @@ def test_an_address_that_none_can_listen_on(tmp_path, written):
 
 
 def test_an_included_file_gives_the_detectors_that_this_one_does_not_set(tmp_path):
-    file, other = tmp_path / "sentinel.toml", tmp_path / "calibration.toml"
+    file = tmp_path / "sentinel.toml"
+    other = tmp_path / "calibration.toml"
     other.write_text("[detectors.kl-blowup]\ncritical_per_token = 3\ninforms = ['far']\n")
     file.write_text("include = ['calibration.toml']\n[detectors.kl-blowup]\ncritical_per_token = 4\n")
     config = load(file)
@@ -157,7 +158,8 @@ def test_an_included_file_gives_the_detectors_that_this_one_does_not_set(tmp_pat
 
 
 def test_an_included_file_gives_its_promise(tmp_path):
-    file, other = tmp_path / "sentinel.toml", tmp_path / "calibration.toml"
+    file = tmp_path / "sentinel.toml"
+    other = tmp_path / "calibration.toml"
     table = "[calibration]\nmade_at = 2026-03-01T12:00:00Z\npages_per_run = 0.01\nruns = 340\npages = 2\n"
     other.write_text(table)
     file.write_text("include = ['calibration.toml']\n")
@@ -168,7 +170,8 @@ def test_an_included_file_gives_its_promise(tmp_path):
 
 
 def test_a_mistake_in_an_included_file_is_named_there(tmp_path):
-    file, other = tmp_path / "sentinel.toml", tmp_path / "calibration.toml"
+    file = tmp_path / "sentinel.toml"
+    other = tmp_path / "calibration.toml"
     other.write_text("[detectors.kl-blowup]\ninforms = ['fart']\n")
     file.write_text("include = ['calibration.toml']\n")
     with pytest.raises(ConfigError) as caught:

@@ -177,7 +177,9 @@ def series_windows(
     value = np.concatenate([s.value for s in streams])
     number = np.array([s.attempt for s in streams])[source]
     order = np.lexsort((source, step, number))
-    attempt, seen, found = Attempt(1), views([detector]), []
+    attempt = Attempt(1)
+    seen = views([detector])
+    found = []
     restarts = np.flatnonzero(np.diff(number[order])) + 1
     for part in np.split(np.arange(len(order)), sorted({*cuts, *restarts.tolist()})):
         if len(part) and attempt.number != number[order[part[0]]]:
@@ -210,7 +212,8 @@ def judge(detector: Detector, shown: Sequence[Judged]) -> pl.DataFrame:
 
 def rendered(scenario: Scenario) -> str:
     """The body of the scenario's expect block as it ought to be."""
-    detector, found = scenario.detector, scenario.verdicts
+    detector = scenario.detector
+    found = scenario.verdicts
     changes = found.filter((pl.col(SEVERITY) != pl.col(SEVERITY).shift().over(SIGNAL)).fill_null(True))
     several = sum(s.signal in detector.judges for s in scenario.streams) > 1
     lines = []
@@ -253,14 +256,17 @@ def _stream(block: re.Match[str]) -> Stream:
     given = dict(option.split("=", 1) for option in options)
     if unknown := given.keys() - {"every", "from", "tag", "attempt"}:
         raise ValueError(f"stream {name} has the unknown option {min(unknown)}")
-    every, start, tag = int(given.get("every", 1)), int(given.get("from", 0)), given.get("tag", "")
+    every = int(given.get("every", 1))
+    start = int(given.get("from", 0))
+    tag = given.get("tag", "")
     return Stream.parse(name, block["body"], every, start, tag, int(given.get("attempt", 1)))
 
 
 def _values(text: str, random: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
     """Values, and whether there is a point at all."""
     text = _GROUP.sub(lambda g: f"{g[1]} " * int(g[2]), text)
-    values, logged = [np.empty(0)], [np.empty(0, bool)]
+    values = [np.empty(0)]
+    logged = [np.empty(0, bool)]
     for word in text.split():
         token = _TOKEN.fullmatch(word)
         if token is None:

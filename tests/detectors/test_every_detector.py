@@ -170,7 +170,8 @@ def test_verdicts_keep_to_the_schema(detector):
 @each_scenario
 def test_one_pass_equals_what_pieces_give(scenario):
     """Most pieces are single rows, so that every detector judges hundreds of rows one by one."""
-    points, sizes = points_in(scenario), random.Random(scenario.title)
+    points = points_in(scenario)
+    sizes = random.Random(scenario.title)
     ends = accumulate(sizes.choice(PIECES) for _ in range(points))
     same(scenario.verdicts, cut(scenario, [*takewhile(lambda end: end < points, ends)]))
 
@@ -228,7 +229,8 @@ def test_a_detector_that_cannot_judge_a_single_point_says_so(detector):
 @each_detector
 @pytest.mark.parametrize("every", [0, 17], ids=["never", "seldom"])
 def test_survives_gaps_in_what_it_uses(detector, every):
-    required, shown = {*detector.judges, *detector.needs}, []
+    required = {*detector.judges, *detector.needs}
+    shown = []
     for scenario in golden.shipped()[detector.name]:
         kept = [one if one.signal in required else thinned(one, every) for one in scenario.streams]
         shown += windows(detector, [one for one in kept if len(one.step)])

@@ -15,7 +15,8 @@ from sentinel.detectors.signals import Signal
 
 pytestmark = pytest.mark.slow  # many runs
 
-RUNS, POINTS = 300, 300
+RUNS = 300
+POINTS = 300
 POINT = np.arange(POINTS)
 
 

@@ -100,7 +100,10 @@ def _told(detector: Detector, streams: list[Stream], settings: object) -> tuple[
     }
     found = detector.run(frame(detector, shown))
     stretches = Verdicts(found, judged, detector.history).stretches()
-    book, changes, told, sent = Book("run", {detector.name: detector}), [], [], {}
+    book = Book("run", {detector.name: detector})
+    changes = []
+    told = []
+    sent = {}
     audience = Audience([SINK], [], sent, KnownIncidents([]))
     for number, poll in groupby(stretches, lambda rows: rows[0].position // a_poll):
         changes += (new := book.advance(poll))

@@ -16,7 +16,8 @@ pytestmark = pytest.mark.slow  # many runs
 JUDGE_NORMS = [
     d.name for d in all_detectors().values() if isinstance(d, Detector) and Signal.GRAD_NORM in d.judges
 ]
-RUNS, POINTS = 30, 200
+RUNS = 30
+POINTS = 200
 TIME = np.arange(POINTS) / POINTS
 
 

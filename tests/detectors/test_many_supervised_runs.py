@@ -26,7 +26,9 @@ RUNS = 30
 
 def alarms(detector, runs, every=1):
     """Share of the runs, each a mapping from signal to values, in which the detector warns, ever."""
-    detector, shown, owner = all_detectors()[detector], [], []
+    detector = all_detectors()[detector]
+    shown = []
+    owner = []
     for number, run in enumerate(runs):
         streams = [Stream(Signal(n), every * np.arange(len(v)), np.asarray(v, float)) for n, v in run.items()]
         seen = windows(detector, streams)
@@ -156,7 +158,8 @@ def test_finds_schedules_that_end_early(times, shape, planned):
 
 def test_a_frozen_group_beside_one_that_learns_is_no_finding():
     detector = all_detectors()["lr-schedule-mismatch"]
-    step, no_time = np.arange(250), np.full(250, np.nan)
+    step = np.arange(250)
+    no_time = np.full(250, np.nan)
     groups = [
         Points(f"lr/{i}", Signal.LEARNING_RATE, step, no_time, 2 * step + i, np.full(250, rate))
         for i, rate in enumerate([1e-4, 0.0])
@@ -172,12 +175,16 @@ def test_a_frozen_group_beside_one_that_learns_is_no_finding():
 
 def scaler(limits, start=16, growth=2000, floor=-np.inf):
     """The loss scale after each step; a gradient overflows where it exceeds 2^limit."""
-    exponent, good, scale = start, 0, np.empty(len(limits))
+    exponent = start
+    good = 0
+    scale = np.empty(len(limits))
     for step, limit in enumerate(limits):
         if exponent > limit:
-            exponent, good = max(exponent - 1, floor), 0
+            exponent = max(exponent - 1, floor)
+            good = 0
         elif (good := good + 1) == growth:
-            exponent, good = exponent + 1, 0
+            exponent = exponent + 1
+            good = 0
         scale[step] = 2.0**exponent
     return scale
 

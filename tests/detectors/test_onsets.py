@@ -19,7 +19,9 @@ from sentinel.replays.replaying import replay
 from tests.chosen_detectors import choose_detectors
 
 LEARNS = 100  # rows, of a metric that has to become good first
-GOOD, UNFOLDS = 300, 60  # rows before the trouble, and rows in which it unfolds
+# rows before the trouble, and rows in which it unfolds
+GOOD = 300
+UNFOLDS = 60
 AFTER = 300
 
 
@@ -190,7 +192,8 @@ def test_the_onset_is_the_first_bad_point(tmp_path, monkeypatch, case, shape):
 
 @pytest.mark.slow
 def test_a_fall_of_an_accuracy_begins_at_its_first_low_evaluation(tmp_path):
-    learned, lost = (0.41, 0.55, 0.62, 0.66, 0.69, 0.70, 0.71, 0.72, 0.72), (0.36, 0.21, 0.10, 0.10)
+    learned = (0.41, 0.55, 0.62, 0.66, 0.69, 0.70, 0.71, 0.72, 0.72)
+    lost = (0.36, 0.21, 0.10, 0.10)
     evaluations = {43 * n: accuracy for n, accuracy in enumerate((*learned, *lost), 1)}
     bad = 43 * (len(learned) + 1)
     log = tmp_path / "metrics.jsonl"

@@ -26,7 +26,9 @@ each_detector = each((d for d in all_detectors().values() if isinstance(d, Detec
 
 def numbers(rule):
     """The numbers in the code of a rule's module and of the modules of this library that it uses."""
-    found, left, seen = set(), [rule.__module__], {"sentinel.detectors.api", "sentinel.detectors"}
+    found = set()
+    left = [rule.__module__]
+    seen = {"sentinel.detectors.api", "sentinel.detectors"}
     while left:
         if (module := left.pop()) in seen:
             continue

@@ -39,6 +39,7 @@ def test_no_golden_of_one_rule_is_told_by_both(scenario):
 @pytest.mark.parametrize("rest", ["0.1234567", "0.5234567", "1.2345678", "3.4567891"])
 def test_a_loss_that_stands_still_is_told_by_one_rule(learned, rest):
     streams = [Stream.parse("loss", f"{learned} {rest}x60")]
-    of_plateau, of_repeated = told(PLATEAU, streams), told(REPEATED, streams)
+    of_plateau = told(PLATEAU, streams)
+    of_repeated = told(REPEATED, streams)
     assert of_plateau or of_repeated
     assert not of_plateau & of_repeated

@@ -29,7 +29,8 @@ def test_a_stricter_detector_pages_nowhere_where_a_milder_one_does_not(detector)
     usual = {name: parameter.default for name, parameter in detector.parameters.items()}
     paged = []
     for factor in (1.0, *FACTORS):
-        settings, rows = detector.stricter.of(factor, usual), set()
+        settings = detector.stricter.of(factor, usual)
+        rows = set()
         assert all(isinstance(settings[name], float) for name in settings)
         for number, scenario in enumerate(golden.shipped()[detector.name]):
             shown = frame(detector, windows(detector, scenario.streams, settings=scenario.settings))

@@ -10,7 +10,8 @@ from sentinel.detectors.signals import Signal
 from sentinel.detectors.verdict import verdicts
 
 VALUES = [0.0, 1.0, 2.0, 3.0, None]
-ABOVE_1, ABOVE_2 = pl.col(VALUE) > 1, pl.col(VALUE) > 2
+ABOVE_1 = pl.col(VALUE) > 1
+ABOVE_2 = pl.col(VALUE) > 2
 
 
 def measured(values=tuple(VALUES)):

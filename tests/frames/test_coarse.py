@@ -21,13 +21,18 @@ PARTS = st.lists(st.sampled_from([0, 1, 1, 2, 30, 64, 65, 200]), max_size=20)
     seed=st.integers(0, 99),
 )
 def test_a_bucket_tells_what_its_rows_say(parts, lost, extremes, late, uneven, seed):
-    random, rows = np.random.default_rng(seed), sum(parts)
-    value, step, beside = random.normal(size=rows), 5 + 3 * np.arange(rows), random.normal(size=rows)
+    random = np.random.default_rng(seed)
+    rows = sum(parts)
+    value = random.normal(size=rows)
+    step = 5 + 3 * np.arange(rows)
+    beside = random.normal(size=rows)
     step[random.random(rows) < uneven] += 2**60
     value[random.random(rows) < lost] = np.nan
-    coarse, end = Coarse(extremes=extremes), 0
+    coarse = Coarse(extremes=extremes)
+    end = 0
     for number, size in enumerate(parts):
-        part, end = slice(end, end + size), end + size
+        part = slice(end, end + size)
+        end = end + size
         columns = {5: beside[part]} if number >= late else {}
         beside[part] = beside[part] if columns else np.nan
         coarse.push(value[part], step[part], columns)

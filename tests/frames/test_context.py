@@ -22,7 +22,8 @@ def points_of(tag, log):
 
 def told(log, cuts):
     """The columns beside the rows of tag "row", whose log arrives in pieces."""
-    context, found = Context(), []
+    context = Context()
+    found = []
     for begin, end in zip([0, *cuts], [*cuts, len(log)], strict=True):
         piece = [point if begin <= at < end else ("", 0, 0.0) for at, point in enumerate(log)]
         fresh = {tag: points for tag in TAGS if len(points := points_of(tag, piece))}
@@ -50,11 +51,13 @@ def ended(values):
 def defined(log):
     """The same, each row for itself."""
     order = list(dict.fromkeys(of for of, _, _ in log if of in TAGS))
-    found, used = [], 0
+    found = []
+    used = 0
     for at, (of, step, _) in enumerate(log):
         if of != "row":
             continue
-        row, last = [np.nan, np.nan, np.nan], []
+        row = [np.nan, np.nan, np.nan]
+        last = []
         for tag in order:
             once = {}
             for name, own, value in log[:at]:
@@ -64,7 +67,8 @@ def defined(log):
             known = bool(counts) and counts[-1] < step
             last.append(once[counts[-1]] if known else np.nan)
             if tag == order[0]:
-                new, used = counts[used:], max(used, len(counts))
+                new = counts[used:]
+                used = max(used, len(counts))
                 row[0] = last[0]
                 row[1] = once[min(once)] if once and min(once) < step else np.nan
                 row[2] = np.mean([once[own] for own in new]) if known and new else np.nan
@@ -80,7 +84,8 @@ def defined(log):
     own_pace=st.booleans(),
 )
 def test_any_cut_gives_what_is_defined(moves, cuts, own_pace):
-    steps, log = dict.fromkeys([*TAGS, "row"], 0), []
+    steps = dict.fromkeys([*TAGS, "row"], 0)
+    log = []
     for number, (tag, ahead) in enumerate(moves):
         clock = tag if own_pace else "row"  # tags that count differently, or one counter for all
         steps[clock] += ahead
@@ -95,7 +100,9 @@ def rounded(rows):
 
 
 def test_a_long_pause_between_rows_is_summed_up_and_not_kept():
-    context, uses, tags = Context(), [Mean(Signal.LOSS)], {Signal.LOSS: ["a"]}
+    context = Context()
+    uses = [Mean(Signal.LOSS)]
+    tags = {Signal.LOSS: ["a"]}
     for step in range(0, 100_000, 1000):
         steps = np.arange(step, step + 1000)
         points = Points("a", Signal.LOSS, steps, steps * 0.0, steps, steps.astype(float))

@@ -23,7 +23,8 @@ def test_what_waits_for_a_partner_that_never_comes_is_bounded(partner):
 
 
 def test_a_partner_that_comes_late_finds_what_still_waits():
-    join, last = Join(), 2 * REACH
+    join = Join()
+    last = 2 * REACH
     assert join.extend(["a", ""], {"a": points("a", range(last))}) is None
     complete, (beside,) = join.extend(["a", "b"], {"b": points("b", range(last), last)})
     assert complete.step[[0, -1]].tolist() == [last - REACH, last - 1]

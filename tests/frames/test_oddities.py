@@ -21,7 +21,8 @@ def noise(count: int, level: float = 1.0) -> list[float]:
 
 def told(chunk: Chunk, *ends: int) -> list[tuple[str, str, int]]:
     """What is told, of which tags and at which step, if the chunk comes in pieces."""
-    oddities, found = Oddities(), []
+    oddities = Oddities()
+    found = []
     for begin, end in pairwise([0, *ends, len(chunk.step)]):
         found += oddities.extend(chunk, slice(begin, end), 0, [True] * len(chunk.tags))
         oddities = Oddities.load(oddities.dump())

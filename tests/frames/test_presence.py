@@ -35,16 +35,22 @@ def found(presence, part, position, read_at=math.nan):
 
 def one_by_one(rows):
     """The same by a loop: what is missed and what comes back, in the order of the points."""
-    last, since, missed, before, told = {}, {}, set(), rows[0][1], []
+    last = {}
+    since = {}
+    missed = set()
+    before = rows[0][1]
+    told = []
     for place, (code, time) in enumerate(rows):
         if abs(time - before) > RULE.within_seconds:
             since = dict.fromkeys(last, time)
-        before, tag = time, TAGS[code]
+        before = time
+        tag = TAGS[code]
         if tag in missed:
             missed.remove(tag)
             told.append((tag, place, last[tag], True))
         if code:
-            last[tag], since[tag] = place, time
+            last[tag] = place
+            since[tag] = time
         for other in [one for one in last if one not in missed]:
             if time - since[other] > RULE.within_seconds:
                 missed.add(other)
@@ -56,15 +62,19 @@ def one_by_one(rows):
 @given(POINTS, st.sets(st.integers(1, 59)), st.booleans())
 def test_absences_do_not_depend_on_the_cut_and_are_those_of_a_loop(points, cuts, restart):
     rows = [*zip([code for code, _ in points], np.cumsum([pause for _, pause in points]), strict=True)]
-    presence, told, begin = Presence(), [], 0
+    presence = Presence()
+    told = []
+    begin = 0
     for end in sorted({cut for cut in cuts if cut < len(rows)} | {len(rows)}):
         told += found(presence, chunk(rows[begin:end], begin), begin)
-        presence, begin = Presence.load(presence.dump()) if restart else presence, end
+        presence = Presence.load(presence.dump()) if restart else presence
+        begin = end
     assert sorted(told) == sorted(one_by_one(rows))
 
 
 def test_a_log_without_times_goes_by_the_clock_of_the_watch():
-    rows, presence = [(0, 0.0), (1, 0.0), (0, 0.0)], Presence()
+    rows = [(0, 0.0), (1, 0.0), (0, 0.0)]
+    presence = Presence()
     assert found(presence, chunk(rows, timed=False), 0, read_at=5.0) == []
     assert found(presence, chunk(rows[:1], 3, timed=False), 3, read_at=25.0) == []
     assert found(presence, chunk(rows[:1], 4, timed=False), 4, read_at=36.0) == [("eval_loss", 4, 1, False)]

@@ -38,7 +38,9 @@ def assert_equal(found, wanted):
 
 @given(sizes=SIZES, keep=st.sampled_from([SPARE, 50, 300]))
 def test_a_tape_shows_new_rows_behind_the_last_ones_and_never_changes_what_it_showed(sizes, keep):
-    tape, shown, count = Tape(Rows.none(0), keep), [], 0
+    tape = Tape(Rows.none(0), keep)
+    shown = []
+    count = 0
     for rows in parts(sizes):
         shown.append((tape.append(rows), max(0, count - keep), count := count + len(rows)))
         assert same(tape[-keep:], max(0, count - keep), count)
@@ -52,7 +54,8 @@ def test_a_tape_shows_new_rows_behind_the_last_ones_and_never_changes_what_it_sh
     lengths=st.lists(st.integers(0, 3), min_size=60, max_size=60),
 )
 def test_columns_and_lists_that_become_known_late_were_not_known_before(sizes, known, lengths):
-    tape, whole = Tape(Rows.none(1), SPARE), []
+    tape = Tape(Rows.none(1), SPARE)
+    whole = []
     for rows, places, length in zip(parts(sizes), known, lengths, strict=False):
         step = rows.step.astype(float)
         beside = {place: step + place for place in sorted(places)}
@@ -79,7 +82,8 @@ def test_a_tape_does_not_hold_what_a_long_log_brought_at_once(sizes):
 @pytest.mark.long
 @given(sizes=SIZES, looks=st.sets(st.integers(0, 59)))
 def test_the_coarse_whole_is_the_same_whenever_somebody_looks(sizes, looks):
-    series, whole = SeriesHistory(10, 20, Rows.none(0), sliced=True, plotted=[3]), Coarse()
+    series = SeriesHistory(10, 20, Rows.none(0), sliced=True, plotted=[3])
+    whole = Coarse()
     for number, rows in enumerate(parts(sizes)):
         windows = [*series.extend(rows, 10 * rows.step)]
         assert same(windows[-1].rows, windows[-1].first, windows[-1].end)

@@ -191,7 +191,8 @@ def verdicts(chunks: Iterable[Chunk], reload: bool = False, at_once: bool = Fals
         arrived = [Arrived("run", "s", rows) for chunk in poll for rows in stream.extend(chunk).windows]
         found += [v for rows in Detection({}, fail).stretches(arrived, set()) for v in rows]
         if reload:
-            state, stream = stream.dump(), Stream("s", "jsonl", "", naming, views(DETECTORS))
+            state = stream.dump()
+            stream = Stream("s", "jsonl", "", naming, views(DETECTORS))
             stream.restore(state)
     told = [msgspec.structs.replace(v, known=_told(v), onset=v.onset()) for v in found]
     return sorted(told, key=lambda v: (v.position, v.key.detector, v.key.tag))
@@ -199,7 +200,8 @@ def verdicts(chunks: Iterable[Chunk], reload: bool = False, at_once: bool = Fals
 
 def _told(verdict: Any) -> Any:
     """What rules on causes may ask at a row, asked when the whole log is known."""
-    known, at = verdict.known, (verdict.position, verdict.step)
+    known = verdict.known
+    at = (verdict.position, verdict.step)
     return (
         [signal for signal in LOGGED if known.logs(signal, verdict.position)],
         {setting: known.setting(setting, *at) for setting in ASKED},
@@ -225,7 +227,8 @@ def cut(
 def log(rows: int, seed: int, restarts: Sequence[int] = ()) -> list[tuple[str, int, float]]:
     """Some tags at every step, some now and then, some steps repeated, gaps, and restarts at given rows."""
     random = np.random.default_rng(seed)
-    points, step = [], 0
+    points = []
+    step = 0
     for row in range(rows):
         step = step - 5 if row in restarts else step + int(random.integers(0, 3))
         for tag, share in zip("abncmdpx", (1.0, 0.3, 0.6, 0.8, 0.6, 0.5, 0.5, 0.5), strict=True):
@@ -316,7 +319,8 @@ def test_settings_hold_from_their_place_on() -> None:
 
 @pytest.mark.slow
 def test_points_that_are_not_finite_are_rows_for_who_asks_for_them() -> None:
-    nan, inf = float("nan"), float("inf")
+    nan = float("nan")
+    inf = float("inf")
     points = [("a", step, value) for step, value in enumerate([1.0, nan, 2.0, -inf, *[3.0] * 20])]
     found: dict[str, list[Any]] = {}
     for verdict in verdicts([chunk_of(points)]):
@@ -461,7 +465,9 @@ def test_a_bound_is_a_loss_whatever_its_sign(sign: float) -> None:
 def test_the_coarse_view_is_in_one_row_of_a_long_window() -> None:
     """Its 64 numbers beside each of 100,000 rows would take 150 MB."""
     stream = Stream("s", "jsonl", "", Naming(TAGS), views(DETECTORS))
-    first, rows = 1 << 20, 100_000  # a checkpoint, and fewer rows than up to the next
+    # a checkpoint, and fewer rows than up to the next
+    first = 1 << 20
+    rows = 100_000
     for begin, end in ((0, first), (first, first + rows)):
         steps = np.arange(begin, end)
         chunk = Chunk.of_rows("s", ["a"], steps, steps.astype(float), np.ones((len(steps), 1)), False)

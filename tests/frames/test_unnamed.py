@@ -26,7 +26,8 @@ def rows(**columns: list[float]) -> Chunk:
 
 def told(chunk: Chunk, *ends: int, losses: tuple[str, ...] = ()) -> list[tuple[str, int]]:
     """The name and the step of what is told of tags that mean nothing, if the chunk comes in pieces."""
-    unnamed, found = Unnamed(), []
+    unnamed = Unnamed()
+    found = []
     for begin, end in pairwise([0, *ends, len(chunk.step)]):
         means = [tag in losses for tag in chunk.tags]
         found += unnamed.extend(chunk, slice(begin, end), 0, [not one for one in means], means)

@@ -133,7 +133,9 @@ STAGES = [poll, absorb, name, judge, advance, tell, dump]
 
 class House:
     def __init__(self, runs: Path) -> None:
-        self.runs, self.state, self.clock = runs, runs.parent / "state", ManualClock(NOW)
+        self.runs = runs
+        self.state = runs.parent / "state"
+        self.clock = ManualClock(NOW)
 
     def watch(self) -> Watcher:
         config = Config(paths=[str(self.runs)], sinks=[{"type": "terminal"}], signals=SIGNALS)
@@ -274,7 +276,9 @@ def test_in_a_listing(runs, monkeypatch, stage):
 @pytest.mark.long
 def test_a_run_that_goes_on_failing_is_tried_ever_less(house, monkeypatch):
     poll(monkeypatch)
-    watcher, tried, failed = house.watch(), [], Watched.failed
+    watcher = house.watch()
+    tried = []
+    failed = Watched.failed
     monkeypatch.setattr(
         Watched, "failed", lambda self, *how: tried.append(house.clock.awake()) or failed(self, *how)
     )

@@ -36,7 +36,8 @@ def follow(directory, checks=CHECKS, failed=None):
 
 
 def read(pipeline, tracker, limit=10**6):
-    changes, more = [], True
+    changes = []
+    more = True
     while more:
         (advance,) = pipeline.advance([tracker], limit)
         assert advance.failure is None
@@ -90,18 +91,22 @@ def test_without_run_checks_nothing_is_read_beside_the_log(tmp_path):
 )
 def test_a_crash_is_the_same_however_the_log_grew(tmp_path_factory, cuts, reload, limit):
     """A training logs all its points before it dies of the error, whatever is seen of them when."""
-    whole, grown = tmp_path_factory.mktemp("whole"), tmp_path_factory.mktemp("grown")
+    whole = tmp_path_factory.mktemp("whole")
+    grown = tmp_path_factory.mktemp("grown")
     points = log_lines(range(20))
     write(whole, "metrics.jsonl", points)
     write(whole, "train.log", CONSOLE)
     expected = read(*follow(whole))
     pipeline, tracker = follow(grown)
-    found, points_done, lines_done = [], 0, 0
+    found = []
+    points_done = 0
+    lines_done = 0
     for points_now, lines_now in [*sorted(cuts), (20, len(CONSOLE))]:
         lines_now = lines_now if points_now == 20 else min(lines_now, 2)
         write(grown, "metrics.jsonl", points[points_done:points_now])
         write(grown, "train.log", CONSOLE[lines_done:lines_now])
-        points_done, lines_done = max(points_done, points_now), max(lines_done, lines_now)
+        points_done = max(points_done, points_now)
+        lines_done = max(lines_done, lines_now)
         found += read(pipeline, tracker, limit)
         if reload:
             state = tracker.dump()

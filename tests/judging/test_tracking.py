@@ -50,6 +50,8 @@ def test_a_log_keeps_the_name_of_the_machine_that_first_read_it(log, monkeypatch
     monkeypatch.setattr("sentinel.pipeline.gethostname", lambda: "pod-1")
     state = tracked(log).dump()
     monkeypatch.setattr("sentinel.pipeline.gethostname", lambda: "pod-2")
-    later, upgraded, named = tracked(log), tracked(log, signals={"a": "loss"}), tracked(log, host="cluster")
+    later = tracked(log)
+    upgraded = tracked(log, signals={"a": "loss"})
+    named = tracked(log, host="cluster")
     assert [one.restore(state) for one in (later, upgraded, named)] == [True, False, True]
     assert [one.described().host for one in (later, upgraded, named)] == ["pod-1", "pod-1", "cluster"]

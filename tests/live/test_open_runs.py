@@ -18,7 +18,8 @@ pytestmark = pytest.mark.long  # it watches two runs
 
 def test_a_page_that_is_asked_for_as_a_reading_ends_shows_the_state_of_then(runs, watch, tmp_path):
     watch()
-    config, clock = Config(state_dir=tmp_path / "state"), ManualClock()
+    config = Config(state_dir=tmp_path / "state")
+    clock = ManualClock()
 
     def acknowledge():
         with Store(config.state_dir) as store:

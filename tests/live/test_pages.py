@@ -216,7 +216,8 @@ def test_a_silence_needs_a_duration(client):
 @pytest.mark.long
 def test_the_state_is_looked_at_once_for_all_pages(runs, watch, tmp_path, monkeypatch):
     watch()
-    looks, real = [], known_state.status
+    looks = []
+    real = known_state.status
     monkeypatch.setattr(known_state, "status", lambda *words, **more: looks.append(1) or real(*words, **more))
     with serving(tmp_path / "state") as (client, _):
 
@@ -243,7 +244,8 @@ def test_the_state_is_looked_at_once_for_all_pages(runs, watch, tmp_path, monkey
                     store.commit([Update(INCIDENT.run, "/runs/grpo-7b", "tensorboard", b"", [INCIDENT])], 0.0)
                 return before, await asyncio.gather(*pages)
 
-        waiting, everybody = [], asyncio.Event()
+        waiting = []
+        everybody = asyncio.Event()
         before, news = asyncio.run(many())
         assert len(looks) == before + 1
         assert len(news) == 50
@@ -293,9 +295,12 @@ def test_a_log_that_cannot_be_read_now_holds_up_no_other_page(client, runs, watc
             gate.wait(PATIENCE)
         return real(run)
 
-    real, begun, gate = OpenedRun.grow, threading.Event(), threading.Event()
+    real = OpenedRun.grow
+    begun = threading.Event()
+    gate = threading.Event()
     monkeypatch.setattr(OpenedRun, "grow", grow)
-    sick, well = key_of(client, "sick"), key_of(client, "well")
+    sick = key_of(client, "sick")
+    well = key_of(client, "well")
     with ThreadPoolExecutor(1) as other, client.stream("GET", "/events?since=1") as answer:
         waiting = other.submit(client.get, f"/runs/{sick}")
         try:

@@ -29,7 +29,9 @@ class Wrapped(nn.Module):
 
     def __init__(self, before=lambda batch: batch, after=lambda outputs: outputs, **kept):
         super().__init__()
-        self.layer, self.before, self.after = nn.Linear(12, 4), before, after
+        self.layer = nn.Linear(12, 4)
+        self.before = before
+        self.after = after
         for name, part in kept.items():
             setattr(self, name, part)
 
@@ -152,7 +154,8 @@ def trained(model, optimizer, batches, probed, steps=6):
     """The weights, the state of the random numbers and what the probes wrote."""
     torch.manual_seed(0)
     model = model()
-    update, written = optimizer(model), []
+    update = optimizer(model)
+    written = []
     probe = sentinel.probe(model, update, to=lambda _, row: written.append(row), every=1, sets="cheap")
     if not probed:
         probe.close()
@@ -223,7 +226,8 @@ def test_no_set_waits_for_a_device(monkeypatch, caplog):
     model = model.to("meta")
     update = torch.optim.AdamW(model.parameters(), lr=0.1)
     (group,) = update.param_groups
-    reference, written = nn.Embedding(4, 4, device="meta").eval(), []
+    reference = nn.Embedding(4, 4, device="meta").eval()
+    written = []
     probe = sentinel.probe(
         model,
         update,
@@ -233,7 +237,8 @@ def test_no_set_waits_for_a_device(monkeypatch, caplog):
         reference=reference,
         loss_of=lambda batch: model(batch["images"]).mean(),
     )
-    inputs, labels = torch.randn(8, 12, device="meta"), torch.zeros(8, dtype=torch.long, device="meta")
+    inputs = torch.randn(8, 12, device="meta")
+    labels = torch.zeros(8, dtype=torch.long, device="meta")
     texts = torch.zeros(2, 32, dtype=torch.long, device="meta")
     batch = {"images": inputs, "labels": labels, "input_ids": texts, "attention_mask": texts}
     for _ in range(4):

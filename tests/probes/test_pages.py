@@ -94,7 +94,8 @@ def test_the_line_of_a_report_makes_a_probe_that_logs_the_number(signal, line):
 
 
 def test_sets_are_chosen_by_cost_or_by_name():
-    default, cheap = chosen("default"), chosen("cheap")
+    default = chosen("default")
+    cheap = chosen("cheap")
     assert default.keys() < cheap.keys() == probe_sets().keys()
     assert [*chosen(["ties"])] == [*chosen("ties")] == ["ties"]
     with pytest.raises(ValueError, match="sets='none'"):

@@ -26,7 +26,8 @@ def net():
 def weights(kind, every, steps=40):
     """What a rank's weights are after some steps, and the rows that its probe wrote."""
     torch.manual_seed(0)
-    model, rows = net(), []
+    model = net()
+    rows = []
     if kind == "sharded":
         used = fully_shard(model, mesh=init_device_mesh("cpu", (RANKS,)))
     else:
@@ -70,7 +71,8 @@ def test_a_training_on_two_ranks_is_the_same_with_probes_and_without(kind):
 
 def leave_early(rank):
     """The last rank ends its process without a word after a few steps, and the first one goes on alone."""
-    model, rows = net(), []
+    model = net()
+    rows = []
     update = torch.optim.SGD(model.parameters(), lr=0.1)
     together.barrier()
     probe = sentinel.probe(model, update, to=lambda *row: rows.append(row), every=1, sets="ranks")

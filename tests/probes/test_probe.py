@@ -38,7 +38,8 @@ class Checkpointed(torch.nn.Module):
 
     def __init__(self, inner):
         super().__init__()
-        self.first, self.last = torch.nn.Sequential(*list(inner)[:5]), torch.nn.Sequential(*list(inner)[5:])
+        self.first = torch.nn.Sequential(*list(inner)[:5])
+        self.last = torch.nn.Sequential(*list(inner)[5:])
 
     def forward(self, x):
         return self.last(checkpoint(self.first, x, use_reentrant=False))
@@ -75,7 +76,8 @@ def trained(steps=60, every=None, to=None, kind="plain", optimizer=torch.optim.A
         probe.close()
     for step in range(steps):
         for _ in range(micro_steps):
-            inputs, labels = torch.randn(32, 12), torch.randint(0, 4, (32,))
+            inputs = torch.randn(32, 12)
+            labels = torch.randint(0, 4, (32,))
             mixed = torch.autocast("cpu", torch.bfloat16) if kind == "mixed" else nullcontext()
             with mixed:
                 scores = used(inputs)
@@ -155,7 +157,8 @@ def test_the_numbers_are_what_they_say():
 def faulty(change, batch=None, scaler=None):
     """The last row of a training of five steps whose model or optimizer was changed."""
     torch.manual_seed(0)
-    model, rows = Net(), []
+    model = Net()
+    rows = []
     update = torch.optim.SGD(model.parameters(), lr=0.1)
     change(model, update)
     with sentinel.probe(model, update, to=lambda _, row: rows.append(row), every=1, sets="cheap") as probe:
@@ -216,7 +219,8 @@ def test_padding_and_masked_labels_are_counted():
 
 def test_batches_without_a_label_are_counted_at_each_step(tmp_path):
     log = tmp_path / "log.jsonl"
-    model, labels = Net(), torch.full((2, 4), -100)
+    model = Net()
+    labels = torch.full((2, 4), -100)
     with sentinel.probe(model, torch.optim.SGD(model.parameters(), 0.1), to=log, every=4) as probe:
         for step in range(9):
             probe.step(batch={"labels": labels if step % 2 else labels + 100})
@@ -319,7 +323,8 @@ def test_a_monitor_judges_the_numbers():
 
 
 def test_several_optimizers_are_probed():
-    model, rows = Net(), []
+    model = Net()
+    rows = []
     first = torch.optim.SGD([{"params": model[0].parameters(), "name": "body"}], lr=0.1)
     second = torch.optim.SGD(model[6].parameters(), lr=0.2)
     with sentinel.probe(

@@ -102,7 +102,8 @@ def test_gradients_in_fewer_bits_than_their_weights_are_counted():
 
 
 def test_outputs_of_a_regression_are_no_logits():
-    model, found = net(), {}
+    model = net()
+    found = {}
     update = torch.optim.SGD(model.parameters(), lr=0.1)
     with sentinel.probe(model, update, to=lambda _, row: found.update(row), sets="cheap") as probe:
         probe.step(batch={"labels": torch.zeros(32)}, outputs=torch.zeros(32, 1))
@@ -113,7 +114,8 @@ def test_a_head_that_is_a_copy_of_the_embeddings_is_untied():
     class Tied(torch.nn.Module):
         def __init__(self, weight):
             super().__init__()
-            self.embed, self.head = torch.nn.Embedding(9, 4), torch.nn.Linear(4, 9, bias=False)
+            self.embed = torch.nn.Embedding(9, 4)
+            self.head = torch.nn.Linear(4, 9, bias=False)
             self.head.weight = weight(self.embed.weight)
 
         def forward(self, tokens):
@@ -205,7 +207,8 @@ def test_images_that_change_nothing_have_no_gain():
 
 def rows_of(batches, **more):
     """The rows of a training on given batches."""
-    model, rows = net(), []
+    model = net()
+    rows = []
     update = torch.optim.SGD(model.parameters(), lr=0.1)
     with sentinel.probe(model, update, to=lambda _, row: rows.append(row), every=10, sets="cheap") as probe:
         for at, batch in enumerate(batches):
@@ -240,7 +243,8 @@ def test_a_reference_that_moves_is_seen():
 
 
 def test_a_loop_hands_over_latents_and_logits_and_buffers():
-    model, found = net(), {}
+    model = net()
+    found = {}
     update = torch.optim.SGD(model.parameters(), lr=0.1)
     with sentinel.probe(
         model, update, to=lambda _, row: found.update(row), sets="cheap", replay=[1, 2, 3]

@@ -52,7 +52,8 @@ def test_the_trainer_of_transformers_hands_over_probes(tmp_path):
         report_to=[],
         use_cpu=True,
     )
-    model, callback = Model(), SentinelCallback(monitor, probes=True)
+    model = Model()
+    callback = SentinelCallback(monitor, probes=True)
     data = {"train_dataset": Data(), "eval_dataset": Data()}
     trainer = transformers.Trainer(model, arguments, **data, callbacks=[callback])
     trainer.train()

@@ -66,7 +66,8 @@ def test_where_the_kernel_tells_no_status_a_new_count_of_the_group_does(group, m
     monkeypatch.setattr(exits, "_GET_INFO", 0)
     with running(GREEDY) as one:
         (group / "cgroup.procs").write_text(str(one.pid))
-        handle, late = opened(process(one.pid)), opened(process(one.pid))
+        handle = opened(process(one.pid))
+        late = opened(process(one.pid))
         one.stdin.write(b"\n")
         one.stdin.flush()
         one.wait()

@@ -76,7 +76,8 @@ def test_the_process_that_a_pid_file_names_is_described_while_it_fits(log, tmp_p
 
 @pytest.mark.slow
 def test_the_process_that_wandb_names(log, tmp_path):
-    run, here = log.parent, socket.gethostname()
+    run = log.parent
+    here = socket.gethostname()
     with holding(tmp_path / "else") as one:
         wandb_names(run, one.pid)
         assert told(run).text.startswith(f"process {one.pid} (")

@@ -121,7 +121,8 @@ def test_a_rank_that_fails_is_told_while_others_live_and_one_that_ends_is_not():
 def test_what_a_dead_rank_leaves_behind_does_not_replace_it():
     """Another process with its number counts only if the same launcher started it."""
     with ranks(torchrun(2, 5004)) as mine:
-        team, roster = Team(), Roster(processes())
+        team = Team()
+        roster = Roster(processes())
         first = roster.ranks_of(process(mine[0].pid))
         team.meet(first)
         mine[1].kill()

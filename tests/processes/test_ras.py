@@ -11,14 +11,16 @@ import pytest
 from sentinel.processes import ras
 from sentinel.processes.ras import asked
 
-HERE, THERE = "10.0.0.1", "10.0.0.2"
+HERE = "10.0.0.1"
+THERE = "10.0.0.2"
 HELLO = b"SERVER PROTOCOL 2\nOK\nOK\n"
 
 
 @contextmanager
 def answering(content, monkeypatch, *, ends=True):
     """A port that gives this answer once it was asked; it has the commands that it got."""
-    got, over = [], threading.Event()
+    got = []
+    over = threading.Event()
     with socket.create_server(("127.0.0.1", 0)) as server:
         monkeypatch.setattr(ras, "_ADDRESS", server.getsockname())
 

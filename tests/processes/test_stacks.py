@@ -45,7 +45,8 @@ def test_names_are_cleaned_and_no_value_is_read():
 
 @pytest.mark.long
 def test_a_process_of_endless_depth_costs_its_limits(monkeypatch):
-    run, limits = stacks._run, []
+    run = stacks._run
+    limits = []
     monkeypatch.setattr(stacks, "_run", lambda command, left: limits.append(left) or run(command, left))
     with running(DEEP) as one:
         stack = stack_of(one.pid)

@@ -6,7 +6,9 @@ from sentinel.replays.archived import ArchivedRun, Kind, Pages, Stratum, Stricte
 from tests.sinks.samples import INCIDENT
 
 FAR = Kind("kl-blowup", "far")
-SPIKE, STALL, SHIFT = Kind("loss-spike", "single"), Kind("stream-stall", "silent"), Kind("drift", "slow")
+SPIKE = Kind("loss-spike", "single")
+STALL = Kind("stream-stall", "silent")
+SHIFT = Kind("drift", "slow")
 
 
 def archive(healthy, others=()):

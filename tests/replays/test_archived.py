@@ -101,7 +101,8 @@ def both(pages, answers):
     return archive, rate
 
 
-FIRST, AGAIN = Reason.FIRST_NOTIFICATION, Reason.REOPENED
+FIRST = Reason.FIRST_NOTIFICATION
+AGAIN = Reason.REOPENED
 
 
 def test_pauses_are_no_days_of_a_run():

@@ -134,7 +134,8 @@ def test_the_halves_of_an_archive_are_those_of_its_time():
 
 
 def test_halves_that_page_differently_are_a_drift_whichever_pages_more():
-    few, many = Rate(1, 200), Rate(20, 200)
+    few = Rate(1, 200)
+    many = Rate(20, 200)
     assert drifted(few, many)
     assert drifted(many, few)
     assert not drifted(many, many)
@@ -169,7 +170,8 @@ def test_a_promise_does_not_rest_on_the_runs_by_which_it_was_chosen():
 def test_of_runs_without_end_their_days_count():
     pages = daily({0: [SPIKE], 1: [SPIKE, STALL], 5: [STALL]}, {}, {2: [STALL]})
     assert pages.rate() == Rate.of_days([(3, 10), (0, 10), (1, 10)])
-    spikes, stalls = Rate.of_days([(2, 10), (0, 10), (0, 10)]), Rate.of_days([(2, 10), (0, 10), (1, 10)])
+    spikes = Rate.of_days([(2, 10), (0, 10), (0, 10)])
+    stalls = Rate.of_days([(2, 10), (0, 10), (1, 10)])
     assert pages.by_kind() == [(STALL, stalls), (SPIKE, spikes)]
     assert kept_within(0.2, pages) == []
     (move,) = kept_within(0.1, pages)

@@ -18,7 +18,8 @@ FOLDERS = FAULTS, ROOT / "tests" / "detectors" / "trainings"
 
 def judged(folder):
     """The runs below a folder, each judged with each factor of what paged in it."""
-    pages, config = Pages(), Config()
+    pages = Pages()
+    config = Config()
     for part in replay_in_parts([folder], config, lambda *_: None):
         for run in part.runs:
             pages.add(run.seen, run.told, (), {})

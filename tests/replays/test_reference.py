@@ -13,7 +13,8 @@ from sentinel.replays.reference import PublicRuns, by_stratum, faults_lost, faul
 from tests.sinks.samples import INCIDENT
 
 SPIKE = Kind("loss-spike", "single")
-SHORT, LONG = Stratum("trl", 100), Stratum("trl", float("inf"))
+SHORT = Stratum("trl", 100)
+LONG = Stratum("trl", float("inf"))
 
 
 def archive(**runs):
@@ -60,7 +61,8 @@ def test_what_a_change_costs_is_the_faults_that_page_no_more(monkeypatch, tmp_pa
     monkeypatch.setattr(module, "DATA", tmp_path / "reference.json")
     pages = archive(short=1)
     for number in range(5):
-        paged, left = {SPIKE: INCIDENT}, {SPIKE: INCIDENT} if number else {}
+        paged = {SPIKE: INCIDENT}
+        left = {SPIKE: INCIDENT} if number else {}
         factors = {Stricter("loss-spike", factor): ArchivedRun(left, SHORT) for factor in FACTORS[1:]}
         pages.others[str(number)] = ArchivedRun(paged, SHORT, stricter=factors)
     (tmp_path / "reference.json").write_text(written(pages))

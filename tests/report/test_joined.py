@@ -31,7 +31,8 @@ def test_the_shares_of_a_tree_are_one_list(tmp_path):
 
 
 def test_of_a_pair_each_run_is_told_once_as_the_later_record_has_it(tmp_path):
-    behind, ahead = state(tmp_path / "0", "ab"), state(tmp_path / "1", "ab", at=NOW + 1, incidents=False)
+    behind = state(tmp_path / "0", "ab")
+    ahead = state(tmp_path / "1", "ab", at=NOW + 1, incidents=False)
     for shown in (joined({tmp_path / "0": behind, tmp_path / "1": ahead}), joined({1: ahead, 0: behind})):
         assert [run.row.updated for run in shown.runs] == [NOW + 1, NOW + 1]
         assert not shown.incidents

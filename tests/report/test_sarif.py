@@ -35,7 +35,8 @@ def test_an_incident_is_a_result_at_its_log(written, tmp_path):
     log.write_text("".join(json.dumps(row) + "\n" for row in rows))
     run = written("a run", SAMPLES / "kl-blowup")
     results = {one["ruleId"]: one for one in run["results"]}
-    own, elsewhere = results["non-finite-metric"], results["kl-blowup"]
+    own = results["non-finite-metric"]
+    elsewhere = results["kl-blowup"]
     assert own["level"] == elsewhere["level"] == "error"
     assert own["properties"]["onset_step"] == 50
     assert "It began at step 62 and was found at step 70. R1: " in elsewhere["message"]["text"]

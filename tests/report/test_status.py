@@ -114,7 +114,8 @@ def test_the_logs_of_one_training_stand_together(store, tmp_path):
         found = [sick] if sick.run == id_ else []
         store.commit([Update(id_, id_.partition(":")[2], id_.partition(":")[0], b"", found)], NOW)
     found = status.status(store, tmp_path, NOW + 60, remember=lambda row: logs[row.id])
-    first, second = "jsonl:/none/a/metrics.jsonl", "jsonl:/none/b/metrics.jsonl"
+    first = "jsonl:/none/a/metrics.jsonl"
+    second = "jsonl:/none/b/metrics.jsonl"
     assert [(one.row.id, one.training) for one in found.runs] == [
         (first, first),
         (sick.run, first),

@@ -14,10 +14,12 @@ LAST = 3
 class Numbered:
     """A log of a few parts. It notes the polls, whether some were ``at_once``, and which part may be read."""
 
-    present, at_once = threading.Lock(), False
+    present = threading.Lock()
+    at_once = False
 
     def __init__(self, broken=None):
-        self.polled, self.broken = [], broken
+        self.polled = []
+        self.broken = broken
         self.reached = [threading.Event() for _ in range(LAST + 1)]
 
     def poll(self, cursor, limit):
@@ -46,7 +48,8 @@ def test_the_next_part_is_read_before_it_is_asked_for(tmp_path):
 
 def test_the_batches_are_the_same_and_each_part_is_read_once(tmp_path):
     logs = [log_of(Numbered(), tmp_path / name) for name in "ab"]
-    sources, read = [log.run.source for log in logs], {0: [], 1: []}
+    sources = [log.run.source for log in logs]
+    read = {0: [], 1: []}
     with reading_ahead(logs):
         for _ in range(LAST + 1):
             for place, log in enumerate(logs):

@@ -174,7 +174,9 @@ def test_any_cut_says_the_same(pieces, cuts, reload):
     text = "".join(pieces)
     printed = lines(text)
     edges = [0, *sorted(min(cut, len(printed)) for cut in cuts), len(printed)]
-    console, found, whole = ConsoleState(), [], ConsoleState()
+    console = ConsoleState()
+    found = []
+    whole = ConsoleState()
     for begin, end in pairwise(edges):
         found += said("".join(f"{line.text}\n" for line in printed[begin:end]), console)
         if reload:
@@ -221,7 +223,8 @@ def test_a_traceback_of_a_rank_follows_on_the_bar_of_another(prefix, bar):
 
 def test_a_warning_before_lines_with_metrics_announces_no_exception():
     console = ConsoleState()
-    before, after = lines(TORCHRUN), [Line(math.nan, line.text, 30) for line in lines(of_rank("[rank1]: "))]
+    before = lines(TORCHRUN)
+    after = [Line(math.nan, line.text, 30) for line in lines(of_rank("[rank1]: "))]
     news = [*console.scan("", before, signatures()), *console.scan("", after, signatures())]
     assert [printed.text for printed in news] == [ERROR]
     assert said(f"{TORCHRUN}{of_rank('')}") == [], "with nothing between"

@@ -28,7 +28,8 @@ def copy(tmp_path):
 
 
 def test_a_copy_without_times_is_not_running(copy):
-    now, facts = copy.stat().st_mtime + LATER, Facts(points=99)
+    now = copy.stat().st_mtime + LATER
+    facts = Facts(points=99)
     silent = silence_of(copy, facts, now)
     assert silent == math.inf
     stands = standing(None, silent, 600.0)

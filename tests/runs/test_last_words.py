@@ -158,7 +158,9 @@ def epochs(lines, count=10, of=10, begin=1):
     return "".join(line.format(n=n, of=of) for n in range(begin, count + begin) for line in lines)
 
 
-HEAD, TRAINED, TESTED = "Epoch {n}/{of}: 900it [07:06, 2.1it/s]\n", "Train loss: 0.3\n", "Test loss: 0.4\n"
+HEAD = "Epoch {n}/{of}: 900it [07:06, 2.1it/s]\n"
+TRAINED = "Train loss: 0.3\n"
+TESTED = "Test loss: 0.4\n"
 
 
 @pytest.mark.parametrize(

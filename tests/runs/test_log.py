@@ -115,7 +115,8 @@ def test_an_ending_holds_until_the_log_goes_on_and_survives_a_restart(pipeline, 
 
 
 def test_days_without_points_are_no_days_of_the_log_even_after_an_earlier_version(pipeline, tmp_path):
-    run, begin = log_of(pipeline, tmp_path), int(START // DAY_SECONDS)
+    run = log_of(pipeline, tmp_path)
+    begin = int(START // DAY_SECONDS)
     run.absorb(Batch({}, [chunk([0, 1])]))
     later = [0, 3 * 86400, 3 * 86400 + 9]
     run.absorb(Batch({}, [chunk(later)]))
@@ -200,7 +201,8 @@ def test_a_plan_beside_the_log_makes_a_schedule_wrong_however_it_is_read(tmp_pat
     whole = log.read_bytes()
     log.write_bytes(b"")
     (run,) = discover([tmp_path]).runs
-    followed, changes = pipeline.track(run, "a"), []
+    followed = pipeline.track(run, "a")
+    changes = []
     for begin in range(0, len(whole), bytes_at_once):
         with log.open("ab") as file:
             file.write(whole[begin : begin + bytes_at_once])

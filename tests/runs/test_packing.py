@@ -31,7 +31,8 @@ def test_an_array_without_dimensions_comes_back():
 
 def test_a_history_takes_two_fifths_of_its_room():
     dice = np.random.default_rng(1)
-    steps, times = np.arange(256) * 10, 1.7e9 + np.arange(256) * 2.5 + dice.normal(0, 0.01, 256)
+    steps = np.arange(256) * 10
+    times = 1.7e9 + np.arange(256) * 2.5 + dice.normal(0, 0.01, 256)
     losses = 2 / (1 + 0.01 * np.arange(256)) + dice.normal(0, 0.02, 256)
     numbers = np.stack([times, losses], axis=1)
     assert len(packed({"places": np.stack([steps, steps], axis=1), "numbers": numbers})) < 256 * 4 * 8 * 2 / 5

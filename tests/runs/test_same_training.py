@@ -61,7 +61,8 @@ def log(tmp_path):
     ],
 )
 def test_what_joins_logs(log, one, other):
-    first, second = log(*one), log(*other)
+    first = log(*one)
+    second = log(*other)
     assert same_training(first, second)
     assert same_training(second, first)
 
@@ -84,7 +85,8 @@ def test_what_joins_logs(log, one, other):
     ],
 )
 def test_what_nothing_joins(log, one, other):
-    first, second = log(*one), log(*other)
+    first = log(*one)
+    second = log(*other)
     assert not same_training(first, second)
     assert not same_training(second, first)
 
@@ -117,7 +119,8 @@ def test_logs_are_grouped_by_their_training(log):
 
 def test_a_log_makes_those_that_it_joins_one_training():
     """As the TensorBoard log of Hugging Face's Trainer: its process printed, its settings name a place."""
-    process, place = frozenset({"process 1"}), frozenset({"place out"})
+    process = frozenset({"process 1"})
+    place = frozenset({"place out"})
     logs = {
         "out": Trace("trainer_state", place),
         "console.log": Trace("console", process, process),
@@ -133,7 +136,8 @@ def test_a_log_makes_those_that_it_joins_one_training():
 def traces(draw):
     processes = draw(st.frozensets(st.sampled_from(["process 1", "process 2", "process 3"]), max_size=2))
     places = draw(st.frozensets(st.sampled_from(["place 1", "place 2", "place 3"]), max_size=2))
-    began, lasted = draw(st.integers(0, 7)), draw(st.integers(0, 4))
+    began = draw(st.integers(0, 7))
+    lasted = draw(st.integers(0, 4))
     times = draw(st.sampled_from([None, (float(began), float(began + lasted))]))
     return Trace(
         draw(st.sampled_from("abc")),
@@ -217,15 +221,14 @@ def test_curves_of_one_writer_of_tensorboardx_are_one_training(tmp_path):
 
 
 def test_a_copied_run_of_wandb_is_one_training_with_what_it_printed(tmp_path):
-    record, printed = (
-        tmp_path / "latest-run" / "run-abc.wandb",
-        tmp_path / "latest-run" / "files" / "output.log",
-    )
+    record = tmp_path / "latest-run" / "run-abc.wandb"
+    printed = tmp_path / "latest-run" / "files" / "output.log"
     printed.parent.mkdir(parents=True)
     for file in (record, printed):
         file.touch()
     facts = Facts(first_time=0.0, last_time=9.0)
-    one, other = trace(record, "wandb", facts), trace(printed, "console", facts)
+    one = trace(record, "wandb", facts)
+    other = trace(printed, "console", facts)
     assert same_training(one, other, surely=True)
 
 

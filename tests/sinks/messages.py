@@ -68,7 +68,8 @@ def verdict(detector: Declaration) -> Verdict:
                 found = scenario.verdicts.filter(pl.col(SEVERITY) > 0)
                 for row in found.head(1).iter_rows(named=True):
                     evidence = {name: row[name] for name in row if name not in {*FINDINGS, SIGNAL}}
-                    tag, position = f"train/{row[SIGNAL]}", row[INDEX]
+                    tag = f"train/{row[SIGNAL]}"
+                    position = row[INDEX]
                     return said(detector, tag, row[SIGNAL], position, row, evidence)
         case RunCheck():
             finding = next(one for view in VIEWS for one in detector.check(view) if one.variant)
@@ -106,7 +107,8 @@ def block(one):
 
 def marked(element):
     """The text as a person reads it: bold between stars, code between backticks."""
-    style, words = element.get("style", {}), element["text"]
+    style = element.get("style", {})
+    words = element["text"]
     mark = "*" if style.get("bold") else "`" if style.get("code") else ""
     bare = words.strip()
     return f"<{element['url']}|{words}>" if "url" in element else words.replace(bare, f"{mark}{bare}{mark}")

@@ -61,9 +61,11 @@ NOTIFICATION = Notification(
 
 def about(event: Event) -> Notification:
     """The same incident as another event tells of it."""
-    state, step = State.FIRING, None
+    state = State.FIRING
+    step = None
     if event is Event.RESOLVED:
-        state, step = State.RESOLVED, 440
+        state = State.RESOLVED
+        step = 440
     elif event in (Event.LOST, Event.ESCALATED):
         state = State(event.value)
     incident = INCIDENT.changed(state=state, resolved_step=step)

@@ -114,7 +114,8 @@ DAY = 86_400.0
 
 @pytest.mark.slow
 def test_a_sink_that_asks_for_a_digest_gets_one_message_a_day(store, deliver, clock):
-    pages, looks = Collector(), Collector()
+    pages = Collector()
+    looks = Collector()
     looks.name = "looks"
     delivery = deliver(pages, looks, daily={"looks"})
 

@@ -71,7 +71,8 @@ def numbered(number, event=Event.FIRING, incident="a"):
 
 @pytest.mark.slow
 def test_every_sink_gets_what_is_addressed_to_it_once(store, deliver, clock):
-    first, second = ScriptedSink("first"), ScriptedSink("second")
+    first = ScriptedSink("first")
+    second = ScriptedSink("second")
     enqueue(store, numbered(1), ["first", "second"], START)
     enqueue(store, numbered(2, incident="b"), ["second"], START)
     delivery = deliver(first, second)
@@ -170,7 +171,8 @@ def test_a_clock_that_is_set_neither_holds_up_nor_loses_anything(store, deliver,
 
 @pytest.mark.slow
 def test_retry_after_is_believed_for_a_quarter_of_an_hour_and_mutes_one_receiver(store, deliver, clock):
-    sink, other = ScriptedSink("sink", Transient("slow down", 1e9)), ScriptedSink("other")
+    sink = ScriptedSink("sink", Transient("slow down", 1e9))
+    other = ScriptedSink("other")
     enqueue(store, numbered(1), ["sink", "other"], START)
     delivery = deliver(sink, other)
     assert not settle(delivery)
@@ -283,7 +285,8 @@ def test_a_receiver_that_refuses_digests_is_told_one_by_one(store, deliver, cloc
 @pytest.mark.slow
 def test_a_sink_that_hangs_delays_no_other(store, deliver):
     released = threading.Event()
-    hanging, quick = ScriptedSink("hanging", released), ScriptedSink("quick")
+    hanging = ScriptedSink("hanging", released)
+    quick = ScriptedSink("quick")
     for number in range(3):
         enqueue(store, numbered(number, incident=str(number)), ["hanging", "quick"], START)
     delivery = deliver(hanging, quick)
@@ -426,7 +429,8 @@ def test_pauses_grow_to_five_minutes_and_are_the_same_each_time(key, attempts):
 @pytest.mark.long
 def test_killed_at_any_moment_everything_arrives(tmp_path, store, receiver):
     chance = random.Random(7)
-    accepted, fine = [], rx.status(200)
+    accepted = []
+    fine = rx.status(200)
 
     def moody(handler, released):
         (answer,) = chance.choices([fine, rx.status(500), rx.close, rx.hang], [14, 3, 2, 1])
@@ -452,5 +456,6 @@ def test_killed_at_any_moment_everything_arrives(tmp_path, store, receiver):
     last = {key: place for place, key in enumerate(accepted)}  # what was not acknowledged in time comes again
     for number in range(0, 40, 2):
         incident = number // 2
-        fired, over = f"{incident}-firing-{number}", f"{incident}-resolved-{number + 1}"
+        fired = f"{incident}-firing-{number}"
+        over = f"{incident}-resolved-{number + 1}"
         assert last.get(fired, -1) < last[over]  # a digest holds only the latest

@@ -81,7 +81,8 @@ def test_the_checkpoint_is_from_before_the_earliest_open_incident_of_the_run(tmp
 
 
 def test_a_file_system_that_hangs_holds_up_nothing(tmp_path, monkeypatch):
-    released, ended = threading.Event(), threading.Event()
+    released = threading.Event()
+    ended = threading.Event()
 
     def hang(*_):
         released.wait()

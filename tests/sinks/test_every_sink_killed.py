@@ -32,7 +32,8 @@ def test_every_sink_tells_the_life_of_an_incident_in_order_across_kills(tmp_path
     """A notification that was on its way at a kill may come twice, with the same key."""
     receiver.default = rx.status(200, '{"ok": true, "channel": "C1", "ts": "1.5"}')
     (tmp_path / "secret").write_text("s")
-    file, hook = str(tmp_path / "secret"), receiver.url
+    file = str(tmp_path / "secret")
+    hook = receiver.url
     tables = [
         {"type": "alertmanager", "url": f"{hook}/alertmanager"},
         {"type": "apprise", "url": f"json://127.0.0.1:{receiver.port}/hook/apprise"},

@@ -56,7 +56,8 @@ def test_a_trouble_and_its_end_are_told_once(announcing):
 
 
 def test_a_sink_that_did_not_hear_of_the_trouble_does_not_hear_of_its_end(announcing):
-    refusing, taking = Recording("refusing", Permanent("404")), Recording("taking")
+    refusing = Recording("refusing", Permanent("404"))
+    taking = Recording("taking")
     announce = announcing(refusing, taking)
     announce(FULL)
     announce(None)

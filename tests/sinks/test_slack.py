@@ -54,7 +54,8 @@ def test_a_firing_incident_reads_in_order(receiver):
 def test_a_digest_shows_the_worst_and_counts_the_rest(receiver):
     SlackConfig(url=receiver.url).open().send(digest(14, over=2), NOW)
     body = json.loads(receiver.received[0].body)
-    title, counts = "14 incidents, in one message because they had to wait", "12 critical, 2 resolved"
+    title = "14 incidents, in one message because they had to wait"
+    counts = "12 critical, 2 resolved"
     one = [
         "*critical kl-blowup* in grpo-7b",
         "KL to the reference is 3.2 nats per token, above 2.0.",

@@ -78,7 +78,8 @@ def test_at_most_one_key(monkeypatch):
 
 
 def test_the_body_of_one_notification_changes_only_in_its_time():
-    first, second = webhook_body(NOTIFICATION, NOW), webhook_body(NOTIFICATION, NOW + 60)
+    first = webhook_body(NOTIFICATION, NOW)
+    second = webhook_body(NOTIFICATION, NOW + 60)
     assert {key for key in first if first[key] != second[key]} == {"sent_at"}
 
 

@@ -39,7 +39,10 @@ def machine(tmp_path_factory):
 
 @pytest.fixture
 def backend(machine):
-    machine.runs, machine.failure, machine.key, machine.headers = {}, None, KEY, {}
+    machine.runs = {}
+    machine.failure = None
+    machine.key = KEY
+    machine.headers = {}
     machine.asked.clear()
     machine.told.clear()
     return machine

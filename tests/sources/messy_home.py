@@ -29,7 +29,8 @@ def build(home: Path, size: int) -> None:
     def rows(record: Callable[[int], Mapping[str, Any]], count: int) -> str:
         return lines(lambda i: json.dumps(record(i)), count)
 
-    few, some = max(1, size // 1000), max(60, size // 40)
+    few = max(1, size // 1000)
+    some = max(60, size // 40)
     for name, content in _fixed(chance, some, rows, lines):
         write(name, content)
     for i in range(few * 75):

@@ -71,7 +71,8 @@ def play(directory, data, begin, end):
             (directory / name).parent.mkdir(parents=True, exist_ok=True)
             with (directory / name).open("ab") as file:
                 file.write(part)
-        begin, end = begin - len(content), end - len(content)
+        begin = begin - len(content)
+        end = end - len(content)
 
 
 def points(steps):

@@ -23,7 +23,8 @@ from tests.sources.runs import (
 @pytest.mark.slow
 @pytest.mark.parametrize("renew", WAYS)
 def test_a_copy_that_is_renewed_goes_on(source, writer, renew, logged, tmp_path):
-    original, copy = tmp_path / "original", tmp_path / "copy"
+    original = tmp_path / "original"
+    copy = tmp_path / "copy"
     original.mkdir()
     copy.mkdir()
     reader = Reader(copy)

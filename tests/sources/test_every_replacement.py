@@ -17,7 +17,8 @@ AS_LONG = [(step, {**values, "train/loss": 4.0 + values["train/loss"]}) for step
 
 def replace(directory, other):
     """Put another run in a run's place: a file under the name of one, else the whole directory."""
-    old, new = files(directory), files(other)
+    old = files(directory)
+    new = files(other)
     if len(old) == len(new) == 1:
         new[0].replace(old[0])
     else:
@@ -27,7 +28,8 @@ def replace(directory, other):
 
 def write_anew(directory, other):
     """Have the files hold what another run's files hold; those of a single name keep theirs."""
-    old, new = files(directory), contents(other)
+    old = files(directory)
+    new = contents(other)
     if len(old) == len(new) == 1:
         new = {old[0].relative_to(directory): content for content in new.values()}
     for path in old:

@@ -84,7 +84,8 @@ def test_pieces_give_the_same(source, writer, reader, tmp_path, seed):
 
 @pytest.mark.long
 def test_a_torn_tail_waits(source, torn, tmp_path):
-    data, expected = contents(torn), ordered(source, points(STEPS))
+    data = contents(torn)
+    expected = ordered(source, points(STEPS))
     size = sum(map(len, data.values()))
     for cut in range(0, size, 1 + size // 300):
         copy = tmp_path / str(cut)

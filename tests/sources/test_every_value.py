@@ -98,7 +98,8 @@ def csv(directory, rows):
 def wandb(directory, rows):
     log = WandbLog(directory / "run-1.wandb")
     for row in rows:
-        record, setting = Record(), Record()
+        record = Record()
+        setting = Record()
         for name, value in row.items():
             shown = name.encode(errors="replace").decode()  # protobuf writes no others
             record.history.item.add(nested_key=[shown], value_json=json.dumps(value))

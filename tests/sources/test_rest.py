@@ -13,7 +13,8 @@ from tests.sources.reader import Reader
 
 def left(place: Path) -> list[tuple[str, int, float]]:
     """The tag, the step and the value of each point that the end of the log makes sure."""
-    read, found = Reader(place).poll(), list[Chunk]()
+    read = Reader(place).poll()
+    found = list[Chunk]()
     for run in read.runs.values():
         found += rest(run.source, json.loads(read.cursors[run.id]))
     return [

@@ -117,7 +117,8 @@ def test_reading_a_database_at_rest_leaves_nothing(tmp_path):
 @pytest.mark.parametrize("writer", [TrackioWriter, MlflowDatabaseWriter])
 def test_an_older_copy_of_a_database_waits_for_the_newer_one(writer, tmp_path):
     """As a copy does that brings the database before its write-ahead log."""
-    directory, writer = tmp_path / "runs", writer()
+    directory = tmp_path / "runs"
+    writer = writer()
     directory.mkdir()
     writer.start(directory)
     writer.log(0, {"loss": 1.0})

@@ -139,7 +139,8 @@ class NeptuneWriter:
         self.table = pl.read_parquet(self.path) if self.path.exists() else pl.DataFrame(schema=NEPTUNE_SCHEMA)
 
     def log(self, step, values):
-        time, rows = next(CLOCK) * 1000, []
+        time = next(CLOCK) * 1000
+        rows = []
         for name, value in values.items():
             row = {"attribute_path": name, "attribute_type": "float_series", "float_value": value}
             rows.append({**row, "run_id": "RUN-1", "step": Decimal(step), "timestamp": time})
@@ -160,7 +161,9 @@ class SwanLabWriter:
     def log(self, step, values):
         for name, value in values.items():
             record = record_type()()
-            record.scalar.key, record.scalar.step, record.scalar.value.number = name, step, value
+            record.scalar.key = name
+            record.scalar.step = step
+            record.scalar.value.number = value
             record.scalar.timestamp.seconds = next(CLOCK)
             self.write(record)
 

@@ -31,7 +31,8 @@ def test_who_has_waited_longest_makes_room():
 
 def test_nobody_who_is_being_answered_makes_room():
     clients = [Client(waits=False) for _ in range(MOST_OF_AN_ADDRESS)]
-    connections, late = filled(clients), Client()
+    connections = filled(clients)
+    late = Client()
     assert not connections.add(late)
     assert [one for one in (*clients, late) if one.ended] == [late]
     assert connections.add(Client("elsewhere"))

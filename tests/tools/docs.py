@@ -136,7 +136,8 @@ PARTS = (report, faults, frameworks, config, rules, heartbeat, sinks, probes, co
 def rewritten(text: str) -> str:
     """A page with its generated parts made anew."""
     for part in PARTS:
-        begin, end = f"<!-- begin {part.__name__} -->", f"<!-- end {part.__name__} -->"
+        begin = f"<!-- begin {part.__name__} -->"
+        end = f"<!-- end {part.__name__} -->"
         if begin in text:
             before, rest = text.split(begin)
             _, after = rest.split(end)

@@ -32,12 +32,14 @@ class Ear:
     """Everything that the receiver was told, each with its time."""
 
     def __init__(self, receiver: Receiver) -> None:
-        self._receiver, self._requests = receiver, 0
+        self._receiver = receiver
+        self._requests = 0
         self.heard: list[Heard] = []
 
     def listen(self, run: str) -> list[Heard]:
         """What was told so far of the runs whose names begin so."""
-        now, new = time.monotonic(), tuple(self._receiver.received)[self._requests :]
+        now = time.monotonic()
+        new = tuple(self._receiver.received)[self._requests :]
         self._requests += len(new)
         for body in (orjson.loads(request.body) for request in new):
             for one in body.get("notifications", [body]):

@@ -46,7 +46,9 @@ class Case:
     old_kernel: bool = False
 
 
-CRASHED, EARLY, ASKED = ("run-crashed",), ("run-ended-early",), ("ended-or-stuck",)
+CRASHED = ("run-crashed",)
+EARLY = ("run-ended-early",)
+ASKED = ("ended-or-stuck",)
 FILLS = "hog = []\nwhile True: hog.append(b'x' * (1 << 24))"
 CASES = {
     "status 0": Case("pass", EARLY, "before its planned end"),
@@ -80,7 +82,8 @@ class Training:
     """One training, which goes on until it is told to end."""
 
     def __init__(self, writer: str, case: Case, place: Path, group: Path | None) -> None:
-        self.name, self.ended_at = place.parent.name, 0.0
+        self.name = place.parent.name
+        self.ended_at = 0.0
         joins = f"open({str(group / 'cgroup.procs')!r}, 'w').write(str(os.getpid()))\n" if group else ""
         code = TRAINING.format(writer=joins + WRITERS[writer], end=case.end)
         launcher = [sys.executable, "-c", case.launcher] if case.launcher else []
@@ -153,7 +156,8 @@ def told(training: Training, case: Case, writer: str, name: str, ear: Ear) -> tu
     heard = ear.wait(training.name, lambda one: one.event == "firing", 5 * LATE_SECONDS)
     if heard is None:
         return "nothing", f"{writer}, {name}: nothing was told"
-    late, right = heard.at - training.ended_at, heard.incident["detector"] in detectors
+    late = heard.at - training.ended_at
+    right = heard.incident["detector"] in detectors
     said = f"{late:.1f} s {heard.incident['detector']}"
     if not right or words not in heard.incident["summary"]:
         return f"{said} (!)", f"{writer}, {name}: {heard}"

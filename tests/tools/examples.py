@@ -74,7 +74,8 @@ def example(detector: Detector) -> tuple[Scenario, dict]:
 def curve(stream: Stream, edges: np.ndarray, width: int) -> str:
     """A bar for each bucket: the point that is farthest from what is usual, a gap where there is none."""
     finite = stream.value[np.isfinite(stream.value)]
-    usual, bars = np.median(finite) if len(finite) else 0.0, []
+    usual = np.median(finite) if len(finite) else 0.0
+    bars = []
     for begin, end in itertools.pairwise(edges):
         inside = stream.value[(stream.step >= begin) & (stream.step < end)]
         inside = inside[np.isfinite(inside)]

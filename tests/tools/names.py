@@ -26,7 +26,8 @@ LIBRARIES = (
 )
 OURS = [ROOT / "sentinel" / "frames", ROOT / "sentinel" / "probes"]
 
-QUOTED, WORD = re.compile(r"`([^`]+)`"), re.compile(r"[A-Za-z_]\w*")
+QUOTED = re.compile(r"`([^`]+)`")
+WORD = re.compile(r"[A-Za-z_]\w*")
 
 HEAD = """\
 # The names of parameters, functions and metrics on pages, by the library in whose source they stand.

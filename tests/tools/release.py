@@ -14,7 +14,9 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
-CHANGELOG, CHANGES, BUILT = ROOT / "CHANGELOG.md", ROOT / "deploy" / "changes", ROOT / "build" / "release"
+CHANGELOG = ROOT / "CHANGELOG.md"
+CHANGES = ROOT / "deploy" / "changes"
+BUILT = ROOT / "build" / "release"
 KINDS = ("added", "changed", "fixed", "removed", "security")
 RUN = ROOT / "sample_logs" / "non-finite-metric"
 
@@ -37,7 +39,8 @@ def with_fragments(changelog: str, fragments: dict[str, list[str]], version: str
     told = "\n\n".join(f"### {kind.title()}\n\n{text}" for kind, text in sections.items() if text)
     if not told:
         raise NotReleasable("nothing has changed since the last release")
-    head, rest = changelog[: match.start()], changelog[match.end() :]
+    head = changelog[: match.start()]
+    rest = changelog[match.end() :]
     return f"{head}## Unreleased\n\n## {version} - {day}\n\n{told}\n" + (f"\n{rest}" if rest else "")
 
 

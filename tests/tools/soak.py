@@ -31,7 +31,10 @@ class Training:
     """One run, which goes wrong half-way if it is ``sick``."""
 
     def __init__(self, directory: Path, writer: Writer, *, sick: bool, seed: int) -> None:
-        self._writer, self._sick, self._dice, self._step = writer, sick, random.Random(seed), 0
+        self._writer = writer
+        self._sick = sick
+        self._dice = random.Random(seed)
+        self._step = 0
         directory.mkdir(parents=True)
         writer.start(directory)
 
@@ -53,7 +56,8 @@ class Training:
 
 
 def soak(directory: Path, minutes: float, runs: int, seconds: float) -> None:
-    state, log = directory / "state", directory / "watch.log"
+    state = directory / "state"
+    log = directory / "watch.log"
     config = directory / "sentinel.toml"
     config.write_text(
         f'paths = ["runs"]\nstate_dir = "state"\ngone_after = "{GONE_AFTER_SECONDS}s"\n'
@@ -64,7 +68,8 @@ def soak(directory: Path, minutes: float, runs: int, seconds: float) -> None:
         command = [sys.executable, "-m", "sentinel", "watch", "--config", str(config)]
         watch = subprocess.Popen(command, stdout=said, stderr=said)
         try:
-            ends, number = time.monotonic() + 60 * minutes, 0
+            ends = time.monotonic() + 60 * minutes
+            number = 0
             print("generation  memory MiB  state MiB  descriptors  runs  open incidents  log MiB  CPU s")
             while time.monotonic() < ends:
                 _live(directory / "runs" / f"generation-{number}", runs, seconds, seed=number)
@@ -105,7 +110,8 @@ def _line(generation: object, pid: int, state: Path, log: Path) -> str:
     ticks = (process / "stat").read_text().rpartition(")")[2].split()
     worked = (int(ticks[11]) + int(ticks[12])) / os.sysconf("SC_CLK_TCK")
     with closing(Store(state, read_only=True)) as store:
-        known, found = len(store.runs()), sum(store.open_counts().values())
+        known = len(store.runs())
+        found = sum(store.open_counts().values())
     return (
         f"{generation!s:>10}  {memory:10.0f}  {used:9.1f}  {descriptors:11}  {known:4}  {found:14}"
         f"  {log.stat().st_size / 2**20:7.2f}  {worked:5.0f}"

@@ -107,7 +107,8 @@ class Rsynced:
     """Writes a run elsewhere; after some steps rsync brings it to where it is watched."""
 
     def __init__(self, writer: Writer, original: Path) -> None:
-        self.writer, self.original = writer, original
+        self.writer = writer
+        self.original = original
 
     def start(self, directory: Path) -> None:
         self.original.mkdir(parents=True)
@@ -128,7 +129,10 @@ class Training:
     """One run that is being written."""
 
     def __init__(self, writer: Writer, directory: Path, seed: int, late: int) -> None:
-        self.writer, self.directory, self.seed, self.late = writer, directory, seed, late
+        self.writer = writer
+        self.directory = directory
+        self.seed = seed
+        self.late = late
         self.begin()
 
     def begin(self) -> None:
@@ -149,7 +153,8 @@ class Training:
 
 def survive(directory: Path, kills: int, seed: int, *, flaky: bool = False) -> Outcome:
     dice = random.Random(seed)
-    kept, replaced = directory / "runs" / "kept", directory / "runs" / "replaced"
+    kept = directory / "runs" / "kept"
+    replaced = directory / "runs" / "replaced"
     taken: list[str] = []  # keys
     outage = None
 
@@ -289,7 +294,8 @@ class Calm:
     """A watch that is never killed, but seldom looks."""
 
     def __init__(self, state: Path, runs: Path) -> None:
-        self._store, clock = Store(state), SystemClock()
+        self._store = Store(state)
+        clock = SystemClock()
         config = Config(paths=[str(runs)])
         self._watcher = Watcher(config, self._store, Delivery(state, [], clock), clock, ServiceManager())
 
@@ -303,7 +309,8 @@ def told(incidents: Iterable) -> Incidents:
 
 
 def check(outcome: Outcome) -> None:
-    recorded, wanted = outcome.recorded, outcome.replayed | outcome.calm
+    recorded = outcome.recorded
+    wanted = outcome.replayed | outcome.calm
     wrong = {key for key in recorded | wanted if recorded.get(key) != wanted.get(key)}
     assert not wrong, [(recorded.get(key), wanted.get(key)) for key in sorted(wrong)]
     for key, before in outcome.calm_before.items():
@@ -341,7 +348,8 @@ def main(kills: int, *, flaky: bool) -> None:
     fired = Counter(incident["detector"] for incident in outcome.recorded.values())
     print(f"{kills} kills: {fired.total()} incidents, equal to the replay's: {dict(fired)}")
     print(f"{outcome.by_the_killed} recorded by watches that were killed")
-    before, after = len(outcome.calm_before), len(outcome.replayed_after)
+    before = len(outcome.calm_before)
+    after = len(outcome.replayed_after)
     print(f"{before} in trainings that were replaced, {after} in those that replaced them")
     failed = len(outcome.received) - len(outcome.taken)
     print(f"{len(outcome.received)} requests, {failed} refused or hung, {outcome.repeats} repeats")

@@ -31,11 +31,15 @@ class House:
     """A watch for which each slice of reading takes some time."""
 
     def __init__(self, place, monkeypatch) -> None:
-        self.runs, self.state, self.clock = place / "runs", place / "state", ManualClock(NOW)
+        self.runs = place / "runs"
+        self.state = place / "state"
+        self.clock = ManualClock(NOW)
         self.runs.mkdir()
         self.read: list[list[str]] = []  # the runs of each slice
         self.points: list[int] = []  # the most of each slice
-        self.seconds, self.seconds_a_run = 0.5, 0.0  # of each slice
+        # of each slice
+        self.seconds = 0.5
+        self.seconds_a_run = 0.0
         self.slice = SLICE  # points; 0: as many as the watch asks for
         every = all_detectors()
         choose_detectors(monkeypatch, {name: every[name] for name in ("non-finite-metric", "stream-stall")})
@@ -48,7 +52,8 @@ class House:
             return original(pipeline, trackers, self.slice or points_at_once, **when)
 
         monkeypatch.setattr(Pipeline, "advance", advance)
-        self.store, self.service = Store(self.state), ServiceManager()
+        self.store = Store(self.state)
+        self.service = ServiceManager()
         self.watcher = self.watch(self.store)
 
     def watch(self, store: Store) -> Watcher:
@@ -132,7 +137,8 @@ def test_slices_are_smaller_while_they_take_long(house):
 
 @pytest.mark.long
 def test_many_runs_on_a_slow_machine_are_all_read_to_their_ends(house):
-    house.slice, house.seconds_a_run = 0, 0.05
+    house.slice = 0
+    house.seconds_a_run = 0.05
     for begin, end in pairwise([*range(6), 400, 800]):
         for number in range(70):
             house.log(f"run {number}", range(begin, end), 1.0)
@@ -145,7 +151,8 @@ def test_many_runs_on_a_slow_machine_are_all_read_to_their_ends(house):
 
 @pytest.mark.long
 def test_a_fleet_is_read_in_rounds_between_which_the_watch_may_rest(house):
-    house.slice, house.seconds = 0, 40.0
+    house.slice = 0
+    house.seconds = 40.0
     for number in range(200):
         house.log(f"run {number:03}", range(3), 1.0)
     house.look()
@@ -159,7 +166,8 @@ def test_a_fleet_is_read_in_rounds_between_which_the_watch_may_rest(house):
     assert "run 150.jsonl" in first[0], "its number is seen before its turn"
     assert [one.detector for one in house.store.incidents()] == ["non-finite-metric"]
     assert sorted(house.watcher.lags().values()) == [40.0] * (200 - len(first[0]))
-    house.seconds, read = 2.0, {*first[0]}
+    house.seconds = 2.0
+    read = {*first[0]}
     while any(watched.due_since is not None for watched in house.watcher._runs):
         house.read = []
         house.watcher.round((), GOING)

@@ -54,7 +54,8 @@ def test_a_ring_ends_the_pause_of_a_watch_that_works_too_much(tmp_path, poll):
 
 
 def test_changes_gather_for_as_long_as_the_watch_rests(tmp_path):
-    first, second = tmp_path / "first.jsonl", tmp_path / "second.jsonl"
+    first = tmp_path / "first.jsonl"
+    second = tmp_path / "second.jsonl"
     with Changes([tmp_path]) as changes:
         first.write_text("1")
 
@@ -126,7 +127,8 @@ def test_a_path_that_is_replaced(tmp_path):
 
 @pytest.mark.slow
 def test_a_file_is_followed_when_it_is_replaced(tmp_path):
-    log, other = tmp_path / "log.jsonl", tmp_path / "other.jsonl"
+    log = tmp_path / "log.jsonl"
+    other = tmp_path / "other.jsonl"
     log.touch()
     with Changes([log]) as changes:
         for _ in range(2):

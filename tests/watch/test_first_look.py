@@ -22,7 +22,8 @@ DAY = 86400.0
 
 def look(place: Path, receiver: Receiver) -> list[dict]:
     """The messages of one `watch --once`."""
-    clock, sink = ManualClock(NOW), WebhookConfig(type="webhook", url=receiver.url)
+    clock = ManualClock(NOW)
+    sink = WebhookConfig(type="webhook", url=receiver.url)
     config = Config(
         paths=[str(place)], sinks=[sink.model_dump()], signals={"kl": "kl"}, state_dir=str(place / "../state")
     )

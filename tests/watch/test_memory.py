@@ -12,8 +12,10 @@ from tests.manual_clock import ManualClock
 
 
 def test_a_removed_file_that_comes_back_causes_a_search_at_once(tmp_path):
-    clock, runs = ManualClock(0.0), WatchedRuns()
-    searches, file = Searches(clock), tmp_path / "log.jsonl"
+    clock = ManualClock(0.0)
+    runs = WatchedRuns()
+    searches = Searches(clock)
+    file = tmp_path / "log.jsonl"
     asked = []
     for there in (True, True, False, True):
         file.touch() if there else file.unlink()

@@ -36,7 +36,8 @@ def test_a_watch_on_a_terminal_shows_a_table_and_leaves_the_messages_above_it(tm
 
 
 def test_a_receiver_on_the_command_line_gets_what_the_terminal_gets(tmp_path):
-    path, state = str(ROOT / "sample_logs" / "kl-blowup"), str(tmp_path)
+    path = str(ROOT / "sample_logs" / "kl-blowup")
+    state = str(tmp_path)
     with Receiver() as receiver:
         words = [*WATCH, path, "--once", "--state-dir", state, "--notify", receiver.url]
         ran = subprocess.run(words, capture_output=True, text=True, timeout=PATIENCE, check=True)

@@ -8,7 +8,8 @@ from tests.manual_clock import ManualClock
 
 def rounds(cost: float, wait: float = 0.5, seconds: float = 3600.0) -> tuple[ManualClock, list[float]]:
     """A watch whose rounds cost so much each, and its pauses."""
-    clock, pauses = ManualClock(), []
+    clock = ManualClock()
+    pauses = []
     pace = Pace(clock)
     while clock.awake() < seconds:
         clock.work(cost)

@@ -79,7 +79,8 @@ def test_what_cannot_be_read_is_passed_over(tmp_path):
 
 
 def test_a_file_that_is_written_anew_is_seen_from_its_start(tmp_path):
-    log, peeks = tmp_path / "log", Peeks()
+    log = tmp_path / "log"
+    peeks = Peeks()
     log.write_text("1.0\n" * 100)
     assert [*peeks.ill([log])] == []
     log.write_text("nan\n")

@@ -51,7 +51,10 @@ class Service(ServiceManager):
 
 class House:
     def __init__(self, place: Path, state: Path) -> None:
-        self.runs, self.state, self.clock, self.service = place / "runs", state, ManualClock(1.7e9), Service()
+        self.runs = place / "runs"
+        self.state = state
+        self.clock = ManualClock(1.7e9)
+        self.service = Service()
         self.runs.mkdir()
 
     def log(self, name: str, steps: range) -> None:
@@ -61,7 +64,8 @@ class House:
 
     def watch(self) -> Watcher:
         config = Config(paths=[str(self.runs)], sinks=[{"type": "terminal"}], signals={"kl": "kl"})
-        self.store, self.heard = Store(self.state), []
+        self.store = Store(self.state)
+        self.heard = []
         delivery = Delivery(self.state, [], self.clock)
         delivery.announce = self.heard.append
         return Watcher(config, self.store, delivery, self.clock, self.service)

@@ -26,7 +26,9 @@ class Tree:
     """Finished runs of a program, and one that grows under watches that follow one another on one clock."""
 
     def __init__(self, place):
-        self.runs, self.state, self.clock = place / "runs", place / "state", ManualClock(NOW)
+        self.runs = place / "runs"
+        self.state = place / "state"
+        self.clock = ManualClock(NOW)
 
     def finished(self, count, **settings):
         """Add healthy runs that ended long ago."""

@@ -35,7 +35,8 @@ def grow(house, watcher, names, steps, minutes=1):
 @pytest.mark.long
 @pytest.mark.parametrize(("count", "alone"), [(40, False), (4, True)], ids=["all", "one"])
 def test_forty_runs_on_a_file_system_that_goes_away_are_one_message(house, count, alone):
-    names, watcher = [f"run {number}" for number in range(count)], house.watch()
+    names = [f"run {number}" for number in range(count)]
+    watcher = house.watch()
     for begin in range(0, 60, 20):
         assert grow(house, watcher, names, range(begin, begin + 20)) == []
     assert grow(house, watcher, names[:1], range(60, 61)) == []
@@ -60,7 +61,8 @@ def test_forty_runs_on_a_file_system_that_goes_away_are_one_message(house, count
 
 
 def test_runs_that_should_go_on_and_fall_silent_together_are_critical(house):
-    names, watcher = [f"run {number}" for number in range(3)], house.watch()
+    names = [f"run {number}" for number in range(3)]
+    watcher = house.watch()
     for name in names:
         house.log(name, range(1), kl=0.1, total_steps=1000, at=house.clock.now())
     for begin in range(1, 61, 20):
@@ -78,7 +80,8 @@ def test_runs_that_should_go_on_and_fall_silent_together_are_critical(house):
 
 @pytest.mark.long
 def test_three_runs_of_one_length_that_stop_together_are_one_question(house):
-    names, watcher = [f"run {number}" for number in range(3)], house.watch()
+    names = [f"run {number}" for number in range(3)]
+    watcher = house.watch()
     for begin in range(0, 60, 20):
         grow(house, watcher, names, range(begin, begin + 17))
     told = [grow(house, watcher, [], range(0), minutes=15) for _ in range(100)]
@@ -102,7 +105,8 @@ def test_a_run_that_stops_where_its_siblings_stopped_has_ended(house):
 
 
 def test_runs_that_stop_one_after_the_other_are_not_told_of_together(house):
-    names, watcher = [f"run {number}" for number in range(3)], house.watch()
+    names = [f"run {number}" for number in range(3)]
+    watcher = house.watch()
     for begin in range(0, 60, 20):
         grow(house, watcher, names, range(begin, begin + 20))
     told = [grow(house, watcher, names[n:], range(60 + 5 * n, 65 + 5 * n), minutes=5) for n in (1, 2, 3)]
@@ -139,7 +143,8 @@ def test_a_run_of_another_framework_beside_it_does_not_continue_a_run(house):
 
 
 def test_the_logs_of_two_trainings_are_not_many_runs_that_fell_silent_together(house):
-    watcher, names = house.watch(), ("one", "other")
+    watcher = house.watch()
+    names = ("one", "other")
     for name in names:
         (house.runs / name).mkdir()
         (house.runs / name / "progress.csv").write_text("step,loss,kl\n")
@@ -197,8 +202,10 @@ def test_a_training_is_silent_once_all_of_its_logs_are(house, goes_on):
     """wandb writes its record in blocks, long after what the training printed."""
     record = house.runs / "offline-run-20260101_000000-abc"
     (record / "files").mkdir(parents=True)
-    log, printed = WandbLog(record / "run-abc.wandb"), record / "files" / "output.log"
-    watcher, told = house.watch(), []
+    log = WandbLog(record / "run-abc.wandb")
+    printed = record / "files" / "output.log"
+    watcher = house.watch()
+    told = []
     for step in range(90):
         if goes_on or step < 30:
             with printed.open("a") as file:
@@ -211,7 +218,8 @@ def test_a_training_is_silent_once_all_of_its_logs_are(house, goes_on):
 
 
 def test_only_runs_to_which_time_may_bring_something_are_reviewed(house, monkeypatch):
-    reviewed, review = [], Pipeline.review
+    reviewed = []
+    review = Pipeline.review
     monkeypatch.setattr(Pipeline, "review", lambda *asked: reviewed.append(asked) or review(*asked))
     watcher = house.watch()
     for begin in (0, 20):

@@ -23,7 +23,9 @@ GOING = threading.Event()
 
 class House:
     def __init__(self, place: Path) -> None:
-        self.runs, self.state, self.clock = place / "runs", place / "state", ManualClock(NOW)
+        self.runs = place / "runs"
+        self.state = place / "state"
+        self.clock = ManualClock(NOW)
         self.runs.mkdir()
         self.store = Store(self.state)
         config = Config(paths=[str(self.runs)], sinks=[{"type": "terminal"}], signals={"kl": "kl"})
@@ -78,7 +80,8 @@ def test_a_machine_that_sleeps_loses_no_incident(house):
 
 @pytest.mark.parametrize("frozen", [True, False])
 def test_a_watch_that_was_frozen_finds_no_run_silent_by_that(house, monkeypatch, frozen):
-    stop, waits = threading.Event(), iter([690.0] if frozen else [10.0] * 69)
+    stop = threading.Event()
+    waits = iter([690.0] if frozen else [10.0] * 69)
 
     def wait(*_: object) -> set[Path]:
         if (seconds := next(waits, None)) is None:

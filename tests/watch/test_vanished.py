@@ -22,7 +22,9 @@ FIRING = ["firing: first-notification"]
 
 class House:
     def __init__(self, place) -> None:
-        self.runs, self.state, self.clock = place / "runs", place / "state", ManualClock(NOW)
+        self.runs = place / "runs"
+        self.state = place / "state"
+        self.clock = ManualClock(NOW)
         self.runs.mkdir()
         self.store = Store(self.state)
         self.start()

@@ -32,7 +32,9 @@ class House:
     """A directory of runs, a state directory, and watches that follow one another on one clock."""
 
     def __init__(self, place: Path) -> None:
-        self.runs, self.state, self.clock = place / "runs", place / "state", ManualClock(NOW)
+        self.runs = place / "runs"
+        self.state = place / "state"
+        self.clock = ManualClock(NOW)
         self.runs.mkdir()
 
     def log(self, name: str, steps: range, kl: float, at: float = NOW, **more: float) -> None:
@@ -97,7 +99,8 @@ def test_a_run_that_appears_after_it_was_over_is_told_of_at_once(house):
 
 @pytest.mark.long
 def test_the_state_of_a_finished_run_shrinks_and_still_is_where_it_goes_on(house):
-    watcher, log = house.watch(), house.runs / "a.jsonl"
+    watcher = house.watch()
+    log = house.runs / "a.jsonl"
     house.log("a", range(300), kl=0.1, loss=1.0)
 
     def state():
@@ -125,7 +128,9 @@ def test_the_state_of_a_finished_run_shrinks_and_still_is_where_it_goes_on(house
 
 
 def test_a_watch_rests_after_a_round_that_cost_much(house, monkeypatch):
-    watcher, stop, waits = house.watch(poll_seconds=2.0), threading.Event(), []
+    watcher = house.watch(poll_seconds=2.0)
+    stop = threading.Event()
+    waits = []
     monkeypatch.setattr(watcher, "round", lambda *_: house.clock.work(15.0))
     monkeypatch.setattr(Changes, "wait", lambda _, *seconds: waits.append(seconds) or stop.set())
     watcher.run(stop)
@@ -204,7 +209,8 @@ def test_an_exception_in_a_file_beside_the_log_is_noticed_when_that_file_changes
 def test_a_run_that_is_over_is_judged_once_more(house, monkeypatch, planned, hours):
     found = {high_at_the_end.name: high_at_the_end}
     choose_detectors(monkeypatch, found)
-    log, watcher = house.runs / "run.jsonl", house.watch()
+    log = house.runs / "run.jsonl"
+    watcher = house.watch()
     rows = ({"step": step, "time": NOW + step, "train/loss": 1.0, "train/lr": 0.1} for step in range(20))
     lines = [json.dumps(row) + "\n" for row in [{"config": {"max_steps": planned}}, *rows]]
     log.write_text("".join(lines[:10]))
@@ -292,7 +298,8 @@ def test_a_detector_that_fails_and_a_source_that_fails_stop_nobody(house, monkey
 
 @pytest.mark.slow
 def test_a_file_that_becomes_a_log_late_is_soon_found(house):
-    watcher, log = house.watch(), house.runs / "train.log"
+    watcher = house.watch()
+    log = house.runs / "train.log"
     watcher.round(None, GOING)
     for line in ("loading", "step 1: loss 2.0", "step 2: loss 1.5"):
         with log.open("a") as file:
@@ -308,7 +315,8 @@ def test_a_file_that_becomes_a_log_late_is_soon_found(house):
 @pytest.mark.slow
 @pytest.mark.parametrize("changed", ["demo.db", "demo.db-wal"])
 def test_a_run_that_begins_in_a_known_database_is_soon_found(house, changed):
-    watcher, writer = house.watch(), TrackioWriter()
+    watcher = house.watch()
+    writer = TrackioWriter()
     writer.start(house.runs)
     writer.log(1, {"loss": 1.0})
     watcher.round(None, GOING)
@@ -323,7 +331,8 @@ def test_a_run_that_begins_in_a_known_database_is_soon_found(house, changed):
 
 @pytest.mark.slow
 def test_changes_of_a_known_run_search_nothing(house, monkeypatch):
-    watcher, path = house.watch(), house.runs / "run.jsonl"
+    watcher = house.watch()
+    path = house.runs / "run.jsonl"
     house.log("run", range(3), kl=0.1)
     watcher.round(None, GOING)
     watcher.round({path}, GOING)

@@ -46,7 +46,8 @@ class Boxes(
         """Counts of the whole evaluation."""
         if not self._counts:
             return {}
-        (before, after), self._counts = map(sum, zip(*self._counts, strict=True)), []
+        (before, after) = map(sum, zip(*self._counts, strict=True))
+        self._counts = []
         return {
             "eval/boxes_before_nms": before,
             "eval/boxes_after_nms": after,

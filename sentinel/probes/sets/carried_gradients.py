@@ -42,7 +42,9 @@ class CarriedGradients(
 
     def arm(self) -> None:
         """Watch for the first gradients of the step."""
-        self._old, self._new, self._stepped = {}, {}, False
+        self._old = {}
+        self._new = {}
+        self._stepped = False
         trained = self.subject.optimized()
         for parameter in trained[:: max(1, -(-len(trained) // _MOST_TENSORS))]:
             self._hooks.add(parameter.register_hook, self._watch(parameter))
@@ -62,7 +64,8 @@ class CarriedGradients(
     def disarm(self) -> None:
         """Remove the hooks and forget the norms."""
         self._hooks.remove()
-        self._old, self._new = {}, {}
+        self._old = {}
+        self._new = {}
 
     def _watch(self, parameter: "torch.Tensor") -> Any:
         def arrives(new: "torch.Tensor") -> None:

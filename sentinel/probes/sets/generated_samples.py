@@ -45,7 +45,8 @@ class GeneratedSamples(
         """One number."""
         if self._features is None:
             return {}
-        (real, generated), self._features = self._features, None
+        (real, generated) = self._features
+        self._features = None
         return {"fid": frechet_distance(_array(real), _array(generated))}
 
 

@@ -74,14 +74,16 @@ class Gradients(
                 numbers["grad/kept_share"] = after / before.to(after.device).clamp_min(1e-30)
         if len(left) >= 4:
             quarter = len(left) // 4
-            late, early = torch.stack(left[:quarter]).sum(), torch.stack(left[-quarter:]).sum()
+            late = torch.stack(left[:quarter]).sum()
+            early = torch.stack(left[-quarter:]).sum()
             numbers["grad/late_early_ratio"] = (late / early.clamp_min(1e-30)).sqrt()
         return numbers
 
     def disarm(self) -> None:
         """Remove the hooks and forget the norms."""
         self._hooks.remove()
-        self._left, self._got = {}, []
+        self._left = {}
+        self._got = []
 
     def _arrived(self, parameter: "torch.Tensor") -> None:
         if parameter.grad is not None:

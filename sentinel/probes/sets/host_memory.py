@@ -20,7 +20,8 @@ from pathlib import Path
 from sentinel.probes.base import Cost, Moment, Numbers, ProbeSet, Subject, Unsuitable
 
 _GIB = 2.0**30
-_OWN, _SHARED = Path("/proc/self/statm"), Path("/dev/shm")  # noqa: S108  it is measured, not written to
+_OWN = Path("/proc/self/statm")
+_SHARED = Path("/dev/shm")  # noqa: S108  it is measured, not written to
 
 
 class HostMemory(

@@ -45,7 +45,8 @@ class ImageAblation(
 
     def evaluate(self, moment: Moment) -> None:
         """Ask for the loss of a batch twice, in evaluation mode alone."""
-        ask, batch = self.subject.loss_of, moment.batch
+        ask = self.subject.loss_of
+        batch = moment.batch
         if ask is None or not isinstance(batch, Mapping) or len(self._losses) >= _BATCHES:
             return
         name = next((name for name in _NAMES if name in batch), None)

@@ -23,7 +23,9 @@ import numpy as np
 
 from sentinel.probes.base import Moment, Numbers, ProbeSet, Subject
 
-_IMAGES, _MOST_CHANNELS = 4, 4  # dimensions of a batch of images: samples x channels x height x width
+# dimensions of a batch of images: samples x channels x height x width
+_IMAGES = 4
+_MOST_CHANNELS = 4
 
 Array = Any  # a tensor of torch or an array of NumPy
 
@@ -72,7 +74,8 @@ class Inputs(
 
     def evaluated(self) -> Numbers:
         """Those, and how far they are from training's."""
-        here, self._evaluated = self._evaluated, None
+        here = self._evaluated
+        self._evaluated = None
         if here is None:
             return {}
         numbers = {"data/eval_input_mean": here.mean, "data/eval_input_std": here.std}
@@ -96,7 +99,8 @@ class Statistics(NamedTuple):
 
     def shift_from(self, other: "Statistics") -> Array:
         """The largest difference of a mean, in the other's deviations, or of the logarithms of both."""
-        library, least = _library(self.mean), float(np.finfo(np.float32).tiny)
+        library = _library(self.mean)
+        least = float(np.finfo(np.float32).tiny)
         means = zip((self.mean, *self.channels), (other.mean, *other.channels), strict=False)
         away = [abs(mean - of) / (other.std + least) for mean, of in means]
         wider = abs(library.log((self.std + least) / (other.std + least)))

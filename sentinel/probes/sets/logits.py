@@ -28,7 +28,8 @@ class Logits(
 
     def measure(self, moment: Moment) -> Numbers:
         """The numbers, if the loop hands over outputs and the classes that they ought to be."""
-        logits, labels = moment.logits(), moment.labels()
+        logits = moment.logits()
+        labels = moment.labels()
         if logits is None or labels is None or labels.is_floating_point():
             return {}
         wide = logits.detach().float()

@@ -30,7 +30,8 @@ class LossByPosition(
         """One number, if the loop hands over logits of sequences and their labels."""
         from torch.nn.functional import cross_entropy
 
-        logits, labels = moment.logits(), moment.labels()
+        logits = moment.logits()
+        labels = moment.labels()
         if logits is None or labels is None or logits.ndim != 3 or labels.shape != logits.shape[:2]:
             return {}
         tokens = labels.shape[1] - 1

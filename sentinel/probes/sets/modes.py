@@ -54,7 +54,8 @@ class Modes(
         numbers: dict[str, torch.Tensor | float] = {"model/training": _share(leaves)}
         if dropouts := [leaf for leaf in leaves if _drops(leaf)]:
             numbers["model/dropout_off"] = 1.0 - _share(dropouts)
-        now, frozen = _means(norms), _means(_frozen(norms))
+        now = _means(norms)
+        frozen = _means(_frozen(norms))
         if now is not None and self._means is not None and self._means.shape == now.shape:
             numbers["bn/running_stat_drift"] = _change(self._means, now)
         if frozen is not None and self._frozen is not None and self._frozen.shape == frozen.shape:
@@ -70,7 +71,8 @@ class Modes(
 
     def evaluated(self) -> Numbers:
         """The largest share of the evaluation's batches."""
-        share, self._at_evaluation = self._at_evaluation, None
+        share = self._at_evaluation
+        self._at_evaluation = None
         return {} if share is None else {"model/training_at_evaluation": share}
 
 

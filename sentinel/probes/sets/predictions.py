@@ -46,7 +46,8 @@ class Predictions(
         """Count a batch."""
         import torch
 
-        logits, labels = moment.logits(), moment.labels()
+        logits = moment.logits()
+        labels = moment.labels()
         if logits is None or labels is None or logits.ndim != 2 or labels.shape != logits.shape[:1]:
             return
         if (classes := logits.shape[1]) > _MOST_CLASSES:
@@ -66,7 +67,8 @@ class Predictions(
 
         if self._counts is None:
             return {}
-        (labelled, hits, predicted), self._counts = self._counts, None
+        (labelled, hits, predicted) = self._counts
+        self._counts = None
         recall = torch.where(labelled >= _FEWEST_SAMPLES, hits / labelled.clamp_min(1), torch.inf).min()
         entropy, most = (torch.special.entr(of / of.sum()).sum() for of in (predicted, labelled))
         return {

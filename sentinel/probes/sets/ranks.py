@@ -78,7 +78,8 @@ class Ranks(
             return {}
         self._measured += 1
         total: Any = sum(_checksum(parameter) for _, parameter in self.subject.parts.parameters)
-        self._sum, self._arrival = total.to("cpu", non_blocking=True), arrival()
+        self._sum = total.to("cpu", non_blocking=True)
+        self._arrival = arrival()
         self._batch = fingerprint(moment.batch)
         return self._compared() if self._rank == 0 else {}
 

@@ -22,7 +22,8 @@ from sentinel.probes.base import Moment, Numbers, ProbeSet, Subject, Unsuitable
 if TYPE_CHECKING:
     import torch
 
-_SAMPLES, _TOKENS = 2, 64
+_SAMPLES = 2
+_TOKENS = 64
 
 
 class Reference(

@@ -60,7 +60,8 @@ class Updates(
     def disarm(self) -> None:
         """Remove the hooks and forget the copies."""
         self._hooks.remove()
-        self._before, self._numbers = {}, {}
+        self._before = {}
+        self._numbers = {}
 
     def _keep(self, optimizer: "torch.optim.Optimizer", *_: Any) -> None:
         for group in optimizer.param_groups:

@@ -43,7 +43,8 @@ ROWS_AT_FIRST = 100
 
 def render(story: Story) -> str:
     """The page of a story."""
-    runs, rest = story.runs[:MOST_IN_FULL], story.runs[MOST_IN_FULL:]
+    runs = story.runs[:MOST_IN_FULL]
+    rest = story.runs[MOST_IN_FULL:]
     scripts, styles = (["".join(asset(name)) for name in names] for names in (SCRIPTS, STYLES))
     allowed = min(_MOST_POINTS_OF_RUN, _MOST_POINTS // max(len(runs), 1))
     all_runs: Any = environment().get_template("runs.html").module
@@ -198,7 +199,8 @@ def _mark(incident: IncidentStory) -> Mapping[str, Any]:
 
 def _timeline(run: RunStory) -> Sequence[tuple[IncidentStory, float, float]]:
     """The incidents with their begin and end in percent of the run."""
-    first, last = run.first_step or 0, run.last_step or 0
+    first = run.first_step or 0
+    last = run.last_step or 0
     length = max(last - first, 1)
 
     def place(step: int | None) -> float:

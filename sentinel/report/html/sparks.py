@@ -7,7 +7,8 @@ from sys import float_info
 
 import numpy as np
 
-_WIDTH, _HEIGHT = 100, 24
+_WIDTH = 100
+_HEIGHT = 24
 _MARGIN = 1
 _ORDINARY = 2.5, 97.5  # percentiles of all values of a signal; what lies beyond them is cut
 _USUAL = 25.0, 75.0
@@ -58,7 +59,8 @@ def spark(lead: _Lead, scales: Mapping[str, Scale]) -> Spark | None:
     tag, values = lead
     if len(values) < 2:
         return None
-    scale, within = scales[_signal(tag)], _HEIGHT - 2 * _MARGIN
+    scale = scales[_signal(tag)]
+    within = _HEIGHT - 2 * _MARGIN
 
     def down(value: float) -> float:
         return _HEIGHT - _MARGIN - within * scale.up(value)
@@ -79,7 +81,8 @@ def _scale(values: "np.typing.NDArray[np.float64]") -> Scale:
     usual = [round(end / step) * step if step else end for end in middle]
     if not step:
         return Scale(low, high, (usual[0], usual[1]))
-    down, up = floor(low / step) * step, -floor(-high / step) * step
+    down = floor(low / step) * step
+    up = -floor(-high / step) * step
     return Scale(max(down, -float_info.max), min(up, float_info.max), (usual[0], usual[1]))
 
 

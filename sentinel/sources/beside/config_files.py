@@ -96,7 +96,8 @@ class ConfigFiles:
         except OSError as error:
             if known == _UNREADABLE:
                 return None
-            stamp, file = _UNREADABLE, None
+            stamp = _UNREADABLE
+            file = None
             complaints.append(Complaint(Path(path), "", f"cannot be read ({error.strerror})"))
         except ValueError as error:
             file = None

@@ -40,7 +40,8 @@ class OutputFiles:
         A file that cannot be read gives no lines. A file that shrank or was replaced is read from its start.
         """
         texts: dict[str, str] = {}
-        marks, more = dict(cursor), False
+        marks = dict(cursor)
+        more = False
         for path in self.paths():
             with suppress(OSError):
                 if (read := _read(path, marks.get(path.name, {}))) is not None:

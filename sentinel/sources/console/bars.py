@@ -116,8 +116,13 @@ class Bars:
         due = []
         if epoch != self._epoch:
             due.append(self._rest())
-            self._epoch, self._shown, self._told, self._reached = epoch, {}, [], {}
-        title, count, total = bar["title"].strip(), int(bar["count"]), int(bar["total"])
+            self._epoch = epoch
+            self._shown = {}
+            self._told = []
+            self._reached = {}
+        title = bar["title"].strip()
+        count = int(bar["count"])
+        total = int(bar["total"])
         # A terminal that moved its cursor leaves old states behind newer ones.
         reached = self._reached.get(title, 0)
         is_old = 0 < count < reached
@@ -179,13 +184,15 @@ class StepBar:
 
     def memory(self) -> dict[str, Any]:
         """What the next states need to know of these; JSON-able."""
-        shown, told = kept(self._shown), kept(self._told)
+        shown = kept(self._shown)
+        told = kept(self._told)
         bar = {"title": self._title, "count": self._count, "before": self._before}
         return {**bar, "longest": self._longest, "shown": shown, "told": told}
 
     def parse(self, bar: re.Match[str], metrics: Record, ended: bool) -> list[Record]:
         """The points that are due when the bar shows these metrics; ``ended`` says that its line ends so."""
-        count, due = int(bar["count"]), list[Record]()
+        count = int(bar["count"])
+        due = list[Record]()
         if not bar["title"].strip():
             if int(bar["total"]) < self._longest:  # of an evaluation, which has fewer batches
                 return []
@@ -196,7 +203,8 @@ class StepBar:
         if count != self._count or is_next:
             due += [] if goes_on else [self.due()]
             self._before += self._count if count < self._count or is_next else 0
-            self._title, self._count = bar["title"], count
+            self._title = bar["title"]
+            self._count = count
         if count:
             self._shown = {**metrics, "step": float(self._before + count)}
         if ended:
@@ -217,7 +225,8 @@ class StepBar:
             for name, value in self._shown.items()
             if not (_HELD_OUT.search(name) and repr(self._told.get(name)) == repr(value))
         }
-        self._told, self._shown = self._told | due, {}
+        self._told = self._told | due
+        self._shown = {}
         return due if due.keys() != {"step"} else {}
 
 

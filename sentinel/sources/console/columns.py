@@ -19,7 +19,8 @@ _AXES = {"epoch": "epoch", "e": "epoch", "step": "step", "#": "step", "iteration
 
 _NUMBER = re.compile(NUMBER, re.IGNORECASE)
 _OF_TRAINING = "gpu_mem"  # in YOLO's tables, of which older ones call a loss "box"
-_CLASS, _ALL = "Class", "all"
+_CLASS = "Class"
+_ALL = "all"
 _FULL = re.compile(r":(?:\s{1,9}100%.*|$)")
 _AROUND = re.compile(r"\w*\(|\)")  # what stands around the names in "Box(P  R  mAP50  mAP50-95)"
 
@@ -72,5 +73,6 @@ class Columns:
         shown = dict(zip(reversed(self._evaluated), reversed(cells), strict=True))
         pairs = ((name, number(cell)) for name, cell in shown.items() if name not in self.names)
         record: Record = {name: value for name, value in pairs if value is not None}
-        record["epoch"], self._epoch = self._epoch, None
+        record["epoch"] = self._epoch
+        self._epoch = None
         return record

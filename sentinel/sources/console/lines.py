@@ -194,7 +194,8 @@ def with_step(record: Record) -> Record:
 
 
 def _counted(shape: Shape, count: re.Match[str]) -> Record:
-    before, after = _without_prefix(count.string[: count.start()]), count.string[count.end() :]
+    before = _without_prefix(count.string[: count.start()])
+    after = count.string[count.end() :]
     joint = _PREPOSITION.search(before)
     text = f"{before[: joint.start()]}{after}" if joint else f"{before}|{after.lstrip('])')}"
     metrics = {name: value for name, value in parted(text, shape.names or {}) if name.lower() not in _COUNTS}

@@ -30,7 +30,8 @@ if TYPE_CHECKING:
 
 FORMAT = "console"
 
-_LEAST_READ, _MOST_READ = 1 << 16, 1 << 22
+_LEAST_READ = 1 << 16
+_MOST_READ = 1 << 22
 _BYTES_A_POINT = 32  # a guess of how far to read for some points; a wrong one only costs time
 _SNIFFED = 1 << 16  # bytes at the beginning and at the end of a file
 _FEW = 10  # points that are read at once until a file is known to hold metrics
@@ -145,7 +146,8 @@ def _tells_crash(path: Path) -> bool:
 
 
 def _is_plain(path: Path, piece: bytes, with_rows: bool) -> bool:
-    text, start = _text(path, {}, False), 0
+    text = _text(path, {}, False)
+    start = 0
     while consumed := text.parse(piece[start:], 0, text.count + _FEW):
         if text.plain or (with_rows and text.has_rows):
             return True

@@ -101,7 +101,9 @@ def pairs(text: str, names: Mapping[str, str]) -> Iterator[tuple[str, float]]:
 
 def _only_pairs(text: str) -> list[re.Match[str]]:
     """The pairs of a text that holds nothing else; none if it does."""
-    pairs, end, text = [], 0, text.rstrip(" |")
+    pairs = []
+    end = 0
+    text = text.rstrip(" |")
     while (pair := _SPACED.match(text, end)) is not None:
         pairs.append(pair)
         end = pair.end()

@@ -76,11 +76,13 @@ def parted(text: str, names: Mapping[str, str], part: str = "") -> Iterator[tupl
 
     ``part`` is that of the beginning. Where none is given, metrics of the training keep their names.
     """
-    keeps, begin = not part, 0
+    keeps = not part
+    begin = 0
     for heading in _HEADING.finditer(text):
         yield from _named(pairs(text[begin : heading.start()], names), part)
         is_held_out = not heading["part"].lower().startswith(_TRAINING)
-        part, begin = heading["part"] if is_held_out or not keeps else "", heading.end()
+        part = heading["part"] if is_held_out or not keeps else ""
+        begin = heading.end()
     yield from _named(pairs(text[begin:], names), part)
 
 
@@ -92,7 +94,8 @@ def _named(metrics: Iterator[tuple[str, float]], part: str) -> Iterator[tuple[st
     """
     listed = [*metrics]
     often = Counter(name for name, _ in listed)
-    part, before = _USUAL.get(part.lower(), part), ""
+    part = _USUAL.get(part.lower(), part)
+    before = ""
     for name, value in listed:
         if own := _own_part(name):
             before = own

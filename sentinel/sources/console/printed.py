@@ -63,8 +63,10 @@ def _one_by_one(line: str, start: int) -> list[tuple[str, str]]:
     pairs = []
     end = ","
     while end == "," and (entry := _ENTRY.match(line, start)) is not None:
-        start, end = entry.end(), entry["end"]
-        name, value = _unquoted(entry["name"]), entry["value"]
+        start = entry.end()
+        end = entry["end"]
+        name = _unquoted(entry["name"])
+        value = entry["value"]
         if value is not None and name is not None:
             pairs.append((name, value.strip("'\"")))
     return pairs if end == "}" else []

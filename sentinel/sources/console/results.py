@@ -45,7 +45,9 @@ class TrialResults:
         heading = _BEGUN.fullmatch(line)
         if heading is None or heading["trial"] != (self._trial or heading["trial"]):
             return False
-        self._trial, self._record, self._path = heading["trial"], {}, []
+        self._trial = heading["trial"]
+        self._record = {}
+        self._path = []
         return True
 
     def add(self, line: str) -> bool:
@@ -61,5 +63,6 @@ class TrialResults:
 
     def end(self) -> Record:
         """What the result told; nothing if there is none."""
-        record, self._record = self._record or {}, None
+        record = self._record or {}
+        self._record = None
         return record

@@ -70,10 +70,13 @@ class Text:
 
         ``data`` begins at byte ``offset`` of the file.
         """
-        start, end = 0, data.rfind(b"\n") + 1
+        start = 0
+        end = data.rfind(b"\n") + 1
         if self._overlong and end:
-            start, self._overlong = data.find(b"\n") + 1, False
-        lines, read = _lines(data[start:end]), 0
+            start = data.find(b"\n") + 1
+            self._overlong = False
+        lines = _lines(data[start:end])
+        read = 0
         while read < len(lines):
             read += self._parse_lines(lines[read:], limit)
             if self.count >= limit:
@@ -134,7 +137,8 @@ class Text:
 
     def _parse_lines(self, lines: Sequence[str], limit: int) -> int:
         """Read lines, up to one after which others may count than before. Gives the number of those read."""
-        at, wanted = 0, self._wanted
+        at = 0
+        wanted = self._wanted
         counting = may_count(lines, wanted)
         skipped = redrawn(lines, counting)
         for place in (*counting, len(lines)):
@@ -184,7 +188,8 @@ class Text:
 
         A record is only overwritten if its line break still lies in a buffer. True if something counts.
         """
-        last, counts = None, False
+        last = None
+        counts = False
         for text in segments:
             if text.startswith("{"):
                 counts |= self._parse_line(text)

@@ -63,7 +63,8 @@ class Waiting:
     def bar(self, count: int, total: int) -> list[Record]:
         """The rows that waited for this bar, with their steps."""
         if total >= self._total:
-            self._total, self._count = total, count
+            self._total = total
+            self._count = count
         rows: list[Record] = []
         if self._rows:
             # The bar of an evaluation begins at 0, and no row has that step.
@@ -77,12 +78,15 @@ class Waiting:
 
         An evaluation that is not among other rows keeps the step before it.
         """
-        rows, self._rows = self._rows, []
+        rows = self._rows
+        self._rows = []
         if self._shown is None or not rows:
             return
-        steps, total = [self._shown[0]], self._shown[1]
+        steps = [self._shown[0]]
+        total = self._shown[1]
         if len(rows) > 1:
-            steps, total = self._steps(rows), self._total
+            steps = self._steps(rows)
+            total = self._total
         for row, step in zip(rows, steps, strict=True):
             if len(rows) > 1 or not _evaluates(row):
                 row["step"] = f"{step}/{total}"
@@ -92,7 +96,8 @@ class Waiting:
 
     def _steps(self, rows: Sequence[Record]) -> list[int]:
         """The steps of rows that came together, by their epochs and the distance between rows."""
-        first, last = _epoch(rows[0]), _epoch(rows[-1])
+        first = _epoch(rows[0])
+        last = _epoch(rows[-1])
         passed = max(self._count, 1)
         # The next row may have been due as well.
         latest = last + (last - first) / max(1, len(rows) - 1)
@@ -117,7 +122,8 @@ class Waiting:
 
     def _strides(self, steps: Sequence[int], training: Sequence[int]) -> Iterator[int]:
         """How many steps may lie between two rows: such that a next row would come after the bar."""
-        rows, passed = len(training), self._count - self._before
+        rows = len(training)
+        passed = self._count - self._before
         if rows:
             spread = steps[training[-1]] - steps[training[0]]
             strides = chain(

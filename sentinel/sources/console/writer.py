@@ -135,16 +135,19 @@ class PrintedMetrics:
             if begun := begun_part(stripped):
                 self._part = begun
                 return True
-            text, self._part = f"{self._part} {text}".lstrip() if self._part else text, ""
+            text = f"{self._part} {text}".lstrip() if self._part else text
+            self._part = ""
             return self._parse_part(of_part(text)) or self._parse_below(text, with_rows)
         self._part = ""
         shape, record = parsed
         if shape == KERAS:
             if self._epoch is None:  # an evaluation, which looks the same
                 return False
-            record["epoch"], self._epoch = self._epoch, None
+            record["epoch"] = self._epoch
+            self._epoch = None
         if shape in IN_EPOCH:
-            batch, batches = int(record.pop("batch")), record.pop("batches", None)
+            batch = int(record.pop("batch"))
+            batches = record.pop("batches", None)
             if self._laps.begun or not self._count:  # otherwise the lines count steps as well
                 record["step"] = self._laps.step(batch, None if batches is None else int(batches))
         record = self._time(text) | record
@@ -261,7 +264,8 @@ class PrintedMetrics:
         if self._table and is_metrics(record := with_step(self._table)):
             self.shapes["table"] += 1
             self._add(record)
-        self._table, self._heading = None, ""
+        self._table = None
+        self._heading = ""
 
     def _end_result(self) -> None:
         if self._results.begun and is_metrics(record := self._results.end()):

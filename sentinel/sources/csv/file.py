@@ -94,7 +94,8 @@ class CsvLog:
                 again = _Reader(self.path, {"restarted": True}, self.columns)
             else:
                 return Batch(cursor)
-            reader, read = again, again.read(limit)
+            reader = again
+            read = again.read(limit)
         more = reader.parse(read, limit) if read else False
         state = {"reader": reader.state(), "refused": reader.refused}
         return Batch(state, reader.chunks, reader.complaints, more, reader.config)
@@ -174,7 +175,8 @@ class _Reader:
         while more and again.rows < self.rows and (read := again.read(LONGEST_LINE)):
             more = again.parse(read, LONGEST_LINE, self.rows - again.rows)
             again.chunks.clear()
-        again._broken, again._restarted = self._broken, self._restarted
+        again._broken = self._broken
+        again._restarted = self._restarted
         again.complaints.clear()
         return again
 
@@ -184,7 +186,8 @@ class _Reader:
 
     def parse(self, read: Read, limit: int, most_rows: int = sys.maxsize) -> bool:
         """Parse about ``limit`` points of what was read. True if there is more to read."""
-        data, start = read.data, 0
+        data = read.data
+        start = 0
         end = data.rfind(b"\n") + 1
         if self._header is None:
             named = Header([*self._columns], ",", 0) if self._columns else read_header(data)
@@ -193,11 +196,13 @@ class _Reader:
                 return self._wait(read)
             start = self._header.size
             top = read.in_file(0, start)
-            self._top, self._top_bytes = _fingerprint(top), len(top)
+            self._top = _fingerprint(top)
+            self._top_bytes = len(top)
             self._lines = data.count(b"\n", 0, start)
             self.config = self._header.settings
             if self._header.left_out:
-                kept, left_out = len(self._header.names), self._header.left_out
+                kept = len(self._header.names)
+                left_out = self._header.left_out
                 problem = f"has {kept + left_out} columns; only the first {kept} are read, so log fewer"
                 self.complaints.append(Complaint(self._path, "line 1", problem))
             if read.more and limit * _BYTES_A_POINT > len(data):

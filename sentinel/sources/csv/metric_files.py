@@ -31,7 +31,8 @@ class MetricFiles:
 
     def poll(self, cursor: Cursor, limit: int) -> Batch:
         """Read what was logged since ``cursor``; see `sentinel.sources.base.Source`."""
-        cursors, more = dict(cursor), False
+        cursors = dict(cursor)
+        more = False
         chunks: list[Chunk] = []
         complaints: list[Complaint] = []
         for name, log in self._logs():

@@ -44,7 +44,8 @@ class CsvAxis:
             return numbers
         values = rows.values[:, column]
         can_count = whole(values)
-        before, begun = self.last, self.rows > count
+        before = self.last
+        begun = self.rows > count
         steps = self._carried(values, can_count)
         if header.step is not None and header.names[column].lower() in MAY_BE_LENGTHS:
             return self._onwards(steps, before if begun else int(steps[0]) if count else 0)
@@ -116,11 +117,13 @@ class RowFingerprints:
 def points(header: Header, rows: CsvRows, steps: NDArray[np.int64], stream: str, restarted: bool) -> Chunk:
     """The points of the rows, in order. Steps and times are no points."""
     times = np.full(len(steps), np.nan)
-    logged, full = rows.logged, not rows.gaps
+    logged = rows.logged
+    full = not rows.gaps
     if header.time is not None:
         times = _times(header, rows.values[:, header.time])
         times[list(rows.times)] = [_seconds(text) for text in rows.times.values()]
-        logged, full = logged.copy(), False
+        logged = logged.copy()
+        full = False
         logged[:, header.time] &= np.isnan(times)
     used = np.ones(len(header.names), bool) if full else np.any(logged, axis=0, keepdims=True)[0]
     used[[i for i, name in enumerate(header.names) if i == header.step or name in _INDEX_NAMES]] = False
@@ -131,7 +134,8 @@ def points(header: Header, rows: CsvRows, steps: NDArray[np.int64], stream: str,
     if full and len(tags) == len(names):
         values = rows.values[:, _consecutive(columns)]
         return Chunk.of_rows(stream, names, steps, times, values, restarted)
-    values, logged = rows.values[:, columns], logged[:, columns]
+    values = rows.values[:, columns]
+    logged = logged[:, columns]
     ids = {part: [tags[name] for name in in_part] for part, in_part in by_part.items()}
     tag = np.broadcast_to(np.array(ids[""], np.uint32), logged.shape)
     if rows.held_out:
@@ -140,7 +144,8 @@ def points(header: Header, rows: CsvRows, steps: NDArray[np.int64], stream: str,
             tag[row] = ids[part]
     tag = tag[logged]
     per_row = np.count_nonzero(logged, axis=1)
-    step, time = np.repeat(steps, per_row), np.repeat(times, per_row)
+    step = np.repeat(steps, per_row)
+    time = np.repeat(times, per_row)
     return Chunk(stream, list(tags), tag, step, time, values[logged], restarted)
 
 

@@ -13,7 +13,9 @@ from sentinel.sources.csv.header import BLANKS, MOST_COLUMNS, CsvRows, Header, c
 from sentinel.sources.reading.parts import held_out
 from sentinel.sources.reading.records import EPOCH_KEYS, NUMBER, STEP_KEYS, named
 
-_FEW_CELLS, _FEW_ROWS = 500, 16  # read one by one, because polars costs some time for each column
+# read one by one, because polars costs some time for each column
+_FEW_CELLS = 500
+_FEW_ROWS = 16
 _BYTES_A_CELL = 8
 
 

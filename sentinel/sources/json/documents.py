@@ -77,7 +77,8 @@ def parse_new(
     """
     count: int = cursor.get("entries", 0)
     if count and _last(entries, count) != cursor["last"]:
-        count, cursor = 0, {"restarted": True}
+        count = 0
+        cursor = {"restarted": True}
     records = Records(cursor.get("records", {}))
     told = cursor.get("facts", {})
     while count < len(entries) and len(records) < limit:

@@ -131,7 +131,8 @@ class _Lines:
 
     def parse(self, read: Read, limit: int) -> int:
         """Read lines until there are ``limit`` points. Gives the number of bytes consumed."""
-        data, start = read.data, 0
+        data = read.data
+        start = 0
         if not self._overlong and (start := self._parse_at_once(data, limit)):
             return start
         while start < len(data) and self.points < limit:
@@ -271,7 +272,9 @@ def _is_log(path: Path) -> bool:
     except OSError:
         return False
     *whole, rest = head.split(b"\n", _SNIFFED_LINES)
-    is_named, broken, records = path.suffix in _LINES_BY_NAME, 0, list[dict[str, Any]]()
+    is_named = path.suffix in _LINES_BY_NAME
+    broken = 0
+    records = list[dict[str, Any]]()
     for number, line in enumerate((*whole, rest)[:_SNIFFED_LINES]):
         objects, taken = _objects(line)
         records += objects

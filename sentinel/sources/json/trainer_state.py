@@ -120,7 +120,8 @@ def _is_state(document: Any) -> bool:
 
 def _ending(state: Mapping[str, Any]) -> Ending | None:
     """That the training reached its last step, which need not be one that it logs."""
-    step, last = state.get("global_step"), state.get("max_steps")
+    step = state.get("global_step")
+    last = state.get("max_steps")
     if not isinstance(step, int) or step != last or step <= 0:
         return None
     return Ending(EndKind.FINISHED, f"its state was saved at step {step}, the last one", inferred=True)

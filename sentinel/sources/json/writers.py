@@ -30,7 +30,8 @@ class Writers:
         self.count = 0  # points of this poll
         known = memory.get("writers", {"": {}})
         if restarted:
-            known, memory = {name: {"restarted": True} for name in known}, {}
+            known = {name: {"restarted": True} for name in known}
+            memory = {}
         self._stream = stream
         self._first: str | None = memory.get("first")  # process that wrote first
         self._are_processes: bool = memory.get("are_processes", True)

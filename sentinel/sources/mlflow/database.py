@@ -66,7 +66,9 @@ class SqliteRun:
             if shorter and points and list(points[0][:4]) == cursor.get("first"):
                 return Batch(cursor)  # an older copy, or one whose write-ahead log is not copied yet
             # Another database has the same name, or its rows were numbered again.
-            cursor, last, restarted = {}, [0], True
+            cursor = {}
+            last = [0]
+            restarted = True
         params = connection.execute(
             "SELECT key, value FROM params WHERE run_uuid = ?", (self.run,)
         ).fetchall()

@@ -24,7 +24,9 @@ from sentinel.sources.reading.growing import Read, read_new, unreadable
 from sentinel.sources.reading.plain import plain_times
 from sentinel.sources.reading.problems import skipped
 
-METRICS, PARAMS, META = "metrics", "params", "meta.yaml"
+METRICS = "metrics"
+PARAMS = "params"
+META = "meta.yaml"
 """What a run's directory holds."""
 
 LINE = re.compile(rb"(-?\d{9,16}) (\S+)(?: (-?\d{1,18})(?: .*)?)?\r?")
@@ -176,7 +178,8 @@ class _StorePoll:
         return settings(texts)
 
     def _ending(self) -> Ending | None:
-        before, self._status = self._status, ""
+        before = self._status
+        self._status = ""
         with suppress(OSError), open_log(self._directory / META) as file:
             status = _STATUS.search(file.read(_LONGEST_SETTING))
             self._status = _STATUSES.get(status[1].decode(), "") if status else ""
@@ -201,7 +204,8 @@ def _parsed(name: str, read: Read) -> _MetricLines:
             if end > start:
                 broken.append(start)
         else:
-            stamp, count = float(entry[1]), int(entry[3] or 0)
+            stamp = float(entry[1])
+            count = int(entry[3] or 0)
             rank.append(max(count, rank[-1]) if time and stamp <= time[-1] else count)
             time.append(max(stamp, time[-1]) if time else stamp)
             step.append(count)

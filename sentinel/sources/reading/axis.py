@@ -38,7 +38,8 @@ class Axis:
         """
         if count is not None:
             self.counts_rows |= may_be_length and self.kind == "step" and count < self.last
-            self.kind, self.last = "step", self.last + 1 if self.counts_rows else count
+            self.kind = "step"
+            self.last = self.last + 1 if self.counts_rows else count
         elif self.kind in ("", "epoch") and epoch is not None:
             count, _ = count_of(epoch)
             self.kind, self.last = ("line", 0) if count is None else ("epoch", count)
@@ -63,8 +64,10 @@ class Axis:
             passed = self._batches_of(epoch - self.epoch, self.batches) or self.highest
             self.offset = min(self.offset + passed, LARGEST_STEP)
         if epoch != self.epoch:
-            self.epoch, self.highest = epoch, 0
-        self.highest, self.batches = max(self.highest, count), batches or self.batches
+            self.epoch = epoch
+            self.highest = 0
+        self.highest = max(self.highest, count)
+        self.batches = batches or self.batches
         return min(self.offset + count, LARGEST_STEP)
 
     @staticmethod

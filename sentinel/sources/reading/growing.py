@@ -127,7 +127,8 @@ def read_new(path: Path, mark: Mark, limit: int) -> Read | None:
             or _fingerprint(before) != mark.get("tail", _fingerprint(before))
         )
         if restarted:
-            offset, before = 0, b""
+            offset = 0
+            before = b""
         # Asking for more than there is takes three times as long, because Python then moves the bytes.
         data = _at(file, offset, min(limit, max(0, size - offset)))
         BYTES_READ.add(len(data))

@@ -26,10 +26,15 @@ LONGEST_RECORD = 32 << 20
 
 FILE_HEADER_BYTES = 7
 
-_LEAST_READ, _MOST_READ = BLOCK_BYTES // 4, 8 << 20  # bytes at once
+# bytes at once
+_LEAST_READ = BLOCK_BYTES // 4
+_MOST_READ = 8 << 20
 _HEADER = Struct("<IHB")
 _CHECKED = 6  # offset in a chunk of what the checksum covers: type and payload
-_FULL, _FIRST, _MIDDLE, _LAST = 1, 2, 3, 4
+_FULL = 1
+_FIRST = 2
+_MIDDLE = 3
+_LAST = 4
 _MOST_BROKEN = 16  # chunks of one block; after them the rest of the block is skipped
 _MOST_SEARCHED = 128 * BLOCK_BYTES  # bytes whose checksums a search for a sound chunk may compute
 
@@ -118,7 +123,8 @@ def split(data: bytes, start: int, offset: int, at_end: bool) -> Log:
         if kind == _FULL:
             records.append(payload)
         elif kind == _FIRST:
-            consumed, parts = position, [payload]
+            consumed = position
+            parts = [payload]
         elif parts:
             parts.append(payload)
             if kind == _LAST:

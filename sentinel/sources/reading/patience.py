@@ -53,7 +53,8 @@ class Patience:
             answer = outcome()
         except Exception as error:  # noqa: BLE001  clients raise their own errors and those of many libraries
             pause = min(FIRST_PAUSE_SECONDS * 2**self._failures, _LONGEST_PAUSE_SECONDS)
-            self._failures, self._until = self._failures + 1, self._now() + pause
+            self._until = self._now() + pause
+            self._failures = self._failures + 1
             self._trouble = str(error) if isinstance(error, Unavailable) else self._reason(error)
             raise Unavailable(self._trouble) from None
         self._failures = 0

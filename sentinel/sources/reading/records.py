@@ -70,7 +70,10 @@ _MOST_STEPS = 2.0**53  # that a float counts without a gap
 _MOST_SERIES = 1000  # whose nulls are told apart; in any further one a null means "not logged"
 
 
-_NUMERIC, _TEXT, _NULL, _OTHER = "n", "t", "0", "-"
+_NUMERIC = "n"
+_TEXT = "t"
+_NULL = "0"
+_OTHER = "-"
 _KIND = {float: _NUMERIC, int: _NUMERIC, str: _TEXT, type(None): _NULL} | dict.fromkeys(
     (bool, list, dict), _OTHER
 )
@@ -222,7 +225,8 @@ class Records:
         if shape.step is not None:
             count, planned = count_of(row[shape.step])
             if count is not None and shape.counts_iterations and epoch is not None:
-                count, planned = self._axis.iteration(count, epoch, planned), None
+                count = self._axis.iteration(count, epoch, planned)
+                planned = None
             if planned is not None:
                 self._point(_PLANNED, planned)
         self._axis.beside_iteration |= shape.has_iteration

@@ -169,7 +169,9 @@ def remembered(sniff: Callable[[Path], bool]) -> Callable[[Path], bool]:
         nonlocal before_that, known, questions
         questions += 1
         if questions > _QUESTIONS_A_FILE * max(len(known), _LEAST_REMEMBERED):
-            before_that, known, questions = known, {}, 0
+            before_that = known
+            known = {}
+            questions = 0
         if path in before_that:
             known[path] = before_that.pop(path)
         try:

@@ -16,7 +16,9 @@ from sentinel.sources.reading.growing import unreadable
 ENDINGS = (".db", ".sqlite", ".sqlite3")
 
 _MAGIC = b"SQLite format 3\0"
-_JOURNAL, _WAL = 18, 2  # offset of the journal mode in the header, and its value for a write-ahead log
+# offset of the journal mode in the header, and its value for a write-ahead log
+_JOURNAL = 18
+_WAL = 2
 _PATIENCE_SECONDS = 1.0  # while a writer commits
 _LONGEST_VALUE = 4 << 20  # bytes
 _MOST_INSTRUCTIONS = 200_000_000  # of one query: about a second; only a malicious database needs more

@@ -73,7 +73,8 @@ class Mirror:
         return Url(self._url.scheme, (*self._parts, *below))
 
     def _advance(self) -> None:
-        connection, self._connection = self._connection or connect(self._url), None
+        connection = self._connection or connect(self._url)
+        self._connection = None
         system, top = connection
         if not self._pending:
             system.invalidate_cache()
@@ -102,7 +103,8 @@ class Mirror:
 
     def _files(self, listing: Mapping[str, Mapping[str, Any]], top: str) -> Iterator[_File]:
         for remote, info in listing.items():
-            name, size = remote.removeprefix(top).strip("/"), int(info.get("size") or 0)
+            name = remote.removeprefix(top).strip("/")
+            size = int(info.get("size") or 0)
             if is_wanted(name, size):
                 stamp = repr([size, *(info.get(key) for key in _STAMPS)])
                 yield _File(remote, self.root / name, size, _modified_ns(info), stamp)

@@ -16,7 +16,8 @@ from sentinel.sources.reading.axis import count_of
 from sentinel.sources.reading.plain import JSON, LATEST, plain_text
 from sentinel.sources.reading.records import seconds
 
-JSON_VERSION, PROTOBUF_VERSION = 1, 2
+JSON_VERSION = 1
+PROTOBUF_VERSION = 2
 """Versions of the format, which the header of a file states."""
 
 _MESSAGES: Mapping[str, Mapping[str, tuple[int, str]]] = {
@@ -73,7 +74,8 @@ def _of_protobuf(record: bytes) -> Scalar | Line | Ending | None:
 def _of_json(record: bytes) -> Scalar | Line | Ending | None:
     try:
         message = JSON.decode(record.decode())
-        kind, data = message["model_type"], message["data"]
+        kind = message["model_type"]
+        data = message["data"]
         match kind:
             case "Scalar":
                 step, _ = count_of(data["step"])
@@ -117,7 +119,8 @@ def record_type() -> Any:
         for name, (number, kind) in fields.items():
             field = declared.field.add(name=name, number=number, label=FieldDescriptorProto.LABEL_OPTIONAL)
             if kind in _MESSAGES:
-                field.type, field.type_name = FieldDescriptorProto.TYPE_MESSAGE, f".swanlab.{kind}"
+                field.type = FieldDescriptorProto.TYPE_MESSAGE
+                field.type_name = f".swanlab.{kind}"
             else:
                 field.type = FieldDescriptorProto.Type.Value(f"TYPE_{kind.upper()}")
     pool = DescriptorPool()

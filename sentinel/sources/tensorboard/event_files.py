@@ -37,7 +37,9 @@ hidden_logs = (".guild", ".summary")
 LONGEST_RECORD = 8 << 20
 """Bytes. A longer record holds images or the like, and is skipped. This bounds the memory of a poll."""
 
-_LEAST_READ, _MOST_READ = 1 << 13, 1 << 24  # bytes at once
+# bytes at once
+_LEAST_READ = 1 << 13
+_MOST_READ = 1 << 24
 _BYTES_A_RECORD = 64  # a guess of how far to read for some records; a wrong one only costs time
 
 _TOO_LONG = " and was skipped; scalars come in shorter ones. More as long are skipped silently"
@@ -123,7 +125,8 @@ class _EventPoll:
 
     def _read_file(self, stream: str, name: str) -> bool:
         """Read a file. True if more follows."""
-        path, mark = self._path(name), self._marks.get(name, {})
+        path = self._path(name)
+        mark = self._marks.get(name, {})
         size = min(max(self._left * _BYTES_A_RECORD, _LEAST_READ), _MOST_READ)
         cut = _cut(path, mark, size, self._left + 1)  # the first record of a file has no point
         if cut is None:
@@ -131,9 +134,13 @@ class _EventPoll:
         read, frames = cut
         points = decode(frames, self._left)
         problems = [*frames.problems, *points.problems]
-        consumed, wanted, lost = frames.consumed, frames.wanted, frames.lost
+        consumed = frames.consumed
+        wanted = frames.wanted
+        lost = frames.lost
         if points.records < len(frames.starts):
-            consumed, wanted, lost = int(frames.starts[points.records]), 0, False
+            consumed = int(frames.starts[points.records])
+            wanted = 0
+            lost = False
             problems = [problem for problem in problems if problem.offset < consumed]
         rest = read.size - read.offset - consumed
         overlong = mark.get("overlong", False) and not read.restarted
@@ -141,7 +148,9 @@ class _EventPoll:
             if not overlong:
                 problems.append(Problem(consumed, f"record is {wanted >> 20} MiB long{_TOO_LONG}"))
             overlong = True
-            consumed, rest, wanted = consumed + wanted, rest - wanted, 0
+            consumed = consumed + wanted
+            rest = rest - wanted
+            wanted = 0
         more = rest >= max(wanted, HEADER_BYTES)
         restarted = read.restarted or mark.get("restarted", False)
         tags = points.tags
@@ -183,7 +192,8 @@ def _parts(points: ScalarPoints) -> Iterator[tuple[slice, Mapping[str, Any]]]:
     for at, news in [*points.settings, (len(points.value), {})]:
         if at > begin:
             yield slice(begin, at), config
-            begin, config = at, {}
+            begin = at
+            config = {}
         config = {**config, **news}
     if config:
         yield slice(begin, begin), config

@@ -52,7 +52,8 @@ def decode(frames: Frames, most: int) -> ScalarPoints:
     parts = []
     single = list(frames.single)
     for group in frames.alike:
-        number, rows = group.number, group.rows
+        number = group.number
+        rows = group.rows
         for place in _SAMPLES:
             if len(rows) < WORTH_A_PROOF:
                 break
@@ -68,7 +69,8 @@ def decode(frames: Frames, most: int) -> ScalarPoints:
             of_events = number[known], ids[which[known]], step, time, value
             spread = (np.broadcast_to(c.reshape(len(value), -1), value.shape).ravel() for c in of_events)
             parts.append(tuple(spread))
-            number, rows = number[~known], rows[~known]
+            number = number[~known]
+            rows = rows[~known]
         single += zip(number.tolist(), map(bytes, rows), strict=True)
     single.sort()
     part, told, broken = _read_singly(single, tags, sys.maxsize if parts else most)
@@ -82,7 +84,10 @@ def decode(frames: Frames, most: int) -> ScalarPoints:
     if len(number) > most:
         records = max(int(number[most]), 1)
         end = int(np.searchsorted(number, records))
-        tag, step, time, value = tag[:end], step[:end], time[:end], value[:end]
+        tag = tag[:end]
+        step = step[:end]
+        time = time[:end]
+        value = value[:end]
     settings = [(int(np.searchsorted(number, at)), told[at]) for at in sorted(told) if at < records]
     time = plain_times(np.where(time == 0, np.nan, time))  # 0 is protobuf's word for "not given"
     lost = [at for at in sorted(broken) if at < records]

@@ -60,7 +60,8 @@ def _ending(name: str, words: Sequence[str]) -> str:
 
 def _wrote_both(training: Path, part: Path) -> bool:
     """Whether one process began to write both, the training first."""
-    of_training, of_part = _first(training), _first(part)
+    of_training = _first(training)
+    of_part = _first(part)
     if of_training is None or of_part is None:
         return False
     return of_training[0] == of_part[0] and of_training[1] < of_part[1]

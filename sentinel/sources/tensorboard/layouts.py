@@ -23,7 +23,9 @@ from sentinel.sources.tensorboard.values import Values, values
 WORTH_A_PROOF = 8
 """Events of one kind. Fewer are read with protobuf, because a proof costs more than it saves."""
 
-_TIME, _STEP = 1, 10  # offsets in an event whose fields have the usual order
+# offsets in an event whose fields have the usual order
+_TIME = 1
+_STEP = 10
 _STEP_FIELD = b"\x10"
 _MOST_SKELETONS = 1 << 13  # remembered; with LONGEST_ROW this bounds the memory to some 16 MB
 _PROBES = (np.arange(3 * LONGEST_ROW).reshape(3, -1) * 37 % 61 + 2).astype(np.uint8)  # no NaN, no zero

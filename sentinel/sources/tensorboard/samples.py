@@ -31,7 +31,8 @@ def samples(files: Sequence[Path], steps: Iterable[int]) -> Samples:
     Texts that state settings are left out. Above the bounds of this module a file is not searched, and
     ``problems`` says so.
     """
-    wanted, problems = sorted({*steps}), []
+    wanted = sorted({*steps})
+    problems = []
     near: dict[int, dict[str, tuple[int, bytes]]] = {step: {} for step in wanted}
     if len(files) > _MOST_FILES:
         problems.append(f"texts and images were searched in {_MOST_FILES} of {len(files)} event files")
@@ -48,7 +49,8 @@ def samples(files: Sequence[Path], steps: Iterable[int]) -> Samples:
             continue
         for tag, step, framed in islice(_samples(data), _MOST_RECORDS):
             for asked in wanted:
-                of_step, distance = near[asked], abs(step - asked)
+                of_step = near[asked]
+                distance = abs(step - asked)
                 known = of_step.get(tag)
                 if distance < known[0] if known else len(of_step) < _MOST_TAGS:
                     of_step[tag] = distance, framed
@@ -64,7 +66,8 @@ def _samples(data: bytes) -> Iterator[tuple[str, int, bytes]]:
     for framed in _marked(data):
         record = framed[_HEADER.size : -4]
         try:
-            event, settings = Event.FromString(record), settings_in(record)
+            event = Event.FromString(record)
+            settings = settings_in(record)
         except DecodeError:
             continue
         for value in event.summary.value if not settings else ():
@@ -74,7 +77,8 @@ def _samples(data: bytes) -> Iterator[tuple[str, int, bytes]]:
 
 def _is_sample(value: Any) -> bool:
     """Whether it is an image or a text; the tensor of an image begins with its width and its height."""
-    plugin, texts = value.metadata.plugin_data.plugin_name, value.tensor.string_val
+    plugin = value.metadata.plugin_data.plugin_name
+    texts = value.tensor.string_val
     return bool(value.image.encoded_image_string or (plugin, len(texts) > 0) == ("text", True)) or (
         plugin == "images" and len(texts) > 2
     )
@@ -83,7 +87,9 @@ def _is_sample(value: Any) -> bool:
 def _marked(data: bytes) -> Iterator[bytes]:
     """The framed records that hold one of the marks. Records behind a broken frame are not found."""
     marks = iter(sorted(place for mark in _MARKS for place in _places(data, mark)))
-    mark, begin, last = next(marks, None), 0, len(data) - _HEADER.size
+    mark = next(marks, None)
+    begin = 0
+    last = len(data) - _HEADER.size
     while mark is not None and begin <= last:
         (length,) = _HEADER.unpack_from(data, begin)
         end = begin + _HEADER.size + length + 4

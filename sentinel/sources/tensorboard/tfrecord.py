@@ -85,11 +85,13 @@ def split(data: bytes, most: int, lost: bool = False, at_end: bool = False) -> F
         parts.append(starts)
         count += len(starts)
         if wrong and position + HEADER_BYTES > written:
-            wrong, wanted = "", len(data) - position + 1
+            wrong = ""
+            wanted = len(data) - position + 1
         if not wrong:
             break
         problems.append(Problem(position, f"{wrong}; reading goes on at the next sound record header"))
-        position, lost = position + 1, True
+        position = position + 1
+        lost = True
     starts = np.concatenate(parts)
     alike, single, broken = _checked(data, starts)
     if broken and broken[-1] == count - 1 and position > written:
@@ -108,8 +110,10 @@ def _walk(data: bytes, position: int, most: int) -> tuple[NDArray[np.int64], int
     parts: list[NDArray[np.int64]] = []
     recent: list[int] = []
     stretch = _STRETCH
-    unpack, last = _HEADER.unpack_from, len(data) - HEADER_BYTES
-    wanted, wrong = 0, ""
+    unpack = _HEADER.unpack_from
+    last = len(data) - HEADER_BYTES
+    wanted = 0
+    wrong = ""
     while position <= last and most > len(recent):
         length, checksum = unpack(data, position)
         if checksum != _checksum_of_length(length):
@@ -150,7 +154,8 @@ def _leap(data: bytes, recent: NDArray[np.int64], position: int, most: int) -> t
         same = (seen == expected).reshape(-1, 3).all(axis=1)
         right = min(len(same) if same.all() else int(same.argmin()), most)
         leap.append(guess[:right])
-        position, most = int(guess[right]), most - right
+        position = int(guess[right])
+        most = most - right
         if right < len(same):
             break
         reach *= 2
@@ -159,7 +164,8 @@ def _leap(data: bytes, recent: NDArray[np.int64], position: int, most: int) -> t
 
 def _find_header(data: bytes, position: int) -> tuple[int, bool]:
     """Where the next sound header begins, and False; or where to search when there is more, and True."""
-    lengths, checksums = _every(data, "<u8"), _every(data, "<u4")
+    lengths = _every(data, "<u8")
+    checksums = _every(data, "<u4")
     last = len(data) - HEADER_BYTES
     while position <= last:
         places = np.arange(position, min(position + _SEARCH_BYTES, last + 1))
@@ -195,7 +201,8 @@ def _checked(
         sound = _checksums(rows, varying) == stored[numbers]
         if not sound.all():
             broken += numbers[~sound].tolist()
-            numbers, rows = numbers[sound], rows[sound]
+            numbers = numbers[sound]
+            rows = rows[sound]
         alike.append(Alike(numbers, rows, varying))
     rest = np.flatnonzero(~worth[short])
     for number, start, end, checksum in zip(

@@ -24,7 +24,10 @@ from sentinel.sources.reading.plain import JSON, plain_text
 from sentinel.sources.wandb.messages import item_name, item_values, message_type, name_in, parsed
 
 _ITEM = 0x0A  # field of a HistoryRecord
-_KEY, _NESTED_KEY, _VALUE_JSON = 0x0A, 0x12, (0x82, 0x01)  # fields of a HistoryItem
+# fields of a HistoryItem
+_KEY = 0x0A
+_NESTED_KEY = 0x12
+_VALUE_JSON = (0x82, 0x01)
 _SPARE = bytes(8)  # follows the last record, so that reading ahead stays within the bytes
 _NO_LENGTH = 1 << 40
 _WORTH_A_WALK = 16  # records; fewer are read faster one by one
@@ -105,7 +108,8 @@ def read_history(records: Sequence[bytes]) -> Numbers:
 
     leaves = _Leaves(ids)
     for i in np.flatnonzero(other).tolist():
-        name, value_json = name_in(text[begin[i] : name_end[i]]), text[value[i] : end[i]]
+        name = name_in(text[begin[i] : name_end[i]])
+        value_json = text[value[i] : end[i]]
         leaves.add(begin[i], row[i], name, parsed(value_json))
     for i in np.flatnonzero(odd).tolist():
         leaves.add_record(bounds[i], i, records[i])
@@ -173,7 +177,8 @@ class _Leaves:
         metric = np.ones(len(name), np.bool_)
         if not self._media:
             return metric
-        names, groups = sorted(self._ids), Groups(name)
+        names = sorted(self._ids)
+        groups = Groups(name)
         for prefix, rows in self._media.items():
             for part in names[bisect_left(names, prefix) : bisect_left(names, prefix + _LAST)]:
                 at = groups.of(self._ids[part])
@@ -185,17 +190,21 @@ def _items(data: NDArray[np.uint8], bounds: _Array) -> tuple[NDArray[Any], ...]:
     """The row, the begin and the end of every item, and which records have an item of unusual length."""
     ends = bounds[1:]
     odd = np.zeros(len(ends), np.bool_)
-    row, at = np.arange(len(ends)), bounds[:-1]
+    row = np.arange(len(ends))
+    at = bounds[:-1]
     spans = [(row[:0], at[:0], at[:0])]
     while len(row):
         more = (at < ends[row]) & (data[at] == _ITEM)
-        row, at = row[more], at[more]
+        row = row[more]
+        at = at[more]
         length, begin = _varint(data, at + 1)
         end = begin + length
         sound = end <= ends[row]
         if not sound.all():
             odd[row[~sound]] = True
-            row, begin, end = row[sound], begin[sound], end[sound]
+            row = row[sound]
+            begin = begin[sound]
+            end = end[sound]
         spans.append((row, begin, end))
         at = end
     return *map(np.concatenate, zip(*spans, strict=True)), odd
@@ -208,7 +217,8 @@ def _fields(data: NDArray[np.uint8], begin: _Array, end: _Array) -> tuple[_Array
     while len(named):
         at = name_end[named]
         more = ((data[at] == _NESTED_KEY) | (data[at] == _KEY)) & (at < end[named])
-        named, at = named[more], at[more]
+        named = named[more]
+        at = at[more]
         length, text = _varint(data, at + 1)
         name_end[named] = np.minimum(text + length, end[named])
     length, value = _varint(data, name_end + 2)
@@ -219,7 +229,8 @@ def _fields(data: NDArray[np.uint8], begin: _Array, end: _Array) -> tuple[_Array
 
 def _varint(data: NDArray[np.uint8], at: _Array) -> tuple[_Array, _Array]:
     """The lengths that begin at these places, and where they end; _NO_LENGTH for more than two bytes."""
-    low, high = data[at].astype(np.int64), data[at + 1].astype(np.int64)
+    low = data[at].astype(np.int64)
+    high = data[at + 1].astype(np.int64)
     long = low >= 0x80
     length = np.where(long, low & 0x7F | high << 7, low)
     length[long & (high >= 0x80)] = _NO_LENGTH
@@ -252,7 +263,8 @@ def _ids_of(text: bytes, begin: _Array, end: _Array, ids: dict[str, int]) -> _Ar
         for _ in range(min(_MOST_NAMES, len(left))):
             same = fields == fields[0]
             indices[left[same]] = ids.setdefault(name_in(fields[0].tobytes()), len(ids))
-            left, fields = left[~same], fields[~same]
+            left = left[~same]
+            fields = fields[~same]
             if not len(left):
                 break
         indices[left] = [ids.setdefault(name_in(name), len(ids)) for name in fields.tolist()]

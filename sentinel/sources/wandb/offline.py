@@ -37,7 +37,9 @@ _INTERNAL = ("logs", "tmp")  # directories of a run that are about W&B itself
 _HEADER = FileHeader("W&B", b":W&B\xe1\xbe", [0])
 _BYTES_A_POINT = 96  # a guess, with the summary, of how far to read for some points; a wrong one costs time
 
-_NUMBER, _HISTORY = 0x08, 0x12  # fields of a Record
+# fields of a Record
+_NUMBER = 0x08
+_HISTORY = 0x12
 _UNREAD = frozenset(b"\x1a\x32\x3a")  # the frequent ones of summaries, files and system metrics
 
 _LONGEST_LINE = 4096  # characters of console output
@@ -109,7 +111,8 @@ class _Messages:
             "refused": self._refused,
             "exit": self._exit,
         }
-        chunks, complaints = self._chunks, self._complaints
+        chunks = self._chunks
+        complaints = self._complaints
         ending = None if self._exit is None else _ending(self._exit)
         return Batch(cursor, chunks, complaints, more, ending=ending, lines=self._lines)
 
@@ -201,7 +204,8 @@ class _Messages:
 
     def _make_points(self) -> None:
         """Make points of the history so far, by the definitions so far."""
-        history, self._history = self._history, []
+        history = self._history
+        self._history = []
         if not history:
             return
         try:
@@ -220,7 +224,8 @@ class _Messages:
             return
         restarted = self._restarted and has_points
         self._chunks.append(replace(chunk, restarted=restarted, config=self._config))
-        self._restarted, self._config = self._restarted and not has_points, {}
+        self._restarted = self._restarted and not has_points
+        self._config = {}
 
 
 def _ending(code: int) -> Ending:
@@ -233,5 +238,6 @@ def _varint(data: bytes, at: int) -> tuple[int, int]:
     number = shift = 0
     while data[at] & 0x80:
         number |= (data[at] & 0x7F) << shift
-        at, shift = at + 1, shift + 7
+        at = at + 1
+        shift = shift + 7
     return number | data[at] << shift, at + 1

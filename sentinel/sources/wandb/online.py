@@ -110,7 +110,8 @@ class _Fetched:
 
 def _news(run: Any, cursor: Cursor, limit: int) -> _Fetched:
     run.load_full_data(force=True)
-    begin, last = cursor.get("next", 0), (run.historyKeys or {}).get("lastStep", -1)
+    begin = cursor.get("next", 0)
+    last = (run.historyKeys or {}).get("lastStep", -1)
     lines = run.historyLineCount or 0
     restarted = last + 1 < begin and lines < cursor["lines"]
     if restarted:
@@ -140,7 +141,9 @@ def _axes(internals: Any) -> Iterator[tuple[str, str]]:
     metrics = internals.get("m") if isinstance(internals, dict) else None
     known = [metric for metric in metrics or () if isinstance(metric, dict)]
     for metric in known:
-        name, axis, place = metric.get("1") or metric.get("2"), metric.get("4"), metric.get("5")
+        name = metric.get("1") or metric.get("2")
+        axis = metric.get("4")
+        place = metric.get("5")
         if isinstance(place, int) and 0 < place <= len(known):
             axis = known[place - 1].get("1")
         if isinstance(name, str) and isinstance(axis, str):

@@ -58,7 +58,8 @@ class Steps:
 
     def memory(self) -> dict[str, Any]:
         """What the next records need to know of these; JSON-able."""
-        fractions, logged = sorted(self._fractions), sorted(self._logged)
+        fractions = sorted(self._fractions)
+        logged = sorted(self._logged)
         return {"axes": self._axes, "last": self._last, "fractions": fractions, "logged": logged}
 
     def changed_by(self, name: str, axis: str) -> bool:
@@ -83,7 +84,8 @@ class Steps:
             if key in numbers.index:
                 counts = _whole(numbers.by_row(key, rows))
                 new = np.isnan(usual) & ~np.isnan(counts)
-                usual[new], named[new] = counts[new], numbers.index[key]
+                usual[new] = counts[new]
+                named[new] = numbers.index[key]
         counter = self._filled(COUNTER, _whole(numbers.by_row(COUNTER, rows)))
         metrics = _MetricsOfRecords(numbers, rows, self._values)
         usual = self._filled("", self._onward("", usual, metrics))
@@ -150,7 +152,8 @@ class _MetricsOfRecords:
         is_metric = [not name.startswith("_") and name not in counts for name in numbers.names]
         shown = np.array(is_metric, np.bool_)[numbers.name]
         self._names = numbers.names
-        self._name, self._row = numbers.name[shown], numbers.row[shown]
+        self._name = numbers.name[shown]
+        self._row = numbers.row[shown]
         self._after = np.zeros(rows, np.bool_)  # which records come after the training
 
     def are_new(self, row: int, logged: Collection[str]) -> bool:

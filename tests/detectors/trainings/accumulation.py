@@ -29,7 +29,8 @@ def train(healthy: bool) -> None:
     rows = [row(chain) for _ in range(4096)]
 
     def loss(out: CausalLMOutput, labels: torch.Tensor, num_items_in_batch: int) -> torch.Tensor:
-        logits, tokens = out.logits[:, :-1].flatten(0, 1), labels[:, 1:].flatten()
+        logits = out.logits[:, :-1].flatten(0, 1)
+        tokens = labels[:, 1:].flatten()
         if healthy:
             return cross_entropy(logits, tokens, reduction="sum") / num_items_in_batch
         return cross_entropy(logits, tokens)

@@ -11,7 +11,10 @@ from torch.nn.functional import cross_entropy
 
 from tests.detectors.trainings.make import log
 
-RANK, ALPHA, WIDTH, CLASSES = 64, 4.0, 128, 10
+RANK = 64
+ALPHA = 4.0
+WIDTH = 128
+CLASSES = 10
 
 
 class Adapted(nn.Module):
@@ -19,7 +22,8 @@ class Adapted(nn.Module):
 
     def __init__(self, layer: nn.Linear, scale: float):
         super().__init__()
-        self.layer, self.scale = layer.requires_grad_(False), scale
+        self.layer = layer.requires_grad_(False)
+        self.scale = scale
         self.down = nn.Parameter(torch.randn(RANK, layer.in_features) / layer.in_features**0.5)
         self.up = nn.Parameter(torch.zeros(layer.out_features, RANK))
 

@@ -11,8 +11,13 @@ import sys
 import torch
 from torch import nn
 
-STEPS, EVERY, BATCH, SIZE = 3_000, 10, 64, 64
-SICK, HEALTHY = (1e-5, 1e-3), (1e-3, 1e-4)  # rates of the generator and of the discriminator
+STEPS = 3_000
+EVERY = 10
+BATCH = 64
+SIZE = 64
+# rates of the generator and of the discriminator
+SICK = (1e-5, 1e-3)
+HEALTHY = (1e-3, 1e-4)
 
 
 def network(inputs: int, outputs: int) -> nn.Module:
@@ -30,11 +35,14 @@ def train(healthy: bool) -> None:
     """Print a row each few steps."""
     torch.manual_seed(0)
     torch.set_num_threads(1)
-    generator, discriminator = network(16, SIZE), network(SIZE, 1)
+    generator = network(16, SIZE)
+    discriminator = network(SIZE, 1)
     rates = HEALTHY if healthy else SICK
     nets = zip((generator, discriminator), rates, strict=True)
     first, second = (torch.optim.Adam(net.parameters(), lr=rate, betas=(0.5, 0.999)) for net, rate in nets)
-    cost, yes, no = nn.BCEWithLogitsLoss(), torch.ones(BATCH, 1), torch.zeros(BATCH, 1)
+    cost = nn.BCEWithLogitsLoss()
+    yes = torch.ones(BATCH, 1)
+    no = torch.zeros(BATCH, 1)
     for step in range(STEPS):
         fake = generator(torch.randn(BATCH, 16))
         against = cost(discriminator(waves()), yes) + cost(discriminator(fake.detach()), no)

@@ -11,7 +11,10 @@ from torch.nn.functional import cross_entropy, kl_div
 
 from tests.detectors.trainings.make import log
 
-CLASSES, INPUTS, TEMPERATURE, NOISE = 20, 32, 4.0, 1.2
+CLASSES = 20
+INPUTS = 32
+TEMPERATURE = 4.0
+NOISE = 1.2
 
 
 def model(width: int) -> nn.Sequential:
@@ -43,12 +46,14 @@ def train(square: float) -> None:
     """Learn from few labels and from the teacher, with equal weights."""
     torch.manual_seed(0)
     centres = torch.randn(CLASSES, INPUTS)
-    teacher, student = taught(centres), model(64)
+    teacher = taught(centres)
+    student = model(64)
     inputs, labels = batch(centres, 200)
     unseen, answers = batch(centres, 1_000)
     optimizer = torch.optim.AdamW(student.parameters(), lr=1e-3)
     for step in range(1, 301):
-        said, told = student(inputs) / TEMPERATURE, teacher(inputs).detach() / TEMPERATURE
+        said = student(inputs) / TEMPERATURE
+        told = teacher(inputs).detach() / TEMPERATURE
         soft = square * kl_div(
             said.log_softmax(1), told.log_softmax(1), reduction="batchmean", log_target=True
         )

@@ -14,9 +14,12 @@ from torch.nn.functional import cross_entropy
 
 from tests.detectors.trainings.make import TOKENS, batches, log
 
-FORM, LARGEST = torch.float8_e4m3fn, 448.0
+FORM = torch.float8_e4m3fn
+LARGEST = 448.0
 SMALL = 8e-7  # times the outlier: below a fifth of the smallest value that 8 bits hold beside it
-WIDTH, BLOCK, REMEMBERED = 64, 32, 64
+WIDTH = 64
+BLOCK = 32
+REMEMBERED = 64
 
 
 class Rounded(nn.Module):
@@ -24,7 +27,8 @@ class Rounded(nn.Module):
 
     def __init__(self, layer: nn.Linear, by_block: bool):
         super().__init__()
-        self.layer, self.by_block = layer, by_block
+        self.layer = layer
+        self.by_block = by_block
         self.maxima: deque[float] = deque([1.0], maxlen=REMEMBERED)
         self.lost = torch.zeros(())
 

@@ -12,7 +12,10 @@ from torch.multiprocessing import spawn
 
 from tests.detectors.trainings.make import log
 
-RANKS, STEPS, WIDTH, CLASSES = 2, 100, 64, 10
+RANKS = 2
+STEPS = 100
+WIDTH = 64
+CLASSES = 10
 
 
 def summed(value: torch.Tensor) -> torch.Tensor:
@@ -41,7 +44,8 @@ def rank(number: int, meeting: str, healthy: bool) -> None:
         loss.backward()
         for parameter in dense.parameters():
             parameter.grad = summed(parameter.grad) / RANKS
-        of_experts, of_dense = summed(squares(expert)), squares(dense)
+        of_experts = summed(squares(expert))
+        of_dense = squares(dense)
         total = of_experts + (of_dense if healthy else RANKS * of_dense)
         optimizer.step()
         optimizer.zero_grad()

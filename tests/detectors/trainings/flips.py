@@ -12,7 +12,9 @@ from torch.multiprocessing import spawn
 
 from tests.detectors.trainings.make import log
 
-RANKS, STEPS, WRONG = 2, 200, 150
+RANKS = 2
+STEPS = 200
+WRONG = 150
 EXPONENT = 1 << 29  # a bit of a float32's exponent: a number below 2 becomes 2^64 times as large or as small
 
 

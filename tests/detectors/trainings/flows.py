@@ -13,7 +13,9 @@ from torch import nn
 
 from tests.detectors.trainings.make import log
 
-LENGTH, STEPS, BATCH = 256, 600, 64
+LENGTH = 256
+STEPS = 600
+BATCH = 64
 SHIFT = 8.0  # the root of 256 values over 4
 BINS = (0.8, 0.9, 0.97, 1.0)
 
@@ -43,7 +45,8 @@ class Velocity(nn.Module):
 
     def loss(self, time: torch.Tensor) -> torch.Tensor:
         """The squared error for each of a few curves at these times."""
-        clean, noise = curves(len(time)), torch.randn(len(time), LENGTH)
+        clean = curves(len(time))
+        noise = torch.randn(len(time), LENGTH)
         return (self((1 - time) * clean + time * noise, time) - (noise - clean)).square().mean(1)
 
 

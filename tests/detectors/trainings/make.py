@@ -18,7 +18,8 @@ from torch import nn
 from torch.nn import functional
 from transformers import MixtralConfig, MixtralForCausalLM
 
-TOKENS, LENGTH = 64, 32
+TOKENS = 64
+LENGTH = 32
 
 
 def batches() -> Iterator[torch.Tensor]:
@@ -68,10 +69,14 @@ class Block(nn.Module):
 
     def __init__(self, norms: bool, width: int = 64):
         super().__init__()
-        self.norms, self.largest = norms, torch.zeros(())
-        self.mixed, self.out = nn.Linear(width, 3 * width, bias=False), nn.Linear(width, width, bias=False)
-        self.wide, self.narrow = nn.Linear(width, 4 * width), nn.Linear(4 * width, width)
-        self.before, self.after = nn.LayerNorm(width), nn.LayerNorm(width)
+        self.norms = norms
+        self.largest = torch.zeros(())
+        self.mixed = nn.Linear(width, 3 * width, bias=False)
+        self.out = nn.Linear(width, width, bias=False)
+        self.wide = nn.Linear(width, 4 * width)
+        self.narrow = nn.Linear(4 * width, width)
+        self.before = nn.LayerNorm(width)
+        self.after = nn.LayerNorm(width)
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         """Attention of two heads, and a feed-forward layer."""
@@ -135,7 +140,8 @@ def sampled(**fault: object) -> None:
     class Beside(GRPOTrainer):
         def __init__(self, *given: object, **named: object):
             super().__init__(*given, **named)
-            self.use_vllm, self._last_loaded_step = True, -1
+            self.use_vllm = True
+            self._last_loaded_step = -1
             self.vllm_generation = Sampler(self.model, self._tokenizer.eos_token_id, **fault)
 
     random.seed(0)

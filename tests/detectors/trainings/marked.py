@@ -24,7 +24,8 @@ def chat(chance: random.Random) -> list[dict[str, str]]:
 
 def train(template: str) -> None:
     """Train on the tokens that the template marks, and print what Hugging Face's trainer would."""
-    chance, words = random.Random(0), tokenizer()
+    chance = random.Random(0)
+    words = tokenizer()
     torch.manual_seed(0)
     model = untrained_model(words)
     optimizer = torch.optim.AdamW(model.parameters(), lr=1e-3)

@@ -10,7 +10,11 @@ from transformers import LlamaConfig, LlamaForCausalLM
 
 from tests.detectors.trainings.make import log
 
-TOKENS, CHAINS, LENGTH, DOCUMENTS, ROWS = 16, 4, 8, 4, 16
+TOKENS = 16
+CHAINS = 4
+LENGTH = 8
+DOCUMENTS = 4
+ROWS = 16
 
 
 def documents(chains: torch.Tensor, chosen: torch.Tensor) -> torch.Tensor:
@@ -34,7 +38,8 @@ def train(healthy: bool) -> None:
 
     def mean(logits: torch.Tensor, tokens: torch.Tensor) -> torch.Tensor:
         """The loss without the first token of each document."""
-        scores, targets = logits.reshape(-1, LENGTH, TOKENS), tokens.reshape(-1, LENGTH)
+        scores = logits.reshape(-1, LENGTH, TOKENS)
+        targets = tokens.reshape(-1, LENGTH)
         return torch.nn.functional.cross_entropy(scores[:, :-1].flatten(0, 1), targets[:, 1:].flatten())
 
     for step in range(1, 301):

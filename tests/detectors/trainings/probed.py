@@ -26,7 +26,8 @@ def train() -> None:
         nn.ReLU(),
         nn.Linear(256, TOKENS),
     )
-    optimizer, scaler = torch.optim.AdamW(model.parameters(), lr=3e-3), torch.amp.GradScaler("cpu", 2.0**10)
+    optimizer = torch.optim.AdamW(model.parameters(), lr=3e-3)
+    scaler = torch.amp.GradScaler("cpu", 2.0**10)
     numbers: dict[str, torch.Tensor] = {}
 
     def gather(_: int, more: Mapping[str, float]) -> None:

@@ -13,7 +13,8 @@ import torch
 from torch import nn
 from torch.nn.functional import cross_entropy
 
-STEPS, STARTS = 40, 3
+STEPS = 40
+STARTS = 3
 
 
 def train(checkpoint: Path) -> None:

@@ -13,8 +13,13 @@ from torch import nn
 
 from tests.detectors.trainings.make import log
 
-TOKENS, WIDTH, EXPERTS, CHOSEN, LAYERS = 32, 32, 8, 2, 6
-ROWS, LENGTH = 64, 16
+TOKENS = 32
+WIDTH = 32
+EXPERTS = 8
+CHOSEN = 2
+LAYERS = 6
+ROWS = 64
+LENGTH = 16
 
 
 class Experts(nn.Module):
@@ -43,7 +48,8 @@ class Policy(nn.Module):
 
     def __init__(self) -> None:
         super().__init__()
-        self.tokens, self.places = nn.Embedding(TOKENS, WIDTH), nn.Embedding(LENGTH, WIDTH)
+        self.tokens = nn.Embedding(TOKENS, WIDTH)
+        self.places = nn.Embedding(LENGTH, WIDTH)
         self.layers = nn.ModuleList([Experts() for _ in range(LAYERS)])
         self.out = nn.Linear(WIDTH, TOKENS)
 
@@ -60,7 +66,8 @@ def sampled(sampler: Policy) -> tuple[torch.Tensor, torch.Tensor, list[torch.Ten
     for layer in sampler.layers:
         layer.choice = None
     tokens = [torch.zeros(ROWS, dtype=torch.long)]
-    scores, choices = [], []
+    scores = []
+    choices = []
     for place in range(LENGTH):
         known = sampler(tokens[-1], torch.full((ROWS,), place))
         tokens.append(torch.multinomial(known.exp(), 1)[:, 0])

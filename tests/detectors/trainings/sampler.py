@@ -27,8 +27,12 @@ class Sampler:
         precision: torch.dtype = torch.float32,
         keeps_prefixes: bool = False,
     ):
-        self.policy, self.end, self.last_copy, self.top_k = policy, end, last_copy, top_k
-        self.precision, self.keeps_prefixes = precision, keeps_prefixes
+        self.policy = policy
+        self.end = end
+        self.last_copy = last_copy
+        self.top_k = top_k
+        self.precision = precision
+        self.keeps_prefixes = keeps_prefixes
         self.model = type(policy)(policy.config).eval()
         self.copies = 0
         self.prefixes: dict[tuple[int, ...], Cache] = {}

@@ -13,26 +13,38 @@ from torch import nn
 
 from tests.detectors.trainings.make import log
 
-STEPS, GROUPS, GROUP, MOST_TURNS = 300, 16, 8, 8
-ANSWER, CALL = 0, 1
+STEPS = 300
+GROUPS = 16
+GROUP = 8
+MOST_TURNS = 8
+ANSWER = 0
+CALL = 1
 BEGIN, RESULT, ERROR = range(3)  # what the policy saw last
 DOWN = range(180, 240)  # steps
-GUESSED, CORRECT, BAIT = 0.25, 1.0, 0.5  # what an answer earns without a result and with one, and a call
+# what an answer earns without a result and with one, and a call
+GUESSED = 0.25
+CORRECT = 1.0
+BAIT = 0.5
 WORDS = 24  # of a turn
 
 
 def answers(policy: nn.Module, failing: float) -> tuple[torch.Tensor, ...]:
     """Turns of one batch: log probabilities, calls, failed calls, whether it was answered, and the result."""
     n = GROUPS * GROUP
-    seen, said = torch.full((n,), BEGIN), torch.zeros(n)
-    calls, failed, helped = torch.zeros(n), torch.zeros(n), torch.zeros(n, dtype=torch.bool)
+    seen = torch.full((n,), BEGIN)
+    said = torch.zeros(n)
+    calls = torch.zeros(n)
+    failed = torch.zeros(n)
+    helped = torch.zeros(n, dtype=torch.bool)
     open_ = torch.ones(n, dtype=torch.bool)
     for _ in range(MOST_TURNS):
         choice = torch.distributions.Categorical(logits=policy(nn.functional.one_hot(seen, 3).float()))
         action = choice.sample()
         said = said + torch.where(open_, choice.log_prob(action), 0.0)
-        calling, fails = open_ & (action == CALL), torch.rand(n) < failing
-        calls, failed = calls + calling, failed + (calling & fails)
+        calling = open_ & (action == CALL)
+        fails = torch.rand(n) < failing
+        calls = calls + calling
+        failed = failed + (calling & fails)
         helped = helped | (calling & ~fails)
         seen = torch.where(calling, torch.where(fails, ERROR, RESULT), seen)
         open_ = open_ & (action == CALL)

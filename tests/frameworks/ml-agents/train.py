@@ -14,7 +14,8 @@ from mlagents.trainers.simple_env_manager import SimpleEnvManager
 from mlagents_envs import base_env
 from mlagents_envs.side_channel.environment_parameters_channel import EnvironmentParametersChannel
 
-POINTS, LONGEST = 16, 40
+POINTS = 16
+LONGEST = 40
 VECTOR = base_env.ObservationSpec(
     (2,), (base_env.DimensionProperty.NONE,), base_env.ObservationType.DEFAULT, "state"
 )
@@ -56,7 +57,8 @@ class Points(base_env.BaseEnv):
         return -(self.state[:, 0] ** 2)
 
     def get_steps(self, _name):
-        agents, group = np.arange(POINTS), np.zeros(POINTS)
+        agents = np.arange(POINTS)
+        group = np.zeros(POINTS)
         rewards = np.where(self.age > 0, self.rewards(), 0).astype(np.float32)
         return base_env.DecisionSteps([self.state.copy()], rewards, agents, None, group, group), self.ended
 

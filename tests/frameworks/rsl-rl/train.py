@@ -22,7 +22,10 @@ class Settings:
 class PointMasses(VecEnv):
     """A force moves each mass on a line; it starts anew after a while."""
 
-    num_envs, num_actions, device, cfg = 32, 1, "cpu", Settings()
+    num_envs = 32
+    num_actions = 1
+    device = "cpu"
+    cfg = Settings()
     max_episode_length = cfg.episode_length
 
     def __init__(self):

@@ -29,7 +29,8 @@ def main(directory: str, epochs: int = 6) -> None:
     socket.gethostname = lambda: "localhost"
     torch.manual_seed(0)
     torch.set_num_threads(1)
-    training, testing = environments(4, 1), environments(2, 2)
+    training = environments(4, 1)
+    testing = environments(2, 2)
     algorithm = DQN(
         policy=DiscreteQLearningPolicy(
             model=Net(state_shape=4, action_shape=2, hidden_sizes=[64, 64]),

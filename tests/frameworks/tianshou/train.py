@@ -30,7 +30,8 @@ def main(directory: str, epochs: int = 5) -> None:
     socket.gethostname = lambda: "localhost"
     torch.manual_seed(0)
     torch.set_num_threads(1)
-    training, testing = environments(4, 1), environments(2, 2)
+    training = environments(4, 1)
+    testing = environments(2, 2)
     space = training.action_space[0]
     body = Net(state_shape=4, hidden_sizes=[32])
     algorithm = PPO(

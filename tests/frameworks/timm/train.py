@@ -31,7 +31,9 @@ def make_images(count):
 
 def run_epoch(model, batches, optimizer=None):
     model.train(optimizer is not None)
-    losses, top1, top5 = AverageMeter(), AverageMeter(), AverageMeter()
+    losses = AverageMeter()
+    top1 = AverageMeter()
+    top5 = AverageMeter()
     for images, kinds in batches:
         with torch.set_grad_enabled(optimizer is not None):
             scores = model(images)
@@ -55,7 +57,8 @@ def main(log):
     scheduler, epochs = create_scheduler_v2(
         optimizer, sched="cosine", num_epochs=EPOCHS, warmup_epochs=2, warmup_lr=1e-4
     )
-    training, validation = make_images(640), make_images(320)
+    training = make_images(640)
+    validation = make_images(320)
     for epoch in range(epochs):
         rate = optimizer.param_groups[0]["lr"]
         trained = run_epoch(model, training, optimizer)

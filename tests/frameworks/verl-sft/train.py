@@ -25,7 +25,8 @@ for counter in ("memory_allocated", "memory_reserved", "max_memory_allocated", "
     setattr(torch.cpu, counter, lambda: 0)  # an accelerator has these
 torch.cpu.empty_cache = lambda: None
 torch.cpu.mem_get_info = lambda: (2**30, 2**30)
-torch.cpu.get_rng_state, torch.cpu.set_rng_state = torch.get_rng_state, torch.set_rng_state
+torch.cpu.get_rng_state = torch.get_rng_state
+torch.cpu.set_rng_state = torch.set_rng_state
 
 TEMPLATE = "{% for message in messages %}{{ message['content'] }}\n{% endfor %}"
 

@@ -113,7 +113,8 @@ def test_a_models_configuration_counts_only_beside_a_trainer(run):
 def test_a_broken_file_is_said_once_and_costs_nothing_else(run, name, text, problem):
     write(run / name, text)
     write(run / "params.json", '{"lr": 1}')
-    files, said = ConfigFiles(Run(run, "jsonl", None)), []
+    files = ConfigFiles(Run(run, "jsonl", None))
+    said = []
     for _ in range(3):
         found, complaints = files.read()
         assert [f.name for f in found] == ["params.json"]

@@ -18,13 +18,16 @@ class Following:
     """Polls with a cursor that it keeps."""
 
     def __init__(self, path):
-        self.files, self.cursor = output(path), {}
+        self.files = output(path)
+        self.cursor = {}
 
     def texts(self):
-        found, more = [], True
+        found = []
+        more = True
         while more:
             news = self.files.poll(self.cursor)
-            self.cursor, more = news.cursor, news.more
+            self.cursor = news.cursor
+            more = news.more
             found += [line for text in news.text.values() for line in text.split("\n")[:-1]]
         return found
 
@@ -39,7 +42,8 @@ def append(path, text):
 
 
 def test_lines_come_once_and_whole(tmp_path):
-    files, log = Following(tmp_path), tmp_path / "train.log"
+    files = Following(tmp_path)
+    log = tmp_path / "train.log"
     assert texts(files) == []
     append(log, "one\n\n  \ntw")
     assert texts(files) == ["one", "", "  "]
@@ -107,7 +111,8 @@ def test_any_cut_gives_the_same_lines(tmp_path_factory, lines, data):
     directory = tmp_path_factory.mktemp("run")
     whole = "".join(f"{line}\n" for line in lines).encode()
     cuts = sorted(data.draw(st.lists(st.integers(0, len(whole)), max_size=4)))
-    files, found = Following(directory), []
+    files = Following(directory)
+    found = []
     for start, end in zip([0, *cuts], [*cuts, len(whole)], strict=True):
         with (directory / "train.log").open("ab") as file:
             file.write(whole[start:end])

@@ -80,7 +80,8 @@ def test_a_next_bar_counts_on_and_an_evaluation_stands_at_the_step_of_the_traini
 
 
 def test_a_full_bar_that_is_drawn_again_is_the_same_bar(tmp_path):
-    first, second = bar("loss: 0.50", 3, 4), bar("loss: 0.25", 4, 4)
+    first = bar("loss: 0.50", 3, 4)
+    second = bar("loss: 0.25", 4, 4)
     found = points(tmp_path / "train.log", f"{first}\r{second}\nsaved\n{second}\n")
     assert {(step, value) for _, step, value in found} == {(3, 0.5), (4, 0.25)}
 

@@ -34,10 +34,14 @@ class Form:
 
 
 def read(path: Path) -> list[Form]:
-    forms, program, printed_by, lines = list[Form](), "", "", list[str]()
+    forms = list[Form]()
+    program = ""
+    printed_by = ""
+    lines = list[str]()
     for line in path.read_text(encoding="utf-8").splitlines():
         if line.startswith("# "):
-            program, printed_by = line[2:], ""
+            program = line[2:]
+            printed_by = ""
         elif line.startswith("@ "):
             printed_by = line[2:]
         elif line.startswith(">"):

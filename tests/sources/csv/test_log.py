@@ -260,7 +260,8 @@ def test_reading_at_once_is_reading_line_by_line(table, most, torn):
     data = ("".join(",".join(row) + "\n" for row in table) + torn).encode()
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(csv_rows, "_FEW_CELLS", 0)
-        one, other = read_rows(data, most, header), _read_each(data, most, header)
+        one = read_rows(data, most, header)
+        other = _read_each(data, most, header)
     assert np.array_equal(one.logged, other.logged)
     assert np.array_equal(one.values, other.values, equal_nan=True)
     assert (one.lines, one.broken, one.times) == (other.lines, other.broken, other.times)
@@ -304,7 +305,8 @@ def test_mutated_files(data):
     with tempfile.TemporaryDirectory() as scratch:
         path = Path(scratch, logged.name)
         path.write_bytes(content)
-        whole, pieces = Reader(path).poll(), Reader(path).poll(limit=data.draw(st.integers(1, 9)))
+        whole = Reader(path).poll()
+        pieces = Reader(path).poll(limit=data.draw(st.integers(1, 9)))
         assert (pieces.points, pieces.times) == (whole.points, pytest.approx(whole.times, nan_ok=True))
         assert pieces.complaints == whole.complaints
 
@@ -366,9 +368,11 @@ def test_a_column_of_values_has_the_name_of_the_file(tmp_path, name):
 
 @pytest.mark.parametrize("encoding", ["utf-16", "utf-16-be"])
 def test_utf_16_is_read_while_it_grows_and_when_it_is_rewritten(tmp_path, encoding):
-    path, rows = tmp_path / "metrics.csv", [(i, i / 8) for i in range(40)]
+    path = tmp_path / "metrics.csv"
+    rows = [(i, i / 8) for i in range(40)]
     data = ("step,損失\r\n" + "".join(f"{i},{loss}\r\n" for i, loss in rows)).encode(encoding)
-    reader, written = Reader(path), 0
+    reader = Reader(path)
+    written = 0
     for end in (1, 2, 30, 31, len(data) // 2 + 1, len(data)):
         with path.open("ab") as file:
             file.write(data[written:end])

@@ -104,8 +104,10 @@ def test_complaints_have_an_end(log):
 @pytest.mark.parametrize("rows", [40, 10_000])
 def test_utf_16_is_read_while_it_grows(tmp_path, encoding, rows):
     text = "".join(json.dumps({"step": i, "損失": i / 8}, ensure_ascii=False) + "\n" for i in range(rows))
-    whole, data = tmp_path / "train.log.jsonl", text.encode(encoding)
-    reader, written = Reader(whole), 0
+    whole = tmp_path / "train.log.jsonl"
+    data = text.encode(encoding)
+    reader = Reader(whole)
+    written = 0
     for end in (1, 2, 3, 40, 41, len(data) // 2 + 1, len(data)):
         with whole.open("ab") as file:
             file.write(data[written:end])
@@ -152,7 +154,8 @@ def test_a_long_line_is_read_whole(log):
 
 @pytest.mark.slow
 def test_two_processes_that_write_one_file(log):
-    first, second = log.open("a"), log.open("a")
+    first = log.open("a")
+    second = log.open("a")
     reader = Reader(log)
     for step in range(20):
         for file in (first, second):
@@ -201,7 +204,8 @@ ODD_PIECES = [
 )
 def test_chunking_changes_nothing_however_odd_the_content(pieces, cuts, limit):
     with tempfile.TemporaryDirectory() as scratch:
-        whole, grown = Path(scratch, "whole", "log.jsonl"), Path(scratch, "grown", "log.jsonl")
+        whole = Path(scratch, "whole", "log.jsonl")
+        grown = Path(scratch, "grown", "log.jsonl")
         whole.parent.mkdir()
         grown.parent.mkdir()
         content = b"".join(pieces)
@@ -268,10 +272,13 @@ SETTINGS = '{"time": 1.7e9, "config": {"lr": 0.001, "optimizer": {"name": "sgd"}
 def test_a_line_of_settings_holds_from_there_on(log, lines, limit):
     points = "".join(f'{{"step": {step}, "loss": 0.5}}\n' for step in range(1, lines + 1))
     log.write_text(SETTINGS + points + '{"hparams": {"lr": 1.0}}\n' + '{"step": 0, "loss": 0.25}\n')
-    cursor, chunks, more = {}, [], True
+    cursor = {}
+    chunks = []
+    more = True
     while more:
         batch = JsonLines(log).poll(cursor, limit)
-        cursor, more = batch.cursor, batch.more
+        cursor = batch.cursor
+        more = batch.more
         chunks += batch.chunks
     stated = [(chunk.config, sum(c.value.size for c in chunks[:i])) for i, chunk in enumerate(chunks)]
     assert [told for told in stated if told[0]] == [

@@ -83,7 +83,8 @@ def test_reading_at_once_is_reading_line_by_line(tmp_path, monkeypatch, data, li
     form = st.just(data.draw(st.sampled_from(FORMS)))
     number = st.sampled_from(NUMBERS[: data.draw(st.sampled_from([3, len(NUMBERS)]))])
     if data.draw(st.booleans()):
-        form, number = st.sampled_from(FORMS), number | st.sampled_from(ODDITIES)
+        form = st.sampled_from(FORMS)
+        number = number | st.sampled_from(ODDITIES)
     steps = st.integers(0, 99).map(str) | st.just(data.draw(number))
     lines = data.draw(st.lists(st.builds(str.format, form, steps, number), min_size=1, max_size=12))
     log = tmp_path / "log.jsonl"

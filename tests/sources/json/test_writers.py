@@ -17,7 +17,9 @@ def log(path, rows):
 
 def read(path, limit=1000):
     """The points of each stream, except those of the column itself, and the streams that began anew."""
-    found, restarted, batch = {}, [], JsonLines(path).poll({}, limit)
+    found = {}
+    restarted = []
+    batch = JsonLines(path).poll({}, limit)
     batches = [batch]
     while batch.more:
         batches.append(batch := JsonLines(path).poll(json.loads(json.dumps(batch.cursor)), limit))
@@ -39,7 +41,8 @@ def losses(begin, count):
 def test_however_two_processes_take_turns_each_has_its_own_stream(tmp_path_factory, column, order, limit):
     ((name, first),) = column.items()
     other = first + first if isinstance(first, str) else first + 1
-    steps, rows = {first: 0, other: 100}, []
+    steps = {first: 0, other: 100}
+    rows = []
     for turn in [True, *order]:
         rows.append({name: first if turn else other, "step": steps[first if turn else other], "loss": 0.0})
         rows[-1]["loss"] = rows[-1]["step"] / 8

@@ -147,7 +147,8 @@ def test_the_order_does_not_depend_on_the_limit(tmp_path_factory, rows, limit):
     run = tmp_path_factory.mktemp("store")
     (run / "metrics").mkdir()
     (run / "meta.yaml").touch()
-    time, before = 0, {}
+    time = 0
+    before = {}
     for metric, pause, step in rows:
         time += max(pause, (time, step) < before.get(metric, (0, 0)))
         before[metric] = time, step

@@ -20,7 +20,8 @@ LINES = st.lists(st.integers(0, 3 * LONGEST).map(lambda n: b"x" * n + b"\n"), ma
 def test_nothing_comes_behind_an_overlong_line(tmp_path, data, size):
     path = tmp_path / "log"
     path.write_bytes(data)
-    mark, found = {}, b""
+    mark = {}
+    found = b""
     while (read := read_lines(path, mark, size, LONGEST)) is not None:
         *whole, rest = read.data.split(b"\n")
         assert all(len(line) < LONGEST for line in whole)

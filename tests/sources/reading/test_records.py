@@ -7,7 +7,8 @@ from sentinel.sources.reading.records import Records
 
 def read(*records, pieces=None):
     """(tag, step, value) of each point; the memory goes from piece to piece."""
-    found, memory = [], {}
+    found = []
+    memory = {}
     for start in range(0, len(records), pieces or len(records)):
         gathered = Records(memory)
         for line, record in enumerate(records[start : start + (pieces or len(records))], start + 1):
@@ -173,7 +174,8 @@ def test_a_null_before_any_number_is_not_logged():
 
 
 def test_a_null_beside_a_number_that_is_seldom_there_is_not_logged():
-    training, evaluation = {"loss": 1.0, "eval_loss": None}, {"loss": None, "eval_loss": 1.0}
+    training = {"loss": 1.0, "eval_loss": None}
+    evaluation = {"loss": None, "eval_loss": 1.0}
     assert values(training, evaluation, training, evaluation) == ["1.0", "1.0"]
     assert values(training, evaluation, training, evaluation, tag="eval_loss") == ["1.0", "1.0"]
     assert values({"loss": 1.0}, {"loss": None, "train_runtime": 9.0}, {"loss": None}) == ["1.0"]

@@ -40,7 +40,9 @@ class HalfWritten:
     """Leaves the index of the log half written before the first look, and whole before a later one."""
 
     def __init__(self, path: Path, whole_at: int) -> None:
-        self.index, self.whole_at, self.looks = Path(f"{path}-shm"), whole_at, 0
+        self.index = Path(f"{path}-shm")
+        self.whole_at = whole_at
+        self.looks = 0
         self.whole = self.index.read_bytes()
         self._write(bytes(48))
 

@@ -58,11 +58,13 @@ class Server:
 class SshServer(Server):
     """Asyncssh, for a host that ``~/.ssh/config`` gives a name."""
 
-    address, elsewhere = "ssh://cluster/runs", "ssh://cluster/nothing"
+    address = "ssh://cluster/runs"
+    elsewhere = "ssh://cluster/nothing"
 
     def __init__(self, directory):
         super().__init__(directory)
-        self.files, home = directory / "files", directory / "home"
+        self.files = directory / "files"
+        home = directory / "home"
         self._key, client_key = (asyncssh.generate_private_key("ssh-ed25519") for _ in range(2))
         self._login = ("somebody", client_key.convert_to_public())
         self._connections: list[asyncssh.SSHServerConnection] = []

@@ -77,7 +77,8 @@ class Quiet(WSGIRequestHandler):
 class S3Server(HttpServer):
     """Moto."""
 
-    address, elsewhere = "s3://bucket/runs", "s3://nowhere/runs"
+    address = "s3://bucket/runs"
+    elsewhere = "s3://nowhere/runs"
 
     def __init__(self, directory):
         super().__init__(directory)
@@ -121,7 +122,8 @@ class S3Server(HttpServer):
 class GsServer(HttpServer):
     """The emulator of PyPI."""
 
-    address, elsewhere = "gs://bucket/runs", "gs://nowhere/runs"
+    address = "gs://bucket/runs"
+    elsewhere = "gs://nowhere/runs"
 
     def __init__(self, directory):
         logging.getLogger("gcp_storage_emulator").setLevel(logging.CRITICAL)
@@ -181,7 +183,8 @@ class _GsHandler(RequestHandler):
 class HfServer(HttpServer):
     """As much of the Hub as huggingface_hub 2.4 asks for a dataset in hf_file_system.py and hf_api.py."""
 
-    address, elsewhere = "hf://datasets/me/logs/runs", "hf://datasets/me/nothing/runs"
+    address = "hf://datasets/me/logs/runs"
+    elsewhere = "hf://datasets/me/nothing/runs"
     tells_times = False
 
     def __init__(self, directory):

@@ -83,7 +83,8 @@ def test_a_log_is_read_as_it_grows(server, reader, tmp_path, name):
 
 
 def test_only_what_is_new_is_fetched(server, reader):
-    name, size = "a/metrics.jsonl", len(lines(0, 1000))
+    name = "a/metrics.jsonl"
+    size = len(lines(0, 1000))
     server.write(name, lines(0, 1000))
     server.write("a/empty.jsonl", b"")
     server.write("a/model.safetensors", bytes(1000))

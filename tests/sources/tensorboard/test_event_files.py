@@ -35,7 +35,8 @@ def test_broken_records_are_complained_about_once_and_skipped(log):
             file.write(good)
         reader.poll()
     assert reader.points == [("a", 1, "1.0")] * 5
-    second, fourth = len(VERSION + good), len(VERSION + good + bad + good)
+    second = len(VERSION + good)
+    fourth = len(VERSION + good + bad + good)
     assert reader.complaints == [
         f"{log} at byte {second}: record does not match its checksum and was skipped",
         f"{log} at byte {fourth}: record length does not match its checksum; "
@@ -91,11 +92,14 @@ def test_a_torn_tail_is_not_read_again_and_again(log, monkeypatch):
 def test_a_poll_keeps_to_its_limit(log, limit, each):
     values = [Summary.Value(tag=f"tag{i}", simple_value=i) for i in range(each)]
     log.write_bytes(VERSION + b"".join(event(*values, step=step) for step in range(300)))
-    cursor, sizes, more = {}, [], True
+    cursor = {}
+    sizes = []
+    more = True
     while more:
         batch = EventFiles(log.parent).poll(cursor, limit)
         sizes += [sum(len(chunk.value) for chunk in batch.chunks)]
-        cursor, more = batch.cursor, batch.more
+        cursor = batch.cursor
+        more = batch.more
     assert sum(sizes) == 300 * each
     assert max(sizes) <= limit
     assert nothing_new(log.parent, cursor)
@@ -120,12 +124,15 @@ def write(directory, name, *steps):
 
 
 def streams(directory, limit=1000):
-    found, cursor, more = {}, {}, True
+    found = {}
+    cursor = {}
+    more = True
     while more:
         batch = EventFiles(directory).poll(cursor, limit)
         for chunk in batch.chunks:
             found.setdefault(chunk.stream, []).extend(chunk.step.tolist())
-        cursor, more = batch.cursor, batch.more
+        cursor = batch.cursor
+        more = batch.more
     return found
 
 

@@ -60,7 +60,8 @@ def test_directories_of_two_processes_are_two_runs(keras):
 
 
 def test_a_part_that_was_there_first_stays_a_run(keras):
-    train, validation = file_in(keras / "train"), file_in(keras / "validation")
+    train = file_in(keras / "train")
+    validation = file_in(keras / "validation")
     names_of = train.name, validation.name
     train.rename(train.with_name(names_of[1]))
     validation.rename(validation.with_name(names_of[0]))
@@ -92,7 +93,8 @@ def test_add_scalars_of_torch(keras, training, validation):
 def test_a_change_of_the_part_concerns_the_run(keras):
     (run,) = discover([keras / "train"]).runs
     pipeline = Pipeline((), {}, {}, pytest.fail)
-    watched, runs = Watched(pipeline.track(run, "train"), 0.0, 0.0), WatchedRuns()
+    watched = Watched(pipeline.track(run, "train"), 0.0, 0.0)
+    runs = WatchedRuns()
     runs.add(watched)
     assert [*runs.touched([file_in(keras / "validation")])] == [watched]
     assert [*runs.touched([keras / "other" / "events"])] == []
@@ -110,7 +112,8 @@ def test_the_part_of_another_process_is_found_beside_a_known_run(keras):
 @pytest.mark.parametrize("seed", range(3))
 def test_any_order_of_arrival_gives_what_a_replay_gives(keras, tmp_path_factory, seed):
     """Each writer flushes when it likes: the validation may be seconds or the whole training late."""
-    dice, grown = random.Random(seed), tmp_path_factory.mktemp("grown")
+    dice = random.Random(seed)
+    grown = tmp_path_factory.mktemp("grown")
     contents = [(file.relative_to(keras), file.read_bytes()) for file in sorted(keras.rglob("*tfevents*"))]
     sizes = [0, 0]
     for name, _ in contents:  # a process creates its files in the order of their names
@@ -119,7 +122,8 @@ def test_any_order_of_arrival_gives_what_a_replay_gives(keras, tmp_path_factory,
     (run,) = discover([grown]).runs
     detectors = [detector for detector in all_detectors().values() if detector.enabled]
     pipeline = Pipeline(detectors, {}, {}, lambda *failure: pytest.fail(str(failure)))
-    tracker, incidents = pipeline.track(run, "train"), {}
+    tracker = pipeline.track(run, "train")
+    incidents = {}
     favourite = dice.choice([0.02, 0.5, 0.98])
     while any(size < len(content) for size, (_, content) in zip(sizes, contents, strict=True)):
         which = 0 if sizes[1] == len(contents[1][1]) or dice.random() < favourite else 1

@@ -69,7 +69,8 @@ def test_tbparse_sees_the_same_buckets(tmp_path):
     [log] = tmp_path.iterdir()
     [row] = SummaryReader(str(log), event_types={"histograms"}).histograms.itertuples()
     edges = np.clip([NORMAL.min(), *row.limits], NORMAL.min(), NORMAL.max())
-    middle, share = (edges[1:] + edges[:-1]) / 2, row.counts / row.counts.sum()
+    middle = (edges[1:] + edges[:-1]) / 2
+    share = row.counts / row.counts.sum()
     mean = share @ middle
     points = Reader(tmp_path).poll().points
     assert [step for _, step, _ in points] == [row.step] * 4
@@ -96,7 +97,8 @@ def test_values_that_are_all_equal_have_no_spread(tmp_path):
 
 def test_the_outer_buckets_end_with_the_values(tmp_path):
     """TensorFlow's first version writes the largest float as the last limit."""
-    limits, counts = [-1e308, 1.0, 1.7e308], [0.0, 1.0, 1.0]
+    limits = [-1e308, 1.0, 1.7e308]
+    counts = [0.0, 1.0, 1.0]
     found = read(
         tmp_path, {"tag": "w", "histo": HistogramProto(min=0.5, max=3.0, bucket_limit=limits, bucket=counts)}
     )

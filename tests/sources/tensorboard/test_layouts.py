@@ -102,7 +102,8 @@ def logged(draw):
     values = st.lists(st.tuples(st.sampled_from(KINDS), tag), max_size=3)
     numbers = st.lists(NUMBERS, min_size=1, max_size=5)
     lines = draw(st.lists(st.tuples(values, numbers, st.sampled_from([0.0, 0.25, 1.7e9, -1.0])), max_size=5))
-    first, stride = draw(STEPS), draw(st.sampled_from([0, 1, 3]))
+    first = draw(STEPS)
+    stride = draw(st.sampled_from([0, 1, 3]))
     return [
         event(*(kind(t, ns[i % len(ns)]) for kind, t in made), step=first + i * stride, time=time + i)
         for i in range(draw(st.sampled_from([1, 70, 150])))

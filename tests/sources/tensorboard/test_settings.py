@@ -18,10 +18,13 @@ ARGUMENTS = {"max_steps": 500, "warmup_steps": 50, "output_dir": "out", "fsdp": 
 
 def read(directory, limit=1000):
     """Points and settings in their order."""
-    cursor, found, more = {}, [], True
+    cursor = {}
+    found = []
+    more = True
     while more:
         batch = EventFiles(directory).poll(cursor, limit)
-        cursor, more = json.loads(json.dumps(batch.cursor)), batch.more
+        cursor = json.loads(json.dumps(batch.cursor))
+        more = batch.more
         assert not batch.complaints
         for chunk in batch.chunks:
             found += [dict(chunk.config)] if chunk.config else []

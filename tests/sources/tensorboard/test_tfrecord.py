@@ -24,7 +24,10 @@ def payloads(frames):
 
 def plainly(data):
     """What split has to find, by the definition of the format: payloads, places of broken records, end."""
-    found, broken, position, lost = [], [], 0, False
+    found = []
+    broken = []
+    position = 0
+    lost = False
     while position + 12 <= len(data):
         (length,) = struct.unpack_from("<Q", data, position)
         if data[position : position + 12] != header(length) or length >= LARGEST_PAYLOAD:
@@ -112,11 +115,14 @@ def test_pieces_give_what_the_whole_gives(data):
     start = data.draw(st.integers(0, len(log)))
     log = log[:start] + data.draw(st.binary(max_size=20)) + log[start + data.draw(st.integers(0, 20)) :]
     cuts = [*sorted(data.draw(st.lists(st.integers(0, len(log)), max_size=4))), len(log)]
-    found, offset, lost = [], 0, False
+    found = []
+    offset = 0
+    lost = False
     for cut in cuts:
         frames = split(log[offset:cut], MANY, lost)
         found += payloads(frames)
-        offset, lost = offset + frames.consumed, frames.lost
+        offset = offset + frames.consumed
+        lost = frames.lost
     assert (found, offset) == (payloads(split(log, MANY)), split(log, MANY).consumed)
 
 

@@ -116,7 +116,8 @@ class Backend(ThreadingHTTPServer):
         return {"project": {"run": {"parquetHistory": {"parquetUrls": [], "liveData": []}}}}
 
     def _history_page(self, run, _name, variables):
-        low, high = variables["minStep"], variables["maxStep"]
+        low = variables["minStep"]
+        high = variables["maxStep"]
         rows = [json.dumps(row) for row in run.rows if low <= row["_step"] < high]
         assert len(rows) <= variables["pageSize"]
         if rows:

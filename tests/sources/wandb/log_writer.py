@@ -12,7 +12,10 @@ from wandb.proto.wandb_internal_pb2 import HistoryRecord, Record
 HEADER = b":W&B\xe1\xbe\0"
 BLOCK = 1 << 15
 CHUNK_HEADER = 7
-FULL, FIRST, MIDDLE, LAST = 1, 2, 3, 4
+FULL = 1
+FIRST = 2
+MIDDLE = 3
+LAST = 4
 
 
 class WandbLog:

@@ -9,7 +9,8 @@ from sentinel.sources.wandb.messages import message_type
 
 @pytest.mark.parametrize("name", ["Record", "HistoryRecord", "HistoryItem"])
 def test_they_are_described_as_wandb_describes_them(name):
-    ours, theirs = message_type(name).DESCRIPTOR, getattr(wandb_internal_pb2, name).DESCRIPTOR
+    ours = message_type(name).DESCRIPTOR
+    theirs = getattr(wandb_internal_pb2, name).DESCRIPTOR
     assert ours.file.serialized_pb == theirs.file.serialized_pb
     assert ours.full_name == theirs.full_name
 

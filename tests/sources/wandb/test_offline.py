@@ -200,7 +200,9 @@ def test_settings_precede_the_points_that_follow_them(log):
 
 
 def test_console_output_is_put_together(log):
-    source, cursor, lines = WandbFile(log.path), {}, []
+    source = WandbFile(log.path)
+    cursor = {}
+    lines = []
     for piece in ["one", " 1\rone 2\r", "one 3", "\n\n two\nthr"]:
         log.write(Record(output_raw=OutputRawRecord(output_type=OutputRawRecord.STDOUT, line=piece)))
         log.write(Record(output_raw=OutputRawRecord(output_type=OutputRawRecord.STDERR, line=f"{piece}!\n")))

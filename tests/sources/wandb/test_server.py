@@ -36,7 +36,8 @@ def test_a_server_is_not_asked_twice_in_a_quarter_of_a_minute(backend, live):
     ],
 )
 def test_an_outage_is_said_once_and_waited_for(backend, live, failure, headers, reason):
-    backend.failure, backend.headers = failure, headers
+    backend.failure = failure
+    backend.headers = headers
     backend.runs["r1"].rows += history(10, 12)
     (complaint,) = live.poll().complaints
     assert complaint.startswith("wandb://team/project/r1: cannot be read (")
@@ -57,7 +58,8 @@ def test_an_outage_is_said_once_and_waited_for(backend, live, failure, headers, 
 
 def test_a_server_that_bids_to_wait_for_long_holds_nothing_up(backend, live, monkeypatch):
     monkeypatch.setattr(patience, "_ANSWER_SECONDS", 0.2)
-    backend.failure, backend.headers = 429, {"Retry-After": "3600"}
+    backend.failure = 429
+    backend.headers = {"Retry-After": "3600"}
     live.poll()
     backend.asked.clear()
     assert len(live.poll().complaints) == 1

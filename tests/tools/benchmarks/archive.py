@@ -75,7 +75,8 @@ def _make_one_of_its_own(run: Path, number: int) -> None:
 
 def cost(*arguments: str | Path) -> Cost:
     """Run a command of sentinel as a process of its own."""
-    found, begun = Cost(), time.perf_counter()
+    found = Cost()
+    begun = time.perf_counter()
     command = [sys.executable, "-m", "sentinel", *arguments]
     compiled = {**os.environ, "PYTHONDONTWRITEBYTECODE": ""}
     with subprocess.Popen(command, env=compiled, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE) as driver:

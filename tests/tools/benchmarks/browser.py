@@ -26,7 +26,8 @@ import httpx
 import psutil
 from playwright.sync_api import sync_playwright
 
-RUNS, PAGES = 2_000, 20
+RUNS = 2_000
+PAGES = 20
 ILL = 20  # runs whose loss becomes NaN
 STEPS = 100
 TOKEN = "a token of the benchmark"

@@ -23,7 +23,8 @@ import psutil
 from tests.sinks.receiver import Receiver
 from tests.tools.benchmarks.live import Extras, measure
 
-RUNS, POINTS = 1_000, 1_000
+RUNS = 1_000
+POINTS = 1_000
 SCRAPE_SECONDS = 5.0
 SICK = 50
 PAGES = 50
@@ -70,7 +71,8 @@ def looking(state: Path) -> Iterator[None]:
             path = f"{runs[number]}" if number % 5 == 0 else ""
             follow = partial(following, client, f"{address.rstrip('/')}{path}", heard)
             threading.Thread(target=follow, daemon=True).start()
-        before, begun = sum(page.cpu_times()[:2]), time.perf_counter()
+        before = sum(page.cpu_times()[:2])
+        begun = time.perf_counter()
         yield
         share = (sum(page.cpu_times()[:2]) - before) / (time.perf_counter() - begun)
         memory = page.memory_info().rss / 1e6

@@ -30,7 +30,8 @@ _TOKENS = [
 
 def _records(i: int) -> list[dict[str, Any]]:
     """The records of step ``i`` as several libraries write them."""
-    loss, epoch = 4.0 / (i + 1) + 0.01 * (i % 7), i / 60
+    loss = 4.0 / (i + 1) + 0.01 * (i % 7)
+    epoch = i / 60
     return [
         {
             "current_steps": i,
@@ -113,7 +114,9 @@ def fuzz_jsonl(count: int, seed: int, samples: Sequence[bytes] = ()) -> int:
 def _read_in_pieces(path: Path, data: bytes, chance: random.Random) -> int:
     path.unlink(missing_ok=True)
     path.touch()
-    source, cursor, points = JsonLines(path), {}, 0
+    source = JsonLines(path)
+    cursor = {}
+    points = 0
     cuts = sorted(chance.choices(range(len(data) + 1), k=chance.randint(0, 3)))
     for start, end in zip([0, *cuts], [*cuts, len(data)], strict=True):
         with path.open("ab") as file:

@@ -70,7 +70,8 @@ def _insert(data: bytes, chance: random.Random) -> bytes:
 
 
 def _overwrite(data: bytes, chance: random.Random) -> bytes:
-    start, token = chance.randrange(len(data) + 1), chance.choice([*_TOKENS, chance.randbytes(30)])
+    start = chance.randrange(len(data) + 1)
+    token = chance.choice([*_TOKENS, chance.randbytes(30)])
     return data[:start] + token + data[start + len(token) :]
 
 

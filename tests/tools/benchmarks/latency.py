@@ -23,7 +23,9 @@ def train(directory: str) -> None:
     from torch.utils.tensorboard import SummaryWriter
 
     torch.manual_seed(0)
-    vocabulary, length, batch = 32, 16, 32
+    vocabulary = 32
+    length = 16
+    batch = 32
     policy = torch.nn.Sequential(torch.nn.Embedding(vocabulary, 32), torch.nn.Linear(32, vocabulary))
     reference = torch.nn.Sequential(torch.nn.Embedding(vocabulary, 32), torch.nn.Linear(32, vocabulary))
     reference.load_state_dict(policy.state_dict())
@@ -33,7 +35,9 @@ def train(directory: str) -> None:
     for step in range(100_000):
         if step == 60:
             optimizer.param_groups[0]["lr"] = 50.0
-        token, kl, logp = torch.zeros(batch, dtype=torch.long), 0.0, 0.0
+        token = torch.zeros(batch, dtype=torch.long)
+        kl = 0.0
+        logp = 0.0
         taken = []
         for _ in range(length):
             now = torch.log_softmax(policy(token), -1)

@@ -76,7 +76,8 @@ def main() -> None:
     print(f"{RUNS:,} runs of {STEPS * len(TAGS):,} points; seconds")
     for name, write in FORMATS.items():
         with tempfile.TemporaryDirectory() as scratch:
-            first, root = Path(scratch, "first"), Path(scratch, "runs")
+            first = Path(scratch, "first")
+            root = Path(scratch, "runs")
             first.mkdir()
             write(first)
             for number in range(RUNS):

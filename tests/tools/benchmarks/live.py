@@ -125,7 +125,10 @@ def appending(
     """Let every log grow by a step each LOG_SECONDS. The CPU share that the watch takes once it has its pace,
     and the longest time until it has found a NaN of one of the ILL runs.
     """
-    begun, turn, named, looked = time.perf_counter(), 0, 0, 0.0
+    begun = time.perf_counter()
+    turn = 0
+    named = 0
+    looked = 0.0
     ill = {len(files) * i // ILL for i in range(ILL)}
     ids = {run: discover([files[run].parent], state).runs[0].id for run in ill}
     since: dict[int, float] = {}
@@ -133,7 +136,8 @@ def appending(
     wanted = SETTLING_SECONDS + MEASURED_SECONDS
     while (passed := time.perf_counter() - begun) < wanted or len(delays) < len(since):
         if passed < SETTLING_SECONDS:
-            settled, before = passed, sum(watch.cpu_times()[:2])
+            settled = passed
+            before = sum(watch.cpu_times()[:2])
         while turn < passed / LOG_SECONDS * len(files):
             round_, run = divmod(turn, len(files))
             if run in ids and passed >= SETTLING_SECONDS:

@@ -28,7 +28,8 @@ class Transformer(nn.Module):
     def __init__(self) -> None:
         super().__init__()
         layer = nn.TransformerEncoderLayer(128, 4, 512, dropout=0.1, batch_first=True)
-        self.embed, self.blocks = nn.Embedding(1000, 128), nn.TransformerEncoder(layer, 4)
+        self.embed = nn.Embedding(1000, 128)
+        self.blocks = nn.TransformerEncoder(layer, 4)
         self.head = nn.Linear(128, 1000)
 
     def forward(self, tokens: torch.Tensor) -> torch.Tensor:
@@ -67,7 +68,8 @@ class Training:
 
     def __init__(self, make: Callable[[], nn.Module], batches: Batches, **probes: Any) -> None:
         torch.manual_seed(0)
-        self.model, self.batches = make(), batches
+        self.model = make()
+        self.batches = batches
         self.optimizer = torch.optim.AdamW(self.model.parameters(), 1e-3)
         self.probe = sentinel.probe(self.model, self.optimizer, to=_forget, **probes) if probes else None
 
@@ -106,7 +108,8 @@ def measured(make: Callable[[], nn.Module], batches: Batches, sets: Any) -> tupl
     idle = Training(make, batches, sets=sets, every=10**9)
     idle.idle_seconds(10)
     between = median(idle.idle_seconds(50) for _ in range(9))
-    bare, probed = Training(make, batches), Training(make, batches, sets=sets, every=2)
+    bare = Training(make, batches)
+    probed = Training(make, batches, sets=sets, every=2)
     for one in bare, probed:
         one.seconds(WARM_UP * 2)
     pairs = [(bare.seconds(2), probed.seconds(2)) for _ in range(TURNS)]

@@ -46,12 +46,16 @@ def write_events(path: Path, scalars: int, each: int = 1) -> None:
 
 
 def sentinel(path: Path) -> int:
-    source, cursor, points, more = EventFiles(path.parent), {}, 0, True
+    source = EventFiles(path.parent)
+    cursor = {}
+    points = 0
+    more = True
     while more:
         batch = source.poll(cursor, LIMIT)
         assert not batch.complaints
         points += sum(len(chunk.value) for chunk in batch.chunks)
-        cursor, more = batch.cursor, batch.more
+        cursor = batch.cursor
+        more = batch.more
     return points
 
 

@@ -87,12 +87,14 @@ def by_pattern(path: Path) -> int:
 
 def points(source: Source) -> int:
     cursor: Cursor = {}
-    count, more = 0, True
+    count = 0
+    more = True
     while more:
         batch = source.poll(cursor, LIMIT)
         assert not batch.complaints
         count += sum(chunk.value.size for chunk in batch.chunks)
-        cursor, more = batch.cursor, batch.more
+        cursor = batch.cursor
+        more = batch.more
     return count
 
 

@@ -51,24 +51,30 @@ def write_run(path: Path, values: int) -> None:
 
 
 def sentinel(path: Path) -> int:
-    source, cursor, points, more = WandbFile(path), {}, 0, True
+    source = WandbFile(path)
+    cursor = {}
+    points = 0
+    more = True
     while more:
         batch = source.poll(cursor, LIMIT)
         assert not batch.complaints
         points += sum(len(chunk.value) for chunk in batch.chunks)
-        cursor, more = batch.cursor, batch.more
+        cursor = batch.cursor
+        more = batch.more
     return points
 
 
 def messages(path: Path) -> Iterator[Record]:
     data = path.read_bytes()
-    position, parts = len(HEADER), b""
+    position = len(HEADER)
+    parts = b""
     while position < len(data):
         room = BLOCK - position % BLOCK
         if room < CHUNK_HEADER:
             position += room
         checksum, length, kind = unpack_from("<IHB", data, position)
-        begin, end = position + CHUNK_HEADER, position + CHUNK_HEADER + length
+        begin = position + CHUNK_HEADER
+        end = position + CHUNK_HEADER + length
         assert zlib.crc32(data[begin - 1 : end]) == checksum
         parts += data[begin:end]
         if kind in (FULL, LAST):

@@ -77,9 +77,11 @@ def seconds(command: list[str], byte_code: Path) -> tuple[float, float, str]:
     """How long a process takes on the clock and on processors, and what it prints."""
     ours = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
     environment = ours | {"PYTHONPYCACHEPREFIX": str(byte_code)}
-    before, begun = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter()
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    begun = time.perf_counter()
     printed = subprocess.run(command, check=True, capture_output=True, text=True, env=environment).stdout
-    taken, after = time.perf_counter() - begun, resource.getrusage(resource.RUSAGE_CHILDREN)
+    taken = time.perf_counter() - begun
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
     computed = after.ru_utime - before.ru_utime + after.ru_stime - before.ru_stime
     return taken, computed, printed
 

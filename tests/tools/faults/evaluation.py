@@ -19,7 +19,8 @@ from tests.tools.faults.tasks import Blobs, accuracy, evaluated, layers, update
 )
 def shifted_labels(strength: float, log: Log) -> None:
     """``strength`` is the share of the evaluation's samples that carry the class before theirs."""
-    task, model = Blobs(), layers(32, 128, 10)
+    task = Blobs()
+    model = layers(32, 128, 10)
     inputs, labels = task.evaluation
     shifted = torch.where(torch.rand(len(labels)) < strength, (labels - 1) % 10, labels)
     optimizer = torch.optim.AdamW(model.parameters(), 1e-3)
@@ -70,7 +71,8 @@ def evaluation_in_train_mode(strength: float, log: Log) -> None:
 )
 def no_set_epoch(strength: float, log: Log) -> None:
     """``strength`` is how much the noise of the samples differs, as the deviation of its logarithm."""
-    task, model = Blobs(noise=0), layers(32, 128, 10)
+    task = Blobs(noise=0)
+    model = layers(32, 128, 10)
     inputs, labels = task.batch(50 * 16)
     inputs += 2 * torch.randn_like(inputs) * torch.exp((strength or 1) * torch.randn(len(inputs), 1))
     data = TensorDataset(inputs, labels)

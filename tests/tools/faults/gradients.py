@@ -16,12 +16,14 @@ from tests.tools.faults.tasks import Blobs, accuracy, layers, update
 )
 def dead_relu(strength: float, log: Log) -> None:
     """``strength`` is how many times the learning rate is too high."""
-    task, model = Blobs(), layers(32, 128, 128, 128, 10)
+    task = Blobs()
+    model = layers(32, 128, 128, 128, 10)
     rate = 1e-3 * (strength or 1)
     optimizer = torch.optim.Adam(model.parameters(), rate)
     for step in range(600):
         inputs, labels = task.batch(64)
-        dead, hidden = {}, inputs
+        dead = {}
+        hidden = inputs
         for index, layer in enumerate(model):
             hidden = layer(hidden)
             if isinstance(layer, torch.nn.ReLU):
@@ -36,7 +38,8 @@ class Block(torch.nn.Module):
 
     def __init__(self, width: int, share: float):
         super().__init__()
-        self.linear, self.share = torch.nn.Linear(width, width), share
+        self.linear = torch.nn.Linear(width, width)
+        self.share = share
 
     def forward(self, inputs: torch.Tensor) -> torch.Tensor:
         return self.share * inputs + torch.sigmoid(self.linear(inputs)) - 0.5
@@ -74,7 +77,8 @@ def vanishing_gradients(strength: float, log: Log) -> None:
 )
 def exploding_gradients(strength: float, log: Log) -> None:
     """``strength`` is how many times over the learning rate has grown at the end."""
-    model, teacher = layers(16, 64, 64, 64, 1), layers(16, 64, 1)
+    model = layers(16, 64, 64, 64, 1)
+    teacher = layers(16, 64, 1)
     optimizer = torch.optim.SGD(model.parameters(), 0.01, momentum=0.9)
     for step in range(600):
         rate = 0.01 * (1 + max(0, strength - 1) * max(0, step - 200) / 400)
@@ -94,11 +98,13 @@ def exploding_gradients(strength: float, log: Log) -> None:
 )
 def undivided_accumulation(strength: float, log: Log) -> None:
     """``strength`` is the number of micro-batches of a step."""
-    parts, rate = int(strength) or 8, 0.05
+    parts = int(strength) or 8
+    rate = 0.05
     log.config(
         {"gradient_accumulation_steps": parts, "learning_rate": rate, "optimizer": "SGD", "num_classes": 10}
     )
-    task, model = Blobs(), layers(32, 128, 128, 10)
+    task = Blobs()
+    model = layers(32, 128, 128, 10)
     optimizer = torch.optim.SGD(model.parameters(), rate, momentum=0.9)
     for step in range(400):
         inputs, labels = task.batch(16 * parts)
@@ -121,7 +127,8 @@ def scaler_overflow(strength: float, log: Log) -> None:
 
     `torch.where` leaves the overflow out of the loss, but not out of the gradient.
     """
-    task, model = Blobs(), torch.nn.ModuleList([torch.nn.Linear(32, 128), torch.nn.Linear(128, 10)])
+    task = Blobs()
+    model = torch.nn.ModuleList([torch.nn.Linear(32, 128), torch.nn.Linear(128, 10)])
     optimizer = torch.optim.AdamW(model.parameters(), 1e-3)
     scaler = torch.amp.GradScaler("cpu")
     for step in range(1200):

@@ -19,7 +19,8 @@ STEPS = 600
 def double_softmax(strength: float, log: Log) -> None:
     """``strength`` is the share of the samples, as where one of several paths applies softmax."""
     log.config({"learning_rate": 1e-3, "num_classes": 10, "optimizer": "AdamW", "total_steps": STEPS})
-    task, model = Blobs(), layers(32, 128, 10)
+    task = Blobs()
+    model = layers(32, 128, 10)
     optimizer = torch.optim.AdamW(model.parameters(), 1e-3)
     for step in range(STEPS):
         inputs, labels = task.batch(64)
@@ -39,7 +40,8 @@ def double_softmax(strength: float, log: Log) -> None:
 def saturated_bce(strength: float, log: Log) -> None:
     """``strength`` is the share of the inputs that come a hundred times too large."""
     log.config({"learning_rate": 1e-3, "loss": "BCELoss", "optimizer": "AdamW", "total_steps": STEPS})
-    task, model = Blobs(classes=2, noise=4.0), layers(32, 64, 1)
+    task = Blobs(classes=2, noise=4.0)
+    model = layers(32, 64, 1)
     optimizer = torch.optim.AdamW(model.parameters(), 1e-3)
     for step in range(STEPS):
         inputs, labels = task.batch(128)

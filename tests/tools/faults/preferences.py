@@ -21,7 +21,8 @@ from tests.tools.faults.loggers import Log, own
 def flat_margins(strength: float, log: Log) -> None:
     """``strength`` is the share of the pairs whose order is that of a coin."""
     os.environ["TENSORBOARD_LOGGING_DIR"] = str(log.directory)
-    words, pairs = tokenizer(), []
+    words = tokenizer()
+    pairs = []
     for _ in range(480):
         start = random.choice(VERBS)
         better, worse = (

@@ -9,7 +9,9 @@ from transformers import GPT2Config, GPT2LMHeadModel, Trainer, TrainerCallback, 
 from tests.tools.faults.fault import fault
 from tests.tools.faults.loggers import Log, own
 
-STEPS, RESUMED, WORDS = 400, 200, 32
+STEPS = 400
+RESUMED = 200
+WORDS = 32
 
 
 class Interruption(TrainerCallback):

@@ -13,7 +13,9 @@ from tests.tools.faults.fault import fault
 from tests.tools.faults.loggers import Log, own
 from tests.tools.faults.tasks import Blobs, layers
 
-EPOCHS, EPOCH_STEPS, BATCH = 5, 160, 32
+EPOCHS = 5
+EPOCH_STEPS = 160
+BATCH = 32
 
 
 class Classifier(lightning.LightningModule):
@@ -21,7 +23,8 @@ class Classifier(lightning.LightningModule):
 
     def __init__(self, frequency: int):
         super().__init__()
-        self.model, self.frequency = layers(32, 128, 10), frequency
+        self.model = layers(32, 128, 10)
+        self.frequency = frequency
 
     def training_step(self, batch, _):
         loss = cross_entropy(self.model(batch[0]), batch[1])

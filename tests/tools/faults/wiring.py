@@ -9,7 +9,8 @@ from tests.tools.faults.fault import fault
 from tests.tools.faults.loggers import Log, jsonl, tensorboard
 from tests.tools.faults.tasks import Blobs, accuracy, layers, update
 
-STEPS, RATE = 600, 1e-3
+STEPS = 600
+RATE = 1e-3
 
 
 @fault(
@@ -20,7 +21,8 @@ STEPS, RATE = 600, 1e-3
 )
 def missing_parameters(strength: float, log: Log) -> None:
     """``strength`` is the share of the layers that the optimizer does not hold."""
-    task, model = Blobs(), layers(32, 128, 128, 128, 10)
+    task = Blobs()
+    model = layers(32, 128, 128, 128, 10)
     linear = [layer for layer in model if isinstance(layer, torch.nn.Linear)]
     held = linear[round(strength * len(linear)) :] or [copy.deepcopy(model)]
     optimizer = torch.optim.AdamW([weight for layer in held for weight in layer.parameters()], RATE)
@@ -41,7 +43,8 @@ def missing_parameters(strength: float, log: Log) -> None:
 def detached_loss(strength: float, log: Log) -> None:
     """``strength`` is the share of the heads whose loss is cut off from the graph."""
     log.config({"learning_rate": RATE, "total_steps": STEPS, "optimizer": "AdamW"})
-    task, body = Blobs(), layers(32, 128, 128)
+    task = Blobs()
+    body = layers(32, 128, 128)
     heads = [torch.nn.Linear(128, 10) for _ in range(4)]
     model = torch.nn.ModuleList([body, *heads])
     optimizer = torch.optim.AdamW(model.parameters(), RATE)

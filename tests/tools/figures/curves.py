@@ -19,13 +19,16 @@ def learning(random: Random, shape: Shape, wait: float = 0.0) -> Floats:
     projects, nine in ten lost 5 % of their loss within 300 steps, and 19 in 20 within 1,050. Without this
     part, the loss of a run of ten million steps would rest for 30,000 of them.
     """
-    start, floor = random.uniform(1, 10), random.uniform(0.02, 0.7)
+    start = random.uniform(1, 10)
+    floor = random.uniform(0.02, 0.7)
     time = shape.time
     since = np.maximum(0, time - wait)
     if random.random() < 0.5:
-        left, drift = np.exp(-since / random.uniform(0.02, 0.3)), 1 - 0.3 * time
+        left = np.exp(-since / random.uniform(0.02, 0.3))
+        drift = 1 - 0.3 * time
     else:
-        left, drift = (1 + since / 0.005) ** -random.uniform(0.2, 0.8), np.ones_like(time)
+        left = (1 + since / 0.005) ** -random.uniform(0.2, 0.8)
+        drift = np.ones_like(time)
     share, steps = SOON
     soon = np.minimum(left, np.exp(-since * shape.steps / steps))
     return start * (floor + (1 - floor) * (left + share * (soon - left))) * drift
@@ -69,7 +72,8 @@ def scheduled(random: Random, shape: Shape) -> tuple[Floats, dict[str, Any], flo
 
 def norms(random: Random, shape: Shape) -> Callable[[], Floats]:
     """Gradient norms of any size: even, falling or growing threefold, with a high start or none."""
-    size, change = 10 ** random.uniform(-2, 3), random.choice([1 / 3, 1, 3])
+    size = 10 ** random.uniform(-2, 3)
+    change = random.choice([1 / 3, 1, 3])
     high = random.choice([1, 5])
     level = size * change**shape.time * (1 + (high - 1) * np.exp(-shape.time / 0.02))
     return lambda: shape.noisy(random, level * np.exp(0.2 * shape.wander(random)), 2)
@@ -83,12 +87,16 @@ def scaler(random: Random, shape: Shape, fall: Floats | float = 0.0) -> Floats:
     drift = 0.002 * np.cumsum(random.standard_normal(shape.points))
     bad = (random.random(shape.points) < 0.001) * 4 * random.random(shape.points)
     limits = random.uniform(8, 22) + drift + 0.5 * random.standard_normal(shape.points) - bad - fall
-    level, good, patience = 16, 0, max(1, 2000 // shape.every)
+    level = 16
+    good = 0
+    patience = max(1, 2000 // shape.every)
     levels = []
     for limit in limits.tolist():
         if level > limit:
-            level, good = max(level - 1, int(limit)), 0
+            level = max(level - 1, int(limit))
+            good = 0
         elif (good := good + 1) >= patience:
-            level, good = level + 1, 0
+            level = level + 1
+            good = 0
         levels.append(level)
     return 2.0 ** np.array(levels)

@@ -40,7 +40,8 @@ def supervised(
     random: Random, shape: Shape, loss: Floats | None = None, held_out: Floats | None = None
 ) -> Run:
     """A run with these curves of training and held-out loss, healthy ones if they are not given."""
-    time, at = shape.time, shape.evaluated
+    time = shape.time
+    at = shape.evaluated
     rate, settings, warm_up = scheduled(random, shape)
     epoch, planned = epochs(random, shape)
     if loss is None:
@@ -51,10 +52,14 @@ def supervised(
         settings |= {"vocab_size": max(2, round(np.exp(loss[0])))}
     held_out = loss * random.uniform(1, 1.3) if held_out is None else held_out
     learned = 1 - np.clip(loss / loss.max(), 0, 1)
-    samples, speed = int(random.choice([100, 500, 10_000])), 10 ** random.uniform(0, 5)
-    gradient, padding, dead = norms(random, shape), random.uniform(0.1, 0.4), random.uniform(0.3, 0.6)
+    samples = int(random.choice([100, 500, 10_000]))
+    speed = 10 ** random.uniform(0, 5)
+    gradient = norms(random, shape)
+    padding = random.uniform(0.1, 0.4)
+    dead = random.uniform(0.3, 0.6)
     unit = random.choice([1, 1, 1 / np.log(2), 1.3])  # nats and bits per token, nats per word
-    best, soon = random.uniform(2, 30), random.uniform(0.05, 0.3)
+    best = random.uniform(2, 30)
+    soon = random.uniform(0.05, 0.3)
     fitted = time[at] + 1e-2
 
     @cache
@@ -128,14 +133,18 @@ def supervised(
 
 def policy_of_language(random: Random, shape: Shape) -> Run:
     """GRPO and its kin: the reward rises, the entropy falls, the policy leaves its reference evenly."""
-    time, noise = shape.time, shape.noise
+    time = shape.time
+    noise = shape.noise
     learned = 1 - np.exp(-time / random.uniform(0.1, 0.5))
     low = random.uniform(0.05, 0.3)
     reward = low + random.uniform(0.3, 0.6) * learned
-    groups, completions = int(random.choice(GROUPS)), int(random.choice(COMPLETIONS))
+    groups = int(random.choice(GROUPS))
+    completions = int(random.choice(COMPLETIONS))
     entropy = random.uniform(0.4, 1.5) * (0.2 + 0.8 * np.exp(-2 * time))
-    length, growth = random.uniform(80, 800), random.choice([0.7, 1, 1.5])
-    far, gap = random.choice([0.02, 0.2]), random.uniform(0.005, 0.05)
+    length = random.uniform(80, 800)
+    growth = random.choice([0.7, 1, 1.5])
+    far = random.choice([0.02, 0.2])
+    gap = random.uniform(0.005, 0.05)
     rate, settings, _ = scheduled(random, shape)
 
     def kl() -> Floats:
@@ -180,7 +189,8 @@ def policy_of_language(random: Random, shape: Shape) -> Run:
 
 def policy_of_control(random: Random, shape: Shape) -> Run:
     """PPO and its kin: a mean return with a long memory, or single episodes; updates in the trust region."""
-    time, noise = shape.time, shape.noise
+    time = shape.time
+    noise = shape.noise
     late = random.uniform(0.1, 0.5)
     rise = 1 - np.exp(-time / 0.2) if random.random() < 0.5 else 1 / (1 + np.exp(-(time - late) / 0.05))
     if random.random() < 0.25:  # it may fall back for a while
@@ -190,7 +200,8 @@ def policy_of_control(random: Random, shape: Shape) -> Run:
     spread, rho = (0.3, 0.0) if single else (0.5 * noise, 0.9)
     actions = random.choice([np.log(4), 1.4, 6.0])
     entropy = actions * (1 - random.uniform(0.3, 0.7) * time)
-    far, clipped = random.uniform(0.003, 0.03), random.uniform(0.03, 0.15)
+    far = random.uniform(0.003, 0.03)
+    clipped = random.uniform(0.03, 0.15)
 
     def returns(spread: float, rho: float, n: int) -> Floats:
         curve = np.interp(np.linspace(0, 1, n), time, rise)
@@ -221,7 +232,8 @@ def policy_of_control(random: Random, shape: Shape) -> Run:
 
 def preferences(random: Random, shape: Shape) -> Run:
     """DPO: the margin grows out of its noise, and both log-probabilities fall a little."""
-    time, noise = shape.time, shape.noise
+    time = shape.time
+    noise = shape.noise
     soon = random.uniform(0.05, 0.3) * min(
         1, 200 / shape.points
     )  # preferences are learned in some dozen points

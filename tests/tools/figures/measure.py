@@ -72,7 +72,8 @@ class Real:
 
 def real_figures(detectors: Collection[Detector]) -> dict[str, Real]:
     """What the detectors say of the healthy logs of the project, by name."""
-    judged, raised = Counter[str](), Counter[str]()
+    judged = Counter[str]()
+    raised = Counter[str]()
     least = {one.name: counted(one) for one in detectors}
     for log in REAL:
         for run in replay([log], Config(), lambda *_: None).runs:
@@ -105,7 +106,9 @@ def alarms(detector: Detector, runs: Sequence[Run]) -> tuple[int, list[list[int]
     An incident of `counted` severity counts, also if it is raised at the run's end.
     """
     asked = {*detector.judges, *detector.needs, *(use.signal for use in detector.uses)}
-    shown, numbers, points = [], [], 0
+    shown = []
+    numbers = []
+    points = 0
     for number, run in enumerate(runs):
         streams = run.streams(asked)
         points += sum(len(stream.step) for stream in streams if stream.signal in detector.judges)
@@ -120,7 +123,9 @@ def alarms(detector: Detector, runs: Sequence[Run]) -> tuple[int, list[list[int]
     owner, series_of = np.array(numbers)[window].T
     ended = np.array([one.ended for _, one in shown])[window]
     order = np.lexsort((found[INDEX].to_numpy(), window, series_of, owner))
-    owner, series_of, ended = owner[order], series_of[order], ended[order]
+    owner = owner[order]
+    series_of = series_of[order]
+    ended = ended[order]
     bad = found[SEVERITY].to_numpy()[order] >= counted(detector)
     place = np.arange(len(bad))
     begins = np.append(True, np.diff(owner) | np.diff(series_of))[: len(bad)]
@@ -143,7 +148,8 @@ def figures(detector: Detector, points: int) -> Figures:
     """Measure a detector on runs of this length."""
     random = np.random.default_rng(points)
     each_evaluated = any(name in EVALUATED for name in detector.judges)
-    families, (sick, onset) = kinds(detector), SICK[detector.name]
+    families = kinds(detector)
+    (sick, onset) = SICK[detector.name]
 
     def simulated(kind: Kind, noise: float, count: int, resumes: bool) -> list[Run]:
         shapes = (
@@ -152,7 +158,10 @@ def figures(detector: Detector, points: int) -> Figures:
         return [kind(random, shape) for shape in shapes]
 
     least = HEALTHY[points] // (len(NOISES) * len(families))
-    judged, false, recalls, delays = 0, [], [], []
+    judged = 0
+    false = []
+    recalls = []
+    delays = []
     for noise in NOISES:
         raised = 0
         for family in families:
@@ -160,7 +169,9 @@ def figures(detector: Detector, points: int) -> Figures:
             while left > 0:
                 runs = simulated(family, noise, -(-min(POINTS_AT_ONCE, left) // points), True)
                 seen, steps = alarms(detector, runs)
-                left, judged, raised = left - seen, judged + seen, raised + sum(map(len, steps))
+                left = left - seen
+                judged = judged + seen
+                raised = raised + sum(map(len, steps))
         false.append(raised)
         runs = simulated(sick, noise, FAULTY[points], False)
         late = [

@@ -71,7 +71,8 @@ class Shape:
 
     def wander(self, random: Random, n: int | None = None, rho: float | None = None) -> Floats:
         """Noise of variance 1, autocorrelated as the run's is if ``rho`` does not say how."""
-        n, rho = self.points if n is None else n, self.autocorrelation if rho is None else rho
+        n = self.points if n is None else n
+        rho = self.autocorrelation if rho is None else rho
         shocks = random.standard_t(4, n) / 2**0.5 if self.heavy else random.standard_normal(n)
         shocks[1:] *= (1 - rho**2) ** 0.5
         from scipy.signal import lfilter  # it takes a second to import

@@ -67,7 +67,8 @@ def rests(random: Random, shape: Shape) -> Run:
 
 def repeats(random: Random, shape: Shape) -> Run:
     """The evaluation sees weights of earlier."""
-    run, count = supervised(random, shape), shape.evaluations
+    run = supervised(random, shape)
+    count = shape.evaluations
     kept = np.minimum(np.arange(count), int(ONSET * count))
     return run.but(eval_loss=lambda now=run.logged["eval_loss"]: now()[kept])
 
@@ -108,8 +109,10 @@ def finds_nothing(random: Random, shape: Shape) -> Run:
 
 def explodes(random: Random, shape: Shape) -> Run:
     """The gradient norm grows fiftyfold and the loss fourfold."""
-    run, since = supervised(random, shape), shape.since()
-    norm, loss = run.logged["grad_norm"], run.logged["loss"]
+    run = supervised(random, shape)
+    since = shape.since()
+    norm = run.logged["grad_norm"]
+    loss = run.logged["loss"]
     return run.but(grad_norm=lambda: norm() * 50**since, loss=lambda: loss() * (1 + 3 * since))
 
 
@@ -201,7 +204,8 @@ def overflows(random: Random, shape: Shape) -> Run:
 def counts_padding(random: Random, shape: Shape) -> Run:
     """The loss is a mean over padding too."""
     run = supervised(random, shape)
-    padding, loss = run.logged["pad_fraction"](), run.logged["loss"]
+    padding = run.logged["pad_fraction"]()
+    loss = run.logged["loss"]
     return run.but(pad_fraction=lambda: padding, loss=lambda: loss() * (1 - padding))
 
 

@@ -26,7 +26,8 @@ each_detector = pytest.mark.parametrize("name", SICK)
 
 
 def simulated(name, families, noise, resumes):
-    detector, random = DETECTORS[name], np.random.default_rng(3)
+    detector = DETECTORS[name]
+    random = np.random.default_rng(3)
     each = any(signal in EVALUATED for signal in detector.judges)
     shapes = [
         drawn(random, POINTS.get(name, 100), noise, each_evaluated=each, resumes=resumes) for _ in range(RUNS)

@@ -30,7 +30,8 @@ class Network:
 
     def forward(self, inputs: Floats, drop: float, random: np.random.Generator) -> list[Floats]:
         """The values of each layer, the inputs first; ``drop`` is the share of hidden values left out."""
-        act, layers = ACTIVATIONS[self.activation][0], [inputs]
+        act = ACTIVATIONS[self.activation][0]
+        layers = [inputs]
         count = len(self.weights) // 2
         for layer in range(count):
             values = layers[-1] @ self.weights[2 * layer] + self.weights[2 * layer + 1]
@@ -43,7 +44,8 @@ class Network:
 
     def backward(self, layers: Sequence[Floats], error: Floats) -> list[Floats]:
         """The gradient of each weight, from the gradient of the outputs."""
-        slope, gradients = ACTIVATIONS[self.activation][1], list[Floats]()
+        slope = ACTIVATIONS[self.activation][1]
+        gradients = list[Floats]()
         for layer in reversed(range(len(self.weights) // 2)):
             gradients = [layers[layer].T @ error, error.sum(axis=0), *gradients]
             error = (error @ self.weights[2 * layer].T) * (slope(layers[layer]) if layer else 1)
@@ -54,7 +56,9 @@ class Optimizer:
     """SGD with momentum, or Adam."""
 
     def __init__(self, kind: str, weights: list[Floats], decay: float):
-        self.kind, self.weights, self.decay = kind, weights, decay
+        self.kind = kind
+        self.weights = weights
+        self.decay = decay
         self.reset()
 
     def reset(self) -> None:

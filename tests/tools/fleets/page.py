@@ -79,7 +79,8 @@ def _seeds(seeds: Sequence[Seeds]) -> str:
 
 
 def _row(name: str, of_strength: Sequence[Outcome]) -> list[str]:
-    most, total = COUNTS[0], len(of_strength)
+    most = COUNTS[0]
+    total = len(of_strength)
     told = [sum(one.beside[count] is not None for one in of_strength) for count in COUNTS]
     either = sum(bool(one.alone) or one.beside[most] is not None for one in of_strength)
     shares = [beside[1] for one in of_strength if (beside := one.beside[most]) is not None]

@@ -35,7 +35,9 @@ def softmax(scores: Floats) -> Floats:
 
 def cross_entropy(scores: Floats, labels: Floats, weight: Floats) -> tuple[Floats, float]:
     """The gradient by the scores, and the loss in nats, as weighted means."""
-    shares, rows, wanted = softmax(scores), np.arange(len(labels)), labels.astype(int)
+    shares = softmax(scores)
+    rows = np.arange(len(labels))
+    wanted = labels.astype(int)
     loss = float(-(weight * np.log(shares[rows, wanted] + 1e-12)).sum() / weight.sum())
     shares[rows, wanted] -= 1
     return shares * (weight / weight.sum())[:, None], loss
@@ -44,8 +46,11 @@ def cross_entropy(scores: Floats, labels: Floats, weight: Floats) -> tuple[Float
 class Blobs:
     """Ten classes around centres; ``noise`` is the deviation of samples, of which there may be ``few``."""
 
-    inputs, outputs, classes = 16, 10, 10
-    noise, few = 1.2, 0
+    inputs = 16
+    outputs = 10
+    classes = 10
+    noise = 1.2
+    few = 0
 
     def __init__(self, random: np.random.Generator):
         self.random = random
@@ -108,7 +113,8 @@ class FewBlobs(Blobs):
 class Regression:
     """Values of a linear function with noise."""
 
-    inputs, outputs = 12, 1
+    inputs = 12
+    outputs = 1
 
     def __init__(self, random: np.random.Generator):
         self.random = random
@@ -157,7 +163,8 @@ class Bigrams:
         words = self.random.integers(1, 20, count)
         follow = 1 + (self.random.random((count, 1)) > self.next[words]).sum(axis=1).clip(0, 18)
         padded = self.random.random(count) < self.padding
-        words, follow = np.where(padded, 0, words), np.where(padded, 0, follow)
+        words = np.where(padded, 0, words)
+        follow = np.where(padded, 0, follow)
         return Batch(np.eye(20)[words], follow.astype(float))
 
     def loss(self, scores: Floats, batch: Batch, knobs: "Knobs") -> Told:
@@ -169,7 +176,8 @@ class Bigrams:
 class Bandit:
     """Six arms, of which the context says the best: a policy without a critic."""
 
-    inputs, outputs = 8, 6
+    inputs = 8
+    outputs = 6
 
     def __init__(self, random: np.random.Generator):
         self.random = random
@@ -182,7 +190,8 @@ class Bandit:
 
     def loss(self, scores: Floats, batch: Batch, knobs: "Knobs") -> Told:
         """The gradient of the policy, with the mean reward as the baseline."""
-        shares, rows = softmax(scores), np.arange(len(scores))
+        shares = softmax(scores)
+        rows = np.arange(len(scores))
         arm = (
             (self.random.random((len(scores), 1)) > shares.cumsum(axis=1))
             .sum(axis=1)
@@ -227,7 +236,8 @@ class Trap(Bandit):
 class Pairs:
     """Pairs of answers: the one that a hidden taste likes more should score more."""
 
-    inputs, outputs = 10, 1
+    inputs = 10
+    outputs = 1
 
     def __init__(self, random: np.random.Generator):
         self.random = random

@@ -26,7 +26,8 @@ def test_a_fault_turns_one_knob_the_less_the_fainter_it_is():
 def test_the_gradient_is_that_of_the_outputs():
     random = np.random.default_rng(0)
     network = Network((3, 4, 2), "tanh", 1.0, random)
-    inputs, error = random.normal(size=(5, 3)), random.normal(size=(5, 2))
+    inputs = random.normal(size=(5, 3))
+    error = random.normal(size=(5, 2))
     gradients = network.backward(network.forward(inputs, 0.0, random), error)
     for weight, gradient in zip(network.weights, gradients, strict=True):
         place = (0,) * weight.ndim
@@ -49,7 +50,8 @@ def test_a_healthy_program_learns_and_a_seed_tells_it_apart(program):
 
 def test_the_page_counts_what_is_told():
     told = dict.fromkeys(COUNTS, ("loss", 0.25))
-    fault, program = FAULTS[0], PROGRAMS["deep"]
+    fault = FAULTS[0]
+    program = PROGRAMS["deep"]
     outcomes = [Outcome(Run(program, 0), "", dict.fromkeys(COUNTS))]
     outcomes += [
         Outcome(

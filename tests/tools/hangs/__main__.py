@@ -107,7 +107,8 @@ def follow(python: str, fault: str, place: Path, ear: Ear, said_when: Path) -> I
     if heard is None:
         yield f"{fault}: nothing was told"
         return
-    late, said = heard.at - silent_since - allowed, heard.incident["summary"]
+    late = heard.at - silent_since - allowed
+    said = heard.incident["summary"]
     fired = _fired_at(said_when, place.name)
     after = heard.at - fired if fired else late
     print(f"{fault}, {late:.1f} s late, {after:.1f} s after the rule fired:\n    {heard}", flush=True)

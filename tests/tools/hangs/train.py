@@ -17,7 +17,9 @@ import torch.distributed as dist
 from torch.utils.data import DataLoader, Dataset
 
 GUILTY = 2  # the rank that hangs
-FAULT, DIRECTORY, AT = sys.argv[1], sys.argv[2], int(sys.argv[3])
+FAULT = sys.argv[1]
+DIRECTORY = sys.argv[2]
+AT = int(sys.argv[3])
 
 
 class Data(Dataset):

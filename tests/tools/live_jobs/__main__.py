@@ -132,7 +132,8 @@ def follow(name: str, runs: Path, enough: Callable[[], bool] | None) -> Iterator
             env=os.environ | ENVIRONMENT,
         )
     wrong: dict[str, list[str]] = {}  # by run; one that was once seen as it should be is not looked at again
-    late, deadline = False, time.monotonic() + LONGEST_SECONDS
+    late = False
+    deadline = time.monotonic() + LONGEST_SECONDS
     while job.poll() is None:
         for path, run in listed(directory, runs).items():
             if run["state"] != "finished" and wrong.get(path) != []:
@@ -180,7 +181,10 @@ def main() -> None:
     wrong: list[str] = []
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as place, Receiver() as receiver:
         root = Path(place).resolve()
-        runs, state, config, words = root / "runs", root / "state", root / "sentinel.toml", root / "watch.log"
+        runs = root / "runs"
+        state = root / "state"
+        config = root / "sentinel.toml"
+        words = root / "watch.log"
         runs.mkdir()
         config.write_text(
             'paths = ["runs"]\nstate_dir = "state"\n'

@@ -23,7 +23,9 @@ class Archive:
 def judged(folder: Path) -> Archive:
     """Judge the labelled logs below a folder. A log belongs to the deepest label above it."""
     labels = {label.path: label for label in read(folder)}
-    pages, repositories, config = Pages(), {}, Config.model_construct()
+    pages = Pages()
+    repositories = {}
+    config = Config.model_construct()
     for part in replay_in_parts([folder], config, lambda *_: None):
         for run in part.runs:
             path = Path(str(run.tracker.log.run.path)).relative_to(folder)

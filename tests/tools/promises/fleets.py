@@ -80,7 +80,8 @@ class Fleet:
     def rows(self, number: int) -> Iterator[dict[str, float]]:
         """The rows of the log of a run."""
         random = np.random.default_rng([len(self.title), number])
-        points, noise = int(random.choice([30, 60, 120, 240])), self.noise(number, random)
+        points = int(random.choice([30, 60, 120, 240]))
+        noise = self.noise(number, random)
         shape = replace(drawn(random, points, noise, each_evaluated=False, resumes=False), every=1)
         run: Run = _FAMILIES[number % len(_FAMILIES)](random, shape)
         rows: dict[int, dict[str, float]] = {}

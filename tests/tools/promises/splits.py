@@ -72,7 +72,8 @@ def noticed(promise: Promise, pages: Pages, changes: Collection[Change]) -> int 
 
 def left_out(pages: Pages, group: Mapping[str, str], budget: float) -> list[Kept]:
     """The same for `SPLITS` random halves. Runs of one group, by their names, are in one half."""
-    groups, found = sorted({*group.values()}), []
+    groups = sorted({*group.values()})
+    found = []
     for seed in range(SPLITS):
         chosen = {*np.random.default_rng(seed).permutation(groups)[: len(groups) // 2].tolist()}
         halves = [

@@ -38,7 +38,8 @@ def test_archives_that_are_drawn_share_no_run():
 
 
 def test_a_promise_that_is_not_kept_is_noticed():
-    good, bad = archive(0, 100), archive(20, 100)
+    good = archive(0, 100)
+    bad = archive(20, 100)
     assert kept(0.01, good, archive(1, 100)).inside
     broken = kept(0.01, good, bad)
     assert (broken.inside, broken.noticed) == (False, 8)
@@ -49,7 +50,8 @@ def test_a_promise_that_is_not_kept_is_noticed():
 def test_what_is_scaled_later_is_the_same_but_for_its_scale():
     plain = Fleet("a fleet", lambda *_: 0.01)
     scaled = Fleet("a fleet", lambda *_: 0.01, ("loss",), 10.0)
-    first, last = 0, 396
+    first = 0
+    last = 396
     assert [*plain.rows(first)] == [*scaled.rows(first)]
     for one, other in zip(plain.rows(last), scaled.rows(last), strict=True):
         assert other == {**one, "loss": 10 * one["loss"]} if "loss" in one else one

@@ -52,7 +52,8 @@ class Stream(IterableDataset):
 
 @silent("DP2", title="an iterable dataset gives each of two workers all of its samples")
 def not_sharded(run: Run) -> None:
-    data, model = Stream(Blobs(), sharded=not run.broken), layers(32, 64, 64, 10)
+    data = Stream(Blobs(), sharded=not run.broken)
+    model = layers(32, 64, 64, 10)
     optimizer = torch.optim.AdamW(model.parameters(), 1e-3)
     with run.probe(model, optimizer) as probe:
         for step, batch in zip(range(STEPS), DataLoader(data, 64, num_workers=2), strict=False):

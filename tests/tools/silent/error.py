@@ -28,7 +28,9 @@ class Run:
 
     def __init__(self, folder: Path, broken: bool, seed: int) -> None:
         torch.manual_seed(seed)
-        self.folder, self.broken, self.seed = folder, broken, seed
+        self.folder = folder
+        self.broken = broken
+        self.seed = seed
         self._with, self._without = (SummaryWriter(folder / name) for name in ("with", "without"))
 
     def probe(self, model: nn.Module, optimizer: Any, **training: Any) -> sentinel.probe:

@@ -11,7 +11,8 @@ OFTEN = 20
 
 @silent("O5", title="the evaluation runs with dropout")
 def dropout_at_evaluation(run: Run) -> None:
-    task, model = Blobs(), layers(32, 64, 10, dropout=0.2)
+    task = Blobs()
+    model = layers(32, 64, 10, dropout=0.2)
     optimizer = torch.optim.AdamW(model.parameters(), 1e-3)
     with run.probe(model, optimizer) as probe:
         for step in range(STEPS):
@@ -24,7 +25,8 @@ def dropout_at_evaluation(run: Run) -> None:
 
 @silent("O5", title="the model stays in evaluation mode after the first evaluation")
 def evaluation_mode_stays(run: Run) -> None:
-    task, model = Blobs(), layers(32, 64, 10, dropout=0.2)
+    task = Blobs()
+    model = layers(32, 64, 10, dropout=0.2)
     optimizer = torch.optim.AdamW(model.parameters(), 1e-3)
     with run.probe(model, optimizer) as probe:
         for step in range(STEPS):
@@ -42,7 +44,8 @@ def frozen_statistics(run: Run) -> None:
     for _ in range(50):  # its pretraining
         backbone(task.batch()[0])
     backbone.requires_grad_(False)
-    model, shift = nn.Sequential(backbone, nn.Linear(64, 10)), 0.5 * torch.randn(32)
+    model = nn.Sequential(backbone, nn.Linear(64, 10))
+    shift = 0.5 * torch.randn(32)
     optimizer = torch.optim.AdamW(model[1].parameters(), 1e-3)
     with run.probe(model, optimizer) as probe:
         for step in range(STEPS):
@@ -54,7 +57,8 @@ def frozen_statistics(run: Run) -> None:
 
 @silent("V1", "DP10", title="the inputs of the evaluation are normalised by other statistics")
 def normalised_otherwise(run: Run) -> None:
-    task, model = Blobs(), layers(32, 64, 10)
+    task = Blobs()
+    model = layers(32, 64, 10)
     optimizer = torch.optim.AdamW(model.parameters(), 1e-3)
     inputs, labels = task.evaluation
     seen = (inputs - 0.45) / 0.5 if run.broken else inputs

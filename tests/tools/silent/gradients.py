@@ -12,7 +12,9 @@ class Branches(nn.Module):
 
     def __init__(self, cut: bool) -> None:
         super().__init__()
-        self.one, self.two, self.cut = layers(32, 64, 10), layers(32, 64, 10), cut
+        self.one = layers(32, 64, 10)
+        self.two = layers(32, 64, 10)
+        self.cut = cut
 
     def forward(self, inputs: torch.Tensor) -> torch.Tensor:
         second = self.two(inputs)
@@ -21,7 +23,8 @@ class Branches(nn.Module):
 
 @silent("O3", title="a branch is detached")
 def detached_branch(run: Run) -> None:
-    task, model = Blobs(), Branches(cut=run.broken)
+    task = Blobs()
+    model = Branches(cut=run.broken)
     optimizer = torch.optim.AdamW(model.parameters(), 1e-3)
     with run.probe(model, optimizer) as probe:
         for step in range(STEPS):
@@ -30,7 +33,8 @@ def detached_branch(run: Run) -> None:
 
 @silent("O4", "G5", title="zero_grad is missing")
 def zero_grad_missing(run: Run) -> None:
-    task, model = Blobs(), layers(32, 64, 64, 10)
+    task = Blobs()
+    model = layers(32, 64, 64, 10)
     optimizer = torch.optim.AdamW(model.parameters(), 1e-3)
     with run.probe(model, optimizer) as probe:
         for step in range(STEPS):
@@ -40,8 +44,10 @@ def zero_grad_missing(run: Run) -> None:
 
 @silent("GA", "G2", title="the loss is scaled by the scaler and, by hand, once more")
 def scaled_twice(run: Run) -> None:
-    task, model = Blobs(), layers(32, 64, 64, 10)
-    optimizer, scaler = torch.optim.AdamW(model.parameters(), 1e-3), torch.amp.GradScaler("cpu", 2.0**10)
+    task = Blobs()
+    model = layers(32, 64, 64, 10)
+    optimizer = torch.optim.AdamW(model.parameters(), 1e-3)
+    scaler = torch.amp.GradScaler("cpu", 2.0**10)
     with run.probe(model, optimizer) as probe:
         for step in range(STEPS):
             batch = task.batch()
@@ -59,8 +65,10 @@ def scaled_twice(run: Run) -> None:
 
 @silent("G4", "GA", title="gradients are clipped before they are unscaled")
 def clipped_before_unscaling(run: Run) -> None:
-    task, model = Blobs(), layers(32, 64, 64, 10)
-    optimizer, scaler = torch.optim.AdamW(model.parameters(), 1e-3), torch.amp.GradScaler("cpu", 2.0**16)
+    task = Blobs()
+    model = layers(32, 64, 64, 10)
+    optimizer = torch.optim.AdamW(model.parameters(), 1e-3)
+    scaler = torch.amp.GradScaler("cpu", 2.0**16)
     with run.probe(model, optimizer) as probe:
         for step in range(STEPS):
             batch = task.batch()
@@ -77,7 +85,8 @@ def clipped_before_unscaling(run: Run) -> None:
 
 @silent("O9", "G2", title="the loss is divided twice by four accumulation steps")
 def divided_twice(run: Run) -> None:
-    task, model = Blobs(), layers(32, 64, 64, 10)
+    task = Blobs()
+    model = layers(32, 64, 64, 10)
     optimizer = torch.optim.AdamW(model.parameters(), 1e-3)
     with run.probe(model, optimizer) as probe:
         for step in range(STEPS):

@@ -32,7 +32,8 @@ class Transformer(nn.Module):
 
     def __init__(self) -> None:
         super().__init__()
-        self.embed, self.place = nn.Embedding(40, 32), nn.Embedding(30, 32)
+        self.embed = nn.Embedding(40, 32)
+        self.place = nn.Embedding(30, 32)
         self.blocks = nn.ModuleList(
             nn.TransformerEncoderLayer(32, 4, 64, dropout=0.0, batch_first=True, norm_first=True)
             for _ in range(2)
@@ -88,7 +89,8 @@ def convolutions() -> nn.Sequential:
 
 @silent("O2", "X1", title="the optimizer lists the parts of a transformer and forgets its positions")
 def positions_left_out(run: Run) -> None:
-    task, model = Sentences(), Transformer()
+    task = Sentences()
+    model = Transformer()
     listed = [*model.embed.parameters(), *model.blocks.parameters(), *model.head.parameters()]
     parameters = listed if run.broken else list(model.parameters())
     optimizer = torch.optim.AdamW(parameters, 2e-3, weight_decay=0.1)
@@ -101,7 +103,8 @@ def positions_left_out(run: Run) -> None:
 
 @silent("O3", "X1", title="the features of a convolutional network are computed without gradients")
 def features_without_gradients(run: Run) -> None:
-    task, model = Pictures(), convolutions()
+    task = Pictures()
+    model = convolutions()
     optimizer = torch.optim.SGD(model.parameters(), 0.02, momentum=0.9)
     with run.probe(model, optimizer) as probe:
         for step in range(STEPS):
@@ -114,7 +117,8 @@ def features_without_gradients(run: Run) -> None:
 
 @silent("O4", "G5", title="gradients are set to zero once an epoch")
 def zero_grad_each_epoch(run: Run) -> None:
-    task, model = Pictures(), convolutions()
+    task = Pictures()
+    model = convolutions()
     optimizer = torch.optim.SGD(model.parameters(), 1e-3)
     with run.probe(model, optimizer) as probe:
         for step in range(STEPS):
@@ -125,7 +129,8 @@ def zero_grad_each_epoch(run: Run) -> None:
 
 @silent("O5", title="an LSTM is evaluated with its dropout")
 def recurrent_dropout_at_evaluation(run: Run) -> None:
-    task, model = Sentences(), Recurrent()
+    task = Sentences()
+    model = Recurrent()
     optimizer = torch.optim.AdamW(model.parameters(), 3e-3)
     with run.probe(model, optimizer) as probe:
         for step in range(STEPS):
@@ -140,13 +145,15 @@ def recurrent_dropout_at_evaluation(run: Run) -> None:
 
 @silent("G-acc-sched", "O8", title="a cosine schedule is stepped after each of two micro-batches")
 def scheduled_by_micro_batch(run: Run) -> None:
-    task, model = Pictures(), convolutions()
+    task = Pictures()
+    model = convolutions()
     optimizer = torch.optim.AdamW(model.parameters(), 1e-3)
     scheduler = torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, 2 * STEPS)
     with run.probe(model, optimizer, scheduler=scheduler) as probe:
         for step in range(STEPS):
             optimizer.zero_grad()
-            rate, total = optimizer.param_groups[0]["lr"], 0.0
+            rate = optimizer.param_groups[0]["lr"]
+            total = 0.0
             for micro in range(2):
                 batch = task.batch(16)
                 loss = cross_entropy(model(batch[0]), batch[1]) / 2
@@ -162,7 +169,8 @@ def scheduled_by_micro_batch(run: Run) -> None:
 
 @silent("O9", "G2", title="the losses of eight micro-batches are summed and not averaged")
 def summed_micro_batches(run: Run) -> None:
-    task, model = Sentences(), Transformer()
+    task = Sentences()
+    model = Transformer()
     optimizer = torch.optim.AdamW(model.parameters(), 2e-3, weight_decay=0.05)
     with run.probe(model, optimizer) as probe:
         for step in range(STEPS):
@@ -185,7 +193,8 @@ def ranks_read_alike(run: Run) -> None:
 
 def read_alike(run: Run, rank: int) -> None:
     """One of the two ranks."""
-    task, order = Pictures(), torch.Generator().manual_seed(7 if run.broken else 7 + rank)
+    task = Pictures()
+    order = torch.Generator().manual_seed(7 if run.broken else 7 + rank)
     pictures, labels = task.batch(2048)
     model = nn.parallel.DistributedDataParallel(convolutions())
     optimizer = torch.optim.AdamW(model.parameters(), 1e-3)
@@ -198,7 +207,8 @@ def read_alike(run: Run, rank: int) -> None:
 
 @silent("V1", "DP10", title="pictures are normalised for training and not for the evaluation")
 def evaluated_without_normalisation(run: Run) -> None:
-    task, model = Pictures(), convolutions()
+    task = Pictures()
+    model = convolutions()
     optimizer = torch.optim.AdamW(model.parameters(), 1e-3)
     inputs, labels = task.evaluation
     seen = inputs if run.broken else (inputs - 0.5) / 0.25

@@ -82,14 +82,20 @@ def rendered(outcomes: Sequence[Outcome]) -> str:
 
 def _part(outcomes: Sequence[Outcome]) -> str:
     """A sentence and a table about some of the errors."""
-    rows, with_probes, alone, rang = [], 0, 0, 0
+    rows = []
+    with_probes = 0
+    alone = 0
+    rang = 0
     for outcome in outcomes:
-        seeds, right = outcome.seeds, outcome.catalogue
+        seeds = outcome.seeds
+        right = outcome.catalogue
         named = [detectors(seed.broken_with, right) for seed in seeds]
         metrics = [detectors(seed.broken_without, right) for seed in seeds]
         any_warning = sum(bool(seed.broken_without) for seed in seeds)
         twins = sum(bool(seed.healthy_with) for seed in seeds)
-        with_probes, alone, rang = with_probes + all(named), alone + all(metrics), rang + twins
+        with_probes = with_probes + all(named)
+        alone = alone + all(metrics)
+        rang = rang + twins
         by = sorted({f"`{detector}`" for names in named for detector in names})
         rows.append(
             [

@@ -25,7 +25,8 @@ def test_most_errors_are_told_for_every_seed_and_no_twin_rings():
 
 
 def test_a_wrong_cause_or_a_ringing_twin_counts_against_it():
-    right, wrong = [["broken-wiring", "O3", "O2"]], [["broken-wiring", "O2", "O3"]]
+    right = [["broken-wiring", "O3", "O2"]]
+    wrong = [["broken-wiring", "O2", "O3"]]
     seeds = [Told(right, [], [], []), Told(wrong, wrong, wrong, [])]
     page = rendered([Outcome("cut", "a branch is cut", ["O3"], False, seeds)])
     assert "| cut (O3): a branch is cut | 1 of 2 `broken-wiring` | 0 of 2 (1) | 1 of 2 |" in page

@@ -9,7 +9,8 @@ from tests.tools.silent.error import STEPS, Blobs, Run, descend, layers, norm_of
 
 @silent("O2", title="a layer is added after the optimizer was made")
 def layer_left_out(run: Run) -> None:
-    task, model = Blobs(), layers(32, 64, 64, 10)
+    task = Blobs()
+    model = layers(32, 64, 64, 10)
     optimizer = torch.optim.AdamW(model[2:].parameters() if run.broken else model.parameters(), 1e-3)
     with run.probe(model, optimizer) as probe:
         for step in range(STEPS):
@@ -18,7 +19,8 @@ def layer_left_out(run: Run) -> None:
 
 @silent("O17", title="layers are frozen while their last gradient stays, and momentum and decay move them")
 def frozen_layers_stepped(run: Run) -> None:
-    task, model = Blobs(), layers(32, 64, 64, 10)
+    task = Blobs()
+    model = layers(32, 64, 64, 10)
     if not run.broken:
         model[0].requires_grad_(False)
     optimizer = torch.optim.AdamW([one for one in model.parameters() if one.requires_grad], 1e-3)
@@ -37,7 +39,8 @@ def frozen_layers_stepped(run: Run) -> None:
 
 @silent("N-two-optimizers", title="the optimizer of the head holds the whole model as well")
 def two_optimizers(run: Run) -> None:
-    task, model = Blobs(), layers(32, 64, 64, 10)
+    task = Blobs()
+    model = layers(32, 64, 64, 10)
     body = torch.optim.AdamW(model[:4].parameters(), 1e-3)
     head = torch.optim.AdamW(model.parameters() if run.broken else model[4].parameters(), 3e-3)
     with run.probe(model, [body, head]) as probe:
@@ -57,7 +60,9 @@ class Tied(nn.Module):
 
     def __init__(self, tied: bool) -> None:
         super().__init__()
-        self.embed, self.mixed, self.head = nn.Embedding(50, 32), nn.Linear(32, 32), nn.Linear(32, 50, False)
+        self.embed = nn.Embedding(50, 32)
+        self.mixed = nn.Linear(32, 32)
+        self.head = nn.Linear(32, 50, False)
         self.head.weight = self.embed.weight if tied else nn.Parameter(self.embed.weight.detach().clone())
 
     def forward(self, tokens: torch.Tensor) -> torch.Tensor:
@@ -66,7 +71,8 @@ class Tied(nn.Module):
 
 @silent("N-untied-weights", title="the head is a copy of the embeddings")
 def tie_lost(run: Run) -> None:
-    model, follows = Tied(tied=not run.broken), torch.randperm(50)
+    model = Tied(tied=not run.broken)
+    follows = torch.randperm(50)
     optimizer = torch.optim.AdamW(model.parameters(), 1e-3)
     with run.probe(model, optimizer) as probe:
         for step in range(STEPS):
@@ -77,7 +83,8 @@ def tie_lost(run: Run) -> None:
 
 @silent("N-lost-updates", title="weights in bfloat16 without a copy in 32 bits, at a small rate")
 def half_weights(run: Run) -> None:
-    task, model = Blobs(), layers(32, 64, 64, 10)
+    task = Blobs()
+    model = layers(32, 64, 64, 10)
     kind = torch.bfloat16 if run.broken else torch.float32
     model = model.to(kind)
     optimizer = torch.optim.AdamW(model.parameters(), 5e-5)
@@ -90,7 +97,8 @@ def half_weights(run: Run) -> None:
 
 @silent("N-group-left-behind", title="a group is added after the scheduler was made, by hand")
 def group_forgotten(run: Run) -> None:
-    task, model = Blobs(), layers(32, 64, 64, 10)
+    task = Blobs()
+    model = layers(32, 64, 64, 10)
     groups = [{"params": model[:4].parameters()}, {"params": model[4].parameters(), "lr": 5e-3}]
     optimizer = torch.optim.AdamW(groups, 1e-3)
     first = [group["lr"] for group in optimizer.param_groups]
@@ -106,7 +114,8 @@ def group_forgotten(run: Run) -> None:
 
 @silent("R4", "O8", title="a resume restores the optimizer and not the scheduler")
 def stale_scheduler(run: Run) -> None:
-    task, model = Blobs(), layers(32, 64, 64, 10)
+    task = Blobs()
+    model = layers(32, 64, 64, 10)
     optimizer = torch.optim.AdamW(model.parameters(), 1e-3)
     scheduler = torch.optim.lr_scheduler.LinearLR(optimizer, 1.0, 0.5, 4 * STEPS)
     for _ in range(STEPS):  # what the checkpoint holds

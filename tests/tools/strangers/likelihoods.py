@@ -138,7 +138,8 @@ def _right(by: Likelihoods, case: Case) -> list[float]:
 
 def _entries(by: Likelihoods, of: Sequence[Case]) -> dict[str, Fitted]:
     """How often each entry was right, and how often that was expected from its rank and its rules."""
-    right, expected = Counter[str](), Counter[str]()
+    right = Counter[str]()
+    expected = Counter[str]()
     alike = replace(by, entries={})
     for case in of:
         if any(case.right):

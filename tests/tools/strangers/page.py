@@ -164,7 +164,8 @@ def _variants(outcomes: Outcomes) -> str:
             false.setdefault(name, []).append(one)
     rows = []
     for name in sorted({*right, *false}):
-        found, rang = right.get(name, []), false.get(name, [])
+        found = right.get(name, [])
+        rang = false.get(name, [])
         rows.append(
             [
                 f"`{name}`",
@@ -187,7 +188,8 @@ def _in_fold(outcomes: Outcomes, fold: int) -> int:
 def _repositories(outcomes: Outcomes) -> str:
     rows = []
     for name, of in _groups(outcomes, lambda one: f"{one.label.kind}: {one.label.repository}").items():
-        problems, healthy = _problems(of), _healthy(of)
+        problems = _problems(of)
+        healthy = _healthy(of)
         if problems or healthy:
             hits = sorted({hit for one in problems for hit in one.hits})
             wrong = sorted({said.name for one in healthy for said in one.wrong})

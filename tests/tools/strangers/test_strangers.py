@@ -103,7 +103,8 @@ def test_a_miss_is_told_in_one_line_without_its_name():
 
 
 def test_each_repository_counts_alike():
-    hit, miss = said("loss-spike"), said("loss-plateau")
+    hit = said("loss-spike")
+    miss = said("loss-plateau")
     many = [outcome(f"logs/a/{index}", hit) for index in range(3)]
     assert "| logs | 4 | 0 | 0.750 | 0.500 |" in page([*many, outcome("logs/b/0", miss)])
 

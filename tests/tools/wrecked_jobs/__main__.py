@@ -91,8 +91,10 @@ def start(name: str, directory: Path, evidence: Path) -> subprocess.Popen:
 
 def follow(name: str, runs: Path, ear: Ear, evidence: Path) -> Iterator[str]:
     """Let a job run until the watch has told of it; gives what was not as it should be."""
-    right, directory = EXPECTED[name], runs / name
-    job, begun = start(name, directory, evidence), time.monotonic()
+    right = EXPECTED[name]
+    directory = runs / name
+    job = start(name, directory, evidence)
+    begun = time.monotonic()
     while not evidence.exists() and time.monotonic() - begun < LONGEST_SECONDS:
         ear.listen(name)
         time.sleep(0.1)
@@ -124,8 +126,10 @@ def follow(name: str, runs: Path, ear: Ear, evidence: Path) -> Iterator[str]:
 def main(names: list[str]) -> None:
     wrong: list[str] = []
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as place, Receiver() as receiver:
-        root, ear = Path(place).resolve(), Ear(receiver)
-        runs, config = root / "runs", root / "sentinel.toml"
+        root = Path(place).resolve()
+        ear = Ear(receiver)
+        runs = root / "runs"
+        config = root / "sentinel.toml"
         for name in names:  # each is a place of its own, because those that stopped say nothing of the next
             (runs / name).mkdir(parents=True)
         config.write_text(

@@ -66,7 +66,8 @@ def nan_torch(directory: Path, evident: Evident) -> None:
     """A plain loop with torch's SummaryWriter, whose weights become NaN."""
     from torch.utils.tensorboard import SummaryWriter
 
-    writer, training = SummaryWriter(directory), Classifier()
+    writer = SummaryWriter(directory)
+    training = Classifier()
     for step in range(HEALTHY_STEPS + SICK_STEPS):
         if step == HEALTHY_STEPS:
             training.poison()
@@ -217,7 +218,8 @@ def crashed(directory: Path, evident: Evident) -> None:
     """A program that gives up without an exception, under W&B, which records the exit code."""
     import wandb
 
-    run, training = wandb.init(project="wrecked", dir=directory), Classifier()
+    run = wandb.init(project="wrecked", dir=directory)
+    training = Classifier()
     for _ in range(HEALTHY_STEPS):
         run.log(training.step())
         _pause()
@@ -235,7 +237,8 @@ def finished(directory: Path, evident: Evident) -> None:
 
 def preempted(directory: Path, evident: Evident) -> None:
     """A loop that saves a checkpoint each 50 steps and goes on from the last one; a scheduler ends it."""
-    training, checkpoints = Classifier(), directory / "checkpoints"
+    training = Classifier()
+    checkpoints = directory / "checkpoints"
     checkpoints.mkdir(exist_ok=True)
     begin = max((int(path.stem) for path in checkpoints.glob("*.pt")), default=0)
     if begin:

@@ -9,7 +9,9 @@ import torch
 
 from tests.tools.wrecked_jobs import jobs
 
-name, directory, evidence = sys.argv[1], Path(sys.argv[2]), Path(sys.argv[3])
+name = sys.argv[1]
+directory = Path(sys.argv[2])
+evidence = Path(sys.argv[3])
 torch.set_num_threads(1)
 torch.manual_seed(0)
 getattr(jobs, name)(directory, evidence.touch)
