@@ -72,7 +72,7 @@ FINDINGS: dict[str, pl.DataType] = {
     ONSET: pl.Int64(),  # first step of the trouble, where the rule knows it; else null
     ABOVE: pl.Float64(),  # points above it belong to the trouble; null where the rule knows no such value
     BELOW: pl.Float64(),  # the same of points below it
-    HELD_BACK: pl.String(),  # sentinel.detectors.held_back.HeldBack: why the row was not judged; else null
+    HELD_BACK: pl.String(),  # sentinel.detectors.skip_reason.HeldBack: why the row was not judged; else null
 }
 
 

@@ -5,10 +5,10 @@ from math import log
 
 import polars as pl
 
-from sentinel.detectors.held_back import HeldBack
 from sentinel.detectors.schema import VALUE
 from sentinel.detectors.settings import Setting
 from sentinel.detectors.signals import Signal
+from sentinel.detectors.skip_reason import HeldBack
 from sentinel.detectors.stats import nearest, start_median
 
 ELSE = (Signal.REWARD, Signal.POLICY_LOSS, Signal.PREFERENCE_MARGIN)

@@ -5,9 +5,9 @@ from collections.abc import Mapping
 import polars as pl
 
 from sentinel.detectors.api import Severity
-from sentinel.detectors.held_back import HeldBack as HeldBack
 from sentinel.detectors.schema import ABOVE, BELOW, HELD_BACK, ONSET, SEVERITY, VARIANT
 from sentinel.detectors.severity import AS
+from sentinel.detectors.skip_reason import HeldBack as HeldBack
 from sentinel.detectors.stats import first_true
 
 

@@ -15,18 +15,18 @@ from importlib.metadata import version
 from socket import gethostname
 from typing import Any
 
-from sentinel.alerts.incident import Change
-from sentinel.alerts.lifecycle import Book
+from sentinel.common.fault_isolation import Guard
+from sentinel.detection.engine import DetectorFailed, Judging, log_failure
 from sentinel.detectors.api import Declaration
-from sentinel.frames.naming import Naming
-from sentinel.frames.views import layout, views
-from sentinel.ground.guard import Guard
-from sentinel.judging.judging import DetectorFailed, Judging, log_failure
-from sentinel.judging.tracking import Advance, Tracker
+from sentinel.incidents.incident import Change
+from sentinel.incidents.lifecycle import Book
+from sentinel.run_pipeline import Advance, Tracker
 from sentinel.runs.console import ConsoleState
+from sentinel.runs.end_inference import settle
+from sentinel.runs.inactivity import Quiet
 from sentinel.runs.log import RunLog
-from sentinel.runs.quiet import Quiet
-from sentinel.runs.settling import settle
+from sentinel.series.naming import Naming
+from sentinel.series.specs import layout, views
 from sentinel.sources.base import Run
 
 POINTS_AT_ONCE = 300_000

@@ -130,14 +130,14 @@ def test_detectors_are_a_library_of_their_own():
 @pytest.mark.slow
 @each(FILES, module)
 def test_a_type_is_learned_before_threads_start(file):
-    """`sentinel.ground.conversion` says why."""
+    """`sentinel.common.conversion` says why."""
     assert file.name == "conversion.py" or "msgspec.convert" not in text(file)
 
 
 @pytest.mark.slow
 @each(FILES, module)
 def test_time_is_an_argument(file):
-    if file == ROOT / "sentinel" / "ground" / "clock.py" or "cli" in file.parts:
+    if file == ROOT / "sentinel" / "common" / "clock.py" or "cli" in file.parts:
         return
     clocks = {"time", "time_ns", "now", "utcnow", "today"}
     asked = [
@@ -173,7 +173,7 @@ def test_the_project_holds_no_file_that_only_lay_there():
 @each(FILES, module)
 def test_what_lies_in_a_run_is_never_executed(file):
     banned = {"pickle", "dill", "joblib", "cloudpickle", "marshal", "shelve", "torch", "subprocess"}
-    if module(file) != "sentinel.sources.beside.plain_yaml":
+    if module(file) != "sentinel.sources.sidecars.plain_yaml":
         banned.add("yaml")
     if module(file) in ("sentinel.sinks.command", "sentinel.processes.stacks"):
         # run what the configuration names, and py-spy, and nothing else

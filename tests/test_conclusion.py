@@ -8,14 +8,14 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from sentinel.alerts.incident import State
-from sentinel.alerts.wire import incident_body
 from sentinel.detectors.api import Cause, Detector, History, Maturity, Severity, Variant, detector
 from sentinel.detectors.evidence import Measure, Unit
-from sentinel.detectors.held_back import HeldBack
 from sentinel.detectors.schema import ENDED, INDEX, SERIES, VALUE
 from sentinel.detectors.signals import Signal
+from sentinel.detectors.skip_reason import HeldBack
 from sentinel.detectors.verdict import verdicts
+from sentinel.incidents.incident import State
+from sentinel.incidents.json_body import incident_body
 from sentinel.pipeline import Pipeline
 from sentinel.sources.base import Run
 from sentinel.sources.json.lines import JsonLines

@@ -5,11 +5,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from sentinel.alerts.incident import Incident
 from sentinel.detectors.discovery import all_detectors
+from sentinel.incidents.incident import Incident
 from sentinel.pipeline import Pipeline
 from sentinel.sources.base import Batch, Chunk, Run
-from sentinel.sources.places import Url
+from sentinel.sources.location import Url
 
 pytestmark = pytest.mark.long  # each replays whole runs
 

@@ -7,10 +7,10 @@ import pytest
 
 from sentinel.detectors.discovery import all_detectors
 from sentinel.pipeline import Pipeline
-from sentinel.runs.quiet import Quiet
+from sentinel.runs.inactivity import Quiet
 from sentinel.sources.base import Batch, Ending, EndKind, Run
 from sentinel.sources.json.lines import JsonLines
-from sentinel.sources.places import Url
+from sentinel.sources.location import Url
 
 CHECKS = [all_detectors()[f"run-{end}"] for end in ("crashed", "finished", "preempted")]
 CHECKS += [all_detectors()[name] for name in ("console-error", "stream-stall", "ended-or-stuck")]

@@ -19,9 +19,9 @@ from pathlib import Path
 import httpx
 import pytest
 
-from tests.live.conftest import log
 from tests.patience import PATIENCE
 from tests.sinks.receiver import Receiver
+from tests.web.conftest import log
 
 DEPLOY = Path(__file__).parents[1] / "deploy"
 PROMETHEUS = shutil.which("prometheus")

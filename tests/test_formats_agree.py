@@ -9,14 +9,14 @@ import numpy as np
 import pytest
 import wandb
 
-from sentinel.alerts.incident import Incident
-from sentinel.alerts.store import Store
 from sentinel.config.file import Config
+from sentinel.incidents.incident import Incident
 from sentinel.replays.replaying import replay
 from sentinel.sinks.delivery import Delivery
 from sentinel.sources.wandb import online as wandb_online
 from sentinel.sources.wandb import server as wandb_server
-from sentinel.watch.service import ServiceManager
+from sentinel.storage.store import Store
+from sentinel.watch.systemd import ServiceManager
 from sentinel.watch.watcher import Watcher
 from tests.manual_clock import ManualClock
 from tests.sources.wandb.backend import PROJECT, Backend

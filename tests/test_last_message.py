@@ -10,15 +10,15 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from sentinel.alerts.decision import REPEAT_SECONDS
-from sentinel.alerts.incident import Event, Incident, State
-from sentinel.alerts.store import Store
 from sentinel.config.file import Config
 from sentinel.detectors.api import Severity
 from sentinel.detectors.discovery import all_detectors
+from sentinel.incidents.incident import Event, Incident, State
+from sentinel.notifications.decide import REPEAT_SECONDS
 from sentinel.sinks.base import Digest, Permanent, Transient
 from sentinel.sinks.delivery import Delivery
-from sentinel.watch.service import ServiceManager
+from sentinel.storage.store import Store
+from sentinel.watch.systemd import ServiceManager
 from sentinel.watch.watcher import Watcher
 from tests.chosen_detectors import choose_detectors
 from tests.manual_clock import ManualClock

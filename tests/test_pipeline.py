@@ -8,16 +8,16 @@ import numpy as np
 import polars
 import pytest
 
-from sentinel.alerts.decision import SinkPolicy
-from sentinel.alerts.duplicates import KnownIncidents
-from sentinel.alerts.outcomes import Audience
+from sentinel.detection import row_detection
 from sentinel.detectors.discovery import all_detectors
-from sentinel.detectors.held_back import HeldBack
-from sentinel.judging import detection
+from sentinel.detectors.skip_reason import HeldBack
+from sentinel.incidents.duplicates import KnownIncidents
+from sentinel.notifications.decide import SinkPolicy
+from sentinel.notifications.routing import Audience
 from sentinel.pipeline import Pipeline
-from sentinel.runs.quiet import Quiet
+from sentinel.runs.inactivity import Quiet
 from sentinel.sources.base import Batch, Chunk, Run
-from sentinel.sources.places import Url
+from sentinel.sources.location import Url
 
 START = 1.7e9
 
@@ -195,7 +195,7 @@ def test_detectors_that_judge_at_once_find_the_same(monkeypatch):
         source.log(number, 0.01 if number % 80 < 40 else 5.0)
     for threads, worth in (1, 10_000), (2, 0):
         monkeypatch.setattr(polars, "thread_pool_size", lambda threads=threads: threads)
-        monkeypatch.setattr(detection, "_WORTH_THREADS", worth)
+        monkeypatch.setattr(row_detection, "_WORTH_THREADS", worth)
         engine = Pipeline(detectors, {}, {"kl": "kl"}, lambda name, *_: failed.append(name))
         tracker = engine.track(Run(Url("memory", ("training",)), "memory", source), "training")
         (advance,) = engine.advance([tracker])

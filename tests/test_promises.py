@@ -14,10 +14,10 @@ from pathlib import Path
 
 import pytest
 
-from sentinel.alerts.store import Store
 from sentinel.detectors.discovery import all_detectors
 from sentinel.pipeline import Pipeline
 from sentinel.sources.discovery import discover
+from sentinel.storage.store import Store
 from tests.patience import PATIENCE
 from tests.sinks.receiver import Receiver, status
 

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from sentinel.alerts.store import Store
 from sentinel.config.file import Config
 from sentinel.replays.replaying import replay
 from sentinel.sinks.delivery import Delivery
-from sentinel.watch.service import ServiceManager
+from sentinel.storage.store import Store
+from sentinel.watch.systemd import ServiceManager
 from sentinel.watch.watcher import Watcher
 from tests.manual_clock import ManualClock
 from tests.sources.wandb.log_writer import WandbLog

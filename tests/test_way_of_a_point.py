@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from sentinel.alerts.decision import SinkPolicy
-from sentinel.alerts.outcomes import Audience
+from sentinel.detection.duplicates import known_incidents, traces_of
 from sentinel.detectors.discovery import all_detectors
-from sentinel.judging.joining import known_incidents, traces_of
+from sentinel.notifications.decide import SinkPolicy
+from sentinel.notifications.routing import Audience
 from sentinel.pipeline import Pipeline
 from sentinel.sources.discovery import discover
 
@@ -17,8 +17,8 @@ pytestmark = pytest.mark.slow
 
 PACKAGE = Path(sys.modules["sentinel"].__file__).parent
 DETECTORS = (PACKAGE / "detectors").resolve()
-ROOMS = {"sources", "frames", "runs", "judging", "detectors", "alerts", "catalogue"}
-"""Beside them it passes only the page of the pipeline and the guard of the ground."""
+ROOMS = {"sources", "series", "runs", "detection", "detectors", "incidents", "notifications", "catalogue"}
+"""Beside them it passes only the page of the pipeline, that of one run, and the guard."""
 
 
 def line(step: int, loss: float) -> bytes:
@@ -62,4 +62,4 @@ def test_one_point_passes_few_modules(tmp_path):
 
     assert [one.decision.event for one in outcomes] == ["firing"]
     modules = judged | told
-    assert {module.partition("/")[0] for module in modules} - {"pipeline", "ground"} == ROOMS
+    assert {module.partition("/")[0] for module in modules} - {"pipeline", "run_pipeline", "common"} == ROOMS

@@ -12,9 +12,9 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
 from sentinel import catalogue
-from sentinel.alerts.decision import Reason
 from sentinel.catalogue.index import families
 from sentinel.detectors.discovery import all_detectors
+from sentinel.notifications.decide import Reason
 from sentinel.report.pages import flags, page, severities
 from sentinel.sources.registry import formats
 

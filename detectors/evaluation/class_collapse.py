@@ -42,7 +42,6 @@ from sentinel.detectors.evaluation.guessing import (
     with_guess,
 )
 from sentinel.detectors.evidence import Measure, Unit
-from sentinel.detectors.overall import beginning, ending, rests_since
 from sentinel.detectors.schema import ENDED, INDEX, STEP, VALUE
 from sentinel.detectors.signals import Signal
 from sentinel.detectors.stats import (
@@ -56,6 +55,7 @@ from sentinel.detectors.stats import (
 )
 from sentinel.detectors.supervised import ELSE, is_supervised
 from sentinel.detectors.verdict import HeldBack, verdicts
+from sentinel.detectors.whole_run import beginning, ending, rests_since
 
 # evaluations of a run that is over, the last as a share of all
 AT_END = 5

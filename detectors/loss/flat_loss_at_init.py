@@ -28,7 +28,6 @@ import polars as pl
 from sentinel.detectors.api import CRITICAL, INFO, WARNING, Cause, History, Maturity, Variant, detector
 from sentinel.detectors.evidence import Measure, Unit
 from sentinel.detectors.loss.thirds import FALL, LEAST, with_fall
-from sentinel.detectors.overall import CONTEXT, EPOCHS, MANY, WHOLE, is_training, never_fell, with_whole
 from sentinel.detectors.schedules import warms_up
 from sentinel.detectors.schema import ENDED, STEP, First
 from sentinel.detectors.settings import Setting
@@ -36,6 +35,7 @@ from sentinel.detectors.signals import Signal
 from sentinel.detectors.stats import is_of, recent_max
 from sentinel.detectors.supervised import ELSE, cost_of_guessing, settled_at_guessing, supervised
 from sentinel.detectors.verdict import HeldBack, verdicts
+from sentinel.detectors.whole_run import CONTEXT, EPOCHS, MANY, WHOLE, is_training, never_fell, with_whole
 
 # points between two verdicts, of a third, of a gradient of zero
 EVERY = 5

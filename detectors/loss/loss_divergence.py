@@ -39,7 +39,6 @@ import polars as pl
 from sentinel.detectors.api import CRITICAL, WARNING, Cause, Maturity, Variant, detector
 from sentinel.detectors.evidence import Measure, Unit
 from sentinel.detectors.loss.levels import LEVELS, MANY, REACH, RISE, WINDOWS, with_rise
-from sentinel.detectors.overall import with_ends_apart
 from sentinel.detectors.schema import ENDED, INDEX, VALUE
 from sentinel.detectors.signals import Signal
 from sentinel.detectors.stats import (
@@ -54,6 +53,7 @@ from sentinel.detectors.stats import (
 from sentinel.detectors.strictness import Strictness
 from sentinel.detectors.supervised import ELSE, is_learned, is_supervised
 from sentinel.detectors.verdict import HeldBack, verdicts
+from sentinel.detectors.whole_run import with_ends_apart
 
 # points needed before a finding, and once the run is over
 EARLIEST = 10

@@ -27,8 +27,8 @@ line; CPython, Lib/traceback.py.
 from collections.abc import Iterator
 
 from sentinel.detectors.api import CRITICAL, WARNING, Cause, Maturity, Severity, Variant
-from sentinel.detectors.checks import RunFinding, RunView, run_check
 from sentinel.detectors.evidence import Measure, Unit
+from sentinel.detectors.run_checks import RunFinding, RunView, run_check
 
 LINES = CRITICAL, WARNING  # as the catalogue says of a line; an exception that it does not know is critical
 

@@ -2,8 +2,8 @@
 
 from typing import Any
 
-from sentinel.detectors.checks import RunFinding, RunView
 from sentinel.detectors.evidence import Measure, Unit
+from sentinel.detectors.run_checks import RunFinding, RunView
 
 ENDING_EVIDENCE = {
     "reason": Measure("known from", Unit.TEXT),

@@ -22,15 +22,15 @@ permissions and at what wrote it.
 A job that was resumed more than sixty times in one log. It is read on as soon as it gets a new one.
 
 ## Source
-`MAX_ATTEMPTS` in `sentinel/frames/attempts.py`: no scheduler restarts a job that often.
-`MAX_TAGS_PER_SIGNAL` in `sentinel/frames/attempt.py`: a model's layers, in memory that stays small.
+`MAX_ATTEMPTS` in `sentinel/series/attempts.py`: no scheduler restarts a job that often.
+`MAX_TAGS_PER_SIGNAL` in `sentinel/series/attempt.py`: a model's layers, in memory that stays small.
 """
 
 from collections.abc import Iterator
 
 from sentinel.detectors.api import INFO, Maturity, Variant
-from sentinel.detectors.checks import RunFinding, RunView, run_check
 from sentinel.detectors.evidence import Measure, Unit
+from sentinel.detectors.run_checks import RunFinding, RunView, run_check
 
 # stand where others name their stream
 UNREADABLE = "the log"

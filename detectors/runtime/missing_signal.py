@@ -23,16 +23,16 @@ The number is logged under a name that sentinel does not know: map it below `[si
 logged for the first time after 100 steps is counted as missing. So is one in another stream of the run.
 
 ## Source
-Catalogue G8, O23, O24, A-kl, A-logging. The lines that log a signal stand in detectors/lines.py.
+Catalogue G8, O23, O24, A-kl, A-logging. The lines that log a signal stand in detectors/logging_snippets.py.
 """
 
 from collections.abc import Iterator
 from dataclasses import dataclass
 
 from sentinel.detectors.api import INFO, Maturity, Variant
-from sentinel.detectors.checks import RunFinding, RunView, Survey, run_check
 from sentinel.detectors.evidence import Measure, Unit
-from sentinel.detectors.lines import line_for
+from sentinel.detectors.logging_snippets import line_for
+from sentinel.detectors.run_checks import RunFinding, RunView, Survey, run_check
 from sentinel.detectors.settings import Setting
 from sentinel.detectors.signals import Signal
 

@@ -25,8 +25,8 @@ from collections.abc import Iterator
 from typing import Any
 
 from sentinel.detectors.api import CRITICAL, Cause, Maturity, Variant
-from sentinel.detectors.checks import RunFinding, RunView, run_check
 from sentinel.detectors.evidence import Measure, Unit
+from sentinel.detectors.run_checks import RunFinding, RunView, run_check
 
 
 @run_check(

@@ -24,7 +24,7 @@ process that wrote the log, where it ran on the machine of the watch (Linux 6.15
 from collections.abc import Iterator
 
 from sentinel.detectors.api import CRITICAL, Cause, Maturity, Variant
-from sentinel.detectors.checks import RunFinding, RunView, run_check
+from sentinel.detectors.run_checks import RunFinding, RunView, run_check
 from sentinel.detectors.runtime.endings import ENDING_EVIDENCE, SPARED, ended
 
 KILLED = (

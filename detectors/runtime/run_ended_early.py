@@ -22,7 +22,7 @@ The exit status of the process that wrote the log, where it ran on the machine o
 from collections.abc import Iterator
 
 from sentinel.detectors.api import Maturity, Variant
-from sentinel.detectors.checks import RunFinding, RunView, run_check
+from sentinel.detectors.run_checks import RunFinding, RunView, run_check
 from sentinel.detectors.runtime.endings import ENDING_EVIDENCE, ended, is_early
 
 

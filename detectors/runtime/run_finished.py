@@ -22,7 +22,7 @@ planned steps.
 from collections.abc import Iterator
 
 from sentinel.detectors.api import INFO, Maturity, Variant
-from sentinel.detectors.checks import RunFinding, RunView, run_check
+from sentinel.detectors.run_checks import RunFinding, RunView, run_check
 from sentinel.detectors.runtime.endings import ENDING_EVIDENCE, ended, is_early
 
 

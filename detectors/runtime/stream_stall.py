@@ -37,9 +37,9 @@ from collections.abc import Iterator
 from typing import Annotated
 
 from sentinel.detectors.api import CRITICAL, WARNING, Cause, Maturity, Variant
-from sentinel.detectors.checks import RunFinding, RunView, run_check
 from sentinel.detectors.evidence import Measure, Unit
-from sentinel.detectors.runtime.silences import SILENCE_EVIDENCE, Long, long_silence
+from sentinel.detectors.run_checks import RunFinding, RunView, run_check
+from sentinel.detectors.runtime.inactivity import SILENCE_EVIDENCE, Long, long_silence
 
 SILENT = "no new point for {silent_seconds:duration}, where {allowed_seconds:duration} are allowed; {goes_on}"
 HANGS = "A-err-hang", "DP3", "A-err-nccl"

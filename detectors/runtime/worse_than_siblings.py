@@ -33,8 +33,8 @@ from collections.abc import Iterator
 from typing import Annotated
 
 from sentinel.detectors.api import INFO, WARNING, Variant
-from sentinel.detectors.checks import Departed, RunFinding, RunView, run_check
 from sentinel.detectors.evidence import Measure, Unit, measure_of
+from sentinel.detectors.run_checks import Departed, RunFinding, RunView, run_check
 
 MOST_NAMED = 3  # signals, so that the message stays short
 

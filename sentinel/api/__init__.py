@@ -5,12 +5,12 @@ from os import PathLike, fspath
 from pathlib import Path
 
 from sentinel.api.result import Report
+from sentinel.common.clock import SystemClock
+from sentinel.common.errors import SentinelError, UnknownName
 from sentinel.config.file import Config, load
 from sentinel.detectors.discovery import all_detectors
-from sentinel.ground.clock import SystemClock
-from sentinel.ground.errors import SentinelError, UnknownName
 from sentinel.replays.replaying import replay as replay_whole
-from sentinel.report.incident_story import IncidentStory
+from sentinel.report.incident_model import IncidentStory
 from sentinel.report.selection import ORDERS, Order, Selection, ordered
 from sentinel.sources.discovery import places
 

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING
 from sentinel.detectors.severity import Severity, SeverityName
 from sentinel.replays.replay import Replay
 from sentinel.report import json as json_report
-from sentinel.report.incident_story import IncidentStory
+from sentinel.report.incident_model import IncidentStory
 from sentinel.report.json import ReplayBody
+from sentinel.report.model import RunStory, Story, story
 from sentinel.report.selection import Order
-from sentinel.report.story import RunStory, Story, story
 
 if TYPE_CHECKING:
     import polars as pl

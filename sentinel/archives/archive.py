@@ -16,12 +16,12 @@ from sentinel.archives.origin import ArchiveSource
 from sentinel.archives.parts import Part, parts
 from sentinel.archives.results import Results
 from sentinel.archives.tree import Tree
+from sentinel.common.errors import SentinelError
+from sentinel.common.shard import WHOLE, Shard
 from sentinel.config.file import Config
-from sentinel.ground.errors import SentinelError
-from sentinel.ground.shard import WHOLE, Shard
 from sentinel.replays.siblings import RULE
 from sentinel.sources.discovery import common_path
-from sentinel.sources.places import Place, Url
+from sentinel.sources.location import Place, Url
 
 
 @dataclass

@@ -17,13 +17,13 @@ from typing import TYPE_CHECKING
 
 from sentinel.archives.origin import Opened
 from sentinel.archives.parts import ListedFile, Part
-from sentinel.ground.errors import SentinelError
-from sentinel.sources.beside.config_files import settings_above
+from sentinel.common.errors import SentinelError
 from sentinel.sources.discovery import common_path, run_name, runs_among
-from sentinel.sources.places import Url
-from sentinel.sources.reading.patience import NO_ANSWER
+from sentinel.sources.location import Url
+from sentinel.sources.readers.retry import NO_ANSWER
 from sentinel.sources.remote.directories import remote_runs
 from sentinel.sources.remote.mirror import is_wanted
+from sentinel.sources.sidecars.config_files import settings_above
 from sentinel.sources.walking import is_internal, is_skipped
 
 if TYPE_CHECKING:

@@ -9,12 +9,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sentinel.archives.record import Comparable, PackedCourses
+from sentinel.common.errors import SentinelError
 from sentinel.comparison.means import Means
-from sentinel.ground.errors import SentinelError
 from sentinel.replays.judged import JudgedRun
 
 if TYPE_CHECKING:
-    from sentinel.archives.contents import Contents
+    from sentinel.archives.index import Contents
     from sentinel.comparison.measures import Comparison
 
 

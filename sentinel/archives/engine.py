@@ -12,8 +12,8 @@ from multiprocessing import connection
 from typing import Protocol
 
 from sentinel.archives.parts import Part
-from sentinel.ground.collection import collect_seldom
-from sentinel.ground.errors import SentinelError
+from sentinel.common.collection import collect_seldom
+from sentinel.common.errors import SentinelError
 
 Work = Callable[[Part], list[bytes]]
 Result = list[bytes] | str

@@ -12,15 +12,15 @@ from sentinel.archives.parts import Part, RunName
 from sentinel.archives.record import Record, packed_record
 from sentinel.archives.siblings import sibling_record
 from sentinel.config.file import Config
-from sentinel.detectors.held_back import HeldBack
-from sentinel.judging.joining import how_informed
+from sentinel.detection.duplicates import how_informed
+from sentinel.detectors.skip_reason import HeldBack
 from sentinel.pipeline import Pipeline
 from sentinel.replays.judged import JudgedRun
 from sentinel.replays.replaying import judged
 from sentinel.replays.siblings import RULE
-from sentinel.runs.checks import checks
-from sentinel.runs.same_training import trace_of
-from sentinel.runs.standings import observe
+from sentinel.runs.advisories import checks
+from sentinel.runs.continuations import observe
+from sentinel.runs.training_groups import trace_of
 
 _AT_ONCE = 192  # runs, so that memory does not grow with the size of a directory
 

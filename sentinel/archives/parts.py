@@ -10,7 +10,7 @@ from hashlib import blake2b
 from typing import NamedTuple
 
 from sentinel.archives.units import unit_of
-from sentinel.ground.shard import stable_hash
+from sentinel.common.shard import stable_hash
 
 _MOST_FOLDERS = 192
 _MOST_FILES = 1536  # unless one unit has more

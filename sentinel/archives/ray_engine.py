@@ -9,7 +9,7 @@ from typing import Any
 
 from sentinel.archives.engine import DIED, THREADS, Result, Work, limited, reason, seconds_for
 from sentinel.archives.parts import Part
-from sentinel.ground.errors import SentinelError
+from sentinel.common.errors import SentinelError
 
 _WAITING = 2  # parts for each core that are handed out
 _RETRIES = 3  # of a part whose worker or machine went away

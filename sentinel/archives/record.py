@@ -5,11 +5,11 @@ from typing import Any
 
 import msgspec
 
-from sentinel.alerts.incident import Change, Incident
 from sentinel.archives.parts import RunName
-from sentinel.runs.checks import Check
+from sentinel.incidents.incident import Change, Incident
+from sentinel.runs.advisories import Check
 from sentinel.runs.log import RunOverview
-from sentinel.runs.same_training import Trace
+from sentinel.runs.training_groups import Trace
 from sentinel.sources.identity import RunIdentity
 
 PackedCourses = Mapping[str, tuple[bytes, bytes]]

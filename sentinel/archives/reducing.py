@@ -10,20 +10,20 @@ from typing import IO, TYPE_CHECKING
 
 import msgspec
 
-from sentinel.alerts.decision import SinkPolicy
-from sentinel.alerts.duplicates import KnownIncidents
-from sentinel.alerts.incident import Change
-from sentinel.alerts.outcomes import Audience, Outcome
-from sentinel.alerts.retelling import retold
-from sentinel.archives.contents import Contents
+from sentinel.archives.index import Contents
 from sentinel.archives.record import Record
 from sentinel.archives.siblings import beside_siblings, with_siblings
 from sentinel.archives.tables import incident_row
-from sentinel.ground.errors import SentinelError
+from sentinel.common.errors import SentinelError
+from sentinel.incidents.duplicates import KnownIncidents
+from sentinel.incidents.incident import Change
+from sentinel.notifications.decide import SinkPolicy
+from sentinel.notifications.routing import Audience, Outcome
+from sentinel.notifications.simulate import retold
+from sentinel.runs.continuations import Observation, standings
 from sentinel.runs.log import RunOverview
-from sentinel.runs.same_training import same_training, trainings
-from sentinel.runs.standings import Observation, standings
 from sentinel.runs.state import Standing
+from sentinel.runs.training_groups import same_training, trainings
 
 if TYPE_CHECKING:
     from sentinel.archives.results import Results

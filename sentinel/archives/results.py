@@ -19,11 +19,11 @@ from typing import Any, NamedTuple
 import msgspec
 import polars as pl
 
-from sentinel.archives.owners import Owners
 from sentinel.archives.record import Glance, PackedCourses, Record, glance, unpacked_record
+from sentinel.archives.slurm_accounting import Owners
 from sentinel.archives.tables import IncidentColumns, RunColumns, columns, incident_row, run_row
-from sentinel.ground.errors import SentinelError
-from sentinel.ground.shard import Shard
+from sentinel.common.errors import SentinelError
+from sentinel.common.shard import Shard
 
 _SIBLINGS = "siblings"  # no part: what runs are beside their siblings
 _OWNERS = "owners"  # metadata of the tables of runs: the stamp of the owners that they were written with

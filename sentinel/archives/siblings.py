@@ -7,11 +7,10 @@ from functools import lru_cache, partial
 import msgspec
 import polars as pl
 
-from sentinel.alerts.incident import Change
-from sentinel.alerts.lifecycle import Book
 from sentinel.archives.comparing import KeptCourses, kept_courses
-from sentinel.archives.contents import Contents
+from sentinel.archives.index import Contents
 from sentinel.archives.record import Glance, Record, SiblingRecord
+from sentinel.common.fault_isolation import Guard
 from sentinel.comparison.band import FEWEST
 from sentinel.comparison.fingerprint import Fingerprint
 from sentinel.comparison.siblings import (
@@ -24,11 +23,12 @@ from sentinel.comparison.siblings import (
     representatives,
 )
 from sentinel.config.file import Config
-from sentinel.frames.plan import KnownOfRun
-from sentinel.ground.guard import Guard
+from sentinel.incidents.incident import Change
+from sentinel.incidents.lifecycle import Book
 from sentinel.pipeline import Pipeline
 from sentinel.replays.judged import JudgedRun
 from sentinel.replays.siblings import RULE, sibling
+from sentinel.series.plan import KnownOfRun
 
 _PROGRAMS_AT_ONCE = 64
 _MOST_SHARED = 100_000  # settings, some 20 MB

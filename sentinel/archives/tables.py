@@ -9,11 +9,11 @@ from typing import Annotated
 import polars as pl
 from typing_extensions import TypedDict
 
-from sentinel.alerts.incident import Incident
-from sentinel.alerts.wire import utc_text
-from sentinel.archives.owners import Owners
 from sentinel.archives.record import Record
-from sentinel.runs.standings import Observation, standings
+from sentinel.archives.slurm_accounting import Owners
+from sentinel.incidents.incident import Incident
+from sentinel.incidents.json_body import utc_text
+from sentinel.runs.continuations import Observation, standings
 
 # What follows is a type in the schema and a type of polars. Times are ISO 8601 in UTC.
 _Text = Annotated[str | None, pl.String]

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from sentinel.archives.origin import Opened
 from sentinel.archives.parts import ListedFile, Part
-from sentinel.ground.errors import SentinelError
+from sentinel.common.errors import SentinelError
 from sentinel.sources.base import Complaint
 from sentinel.sources.discovery import common_path, run_name, runs_among
 from sentinel.sources.walking import Walk

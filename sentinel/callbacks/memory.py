@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from sentinel.sources.base import Batch, Chunk, Cursor
-from sentinel.sources.reading.plain import flat
+from sentinel.sources.readers.plain import flat
 
 _MOST_WAITING = 100_000  # rows; a training that logs faster than it is judged loses the oldest
 

@@ -10,18 +10,18 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-from sentinel.alerts.incident import Change, Event, Incident
-from sentinel.alerts.store import Store
 from sentinel.callbacks.memory import LoggedRow, Memory
+from sentinel.common.clock import Clock, SystemClock
+from sentinel.common.text import clean_text
 from sentinel.config.file import Config, load
-from sentinel.ground.clock import Clock, SystemClock
-from sentinel.ground.text import clean_text
-from sentinel.judging.tracking import Tracker
+from sentinel.incidents.incident import Change, Event, Incident
 from sentinel.pipeline import Pipeline
-from sentinel.report.incident_story import IncidentStory, incident_story
+from sentinel.report.incident_model import IncidentStory, incident_story
+from sentinel.run_pipeline import Tracker
 from sentinel.sinks.delivery import Delivery
 from sentinel.sources.base import Run
-from sentinel.sources.places import Url
+from sentinel.sources.location import Url
+from sentinel.storage.store import Store
 from sentinel.watch.recorder import Recorder
 
 _BEGINS = (Event.FIRING, Event.ESCALATED)

@@ -27,8 +27,8 @@ from typing import Any
 import msgspec
 
 from sentinel.catalogue.rules import CauseRule
+from sentinel.common.conversion import converter
 from sentinel.detectors.severity import Severity, SeverityName
-from sentinel.ground.conversion import converter
 
 
 class Signature(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

@@ -30,8 +30,8 @@ from typing import Any, Literal, Protocol
 
 import msgspec
 
-from sentinel.ground.conversion import converter
-from sentinel.ground.text import one_of
+from sentinel.common.conversion import converter
+from sentinel.common.text import one_of
 
 MISSING = "missing"
 UNKNOWN = "unknown"

@@ -5,8 +5,8 @@ from typing import Annotated, Literal
 import typer
 
 from sentinel.cli.options import ConfigFile, StateDir, configuration
-from sentinel.ground.clock import SystemClock
-from sentinel.ground.errors import SentinelError, did_you_mean
+from sentinel.common.clock import SystemClock
+from sentinel.common.errors import SentinelError, did_you_mean
 
 _Id = Annotated[
     str, typer.Argument(metavar="ID", help="Id of the incident, or its beginning, from `sentinel status`.")
@@ -26,8 +26,8 @@ def ack(incident: _Id, config: ConfigFile = None, state_dir: StateDir = None) ->
 
     `sentinel silence list` shows it, and `sentinel silence remove` takes it back.
     """
-    from sentinel.alerts.silences import acknowledgement
-    from sentinel.alerts.store import Store
+    from sentinel.notifications.silences import acknowledgement
+    from sentinel.storage.store import Store
 
     now = SystemClock().now()
     with Store(configuration(config, state_dir).state_dir, create=False) as store:
@@ -51,8 +51,8 @@ def feedback(
 
     `sentinel status` and `/metrics` count the answers by detector, and `sentinel calibrate` heeds them.
     """
-    from sentinel.alerts.store import Store
     from sentinel.detectors.discovery import all_detectors
+    from sentinel.storage.store import Store
 
     if detector and detector not in (known := all_detectors()):
         raise SentinelError(f"{detector}: no such detector{did_you_mean(detector, known)}")

@@ -28,8 +28,8 @@ from sentinel.cli.silence import silences
 from sentinel.cli.status import status
 from sentinel.cli.test_alert import send_test
 from sentinel.cli.watch import watch
-from sentinel.ground.collection import collect_seldom
-from sentinel.ground.errors import SentinelError
+from sentinel.common.collection import collect_seldom
+from sentinel.common.errors import SentinelError
 
 UNUSABLE = 2
 """Exit status for arguments or a configuration that cannot be used."""

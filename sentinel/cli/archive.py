@@ -11,9 +11,9 @@ import typer
 
 from sentinel.cli.options import ConfigFile, configuration, shard
 from sentinel.cli.progress import archive_progress
-from sentinel.ground.clock import SystemClock
-from sentinel.ground.errors import SentinelError
-from sentinel.ground.text import counted
+from sentinel.common.clock import SystemClock
+from sentinel.common.errors import SentinelError
+from sentinel.common.text import counted
 
 if TYPE_CHECKING:
     from sentinel.archives.engine import Engine
@@ -123,9 +123,9 @@ class ArchiveOptions:
 def judge(settings: "Config", out: Path, options: ArchiveOptions) -> int:
     """Judge the parts of an archive that were not judged before, and keep the results. Gives the status."""
     from sentinel.archives.archive import judge_archive
-    from sentinel.archives.owners import Owners
     from sentinel.archives.results import Results
-    from sentinel.ground.shard import WHOLE
+    from sentinel.archives.slurm_accounting import Owners
+    from sentinel.common.shard import WHOLE
 
     results = Results(out, Owners.read(options.owners) if options.owners else None)
     try:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from sentinel.cli.options import answers, configuration
-from sentinel.ground.errors import SentinelError
+from sentinel.common.errors import SentinelError
 
 if TYPE_CHECKING:
     from sentinel.replays.backtest import Difference
@@ -49,7 +49,7 @@ def backtest(config: _New, paths: _Paths = None, old: _Old = None) -> None:
 
 
 def _line(difference: "Difference", said: dict[str, str]) -> str:
-    from sentinel.ground.text import clean_text
+    from sentinel.common.text import clean_text
 
     incident = difference.either[-1]
     places = dict.fromkeys(f"{i.severity.label} at step {i.fired_step}" for i in difference.either)

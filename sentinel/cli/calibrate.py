@@ -10,15 +10,15 @@ import typer
 
 from sentinel.cli.archive import INTERRUPTED, ArchiveOptions, Out, Workers, judge
 from sentinel.cli.options import ConfigFile, answers, configuration, opened
-from sentinel.ground.clock import SystemClock
-from sentinel.ground.errors import SentinelError
-from sentinel.ground.text import clean_text, counted
+from sentinel.common.clock import SystemClock
+from sentinel.common.errors import SentinelError
+from sentinel.common.text import clean_text, counted
 
 if TYPE_CHECKING:
-    from sentinel.alerts.promise import Promise
+    from sentinel.calibration.calibration import Promise
+    from sentinel.calibration.page_statistics import Pages, Stricter, Telling
+    from sentinel.calibration.thresholds import Move
     from sentinel.config.file import Config
-    from sentinel.replays.archived import Pages, Stricter, Telling
-    from sentinel.replays.calibrating import Move
     from sentinel.runs.log import RunOverview
 
 _Archive = Annotated[
@@ -79,8 +79,8 @@ def calibrate(
     useful. What pages too often becomes stricter, or only informs from then on: it stands in reports, and
     nobody is paged. The result is written as a configuration; name it in `include` of sentinel.toml.
     """
-    from sentinel.replays.archived import Pages
-    from sentinel.replays.calibrating import (
+    from sentinel.calibration.page_statistics import Pages
+    from sentinel.calibration.thresholds import (
         changes_of,
         drifted,
         is_kept,
@@ -88,7 +88,7 @@ def calibrate(
         kept_within,
         promised,
     )
-    from sentinel.replays.factors import with_factors
+    from sentinel.replays.strictness import with_factors
 
     if workers and out is None:
         raise SentinelError("--workers needs --out DIR")
@@ -144,7 +144,7 @@ def _replayed(config: "Config") -> "Iterator[tuple[RunOverview, Telling]]":
 
 def _said(config: "Config", move: "Move") -> str:
     """A move, for a person."""
-    from sentinel.replays.archived import Kind
+    from sentinel.calibration.page_statistics import Kind
 
     if isinstance(move.change, Kind):
         return f"{move.change} only informs: it paged in {move.rate}"
@@ -181,8 +181,8 @@ def _kept(config: "Config", out: Path, workers: int | None) -> "Iterator[tuple[R
 def _questions(config: "Config", pages: "Pages", moves: "Sequence[Move]", answers: Collection[str]) -> str:
     """The page of the pages to look at first. Their runs are read again, for their curves."""
     from sentinel.replays.replaying import replay_in_parts
-    from sentinel.report.doubtful import Doubt, doubtful, html
-    from sentinel.report.story import story
+    from sentinel.report.model import story
+    from sentinel.report.review_queue import Doubt, doubtful, html
 
     asked = doubtful(pages, moves, answers)
     runs = {}
@@ -213,9 +213,9 @@ def _lines(file: Path | None) -> list[str]:
 def _written(
     config: "Config", moves: "Collection[Move]", pages: "Pages", promise: "Promise"
 ) -> Iterator[str]:
-    from sentinel.replays.archived import Kind
-    from sentinel.replays.calibrating import changes_of
-    from sentinel.replays.reference import by_stratum
+    from sentinel.calibration.page_statistics import Kind
+    from sentinel.calibration.public_base_rate import by_stratum
+    from sentinel.calibration.thresholds import changes_of
 
     by_detector: dict[str, list[Move]] = {}
     for move in moves:

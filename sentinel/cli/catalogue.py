@@ -6,8 +6,8 @@ from typing import Annotated
 import typer
 
 from sentinel.cli.pages import show
-from sentinel.ground.clock import SystemClock
-from sentinel.ground.errors import SentinelError
+from sentinel.common.clock import SystemClock
+from sentinel.common.errors import SentinelError
 
 _Search = Annotated[
     str | None,

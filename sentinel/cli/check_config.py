@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from sentinel.ground.errors import ConfigError
-from sentinel.ground.text import counted
-from sentinel.sources.places import is_pattern, matches
+from sentinel.common.errors import ConfigError
+from sentinel.common.text import counted
+from sentinel.sources.location import is_pattern, matches
 
 if TYPE_CHECKING:
     from sentinel.config.file import Config

@@ -6,8 +6,8 @@ import typer
 
 from sentinel.cli.explain import own_rules
 from sentinel.cli.options import ConfigFile, StateDir, configuration
-from sentinel.ground.clock import SystemClock
-from sentinel.ground.errors import SentinelError
+from sentinel.common.clock import SystemClock
+from sentinel.common.errors import SentinelError
 
 _Paths = Annotated[
     list[str] | None,
@@ -25,8 +25,8 @@ def mcp(paths: _Paths = None, config: ConfigFile = None, state_dir: StateDir = N
     is marked as data. Needs `pip install '.[mcp]'`.
     """
     try:
-        from sentinel.agents.known import Answers
-        from sentinel.agents.server import server
+        from sentinel.mcp_server.known import Answers
+        from sentinel.mcp_server.server import server
     except ModuleNotFoundError as error:
         missing = (error.name or "").partition(".")[0]
         if missing not in ("mcp", "mcp_types"):

@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING, Annotated, TextIO
 
 import typer
 
+from sentinel.common.errors import SentinelError
 from sentinel.config import CONFIG_FILE
-from sentinel.ground.errors import SentinelError
 
 if TYPE_CHECKING:
+    from sentinel.common.address import Address
+    from sentinel.common.shard import Shard
     from sentinel.config.file import Config
-    from sentinel.ground.address import Address
-    from sentinel.ground.shard import Shard
 
 ConfigFile = Annotated[
     Path | None,
@@ -70,7 +70,7 @@ def config_file(named: Path | None) -> Path | None:
 
 def address(option: str, text: str) -> Address:
     """The address that was given to an option. Raises SentinelError for a text that is no address."""
-    from sentinel.ground.address import Address
+    from sentinel.common.address import Address
 
     try:
         return Address.parse(text)
@@ -80,7 +80,7 @@ def address(option: str, text: str) -> Address:
 
 def shard(text: str) -> Shard | None:
     """The shard that was given to ``--shard``, None if none was. Raises SentinelError for another text."""
-    from sentinel.ground.shard import Shard
+    from sentinel.common.shard import Shard
 
     try:
         return Shard.parse(text) if text else None
@@ -123,8 +123,8 @@ def configuration(
 
 def answers(state_dir: Path) -> dict[str, str]:
     """What people answered about incidents, by their ids; nothing where nothing was watched."""
-    from sentinel.alerts.store import Store
-    from sentinel.ground.errors import StateError
+    from sentinel.common.errors import StateError
+    from sentinel.storage.store import Store
 
     try:
         with Store(state_dir, create=False) as store:

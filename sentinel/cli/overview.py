@@ -6,8 +6,8 @@ import typer
 
 from sentinel.cli.options import ConfigFile, configuration
 from sentinel.cli.progress import progress_bar
-from sentinel.ground.clock import SystemClock
-from sentinel.ground.errors import SentinelError
+from sentinel.common.clock import SystemClock
+from sentinel.common.errors import SentinelError
 
 _Paths = Annotated[
     list[str] | None,

@@ -23,9 +23,9 @@ from sentinel.cli.archive import (
 )
 from sentinel.cli.options import ConfigFile, Paths, configuration, opened
 from sentinel.cli.progress import Progress, progress_bar
+from sentinel.common.clock import SystemClock
+from sentinel.common.errors import SentinelError
 from sentinel.detectors.severity import Severity, SeverityName
-from sentinel.ground.clock import SystemClock
-from sentinel.ground.errors import SentinelError
 from sentinel.report.selection import Order, Selection, ordered
 
 if TYPE_CHECKING:
@@ -193,7 +193,7 @@ def _write(parts: "Iterator[Replay]", format_: _Form, sort: Order | None, file: 
         case _Form.JSONL:
             import orjson
 
-            from sentinel.ground.text import clean_text
+            from sentinel.common.text import clean_text
             from sentinel.report.json import lines
 
             covered = None
@@ -206,12 +206,12 @@ def _write(parts: "Iterator[Replay]", format_: _Form, sort: Order | None, file: 
             typer.echo(f"sentinel: {covered}", err=True)
         case _Form.HTML:
             from sentinel.report import html
-            from sentinel.report.story import story
+            from sentinel.report.model import story
 
             file.write(html.render(story(parts, now, sort or "worst")))
         case _Form.MARKDOWN:
             from sentinel.report import markdown
-            from sentinel.report.story import story
+            from sentinel.report.model import story
 
             file.write(markdown.render(story(parts, now, sort or "worst")))
         case _Form.SARIF:

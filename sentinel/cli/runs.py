@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from sentinel.cli.options import ConfigFile, Paths, ReportFormat, TextOrJson, config_file, configuration
-from sentinel.ground.clock import SystemClock
+from sentinel.common.clock import SystemClock
 
 if TYPE_CHECKING:
     from sentinel.detectors.api import Declaration, Demand
@@ -43,7 +43,7 @@ def runs(
 
     If there are many runs, only the beginning of each log is read; `+` after a number means "at least".
     """
-    from sentinel.replays.forking import begin
+    from sentinel.replays.workers import begin
 
     settings = begin(lambda: _settings(config))  # in another process, because pydantic is slow to import
     # Without a configuration the user maps no tags, so reading can start before the settings are known.

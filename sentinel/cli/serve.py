@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from sentinel.cli.options import ConfigFile, address, configuration
-from sentinel.ground.errors import SentinelError
+from sentinel.common.errors import SentinelError
 
 if TYPE_CHECKING:
-    from sentinel.ground.address import Address
+    from sentinel.common.address import Address
 
 _TOKEN = "SENTINEL_TOKEN"  # noqa: S105  the name of an environment variable
 _BACKLOG = 64  # connections that are accepted at once, before the first of them can be refused
@@ -57,13 +57,13 @@ def serve(
     try:
         import uvicorn
 
-        from sentinel.live.app import LivePage
-        from sentinel.live.client import Client
+        from sentinel.web.app import LivePage
+        from sentinel.web.client import Client
     except ImportError:
         raise SentinelError("serve needs more: pip install '.[serve]'") from None
-    from sentinel.alerts.store import Store
     from sentinel.cli.logs import log_to_stderr
-    from sentinel.ground.clock import SystemClock
+    from sentinel.common.clock import SystemClock
+    from sentinel.storage.store import Store
     from sentinel.telemetry.connections import Connections
 
     log_to_stderr(seldom=True)
@@ -98,7 +98,7 @@ def serve(
 
 def _given_token(file: Path | None) -> str:
     """The token that a person chose; empty if there is none. Raises SentinelError for a poor one."""
-    from sentinel.live.access import FEWEST_CHARACTERS
+    from sentinel.web.auth import FEWEST_CHARACTERS
 
     try:
         token = file.read_text("utf-8").strip() if file else os.environ.get(_TOKEN, "")

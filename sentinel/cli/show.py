@@ -5,7 +5,7 @@ from typing import Annotated
 import typer
 
 from sentinel.cli.options import ConfigFile, ReportFormat, StateDir, TextOrJson, configuration
-from sentinel.ground.clock import SystemClock
+from sentinel.common.clock import SystemClock
 
 _Id = Annotated[
     str, typer.Argument(metavar="ID", help="Id of the incident, or its beginning, from an alert or `status`.")
@@ -22,10 +22,10 @@ def show(
 
     As JSON it is the body that a webhook would get now.
     """
-    from sentinel.alerts.store import Store
-    from sentinel.ground.state_dir import state_dir_option
+    from sentinel.common.state_dir import state_dir_option
     from sentinel.pipeline import Pipeline
     from sentinel.report.recorded import recorded_incident
+    from sentinel.storage.store import Store
 
     given = configuration(config, state_dir)
     pipeline = Pipeline(given.enabled_detectors, given.parameters, given.signals, host=given.host)

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from sentinel.cli.options import ConfigFile, StateDir, configuration
-from sentinel.ground.clock import SystemClock
-from sentinel.ground.errors import SentinelError, UnknownName
-from sentinel.ground.text import seconds_in
+from sentinel.common.clock import SystemClock
+from sentinel.common.errors import SentinelError, UnknownName
+from sentinel.common.text import seconds_in
 
 if TYPE_CHECKING:
-    from sentinel.alerts.silences import Silence
+    from sentinel.notifications.silences import Silence
 
 silences = typer.Typer(help="Stop notifications about some runs for a while.")
 
@@ -56,8 +56,8 @@ def add(
 
     Incidents are still recorded, and `sentinel status` shows them.
     """
-    from sentinel.alerts.silences import silence
-    from sentinel.alerts.store import Store
+    from sentinel.notifications.silences import silence
+    from sentinel.storage.store import Store
 
     if bool(run) == bool(incident):
         raise SentinelError("name either a RUN or an --incident")
@@ -94,8 +94,8 @@ def _check_detector(name: str, rules: Sequence[str]) -> None:
 @silences.command("list")
 def list_(config: ConfigFile = None, state_dir: StateDir = None) -> None:
     """List the active silences."""
-    from sentinel.alerts.store import Store
-    from sentinel.ground.text import duration_text
+    from sentinel.common.text import duration_text
+    from sentinel.storage.store import Store
 
     now = SystemClock().now()
     with Store(configuration(config, state_dir).state_dir, create=False) as store:
@@ -107,7 +107,7 @@ def list_(config: ConfigFile = None, state_dir: StateDir = None) -> None:
 @silences.command()
 def remove(silence_id: _Id, config: ConfigFile = None, state_dir: StateDir = None) -> None:
     """End a silence early."""
-    from sentinel.alerts.store import Store
+    from sentinel.storage.store import Store
 
     with Store(configuration(config, state_dir).state_dir, create=False) as store:
         if not store.remove_silence(silence_id):

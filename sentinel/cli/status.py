@@ -5,8 +5,8 @@ from typing import Annotated
 import typer
 
 from sentinel.cli.options import ConfigFile, ReportFormat, StateDir, TextOrJson, configuration
-from sentinel.ground.clock import SystemClock
-from sentinel.ground.text import fits
+from sentinel.common.clock import SystemClock
+from sentinel.common.text import fits
 
 _Run = Annotated[
     str,
@@ -21,8 +21,8 @@ def status(
     state_dir: StateDir = None,
 ) -> None:
     """Show runs, incidents, deliveries, decisions and health, the worst first."""
-    from sentinel.alerts.store import Store
     from sentinel.report import status as report
+    from sentinel.storage.store import Store
 
     settings = configuration(config, state_dir)
     place = settings.state_dir

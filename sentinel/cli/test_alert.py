@@ -6,8 +6,8 @@ from typing import Annotated
 import typer
 
 from sentinel.cli.options import ConfigFile, Notify, configuration
-from sentinel.ground.clock import SystemClock
-from sentinel.ground.errors import ConfigError, UnknownName
+from sentinel.common.clock import SystemClock
+from sentinel.common.errors import ConfigError, UnknownName
 
 _Sink = Annotated[
     str | None,
@@ -22,10 +22,10 @@ def send_test(config: ConfigFile = None, sink: _Sink = None, notify: Notify = No
 
     Each sink is tried once. The exit status is 1 if a sink did not take the test.
     """
-    from sentinel.alerts.incident import Event
     from sentinel.detectors.api import Severity
-    from sentinel.sinks.notices import of_no_run
-    from sentinel.sinks.tries import attempt
+    from sentinel.incidents.incident import Event
+    from sentinel.sinks.retry import attempt
+    from sentinel.sinks.self_alerts import of_no_run
 
     sinks = configuration(config, notify=notify or ()).sinks
     chosen = [table for table in sinks if sink in (None, table.name)]

@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from sentinel.cli.options import ConfigFile, Notify, StateDir, configuration
-from sentinel.ground.errors import SentinelError, StateDamaged
-from sentinel.ground.text import clean_text
+from sentinel.common.errors import SentinelError, StateDamaged
+from sentinel.common.text import clean_text
 
 if TYPE_CHECKING:
-    from sentinel.alerts.store import Store
     from sentinel.config.file import Config
     from sentinel.sinks.base import Sink
+    from sentinel.storage.store import Store
 
     _Wanted = tuple[Config, list[Sink]]
 
@@ -84,18 +84,18 @@ def watch(
     On Linux the processes of the runs are watched, too. What GPUs and NCCL tell of them is off until
     `[process] devices = true`: it is not proved with several GPUs yet.
     """
-    from sentinel.alerts.lock import sole_watcher
     from sentinel.cli.logs import log_to_stderr
     from sentinel.cli.watch_table import table_of
-    from sentinel.ground.clock import SystemClock
+    from sentinel.common.clock import SystemClock
     from sentinel.sinks.delivery import Delivery
     from sentinel.sinks.heartbeat import beating
-    from sentinel.sources.places import is_pattern, matches
+    from sentinel.sources.location import is_pattern, matches
+    from sentinel.storage.lock import sole_watcher
     from sentinel.telemetry.metrics import Metrics
     from sentinel.telemetry.server import serving
-    from sentinel.watch.beginning import when_available
-    from sentinel.watch.damage import begin_anew, sound_store
-    from sentinel.watch.service import ServiceManager
+    from sentinel.watch.startup import when_available
+    from sentinel.watch.state_recovery import begin_anew, sound_store
+    from sentinel.watch.systemd import ServiceManager
     from sentinel.watch.watchers import Watchers
 
     log_to_stderr()

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from sentinel.cli.logs import log_to_stderr
-from sentinel.ground.clock import Clock
+from sentinel.common.clock import Clock
 
 if TYPE_CHECKING:
     from rich.live import Live
@@ -49,9 +49,9 @@ def table_of(state_dir: Path, clock: Clock) -> Iterator[None]:
 
 
 def _show(live: "Live", state_dir: Path, clock: Clock, ended: threading.Event) -> None:
-    from sentinel.alerts.store import Store
     from sentinel.report.status import status
     from sentinel.report.watch_table import watch_table
+    from sentinel.storage.store import Store
 
     pause = 0.1  # the watch makes its state first
     while not ended.wait(pause):

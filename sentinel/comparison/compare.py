@@ -23,7 +23,7 @@ from sentinel.comparison.seeds import ENOUGH_SEEDS, seeds_apart
 from sentinel.detectors.evidence import measure_of
 from sentinel.detectors.settings import Setting
 from sentinel.detectors.signals import Signal
-from sentinel.frames.plan import planned
+from sentinel.series.plan import planned
 
 _BEGIN = 6  # places at the beginning of the course, about a tenth of it
 _MOST_NAMED = 3  # runs, so that the line stays short

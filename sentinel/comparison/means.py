@@ -7,8 +7,8 @@ from typing import Any, Protocol, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from sentinel.frames.coarse import Coarse
-from sentinel.frames.curves import MOST_CURVES, by_tag
+from sentinel.series.buckets import Coarse
+from sentinel.series.curves import MOST_CURVES, by_tag
 from sentinel.sources.base import Chunk
 
 

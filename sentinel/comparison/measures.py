@@ -13,7 +13,7 @@ from scipy.special import ndtri, stdtrit  # scipy.stats has the same and takes a
 from sentinel.comparison.means import TagCourses
 from sentinel.detectors.settings import Setting
 from sentinel.detectors.signals import Signal
-from sentinel.frames.plan import planned
+from sentinel.series.plan import planned
 
 OUTCOMES = (
     Signal.EVAL_LOSS,

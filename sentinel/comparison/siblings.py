@@ -17,10 +17,10 @@ from numpy.typing import NDArray
 from sentinel.comparison.band import FEWEST, MOST, PLACES, Course, aligned, band, departure
 from sentinel.comparison.fingerprint import Fingerprint, are_siblings, differences, names_that_differ
 from sentinel.comparison.means import TagCourses
-from sentinel.detectors.checks import AmongSiblings, Departed, SiblingRange
+from sentinel.detectors.run_checks import AmongSiblings, Departed, SiblingRange
 from sentinel.detectors.settings import Setting
 from sentinel.detectors.signals import Signal
-from sentinel.frames.plan import planned
+from sentinel.series.plan import planned
 
 _Program = TypeVar("_Program")
 _Run = TypeVar("_Run")

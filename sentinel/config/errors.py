@@ -8,7 +8,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from sentinel.ground.errors import did_you_mean
+from sentinel.common.errors import did_you_mean
 
 Keys = tuple[str | int, ...]
 """The way to a value: keys of tables and positions in arrays."""

@@ -21,26 +21,26 @@ from pydantic import (
     model_validator,
 )
 
-from sentinel.alerts.promise import Promise
+from sentinel.calibration.calibration import Promise
+from sentinel.common.address import Address
+from sentinel.common.config_table import ConfigTable, Lazily, LocalPath, beside_the_file
+from sentinel.common.errors import ConfigError
+from sentinel.common.shard import WHOLE, Shard
+from sentinel.common.state_dir import default_state_dir
 from sentinel.config import CONFIG_FILE
 from sentinel.config.errors import describe, line_of
 from sentinel.config.rules import Duration, Rule, WrittenRule, unique
 from sentinel.detectors.api import Declaration
 from sentinel.detectors.discovery import all_detectors
 from sentinel.detectors.signals import Signal
-from sentinel.frames.naming import IGNORE
-from sentinel.ground.address import Address
-from sentinel.ground.config_table import ConfigTable, Lazily, LocalPath, beside_the_file
-from sentinel.ground.errors import ConfigError
-from sentinel.ground.shard import WHOLE, Shard
-from sentinel.ground.state_dir import default_state_dir
+from sentinel.series.naming import IGNORE
 from sentinel.sinks.base import SinkConfig
 from sentinel.sinks.budget import BudgetConfig
 from sentinel.sinks.discovery import named, sink_types
 from sentinel.sinks.heartbeat import HeartbeatConfig
 from sentinel.sinks.terminal import TerminalConfig
 from sentinel.sources.discovery import place
-from sentinel.sources.places import Place
+from sentinel.sources.location import Place
 
 
 def _settings(detector: Declaration) -> Any:

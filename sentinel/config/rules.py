@@ -9,13 +9,13 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import Field, PlainValidator, model_validator
 
-from sentinel.alerts.incident import DURATION
+from sentinel.common.config_table import ConfigTable
+from sentinel.common.text import seconds_in
 from sentinel.detectors.api import Declaration, Severity
-from sentinel.detectors.checks import Expected
-from sentinel.detectors.own_rules import SAYS, SAYS_OF_ABSENCE, Bounds, own_absence, own_rule
+from sentinel.detectors.run_checks import Expected
 from sentinel.detectors.signals import OWN, Signal
-from sentinel.ground.config_table import ConfigTable
-from sentinel.ground.text import seconds_in
+from sentinel.detectors.user_rules import SAYS, SAYS_OF_ABSENCE, Bounds, own_absence, own_rule
+from sentinel.incidents.incident import DURATION
 
 _CONDITIONS = ("above", "below", "outside", "rises_by", "falls_by", "missing_for")
 

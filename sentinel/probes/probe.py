@@ -15,7 +15,7 @@ from functools import partial
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
-from sentinel.ground.text import clean_text
+from sentinel.common.text import clean_text
 from sentinel.probes.base import Moment, Numbers, ProbeSet, Subject, Unsuitable, arrival
 from sentinel.probes.deadline import deadline
 from sentinel.probes.discovery import chosen

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from contextlib import suppress
 
-from sentinel.ground.text import duration_text
+from sentinel.common.text import duration_text
 from sentinel.processes.table import PROC, Process, cpu_seconds, moved
 
 _BUSY = 0.05  # of a core; a process that uses less does not compute

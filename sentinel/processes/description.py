@@ -3,12 +3,12 @@
 from contextlib import suppress
 from pathlib import Path
 
-from sentinel.detectors.checks import Writer
-from sentinel.ground.text import clean_text
+from sentinel.common.text import clean_text
+from sentinel.detectors.run_checks import Writer
 from sentinel.processes.finder import Found, Host
-from sentinel.processes.growth import PROBABLY
-from sentinel.processes.named import named
+from sentinel.processes.pid_files import named
 from sentinel.processes.table import PROC, Process, arguments, process
+from sentinel.processes.write_rate import PROBABLY
 
 _STATES = {"R": "runs", "S": "sleeps", "D": "waits for a device", "T": "is stopped", "Z": "is dead"}
 _KERNELS = ("ipykernel", "colab_kernel_launcher")

@@ -35,7 +35,7 @@ from sentinel.processes.table import (
     started_at,
     ticks_per_second,
 )
-from sentinel.sources.reading.files import real_path
+from sentinel.sources.readers.files import real_path
 
 HOLDS = "holds the log"
 BEHIND_PIPE = "writes to the pipe that the log comes from"

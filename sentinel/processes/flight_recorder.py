@@ -17,8 +17,8 @@ from typing import Any
 
 import msgspec
 
-from sentinel.ground.conversion import converter
-from sentinel.ground.text import clean_text
+from sentinel.common.conversion import converter
+from sentinel.common.text import clean_text
 from sentinel.processes.pickled import data_of
 from sentinel.processes.ranks import Rank, names
 from sentinel.processes.stacks import DumpedFrame, Stack, frames_of

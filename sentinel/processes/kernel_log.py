@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from sentinel.ground.text import clean_text
+from sentinel.common.text import clean_text
 from sentinel.processes.table import PROC, Process, seconds_awake
 
 _LOG = Path("/dev/kmsg")

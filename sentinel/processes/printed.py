@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from sentinel.processes.finder import SHELLS, Host
 from sentinel.processes.table import PROC, File, Process
-from sentinel.runs.last_words import said_in
+from sentinel.runs.end_markers import said_in
 from sentinel.sources.base import Ending, EndKind
 
 # descriptors

@@ -12,7 +12,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from sentinel.ground.text import duration_text
+from sentinel.common.text import duration_text
 from sentinel.processes.description import title
 from sentinel.processes.exits import Exit, Handle, opened
 from sentinel.processes.finder import SHELLS

@@ -14,7 +14,7 @@ from contextlib import suppress
 
 import msgspec
 
-from sentinel.ground.text import clean_text
+from sentinel.common.text import clean_text
 
 _ADDRESS = ("127.0.0.1", 28028)
 _REQUEST = b"CLIENT PROTOCOL 2\nSET FORMAT json\nTIMEOUT 2\nSTATUS\n"

@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from sentinel.ground.text import clean_text
+from sentinel.common.text import clean_text
 
 _SECONDS = 5.0  # for one stack
 _TRIES = 3

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import zip_longest
 
-from sentinel.alerts.incident import Incident
+from sentinel.incidents.incident import Incident
 from sentinel.replays.replay import Replay
 
 _Series = tuple[str, str, int, str, str]

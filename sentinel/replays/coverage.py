@@ -3,8 +3,8 @@
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from sentinel.detectors.held_back import HeldBack
-from sentinel.ground.text import counted
+from sentinel.common.text import counted
+from sentinel.detectors.skip_reason import HeldBack
 
 
 @dataclass(frozen=True)

@@ -4,16 +4,16 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from sentinel.alerts.incident import Change, Incident
-from sentinel.alerts.outcomes import Outcome
 from sentinel.comparison.means import Means
 from sentinel.detectors.api import Detector
-from sentinel.detectors.checks import AmongSiblings, RunCheck
+from sentinel.detectors.run_checks import AmongSiblings, RunCheck
 from sentinel.detectors.severity import Severity
-from sentinel.frames.curves import Curves
-from sentinel.judging.tracking import Advance, Tracker
+from sentinel.incidents.incident import Change, Incident
+from sentinel.notifications.routing import Outcome
 from sentinel.replays.coverage import held_back
+from sentinel.run_pipeline import Advance, Tracker
 from sentinel.runs.log import RunOverview
+from sentinel.series.curves import Curves
 from sentinel.sources.base import Complaint
 
 

@@ -8,19 +8,19 @@ from dataclasses import dataclass
 from functools import cache, partial
 from pathlib import Path
 
+from sentinel.common.errors import SentinelError
+from sentinel.common.fault_isolation import Guard
 from sentinel.comparison.fingerprint import Fingerprint, differing, sibling_groups
 from sentinel.detectors.api import Demand
-from sentinel.ground.errors import SentinelError
-from sentinel.ground.guard import Guard
 from sentinel.pipeline import Pipeline
-from sentinel.replays.forking import in_copies, in_turn
+from sentinel.replays.workers import in_copies, in_turn
+from sentinel.runs.continuations import Observation, observe, standings
 from sentinel.runs.log import RunOverview
-from sentinel.runs.same_training import trainings_of
-from sentinel.runs.standings import Observation, observe, standings
 from sentinel.runs.state import Standing
+from sentinel.runs.training_groups import trainings_of
 from sentinel.sources.base import Complaint, Run, rest
 from sentinel.sources.discovery import common_path, discover, run_name
-from sentinel.sources.places import Place
+from sentinel.sources.location import Place
 
 _MOST_POINTS = 2_000_000  # of all runs together, if they are few
 _FEW_RUNS = 32

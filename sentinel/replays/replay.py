@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from sentinel.pipeline import Pipeline
 from sentinel.replays.coverage import Coverage
 from sentinel.replays.judged import JudgedRun
-from sentinel.runs.same_training import trainings_of
+from sentinel.runs.training_groups import trainings_of
 from sentinel.sources.base import Complaint
 
 if TYPE_CHECKING:

@@ -5,24 +5,24 @@ from functools import reduce
 from operator import add
 from typing import TYPE_CHECKING
 
-from sentinel.alerts.decision import SinkPolicy
-from sentinel.alerts.outcomes import Audience
-from sentinel.alerts.retelling import retold
+from sentinel.common.errors import SentinelError
+from sentinel.common.text import fits, one_of
 from sentinel.comparison.means import Means
 from sentinel.config.file import Config
-from sentinel.frames.curves import Curves
-from sentinel.ground.errors import SentinelError
-from sentinel.ground.text import fits, one_of
-from sentinel.judging.joining import known_incidents, traces_of
+from sentinel.detection.duplicates import known_incidents, traces_of
+from sentinel.notifications.decide import SinkPolicy
+from sentinel.notifications.routing import Audience
+from sentinel.notifications.simulate import retold
 from sentinel.pipeline import Pipeline
 from sentinel.replays.coverage import Coverage
 from sentinel.replays.judged import JudgedRun
 from sentinel.replays.replay import Replay
 from sentinel.replays.siblings import compare_siblings
-from sentinel.runs.ahead import reading_ahead
+from sentinel.runs.prefetch import reading_ahead
+from sentinel.series.curves import Curves
 from sentinel.sources.base import Complaint, Run
 from sentinel.sources.discovery import common_path, discover, run_name
-from sentinel.sources.places import Place
+from sentinel.sources.location import Place
 
 if TYPE_CHECKING:
     from sentinel.comparison.measures import Comparison

@@ -3,16 +3,16 @@
 from collections.abc import Sequence
 from functools import partial
 
+from sentinel.common.fault_isolation import Guard
 from sentinel.comparison.fingerprint import Fingerprint
 from sentinel.comparison.means import Means
 from sentinel.comparison.siblings import Sibling, among_siblings, healthy_siblings
-from sentinel.detectors.held_back import HeldBack
 from sentinel.detectors.severity import Severity
-from sentinel.ground.guard import Guard
+from sentinel.detectors.skip_reason import HeldBack
 from sentinel.pipeline import Pipeline
 from sentinel.replays.judged import JudgedRun
 from sentinel.runs.log import RunLog
-from sentinel.runs.same_training import trainings_of
+from sentinel.runs.training_groups import trainings_of
 from sentinel.sources.base import EndKind
 
 RULE = "worse-than-siblings"

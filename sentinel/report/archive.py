@@ -4,8 +4,8 @@ from collections.abc import Iterator
 
 import orjson
 
-from sentinel.alerts.wire import incident_body
 from sentinel.archives.reducing import Archive, Settled
+from sentinel.incidents.json_body import incident_body
 from sentinel.report.json import ReplayBody, ReplayedRunBody, comparison_body, run_body, told_bodies
 
 _INDENT = "\n    "  # of a run

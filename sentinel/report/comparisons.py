@@ -5,8 +5,8 @@ from operator import itemgetter
 from statistics import median
 from typing import TYPE_CHECKING
 
+from sentinel.common.text import clean_text, counted
 from sentinel.detectors.evidence import measure_of
-from sentinel.ground.text import clean_text, counted
 
 if TYPE_CHECKING:
     from sentinel.comparison.measures import Comparison

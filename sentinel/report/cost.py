@@ -6,12 +6,12 @@ from datetime import UTC, datetime
 from heapq import nsmallest
 from typing import Self
 
-from sentinel.alerts.incident import Incident
-from sentinel.alerts.wire import utc_text
 from sentinel.archives.record import Record
 from sentinel.archives.reducing import Archive, Settled
+from sentinel.common.text import clean_text, counted, counted_runs, duration_text
 from sentinel.detectors.severity import Severity
-from sentinel.ground.text import clean_text, counted, counted_runs, duration_text
+from sentinel.incidents.incident import Incident
+from sentinel.incidents.json_body import utc_text
 from sentinel.report.comparisons import statements, title
 
 _MOST_ROWS = 20  # of a table

@@ -7,7 +7,7 @@ many runs there are.
 from collections.abc import Iterator
 from itertools import islice
 
-from sentinel.ground.text import counted
+from sentinel.common.text import counted
 from sentinel.report.cost import CostOfFailures, Failure
 from sentinel.report.html import asset, environment, policy
 from sentinel.report.markdown import compared_lines, plain

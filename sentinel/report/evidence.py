@@ -4,13 +4,13 @@ import math
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from sentinel.alerts.incident import Incident
-from sentinel.detectors import own_rules
+from sentinel.common.text import clean_text, duration_text
+from sentinel.detectors import user_rules
 from sentinel.detectors.discovery import all_detectors
 from sentinel.detectors.evidence import Measure, Unit, measure_of
 from sentinel.detectors.schema import VALUE
 from sentinel.detectors.signals import Signal
-from sentinel.ground.text import clean_text, duration_text
+from sentinel.incidents.incident import Incident
 
 _MOST_ROWS = 10
 _ALL_DIGITS = 1e9
@@ -27,7 +27,7 @@ def evidence_rows(incident: Incident) -> list[tuple[str, str]]:
 
 def _rows(incident: Incident) -> Iterator[tuple[str, str]]:
     detector = all_detectors().get(incident.detector)
-    declared = detector.evidence if detector else own_rules.EVIDENCE
+    declared = detector.evidence if detector else user_rules.EVIDENCE
     signals = [signal for signal in Signal if signal == incident.signal]
     judged = measure_of(signals[0]) if signals else Measure(VALUE, Unit.NONE)
     for name, value in incident.evidence.items():

@@ -3,10 +3,10 @@
 import math
 from collections.abc import Iterator, Sequence
 
-from sentinel.frames.excerpt import Excerpt
-from sentinel.ground.text import clean_text, sentence
+from sentinel.common.text import clean_text, sentence
 from sentinel.report.evidence import evidence_rows
 from sentinel.report.sparkline import sparkline
+from sentinel.series.excerpt import Excerpt
 from sentinel.sinks.base import Notification
 from sentinel.sinks.message import LikelyCause, message
 

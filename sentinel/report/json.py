@@ -9,15 +9,15 @@ from typing import TYPE_CHECKING, Literal, NotRequired
 
 from typing_extensions import TypedDict
 
-from sentinel.alerts.outcomes import Outcome
-from sentinel.alerts.wire import IncidentBody, incident_body
+from sentinel.incidents.json_body import IncidentBody, incident_body
+from sentinel.notifications.routing import Outcome
 from sentinel.replays.judged import JudgedRun
 from sentinel.replays.listing import ListedRun, Listing
 from sentinel.replays.replay import Replay
 from sentinel.report.siblings import SiblingsBody
-from sentinel.runs.checks import checks
+from sentinel.runs.advisories import checks
+from sentinel.runs.continuations import observe, standings
 from sentinel.runs.log import RunOverview
-from sentinel.runs.standings import observe, standings
 from sentinel.runs.state import RunState, Standing
 
 if TYPE_CHECKING:

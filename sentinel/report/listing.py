@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Iterator
 from functools import lru_cache
 
-from sentinel.ground.text import clean_text, counted_runs
+from sentinel.common.text import clean_text, counted_runs
 from sentinel.replays.listing import ListedRun, Listing
 
 _MOST_TAGS = 3

@@ -3,10 +3,10 @@
 import re
 from collections.abc import Iterator, Sequence
 
-from sentinel.ground.text import sentence
-from sentinel.report.incident_story import CauseStory, IncidentStory
+from sentinel.common.text import sentence
+from sentinel.report.incident_model import CauseStory, IncidentStory
+from sentinel.report.model import RunStory, Story
 from sentinel.report.sparkline import sparkline
-from sentinel.report.story import RunStory, Story
 
 _MARKS = {"critical": "🔴", "warning": "🟠", "info": "🔵"}
 _MOST_ROWS = 200

@@ -6,9 +6,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from heapq import nlargest
 
-from sentinel.alerts.incident import Incident
+from sentinel.common.text import clean_text, counted, counted_runs, duration_text
 from sentinel.detectors.severity import Severity
-from sentinel.ground.text import clean_text, counted, counted_runs, duration_text
+from sentinel.incidents.incident import Incident
 from sentinel.replays.judged import JudgedRun
 from sentinel.replays.replay import Replay
 from sentinel.report.json import standings_of

@@ -14,11 +14,11 @@ import sentinel.detectors
 from sentinel import catalogue
 from sentinel.catalogue import Signature
 from sentinel.catalogue.index import families, search, unwritten
+from sentinel.common.errors import UnknownName
+from sentinel.common.text import one_of
 from sentinel.detectors.api import Declaration, Detector, Maturity, Severity
-from sentinel.detectors.checks import RunCheck
 from sentinel.detectors.discovery import all_detectors
-from sentinel.ground.errors import UnknownName
-from sentinel.ground.text import one_of
+from sentinel.detectors.run_checks import RunCheck
 
 if TYPE_CHECKING:
     from sentinel.config.rules import WrittenRule

@@ -5,10 +5,10 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from sentinel.alerts.incident import Incident
-from sentinel.ground.text import clean_text
+from sentinel.common.text import clean_text
+from sentinel.incidents.incident import Incident
+from sentinel.runs.console_history import printed_lines
 from sentinel.runs.log import RunLog
-from sentinel.runs.transcript import printed_lines
 from sentinel.sources.base import Line
 
 # lines that are shown

@@ -3,13 +3,13 @@
 from collections.abc import Sequence
 
 from sentinel import catalogue
+from sentinel.common.errors import UnknownName
 from sentinel.detectors.api import Detector
 from sentinel.detectors.discovery import all_detectors
 from sentinel.detectors.signals import Signal
-from sentinel.frames.fallback import fallback
-from sentinel.ground.errors import UnknownName
 from sentinel.probes import discovery
 from sentinel.probes.discovery import probe_sets
+from sentinel.series.generic_names import fallback
 
 _HEAD = "Number", "What it shows", "Set", "Cost", "Entries", "Detectors"
 _OF_MANY = {"<group>": "0", "<layer>": "fc1", "<channel>": "0"}

@@ -5,17 +5,17 @@ from functools import partial
 from pathlib import Path
 
 from sentinel import catalogue
-from sentinel.alerts.incident import Event, State, began_first
-from sentinel.alerts.outcomes import idempotency_key
-from sentinel.alerts.store import Store
-from sentinel.alerts.tables import RunRow
-from sentinel.ground.guard import Guard
+from sentinel.common.fault_isolation import Guard
+from sentinel.incidents.incident import Event, State, began_first
+from sentinel.notifications.routing import idempotency_key
 from sentinel.pipeline import Pipeline
 from sentinel.sinks.base import Notification
-from sentinel.sinks.details import completed
+from sentinel.sinks.enrichment import completed
 from sentinel.sources.base import Batch, Cursor, Run
 from sentinel.sources.identity import RunIdentity
-from sentinel.sources.places import Url
+from sentinel.sources.location import Url
+from sentinel.storage.store import Store
+from sentinel.storage.tables import RunRow
 
 _EVENTS = {
     State.FIRING: Event.FIRING,

@@ -11,13 +11,13 @@ from typing import Any
 from urllib.parse import quote
 
 from sentinel import catalogue
-from sentinel.alerts.incident import Incident
+from sentinel.common.text import clean_text, sentence
 from sentinel.detectors.api import Declaration, Severity
-from sentinel.ground.text import clean_text, sentence
+from sentinel.incidents.incident import Incident
 from sentinel.replays.judged import JudgedRun
 from sentinel.replays.replay import Replay
 from sentinel.report.comparisons import statements, title
-from sentinel.sources.places import Place
+from sentinel.sources.location import Place
 
 _LEVELS = {Severity.INFO: "note", Severity.WARNING: "warning", Severity.CRITICAL: "error"}
 _SPECIAL = re.compile(r"([\\\[\]])")  # of a link, 3.11.6 of the standard

@@ -5,11 +5,11 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Literal, Self
 
+from sentinel.common.errors import SentinelError, UnknownName
 from sentinel.detectors.severity import Severity
-from sentinel.ground.errors import SentinelError, UnknownName
 
 if TYPE_CHECKING:
-    from sentinel.alerts.incident import Incident
+    from sentinel.incidents.incident import Incident
     from sentinel.replays.judged import JudgedRun
     from sentinel.replays.replay import Replay
 

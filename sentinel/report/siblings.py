@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 
 from typing_extensions import TypedDict
 
-from sentinel.ground.text import clean_text
+from sentinel.common.text import clean_text
 from sentinel.replays.listing import Siblings
 
 _MOST_VALUES = 5

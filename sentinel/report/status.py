@@ -6,24 +6,24 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from sentinel.alerts.incident import Incident
-from sentinel.alerts.lock import watching_process
-from sentinel.alerts.outbox import Undelivered
-from sentinel.alerts.promise import PageSent, Promise
-from sentinel.alerts.realised import Realised
-from sentinel.alerts.silences import Silence
-from sentinel.alerts.store import BEHIND, Store
-from sentinel.alerts.tables import DecisionRow, RunRow
-from sentinel.alerts.wire import incident_body
+from sentinel.calibration.calibration import PageSent, Promise
+from sentinel.calibration.check import Realised
+from sentinel.common.text import clean_text, duration_text
 from sentinel.detectors.api import Severity
-from sentinel.ground.text import clean_text, duration_text
-from sentinel.runs.copies import silence_of
-from sentinel.runs.facts import Facts
+from sentinel.incidents.incident import Incident
+from sentinel.incidents.json_body import incident_body
+from sentinel.notifications.silences import Silence
+from sentinel.runs.copied_logs import silence_of
 from sentinel.runs.log import Remembered
-from sentinel.runs.packing import unpacked
-from sentinel.runs.same_training import trainings_of
+from sentinel.runs.metadata import Facts
 from sentinel.runs.state import RunState, standing
-from sentinel.sources.places import Url
+from sentinel.runs.state_codec import unpacked
+from sentinel.runs.training_groups import trainings_of
+from sentinel.sources.location import Url
+from sentinel.storage.lock import watching_process
+from sentinel.storage.outbox import Undelivered
+from sentinel.storage.store import BEHIND, Store
+from sentinel.storage.tables import DecisionRow, RunRow
 
 SHOWN = 20
 """The most runs, incidents and notifications that are shown."""

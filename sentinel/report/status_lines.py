@@ -7,9 +7,9 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any
 
-from sentinel.alerts.duplicates import kind_of, same_finding
-from sentinel.alerts.incident import Incident
-from sentinel.ground.text import clean_text, counted, counted_runs, duration_text
+from sentinel.common.text import clean_text, counted, counted_runs, duration_text
+from sentinel.incidents.duplicates import kind_of, same_finding
+from sentinel.incidents.incident import Incident
 from sentinel.report.status import NEED_EVIDENCE, SHOWN, STATES, KnownRun, Status
 from sentinel.runs.state import GOING_ON, RunState
 

@@ -13,19 +13,19 @@ from rich.table import Table
 from rich.text import Text
 
 from sentinel import catalogue
-from sentinel.alerts.causes import share
-from sentinel.alerts.incident import Incident, State
-from sentinel.alerts.outcomes import cost
+from sentinel.common.text import clean_text, counted, counted_runs
 from sentinel.detectors.api import Maturity, Severity
-from sentinel.frames.excerpt import Excerpt, Number
-from sentinel.ground.text import clean_text, counted, counted_runs
+from sentinel.incidents.causes import share
+from sentinel.incidents.incident import Incident, State
+from sentinel.notifications.routing import cost
 from sentinel.replays.judged import JudgedRun
 from sentinel.replays.replay import Replay
 from sentinel.report.comparisons import statements, title
 from sentinel.report.evidence import evidence_rows
-from sentinel.report.incident_story import told_lines
+from sentinel.report.incident_model import told_lines
 from sentinel.report.sparkline import marks, sparkline
-from sentinel.runs.checks import checks
+from sentinel.runs.advisories import checks
+from sentinel.series.excerpt import Excerpt, Number
 
 _STYLES = {Severity.INFO: "cyan", Severity.WARNING: "yellow", Severity.CRITICAL: "bold red"}
 _MOST_CAUSES = 3

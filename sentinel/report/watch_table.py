@@ -8,8 +8,8 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from sentinel.common.text import clean_text, counted, duration_text
 from sentinel.detectors.severity import Severity
-from sentinel.ground.text import clean_text, counted, duration_text
 from sentinel.report.status import KnownRun, Status
 from sentinel.report.status_lines import names_of, summary
 

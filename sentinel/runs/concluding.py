@@ -1,9 +1,9 @@
 """What is left to judge of a log that is over."""
 
-from sentinel.frames.stream import Stream
-from sentinel.runs.absorbed import Absorbed, Arrived
+from sentinel.runs.ingested import Absorbed, Arrived
 from sentinel.runs.log import RunLog
-from sentinel.runs.packing import packed, unpacked
+from sentinel.runs.state_codec import packed, unpacked
+from sentinel.series.stream import Stream
 from sentinel.sources.base import rest
 
 

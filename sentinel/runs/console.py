@@ -16,7 +16,7 @@ import msgspec
 
 from sentinel.catalogue import Signature
 from sentinel.detectors.api import Severity
-from sentinel.detectors.checks import Printed
+from sentinel.detectors.run_checks import Printed
 from sentinel.runs.preemption import PREEMPTION_WORDS, preempts
 from sentinel.runs.telling import telling
 from sentinel.sources.base import Line

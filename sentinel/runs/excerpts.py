@@ -5,11 +5,11 @@ from collections.abc import Iterable, Iterator
 
 from sentinel.detectors.evidence import measure_of
 from sentinel.detectors.signals import Signal
-from sentinel.frames.coarse import Coarse
-from sentinel.frames.excerpt import Excerpt, Number
-from sentinel.frames.rows import Rows
-from sentinel.frames.views import View
 from sentinel.runs.log import RunLog
+from sentinel.series.buckets import Coarse
+from sentinel.series.excerpt import Excerpt, Number
+from sentinel.series.rows import Rows
+from sentinel.series.specs import View
 
 _MOST_POINTS = 200
 

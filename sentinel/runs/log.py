@@ -10,22 +10,22 @@ from typing import Any
 import msgspec
 
 from sentinel.catalogue import signatures
+from sentinel.common.conversion import converter
 from sentinel.detectors.api import Severity
-from sentinel.detectors.checks import Printed, Stopped
-from sentinel.frames.attempt import MAX_TAGS_PER_SIGNAL
-from sentinel.frames.attempts import MAX_ATTEMPTS
-from sentinel.frames.naming import Naming
-from sentinel.frames.plan import KnownOfRun, planned
-from sentinel.frames.stream import Extension, Stream
-from sentinel.frames.views import Views
-from sentinel.ground.conversion import converter
-from sentinel.runs.absorbed import Absorbed, Arrived
+from sentinel.detectors.run_checks import Printed, Stopped
 from sentinel.runs.console import ConsoleState
-from sentinel.runs.facts import Facts, Understanding, understood
+from sentinel.runs.ingested import Absorbed, Arrived
+from sentinel.runs.metadata import Facts, Understanding, understood
+from sentinel.series.attempt import MAX_TAGS_PER_SIGNAL
+from sentinel.series.attempts import MAX_ATTEMPTS
+from sentinel.series.naming import Naming
+from sentinel.series.plan import KnownOfRun, planned
+from sentinel.series.specs import Views
+from sentinel.series.stream import Extension, Stream
 from sentinel.sources.base import Batch, Complaint, Cursor, Ending, EndKind, Run, stopped
-from sentinel.sources.beside.config_files import ConfigFiles
-from sentinel.sources.beside.output_files import Output, OutputFiles
-from sentinel.sources.reading.plain import flat
+from sentinel.sources.readers.plain import flat
+from sentinel.sources.sidecars.config_files import ConfigFiles
+from sentinel.sources.sidecars.output_files import Output, OutputFiles
 
 _TOO_MANY_TAGS = "{signal} has more than {most} tags; further ones are left out"
 _DISORDERED = (

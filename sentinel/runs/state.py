@@ -9,9 +9,9 @@ from itertools import islice
 from pathlib import Path
 from stat import S_ISDIR
 
-from sentinel.ground.text import duration_text
+from sentinel.common.text import duration_text
 from sentinel.sources.base import Ending
-from sentinel.sources.places import Place, Url
+from sentinel.sources.location import Place, Url
 
 LOST_SECONDS = 86400.0
 """A run that was silent for a day is not expected to go on."""

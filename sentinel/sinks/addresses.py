@@ -2,7 +2,7 @@
 
 from pydantic import SecretStr, ValidationError
 
-from sentinel.ground.errors import SentinelError
+from sentinel.common.errors import SentinelError
 from sentinel.sinks.apprise import AppriseConfig
 from sentinel.sinks.base import SinkConfig
 from sentinel.sinks.slack import SlackConfig

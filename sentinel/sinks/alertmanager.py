@@ -12,9 +12,9 @@ from typing import Any, Literal
 
 from pydantic import Field, SecretStr
 
-from sentinel.alerts.incident import Event
-from sentinel.alerts.wire import plain, utc_text
 from sentinel.detectors.severity import Severity
+from sentinel.incidents.incident import Event
+from sentinel.incidents.json_body import plain, utc_text
 from sentinel.sinks import http
 from sentinel.sinks.base import Digest, Notification
 from sentinel.sinks.message import message, text

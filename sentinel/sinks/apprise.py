@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Literal, Self
 
 from pydantic import Field, SecretStr, model_validator
 
-from sentinel.alerts.incident import Event
+from sentinel.common.config_table import LocalPath
+from sentinel.common.errors import ConfigError
 from sentinel.detectors.severity import Severity
-from sentinel.ground.config_table import LocalPath
-from sentinel.ground.errors import ConfigError
+from sentinel.incidents.incident import Event
 from sentinel.sinks.base import Digest, Notification, Permanent, SinkError, Transient
 from sentinel.sinks.http import is_passing
 from sentinel.sinks.message import subject, text

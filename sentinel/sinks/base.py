@@ -11,11 +11,11 @@ from typing import Annotated, Any, Literal, Protocol, runtime_checkable
 
 from pydantic import Field, PlainValidator
 
-from sentinel.alerts.decision import QuietHours, Route, SinkPolicy
-from sentinel.alerts.incident import Event, Incident
+from sentinel.common.config_table import ConfigTable
 from sentinel.detectors.severity import Severity, SeverityName
-from sentinel.frames.excerpt import Excerpt
-from sentinel.ground.config_table import ConfigTable
+from sentinel.incidents.incident import Event, Incident
+from sentinel.notifications.decide import QuietHours, Route, SinkPolicy
+from sentinel.series.excerpt import Excerpt
 from sentinel.sources.identity import RunIdentity
 
 

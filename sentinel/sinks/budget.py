@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING
 
 from pydantic import Field
 
+from sentinel.common.clock import Clock
+from sentinel.common.config_table import ConfigTable
 from sentinel.detectors.severity import Severity
-from sentinel.ground.clock import Clock
-from sentinel.ground.config_table import ConfigTable
 
 if TYPE_CHECKING:
-    from sentinel.alerts.outbox import Outbox
+    from sentinel.storage.outbox import Outbox
 
 DIGEST_SECONDS = 3600.0
 """How long messages over the budget are gathered for a digest."""

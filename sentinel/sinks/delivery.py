@@ -19,19 +19,19 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from sentinel.alerts.outbox import Outbox, OutboxEntry, Receiver
-from sentinel.alerts.store import Store
-from sentinel.ground.clock import Clock
-from sentinel.ground.errors import StateError
-from sentinel.ground.state_dir import state_dir_option
-from sentinel.ground.text import duration_text
+from sentinel.common.clock import Clock
+from sentinel.common.errors import StateError
+from sentinel.common.state_dir import state_dir_option
+from sentinel.common.text import duration_text
 from sentinel.sinks.base import Digest, Notification, Permanent, RefreshingSink, Sink, SinkError
+from sentinel.sinks.batching import digest, keep, latest, notification
 from sentinel.sinks.budget import Budget, BudgetConfig
-from sentinel.sinks.details import completed
-from sentinel.sinks.lanes import LONGEST_ASKED_SECONDS, Lane
-from sentinel.sinks.notices import Notices
-from sentinel.sinks.parcels import digest, keep, latest, notification
-from sentinel.sinks.tries import attempt, pause_seconds
+from sentinel.sinks.enrichment import completed
+from sentinel.sinks.retry import attempt, pause_seconds
+from sentinel.sinks.self_alerts import Notices
+from sentinel.sinks.sink_queue import LONGEST_ASKED_SECONDS, Lane
+from sentinel.storage.outbox import Outbox, OutboxEntry, Receiver
+from sentinel.storage.store import Store
 from sentinel.telemetry.counters import DELIVERIES
 
 GIVE_UP_SECONDS = 86400.0
@@ -47,8 +47,8 @@ _log = logging.getLogger(__name__)
 class Delivery:
     """Sends what is due between ``start`` and ``stop``; `with` calls both.
 
-    ``link`` is the template of the links to runs; see `sentinel.sinks.details`. ``budget`` bounds what each
-    sink gets a day, and the sinks in ``daily`` get all in one message a day.
+    ``link`` is the template of the links to runs; see `sentinel.sinks.enrichment`. ``budget`` bounds what
+    each sink gets a day, and the sinks in ``daily`` get all in one message a day.
 
     The threads wait in real time for what ``clock`` says. Whoever moves a clock by hand must call ``wake``.
     """

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 
 from pydantic import Field
 
-from sentinel.ground.clock import Clock
+from sentinel.common.clock import Clock
 from sentinel.sinks import http
 from sentinel.sinks.base import SinkError
 from sentinel.sinks.secrets import Addressed

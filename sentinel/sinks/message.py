@@ -10,11 +10,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from sentinel.alerts.causes import share
-from sentinel.alerts.incident import Event, Incident, State, lasted_text
-from sentinel.alerts.wire import clock_text
+from sentinel.common.text import clean_text, duration_text, sentence
 from sentinel.detectors.api import Maturity
-from sentinel.ground.text import clean_text, duration_text, sentence
+from sentinel.incidents.causes import share
+from sentinel.incidents.incident import Event, Incident, State, lasted_text
+from sentinel.incidents.json_body import clock_text
 from sentinel.sinks.base import Digest, Notification
 
 _NEWS = {

@@ -10,10 +10,10 @@ from typing import Any, ClassVar, Literal
 
 from pydantic import Field, SecretBytes, SecretStr
 
-from sentinel.alerts.incident import Event
-from sentinel.alerts.wire import plain, utc_text
+from sentinel.common.config_table import LocalPath
 from sentinel.detectors.severity import Severity
-from sentinel.ground.config_table import LocalPath
+from sentinel.incidents.incident import Event
+from sentinel.incidents.json_body import plain, utc_text
 from sentinel.sinks import http
 from sentinel.sinks.base import Digest, Notification
 from sentinel.sinks.message import message, subject, summary, text

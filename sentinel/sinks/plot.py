@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import Field
 
-from sentinel.alerts.decision import SinkPolicy
-from sentinel.alerts.incident import Incident
-from sentinel.frames.excerpt import Excerpt, Number
-from sentinel.ground.errors import ConfigError
-from sentinel.ground.text import clean_text
+from sentinel.common.errors import ConfigError
+from sentinel.common.text import clean_text
+from sentinel.incidents.incident import Incident
+from sentinel.notifications.decide import SinkPolicy
+from sentinel.series.excerpt import Excerpt, Number
 from sentinel.sinks.base import Digest, Notification, SinkConfig
 from sentinel.sinks.message import message
 

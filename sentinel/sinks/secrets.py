@@ -6,8 +6,8 @@ from typing import ClassVar, Self
 
 from pydantic import BaseModel, Field, SecretStr, model_validator
 
-from sentinel.ground.config_table import ConfigTable, LocalPath
-from sentinel.ground.errors import ConfigError
+from sentinel.common.config_table import ConfigTable, LocalPath
+from sentinel.common.errors import ConfigError
 from sentinel.sinks.base import SinkConfig
 
 

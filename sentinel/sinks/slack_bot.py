@@ -13,7 +13,7 @@ from typing import Any, ClassVar, Literal
 
 from pydantic import Field, SecretStr
 
-from sentinel.ground.config_table import LocalPath
+from sentinel.common.config_table import LocalPath
 from sentinel.sinks import http
 from sentinel.sinks.base import Digest, Notification, Permanent, SinkError, Transient
 from sentinel.sinks.plot import PlottingSinkConfig, png

@@ -7,8 +7,8 @@ from typing import Any, Literal, TextIO
 
 from pydantic import Field
 
-from sentinel.alerts.incident import Event
 from sentinel.detectors.api import Severity
+from sentinel.incidents.incident import Event
 from sentinel.sinks.base import Digest, Notification, SinkConfig, Transient
 from sentinel.sinks.message import MOST_IN_FULL, summary, text
 

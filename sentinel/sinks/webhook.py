@@ -14,9 +14,9 @@ from typing import Literal, Self
 from pydantic import Field, SecretStr, model_validator
 from typing_extensions import TypedDict
 
-from sentinel.alerts.wire import IncidentBody, incident_body, plain, utc_text
-from sentinel.ground.config_table import LocalPath
-from sentinel.ground.text import clean_text
+from sentinel.common.config_table import LocalPath
+from sentinel.common.text import clean_text
+from sentinel.incidents.json_body import IncidentBody, incident_body, plain, utc_text
 from sentinel.sinks import http
 from sentinel.sinks.base import Digest, Notification
 from sentinel.sinks.secrets import HttpSinkConfig, read_secret

@@ -28,7 +28,7 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
-from sentinel.sources.places import Place
+from sentinel.sources.location import Place
 
 Cursor = Mapping[str, Any]
 """Where a source stopped reading, as JSON-able data that only the source understands; ``{}`` at the start."""

@@ -11,11 +11,11 @@ from dataclasses import dataclass
 from functools import cache, partial
 from pathlib import Path
 
-from sentinel.ground.errors import SentinelError, did_you_mean
+from sentinel.common.errors import SentinelError, did_you_mean
 from sentinel.sources.base import Complaint, Run
-from sentinel.sources.places import Place, Url, fixed_part
-from sentinel.sources.reading.files import can_exist, real_path
-from sentinel.sources.reading.sniffing import why_no_log
+from sentinel.sources.location import Place, Url, fixed_part
+from sentinel.sources.readers.files import can_exist, real_path
+from sentinel.sources.readers.sniffing import why_no_log
 from sentinel.sources.registry import Find, formats, remotes
 from sentinel.sources.walking import Files, Walk
 

@@ -18,9 +18,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from sentinel.sources.base import Batch, Chunk, Complaint, Cursor, Line, Run
-from sentinel.sources.reading.files import open_log, stamp
-from sentinel.sources.reading.growing import nothing_new, unreadable
-from sentinel.sources.reading.plain import LARGEST_STEP, flat, plain_times
+from sentinel.sources.readers.files import open_log, stamp
+from sentinel.sources.readers.growing import nothing_new, unreadable
+from sentinel.sources.readers.plain import LARGEST_STEP, flat, plain_times
 
 if TYPE_CHECKING:
     import polars as pl

@@ -15,7 +15,7 @@ from typing import Any
 
 import sentinel.sources
 from sentinel.sources.base import Run
-from sentinel.sources.places import Url
+from sentinel.sources.location import Url
 
 Find = Callable[[Path, Sequence[str]], Iterable[Run]]
 

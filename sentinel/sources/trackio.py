@@ -13,10 +13,10 @@ from pathlib import Path
 from typing import Any
 
 from sentinel.sources.base import Batch, Complaint, Cursor, Run
-from sentinel.sources.reading import sqlite
-from sentinel.sources.reading.plain import JSON, flat
-from sentinel.sources.reading.problems import skipped
-from sentinel.sources.reading.records import Records
+from sentinel.sources.readers import sqlite
+from sentinel.sources.readers.plain import JSON, flat
+from sentinel.sources.readers.problems import skipped
+from sentinel.sources.readers.records import Records
 
 FORMAT = "trackio"
 

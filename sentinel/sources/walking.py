@@ -6,8 +6,8 @@ from pathlib import Path
 from stat import S_ISDIR, S_ISREG
 
 from sentinel.sources.base import Complaint
-from sentinel.sources.places import matches
-from sentinel.sources.reading.files import is_text, real_path
+from sentinel.sources.location import matches
+from sentinel.sources.readers.files import is_text, real_path
 from sentinel.sources.registry import formats, hidden_logs
 
 Files = tuple[Path, Sequence[str]]

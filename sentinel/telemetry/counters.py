@@ -4,7 +4,7 @@ from collections.abc import Iterable
 
 import prometheus_client as prometheus
 
-from sentinel.alerts.incident import Change, Event
+from sentinel.incidents.incident import Change, Event
 from sentinel.runs.log import RunLog
 
 prometheus.disable_created_metrics()  # type: ignore[no-untyped-call]  # Prometheus knows when a series begins

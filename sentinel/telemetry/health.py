@@ -1,6 +1,6 @@
 """Whether the parts of a watch still read and record."""
 
-from sentinel.ground.text import duration_text
+from sentinel.common.text import duration_text
 
 SILENT_SECONDS = 300.0
 """A part that reports nothing for so long hangs; the watchdog of the systemd unit uses the same time."""

@@ -12,17 +12,17 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
 from prometheus_client.metrics_core import Metric
 from prometheus_client.registry import Collector
 
-from sentinel.alerts.promise import Promise
-from sentinel.alerts.realised import Realised
-from sentinel.alerts.store import Store
-from sentinel.ground.clock import Clock
-from sentinel.ground.errors import StateError
-from sentinel.ground.text import clean_text, duration_text
-from sentinel.runs.copies import silence_of
+from sentinel.calibration.calibration import Promise
+from sentinel.calibration.check import Realised
+from sentinel.common.clock import Clock
+from sentinel.common.errors import StateError
+from sentinel.common.text import clean_text, duration_text
+from sentinel.runs.copied_logs import silence_of
 from sentinel.runs.log import RunLog
 from sentinel.runs.state import RunState, standing
 from sentinel.sources.base import EndKind
-from sentinel.sources.reading.growing import BYTES_READ
+from sentinel.sources.readers.growing import BYTES_READ
+from sentinel.storage.store import Store
 from sentinel.telemetry.counters import COUNTED
 from sentinel.telemetry.health import Health
 

@@ -14,9 +14,9 @@ from wsgiref.simple_server import WSGIRequestHandler, WSGIServer
 
 from prometheus_client import make_wsgi_app
 
-from sentinel.ground.address import Address
-from sentinel.ground.clock import Clock
-from sentinel.ground.errors import SentinelError, StateError
+from sentinel.common.address import Address
+from sentinel.common.clock import Clock
+from sentinel.common.errors import SentinelError, StateError
 from sentinel.telemetry.connections import Connections
 from sentinel.telemetry.metrics import Metrics
 

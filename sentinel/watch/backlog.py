@@ -2,13 +2,13 @@
 
 A round reads for about a second. First it reads what changed, in the order in which that changed, then slices
 of the logs that are behind. So no run waits for a large log, and a fleet that takes longer than a second is
-read in several rounds, between which the watch rests (`sentinel.watch.pace`).
+read in several rounds, between which the watch rests (`sentinel.watch.throttle`).
 """
 
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 
-from sentinel.ground.clock import Clock
+from sentinel.common.clock import Clock
 from sentinel.pipeline import POINTS_AT_ONCE
 from sentinel.watch.watched import Watched
 

@@ -27,8 +27,8 @@ from watchdog.observers import Observer
 from watchdog.observers.api import BaseObserver, ObservedWatch
 
 from sentinel.sources.base import Complaint
-from sentinel.sources.places import fixed_part, matches
-from sentinel.sources.reading.files import real_path
+from sentinel.sources.location import fixed_part, matches
+from sentinel.sources.readers.files import real_path
 
 _LOCAL = frozenset(
     {"bcachefs", "btrfs", "ext2", "ext3", "ext4", "f2fs", "jfs", "ramfs", "tmpfs", "xfs", "zfs"}

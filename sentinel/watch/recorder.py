@@ -5,16 +5,16 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
-from sentinel.alerts.decision import SinkPolicy
-from sentinel.alerts.incident import Change, Incident
-from sentinel.alerts.outcomes import Audience, Outcome, SentBefore
-from sentinel.alerts.store import Store, Update
-from sentinel.ground.guard import Guard
-from sentinel.judging.joining import Traces, known_incidents, traces_of
-from sentinel.judging.tracking import Tracker
-from sentinel.runs.facts import Facts
+from sentinel.common.fault_isolation import Guard
+from sentinel.detection.duplicates import Traces, known_incidents, traces_of
+from sentinel.incidents.incident import Change, Incident
+from sentinel.notifications.decide import SinkPolicy
+from sentinel.notifications.routing import Audience, Outcome, SentBefore
+from sentinel.run_pipeline import Tracker
 from sentinel.runs.log import Remembered
-from sentinel.runs.packing import unpacked
+from sentinel.runs.metadata import Facts
+from sentinel.runs.state_codec import unpacked
+from sentinel.storage.store import Store, Update
 from sentinel.telemetry.counters import count_incidents
 
 _DECIDING = threading.Lock()  # so that two watches that follow logs of one training send its incident once

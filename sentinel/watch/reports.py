@@ -3,13 +3,13 @@
 import logging
 from collections.abc import Iterable
 
-from sentinel.alerts.store import BEHIND, Store
-from sentinel.ground.clock import Clock
-from sentinel.ground.text import clean_text, duration_text
+from sentinel.common.clock import Clock
+from sentinel.common.text import clean_text, duration_text
 from sentinel.sources.base import Complaint
+from sentinel.storage.store import BEHIND, Store
 from sentinel.watch.backlog import Backlog
-from sentinel.watch.service import ServiceManager
-from sentinel.watch.troubles import Troubles
+from sentinel.watch.systemd import ServiceManager
+from sentinel.watch.warn_once import Troubles
 from sentinel.watch.watched import WatchedRuns
 
 _RECORD_SECONDS = 10.0

@@ -9,18 +9,18 @@ from collections.abc import Sequence
 from functools import partial
 from weakref import WeakValueDictionary
 
-from sentinel.alerts.incident import Change
-from sentinel.alerts.store import Store
+from sentinel.common.fault_isolation import Guard
 from sentinel.comparison.band import FEWEST, MOST, PLACES
 from sentinel.comparison.fingerprint import Fingerprint, are_siblings
 from sentinel.comparison.means import Means
 from sentinel.comparison.siblings import among_siblings
 from sentinel.detectors.severity import Severity
-from sentinel.ground.guard import Guard
+from sentinel.incidents.incident import Change
 from sentinel.pipeline import Pipeline
 from sentinel.replays.siblings import RULE, sibling_of
-from sentinel.runs.same_training import trainings_of
+from sentinel.runs.training_groups import trainings_of
 from sentinel.sources.base import EndKind
+from sentinel.storage.store import Store
 from sentinel.watch.watched import Settings, Watched
 
 

@@ -9,18 +9,18 @@ from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 
-from sentinel.alerts.store import Store
+from sentinel.common.fault_isolation import Guard
+from sentinel.common.text import clean_text
 from sentinel.comparison.means import Means
-from sentinel.ground.guard import Guard
-from sentinel.ground.text import clean_text
-from sentinel.judging.tracking import Tracker
 from sentinel.pipeline import Pipeline
 from sentinel.replays.siblings import RULE
-from sentinel.runs.copies import silence_of
-from sentinel.runs.facts import LONG_INTERVALS, lost_after_seconds
+from sentinel.run_pipeline import Tracker
+from sentinel.runs.copied_logs import silence_of
+from sentinel.runs.metadata import LONG_INTERVALS, lost_after_seconds
 from sentinel.sources.base import Run
-from sentinel.sources.beside.output_files import ENDINGS
-from sentinel.sources.places import Url
+from sentinel.sources.location import Url
+from sentinel.sources.sidecars.output_files import ENDINGS
+from sentinel.storage.store import Store
 
 _COMMIT_SECONDS = 30.0  # a run without news is committed this often ...
 _COMMITS_A_SECOND = 30  # ... less often if so many runs would take much of the time ...

@@ -12,35 +12,35 @@ from collections.abc import Collection, Iterable, Sequence
 from functools import partial
 from pathlib import Path
 
-from sentinel.alerts.store import Store
+from sentinel.common.clock import Clock
+from sentinel.common.errors import StateUnavailable
+from sentinel.common.fault_isolation import Guard
+from sentinel.common.text import clean_text
 from sentinel.config.file import Config
-from sentinel.ground.clock import Clock
-from sentinel.ground.errors import StateUnavailable
-from sentinel.ground.guard import Guard
-from sentinel.ground.text import clean_text
-from sentinel.judging.tracking import Tracker
 from sentinel.pipeline import Pipeline
+from sentinel.run_pipeline import Tracker
 from sentinel.runs.log import RunLog
 from sentinel.sinks.delivery import Delivery
 from sentinel.sources.base import Run
 from sentinel.sources.discovery import common_path, discover, run_name
-from sentinel.sources.places import Url
-from sentinel.sources.shares import share_of
+from sentinel.sources.location import Url
+from sentinel.sources.sharding import share_of
+from sentinel.storage.store import Store
 from sentinel.telemetry.counters import ROUND_SECONDS, count_points
+from sentinel.watch.announce import introduced
 from sentinel.watch.backlog import READING_SECONDS, Backlog
+from sentinel.watch.deferral import Holding
+from sentinel.watch.discovery_schedule import Searches
 from sentinel.watch.file_events import Changes
-from sentinel.watch.freezes import freezes_forgiven
-from sentinel.watch.holding import Holding
-from sentinel.watch.introduction import introduced
+from sentinel.watch.inactivity import Silences
 from sentinel.watch.memory import give_back
-from sentinel.watch.pace import PRESSED_SHARE, SHARE, Pace
-from sentinel.watch.peeks import Peeks
+from sentinel.watch.nonfinite_scan import Peeks
 from sentinel.watch.recorder import AllNews, Recorder
+from sentinel.watch.removed_runs import Vanished, is_gone, let_go
 from sentinel.watch.reports import Reports
-from sentinel.watch.searches import Searches
-from sentinel.watch.service import ServiceManager
-from sentinel.watch.silences import Silences
-from sentinel.watch.vanished import Vanished, is_gone, let_go
+from sentinel.watch.suspension import freezes_forgiven
+from sentinel.watch.systemd import ServiceManager
+from sentinel.watch.throttle import PRESSED_SHARE, SHARE, Pace
 from sentinel.watch.watched import Watched, WatchedRuns, restored
 
 _SWEEP_SECONDS = 60.0  # every run is polled this often, whatever events the file system sends

@@ -4,14 +4,14 @@ import threading
 from functools import partial
 from pathlib import Path
 
-from sentinel.alerts.store import Store
 from sentinel.catalogue import load
+from sentinel.common.clock import Clock
 from sentinel.config.file import Config
-from sentinel.ground.clock import Clock
 from sentinel.runs.log import RunLog
 from sentinel.sinks.delivery import Delivery
-from sentinel.watch.beginning import when_available
-from sentinel.watch.service import ServiceManager
+from sentinel.storage.store import Store
+from sentinel.watch.startup import when_available
+from sentinel.watch.systemd import ServiceManager
 from sentinel.watch.watcher import Watcher
 
 _END_SECONDS = 3.0  # how long an end waits for requests to servers; what was not committed is read again

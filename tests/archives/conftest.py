@@ -4,7 +4,7 @@ import shutil
 import pytest
 
 from sentinel.archives.archive import judge_archive
-from sentinel.archives.contents import Contents
+from sentinel.archives.index import Contents
 from sentinel.archives.reducing import reduced
 from sentinel.archives.results import Results
 from sentinel.config.file import Config

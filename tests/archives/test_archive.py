@@ -12,14 +12,14 @@ import msgspec
 import polars as pl
 import pytest
 
-from sentinel.alerts.decision import Reason
 from sentinel.archives.engine import Local
 from sentinel.archives.isolating import isolated
 from sentinel.archives.judging import Judge
 from sentinel.archives.parts import Folder, Part, RunName
 from sentinel.archives.record import failed, packed_record, unpacked_record
-from sentinel.ground.errors import SentinelError
-from sentinel.ground.shard import Shard
+from sentinel.common.errors import SentinelError
+from sentinel.common.shard import Shard
+from sentinel.notifications.decide import Reason
 from sentinel.replays.replaying import replay
 from sentinel.report import archive as report
 from sentinel.report import cost, cost_page

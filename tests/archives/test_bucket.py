@@ -5,7 +5,7 @@ import pytest
 from sentinel.archives.archive import origin_of
 from sentinel.archives.engine import Local
 from sentinel.archives.parts import parts
-from sentinel.ground.errors import SentinelError
+from sentinel.common.errors import SentinelError
 from sentinel.replays.replaying import replay
 from sentinel.report.json import document
 from sentinel.sources.discovery import place

@@ -6,9 +6,9 @@ from dataclasses import replace
 import pytest
 
 from sentinel.archives.comparing import compared
-from sentinel.archives.contents import Contents
-from sentinel.ground.errors import SentinelError
-from sentinel.ground.shard import Shard
+from sentinel.archives.index import Contents
+from sentinel.common.errors import SentinelError
+from sentinel.common.shard import Shard
 from sentinel.replays.replaying import replay
 from sentinel.report import archive as report
 from sentinel.report.json import document

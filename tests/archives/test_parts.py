@@ -12,7 +12,7 @@ from sentinel.archives.judging import Judge
 from sentinel.archives.parts import ListedFile, Part, parts
 from sentinel.archives.record import unpacked_record
 from sentinel.archives.units import unit_of
-from sentinel.ground.days import DAY_SECONDS
+from sentinel.common.days import DAY_SECONDS
 from sentinel.sources.discovery import discover
 from tests.archives.conftest import NOW, config
 from tests.tools.docs import ROOT

@@ -8,7 +8,7 @@ import pytest
 
 from sentinel.archives import ray_engine
 from sentinel.archives.ray_engine import Ray
-from sentinel.ground.errors import SentinelError
+from sentinel.common.errors import SentinelError
 from tests.archives.conftest import archived, reported
 
 _NAMESPACE = ["unshare", "--net", "--pid", "--fork", "--mount-proc", "--kill-child", "ip", "link"]

@@ -7,7 +7,7 @@ import polars as pl
 import pytest
 
 from sentinel.archives.engine import Local
-from sentinel.ground.shard import Shard
+from sentinel.common.shard import Shard
 from sentinel.replays.replaying import replay
 from sentinel.report.json import document
 from tests import fleets

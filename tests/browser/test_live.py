@@ -8,11 +8,11 @@ from contextlib import contextmanager
 
 import pytest
 
-from sentinel.alerts.store import Store
+from sentinel.storage.store import Store
 from tests import fleets
 from tests.browser.looks import INK, serious_findings, shaded
-from tests.live.conftest import TOKEN, log, runs, serving, watch  # noqa: F401  fixtures
 from tests.watch.test_siblings import Tree
+from tests.web.conftest import TOKEN, log, runs, serving, watch  # noqa: F401  fixtures
 
 pytestmark = pytest.mark.slow
 DAY = 86400
@@ -106,7 +106,7 @@ def test_rows_that_stay_are_not_put_in_again(live, runs, watch):  # noqa: F811
 
 
 def test_a_run_below_the_slice_that_gets_worse_comes_to_the_top(page, runs, watch, tmp_path, monkeypatch):  # noqa: F811
-    monkeypatch.setattr("sentinel.live.views.ROWS_AT_FIRST", 1)
+    monkeypatch.setattr("sentinel.web.views.ROWS_AT_FIRST", 1)
     watch()
     with looking(page, tmp_path / "state"):
         names = page.locator("#table tbody td:nth-child(2)")

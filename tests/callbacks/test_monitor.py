@@ -12,8 +12,8 @@ import pytest
 import sentinel
 import sentinel.callbacks.monitor as monitor_module
 from sentinel.callbacks.monitor import Monitor
+from sentinel.common.errors import ConfigError
 from sentinel.detectors.severity import Severity
-from sentinel.ground.errors import ConfigError
 from tests.sinks.receiver import Receiver
 
 pytestmark = pytest.mark.slow

@@ -6,8 +6,8 @@ import pytest
 
 from sentinel import catalogue
 from sentinel.catalogue.index import families, search, unwritten
+from sentinel.common.errors import UnknownName
 from sentinel.detectors.discovery import all_detectors
-from sentinel.ground.errors import UnknownName
 from sentinel.report.pages import found, index, listed, page
 from tests.each import each
 from tests.tools.coverage import COVERAGE, written

@@ -7,8 +7,8 @@ import pytest
 
 from sentinel import catalogue
 from sentinel.catalogue.rules import needs
-from sentinel.frames.naming import profiles
 from sentinel.report import pages
+from sentinel.series.naming import profiles
 from tests.each import each
 
 ID = re.compile(r"[A-Z]{1,2}\d*(-[a-z0-9]+)*")

@@ -10,7 +10,7 @@ from sentinel.catalogue.rules import MISSING, CauseRule, Clues
 from sentinel.detectors.discovery import all_detectors
 from sentinel.detectors.settings import CHOICES, Setting
 from sentinel.detectors.signals import Signal
-from sentinel.frames.naming import profiles
+from sentinel.series.naming import profiles
 from tests.each import each
 
 ENTRIES = catalogue.load().values()

@@ -8,8 +8,8 @@ from textwrap import dedent
 
 import pytest
 
+from sentinel.common.clock import SystemClock
 from sentinel.config import CONFIG_FILE
-from sentinel.ground.clock import SystemClock
 
 pytestmark = pytest.mark.slow  # each replays an archive several times
 

@@ -12,10 +12,10 @@ from importlib.metadata import version
 import pytest
 
 from sentinel import catalogue
-from sentinel.alerts.lock import sole_watcher
-from sentinel.alerts.store import Store
+from sentinel.common.clock import SystemClock
 from sentinel.detectors.discovery import all_detectors
-from sentinel.ground.clock import SystemClock
+from sentinel.storage.lock import sole_watcher
+from sentinel.storage.store import Store
 from tests.sinks.receiver import Receiver, status
 
 

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from sentinel.alerts.database import SCHEMA, STATE_FILE
-from sentinel.alerts.store import Store
-from sentinel.watch.damage import sound_store
+from sentinel.storage.database import SCHEMA, STATE_FILE
+from sentinel.storage.store import Store
+from sentinel.watch.state_recovery import sound_store
 
 NOW = 1.7e9
 

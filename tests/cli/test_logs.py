@@ -13,7 +13,7 @@ def log(monkeypatch):
     handlers = root.handlers[:]
     level = root.level
     ours = logging.getLogger("sentinel").level
-    yield logging.getLogger("sentinel.live")
+    yield logging.getLogger("sentinel.web")
     root.handlers[:] = handlers
     root.level = level
     logging.getLogger("sentinel").setLevel(ours)

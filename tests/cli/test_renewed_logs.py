@@ -6,7 +6,7 @@ import shutil
 
 import pytest
 
-from sentinel.alerts.store import Store
+from sentinel.storage.store import Store
 from tests.sources.copying import WAYS, each_file, rename
 from tests.sources.runs import files
 from tests.sources.writers import WRITERS, ConsoleWriter, JsonlWriter

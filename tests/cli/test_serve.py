@@ -8,7 +8,7 @@ import sys
 import httpx
 import pytest
 
-from sentinel.alerts.store import Store
+from sentinel.storage.store import Store
 from tests.patience import PATIENCE
 
 pytestmark = pytest.mark.slow

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from sentinel.alerts.store import Store
 from sentinel.detectors.severity import Severity
+from sentinel.storage.store import Store
 
 pytestmark = pytest.mark.slow
 

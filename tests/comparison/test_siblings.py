@@ -6,7 +6,7 @@ import pytest
 from sentinel.comparison.fingerprint import Fingerprint
 from sentinel.comparison.means import Means
 from sentinel.comparison.siblings import Sibling, among_siblings, compared_tags, healthy_siblings
-from sentinel.frames.coarse import Coarse
+from sentinel.series.buckets import Coarse
 
 STEPS = np.arange(1, 201)
 

@@ -5,12 +5,12 @@ from pathlib import Path
 
 import pytest
 
-from sentinel.alerts.rates import Rate
+from sentinel.calibration.page_rates import Rate
+from sentinel.common.errors import ConfigError
+from sentinel.common.state_dir import default_state_dir, state_dir_option
 from sentinel.config.file import Config, json_schema, load
 from sentinel.detectors.discovery import all_detectors
 from sentinel.detectors.signals import Signal
-from sentinel.ground.errors import ConfigError
-from sentinel.ground.state_dir import default_state_dir, state_dir_option
 from tests.chosen_detectors import choose_detectors
 
 BAD = sorted((Path(__file__).parent / "configs").glob("*.bad.toml"))

@@ -56,16 +56,16 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from sentinel.alerts.incident import LASTED, lasted_text
 from sentinel.detectors.api import Detector, Severity
 from sentinel.detectors.discovery import all_detectors
 from sentinel.detectors.schema import INDEX, ONSET, SERIES, SEVERITY, SIGNAL, STEP, VARIANT
 from sentinel.detectors.signals import Signal
-from sentinel.frames.attempt import Attempt
-from sentinel.frames.attempts import Points
-from sentinel.frames.plan import Plans, planned
-from sentinel.frames.views import views
-from sentinel.frames.windows import Judged, frame
+from sentinel.incidents.incident import LASTED, lasted_text
+from sentinel.series.attempt import Attempt
+from sentinel.series.attempts import Points
+from sentinel.series.plan import Plans, planned
+from sentinel.series.specs import views
+from sentinel.series.windows import Judged, frame
 
 FOLDER = Path(__file__).parent / "golden"
 

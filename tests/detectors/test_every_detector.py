@@ -11,11 +11,9 @@ import pytest
 from polars.testing import assert_frame_equal
 
 from sentinel import catalogue
-from sentinel.alerts.incident import LASTED
 from sentinel.detectors.api import Detector, Severity
 from sentinel.detectors.discovery import all_detectors
 from sentinel.detectors.evidence import Unit
-from sentinel.detectors.held_back import HeldBack
 from sentinel.detectors.schema import (
     FEW,
     FINDINGS,
@@ -28,7 +26,9 @@ from sentinel.detectors.schema import (
     VARIANT,
 )
 from sentinel.detectors.severity import AS
-from sentinel.frames.windows import Judged, frame
+from sentinel.detectors.skip_reason import HeldBack
+from sentinel.incidents.incident import LASTED
+from sentinel.series.windows import Judged, frame
 from tests.detectors import golden
 from tests.detectors.golden import Scenario, Stream, judge, message, path_of, windows
 from tests.each import each

@@ -6,9 +6,9 @@ from dataclasses import replace
 import pytest
 
 from sentinel import catalogue
-from sentinel.alerts.incident import format_message
 from sentinel.detectors.api import Severity
-from sentinel.detectors.checks import (
+from sentinel.detectors.discovery import all_detectors
+from sentinel.detectors.run_checks import (
     AmongSiblings,
     Departed,
     Ended,
@@ -23,8 +23,8 @@ from sentinel.detectors.checks import (
     Together,
     Writer,
 )
-from sentinel.detectors.discovery import all_detectors
 from sentinel.detectors.signals import Signal
+from sentinel.incidents.incident import format_message
 from tests.detectors.test_every_detector import HEADINGS
 
 CHECKS = [check for check in all_detectors().values() if isinstance(check, RunCheck)]

@@ -8,17 +8,17 @@ import numpy as np
 import polars as pl
 import pytest
 
-from sentinel.alerts.decision import REPEAT_SECONDS, SinkPolicy
-from sentinel.alerts.duplicates import KnownIncidents
-from sentinel.alerts.incident import Event
-from sentinel.alerts.lifecycle import Book
-from sentinel.alerts.outcomes import Audience, News, tell
-from sentinel.alerts.turns import Key
+from sentinel.detection.row_detection import Judged, Verdicts
 from sentinel.detectors.api import Detector, Severity
 from sentinel.detectors.discovery import all_detectors
 from sentinel.detectors.schema import INDEX, SEVERITY, STEP
-from sentinel.frames.windows import frame
-from sentinel.judging.detection import Judged, Verdicts
+from sentinel.incidents.duplicates import KnownIncidents
+from sentinel.incidents.incident import Event
+from sentinel.incidents.lifecycle import Book
+from sentinel.incidents.verdict_merge import Key
+from sentinel.notifications.decide import REPEAT_SECONDS, SinkPolicy
+from sentinel.notifications.routing import Audience, News, tell
+from sentinel.series.windows import frame
 from sentinel.sources.identity import RunIdentity
 from tests.detectors.golden import Scenario, Stream, shipped, windows
 

@@ -12,11 +12,11 @@ from sentinel.detectors.api import Severity
 from sentinel.detectors.discovery import all_detectors
 from sentinel.detectors.schema import SERIES, SEVERITY
 from sentinel.detectors.signals import Signal
-from sentinel.frames.attempt import Attempt
-from sentinel.frames.attempts import Points
-from sentinel.frames.plan import Plans
-from sentinel.frames.views import views
-from sentinel.frames.windows import frame
+from sentinel.series.attempt import Attempt
+from sentinel.series.attempts import Points
+from sentinel.series.plan import Plans
+from sentinel.series.specs import views
+from sentinel.series.windows import frame
 from tests.detectors.golden import Stream, windows
 
 pytestmark = pytest.mark.slow

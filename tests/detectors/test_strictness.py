@@ -9,7 +9,7 @@ from sentinel.detectors.api import Detector, Severity
 from sentinel.detectors.discovery import all_detectors
 from sentinel.detectors.schema import INDEX, SERIES, SEVERITY
 from sentinel.detectors.strictness import FACTORS, Strictness
-from sentinel.frames.windows import frame
+from sentinel.series.windows import frame
 from tests.detectors import golden
 from tests.detectors.golden import windows
 

@@ -4,9 +4,9 @@ import polars as pl
 import pytest
 
 from sentinel.detectors.api import CRITICAL, INFO, WARNING, History, Variant, detector
-from sentinel.detectors.held_back import HeldBack
 from sentinel.detectors.schema import HELD_BACK, INDEX, NEW, ONSET, SERIES, SEVERITY, STEP, VALUE, VARIANT
 from sentinel.detectors.signals import Signal
+from sentinel.detectors.skip_reason import HeldBack
 from sentinel.detectors.verdict import verdicts
 
 VALUES = [0.0, 1.0, 2.0, 3.0, None]

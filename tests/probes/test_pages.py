@@ -3,7 +3,7 @@
 import pytest
 
 from sentinel import catalogue
-from sentinel.detectors.lines import LINES, PROBE
+from sentinel.detectors.logging_snippets import LINES, PROBE
 from sentinel.probes.discovery import chosen, page, probe_sets
 from sentinel.report.probes import index, judging, signal_of
 

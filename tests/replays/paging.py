@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from sentinel.replays.archived import ArchivedRun, Kind, Pages, Stratum, Stricter
+from sentinel.calibration.page_statistics import ArchivedRun, Kind, Pages, Stratum, Stricter
 from tests.sinks.samples import INCIDENT
 
 FAR = Kind("kl-blowup", "far")

@@ -6,16 +6,16 @@ from types import SimpleNamespace
 
 import pytest
 
-from sentinel.alerts.decision import SinkPolicy
 from sentinel.config.file import Config
 from sentinel.detectors.api import Severity
-from sentinel.judging.tracking import Advance
+from sentinel.notifications.decide import SinkPolicy
 from sentinel.replays.judged import JudgedRun
 from sentinel.replays.replaying import replay, tell_in_order
 from sentinel.report.json import document
-from sentinel.runs.absorbed import NOTHING
+from sentinel.run_pipeline import Advance
+from sentinel.runs.ingested import NOTHING
 from sentinel.sources.identity import RunIdentity
-from tests.alerts.timeline import book, changed, rows
+from tests.incidents.timeline import book, changed, rows
 
 STEPS = range(60)
 

@@ -4,10 +4,10 @@ from dataclasses import replace
 
 import pytest
 
-from sentinel.alerts.incident import Incident
 from sentinel.archives.record import Record
 from sentinel.detectors.api import Maturity
 from sentinel.detectors.severity import Severity
+from sentinel.incidents.incident import Incident
 from sentinel.report import cost_page
 from sentinel.report.cost import CostGroup, CostOfFailures, Failure
 

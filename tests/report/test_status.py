@@ -9,14 +9,14 @@ from io import StringIO
 import pytest
 from rich.console import Console
 
-from sentinel.alerts.outbox import Undelivered
-from sentinel.alerts.store import Store, Update
 from sentinel.detectors.api import Severity
 from sentinel.report import lines, status, status_lines
 from sentinel.report.watch_table import watch_table
-from sentinel.runs.facts import Facts, FoundSetting
 from sentinel.runs.log import Remembered
+from sentinel.runs.metadata import Facts, FoundSetting
 from sentinel.sources.base import Ending, EndKind
+from sentinel.storage.outbox import Undelivered
+from sentinel.storage.store import Store, Update
 from tests.sinks.samples import INCIDENT
 
 NOW = 1.7e9

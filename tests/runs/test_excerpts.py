@@ -3,10 +3,10 @@ import json
 import msgspec
 import pytest
 
-from sentinel.alerts.decision import SinkPolicy
-from sentinel.alerts.duplicates import KnownIncidents
-from sentinel.alerts.outcomes import Audience
 from sentinel.detectors.discovery import all_detectors
+from sentinel.incidents.duplicates import KnownIncidents
+from sentinel.notifications.decide import SinkPolicy
+from sentinel.notifications.routing import Audience
 from sentinel.pipeline import Pipeline
 from sentinel.sinks.base import Notification
 from sentinel.sources.base import Run

@@ -7,12 +7,12 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from sentinel.common.days import DAY_SECONDS
 from sentinel.detectors.discovery import all_detectors
-from sentinel.ground.days import DAY_SECONDS
 from sentinel.pipeline import Pipeline
-from sentinel.runs.facts import FoundSetting
 from sentinel.runs.log import Remembered
-from sentinel.runs.packing import packed, unpacked
+from sentinel.runs.metadata import FoundSetting
+from sentinel.runs.state_codec import packed, unpacked
 from sentinel.sources.base import Batch, Chunk, Ending, EndKind, Line, Run
 from sentinel.sources.discovery import discover
 from sentinel.sources.json.lines import JsonLines

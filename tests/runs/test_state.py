@@ -5,10 +5,10 @@ import os
 import numpy as np
 import pytest
 
-from sentinel.runs.facts import Facts, lost_after_seconds
+from sentinel.runs.metadata import Facts, lost_after_seconds
 from sentinel.runs.state import RunState, silent_seconds, standing
 from sentinel.sources.base import Chunk, Ending, EndKind
-from sentinel.sources.places import Url
+from sentinel.sources.location import Url
 
 HOUR = 3600.0
 FINISHED = Ending(EndKind.FINISHED, "exit code 0")

@@ -2,8 +2,8 @@ import threading
 
 import pytest
 
-from sentinel.alerts.store import Store
 from sentinel.sinks.delivery import Delivery
+from sentinel.storage.store import Store
 from tests.manual_clock import ManualClock
 from tests.patience import PATIENCE
 from tests.sinks.receiver import Receiver

@@ -11,16 +11,16 @@ from pathlib import Path
 import msgspec
 import polars as pl
 
-from sentinel.alerts.decision import SinkPolicy
-from sentinel.alerts.duplicates import KnownIncidents
-from sentinel.alerts.lifecycle import Book
-from sentinel.alerts.outcomes import Audience, News, tell
-from sentinel.alerts.turns import Key, Verdict
 from sentinel.detectors.api import Declaration, Detector
-from sentinel.detectors.checks import RunCheck
 from sentinel.detectors.discovery import all_detectors
+from sentinel.detectors.run_checks import RunCheck
 from sentinel.detectors.schema import FINDINGS, INDEX, ONSET, SEVERITY, SIGNAL, STEP, VARIANT
 from sentinel.detectors.severity import Severity
+from sentinel.incidents.duplicates import KnownIncidents
+from sentinel.incidents.lifecycle import Book
+from sentinel.incidents.verdict_merge import Key, Verdict
+from sentinel.notifications.decide import SinkPolicy
+from sentinel.notifications.routing import Audience, News, tell
 from sentinel.sinks.base import Notification
 from sentinel.sinks.message import subject, text
 from sentinel.sinks.pagerduty import event

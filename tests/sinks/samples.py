@@ -5,15 +5,15 @@ from dataclasses import replace
 
 import msgspec
 
-from sentinel.alerts.causes import PossibleCause
-from sentinel.alerts.decision import Decision, Reason
-from sentinel.alerts.incident import Event, Incident, State
-from sentinel.alerts.outbox import Outbox, OutboxEntry
-from sentinel.alerts.outcomes import Outcome
-from sentinel.alerts.store import Store, Update
 from sentinel.detectors.api import Maturity, Severity
+from sentinel.incidents.causes import PossibleCause
+from sentinel.incidents.incident import Event, Incident, State
+from sentinel.notifications.decide import Decision, Reason
+from sentinel.notifications.routing import Outcome
 from sentinel.sinks.base import Digest, Notification
 from sentinel.sources.identity import RunIdentity
+from sentinel.storage.outbox import Outbox, OutboxEntry
+from sentinel.storage.store import Store, Update
 
 INCIDENT = Incident(
     id="00c0ffee00c0ffee",

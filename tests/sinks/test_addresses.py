@@ -2,7 +2,7 @@
 
 import pytest
 
-from sentinel.ground.errors import ConfigError, SentinelError
+from sentinel.common.errors import ConfigError, SentinelError
 from sentinel.sinks.addresses import sink_at
 
 

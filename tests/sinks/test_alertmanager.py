@@ -9,8 +9,8 @@ from dataclasses import replace
 import httpx
 import pytest
 
-from sentinel.alerts.incident import Event
 from sentinel.detectors.severity import Severity
+from sentinel.incidents.incident import Event
 from sentinel.sinks.alertmanager import AlertmanagerConfig
 from tests.patience import PATIENCE
 from tests.sinks.samples import INCIDENT, NOTIFICATION, about, digest

@@ -6,8 +6,8 @@ import socket
 import pytest
 from pydantic import ValidationError
 
-from sentinel.alerts.incident import Event
-from sentinel.ground.errors import ConfigError
+from sentinel.common.errors import ConfigError
+from sentinel.incidents.incident import Event
 from sentinel.sinks.apprise import AppriseConfig
 from sentinel.sinks.base import Permanent, SinkError, Transient
 from sentinel.sinks.message import text

@@ -4,13 +4,13 @@ from dataclasses import replace
 
 import pytest
 
-from sentinel.alerts.incident import Event
-from sentinel.alerts.store import Update
 from sentinel.config.file import Config
 from sentinel.detectors.api import Severity
+from sentinel.incidents.incident import Event
 from sentinel.sinks.base import Digest
 from sentinel.sinks.budget import DIGEST_SECONDS, BudgetConfig
 from sentinel.sinks.terminal import TerminalConfig
+from sentinel.storage.store import Update
 from tests.patience import PATIENCE
 from tests.sinks.samples import INCIDENT, NOTIFICATION, enqueue
 

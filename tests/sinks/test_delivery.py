@@ -10,12 +10,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sentinel.alerts.incident import Event
 from sentinel.detectors.api import Severity
+from sentinel.incidents.incident import Event
 from sentinel.sinks.base import Digest, Permanent, Transient
 from sentinel.sinks.delivery import GIVE_UP_SECONDS, Delivery
-from sentinel.sinks.lanes import LONGEST_ASKED_SECONDS, PILE
-from sentinel.sinks.tries import LONGEST_PAUSE_SECONDS, pause_seconds
+from sentinel.sinks.retry import LONGEST_PAUSE_SECONDS, pause_seconds
+from sentinel.sinks.sink_queue import LONGEST_ASKED_SECONDS, PILE
 from sentinel.sinks.webhook import WebhookConfig
 from tests.patience import PATIENCE
 from tests.sinks import receiver as rx

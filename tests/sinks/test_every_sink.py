@@ -15,10 +15,10 @@ from functools import partial
 import pytest
 from pydantic import ValidationError
 
-from sentinel.alerts.decision import SinkPolicy
-from sentinel.alerts.incident import Event
+from sentinel.common.errors import ConfigError
 from sentinel.detectors.api import Severity
-from sentinel.ground.errors import ConfigError
+from sentinel.incidents.incident import Event
+from sentinel.notifications.decide import SinkPolicy
 from sentinel.sinks import http
 from sentinel.sinks.base import Permanent, SinkError, Transient
 from sentinel.sinks.discovery import named, sink_types

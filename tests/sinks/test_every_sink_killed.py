@@ -6,7 +6,7 @@ from itertools import groupby
 
 import pytest
 
-from sentinel.alerts.incident import Event
+from sentinel.incidents.incident import Event
 from sentinel.sinks.discovery import sink_types
 from tests.patience import PATIENCE
 from tests.sinks import receiver as rx

@@ -2,10 +2,10 @@ from dataclasses import replace
 
 import pytest
 
-from sentinel.alerts.causes import PossibleCause
-from sentinel.alerts.incident import Event, State
+from sentinel.common.text import sentence
 from sentinel.detectors.api import Maturity
-from sentinel.ground.text import sentence
+from sentinel.incidents.causes import PossibleCause
+from sentinel.incidents.incident import Event, State
 from sentinel.sinks.message import message, subject, text
 from sentinel.sources.identity import RunIdentity
 from tests.sinks.samples import INCIDENT, NOTIFICATION, about, digest

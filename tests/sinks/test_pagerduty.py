@@ -4,7 +4,7 @@ from dataclasses import replace
 import msgspec
 import pytest
 
-from sentinel.alerts.incident import Event
+from sentinel.incidents.incident import Event
 from sentinel.sinks.pagerduty import PagerDutyConfig, event
 from sentinel.sources.identity import RunIdentity
 from tests.sinks.samples import INCIDENT, NOTIFICATION, about, digest

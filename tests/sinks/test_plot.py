@@ -8,9 +8,9 @@ from dataclasses import replace
 import pytest
 from matplotlib import image
 
+from sentinel.common.errors import ConfigError
 from sentinel.config.file import Config
-from sentinel.frames.excerpt import Excerpt
-from sentinel.ground.errors import ConfigError
+from sentinel.series.excerpt import Excerpt
 from sentinel.sinks import plot
 from sentinel.sinks.apprise import AppriseConfig
 from sentinel.sinks.plot import png

@@ -1,6 +1,6 @@
 """What receivers hold: threads, and incidents that must be told again."""
 
-from sentinel.alerts.incident import Event
+from sentinel.incidents.incident import Event
 from sentinel.sinks.base import Transient
 from tests.patience import PATIENCE
 from tests.sinks.samples import enqueue

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sentinel.alerts.causes import PossibleCause
+from sentinel.incidents.causes import PossibleCause
 from sentinel.sinks.base import Digest, Permanent, Transient
 from sentinel.sinks.slack import SlackConfig
 from sentinel.sinks.slack_blocks import slack_body

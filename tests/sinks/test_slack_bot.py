@@ -3,7 +3,7 @@ from dataclasses import replace
 
 import pytest
 
-from sentinel.alerts.incident import Event
+from sentinel.incidents.incident import Event
 from sentinel.sinks.base import Permanent, Transient
 from sentinel.sinks.slack_bot import SlackBotConfig
 from tests.sinks import receiver as rx

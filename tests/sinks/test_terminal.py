@@ -3,7 +3,7 @@ from dataclasses import replace
 
 import pytest
 
-from sentinel.alerts.incident import Event
+from sentinel.incidents.incident import Event
 from sentinel.sinks.base import Transient
 from sentinel.sinks.terminal import TerminalConfig, TerminalSink
 from sentinel.sources.identity import RunIdentity

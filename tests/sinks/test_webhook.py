@@ -7,8 +7,8 @@ from dataclasses import replace
 import pytest
 from pydantic import ValidationError
 
-from sentinel.alerts.incident import Event
-from sentinel.ground.errors import ConfigError
+from sentinel.common.errors import ConfigError
+from sentinel.incidents.incident import Event
 from sentinel.sinks.webhook import (
     SIGNATURE_HEADER,
     WebhookConfig,

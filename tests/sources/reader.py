@@ -7,8 +7,8 @@ import numpy as np
 
 from sentinel.sources.base import Batch, Run
 from sentinel.sources.discovery import discover
-from sentinel.sources.places import Place
-from sentinel.sources.reading.plain import LATEST
+from sentinel.sources.location import Place
+from sentinel.sources.readers.plain import LATEST
 from tests.manual_clock import ManualClock
 
 

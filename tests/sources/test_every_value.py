@@ -14,7 +14,7 @@ from tensorboard.compat.proto.summary_pb2 import Summary
 from tensorboard.summary.writer.event_file_writer import EventFileWriter
 from wandb.proto.wandb_internal_pb2 import Record
 
-from sentinel.sources.reading.plain import flat
+from sentinel.sources.readers.plain import flat
 from tests.sources.reader import Reader
 from tests.sources.tracker_writers import MlflowDatabaseWriter, MlflowWriter, TrackioWriter
 from tests.sources.wandb.log_writer import WandbLog

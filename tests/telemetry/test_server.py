@@ -16,13 +16,13 @@ import httpx
 import pytest
 import yaml
 
-from sentinel.alerts.promise import Promise
-from sentinel.alerts.store import Store
-from sentinel.ground.address import Address
-from sentinel.ground.clock import SystemClock
-from sentinel.ground.errors import SentinelError
-from sentinel.runs.facts import Facts
+from sentinel.calibration.calibration import Promise
+from sentinel.common.address import Address
+from sentinel.common.clock import SystemClock
+from sentinel.common.errors import SentinelError
+from sentinel.runs.metadata import Facts
 from sentinel.sinks.heartbeat import HeartbeatConfig, beating
+from sentinel.storage.store import Store
 from sentinel.telemetry.health import SILENT_SECONDS, Health
 from sentinel.telemetry.metrics import Metrics
 from sentinel.telemetry.server import serving

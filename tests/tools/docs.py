@@ -13,11 +13,11 @@ import typer
 from typer.testing import CliRunner
 
 from sentinel.cli.app import app
+from sentinel.common.config_table import ConfigTable
 from sentinel.config.file import json_schema
 from sentinel.config.rules import Rule
-from sentinel.frames.naming import profiles
-from sentinel.ground.config_table import ConfigTable
 from sentinel.report.probes import index
+from sentinel.series.naming import profiles
 from sentinel.sinks.discovery import sink_types
 from sentinel.sinks.heartbeat import HeartbeatConfig
 from tests.tools.faults.page import peers, read, summary

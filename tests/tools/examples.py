@@ -11,11 +11,11 @@ import polars as pl
 
 from sentinel.detectors.api import Detector, Severity
 from sentinel.detectors.discovery import all_detectors
-from sentinel.detectors.held_back import HeldBack
 from sentinel.detectors.schema import SEVERITY, SIGNAL, STEP
-from sentinel.frames.windows import frame
+from sentinel.detectors.skip_reason import HeldBack
 from sentinel.report.pages import EXAMPLES
 from sentinel.report.sparkline import marks, sparkline
+from sentinel.series.windows import frame
 from tests.detectors.golden import Scenario, Stream, message, shipped, windows
 
 WIDTH = 76  # with the four blanks before it, a page has 80 columns

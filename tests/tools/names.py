@@ -24,7 +24,7 @@ LIBRARIES = (
     *("torch", "trl", "transformers", "accelerate", "peft", "datasets", "stable_baselines3", "lightning"),
     *("huggingface_hub", "gymnasium", "wandb", "keras"),
 )
-OURS = [ROOT / "sentinel" / "frames", ROOT / "sentinel" / "probes"]
+OURS = [ROOT / "sentinel" / "series", ROOT / "sentinel" / "probes"]
 
 QUOTED = re.compile(r"`([^`]+)`")
 WORD = re.compile(r"[A-Za-z_]\w*")

@@ -19,7 +19,7 @@ from collections.abc import Sequence
 from contextlib import closing
 from pathlib import Path
 
-from sentinel.alerts.store import Store
+from sentinel.storage.store import Store
 from tests.sources.writers import WRITERS, Writer
 
 GONE_AFTER_SECONDS = 60

@@ -21,12 +21,12 @@ from dataclasses import dataclass
 from itertools import count
 from pathlib import Path
 
-from sentinel.alerts.store import Store
-from sentinel.alerts.wire import incident_body
+from sentinel.common.clock import SystemClock
 from sentinel.config.file import Config
-from sentinel.ground.clock import SystemClock
+from sentinel.incidents.json_body import incident_body
 from sentinel.sinks.delivery import Delivery
-from sentinel.watch.service import ServiceManager
+from sentinel.storage.store import Store
+from sentinel.watch.systemd import ServiceManager
 from sentinel.watch.watcher import Watcher
 from tests.sinks.receiver import Receiver, close, hang, status
 from tests.sources.copying import rsync

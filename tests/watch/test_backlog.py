@@ -7,15 +7,15 @@ from itertools import pairwise
 
 import pytest
 
-from sentinel.alerts.store import Store
 from sentinel.config.file import Config
 from sentinel.detectors.discovery import all_detectors
 from sentinel.pipeline import POINTS_AT_ONCE, Pipeline
 from sentinel.report.status import document, status
 from sentinel.report.status_lines import lines
 from sentinel.sinks.delivery import Delivery
+from sentinel.storage.store import Store
 from sentinel.telemetry.metrics import Metrics
-from sentinel.watch.service import ServiceManager
+from sentinel.watch.systemd import ServiceManager
 from sentinel.watch.watcher import Watcher
 from tests.chosen_detectors import choose_detectors
 from tests.manual_clock import ManualClock

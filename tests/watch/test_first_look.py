@@ -5,11 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from sentinel.alerts.store import Store
 from sentinel.config.file import Config
 from sentinel.sinks.delivery import Delivery
 from sentinel.sinks.webhook import WebhookConfig
-from sentinel.watch.service import ServiceManager
+from sentinel.storage.store import Store
+from sentinel.watch.systemd import ServiceManager
 from sentinel.watch.watchers import Watchers
 from tests.manual_clock import ManualClock
 from tests.sinks.receiver import Receiver

@@ -12,8 +12,8 @@ from contextlib import contextmanager
 
 import pytest
 
-from sentinel.alerts.store import Store
 from sentinel.processes.stacks import py_spy
+from sentinel.storage.store import Store
 from tests.processes.running import until
 from tests.processes.test_exits import needs_kernel
 from tests.processes.test_flight_recorder import RECORDINGS

@@ -5,8 +5,8 @@ import sys
 
 import pytest
 
-from sentinel.sources.reading.sniffing import remembered
-from sentinel.watch.searches import Searches
+from sentinel.sources.readers.sniffing import remembered
+from sentinel.watch.discovery_schedule import Searches
 from sentinel.watch.watched import WatchedRuns
 from tests.manual_clock import ManualClock
 

@@ -12,13 +12,13 @@ from pathlib import Path
 
 import pytest
 
-from sentinel.alerts import database
-from sentinel.alerts.lock import sole_watcher
-from sentinel.alerts.store import Store
+from sentinel.common.errors import StateError, StateUnavailable
 from sentinel.config.file import Config
-from sentinel.ground.errors import StateError, StateUnavailable
 from sentinel.sinks.delivery import Delivery
-from sentinel.watch.service import ServiceManager
+from sentinel.storage import database
+from sentinel.storage.lock import sole_watcher
+from sentinel.storage.store import Store
+from sentinel.watch.systemd import ServiceManager
 from sentinel.watch.watcher import Watcher
 from sentinel.watch.watchers import Watchers
 from tests.manual_clock import ManualClock

@@ -4,10 +4,10 @@ import os
 
 import pytest
 
-from sentinel.alerts.store import Store
 from sentinel.config.file import Config
 from sentinel.sinks.delivery import Delivery
-from sentinel.watch.service import ServiceManager
+from sentinel.storage.store import Store
+from sentinel.watch.systemd import ServiceManager
 from sentinel.watch.watcher import Watcher
 from tests import fleets
 from tests.manual_clock import ManualClock

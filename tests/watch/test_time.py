@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from sentinel.alerts.store import Store
 from sentinel.config.file import Config
 from sentinel.sinks.delivery import Delivery
+from sentinel.storage.store import Store
 from sentinel.watch.file_events import Changes
-from sentinel.watch.service import ServiceManager
+from sentinel.watch.systemd import ServiceManager
 from sentinel.watch.watcher import Watcher
 from tests.manual_clock import ManualClock
 

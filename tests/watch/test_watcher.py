@@ -8,14 +8,14 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from sentinel.alerts.store import Store
 from sentinel.config.file import Config
 from sentinel.detectors.discovery import all_detectors
 from sentinel.replays.replaying import replay
 from sentinel.sinks.delivery import Delivery
 from sentinel.sources.json.lines import JsonLines
+from sentinel.storage.store import Store
 from sentinel.watch.file_events import Changes
-from sentinel.watch.service import ServiceManager
+from sentinel.watch.systemd import ServiceManager
 from sentinel.watch.watcher import Watcher
 from sentinel.watch.watchers import Watchers
 from tests.chosen_detectors import choose_detectors

@@ -2,11 +2,11 @@
 
 import pytest
 
-from sentinel.alerts.store import Store
+from sentinel.common.clock import SystemClock
 from sentinel.config.file import Config
-from sentinel.ground.clock import SystemClock
 from sentinel.sinks.delivery import Delivery
-from sentinel.watch.service import ServiceManager
+from sentinel.storage.store import Store
+from sentinel.watch.systemd import ServiceManager
 from sentinel.watch.watcher import Watcher
 from sentinel.watch.watchers import Watchers
 from tests.sinks.samples import NOTIFICATION, enqueue

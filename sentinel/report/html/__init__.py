@@ -16,13 +16,13 @@ from math import isfinite
 from typing import TYPE_CHECKING, Any
 
 from sentinel import catalogue
-from sentinel.frames.curves import BUCKETS, Point
-from sentinel.ground.text import counted, duration_text, sentence
+from sentinel.common.text import counted, duration_text, sentence
 from sentinel.report.html.inline import parted, zoned
 from sentinel.report.html.sparks import scales_of, spark
-from sentinel.report.incident_story import IncidentStory
-from sentinel.report.story import MOST_IN_FULL, RunStory, Story
+from sentinel.report.incident_model import IncidentStory
+from sentinel.report.model import MOST_IN_FULL, RunStory, Story
 from sentinel.runs.state import MEANINGS
+from sentinel.series.curves import BUCKETS, Point
 
 if TYPE_CHECKING:
     from jinja2 import Environment

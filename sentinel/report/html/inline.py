@@ -2,7 +2,7 @@
 
 from markupsafe import Markup
 
-from sentinel.alerts.wire import clock_text
+from sentinel.incidents.json_body import clock_text
 
 _UNBROKEN = 32
 """The longest part of a name that stays on one line; a phone shows about as many characters."""

@@ -6,7 +6,7 @@ from typing import Any
 
 from sentinel.sources.console.pairs import is_of_training
 from sentinel.sources.console.printed import Record, kept, restored
-from sentinel.sources.reading.records import TIME_KEYS, Records
+from sentinel.sources.readers.records import TIME_KEYS, Records
 
 _LEAST_ALIKE = 5  # lines with the same names that prove a log of metrics
 _MOST_WAITING = 64  # lines

@@ -10,11 +10,11 @@ import re
 from collections.abc import Iterator
 
 from sentinel.sources.console.pairs import is_metric, pairs
-from sentinel.sources.console.parts import message_at, of_part, parted
 from sentinel.sources.console.passages import STAMP
 from sentinel.sources.console.printed import NUMBER, OPENING, Record, entries, number
 from sentinel.sources.console.shapes import COUNT, SHAPES, Shape, has_word
-from sentinel.sources.reading.records import EPOCH_KEYS, STEP_KEYS, is_metrics, named
+from sentinel.sources.console.splits import message_at, of_part, parted
+from sentinel.sources.readers.records import EPOCH_KEYS, STEP_KEYS, is_metrics, named
 
 _STEPS = ("num_updates", "timestepssofar", "round")
 """More names of the step: those of fairseq, of older Baselines and of CatBoost's lines."""

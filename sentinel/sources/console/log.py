@@ -20,9 +20,9 @@ from typing import TYPE_CHECKING
 
 from sentinel.sources.base import Batch, Chunk, Cursor, Run
 from sentinel.sources.console.passages import LONGEST_LINE
-from sentinel.sources.reading.files import open_log
-from sentinel.sources.reading.growing import Mark, Read, nothing_new, read_lines, read_rest, unreadable
-from sentinel.sources.reading.sniffing import remembered
+from sentinel.sources.readers.files import open_log
+from sentinel.sources.readers.growing import Mark, Read, nothing_new, read_lines, read_rest, unreadable
+from sentinel.sources.readers.sniffing import remembered
 from sentinel.sources.registry import formats
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import overload
 
 from sentinel.sources.base import Line
-from sentinel.sources.reading import records
+from sentinel.sources.readers import records
 
 LONGEST_LINE = 1 << 20
 """Bytes. A longer line is skipped. This bounds the memory of a poll."""

@@ -7,8 +7,8 @@ from collections.abc import Collection
 
 import orjson
 
-from sentinel.sources.reading.plain import plain_text
-from sentinel.sources.reading.records import EPOCH_KEYS, STEP_KEYS
+from sentinel.sources.readers.plain import plain_text
+from sentinel.sources.readers.records import EPOCH_KEYS, STEP_KEYS
 
 Record = dict[str, float | str]
 """The names and numbers in a line. Step and time have keys that `reading.records` knows."""

@@ -7,11 +7,11 @@ from typing import Any
 
 from sentinel.sources.base import Chunk, Complaint, Cursor
 from sentinel.sources.console.bars import BAR, is_kept, redrawn, states
-from sentinel.sources.console.finding import Wanted, may_count
 from sentinel.sources.console.lines import counts_metrics, parse, planned
 from sentinel.sources.console.passages import LONGEST_LINE, Passages
+from sentinel.sources.console.prefilter import Wanted, may_count
 from sentinel.sources.console.writer import PrintedMetrics
-from sentinel.sources.reading.growing import Mark, size_of
+from sentinel.sources.readers.growing import Mark, size_of
 
 _LONGEST_TEXT = 2000  # characters of a line that are passed on
 _LONGEST_BAR = 1000  # bytes before its count

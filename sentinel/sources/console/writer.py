@@ -20,13 +20,13 @@ from sentinel.sources.console.lines import (
     with_step,
 )
 from sentinel.sources.console.pairs import is_metric, is_of_training
-from sentinel.sources.console.parts import begun_part, of_part
 from sentinel.sources.console.passages import seconds
+from sentinel.sources.console.pending_rows import Waiting
 from sentinel.sources.console.printed import Record, kept, number, restored
 from sentinel.sources.console.results import TrialResults
 from sentinel.sources.console.shapes import IN_EPOCH, KERAS
-from sentinel.sources.console.waiting import Waiting
-from sentinel.sources.reading.records import STEP_KEYS, Records, is_metrics, named
+from sentinel.sources.console.splits import begun_part, of_part
+from sentinel.sources.readers.records import STEP_KEYS, Records, is_metrics, named
 
 _MOST_ROWS = 500  # of a table
 

@@ -16,8 +16,8 @@ from sentinel.sources.base import Batch, Chunk, Complaint, Cursor
 from sentinel.sources.csv.header import CsvRows, Header, read_header
 from sentinel.sources.csv.points import CsvAxis, RowFingerprints, points
 from sentinel.sources.csv.rows import read_rows
-from sentinel.sources.reading.files import open_log, stamp
-from sentinel.sources.reading.growing import (
+from sentinel.sources.readers.files import open_log, stamp
+from sentinel.sources.readers.growing import (
     Read,
     nothing_new,
     read_lines,
@@ -26,7 +26,7 @@ from sentinel.sources.reading.growing import (
     size_of,
     unreadable,
 )
-from sentinel.sources.reading.problems import skipped
+from sentinel.sources.readers.problems import skipped
 
 LONGEST_LINE = 4 << 20
 """Bytes. A file with a longer line is no log."""

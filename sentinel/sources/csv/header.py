@@ -11,8 +11,8 @@ import numpy as np
 import orjson
 from numpy.typing import NDArray
 
-from sentinel.sources.reading.parts import PART_KEYS
-from sentinel.sources.reading.records import EPOCH_KEYS, STEP_KEYS, TIME_KEYS, named
+from sentinel.sources.readers.records import EPOCH_KEYS, STEP_KEYS, TIME_KEYS, named
+from sentinel.sources.readers.splits import PART_KEYS
 
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 

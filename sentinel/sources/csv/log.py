@@ -13,9 +13,9 @@ from sentinel.sources.base import Run
 from sentinel.sources.csv.file import CsvLog
 from sentinel.sources.csv.header import Header, cells_of, read_header
 from sentinel.sources.csv.metric_files import find_metric_files, is_metric_file, part_of_data
-from sentinel.sources.reading.files import open_log, plain_utf_8
-from sentinel.sources.reading.records import NUMBER, named
-from sentinel.sources.reading.sniffing import COUNTS, HEAD_BYTES, are_metrics, is_log, remembered
+from sentinel.sources.readers.files import open_log, plain_utf_8
+from sentinel.sources.readers.records import NUMBER, named
+from sentinel.sources.readers.sniffing import COUNTS, HEAD_BYTES, are_metrics, is_log, remembered
 
 FORMAT = "csv"
 

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from sentinel.sources.base import Batch, Chunk, Complaint, Cursor, Run
 from sentinel.sources.csv.file import CsvLog
-from sentinel.sources.reading.parts import of_part
+from sentinel.sources.readers.splits import of_part
 
 _DVCLIVE = ("plots", "metrics")  # the directories below that of the run
 _TORCHRL = "scalars"

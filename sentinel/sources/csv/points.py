@@ -14,9 +14,9 @@ from numpy.typing import NDArray
 
 from sentinel.sources.base import Chunk
 from sentinel.sources.csv.header import CsvRows, Header
-from sentinel.sources.reading.parts import of_part
-from sentinel.sources.reading.plain import plain_times, whole
-from sentinel.sources.reading.records import MAY_BE_LENGTHS, seconds
+from sentinel.sources.readers.plain import plain_times, whole
+from sentinel.sources.readers.records import MAY_BE_LENGTHS, seconds
+from sentinel.sources.readers.splits import of_part
 
 _INDEX_NAMES = ("", "Unnamed: 0")  # of the column that pandas writes first
 

@@ -10,8 +10,8 @@ from dataclasses import replace
 import numpy as np
 
 from sentinel.sources.csv.header import BLANKS, MOST_COLUMNS, CsvRows, Header, cells_of
-from sentinel.sources.reading.parts import held_out
-from sentinel.sources.reading.records import EPOCH_KEYS, NUMBER, STEP_KEYS, named
+from sentinel.sources.readers.records import EPOCH_KEYS, NUMBER, STEP_KEYS, named
+from sentinel.sources.readers.splits import held_out
 
 # read one by one, because polars costs some time for each column
 _FEW_CELLS = 500

@@ -6,7 +6,7 @@ import numpy as np
 import polars as pl
 
 from sentinel.sources.csv.header import BLANKS, CsvRows, Header
-from sentinel.sources.reading.growing import whole_rows
+from sentinel.sources.readers.growing import whole_rows
 
 
 def read_table(data: bytes, most: int, header: Header) -> CsvRows | None:

@@ -14,9 +14,9 @@ from typing import Any
 import orjson
 
 from sentinel.sources.base import Chunk, Complaint, Cursor
-from sentinel.sources.reading.files import open_log, plain_utf_8
-from sentinel.sources.reading.plain import JSON
-from sentinel.sources.reading.records import Records
+from sentinel.sources.readers.files import open_log, plain_utf_8
+from sentinel.sources.readers.plain import JSON
+from sentinel.sources.readers.records import Records
 
 LARGEST = 256 << 20
 """Bytes. A larger document is not read. This bounds the memory of a poll."""

@@ -24,12 +24,12 @@ import orjson
 
 from sentinel.sources.base import Batch, Chunk, Complaint, Cursor, Run
 from sentinel.sources.json.writers import Writers
-from sentinel.sources.reading.files import open_log, plain_utf_8
-from sentinel.sources.reading.growing import Read, nothing_new, read_lines, unreadable
-from sentinel.sources.reading.plain import JSON, flat
-from sentinel.sources.reading.problems import skipped
-from sentinel.sources.reading.records import EPOCH_KEYS, STEP_KEYS, TIME_KEYS, is_metrics, named
-from sentinel.sources.reading.sniffing import are_log, remembered
+from sentinel.sources.readers.files import open_log, plain_utf_8
+from sentinel.sources.readers.growing import Read, nothing_new, read_lines, unreadable
+from sentinel.sources.readers.plain import JSON, flat
+from sentinel.sources.readers.problems import skipped
+from sentinel.sources.readers.records import EPOCH_KEYS, STEP_KEYS, TIME_KEYS, is_metrics, named
+from sentinel.sources.readers.sniffing import are_log, remembered
 
 FORMAT = "jsonl"
 

@@ -17,11 +17,11 @@ from typing import Any
 from sentinel.sources.base import Batch, Cursor, Run
 from sentinel.sources.json.documents import BrokenError, load, parse_new, settled
 from sentinel.sources.json.trainer_state import STATE, settings
-from sentinel.sources.reading.files import open_log, stamp
-from sentinel.sources.reading.growing import nothing_new, unreadable
-from sentinel.sources.reading.plain import flattened
-from sentinel.sources.reading.records import named
-from sentinel.sources.reading.sniffing import HEAD_BYTES, is_log, is_log_name
+from sentinel.sources.readers.files import open_log, stamp
+from sentinel.sources.readers.growing import nothing_new, unreadable
+from sentinel.sources.readers.plain import flattened
+from sentinel.sources.readers.records import named
+from sentinel.sources.readers.sniffing import HEAD_BYTES, is_log, is_log_name
 
 FORMAT = "json"
 

@@ -11,7 +11,7 @@ from functools import lru_cache
 import orjson
 import polars as pl
 
-from sentinel.sources.reading.growing import size_of, whole_rows
+from sentinel.sources.readers.growing import size_of, whole_rows
 
 _LINE = {"line": pl.String()}
 _IN_NO_LINE = "\x01"  # JSON escapes it

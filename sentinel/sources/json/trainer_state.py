@@ -15,8 +15,8 @@ from typing import Any
 
 from sentinel.sources.base import Batch, Complaint, Cursor, Ending, EndKind, Run
 from sentinel.sources.json.documents import BrokenError, begins_with, load, parse_new
-from sentinel.sources.reading.files import open_log, stamp
-from sentinel.sources.reading.growing import nothing_new, unreadable
+from sentinel.sources.readers.files import open_log, stamp
+from sentinel.sources.readers.growing import nothing_new, unreadable
 
 FORMAT = "trainer_state"
 

@@ -9,8 +9,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from sentinel.sources.base import Chunk
-from sentinel.sources.reading.plain import Plain
-from sentinel.sources.reading.records import Records, named
+from sentinel.sources.readers.plain import Plain
+from sentinel.sources.readers.records import Records, named
 
 if TYPE_CHECKING:
     import polars as pl

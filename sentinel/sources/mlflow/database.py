@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 
 from sentinel.sources.base import Batch, Chunk, Cursor, Ending, EndKind
-from sentinel.sources.reading import sqlite
-from sentinel.sources.reading.plain import plain_times
-from sentinel.sources.reading.records import NUMBER
+from sentinel.sources.readers import sqlite
+from sentinel.sources.readers.plain import plain_times
+from sentinel.sources.readers.records import NUMBER
 
 _OUTCOMES = {"FINISHED": EndKind.FINISHED, "FAILED": EndKind.CRASHED, "KILLED": EndKind.CRASHED}
 _LARGEST = sys.float_info.max  # MLflow writes it for an infinity

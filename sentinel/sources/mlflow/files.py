@@ -19,10 +19,10 @@ from numpy.typing import NDArray
 
 from sentinel.sources.base import Batch, Chunk, Complaint, Cursor, Ending
 from sentinel.sources.mlflow.database import ending, settings
-from sentinel.sources.reading.files import open_log
-from sentinel.sources.reading.growing import Read, read_new, unreadable
-from sentinel.sources.reading.plain import plain_times
-from sentinel.sources.reading.problems import skipped
+from sentinel.sources.readers.files import open_log
+from sentinel.sources.readers.growing import Read, read_new, unreadable
+from sentinel.sources.readers.plain import plain_times
+from sentinel.sources.readers.problems import skipped
 
 METRICS = "metrics"
 PARAMS = "params"

@@ -14,8 +14,8 @@ from pathlib import Path
 from sentinel.sources.base import Run
 from sentinel.sources.mlflow.database import SqliteRun
 from sentinel.sources.mlflow.files import LINE, META, METRICS, Files
-from sentinel.sources.reading import sqlite
-from sentinel.sources.reading.files import open_log
+from sentinel.sources.readers import sqlite
+from sentinel.sources.readers.files import open_log
 
 FORMAT = "mlflow"
 

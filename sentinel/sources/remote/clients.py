@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from functools import cache
 from typing import Any
 
-from sentinel.sources.places import Url
-from sentinel.sources.reading.patience import NO_ANSWER
+from sentinel.sources.location import Url
+from sentinel.sources.readers.retry import NO_ANSWER
 
 PACKAGES = {"s3": "s3fs", "gs": "gcsfs", "hf": "huggingface_hub", "ssh": "sshfs"}
 

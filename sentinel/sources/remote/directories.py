@@ -14,9 +14,9 @@ from pathlib import Path
 from typing import Protocol
 
 from sentinel.sources.base import Batch, Chunk, Cursor, Run, Source, rest
-from sentinel.sources.places import Url
-from sentinel.sources.reading.growing import unreadable
-from sentinel.sources.reading.patience import Unavailable
+from sentinel.sources.location import Url
+from sentinel.sources.readers.growing import unreadable
+from sentinel.sources.readers.retry import Unavailable
 from sentinel.sources.remote.clients import PACKAGES
 from sentinel.sources.remote.mirror import Mirror
 

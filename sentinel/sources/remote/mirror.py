@@ -12,8 +12,8 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from sentinel.sources.places import Url
-from sentinel.sources.reading.patience import FIRST_PAUSE_SECONDS, Patience
+from sentinel.sources.location import Url
+from sentinel.sources.readers.retry import FIRST_PAUSE_SECONDS, Patience
 from sentinel.sources.remote.clients import connect, reason
 
 _REFRESH_SECONDS = FIRST_PAUSE_SECONDS

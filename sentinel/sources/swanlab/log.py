@@ -15,9 +15,9 @@ from pathlib import Path
 import numpy as np
 
 from sentinel.sources.base import Batch, Chunk, Complaint, Cursor, Ending, Line, Run
-from sentinel.sources.reading.growing import Read, nothing_new, unreadable
-from sentinel.sources.reading.leveldb import FileHeader, Log, read_log
-from sentinel.sources.reading.problems import summed
+from sentinel.sources.readers.growing import Read, nothing_new, unreadable
+from sentinel.sources.readers.leveldb import FileHeader, Log, read_log
+from sentinel.sources.readers.problems import summed
 from sentinel.sources.swanlab.messages import JSON_VERSION, PROTOBUF_VERSION, Scalar, parse
 
 FORMAT = "swanlab"

@@ -12,9 +12,9 @@ from typing import Any, NamedTuple
 from google.protobuf.message import DecodeError
 
 from sentinel.sources.base import Ending, EndKind, Line
-from sentinel.sources.reading.axis import count_of
-from sentinel.sources.reading.plain import JSON, LATEST, plain_text
-from sentinel.sources.reading.records import seconds
+from sentinel.sources.readers.axis import count_of
+from sentinel.sources.readers.plain import JSON, LATEST, plain_text
+from sentinel.sources.readers.records import seconds
 
 JSON_VERSION = 1
 PROTOBUF_VERSION = 2

@@ -20,10 +20,10 @@ from pathlib import Path
 from typing import Any
 
 from sentinel.sources.base import Batch, Chunk, Complaint, Cursor, Run, Samples
-from sentinel.sources.reading.files import is_text
-from sentinel.sources.reading.growing import Mark, Read, read_new
-from sentinel.sources.reading.parts import of_part
-from sentinel.sources.reading.problems import Problem
+from sentinel.sources.readers.files import is_text
+from sentinel.sources.readers.growing import Mark, Read, read_new
+from sentinel.sources.readers.problems import Problem
+from sentinel.sources.readers.splits import of_part
 from sentinel.sources.tensorboard.events import ScalarPoints, decode
 from sentinel.sources.tensorboard.held_out import PARTS, held_out, part_in, possible_parts, training_of
 from sentinel.sources.tensorboard.names import is_event_file, order, writer_in

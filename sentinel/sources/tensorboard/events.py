@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sentinel.sources.reading.plain import plain_times
-from sentinel.sources.reading.problems import Problem, summed
+from sentinel.sources.readers.plain import plain_times
+from sentinel.sources.readers.problems import Problem, summed
 from sentinel.sources.tensorboard.layouts import WORTH_A_PROOF, Layout, find_layout, recognise
 from sentinel.sources.tensorboard.settings import settings_in
 from sentinel.sources.tensorboard.tfrecord import LONGEST_ROW, Frames

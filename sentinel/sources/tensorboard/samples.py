@@ -11,7 +11,7 @@ from struct import Struct
 from typing import Any
 
 from sentinel.sources.base import Samples
-from sentinel.sources.reading.files import open_log
+from sentinel.sources.readers.files import open_log
 from sentinel.sources.tensorboard.settings import settings_in
 
 _HEADER = Struct("<Q4x")  # length, and its checksum

@@ -8,7 +8,7 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from sentinel.sources.reading.plain import Plain, flat
+from sentinel.sources.readers.plain import Plain, flat
 
 _PLUGINS = (b"hparams", b"text")
 _LONGEST_TEXT = 1 << 20  # bytes

@@ -20,7 +20,7 @@ import google_crc32c
 import numpy as np
 from numpy.typing import NDArray
 
-from sentinel.sources.reading.problems import Problem, summed
+from sentinel.sources.readers.problems import Problem, summed
 
 LARGEST_PAYLOAD = 1 << 31  # protobuf's own limit: a longer message cannot exist
 

@@ -20,7 +20,7 @@ import numpy as np
 import orjson
 from numpy.typing import NDArray
 
-from sentinel.sources.reading.plain import JSON, plain_text
+from sentinel.sources.readers.plain import JSON, plain_text
 from sentinel.sources.wandb.messages import item_name, item_values, message_type, name_in, parsed
 
 _ITEM = 0x0A  # field of a HistoryRecord

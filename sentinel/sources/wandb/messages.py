@@ -14,7 +14,7 @@ from typing import Any
 
 import orjson
 
-from sentinel.sources.reading.plain import JSON
+from sentinel.sources.readers.plain import JSON
 
 _MODULES = ("wandb_base", "wandb_telemetry", "wandb_internal")  # each after what it needs
 _DESCRIPTION = re.compile(r"\.AddSerializedFile\((b.+)\)$", re.MULTILINE)

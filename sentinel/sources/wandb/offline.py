@@ -18,10 +18,10 @@ import numpy as np
 from google.protobuf.message import DecodeError
 
 from sentinel.sources.base import Batch, Chunk, Complaint, Cursor, Ending, EndKind, Line, Run
-from sentinel.sources.reading.growing import Mark, Read, nothing_new, unreadable
-from sentinel.sources.reading.leveldb import FileHeader, Log, read_log
-from sentinel.sources.reading.plain import LATEST, Plain, flat
-from sentinel.sources.reading.problems import summed
+from sentinel.sources.readers.growing import Mark, Read, nothing_new, unreadable
+from sentinel.sources.readers.leveldb import FileHeader, Log, read_log
+from sentinel.sources.readers.plain import LATEST, Plain, flat
+from sentinel.sources.readers.problems import summed
 from sentinel.sources.wandb.history import read_history
 from sentinel.sources.wandb.messages import item_name, message_type
 from sentinel.sources.wandb.steps import Steps, points

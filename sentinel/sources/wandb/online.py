@@ -11,11 +11,11 @@ from pathlib import Path
 from typing import Any
 
 from sentinel.sources.base import Batch, Cursor, Ending, EndKind, Run
-from sentinel.sources.places import Url
-from sentinel.sources.reading.axis import count_of
-from sentinel.sources.reading.growing import nothing_new, unreadable
-from sentinel.sources.reading.patience import Unavailable
-from sentinel.sources.reading.plain import flat
+from sentinel.sources.location import Url
+from sentinel.sources.readers.axis import count_of
+from sentinel.sources.readers.growing import nothing_new, unreadable
+from sentinel.sources.readers.plain import flat
+from sentinel.sources.readers.retry import Unavailable
 from sentinel.sources.wandb.history import numbers_in
 from sentinel.sources.wandb.server import Project
 from sentinel.sources.wandb.steps import COUNTER, Steps, points

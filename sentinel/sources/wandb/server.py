@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any, TypeVar
 
-from sentinel.sources.reading.patience import NO_ANSWER, Patience, Unavailable
+from sentinel.sources.readers.retry import NO_ANSWER, Patience, Unavailable
 
 # Its records say what a server answered.
 logging.getLogger("wandb").setLevel(logging.CRITICAL)

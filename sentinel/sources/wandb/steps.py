@@ -16,8 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sentinel.sources.base import Chunk
-from sentinel.sources.reading.plain import plain_times, whole
-from sentinel.sources.reading.records import EPOCH_KEYS, STEP_KEYS
+from sentinel.sources.readers.plain import plain_times, whole
+from sentinel.sources.readers.records import EPOCH_KEYS, STEP_KEYS
 from sentinel.sources.wandb.history import Groups, Numbers
 
 COUNTER = "_step"

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from sentinel.sources.console import shapes as console_shapes
 from sentinel.sources.console.lines import begun_epoch, parse, uncounted
-from sentinel.sources.console.parts import of_part
+from sentinel.sources.console.splits import of_part
 from sentinel.sources.console.text import LONGEST_LINE
 
 LINES = {

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sentinel.runs.facts import Facts
-from sentinel.runs.same_training import same_training, trace_of
+from sentinel.runs.metadata import Facts
+from sentinel.runs.training_groups import same_training, trace_of
 from sentinel.sources.base import Run
 from sentinel.sources.console.log import ConsoleLog, find
 from sentinel.sources.console.passages import LONGEST_LINE

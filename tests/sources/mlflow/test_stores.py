@@ -187,7 +187,7 @@ def test_new_rows_are_read_and_deleted_runs_are_not_found(database, tmp_path):
 
 
 def test_a_database_at_work_is_waited_for(database, tmp_path, monkeypatch):
-    monkeypatch.setattr("sentinel.sources.reading.sqlite._PATIENCE_SECONDS", 0)
+    monkeypatch.setattr("sentinel.sources.readers.sqlite._PATIENCE_SECONDS", 0)
     reader = Reader(tmp_path).poll()
     before = len(reader.points)
     database.execute("BEGIN EXCLUSIVE")

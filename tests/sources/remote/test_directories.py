@@ -9,14 +9,14 @@ from types import SimpleNamespace
 
 import pytest
 
-from sentinel.alerts.store import Store
 from sentinel.cli.app import main
 from sentinel.sources import discovery
 from sentinel.sources.discovery import discover, place
-from sentinel.sources.reading import patience
+from sentinel.sources.readers import retry
 from sentinel.sources.remote import clients, mirror
 from sentinel.sources.remote import directories as remote
 from sentinel.sources.remote.mirror import Mirror
+from sentinel.storage.store import Store
 from tests.manual_clock import ManualClock
 from tests.sinks.receiver import Receiver
 from tests.sources.reader import Reader
@@ -195,7 +195,7 @@ def test_an_outage_is_said_once_and_waited_for(server, reader):
     server.start()
     server.write("a/metrics.jsonl", lines(0, 5))
     assert not run.source.poll(batch.cursor, 1000).chunks
-    reader.clock.advance(patience.FIRST_PAUSE_SECONDS)
+    reader.clock.advance(retry.FIRST_PAUSE_SECONDS)
     (chunk,) = run.source.poll(batch.cursor, 1000).chunks
     assert chunk.flat.step.tolist() == [3, 4]
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
-from sentinel.sources.places import Url
+from sentinel.sources.location import Url
 
 KEY = "k3y0" * 10
 PROJECT = Url("wandb", ("team", "project"))

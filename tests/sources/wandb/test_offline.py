@@ -18,7 +18,7 @@ from wandb.proto.wandb_internal_pb2 import (
 
 from sentinel.sources.base import EndKind
 from sentinel.sources.discovery import discover
-from sentinel.sources.reading.leveldb import split
+from sentinel.sources.readers.leveldb import split
 from sentinel.sources.wandb.offline import WandbFile
 from sentinel.sources.wandb.steps import Steps
 from tests.sources.reader import Reader

@@ -6,17 +6,17 @@ import threading
 
 import pytest
 
-from sentinel.alerts.store import Store
 from sentinel.cli.app import main
+from sentinel.common.clock import SystemClock
 from sentinel.config.file import Config
-from sentinel.ground.clock import SystemClock
 from sentinel.sinks.delivery import Delivery
 from sentinel.sources.base import EndKind
 from sentinel.sources.discovery import discover, place
-from sentinel.sources.places import Url
+from sentinel.sources.location import Url
 from sentinel.sources.wandb import online as wandb_online
 from sentinel.sources.wandb import server as wandb_server
-from sentinel.watch.service import ServiceManager
+from sentinel.storage.store import Store
+from sentinel.watch.systemd import ServiceManager
 from sentinel.watch.watcher import Watcher
 from tests.patience import PATIENCE
 from tests.sources.reader import Reader

@@ -9,7 +9,7 @@ import wandb
 
 from sentinel.cli.app import main
 from sentinel.sources.discovery import discover, place
-from sentinel.sources.reading import patience
+from sentinel.sources.readers import retry
 from sentinel.sources.wandb import server as wandb_server
 from tests.sources.reader import Reader
 from tests.sources.wandb.backend import KEY, PROJECT, StoredRun, history, losses
@@ -57,7 +57,7 @@ def test_an_outage_is_said_once_and_waited_for(backend, live, failure, headers, 
 
 
 def test_a_server_that_bids_to_wait_for_long_holds_nothing_up(backend, live, monkeypatch):
-    monkeypatch.setattr(patience, "_ANSWER_SECONDS", 0.2)
+    monkeypatch.setattr(retry, "_ANSWER_SECONDS", 0.2)
     backend.failure = 429
     backend.headers = {"Retry-After": "3600"}
     live.poll()

@@ -24,9 +24,9 @@ from tensorboard.compat.proto.event_pb2 import Event
 from tensorboard.compat.proto.summary_pb2 import Summary
 from tensorboard.summary.writer.record_writer import RecordWriter
 
-from sentinel.alerts.store import Store
-from sentinel.ground.errors import StateError
+from sentinel.common.errors import StateError
 from sentinel.sources.discovery import discover
+from sentinel.storage.store import Store
 
 SETTINGS = (  # runs, points a run, new file names a second
     (100, 1_000, 0),

@@ -19,7 +19,7 @@ from tests.tools.ear import watching
 
 COUNTS = """
 import json, sys, time
-from sentinel.watch.ends import Ends
+from sentinel.watch.process_monitor import Ends
 spent = dict.fromkeys(("seek", "ended", "news", "dead_rank", "ranks", "shortages", "process"), 0.0)
 def counted(name, method):
     def call(*words):

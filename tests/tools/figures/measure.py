@@ -12,8 +12,8 @@ from sentinel.config.file import Config
 from sentinel.detectors.api import Detector, Severity
 from sentinel.detectors.discovery import all_detectors
 from sentinel.detectors.schema import INDEX, SERIES, SEVERITY, STEP
-from sentinel.frames.windows import frame
 from sentinel.replays.replaying import replay
+from sentinel.series.windows import frame
 from tests.detectors.golden import series_windows
 from tests.tools.figures.healthy import FAMILIES
 from tests.tools.figures.shapes import Kind, Run, drawn

@@ -6,11 +6,11 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from sentinel.alerts.rates import Rate
+from sentinel.calibration.page_rates import Rate
+from sentinel.calibration.public_base_rate import ENOUGH as ENOUGH_RUNS
+from sentinel.calibration.public_base_rate import reference
 from sentinel.detectors.api import Declaration, Detector
 from sentinel.detectors.discovery import all_detectors
-from sentinel.replays.reference import ENOUGH as ENOUGH_RUNS
-from sentinel.replays.reference import reference
 from tests.tools.figures import by_run
 from tests.tools.figures.measure import FAULTY, HEALTHY, NOISES, Figures, Real, simulable
 
@@ -68,9 +68,9 @@ no healthy log of other people shows, only trainings of our own (`tests/detector
 twins of `detectors/FAULTS.md`) and simulated ones.
 
 {others} judges what the reading of numbers without a meaning tells, which the simulation does not draw;
-`tests/frames/test_oddities.py` holds that healthy noise tells nothing.
+`tests/series/test_unmapped_shape.py` holds that healthy noise tells nothing.
 
-Run checks judge a run as a whole and have no points: {checks}. `tests/judging/test_checking.py` and
+Run checks judge a run as a whole and have no points: {checks}. `tests/detection/test_run_checks.py` and
 `tests/detectors/test_every_run_check.py` hold those; `tests/catalogue/console_lines.toml` shows which console
 lines they find and which healthy ones they leave alone.
 

@@ -32,7 +32,7 @@ FIRED = "fired:"
 TRAIN = Path(__file__).with_name("train.py")
 SAYS_WHEN = f"""
 import sys, time
-from sentinel.watch.ends import Ends
+from sentinel.watch.process_monitor import Ends
 ask = Ends.standstill
 def asked(self, watched):
     print("{FIRED}", watched.tracker.log.run.path.parent.name, time.monotonic(), file=sys.stderr, flush=True)

@@ -20,13 +20,13 @@ from typing import NamedTuple
 
 import orjson
 
-from sentinel.alerts.store import Store
+from sentinel.common.errors import SentinelError
 from sentinel.detectors.discovery import all_detectors
-from sentinel.ground.errors import SentinelError
 from sentinel.replays.listing import list_runs
 from sentinel.report.json import listing_document
 from sentinel.runs.log import Remembered
-from sentinel.runs.packing import unpacked
+from sentinel.runs.state_codec import unpacked
+from sentinel.storage.store import Store
 from tests.sinks.receiver import Receiver
 from tests.tools.live_jobs import jobs
 

@@ -1,7 +1,7 @@
 """`make promises`: what calibrations promise and what comes of it, into detectors/PROMISES.md.
 
-How often public healthy runs page, by framework and length, goes to sentinel/replays/reference.json, and from
-there into detectors/FIGURES.md.
+How often public healthy runs page, by framework and length, goes to
+sentinel/calibration/public_base_rate.json, and from there into detectors/FIGURES.md.
 
 python -m tests.tools.promises [FOLDER]
 
@@ -12,8 +12,8 @@ project.
 import sys
 from pathlib import Path
 
-from sentinel.replays.reference import DATA as REFERENCE
-from sentinel.replays.reference import reference, written
+from sentinel.calibration.public_base_rate import DATA as REFERENCE
+from sentinel.calibration.public_base_rate import reference, written
 from tests.tools.figures.page import PAGE as FIGURES
 from tests.tools.figures.page import read, rendered
 from tests.tools.promises.archive import judged

@@ -4,11 +4,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from sentinel.calibration.page_statistics import Pages
+from sentinel.calibration.thresholds import judge_stricter
 from sentinel.config.file import Config
-from sentinel.replays.archived import Pages
-from sentinel.replays.calibrating import judge_stricter
-from sentinel.replays.factors import with_factors
 from sentinel.replays.replaying import replay_in_parts
+from sentinel.replays.strictness import with_factors
 from tests.tools.strangers.labels import read
 
 

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
-from sentinel.alerts.e_detector import is_beyond, log_evidence
+from sentinel.calibration.e_process import is_beyond, log_evidence
 
 FLEETS = 200
 SHARES = 0.0001, 0.001, 0.02

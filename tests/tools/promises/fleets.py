@@ -8,11 +8,11 @@ from tempfile import TemporaryDirectory
 
 import numpy as np
 
+from sentinel.calibration.page_statistics import Pages
+from sentinel.calibration.thresholds import judge_stricter
 from sentinel.config.file import Config
-from sentinel.replays.archived import Pages
-from sentinel.replays.calibrating import judge_stricter
-from sentinel.replays.factors import with_factors
 from sentinel.replays.replaying import replay_in_parts
+from sentinel.replays.strictness import with_factors
 from tests.tools.figures.healthy import policy_of_control, policy_of_language, preferences, supervised
 from tests.tools.figures.shapes import Run, drawn
 

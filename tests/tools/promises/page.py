@@ -3,12 +3,12 @@
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from sentinel.alerts.e_detector import PATIENCE, PROMISED_PAGES
+from sentinel.calibration.e_process import PATIENCE, PROMISED_PAGES
+from sentinel.calibration.page_statistics import Pages
+from sentinel.calibration.thresholds import drifted
+from sentinel.common.text import counted
 from sentinel.detectors.discovery import all_detectors
 from sentinel.detectors.strictness import FACTORS
-from sentinel.ground.text import counted
-from sentinel.replays.archived import Pages
-from sentinel.replays.calibrating import drifted
 from tests.tools.docs import table
 from tests.tools.promises import delays, fleets
 from tests.tools.promises.splits import BUDGETS, SPLITS, drawn, kept, left_out, paged_by, part, row
@@ -21,7 +21,7 @@ project, and from simulated fleets.
 
 - **Promised** is the largest share of healthy runs that keeps the promise: the budget, or the upper end of
   the exact 95 % interval where so few runs prove no less. The rate is that of runs by which the changes were
-  not chosen (`cross_fitted` in `sentinel/replays/calibrating.py`).
+  not chosen (`cross_fitted` in `sentinel/calibration/thresholds.py`).
 - **Realised** is the share of healthy runs of the other half that page.
 - **Inside** counts the splits, of {SPLITS}, in which no more runs paged than was promised.
 - **Noticed** counts those in which a watch that looks each day says to calibrate again, once every page is
@@ -67,7 +67,7 @@ promise holds and nothing has to be noticed.
 
 The same fleets with a step an hour, so that a run lasts from one to ten days, and with budgets of
 `--pages-per-run-day`: what counts are days of runs. Days of one run depend on each other, so the interval is
-wider by the design effect (`sentinel/alerts/rates.py`).
+wider by the design effect (`sentinel/calibration/page_rates.py`).
 
 """
 

@@ -6,13 +6,13 @@ from statistics import mean
 
 import numpy as np
 
-from sentinel.alerts.promise import FALSE, PageSent, Promise
-from sentinel.alerts.rates import Rate
-from sentinel.alerts.realised import Ledger
+from sentinel.calibration.calibration import FALSE, PageSent, Promise
+from sentinel.calibration.check import Ledger
+from sentinel.calibration.page_rates import Rate
+from sentinel.calibration.page_statistics import ArchivedRun, Change, Kind, Pages, Stricter
+from sentinel.calibration.thresholds import changes_of, kept_within, promised
+from sentinel.common.days import DAY_SECONDS, Extent
 from sentinel.detectors.strictness import FACTORS
-from sentinel.ground.days import DAY_SECONDS, Extent
-from sentinel.replays.archived import ArchivedRun, Change, Kind, Pages, Stricter
-from sentinel.replays.calibrating import changes_of, kept_within, promised
 
 BUDGETS = 0.001, 0.01, 0.05
 SPLITS = 20

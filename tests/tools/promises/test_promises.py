@@ -2,8 +2,8 @@
 
 import pytest
 
-from sentinel.ground.days import DAY_SECONDS
-from sentinel.replays.archived import ArchivedRun, Kind, Pages, Stratum
+from sentinel.calibration.page_statistics import ArchivedRun, Kind, Pages, Stratum
+from sentinel.common.days import DAY_SECONDS
 from tests.sinks.samples import INCIDENT
 from tests.tools.promises.fleets import Fleet
 from tests.tools.promises.splits import SPLITS, drawn, kept, left_out, row

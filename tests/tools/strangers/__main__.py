@@ -4,9 +4,9 @@ python -m tests.tools.strangers [FOLDER] [--left-out FOLD]
 
 Below FOLDER, by default `shared` beside the project, each directory of logs has a `label.json` (labels.py).
 The tables that name no log go to detectors/STRANGERS.md, all of them to build/strangers/, with the outcomes
-as JSON. How likely catalogue entries are goes to sentinel/alerts/likelihoods.toml, which sentinel reads. The
-runs of the fold that is left out are counted, but not named: who sets a threshold by the other folds does not
-see them.
+as JSON. How likely catalogue entries are goes to sentinel/incidents/likelihoods.toml, which sentinel reads.
+The runs of the fold that is left out are counted, but not named: who sets a threshold by the other folds
+does not see them.
 """
 
 import argparse
@@ -24,7 +24,7 @@ from tests.tools.strangers.page import details, page
 ROOT = Path(__file__).parents[3]
 FOLDER = ROOT.parent / "shared"
 PAGE = ROOT / "detectors" / "STRANGERS.md"
-LIKELIHOODS = ROOT / "sentinel" / "alerts" / "likelihoods.toml"
+LIKELIHOODS = ROOT / "sentinel" / "incidents" / "likelihoods.toml"
 DETAILS = ROOT / "build" / "strangers"
 
 

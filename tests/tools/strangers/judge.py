@@ -5,10 +5,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from sentinel import catalogue
-from sentinel.alerts.causes import Listed, PossibleCause
-from sentinel.alerts.incident import Incident
 from sentinel.config.file import Config
 from sentinel.detectors.api import Maturity, Severity
+from sentinel.incidents.causes import Listed, PossibleCause
+from sentinel.incidents.incident import Incident
 from sentinel.replays.judged import JudgedRun
 from sentinel.replays.replay import Replay
 from sentinel.replays.replaying import replay_in_parts

@@ -1,4 +1,4 @@
-"""Fits how likely each catalogue entry is (`sentinel/alerts/causes.py`) to labels that name entries.
+"""Fits how likely each catalogue entry is (`sentinel/incidents/causes.py`) to labels that name entries.
 
 A case is an incident that its label expects and that lists entries. All cases of one run count as one.
 """
@@ -11,7 +11,7 @@ from math import exp, log
 from msgspec.structs import asdict, replace
 from scipy.optimize import minimize
 
-from sentinel.alerts.causes import Fitted, Likelihoods, Listed
+from sentinel.incidents.causes import Fitted, Likelihoods, Listed
 from tests.tools.strangers.judge import Outcome
 
 BY_HAND = Likelihoods(

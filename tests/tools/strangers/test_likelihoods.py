@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from sentinel import catalogue
-from sentinel.alerts.causes import Listed, likelihoods
+from sentinel.incidents.causes import Listed, likelihoods
 from tests.tools.strangers.calibration import calibration, expected_error, left_out
 from tests.tools.strangers.likelihoods import BY_HAND, Case, Claim, claims, fitted, text
 

@@ -1,1 +1,0 @@
-"""Turns verdicts into incidents, decides who hears of them, and stores both."""

@@ -1,0 +1,196 @@
+"""Says where the record of each run of an archive is, and what depends on many runs.
+
+Of each run a few numbers stay in memory, some dozens of bytes, and some hundreds while they are sorted. The
+records stay on disk.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from sentinel.archives.record import Glance, Record, SiblingRecord, glance, unpacked_record
+from sentinel.archives.results import Row
+from sentinel.runs.continuations import Member, kind_of, successors
+from sentinel.runs.metadata import Facts, Understanding
+from sentinel.runs.training_groups import trainings
+
+if TYPE_CHECKING:
+    from sentinel.archives.results import Results
+
+_AT_ONCE = 256  # runs that are Python objects, before they become columns
+
+_COLUMNS: Mapping[str, type[pl.DataType] | pl.DataType] = {
+    "place": pl.String,  # the parts of its path and its format, joined such that texts sort as they do
+    "id": pl.Int64,  # a hash, as "joints", "processes", "program" and "kind" are
+    "part": pl.UInt32,
+    "row": pl.UInt32,
+    "judged": pl.Boolean,
+    "unread": pl.Boolean,
+    "cut": pl.Boolean,
+    "format": pl.String,
+    "joints": pl.List(pl.Int64),
+    "processes": pl.List(pl.Int64),  # those among the joints that join logs of one format, too
+    "program": pl.Int64,
+    "healthy": pl.Boolean,
+    "kind": pl.Int64,
+    "name": pl.String,
+    "first_step": pl.Int64,
+    "last_step": pl.Int64,
+    "first_time": pl.Float64,
+    "last_time": pl.Float64,
+}
+
+
+@dataclass(frozen=True)
+class Contents:
+    """The runs of an archive, each called by its number in the order of paths.
+
+    ``rows`` says of each run in which row of which of the ``parts`` its record is, and whether it was
+    ``judged``, is ``unread`` or ``cut``, can have siblings (of its ``program``), and is ``healthy``. Runs
+    with different ``group`` are not of one training. ``goes_on_in`` is what `successors` gives.
+    """
+
+    results: "Results"
+    parts: Sequence[str]
+    rows: pl.DataFrame
+    goes_on_in: Mapping[str, str]
+
+    @classmethod
+    def of(cls, results: "Results") -> Self:
+        """The runs in some results. Raises SentinelError if these are not complete."""
+        parts = results.parts()
+        told = (
+            _told(part, row, content)
+            for part, key in enumerate(parts)
+            for row, content in enumerate(results.packed(key))
+        )
+        rows = pl.concat([pl.DataFrame(some, dict(_COLUMNS), orient="row") for some in _in_chunks(told)])
+        rows = rows.sort("place", "id", maintain_order=True)
+        # A run to which a link leads may be in two parts. The last one counts.
+        rows = rows.filter(pl.col("id").ne_missing(pl.col("id").shift(-1)))
+        goes_on_in = successors(_members(rows))
+        rows = rows.with_columns(group=_groups(rows))
+        kept = ("part", "row", "judged", "unread", "cut", "program", "healthy", "group")
+        return cls(results, parts, rows.select(kept).rechunk(), goes_on_in)
+
+    def row(self, number: int) -> Row:
+        """Where the record of a run is."""
+        return Row(self.parts[self.rows["part"][number]], self.rows["row"][number])
+
+    def record(self, number: int) -> Record:
+        """The record of a run."""
+        return self.results.record(self.row(number))
+
+    def glance(self, number: int) -> Glance:
+        """What is compared among all runs, of one."""
+        return self.results.glance(self.row(number))
+
+    def numbers(self, *, judged: bool = True) -> list[int]:
+        """The numbers of the runs that were judged, or of those that could not be."""
+        return (self.rows["judged"] == judged).arg_true().to_list()
+
+    def groups(self) -> Iterator[list[int]]:
+        """The numbers of runs that may be of one training, in the order of the first of each group."""
+        judged = self.rows["judged"].arg_true().to_numpy()
+        of = self.rows["group"].to_numpy()[judged]
+        _, first, of, sizes = np.unique(of, return_index=True, return_inverse=True, return_counts=True)
+        members = judged[np.argsort(first[of], kind="stable")]
+        end = 0
+        for size in sizes[np.argsort(first)].tolist():
+            yield members[end : end + size].tolist()
+            end += size
+
+    def trainings(self) -> NDArray[np.int64]:
+        """By the number of each run, that of the run which stands for its training."""
+        of = np.arange(self.rows.height)
+        for numbers in self.groups():
+            if len(numbers) > 1:
+                traces = {str(number): self.glance(number).of_training for number in numbers}
+                for number, first in trainings(traces).items():
+                    of[int(number)] = int(first)
+        return of
+
+
+def _in_chunks(told: Iterable[tuple[Any, ...]]) -> Iterator[list[tuple[Any, ...]]]:
+    """The rows in lists, at least one."""
+    left = iter(told)
+    yield [*islice(left, _AT_ONCE)]
+    while some := [*islice(left, _AT_ONCE)]:
+        yield some
+
+
+def _told(part: int, row: int, content: bytes) -> tuple[Any, ...]:
+    """The row of a run."""
+    run = glance(content)
+    place = "\0".join((*Path(run.path).parts, "", run.format))
+    id_ = hash((run.id, run.failure))
+    if run.seen is None:
+        return (place, id_, part, row, False, True, False, "", [], [], *[None] * 8)
+    facts = run.seen.facts
+    read = run.seen.understanding
+    return (
+        place,
+        id_,
+        part,
+        row,
+        True,
+        not facts.points and unpacked_record(content).unread,
+        bool(facts.points) and run.seen.stopped is not None,
+        run.format,
+        [hash(joint) for joint in run.of_training.joints],
+        [hash(process) for process in run.of_training.processes],
+        run.sibling and _program(read, run.sibling),
+        run.sibling and run.sibling.healthy,
+        hash(kind_of(run.seen)),
+        run.name,
+        facts.first_step,
+        facts.last_step,
+        facts.first_time,
+        facts.last_time,
+    )
+
+
+def _program(read: Understanding, own: SiblingRecord) -> int:
+    """The same number for runs with equal fingerprints."""
+    return hash((read.framework, frozenset(read.tags), own.settings))
+
+
+def _members(rows: pl.DataFrame) -> Iterator[Member]:
+    """The runs of kinds of which one may continue another one: it begins after the first step."""
+    may = (pl.col("first_step") > 1).any().over("kind") & (pl.len() > 1).over("kind")
+    told = rows.lazy().filter("judged").filter(may).select("name", "kind", *_FACTS).collect()
+    for name, kind, *facts in told.iter_rows():
+        yield Member(name, kind, Facts(**dict(zip(_FACTS, facts, strict=True))), asked=True)
+
+
+_FACTS = "first_step", "last_step", "first_time", "last_time"
+
+
+def _groups(rows: pl.DataFrame) -> NDArray[np.int32]:
+    """By run, a number that those have in common which may be of one training: they share a process, or a
+    joint that logs of several formats have.
+    """
+    from scipy.sparse import coo_array  # slow to import
+    from scipy.sparse.csgraph import connected_components
+
+    own = rows.lazy().with_row_index("run")
+    of_formats = (
+        own.select("run", "format", joint="joints")
+        .explode("joint")
+        .filter(pl.col("format").n_unique().over("joint") > 1)
+        .select("run", "joint")
+    )
+    of_processes = own.select("run", joint="processes").explode("joint")
+    shared = pl.concat([of_formats, of_processes]).drop_nulls().collect()
+    names, of = np.unique(shared["joint"].to_numpy(), return_inverse=True)
+    count = rows.height
+    runs = shared["run"].to_numpy()
+    size = count + len(names)  # the joints follow the runs
+    _, labels = connected_components(coo_array((np.ones(len(runs), bool), (runs, count + of)), (size, size)))
+    return np.asarray(labels[:count], np.int32)

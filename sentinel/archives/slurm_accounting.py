@@ -1,0 +1,88 @@
+"""Who ran what on how many GPUs, as Slurm's accounting tells it.
+
+    sacct --allusers --starttime 2026-01-01 --parsable2 --format WorkDir,User,Account,AllocTRES,Start,End
+
+makes the columns, which polars turns into Parquet: ``pl.read_csv(FILE, separator="|").write_parquet(...)``.
+"""
+
+import math
+import os
+import re
+from dataclasses import dataclass, field
+from datetime import datetime
+from hashlib import blake2b
+from pathlib import Path
+from typing import Any, NamedTuple, Self
+
+import polars as pl
+
+from sentinel.common.errors import SentinelError
+
+_COLUMNS = ("WorkDir", "User", "Account", "AllocTRES", "Start", "End")
+_GPUS = re.compile(r"\bgres/gpu=(\d+)")
+
+
+class Owner(NamedTuple):
+    """What is known of the job that wrote a log; None where nothing is."""
+
+    user: str | None = None
+    project: str | None = None
+    gpus: float | None = None
+
+
+class _Job(NamedTuple):
+    start: float
+    end: float
+    owner: Owner
+
+
+@dataclass(frozen=True)
+class Owners:
+    """The jobs by their working directory. ``stamp`` is another one for another table."""
+
+    jobs: dict[str, list[_Job]] = field(default_factory=dict)
+    stamp: str = ""
+
+    @classmethod
+    def read(cls, table: Path) -> Self:
+        """The jobs in a Parquet table. Raises SentinelError if it is none, or lacks a column."""
+        try:
+            content = table.read_bytes()
+            rows = pl.read_parquet(content, columns=list(_COLUMNS))
+        except (OSError, pl.exceptions.PolarsError) as error:
+            raise SentinelError(
+                f"--owners {table}: no Parquet table with the columns {', '.join(_COLUMNS)} "
+                f"({type(error).__name__})"
+            ) from None
+        jobs: dict[str, list[_Job]] = {}
+        for row in rows.unique().sort(_COLUMNS).iter_rows(named=True):
+            if row["WorkDir"]:
+                jobs.setdefault(os.path.normpath(row["WorkDir"]), []).append(_job(row))
+        return cls(jobs, blake2b(content, digest_size=8).hexdigest())
+
+    def of(self, path: str, began: float | None) -> Owner:
+        """The owner of the run at ``path``: the job that worked nearest above it when the run began.
+
+        Nothing is known if several jobs with different answers worked there then, or if the log has no times.
+        """
+        above = path
+        while began is not None and above not in ("", "/"):
+            then = {job.owner for job in self.jobs.get(above, ()) if job.start <= began <= job.end}
+            if then:
+                return then.pop() if len(then) == 1 else Owner()
+            above = above.rpartition("/")[0]
+        return Owner()
+
+
+def _job(row: dict[str, Any]) -> _Job:
+    gpus = _GPUS.search(row["AllocTRES"] or "")
+    owner = Owner(row["User"] or None, row["Account"] or None, float(gpus[1]) if gpus else None)
+    return _Job(_time(row["Start"], -math.inf), _time(row["End"], math.inf), owner)
+
+
+def _time(text: object, unknown: float) -> float:
+    """Seconds since the epoch; Slurm writes local times, and `Unknown` for a job that still runs."""
+    try:
+        return datetime.fromisoformat(str(text)).timestamp()
+    except ValueError:
+        return unknown

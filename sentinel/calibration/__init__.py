@@ -1,0 +1,1 @@
+"""Page rates: what a threshold promises on an archive, and what came true."""

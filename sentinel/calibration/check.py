@@ -1,0 +1,164 @@
+"""What came of a promise: how often healthy runs page since, and whether that is more than chance allows."""
+
+from collections import Counter
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from sentinel.calibration.calibration import FALSE, USEFUL, PageSent, Promise, of_metrics, variants
+from sentinel.calibration.e_process import is_beyond, log_evidence
+from sentinel.calibration.page_rates import Rate
+from sentinel.common.days import Extent, day_of, last_before
+from sentinel.common.text import counted
+
+
+@dataclass(frozen=True)
+class Realised:
+    """What came of a promise since.
+
+    ``runs`` wrote since and count as healthy: they did not crash, and no page was called useful. ``paged``
+    of them paged, and in ``false`` of them somebody called a page a false alarm.
+
+    ``pages`` are those of all runs that wrote since, which did so for ``run_days``. Nobody said anything of
+    those that are ``unanswered``, and ``answers`` is what was said of the incidents of the others. ``rate``
+    is in the promise's unit, without the runs, or the days of runs, of which a page was called useful.
+
+    The promise is ``broken`` if pages that were called false come more often, and ``in_question`` if all do
+    that nobody called useful. ``beyond`` are variants that were called false more often than
+    the archive lets expect of them.
+    """
+
+    promise: Promise
+    runs: int
+    paged: int
+    false: int
+    pages: int
+    unanswered: int
+    answers: Mapping[str, int]
+    run_days: int
+    rate: Rate
+    broken: bool
+    in_question: bool
+    beyond: Sequence[str]
+
+    @classmethod
+    def of(
+        cls,
+        promise: Promise,
+        extents: Mapping[str, Extent],
+        crashed: Collection[str],
+        pages: Sequence[PageSent],
+        useful: Collection[str] = (),
+    ) -> "Realised":
+        """Count. ``extents`` has the known runs by id, and ``pages`` what was sent since the promise.
+
+        Somebody called an incident of those that are ``useful`` so, whether it was sent or not.
+        """
+        wrote = {run: of for run, of in extents.items() if of.last is None or of.last > promise.since}
+        counts = [page for page in pages if page.run in wrote and of_metrics(page.detector)]
+        right = [page for page in pages if page.verdict == USEFUL]
+        healthy = wrote.keys() - {page.run for page in right} - {*crashed, *useful}
+        alive = wrote.keys() - {*crashed} if promise.daily else healthy
+        ledger = Ledger(promise, {run: wrote[run] for run in alive}, right)
+        open_ = [page for page in counts if page in ledger]
+        false = [page for page in open_ if page.verdict == FALSE]
+        (broken, beyond) = ledger.beyond(false)
+        (in_question, _) = ledger.beyond(open_)
+        return cls(
+            promise,
+            runs=len(healthy),
+            paged=len(healthy & {page.run for page in counts}),
+            false=len(healthy & {page.run for page in counts if page.verdict == FALSE}),
+            pages=len(counts),
+            unanswered=sum(not page.verdict for page in counts),
+            answers=Counter({page.incident: page.verdict for page in counts if page.verdict}.values()),
+            run_days=sum(len(of.days(promise.since)) for of in wrote.values()),
+            rate=ledger.rate(open_),
+            broken=broken,
+            in_question=in_question,
+            beyond=beyond,
+        )
+
+    @property
+    def advice(self) -> str:
+        """What a person has to do about it; empty if nothing."""
+        if self.broken or self.beyond:
+            more = f", more than promised of {', '.join(self.beyond)}" if self.beyond else ""
+            return f"recalibrate: {self._answered}{more}"
+        if self.in_question:
+            left = counted(self.unanswered, "page")
+            return f"answer with `sentinel feedback`: if {left} without an answer were false, recalibrate"
+        return ""
+
+    @property
+    def _answered(self) -> str:
+        return f"{self.answers.get(FALSE, 0)} false of {counted(sum(self.answers.values()), 'answer')}"
+
+    def lines(self) -> Sequence[str]:
+        """Promised and realised, for a person; the advice comes last if there is any."""
+        a_day = f"{self.pages / self.run_days:.2g} a run-day" if self.run_days else "no run-day yet"
+        return [
+            f"promised: {self.promise}",
+            f"realised: {self.rate}; {counted(self.pages, 'page')}, {a_day}; {self._answered}",
+            *filter(None, [self.advice]),
+        ]
+
+
+class Ledger:
+    """The healthy runs since a promise by days, counted from the epoch, beside which pages are counted.
+
+    A run belongs to the day on which it began, and so does its page, or else the runs that page would be
+    known before the others. A run-day is where it is. ``right`` are pages that were called useful, so a run,
+    or a day of it, that has one is not healthy.
+    """
+
+    def __init__(
+        self, promise: Promise, extents: Mapping[str, Extent], right: Sequence[PageSent] = ()
+    ) -> None:
+        self._promise = promise
+        since = {run: of.days(promise.since) for run, of in extents.items()}
+        begun = {run: days[:1] or [day_of(promise.since)] for run, days in since.items()}
+        self._days: Mapping[str, Sequence[int]] = since if promise.daily else begun
+        self._out = {self._unit(page) for page in right if self._days.get(page.run)}
+        units = {(day, run) for run, days in self._days.items() for day in days} - self._out
+        self._runs = Counter(day for day, _ in units)
+        self._of_run = Counter(run for _, run in units)
+
+    def __contains__(self, page: PageSent) -> bool:
+        return bool(self._days.get(page.run)) and self._unit(page) not in self._out
+
+    def rate(self, pages: Sequence[PageSent]) -> Rate:
+        """How often these pages come, at most one in a unit."""
+        paged = Counter(run for _, run in {self._unit(page) for page in pages})
+        if self._promise.daily:
+            counts = [(paged[run], days) for run, days in self._of_run.items()]
+            return Rate.of_days(counts, self._promise.design_effect)
+        return Rate(paged.total(), self._runs.total())
+
+    def beyond(self, pages: Sequence[PageSent]) -> tuple[bool, Sequence[str]]:
+        """Whether these pages come more often than was promised, and of which variants they do.
+
+        An incident counts on its first day only. That it comes back is likelier once it is there, so the days
+        of its returns are no further evidence: with them a promise that is kept would not last its patience.
+        """
+        latest_first = sorted(pages, key=lambda page: -page.at)
+        pages = [*{page.incident: page for page in latest_first}.values()]
+        kinds = sorted({page.kind for page in pages})
+        if not kinds:
+            return False, ()
+        days = {day: at for at, day in enumerate(sorted(self._runs))}
+        units = {(*self._unit(page), at) for page in pages for at in (0, kinds.index(page.kind) + 1)}
+        counts = np.zeros((len(days), len(kinds) + 1))
+        for day, _, stream in units:
+            counts[days[day], stream] += 1
+        runs = np.array([self._runs[day] for day in days], dtype=float)
+        shares = np.array([self._promise.highest, *map(self._promise.highest_of, kinds)])
+        # One decision with one patience: half of its errors are the whole's, and half are all variants'.
+        parts = np.array([0.5, *[0.5 / variants()] * len(kinds)])
+        broken, *beyond = is_beyond(log_evidence(counts, runs, shares)[-1], parts)
+        return bool(broken), [kind for kind, is_so in zip(kinds, beyond, strict=True) if is_so]
+
+    def _unit(self, page: PageSent) -> tuple[int, str]:
+        """The day that a page counts on, and its run. It may be sent after the day of the points."""
+        return last_before(self._days[page.run], page.day), page.run

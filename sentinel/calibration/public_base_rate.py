@@ -1,0 +1,108 @@
+"""How often healthy runs of other people page, where an archive has too few of its own to tell.
+
+`public_base_rate.json` holds figures only. **healthy**: for each framework and length how many public runs
+that people called healthy there are, and what paged in those that did. **faulty**: by kind how many public
+runs page that people called faulty, as they are and with each factor of a stricter detector. `make promises`
+writes it.
+"""
+
+import json
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+from sentinel.calibration.page_rates import Rate
+from sentinel.calibration.page_statistics import ArchivedRun, Change, Kind, Pages, Stratum
+from sentinel.detectors.strictness import FACTORS
+
+ENOUGH = 50
+"""Runs of a stratum that speak for themselves: none of them that pages still allows 7 %."""
+
+DATA = Path(__file__).with_suffix(".json")
+
+
+@dataclass(frozen=True)
+class PublicRuns:
+    """The healthy public runs of a stratum, and the kinds that paged in each run in which any did."""
+
+    runs: int
+    paged: Collection[frozenset[Kind]]
+
+    def rate(self, changes: Collection[Change] = ()) -> Rate:
+        """How many of them page if some kinds only inform. What stricter detectors would do is not known."""
+        return Rate(sum(not kinds <= {*changes} for kinds in self.paged), self.runs)
+
+
+@cache
+def reference() -> Mapping[Stratum, PublicRuns]:
+    """The public runs by stratum."""
+    return {
+        Stratum(row["framework"], row["up_to"] or float("inf")): PublicRuns(
+            row["runs"], [frozenset(Kind(*kind) for kind in kinds) for kinds in row["paged"]]
+        )
+        for row in json.loads(DATA.read_text("utf-8"))["healthy"]
+    }
+
+
+@cache
+def faulty() -> Mapping[Kind, Sequence[int]]:
+    """In how many faulty public runs each kind pages: first as it is, then with each of `FACTORS`."""
+    rows = json.loads(DATA.read_text("utf-8"))["faulty"]
+    return {Kind(row["detector"], row["variant"]): row["runs"] for row in rows}
+
+
+def faults_lost(change: Change) -> int:
+    """How many pages of faulty public runs a change costs."""
+    kinds = [runs for kind, runs in faulty().items() if change.covers(kind)]
+    if isinstance(change, Kind):
+        return sum(runs[0] for runs in kinds)
+    return sum(runs[0] - runs[1 + FACTORS.index(change.factor)] for runs in kinds)
+
+
+def written(pages: Pages) -> str:
+    """The runs of an archive as the content of `DATA`. Each was judged with each factor of what paged."""
+    healthy = []
+    for stratum in pages.by_stratum():
+        runs = [run for run in pages.healthy.values() if run.stratum == stratum]
+        paged = [run.paged for run in runs if run.paged]
+        up_to = stratum.up_to if stratum.up_to < float("inf") else None
+        kinds = sorted(sorted((kind.detector, kind.variant) for kind in of) for of in paged)
+        healthy.append({"framework": stratum.framework, "up_to": up_to, "runs": len(runs), "paged": kinds})
+    faults = [run for run in pages.others.values() if run.paged]
+    told = [
+        Counter(kind for run in faults for kind in _with(run, factor) if kind in run.paged)
+        for factor in (1.0, *FACTORS)
+    ]
+    faulty = [
+        {"detector": kind.detector, "variant": kind.variant, "runs": [count[kind] for count in told]}
+        for kind in sorted(told[0])
+    ]
+    lines = {
+        name: ",\n".join(f"  {json.dumps(row)}" for row in rows)
+        for name, rows in (("healthy", healthy), ("faulty", faulty))
+    }
+    parts = ",\n".join(f'"{name}": [\n{text}\n]' for name, text in lines.items())
+    return f"{{\n{parts}\n}}\n"
+
+
+def _with(run: ArchivedRun, factor: float) -> Collection[Kind]:
+    """What pages in a run if all detectors that can be are stricter by a factor."""
+    changes = [change for change in run.stricter if change.factor == factor]
+    return {kind for kinds in run.units(changes, daily=False) for kind in kinds}
+
+
+def by_stratum(pages: Pages, changes: Collection[Change]) -> Iterable[str]:
+    """How often healthy runs of each stratum page, in lines for a person.
+
+    Where there are fewer runs than `ENOUGH`, the reference stands beside them, if it has more.
+    """
+    for stratum, rate in pages.by_stratum(changes).items():
+        public = reference().get(stratum)
+        aside = ""
+        if rate.unit == "run" and rate.units < ENOUGH:
+            aside = "; too few to say"
+            if public and public.runs > rate.units:
+                aside += f", and of public ones {public.rate(changes)}"
+        yield f"{stratum}: {rate}{aside}"

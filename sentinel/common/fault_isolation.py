@@ -1,0 +1,76 @@
+"""Keeps an error of one run from stopping the others."""
+
+import traceback
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import Protocol, TypeVar
+
+from sentinel.common.errors import is_defect
+from sentinel.common.text import clean_text
+
+_LONGEST = 300  # characters of an error's own words
+
+_T = TypeVar("_T")
+_R = TypeVar("_R")
+
+
+class Guarded(Protocol):
+    """A run, of which a guard needs to know no more than this."""
+
+    @property
+    def id(self) -> str:
+        """What tells it from other runs."""
+
+    @property
+    def path(self) -> object:
+        """A `Path` if it lies on this machine, else its address."""
+
+
+@dataclass
+class Guard:
+    """Does the work of a stage for one run at a time and records which runs failed.
+
+    ``failures`` holds, by run id, the first stage that failed and the reason. The state of a failed run may
+    be half changed, so the run must start again from its last commit.
+    """
+
+    failures: dict[str, str] = field(default_factory=dict)
+
+    def __call__(self, run: Guarded, stage: str, work: Callable[[], _R]) -> _R | None:
+        """The result of the work; None if it raises."""
+        try:
+            return work()
+        except BaseException as error:
+            if not is_defect(error):
+                raise
+            self.failures.setdefault(run.id, f"{stage} failed: {reason(run, error)}")
+            return None
+
+    def at_once(
+        self,
+        runs: Sequence[Guarded],
+        stage: str,
+        work: Callable[[Sequence[_T]], list[_R]],
+        things: Sequence[_T],
+    ) -> list[_R]:
+        """The results of the work for all runs at once, one thing each; if it raises, for each run alone."""
+        try:
+            return work(things)
+        except BaseException as error:
+            if not is_defect(error):
+                raise
+            alone = [(run, partial(work, [thing])) for run, thing in zip(runs, things, strict=True)]
+            return [result for run, item in alone for result in self(run, stage, item) or ()]
+
+
+def reason(run: Guarded, error: BaseException) -> str:
+    """An error in one line: its type, its message and where it was raised.
+
+    The message is left out for a run at an address, because it may hold a secret of that address.
+    """
+    frames = traceback.extract_tb(error.__traceback__)
+    place = f" ({Path(frames[-1].filename).name}:{frames[-1].lineno})" if frames else ""
+    words = clean_text(str(error), _LONGEST) if isinstance(run.path, Path) else ""
+    return f"{type(error).__name__}{': ' if words else ''}{words}{place}"

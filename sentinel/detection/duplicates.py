@@ -1,0 +1,48 @@
+"""Asks `sentinel.runs.training_groups` about runs by their ids, and how much each of them tells."""
+
+from collections.abc import Callable, Iterable
+from functools import cache
+
+from sentinel.incidents.duplicates import KnownIncidents
+from sentinel.incidents.incident import Incident
+from sentinel.run_pipeline import Tracker
+from sentinel.runs.log import RunLog
+from sentinel.runs.metadata import Facts
+from sentinel.runs.training_groups import Trace, same_training, trace_of
+
+Traces = Callable[[str], Trace]
+"""What the log with this run id tells of its training."""
+
+
+def traces_of(trackers: Iterable[Tracker], remembered: Callable[[str], Facts] = lambda _: Facts()) -> Traces:
+    """What logs tell. ``remembered`` gives the facts of a run that has no tracker here."""
+    logs = {tracker.id: tracker.log for tracker in trackers}
+    return cache(lambda run: trace_of(run, logs[run].facts if run in logs else remembered(run)))
+
+
+def known_incidents(
+    incidents: Iterable[Incident], trackers: Iterable[Tracker], traces: Traces
+) -> KnownIncidents:
+    """The incidents of all runs.
+
+    The better informed of two logs is the one with more signals, then with more settings. A run without a
+    tracker is known only by what was decided about it before, so nothing waits for it.
+    """
+    logs = {tracker.id: tracker.log for tracker in trackers}
+
+    @cache
+    def informed(run: str) -> tuple[int, int]:
+        log = logs.get(run)
+        return how_informed(log) if log else (-1, 0)
+
+    return KnownIncidents(
+        incidents,
+        lambda run, other, surely: same_training(traces(run), traces(other), surely),
+        informed,
+        traces,
+    )
+
+
+def how_informed(log: RunLog) -> tuple[int, int]:
+    """How much a log tells of its training: its signals, then its settings."""
+    return len(log.understanding().signals), len(log.facts.config)

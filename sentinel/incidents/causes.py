@@ -1,0 +1,171 @@
+"""Which catalogue entry is behind an incident: the usual order, moved by what the run shows.
+
+The usual order is that in which a finding cites the entries. The rules of a page that hold speak for its
+entry (``confirms`` and ``checks``) or against it (``excludes``). How much a rule counts was fitted to
+labelled runs. A score says how likely an entry is among those that are listed.
+
+`make strangers` fits these numbers and writes `likelihoods.toml`, with the number of cases behind each. An
+entry has the weight ``1 / rank``, by its rank among those that are listed. Each rule that speaks for it
+multiplies the weight by ``confirms``, and each that speaks against it divides the weight by ``excludes``.
+The ``factor`` of an entry corrects this by how often the entry was right in the labelled runs. With few
+cases the factor is near 1.
+
+Several entries may describe one trouble, so the first one is right more often than its share of the weights
+says. ``offset`` and ``slope`` turn the logit of that share into the logit of how often it is right.
+
+An entry that supposes what the run does not show, such as several ranks, is left out. If this would leave
+out every cited entry, all stay, and each says what it supposes. A printed line shows everything that the
+entries with this line suppose.
+
+Rules see the row at which the incident fires or gets worse and what preceded it in the log. So causes are
+the same however the log was cut into polls.
+"""
+
+import math
+import tomllib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+
+import msgspec
+
+from sentinel.catalogue import Entry
+from sentinel.catalogue.rules import Clues, not_shown
+from sentinel.common.conversion import converter
+
+_AGAINST = "against it: "
+_SURE = 0.99
+"""Shares are cut to between 1 % and 99 % before calibration, because the logit of 0 or 1 is infinite."""
+
+
+class Fitted(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What the labelled runs say of an entry: cases in which it was right, and in which it was expected."""
+
+    factor: float
+    right: float
+    expected: float
+
+
+class Likelihoods(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The fitted numbers, as the module describes them, and the cases behind them."""
+
+    runs: int
+    cases: int
+    confirmed: int  # cases with a rule that speaks for an entry
+    excluded: int  # and with one that speaks against one
+    confirms: float
+    excludes: float
+    offset: float
+    slope: float
+    entries: dict[str, Fitted]
+
+    def weights(self, listed: "Sequence[Listed]") -> list[float]:
+        """The shares of the weights of entries that are listed in their usual order."""
+        weights = [
+            self._factor(cause.id) * self.confirms**cause.confirms / self.excludes**cause.excludes / rank
+            for rank, cause in enumerate(listed, 1)
+        ]
+        whole = sum(weights)
+        return [weight / whole for weight in weights]
+
+    def shares(self, listed: "Sequence[Listed]") -> list[float]:
+        """How likely each of them is. The shares add up to 1."""
+        weights = self.weights(listed)
+        if len(weights) < 2:
+            return weights
+        most = max(weights)
+        first = max(self.calibrated(most), 1 / 2)
+        likeliest = weights.index(most)
+        return [
+            first if place == likeliest else weight * (1 - first) / (1 - most)
+            for place, weight in enumerate(weights)
+        ]
+
+    def calibrated(self, share: float) -> float:
+        """How often the first entry is right if it has this share of the weights."""
+        return 1 / (1 + math.exp(-self.offset - self.slope * logit(share)))
+
+    def _factor(self, entry: str) -> float:
+        return self.entries[entry].factor if entry in self.entries else 1.0
+
+
+@dataclass(frozen=True)
+class Listed:
+    """An entry, and how many of its rules speak for it and against it."""
+
+    id: str
+    confirms: int
+    excludes: int
+
+
+def logit(share: float) -> float:
+    """The logarithm of the odds, bounded."""
+    share = min(max(share, 1 - _SURE), _SURE)
+    return math.log(share / (1 - share))
+
+
+_to_likelihoods = converter(Likelihoods)
+
+
+@cache
+def likelihoods() -> Likelihoods:
+    """Those that sentinel uses. Raises msgspec.ValidationError for a file that holds others."""
+    told: Mapping[str, object] = tomllib.loads((files(__package__) / "likelihoods.toml").read_text("utf-8"))
+    return _to_likelihoods(told)
+
+
+@dataclass(frozen=True, slots=True)
+class PossibleCause:
+    """An entry that may be behind an incident. The scores of all of an incident's add up to 1."""
+
+    id: str
+    score: float
+    because: str  # what in the run speaks for it and against it; may be empty
+    supposes: tuple[str, ...] = ()  # what the run does not show; empty unless no other entry was left
+
+    @property
+    def favoured(self) -> bool:
+        """Whether something in the run speaks for it, which its reasons then begin with."""
+        return bool(self.because) and not self.because.startswith(_AGAINST)
+
+    @property
+    def reasons(self) -> str:
+        """What speaks for it and against it, and what it supposes; may be empty."""
+        supposed = f"it supposes {' and '.join(self.supposes)}, which the run does not show"
+        return "; ".join(filter(None, (self.because, supposed if self.supposes else "")))
+
+
+def share(cause: PossibleCause, causes: Sequence[PossibleCause]) -> str:
+    """How likely the first cause is, "80%"; empty for other causes, and if no clue of the run supports any.
+
+    Labelled runs show how often the first cause is right. They do not show it for the others, because several
+    may describe one trouble.
+    """
+    return f"{cause.score:.0%}" if cause == causes[0] and any(other.because for other in causes) else ""
+
+
+def possible_causes(
+    cited: Sequence[str], clues: Clues, entries: Mapping[str, Entry]
+) -> tuple[PossibleCause, ...]:
+    """The cited entries that the run allows, the likeliest first; among equals the more usual one first."""
+    supposed = {id_: _supposed(entries[id_], clues) for id_ in cited}
+    shown = [id_ for id_ in cited if not supposed[id_]] or cited
+    listed = []
+    reasons = []
+    for entry in (entries[id_] for id_ in shown):
+        speaks_for = [rule.because for rule in (*entry.checks, *entry.confirms) if rule.speaks(clues)]
+        against = [rule.because for rule in entry.excludes if rule.speaks(clues)]
+        listed.append(Listed(entry.id, len(speaks_for), len(against)))
+        reasons.append("; ".join([*speaks_for, *(f"{_AGAINST}{reason}" for reason in against)]))
+    causes = [
+        PossibleCause(id_, round(share, 3), because, supposed[id_])
+        for id_, share, because in zip(shown, likelihoods().shares(listed), reasons, strict=True)
+    ]
+    return tuple(sorted(causes, key=lambda cause: -cause.score))
+
+
+def _supposed(entry: Entry, clues: Clues) -> tuple[str, ...]:
+    """What the entry supposes and the run does not show."""
+    printed = entry.is_printed(str(clues.evidence.get("text", "")), str(clues.evidence.get("place", "")))
+    return () if printed else not_shown(entry.needs, clues)

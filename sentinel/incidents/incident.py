@@ -1,0 +1,165 @@
+"""An incident: a finding that held, and its life."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from hashlib import blake2b
+from string import Formatter
+from typing import Any, Self
+
+import msgspec
+
+from sentinel.common.text import duration_text, sentence
+from sentinel.detectors.api import Maturity, Severity
+from sentinel.incidents.causes import PossibleCause
+
+
+class State(StrEnum):
+    """The life of an incident.
+
+    LOST means that its log went silent, not that the problem is over. WITHDRAWN means that it was found only
+    because the run seemed to be over, and that the run went on.
+    """
+
+    FIRING = "firing"
+    ESCALATED = "escalated"
+    RESOLVED = "resolved"
+    LOST = "lost"
+    WITHDRAWN = "withdrawn"
+
+
+class Event(StrEnum):
+    """What happened to an incident; a notification names it."""
+
+    FIRING = "firing"
+    ESCALATED = "escalated"
+    REPEAT = "repeat"
+    RESOLVED = "resolved"
+    REOPENED = "reopened"
+    FLAPPING = "flapping"
+    LOST = "lost"
+    TEST = "test"
+
+
+class Incident(msgspec.Struct, frozen=True):
+    """One problem of one run. Times are seconds since the epoch on the log's clock, None if unknown."""
+
+    id: str
+    run: str  # sentinel.sources.base.Run.id
+    stream: str
+    attempt: int  # in which it began
+    detector: str
+    severity: Severity
+    maturity: Maturity
+    signal: str
+    tag: str
+    onset_step: int
+    onset_time: float | None  # of the onset step
+    fired_step: int
+    fired_time: float | None
+    summary: str  # with the numbers of the finding at which it began, got worse or came back
+    evidence: Mapping[str, Any] = {}  # numbers and text
+    causes: tuple[PossibleCause, ...] = ()  # likeliest first
+    cited: tuple[str, ...] = ()  # the entries that the finding cites, in their usual order
+    state: State = State.FIRING
+    resolved_step: int | None = None
+    last_step: int | None = None  # newest step at which the finding was still there
+    last_time: float | None = None
+    findings: int = 0  # rows at which it was found; never decreases, although steps may go back
+    returns: int = 0  # how often it came back after it was resolved
+    asked_once: bool = False  # it is a question, so no reminder follows
+    inhibited_by: str | None = None
+    gone: bool = False  # it ended as lost, because its log was removed
+    variant: str = ""  # of its detector
+    latest: str = ""  # while it is open, the summary of its newest finding, if that is a later one
+
+    @property
+    def drawn_tag(self) -> str:
+        """The tag whose curve shows it. A finding about the whole run may name one in its evidence."""
+        return self.tag or str(self.evidence.get("logged_as", ""))
+
+    @property
+    def open(self) -> bool:
+        """Whether the problem is still there, as far as the log shows."""
+        return not self.gone and self.state in (State.FIRING, State.ESCALATED, State.LOST)
+
+    @property
+    def headline(self) -> str:
+        """What is wrong, as a sentence that is safe to show."""
+        return sentence(self.summary)
+
+    @property
+    def catalogue(self) -> tuple[str, ...]:
+        """The ids of the entries that may be behind it, likeliest first."""
+        return tuple(cause.id for cause in self.causes)
+
+    def changed(self, **fields: Any) -> Self:
+        """A copy with some fields replaced."""
+        return msgspec.structs.replace(self, **fields)
+
+
+def began_first(incident: Incident, others: Iterable[Incident]) -> Incident:
+    """The open incident of a run that began first: this one, or another that sinks are told by default."""
+    told = (i for i in others if i.open and i.severity > Severity.INFO and i.maturity is Maturity.STABLE)
+    return min((incident, *told), key=lambda other: (other.attempt, other.onset_step))
+
+
+LASTED = "lasted"
+"""The name under which messages may use `lasted_text`."""
+
+
+DURATION = "duration"
+"""The format with which messages write seconds in words."""
+
+
+def lasted_text(steps: int, seconds: float | None) -> str:
+    """How long something has lasted, in words: "218 steps (7 min)"; without known times "218 steps"."""
+    counted = f"{max(steps, 0):,} {'step' if steps == 1 else 'steps'}"
+    return counted if seconds is None or round(seconds) < 1 else f"{counted} ({duration_text(seconds)})"
+
+
+def incident_id(
+    run: str, stream: str, attempt: int, tag: str, detector: str, index: int, *, final: bool = False
+) -> str:
+    """The id of an incident. The same finding in the same log always has the same id.
+
+    What is found only because the run is over (``final``) has an id of its own, because it may be withdrawn.
+    """
+    key = "\x1f".join((run, stream, str(attempt), tag, detector, str(index), *["final"] * final))
+    return blake2b(key.encode("utf-8", "surrogatepass"), digest_size=8).hexdigest()
+
+
+@dataclass(frozen=True)
+class Change:
+    """An incident after an event."""
+
+    event: Event
+    incident: Incident
+
+
+class _LenientFormatter(Formatter):
+    """Writes ``?`` for a missing value, and ignores a format that does not suit its value.
+
+    The format `DURATION` writes seconds in words.
+    """
+
+    def get_field(self, field_name: str, args: Any, kwargs: Any) -> Any:
+        try:
+            return super().get_field(field_name, args, kwargs)
+        except (LookupError, AttributeError, TypeError):
+            return None, field_name
+
+    def format_field(self, value: Any, format_spec: str) -> Any:
+        if value is None:
+            return "?"
+        if format_spec == DURATION:
+            return duration_text(value)
+        try:
+            return super().format_field(value, format_spec)
+        except (ValueError, TypeError, OverflowError):
+            return str(value)
+
+
+def format_message(message: str, values: Mapping[str, Any]) -> str:
+    """A variant's message with its numbers. Missing or odd evidence never raises."""
+    return _LenientFormatter().vformat(message, (), values)

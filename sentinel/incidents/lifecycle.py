@@ -1,0 +1,297 @@
+"""Turns verdicts into incidents: they hold, escalate, resolve, reopen and are lost.
+
+An incident belongs to one detector on one tag of one stream. It outlives a restart of the run: the next
+attempt confirms it without a second alert, or resolves it. Trouble that comes back soon after it was
+resolved is the same incident. Each return doubles the clean rows that end it, so a signal that hovers at a
+threshold is one incident that stays open.
+
+Only ``Book.silent`` and the moment of ``Book.conclude`` depend on a clock. What a conclusion brought about is
+taken back when the run goes on, so in the end only the log decides.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from copy import copy
+from typing import Any
+
+import msgspec
+
+from sentinel.common.conversion import converter
+from sentinel.detectors.api import Declaration, Severity
+from sentinel.incidents.incident import Change, Event, Incident, State, incident_id
+from sentinel.incidents.inhibition import OF_THE_RUN, explains, goes_on_as
+from sentinel.incidents.text import onset_of, statement
+from sentinel.incidents.track import ENDLESS, FLAPPING_RETURNS, Latest, Track, Weighing, findings
+from sentinel.incidents.verdict_merge import Key, Stretch, Turns, Verdict, place
+
+_to_tracks = converter(tuple[list[Track], list[Track] | None])
+
+
+class Book:
+    """The incidents and waiting findings of one run.
+
+    ``detectors`` are all detectors whose verdicts may arrive. ``parameters`` are the configured thresholds of
+    each detector that differ from its defaults.
+    """
+
+    def __init__(
+        self,
+        run: str,
+        detectors: Mapping[str, Declaration],
+        parameters: Mapping[str, Mapping[str, Any]] | None = None,
+    ) -> None:
+        self._run = run
+        self.detectors = detectors
+        self._parameters = parameters or {}
+        self._tracks: dict[Key, Track] = {}
+        self.before_end: list[Track] | None = None  # the tracks before the run was concluded
+        self._latest = Latest(detectors, self._parameters)
+        self._weighing = Weighing()
+
+    def awake(self) -> set[Key]:
+        """The keys for which a clean verdict matters. For all others it may be left out."""
+        return set(self._tracks)
+
+    @property
+    def watches_run(self) -> bool:
+        """Whether a clean verdict on the run as a whole matters."""
+        return any(key.stream == OF_THE_RUN for key in self._tracks)
+
+    def open(self) -> list[Incident]:
+        """The open incidents, oldest first."""
+        return [track.current(incident) for track, incident in self._open()]
+
+    def advance(self, stretches: Iterable[Stretch]) -> list[Change]:
+        """Apply the next verdicts, given as stretches of equal severity, and return the changes.
+
+        All verdicts of one position must come in one call; stretches may come in any order.
+        """
+        turns = Turns(stretches, self._uneventful, self._count)
+        changes = [change for verdict in turns for change in self._judge(verdict, turns)]
+        self._latest.tell(self._tracks)
+        self._weighing.weigh_all(self._open())
+        return changes
+
+    def conclude(self, stretches: Iterable[Stretch]) -> list[Change]:
+        """Apply the verdicts on a run that is over, once until `go_on`."""
+        if self.before_end is not None:
+            return []
+        self.before_end = [copy(track) for track in self._tracks.values()]
+        return self.advance(stretches)
+
+    def go_on(self) -> list[Change]:
+        """Take back what silence and `conclude` brought about, because the run goes on.
+
+        What was lost returns to its earlier state, without a change. Incidents of the conclusion are
+        withdrawn. Incidents that it changed are again as they were; who was told that one had come back hears
+        that it is over. Other incidents of the run as a whole have no part in this.
+        """
+        changes = [] if self.before_end is None else self._take_back(self.before_end)
+        for track, incident in self._open():
+            if track.before_lost is not None:
+                track.incident = incident.changed(state=track.before_lost)
+                track.before_lost = None
+        return changes
+
+    def _take_back(self, before_end: Sequence[Track]) -> list[Change]:
+        concluded = self._open()
+        of_the_run = {k: t for k, t in self._tracks.items() if k.stream == OF_THE_RUN and not t.final}
+        before = {track.key: track for track in before_end if track.key.stream != OF_THE_RUN}
+        self._tracks = before | of_the_run
+        self.before_end = None
+        known = {t.incident.id: t.incident for t in self._tracks.values() if t.incident}
+        for track, effect in self._open():
+            if effect.inhibited_by not in known and track.alone is None:
+                # Its cause was withdrawn, or something of the run as a whole may explain it by now.
+                track.incident = effect.changed(inhibited_by=self._cause(effect))
+        return [*_taken_back(concluded, known)]
+
+    def silent(self, silent_seconds: float, lost_after_seconds: float) -> list[Change]:
+        """Mark the open incidents of a log that was silent for too long as lost.
+
+        Incidents of the run as a whole are not lost, because they do not need new rows, and neither are those
+        of a run that was concluded. Call this after ``advance``.
+        """
+        if silent_seconds <= lost_after_seconds:
+            return []
+        changes = []
+        for track, incident in self._open():
+            if incident.stream == OF_THE_RUN:
+                continue
+            if track.before_lost is None and self.before_end is None:
+                track.before_lost = incident.state
+                changes.append(track.change(Event.LOST, incident.changed(state=State.LOST)))
+        return changes
+
+    def dump(self) -> Any:
+        """The state in built-in types."""
+        return msgspec.to_builtins([list(self._tracks.values()), self.before_end])
+
+    def restore(self, dumped: Any) -> None:
+        """Restore what ``dump`` gave, without detectors that no longer exist.
+
+        Raises msgspec.ValidationError for anything else.
+        """
+        tracks, before_end = _to_tracks(dumped)
+        self._tracks = {track.key: track for track in self._known(tracks)}
+        self.before_end = None if before_end is None else self._known(before_end)
+
+    def _known(self, tracks: Iterable[Track]) -> list[Track]:
+        return [track for track in tracks if track.key.detector in self.detectors]
+
+    def _open(self) -> list[tuple[Track, Incident]]:
+        return [(t, t.incident) for t in self._tracks.values() if t.incident and t.incident.open]
+
+    def _uneventful(self, v: Verdict) -> int:
+        if track := self._tracks.get(v.key):
+            return track.uneventful(v.severity, self.detectors[v.key.detector])
+        return 0 if v.severity else ENDLESS
+
+    def _count(self, last: Verdict, rows: int) -> None:
+        if track := self._tracks.get(last.key):
+            track.count(last, rows, self.detectors[last.key.detector])
+            self._latest.found(last)
+
+    def _judge(self, v: Verdict, turns: Turns) -> Iterator[Change]:
+        detector = self.detectors[v.key.detector]
+        track = self._tracks.get(v.key)
+        if track is not None and track.key.attempt != v.key.attempt:
+            track = self._restarted(track, v)
+        if track is None:
+            if not v.severity:
+                return
+            track = self._tracks[v.key] = Track(v.key, v.index, v.step, v.time, final=v.final)
+        track.count(v, 1, detector)
+        self._latest.found(v)
+        if v.severity:
+            for change in self._found(track, detector, v):
+                self._weighing.found(v, self._open())
+                yield change
+        elif track.is_over(detector) and not self._goes_on(track.incident):
+            yield from self._end(track, v, turns)
+
+    def _restarted(self, track: Track, v: Verdict) -> Track | None:
+        """Carry an open incident into the next attempt, and forget everything else."""
+        if track.incident is None or not track.incident.open:
+            del self._tracks[track.key]
+            return None
+        track.key = v.key
+        track.streak = []
+        track.clean = 0
+        return track
+
+    def _found(self, track: Track, detector: Declaration, v: Verdict) -> Iterator[Change]:
+        held = Severity(v.severity) if v.final else track.held(detector)
+        if held and track.incident is None:
+            yield self._begin(Event.FIRING, track, self._incident(track, held, v))
+        elif held and track.incident and not track.incident.open:
+            yield self._return(track, track.incident, v)
+        incident = track.incident
+        if incident is None or not incident.open:
+            return
+        if held > incident.severity:
+            worse = incident.changed(severity=held, state=State.ESCALATED, **self._statement(track, v))
+            if v.variant != incident.variant:  # another trouble, which began when its own points did
+                worse = worse.changed(**onset_of(v, incident.onset_step, incident.onset_time))
+            yield self._begin(Event.ESCALATED, track, worse)
+        elif track.alone is not None and track.alone >= detector.clear:  # it outlived its cause
+            alone = self._weighing.weighed(track, incident)
+            yield self._begin(Event.FIRING, track, alone.changed(latest=""))
+
+    def _goes_on(self, incident: Incident | None) -> bool:
+        """Whether the trouble of an incident whose own rows are clean goes on as one that it explains."""
+        return incident is not None and any(
+            goes_on_as(incident, effect, self.detectors) for _, effect in self._open()
+        )
+
+    def _end(self, track: Track, v: Verdict, turns: Turns) -> Iterator[Change]:
+        """Resolve an open incident; forget a finding that did not hold or an incident that did not return."""
+        incident = track.incident
+        if incident is None or not incident.open:
+            del self._tracks[v.key]
+            return
+        track.before_lost = track.alone = None
+        incident = self._weighing.weighed(track, incident)
+        over = incident.changed(state=State.RESOLVED, resolved_step=v.step, latest="")
+        yield track.change(Event.RESOLVED, over)
+        if incident.attempt != v.key.attempt:
+            del self._tracks[v.key]  # trouble from now on belongs to the present attempt
+        for other, effect in self._open():
+            if effect.inhibited_by == incident.id:
+                turns.catch_up(other.key, place(v))
+                cause = self._cause(effect)
+                other.alone = None if cause else 0
+                other.incident = effect.changed(inhibited_by=cause or effect.inhibited_by)
+
+    def _return(self, track: Track, incident: Incident, v: Verdict) -> Change:
+        returns = incident.returns + 1
+        event = Event.FLAPPING if returns == FLAPPING_RETURNS else Event.REOPENED
+        back = incident.changed(
+            returns=returns, state=State.FIRING, resolved_step=None, **self._statement(track, v)
+        )
+        return self._begin(event, track, back)
+
+    def _begin(self, event: Event, track: Track, incident: Incident) -> Change:
+        """Record a change of an incident, and which incidents now explain each other."""
+        track.before_lost = track.alone = None
+        change = track.change(event, incident.changed(inhibited_by=self._cause(incident)))
+        root = change.incident.inhibited_by or incident.id
+        explained = {incident.id}
+        for other, effect in self._open():
+            unexplained = effect.inhibited_by is None or other.alone is not None
+            if unexplained and effect.id != root and explains(change.incident, effect, self.detectors):
+                other.incident = effect.changed(inhibited_by=root)
+                other.alone = None
+                explained.add(effect.id)
+        for other, effect in self._open():
+            if effect.inhibited_by in explained - {root}:
+                other.incident = effect.changed(inhibited_by=root)
+        return change
+
+    def _cause(self, effect: Incident) -> str | None:
+        """The id of the open root incident that explains ``effect``; None if nothing does."""
+        open_ = {incident.id: incident for _, incident in self._open()}
+        for incident in open_.values():
+            root = open_.get(incident.inhibited_by or incident.id)
+            if root is None or effect.id in (incident.id, root.id):
+                continue
+            if explains(incident, effect, self.detectors):
+                return root.id
+        return None
+
+    def _incident(self, track: Track, severity: Severity, v: Verdict) -> Incident:
+        key = v.key
+        return Incident(
+            id=incident_id(
+                self._run, key.stream, key.attempt, key.tag, key.detector, track.index, final=v.final
+            ),
+            run=self._run,
+            stream=key.stream,
+            attempt=key.attempt,
+            detector=key.detector,
+            severity=severity,
+            maturity=self.detectors[key.detector].maturity,
+            signal=v.signal,
+            tag=key.tag,
+            **onset_of(v, track.step, track.time),
+            fired_step=v.step,
+            fired_time=v.time,
+            **self._statement(track, v),
+        )
+
+    def _statement(self, track: Track, v: Verdict) -> dict[str, Any]:
+        name = v.key.detector
+        began = (track.step, track.time)
+        known = findings(self._open(), v.key.stream)
+        return statement(v, began, self.detectors[name], self._parameters.get(name, {}), known)
+
+
+def _taken_back(
+    concluded: Iterable[tuple[Track, Incident]], known: Mapping[str, Incident]
+) -> Iterator[Change]:
+    """The ends of the incidents that a conclusion began or reopened; ``known`` are those without it."""
+    for track, incident in concluded:
+        before = known.get(incident.id)
+        if before is None:
+            yield Change(Event.RESOLVED, track.current(incident.changed(state=State.WITHDRAWN)))
+        elif not before.open:
+            yield Change(Event.RESOLVED, track.current(before))

@@ -1,0 +1,77 @@
+"""What an incident says: one sentence with numbers, and what may be behind it."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from sentinel import catalogue
+from sentinel.catalogue.rules import Clues
+from sentinel.detectors.api import Declaration
+from sentinel.incidents.causes import PossibleCause, possible_causes
+from sentinel.incidents.incident import LASTED, format_message, lasted_text
+from sentinel.incidents.verdict_merge import Verdict
+
+Findings = Mapping[str, Mapping[str, Any]]
+"""The evidence of the open incidents of a stream, by detector."""
+
+
+def statement(
+    v: Verdict,
+    began: tuple[int, float | None],
+    detector: Declaration,
+    parameters: Mapping[str, Any],
+    findings: Findings,
+) -> dict[str, Any]:
+    """The fields of an incident that depend on what a verdict found.
+
+    ``began`` is the step and the time of the first row of the finding, for a verdict that knows no onset.
+    ``parameters`` are the thresholds that differ from the detector's defaults. ``findings`` are those of the
+    verdict's own stream, because no other has an order with it; this one is added.
+    """
+    variant = detector.variants.get(v.variant or "")
+    evidence = _evidence(v)
+    cited = v.catalogue or (variant or detector).catalogue
+    return {
+        "variant": v.variant or "",
+        "summary": summary(v, began, detector, parameters),
+        "latest": "",
+        "cited": cited,
+        "causes": weighed(detector.name, cited, evidence, {**findings, detector.name: evidence}, v),
+        "evidence": evidence,
+        "asked_once": variant is not None and variant.asked_once,
+    }
+
+
+def summary(
+    v: Verdict, began: tuple[int, float | None], detector: Declaration, parameters: Mapping[str, Any]
+) -> str:
+    """The sentence of what a verdict found, with its numbers; see `statement`."""
+    if (variant := detector.variants.get(v.variant or "")) is None:
+        return detector.name
+    thresholds = {name: parameter.default for name, parameter in detector.parameters.items()} | {**parameters}
+    step, time = v.onset() or began
+    lasted = lasted_text(v.step - step, None if time is None or v.time is None else v.time - time)
+    of_row = {"step": v.step, "tag": v.key.tag, "signal": v.signal, LASTED: lasted}
+    return format_message(variant.message, {**thresholds, **_evidence(v), **of_row})
+
+
+def onset_of(v: Verdict, step: int, time: float | None) -> dict[str, Any]:
+    """The fields of an incident that say when it began: where the verdict does not know, then."""
+    onset_step, onset_time = v.onset() or (step, time)
+    return {"onset_step": onset_step, "onset_time": onset_time}
+
+
+def weighed(
+    detector: str, cited: Sequence[str], evidence: Mapping[str, Any], findings: Findings, v: Verdict
+) -> tuple[PossibleCause, ...]:
+    """The entries that a detector's finding cites, weighed by all that is known at a verdict."""
+    clues = Clues(evidence, findings, v.known, v.position, v.step, detector)
+    return possible_causes(cited, clues, catalogue.load())
+
+
+def _evidence(v: Verdict) -> dict[str, Any]:
+    return {name: _rounded(value) for name, value in v.evidence.items()}
+
+
+def _rounded(value: Any) -> Any:
+    """Round to nine digits: further digits depend on where a sum over a window began."""
+    return float(f"{value:.9g}") if isinstance(value, float) else value

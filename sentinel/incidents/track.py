@@ -1,0 +1,160 @@
+"""The state of one key: a finding that waits to hold, then an incident, its end and its return.
+
+A track counts judged rows, not polls or seconds. An incident's life therefore depends only on the sequence
+of verdicts, not on how the log was cut into polls.
+
+`Latest` puts the newest findings of open incidents into words, for who is reminded that one is still there.
+`Weighing` weighs the causes of an open incident again when something else is found in its stream.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from sentinel.detectors.api import Declaration, Severity
+from sentinel.incidents.incident import Change, Event, Incident, State
+from sentinel.incidents.text import Findings, summary, weighed
+from sentinel.incidents.verdict_merge import Key, Verdict
+
+REMEMBERED_ROWS = 10_000
+"""Trouble that returns within this many clean rows after its end is the same incident. A random walk of
+100,000 rows around a threshold is then one incident, seldom two."""
+
+FLAPPING_RETURNS = 3
+"""An incident is flapping from this many returns on."""
+
+_MOST_DOUBLINGS = 6  # each return doubles the clean rows that end it: 10 rows become 640 at most
+ENDLESS = 1 << 62
+
+
+@dataclass(slots=True)
+class Track:
+    """The state of one key. ``incident`` is None while a finding waits to hold. A resolved incident is kept
+    for a while in case it returns.
+    """
+
+    key: Key
+    index: int  # of the first row of the finding, as are the next two
+    step: int
+    time: float | None
+    streak: list[int] = field(default_factory=list)  # severities of the last rows found, ``hold`` at most
+    last_step: int = 0
+    last_time: float | None = None
+    findings: int = 0
+    clean: int = 0  # clean rows since the last finding
+    alone: int | None = None  # findings since the incident that explained this one was resolved
+    before_lost: State | None = None
+    final: bool = False  # it began with a verdict on a run that was over
+    incident: Incident | None = None
+
+    def current(self, incident: Incident) -> Incident:
+        """The incident with the newest finding of this track."""
+        return incident.changed(last_step=self.last_step, last_time=self.last_time, findings=self.findings)
+
+    def change(self, event: Event, incident: Incident) -> Change:
+        """Record what an event made of the incident."""
+        self.incident = incident
+        return Change(event, self.current(incident))
+
+    def count(self, last: Verdict, rows: int, detector: Declaration) -> None:
+        """Count ``rows`` rows of one severity, of which ``last`` is the last. Changes counts only."""
+        if not last.severity:
+            self.streak = []
+            self.clean = self.clean + rows
+            return
+        self.streak = [*self.streak, *[last.severity] * min(rows, detector.hold)][-detector.hold :]
+        self.last_step = last.step
+        self.last_time = last.time
+        self.clean = 0
+        self.findings += rows
+        if self.alone is not None:
+            self.alone += rows
+
+    def held(self, detector: Declaration) -> Severity:
+        """The lowest severity of the last ``hold`` rows; CLEAN if fewer rows in a row were found."""
+        return Severity(min(self.streak) if len(self.streak) == detector.hold else Severity.CLEAN)
+
+    def is_over(self, detector: Declaration) -> bool:
+        """Whether enough clean rows have passed to resolve the incident or to drop the finding."""
+        return self.clean >= self._clean_rows(detector)
+
+    def uneventful(self, severity: int, detector: Declaration) -> int:
+        """How many further rows of this severity cannot change the incident, unless another key changes."""
+        if not severity:
+            return max(0, self._clean_rows(detector) - self.clean - 1)
+        incident = self.incident
+        if incident is None or not incident.open or severity > incident.severity:
+            return 0
+        return ENDLESS if self.alone is None else detector.clear - self.alone - 1
+
+    def _clean_rows(self, detector: Declaration) -> int:
+        """The number of clean rows after which the incident ends, or after which the track is dropped."""
+        if self.incident is None:
+            return 1
+        enough = detector.clear << min(self.incident.returns, _MOST_DOUBLINGS)
+        return enough if self.incident.open else enough + REMEMBERED_ROWS
+
+
+class Latest:
+    """Keeps the newest finding of each key until `tell` puts it into words, once for many rows.
+
+    ``detectors`` and ``parameters`` are those of the `Book`.
+    """
+
+    def __init__(
+        self, detectors: Mapping[str, Declaration], parameters: Mapping[str, Mapping[str, Any]]
+    ) -> None:
+        self._detectors = detectors
+        self._parameters = parameters
+        self._newest: dict[Key, Verdict] = {}
+
+    def found(self, v: Verdict) -> None:
+        """Note a verdict; one that is clean says nothing."""
+        if v.severity:
+            self._newest[v.key] = v
+
+    def tell(self, tracks: Mapping[Key, Track]) -> None:
+        """Let the open incidents tell the numbers of these findings, if they are of the same trouble."""
+        for key, v in self._newest.items():
+            track = tracks.get(key)
+            incident = track.incident if track else None
+            if track and incident and incident.open and v.variant == incident.variant:
+                name = key.detector
+                began = (track.step, track.time)
+                told = summary(v, began, self._detectors[name], self._parameters.get(name, {}))
+                track.incident = incident.changed(latest="" if told == incident.summary else told)
+        self._newest.clear()
+
+
+def findings(open_: Iterable[tuple[Track, Incident]], stream: str) -> Findings:
+    """The evidence of the open incidents of a stream."""
+    return {told.detector: told.evidence for _, told in open_ if told.stream == stream}
+
+
+class Weighing:
+    """Keeps what was found last beside each incident until its causes are needed, once for many findings."""
+
+    def __init__(self) -> None:
+        self._beside: dict[Key, tuple[Verdict, Findings]] = {}
+
+    def found(self, v: Verdict, open_: Iterable[tuple[Track, Incident]]) -> None:
+        """Note a verdict that changed an incident, among all that are open. Its own causes are as of now."""
+        of_stream = [(track, told) for track, told in open_ if told.stream == v.key.stream]
+        known = findings(of_stream, v.key.stream)
+        self._beside |= {track.key: (v, known) for track, _ in of_stream}
+        self._beside.pop(v.key, None)
+
+    def weighed(self, track: Track, incident: Incident) -> Incident:
+        """The open incident of a track with the causes by what was found last."""
+        beside = self._beside.pop(track.key, None)
+        if beside is None:
+            return incident
+        v, known = beside
+        causes = weighed(incident.detector, incident.cited, incident.evidence, known, v)
+        return incident.changed(causes=causes)
+
+    def weigh_all(self, open_: Iterable[tuple[Track, Incident]]) -> None:
+        """Let all open incidents tell these causes, and forget what was found."""
+        for track, incident in open_:
+            track.incident = self.weighed(track, incident)
+        self._beside.clear()

@@ -1,0 +1,153 @@
+"""The runs that agents may ask about: those below some paths, else those that a watch has recorded."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from sentinel.common.errors import SentinelError
+from sentinel.common.text import clean_text, fits, seconds_in
+from sentinel.config.file import Config
+from sentinel.detectors.skip_reason import HeldBack
+from sentinel.notifications.silences import acknowledgement, silence
+from sentinel.replays.judged import JudgedRun
+from sentinel.replays.replaying import replay
+from sentinel.replays.siblings import RULE
+from sentinel.report import json as replays
+from sentinel.report import status as recorded
+from sentinel.report.selection import ordered
+from sentinel.sources.discovery import places
+from sentinel.sources.location import Place
+from sentinel.storage.store import Store
+
+MOST = 50
+"""The most runs or incidents of an answer."""
+
+_LONGEST_SILENCE = 86400.0  # so that a silence that a log's text led an agent to set ends by itself
+_OF_A_RUN = "run", "path", "source", "framework", "state", "state_evidence", "stopped", "last_step", "points"
+
+JsonRows = Sequence[Mapping[str, Any]]
+
+
+@dataclass(frozen=True)
+class Answers:
+    """Runs below ``paths`` are judged whenever one asks; without paths the state directory is read.
+
+    ``now`` gives the time of day in seconds since the epoch. Every method raises SentinelError for what does
+    not exist or cannot be read.
+    """
+
+    config: Config
+    paths: Sequence[Place]
+    now: Callable[[], float]
+
+    def runs(self, run: str) -> JsonRows:
+        """The runs that fit a glob, the worst first, JSON-able."""
+        if not self.paths:
+            rows: JsonRows = self._status(run)["runs"]
+            return rows
+        return [
+            {name: value for name, value in body.items() if name in _OF_A_RUN}
+            | {
+                "signals": [*body["signals"]],
+                "judged_by": f"{body['judged_by']} of {body['detectors']} detectors",
+                "incidents": len(body["incidents"]),
+            }
+            for body in self._judged(run)
+        ]
+
+    def incidents(self, run: str) -> JsonRows:
+        """The incidents of runs that fit a glob, JSON-able: all of a replay, the open ones of a watch."""
+        if not self.paths:
+            rows: JsonRows = self._status(run)["incidents"]
+            return rows
+        return [
+            {"run": body["run"], **incident} for body in self._judged(run) for incident in body["incidents"]
+        ]
+
+    def replayed(self, run: str) -> JudgedRun:
+        """The one run that fits a glob, judged anew, with its curves."""
+        if self.paths:
+            names = [run]
+            runs = replay(self.paths, self.config, lambda *_: None, curves=True, names=names).runs
+        else:
+            with Store(self.config.state_dir, read_only=True) as store:
+                rows = [row for row in store.runs() if fits(row.path, run)]
+            _only([row.path for row in rows], run)
+            judged = replay(places([rows[0].path]), self.config, lambda *_: None, curves=True)
+            runs = [
+                judged_run
+                for judged_run in judged.runs
+                if judged_run.tracker.log.run.format == rows[0].format
+            ]
+        _only([judged_run.tracker.log.name for judged_run in runs], run)
+        return runs[0]
+
+    def siblings(self, run: str) -> Mapping[str, Any]:
+        """The one run that fits a glob beside the healthy runs of its program, JSON-able.
+
+        All runs are judged anew, because any of them may be a sibling.
+        """
+        known = self.paths or places(dict.fromkeys(self._recorded()))
+        judged = replay(known, self.config, lambda *_: None)
+        fitting = [one for one in judged.runs if any(fits(name, run) for name in _names(one))]
+        _only([one.tracker.log.name for one in fitting], run)
+        asked = fitting[0]
+        among = asked.among
+        why = "" if RULE in judged.pipeline.detectors else f"{RULE} is disabled"
+        return {
+            "run": asked.tracker.log.name,
+            "siblings": among.siblings if among else 0,
+            "names": among.names[:MOST] if among else [],
+            "differ": among.differ if among else "",
+            "left_band": [asdict(departed) for departed in among.departed] if among else [],
+            "not_judged": "" if among else why or HeldBack.NO_SIBLINGS.value,
+        }
+
+    def silence(self, run: str, duration: str, reason: str) -> str:
+        """Send nothing about runs that fit a glob for a while, a day at most; the id of the silence."""
+        try:
+            seconds = seconds_in(duration)
+        except ValueError as error:
+            raise SentinelError(str(error)) from None
+        if seconds > _LONGEST_SILENCE:
+            raise SentinelError("an agent may silence runs for a day at most")
+        now = self.now()
+        new = silence(run, "*", now + seconds, f"an agent: {clean_text(reason)}", now)
+        with Store(self.config.state_dir, create=False) as store:
+            store.add_silence(new)
+        return new.id
+
+    def acknowledge(self, incident: str) -> str:
+        """Send only the end of an incident, by its id or the beginning of it; the id of the silence."""
+        with Store(self.config.state_dir, create=False) as store:
+            new = acknowledgement(store.incident(incident), self.now())
+            store.add_silence(new)
+        return new.id
+
+    def _recorded(self) -> Sequence[str]:
+        with Store(self.config.state_dir, read_only=True) as store:
+            return [row.path for row in store.runs()]
+
+    def _status(self, run: str) -> dict[str, Any]:
+        place = self.config.state_dir
+        with Store(place, read_only=True) as store:
+            shown = recorded.status(
+                store, place, self.now(), lambda path: fits(path, run), promise=self.config.calibration
+            )
+            return recorded.document(shown)
+
+    def _judged(self, run: str) -> Sequence[replays.ReplayedRunBody]:
+        judged = replay(self.paths, self.config, lambda *_: None, names=[run])
+        return replays.document(ordered(judged, "worst"), self.now())["runs"]
+
+
+def _names(run: JudgedRun) -> Sequence[str]:
+    return run.tracker.log.name, str(run.tracker.log.run.path)
+
+
+def _only(names: Sequence[str], run: str) -> None:
+    """Raise SentinelError unless there is exactly one."""
+    if not names:
+        raise SentinelError(f"no run is called {run!r}; `list_runs` has them")
+    if len(names) > 1:
+        raise SentinelError(f"{len(names)} runs are called {run!r}; give more of the path of one")

@@ -1,0 +1,1 @@
+"""Decides, without side effects, who hears of an incident and why not."""

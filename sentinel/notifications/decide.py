@@ -1,0 +1,278 @@
+"""Decides whether to notify: one pure function, and a named reason for every decision.
+
+A policy says which incidents a sink asks for, and when it wants to be left alone.
+"""
+
+import re
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from enum import StrEnum
+from fnmatch import fnmatchcase
+from typing import Self
+
+from sentinel.detectors.api import Maturity, Severity
+from sentinel.incidents.incident import Change, Event, Incident, State
+from sentinel.incidents.track import FLAPPING_RETURNS
+from sentinel.sources.identity import RunIdentity
+
+
+@dataclass(frozen=True)
+class Route:
+    """Globs, of which one each must match; without any, everything does."""
+
+    runs: Sequence[str] = ()  # for the name or the path of the run
+    frameworks: Sequence[str] = ()
+    detectors: Sequence[str] = ()
+
+    def leads(self, run: RunIdentity, detector: str) -> bool:
+        """Whether an incident of this detector takes this route."""
+        return (
+            _matches(self.runs, run.run, run.path)
+            and _matches(self.frameworks, run.framework or "")
+            and _matches(self.detectors, detector)
+        )
+
+
+EVERYTHING = Route()
+
+
+def _matches(globs: Sequence[str], *names: str) -> bool:
+    return not globs or any(fnmatchcase(name, glob) for name in names for glob in globs)
+
+
+@dataclass(frozen=True)
+class QuietHours:
+    """A time of each day, in minutes since midnight where the machine is. It may go over midnight."""
+
+    begin: int
+    end: int
+
+    @classmethod
+    def parse(cls, text: str) -> Self:
+        """From ``22:00-07:30``. Raises ValueError."""
+        times = re.fullmatch(r"([01]?\d|2[0-3]):([0-5]\d)\s*-\s*([01]?\d|2[0-3]):([0-5]\d)", text.strip())
+        if times is None:
+            raise ValueError("should be two times of day, such as 22:00-07:30")
+        hour, minute, end_hour, end_minute = map(int, times.groups())
+        return cls(60 * hour + minute, 60 * end_hour + end_minute)
+
+    def cover(self, now: float) -> bool:
+        """Whether a time in seconds since the epoch is quiet."""
+        local = datetime.fromtimestamp(now, UTC).astimezone()
+        minute = 60 * local.hour + local.minute
+        if self.begin <= self.end:
+            return self.begin <= minute < self.end
+        return minute >= self.begin or minute < self.end
+
+
+REPEAT_SECONDS = 4 * 3600.0
+
+
+class Reason(StrEnum):
+    """Why a notification is sent or not.
+
+    The value is a stable name, which the state directory and JSON reports keep. ``text`` is the wording for
+    people, and may change. ``sends`` is true for a reason to send.
+    """
+
+    text: str
+    sends: bool
+
+    def __new__(cls, name: str, text: str, sends: bool = False) -> Self:
+        """A member with its wording."""
+        member = str.__new__(cls, name)
+        member._value_ = name
+        member.text = text
+        member.sends = sends
+        return member
+
+    FIRST_NOTIFICATION = "first-notification", "first notification", True
+    ESCALATED = "escalated", "got worse", True
+    REPEAT_DUE = "repeat-due", "still there, repeat interval over", True
+    RESOLVED = "resolved", "resolved", True
+    REOPENED = "reopened", "came back after its end was told", True
+    FLAPPING = "flapping", "keeps coming back", True
+    LOST = "lost", "log went silent", True
+    GOES_ON = "goes-on", "still there, its log is silent no more", True
+    INHIBITED = "inhibited", "explained by another incident"
+    TOLD_OF_ANOTHER_LOG = "told-of-another-log", "told already, of another log with the same trouble"
+    BELOW_SINK_SEVERITY = "below-sink-severity", "below the sink's severity"
+    PREVIEW_NOT_WANTED = "preview-not-wanted", "detector is a preview"
+    NOT_ROUTED = "not-routed", "the sink asks for other runs, frameworks or detectors"
+    EVENT_NOT_WANTED = "event-not-wanted", "the sink does not ask for this event"
+    QUIET_HOURS = "quiet-hours", "quiet hours of the sink"
+    SILENCED = "silenced", "silenced"
+    ALREADY_SENT = "already-sent", "already sent"
+    NOT_SENT_BEFORE = "not-sent-before", "its beginning was not sent either"
+    MAY_RETURN = "may-return", "it keeps coming back, so its end is told once it stays away"
+    UNDELIVERED = "undelivered", "the last notification is still waiting"
+    REPEAT_NOT_DUE = "repeat-not-due", "repeat interval not over"
+    WITHDRAWN = "withdrawn", "withdrawn before it was tried, explained by another incident"
+    NOTHING_NEW = "nothing-new", "not found again since the last notification"
+
+
+PAGES = frozenset({Reason.FIRST_NOTIFICATION, Reason.ESCALATED, Reason.REOPENED, Reason.FLAPPING})
+"""Reasons to send that there is trouble, which was not there, or not as bad, when a sink was told last."""
+
+
+@dataclass(frozen=True)
+class SinkPolicy:
+    """Which incidents a sink wants."""
+
+    name: str
+    min_severity: Severity = Severity.WARNING
+    include_preview: bool = False
+    repeat_seconds: float = REPEAT_SECONDS
+    plots: bool = False  # whether its notifications carry what a plot needs
+    route: Route = EVERYTHING
+    events: Collection[Event] = frozenset(Event)
+    quiet_hours: QuietHours | None = None  # what is critical goes through
+
+    def wants(self, incident: Incident, run: RunIdentity) -> bool:
+        """Whether the sink asks for an incident of this run. ``run`` is as notifications name it."""
+        return self.refusal(incident, run) is None
+
+    def refusal(self, incident: Incident, run: RunIdentity) -> Reason | None:
+        """Why the sink does not ask for an incident of this run; None if it does."""
+        if incident.severity < self.min_severity:
+            return Reason.BELOW_SINK_SEVERITY
+        if incident.maturity is Maturity.PREVIEW and not self.include_preview:
+            return Reason.PREVIEW_NOT_WANTED
+        return None if self.route.leads(run, incident.detector) else Reason.NOT_ROUTED
+
+    def is_quiet(self, severity: Severity, now: float) -> bool:
+        """Whether an incident of this severity has to wait."""
+        return severity < Severity.CRITICAL and self.quiet_hours is not None and self.quiet_hours.cover(now)
+
+
+@dataclass(frozen=True)
+class Sent:
+    """The last notification of one event of an incident to a sink, and the incident at that time.
+
+    ``number`` gives the order in which the notifications of an incident were decided for the sink.
+    """
+
+    at: float
+    severity: Severity
+    findings: int
+    number: int
+    waiting: bool = False  # not delivered yet
+    untried: bool = False  # never tried: the receiver takes nothing now, or the first look is not done
+
+
+@dataclass(frozen=True)
+class Decision:
+    """``event`` is what the notification says, if ``reason.sends``."""
+
+    event: Event
+    reason: Reason
+
+
+def decide(
+    change: Change,
+    run: RunIdentity,
+    policy: SinkPolicy,
+    silenced: bool,
+    sent: Mapping[Event, Sent],
+    now: float,
+    told: Iterable[Severity] = (),
+) -> Decision:
+    """Decide whether a sink hears of a change; ``sent`` is what it was sent of this incident before.
+
+    What the sink was told last must say what is so now, so that decides, whatever the change: a REPEAT change
+    asks for what the sink should know of an incident that did not change. ``run`` is the run as notifications
+    name it. ``told`` are the severities that the sink was sent for other logs with the same trouble. They are
+    looked at only if the sink would hear of the incident for the first time.
+
+    The first notification of an open incident is FIRING, even if the incident has escalated or a silence has
+    ended since. An incident that flaps is told as such, which holds for its pauses as well.
+    """
+    reason = _reason(change, run, policy, silenced, sent, now)
+    if reason is Reason.FIRST_NOTIFICATION and any(told_of >= change.incident.severity for told_of in told):
+        reason = Reason.TOLD_OF_ANOTHER_LOG
+    event = _event(reason, change) if reason.sends else change.event
+    return Decision(event, Reason.EVENT_NOT_WANTED if reason.sends and event not in policy.events else reason)
+
+
+def _event(reason: Reason, change: Change) -> Event:
+    flaps = change.incident.returns >= FLAPPING_RETURNS
+    match reason:
+        case Reason.FIRST_NOTIFICATION:
+            return Event.LOST if change.incident.state is State.LOST else Event.FIRING
+        case Reason.REOPENED | Reason.REPEAT_DUE if flaps:
+            return Event.FLAPPING
+        case Reason.REPEAT_DUE | Reason.GOES_ON:
+            return Event.REPEAT
+    return Event(reason)
+
+
+def _reason(
+    change: Change,
+    run: RunIdentity,
+    policy: SinkPolicy,
+    silenced: bool,
+    sent: Mapping[Event, Sent],
+    now: float,
+) -> Reason:
+    incident = change.incident
+    if not incident.open and not incident.gone:  # who heard of the beginning hears of the end
+        return _reason_at_end(incident, policy, sent, now)
+    if incident.inhibited_by is not None:
+        return Reason.INHIBITED
+    if (refusal := policy.refusal(incident, run)) is not None:
+        return refusal
+    if silenced:
+        return Reason.SILENCED
+    if policy.is_quiet(incident.severity, now):
+        return Reason.QUIET_HOURS
+    if not sent:
+        return Reason.FIRST_NOTIFICATION
+    if incident.severity > max(s.severity for s in sent.values()):
+        return Reason.ESCALATED
+    last, then = _last(sent)
+    if incident.findings < then.findings:
+        return Reason.ALREADY_SENT  # a log that is read again from its start
+    if last is Event.RESOLVED:
+        return Reason.REOPENED
+    is_lost = incident.state is State.LOST
+    if is_lost and last is not Event.LOST:
+        return Reason.LOST if _is_news(incident, sent.get(Event.LOST), policy, now) else Reason.REPEAT_NOT_DUE
+    if last is Event.LOST and not is_lost:
+        return Reason.GOES_ON
+    if change.event is Event.FLAPPING and last is not Event.FLAPPING:
+        return Reason.FLAPPING
+    return (
+        _repeat_reason(incident, then, policy, now) if change.event is Event.REPEAT else Reason.ALREADY_SENT
+    )
+
+
+def _reason_at_end(incident: Incident, policy: SinkPolicy, sent: Mapping[Event, Sent], now: float) -> Reason:
+    if not sent:
+        return Reason.NOT_SENT_BEFORE
+    last, then = _last(sent)
+    if last is Event.RESOLVED or incident.findings < then.findings:
+        return Reason.ALREADY_SENT
+    if last is Event.FLAPPING and 0 <= now - then.at < policy.repeat_seconds:
+        return Reason.MAY_RETURN
+    return Reason.RESOLVED
+
+
+def _last(sent: Mapping[Event, Sent]) -> tuple[Event, Sent]:
+    """The last notification. The clock may have been set back since, so its time does not count."""
+    return max(sent.items(), key=lambda item: (item[1].number, item[1].findings, item[1].at))
+
+
+def _is_news(incident: Incident, before: Sent | None, policy: SinkPolicy, now: float) -> bool:
+    """Whether the sink should hear that the log is silent: it was not told lately, or not since a finding."""
+    if before is None or incident.findings > before.findings:
+        return True
+    return not 0 <= now - before.at < policy.repeat_seconds
+
+
+def _repeat_reason(incident: Incident, last: Sent, policy: SinkPolicy, now: float) -> Reason:
+    if last.waiting:
+        return Reason.UNDELIVERED
+    if 0 <= now - last.at < policy.repeat_seconds:
+        return Reason.REPEAT_NOT_DUE
+    return Reason.REPEAT_DUE if incident.findings > last.findings else Reason.NOTHING_NEW

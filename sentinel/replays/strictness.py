@@ -1,0 +1,40 @@
+"""Judges runs of an archive once more with a detector stricter."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cache
+
+from sentinel.calibration.page_statistics import Stricter, Telling
+from sentinel.calibration.thresholds import Judge
+from sentinel.config.file import Config
+from sentinel.pipeline import Pipeline
+from sentinel.replays.replaying import judged, tell_in_order
+from sentinel.runs.log import RunOverview
+from sentinel.sources.base import Run
+from sentinel.sources.discovery import common_path, discover, run_name
+from sentinel.sources.location import Place
+
+_AT_ONCE = 192  # runs, so that memory does not grow with their number
+
+
+def with_factors(paths: Sequence[Place], config: Config) -> Judge:
+    """Judges named runs below some paths, which are searched once. Their results are kept nowhere, so no
+    others can be mixed with them.
+    """
+    policies = [sink.policy() for sink in config.sinks]
+
+    @cache
+    def found() -> Mapping[str, Run]:
+        base = common_path(paths)
+        return {run_name(run, base): run for run in discover(paths).runs}
+
+    def judge(change: Stricter, names: Sequence[str]) -> Iterator[tuple[RunOverview, Telling]]:
+        table = {**config.detectors.get(change.detector, {}), "stricter": change.factor}
+        stricter = config.model_copy(update={"detectors": {**config.detectors, change.detector: table}})
+        pipeline = Pipeline(stricter.enabled_detectors, stricter.parameters, stricter.signals)
+        there = [name for name in names if name in found()]
+        for first in range(0, len(there), _AT_ONCE):
+            runs = judged(pipeline, [(found()[name], name) for name in there[first : first + _AT_ONCE]])
+            tell_in_order(runs, policies)
+            yield from ((run.seen, run.told) for run in runs)
+
+    return judge

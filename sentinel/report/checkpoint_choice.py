@@ -1,0 +1,117 @@
+"""Which checkpoint of a run to keep: of those on disk, the best by the metric that the run selects by."""
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from sentinel.common.text import clean_text, duration_text
+from sentinel.detectors.evidence import measure_of
+from sentinel.detectors.signals import Signal
+from sentinel.runs.metadata import FoundSetting
+from sentinel.series.curves import Curve, Point
+from sentinel.sinks.checkpoints import checkpoints
+
+_HIGHER = (
+    *(Signal.EVAL_ACCURACY, Signal.EVAL_SCORE, Signal.MEAN_AVERAGE_PRECISION),
+    *(Signal.MEAN_INTERSECTION_OVER_UNION, Signal.EVAL_REWARD),
+)
+_LOWER = (Signal.EVAL_ERROR_RATE, Signal.FRECHET_INCEPTION_DISTANCE, Signal.EVAL_PERPLEXITY)
+_SELECTS_BY = "metric_for_best_model"  # transformers' TrainingArguments
+_PREFERS_HIGHER = "greater_is_better"
+
+
+@dataclass(frozen=True)
+class Keep:
+    """The checkpoint to keep, and why, in sentences."""
+
+    path: str
+    because: str
+
+
+@dataclass(frozen=True)
+class _Metric:
+    """A metric of held-out data. ``stated`` says that the run's settings name it."""
+
+    name: str
+    points: Sequence[Point]
+    higher: bool  # is better
+    stated: bool = False
+
+    def at(self, step: int) -> float | None:
+        """The last value that was measured at or before a step."""
+        return max(((p.step, p.value) for p in self.points if p.step <= step), default=(0, None))[1]
+
+    def best(self, steps: Mapping[int, str]) -> int | None:
+        """The step of the best checkpoint, the first of equals; None if none was evaluated."""
+        known = {step: value for step in sorted(steps) if (value := self.at(step)) is not None}
+        return (max if self.higher else min)(known, key=lambda step: known[step], default=None)
+
+
+def checkpoint_to_keep(
+    place: str,
+    tags: Mapping[str, Sequence[str]],
+    curves: Mapping[str, Curve],
+    settings: Mapping[str, FoundSetting],
+    last_time: float | None,
+    before: int | None,
+) -> Keep | None:
+    """The best checkpoint beside a run; None if none is found whose step was evaluated.
+
+    ``tags`` are the run's by signal, and ``last_time`` is that of its last point. Only
+    checkpoints from before the step ``before`` count, if it is given. A run that names no metric
+    is taken to select by the evaluation loss, else by the first score that it logs.
+    """
+    metrics = [*_metrics(tags, curves, settings)]
+    dated = ((step, entry.path) for step, entry in checkpoints(place) if step is not None)
+    on_disk = {s: path for s, path in dated if before is None or s < before} if metrics else {}
+    chosen = [(metric, best) for metric in metrics if (best := metric.best(on_disk)) is not None]
+    if not chosen:
+        return None
+    metric, best = chosen[0]
+    number = len(on_disk)
+    which = "highest" if metric.higher else "lowest"
+    by = "the metric that its settings select by" if metric.stated else "its settings name no other metric"
+    healthy = "" if before is None else f" from before step {before:,}"
+    told = [
+        f"{metric.name} is {metric.at(best):.4g} there, the {which} of "
+        f"{'the only checkpoint' if number == 1 else f'{number} checkpoints'} on disk{healthy} ({by})."
+    ]
+    for other, elsewhere in chosen[1:]:
+        if elsewhere != best:
+            told.append(
+                f"By {other.name} the one of step {elsewhere:,} is better "
+                f"({other.at(elsewhere):.4g}, against {other.at(best):.4g})."
+            )
+    if spent := _spent_after(best, curves, last_time):
+        told.append(f"The run spent {spent} after it.")
+    return Keep(clean_text(on_disk[best], 1000), " ".join(told))
+
+
+def _metrics(
+    tags: Mapping[str, Sequence[str]], curves: Mapping[str, Curve], settings: Mapping[str, FoundSetting]
+) -> Iterator[_Metric]:
+    """The stated metric, the evaluation loss, then the scores that are logged."""
+    named = str(_setting(settings, _SELECTS_BY) or "")
+    words = named.removeprefix("eval_")
+    prefers = _setting(settings, _PREFERS_HIGHER)
+    higher = not words.endswith("loss") if prefers is None else str(prefers).casefold() == "true"
+    own = next((tag for tag in curves if words and tag in (f"eval/{words}", f"eval_{words}", words)), None)
+    if own is not None:
+        yield _Metric(clean_text(named), curves[own].points(), higher, stated=True)
+    asked = [(Signal.EVAL_LOSS, False), *((s, True) for s in _HIGHER), *((s, False) for s in _LOWER)]
+    for signal, is_higher in asked:
+        for tag in [tag for tag in tags.get(signal, ())[:1] if tag in curves and tag != own]:
+            yield _Metric(measure_of(signal).label, curves[tag].points(), is_higher)
+
+
+def _setting(settings: Mapping[str, FoundSetting], name: str) -> object:
+    """The value of a setting of this name, in whatever table."""
+    return next((setting.value for key, setting in settings.items() if key.rpartition(".")[2] == name), None)
+
+
+def _spent_after(step: int, curves: Mapping[str, Curve], last_time: float | None) -> str:
+    """How long the run went on after a step, by the points near it; empty if it has no times."""
+    times = [p.time for curve in curves.values() for p in curve.points() if p.step <= step]
+    then = max((time for time in times if math.isfinite(time)), default=None)
+    spent = last_time - then if then is not None and last_time is not None else 0.0
+    return duration_text(spent) if spent >= 1.0 else ""

@@ -1,0 +1,136 @@
+"""An incident as plain data for programs and for every layout of a report. All text is safe to show."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from sentinel import catalogue
+from sentinel.catalogue import Entry
+from sentinel.common.text import clean_text
+from sentinel.detectors.api import Maturity
+from sentinel.detectors.severity import Severity
+from sentinel.incidents.causes import share
+from sentinel.incidents.incident import Incident, State, began_first
+from sentinel.incidents.json_body import clock_text
+from sentinel.notifications.routing import cost
+from sentinel.replays.judged import JudgedRun
+from sentinel.report.evidence import evidence_rows
+from sentinel.report.logged import Sample
+from sentinel.report.printed import ConsoleExcerpt
+from sentinel.sinks.checkpoints import last_checkpoint
+from sentinel.sinks.message import lasted
+
+_MOST_CAUSES = 4
+
+
+@dataclass(frozen=True)
+class CauseStory:
+    """A catalogue entry that may be behind an incident. ``share`` says how likely; it may be empty.
+    ``favoured`` says whether something in the run speaks for it.
+    """
+
+    entry: Entry
+    share: str
+    because: str
+    favoured: bool
+
+
+@dataclass(frozen=True)
+class IncidentStory:
+    """An incident, as `sentinel.replay` and a `Monitor` give it.
+
+    ``life`` says in words from when to when it lasted. What only a report looks up is empty in a monitor:
+    ``told``, ``checkpoint``, ``printed`` and ``samples``.
+    """
+
+    id: str
+    severity: Severity
+    detector: str
+    preview: bool
+    headline: str
+    life: str
+    state: str
+    onset_step: int
+    fired_step: int
+    resolved_step: int | None
+    last_step: int | None
+    fired_at: str  # in UTC; empty if not known
+    evidence: Sequence[tuple[str, str]]
+    causes: Sequence[CauseStory]
+    told: Sequence[str]
+    explained_by: str  # name of the detector; empty if the incident stands for itself
+    checkpoint: str  # the last one from before the onset; empty if none is known
+    tag: str
+    cost: str  # from the onset to the newest finding; empty if not known
+    printed: ConsoleExcerpt | None  # console lines around the onset
+    samples: Sequence[Sample]  # texts and images that were logged nearest to the onset
+
+
+def incident_story(
+    incident: Incident,
+    of_run: Mapping[str, Incident],
+    place: Path | None = None,
+    told: Sequence[str] = (),
+    samples: Sequence[Sample] = (),
+    printed: ConsoleExcerpt | None = None,
+) -> IncidentStory:
+    """The story of an incident.
+
+    ``of_run`` are all incidents of its run by their ids, ``place`` is where the run's log lies, and the rest
+    is what was told of the incident, and what was logged and printed around its onset.
+    """
+    cause = of_run.get(incident.inhibited_by or "")
+    first = began_first(incident, of_run.values())
+    checkpoint = last_checkpoint(str(place), first.onset_step, first.onset_time) if place else ""
+    return IncidentStory(
+        id=incident.id,
+        severity=incident.severity,
+        detector=incident.detector,
+        preview=incident.maturity is Maturity.PREVIEW,
+        headline=incident.headline,
+        life=_life(incident),
+        state=incident.state.value,
+        onset_step=incident.onset_step,
+        fired_step=incident.fired_step,
+        resolved_step=incident.resolved_step,
+        last_step=incident.last_step,
+        fired_at=clock_text(incident.fired_time),
+        evidence=evidence_rows(incident),
+        causes=list(_causes(incident)),
+        told=told,
+        explained_by=(cause.detector if cause else "another incident") if incident.inhibited_by else "",
+        checkpoint=clean_text(checkpoint),
+        tag=clean_text(incident.drawn_tag),
+        cost=cost(incident),
+        printed=printed,
+        samples=samples,
+    )
+
+
+def _causes(incident: Incident) -> Iterator[CauseStory]:
+    entries = catalogue.load()
+    for cause in incident.causes[:_MOST_CAUSES]:
+        yield CauseStory(
+            entries[cause.id], share(cause, incident.causes), clean_text(cause.reasons, 400), cause.favoured
+        )
+
+
+def _life(incident: Incident) -> str:
+    last = incident.fired_step if incident.last_step is None else incident.last_step
+    if incident.onset_step == incident.fired_step == last and incident.state is not State.RESOLVED:
+        return f"at step {last:,}"
+    begun = f"since step {incident.onset_step:,}, found at step {incident.fired_step:,}"
+    if incident.state is State.RESOLVED:
+        return f"{begun}, over at step {incident.resolved_step:,} after {lasted(incident)}"
+    return f"{begun}, still there at step {last:,} after {lasted(incident)}"
+
+
+def told_lines(run: JudgedRun, incident: Incident) -> Iterator[str]:
+    """Which sinks would have been sent an incident, and why the others would not."""
+    decided = [(outcome.sink, outcome.decision.reason) for outcome in run.told.get(incident.id, ())]
+    told = {sink: None for sink, reason in decided if reason.sends}
+    if told:
+        yield f"told: {', '.join(told)}"
+    for sink, reason in dict(reversed(decided)).items():  # the first decision of each sink
+        if sink not in told:
+            yield f"not told: {sink}, {reason.text}"

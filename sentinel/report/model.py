@@ -1,0 +1,297 @@
+"""What a replay found, as plain data that every layout shares. All text is safe to show."""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from sentinel.common.text import clean_text, counted, counted_runs, duration_text, sentence
+from sentinel.detectors.logging_snippets import PROBE, line_for
+from sentinel.detectors.run_checks import SiblingRange
+from sentinel.detectors.severity import Severity
+from sentinel.incidents.incident import Incident, began_first
+from sentinel.incidents.json_body import clock_text
+from sentinel.replays.coverage import Coverage
+from sentinel.replays.judged import JudgedRun
+from sentinel.replays.replay import Replay
+from sentinel.report.checkpoint_choice import Keep, checkpoint_to_keep
+from sentinel.report.comparisons import statements, title
+from sentinel.report.incident_model import IncidentStory, incident_story, told_lines
+from sentinel.report.json import standings_of
+from sentinel.report.samples import Illustrations
+from sentinel.report.selection import ORDERS, Order
+from sentinel.runs.advisories import checks
+from sentinel.runs.state import GOING_ON, RunState, Standing
+from sentinel.series.curves import Curve
+from sentinel.series.thumbnails import OBJECTIVES
+from sentinel.sinks.checkpoints import checkpoints
+from sentinel.sinks.message import gpu_hours
+
+MOST_IN_FULL = 300
+"""Runs of a story that keep their curves."""
+
+_LEAD_POINTS = 60
+_MOST_ILLUSTRATED = 3  # incidents of a run with texts, images and console lines
+
+
+@dataclass(frozen=True)
+class Blind:
+    """Signals that a run lacks, the detectors that need them, and the lines that would log them."""
+
+    signals: str
+    detectors: Sequence[str]
+    lines: Sequence[str]
+
+
+@dataclass(frozen=True)
+class RunStory:
+    """A run. ``tags`` are its tags by signal, those without a meaning under the empty name."""
+
+    name: str
+    path: str
+    training: str  # the same in all logs of one training
+    kind: str  # framework, else format
+    state: str
+    evidence: str  # for the state
+    points: int
+    first_step: int | None
+    last_step: int | None
+    planned_steps: int | None
+    first_time: float | None  # of its points, in seconds since the epoch
+    last_time: float | None
+    lasted: float | None  # seconds
+    to_go: float | None  # seconds to the planned end, of a run that goes on
+    attempts: int
+    incidents: Sequence[IncidentStory]
+    tags: Mapping[str, Sequence[str]]
+    curves: Mapping[str, Curve]
+    siblings: Mapping[str, SiblingRange]  # the band of healthy siblings by tag, if the run has some
+    lead: tuple[str, Sequence[float]]  # the tag that says most about the run and its values; may be empty
+    still: Sequence[tuple[str, float]]  # tags whose value never changes, and that value
+    judged_by: int  # detectors
+    detectors: int  # in all
+    blind: Sequence[Blind]
+    held_back: Sequence[tuple[str, Sequence[str]]]  # reasons, and detectors that judged nothing for them
+    settings: Sequence[tuple[str, str, str]]  # name, value, origin
+    checks: Sequence[tuple[Sequence[str], str]]  # what is worth a look: catalogue ids and the reason
+    keep: Keep | None
+    checkpoints: Sequence[int]  # steps of those on disk
+    cost: str  # of the trouble: from the first onset to the end; empty if nothing was found
+    problems: Sequence[str]  # what could not be read or judged
+
+    @property
+    def goes_on(self) -> bool:
+        """Whether more is expected of it."""
+        return self.state in GOING_ON
+
+    @property
+    def found(self) -> Sequence[str]:
+        """The detectors of the incidents that stand for themselves."""
+        return [*dict.fromkeys(incident.detector for incident in self.incidents if not incident.explained_by)]
+
+    @property
+    def worst(self) -> Severity:
+        """The severity of the worst incident that stands for itself."""
+        own = [incident.severity for incident in self.incidents if not incident.explained_by]
+        return max(own, default=Severity.CLEAN)
+
+
+@dataclass(frozen=True)
+class Story:
+    """All runs, in the order that was asked for, and complaints that belong to none of them."""
+
+    verdict: str
+    coverage: str  # how many logs were read and how many not, and of how many detectors the verdict speaks
+    kinds: Sequence[tuple[str, int]]  # detectors and how many incidents each found, the most first
+    selection: str  # which incidents these are, if not all
+    runs: Sequence[RunStory]
+    problems: Sequence[str]
+    comparisons: Sequence[
+        tuple[str, Sequence[str]]
+    ]  # of runs that differ in one setting: title and sentences
+    written_at: str  # in UTC
+
+
+def story(parts: Iterable[Replay], now: float, order: Order) -> Story:
+    """The story of the parts of a replay at a time of day in seconds since the epoch.
+
+    Only the first `MOST_IN_FULL` runs in this order keep their curves.
+    """
+    keyed: list[tuple[Any, RunStory]] = []
+    problems: list[str] = []
+    compared: list[tuple[str, Sequence[str]]] = []
+    selection = ""
+    coverage: Coverage | None = None
+    for part in parts:
+        stands = standings_of(part, now)
+        keyed += [
+            (ORDERS[order](run), run_story(run, standing, part.trainings[run.tracker.id], Illustrations()))
+            for run, standing in zip(part.runs, stands, strict=True)
+        ]
+        keyed.sort(key=lambda pair: pair[0])
+        keyed[MOST_IN_FULL:] = [
+            (key, replace(run, curves={}, siblings={})) for key, run in keyed[MOST_IN_FULL:]
+        ]
+        problems += [clean_text(str(complaint), 500) for complaint in part.complaints]
+        compared += [(title(comparison), [*statements(comparison)]) for comparison in part.comparisons]
+        selection = part.selection
+        coverage = coverage + part.coverage if coverage else part.coverage
+    runs = [run for _, run in keyed]
+    whole = story_of(runs, sentence(str(coverage or "")), now)
+    return replace(whole, selection=selection, problems=problems, comparisons=compared)
+
+
+def story_of(runs: Sequence[RunStory], coverage: str, now: float) -> Story:
+    """The story of runs in this order, without complaints."""
+    kinds = Counter(
+        incident.detector for run in runs for incident in run.incidents if not incident.explained_by
+    )
+    return Story(verdict(runs), coverage, kinds.most_common(), "", runs, [], [], clock_text(now))
+
+
+def verdict(runs: Sequence[RunStory]) -> str:
+    """What a person wants to know first, in a sentence or two."""
+    own = [incident for run in runs for incident in run.incidents if not incident.explained_by]
+    of_all = {run.training for run in runs}
+    whole = f"{counted_runs(len(of_all), len(runs))} with {counted(sum(run.points for run in runs), 'point')}"
+    if not own:
+        return f"Nothing found in {whole}."
+    if len(runs) == 1:
+        others = f" {counted(len(own) - 1, 'more incident')}." if len(own) > 1 else ""
+        return f"{own[0].severity.label.capitalize()}: {own[0].headline}{others}"
+    severities = [told.severity for told in own]
+    parts = [f"{severities.count(s)} {s.label}" for s in sorted(set(severities), reverse=True)]
+    troubled = {run.training for run in runs if run.worst > Severity.CLEAN}
+    return f"{counted(len(own), 'incident')} ({', '.join(parts)}) in {len(troubled)} of {whole}."
+
+
+def run_story(run: JudgedRun, stands: Standing, training: str, illustrations: Illustrations) -> RunStory:
+    """The story of a run in this state. ``training`` is the id of the first log of its training."""
+    log = run.tracker.log
+    facts = run.tracker.log.facts
+    understood = log.understanding()
+    lacking = run.lacking
+    tags = {signal: [clean_text(tag) for tag in of] for signal, of in understood.signals.items()}
+    if understood.unmapped:
+        tags[""] = [clean_text(tag) for tag in understood.unmapped]
+    curves = run.curves.of if run.curves else {}
+    incidents = sorted(
+        run.incidents.values(), key=lambda told: (told.inhibited_by is not None, -told.severity)
+    )
+    illustrations.add(log, incidents[:_MOST_ILLUSTRATED])
+    place = str(log.run.local or "")
+    beside = log.run.path if isinstance(log.run.path, Path) else None
+    return RunStory(
+        name=clean_text(log.name),
+        training=training,
+        path=clean_text(str(log.run.path), 1000),
+        kind=understood.framework or log.run.format,
+        state=stands.state.value,
+        evidence=clean_text(stands.evidence),
+        points=facts.points,
+        first_step=facts.first_step,
+        last_step=facts.last_step,
+        planned_steps=None if log.planned_steps is None else int(log.planned_steps),
+        first_time=facts.first_time,
+        last_time=facts.last_time,
+        lasted=facts.lasted_seconds,
+        to_go=facts.seconds_to_go(log.planned_steps) if stands.state is RunState.RUNNING else None,
+        attempts=log.attempts,
+        incidents=[
+            incident_story(
+                incident, run.incidents, beside, [*told_lines(run, incident)], *illustrations.of(incident)
+            )
+            for incident in incidents
+        ],
+        tags=tags,
+        curves={clean_text(tag): curve for tag, curve in curves.items()},
+        siblings={clean_text(tag): band for tag, band in (run.among.bands if run.among else {}).items()},
+        lead=_lead(incidents, understood.signals, curves),
+        still=[
+            (clean_text(tag), value)
+            for tag, curve in curves.items()
+            if (value := curve.only_value) is not None
+            and tag not in {incident.drawn_tag for incident in incidents}
+        ],
+        judged_by=sum(not missing for missing in lacking.values()),
+        detectors=len(lacking),
+        blind=list(_blind(lacking, understood.framework or "")),
+        held_back=[*_held_back(run.held_back(lacking)).items()],
+        settings=[
+            (clean_text(name), clean_text(str(setting.value)), clean_text(setting.origin))
+            for name, setting in sorted(facts.config.items())
+        ],
+        checks=[(check.catalogue, clean_text(str(check), 500)) for check in checks(log)],
+        keep=checkpoint_to_keep(
+            place, understood.signals, curves, facts.config, facts.last_time, _first_onset(run)
+        )
+        if place
+        else None,
+        checkpoints=sorted({step for step, _ in checkpoints(place) if step is not None}) if place else [],
+        cost=_cost_of(run),
+        problems=[clean_text(problem, 500) for problem in (*_problems(run), *illustrations.problems)],
+    )
+
+
+def _first_onset(run: JudgedRun) -> int | None:
+    """The step at which the earliest open incident began that sinks are told of by default."""
+    told = [incident for incident in run.own if incident.open and incident.severity > Severity.INFO]
+    return min((began_first(incident, told).onset_step for incident in told), default=None)
+
+
+def _lead(
+    incidents: Sequence[Incident], tags: Mapping[str, Sequence[str]], curves: Mapping[str, Curve]
+) -> tuple[str, Sequence[float]]:
+    """The curve of the worst incident's tag, else that of the objective, with the tag."""
+    first = [incident.drawn_tag for incident in incidents] + [
+        tag for signal in OBJECTIVES for tag in tags.get(signal, ())
+    ]
+    lead = next((tag for tag in first if tag in curves), "")
+    return clean_text(lead, 60), [p.value for p in curves[lead].points(_LEAD_POINTS)] if lead else []
+
+
+def _cost_of(run: JudgedRun) -> str:
+    """What the run spent from the first onset of its own incidents to its end."""
+    facts = run.tracker.log.facts
+    open_ = [incident for incident in run.own if incident.severity > Severity.INFO and incident.open]
+    if not open_ or facts.last_step is None:
+        return ""
+    first = min(open_, key=lambda incident: incident.onset_step)
+    steps = facts.last_step - first.onset_step
+    length = facts.last_step - (facts.first_step or 0)
+    parts = [f"{steps:,} of {length:,} steps"] if steps > 0 else []
+    begin = first.onset_time
+    end = facts.last_time
+    if begin is not None and end is not None and end - begin >= 1.0:
+        parts.append(duration_text(end - begin))
+        whole = first.changed(last_time=end)
+        parts.append(gpu_hours(whole, run.tracker.described().world_size).partition(" (")[0])
+    return f"{', '.join(filter(None, parts))} since step {first.onset_step:,}" if any(parts) else ""
+
+
+def _problems(run: JudgedRun) -> Iterator[str]:
+    if run.stopped:
+        yield f"not judged to its end: {run.stopped}"
+    yield from map(str, run.complaints)
+
+
+def _blind(lacking: Mapping[str, Sequence[str]], framework: str) -> Iterator[Blind]:
+    """What the detectors lack: first what one line of `sentinel.probe` would log, then what most lack."""
+    by_signals: dict[tuple[str, ...], list[str]] = {}
+    for detector, missing in sorted(lacking.items()):
+        if missing:
+            by_signals.setdefault(tuple(missing), []).append(detector)
+    blind = []
+    for signals, detectors in by_signals.items():
+        lines = (line_for(signal, framework) for signal in signals)
+        blind.append(Blind(" and ".join(signals), detectors, [line for line in lines if line]))
+    by_probe = {lack.signals: any(line.startswith(PROBE) for line in lack.lines) for lack in blind}
+    yield from sorted(blind, key=lambda lack: (not by_probe[lack.signals], -len(lack.detectors)))
+
+
+def _held_back(reasons: Mapping[str, Mapping[str, int]]) -> dict[str, list[str]]:
+    by_reason: dict[str, list[str]] = {}
+    for detector, rows in sorted(reasons.items()):
+        by_reason.setdefault(" and ".join(rows), []).append(detector)
+    return by_reason

@@ -1,0 +1,98 @@
+"""The pages of an archive to look at first, as one HTML file with a question about each."""
+
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass, replace
+from itertools import islice, zip_longest
+
+from sentinel.calibration.calibration import FALSE, USEFUL
+from sentinel.calibration.page_statistics import Kind, Pages, Stricter
+from sentinel.calibration.public_base_rate import by_stratum
+from sentinel.calibration.thresholds import Move, changes_of
+from sentinel.common.text import counted
+from sentinel.incidents.incident import Incident
+from sentinel.report.html import SCRIPTS, STYLES, asset, data_of, environment, policy
+from sentinel.report.model import RunStory
+from sentinel.series.thumbnails import OBJECTIVES
+
+ANSWERS = {USEFUL: "Right", FALSE: "False alarm"}
+_POINTS_OF_RUN = 8_000  # some 130 kB
+_BESIDE = 3  # curves beside the one of the incident
+
+
+def doubtful(
+    pages: Pages, moves: Iterable[Move], answers: Collection[str], most: int = 5
+) -> list[tuple[str, Incident]]:
+    """The pages to look at first: of healthy runs, by name, and without those that were answered.
+
+    The kinds that would change come first, then those that page most, one page of each in turn. Of a
+    kind, the page comes first that stands alone in its run: the one that nothing else speaks for.
+    """
+    paging = [kind for kind, _ in pages.by_kind()]
+    changed = [kind for move in moves for kind in paging if move.change.covers(kind)]
+    kinds = dict.fromkeys([*changed, *paging])
+    in_order = sorted(pages.healthy.items(), key=lambda item: (len(item[1].paged), item[0]))
+    of_kind = (
+        [
+            (name, run.paged[kind])
+            for name, run in in_order
+            if kind in run.paged and run.paged[kind].id not in answers
+        ]
+        for kind in kinds
+    )
+    in_turn = (page for turn in zip_longest(*of_kind) for page in turn if page is not None)
+    return [*islice(in_turn, most)]
+
+
+@dataclass(frozen=True)
+class Doubt:
+    """A page that may be false: its run, reduced to the one incident, and the curves as JSON."""
+
+    run: RunStory
+    beside: Sequence[str]  # tags
+    data: str
+
+    @classmethod
+    def of(cls, run: RunStory, incident: Incident) -> "Doubt":
+        """The doubt about an incident of a run."""
+        (told,) = (one for one in run.incidents if one.id == incident.id)
+        goals = (tag for signal in OBJECTIVES for tag in run.tags.get(signal, ()))
+        beside = [
+            tag for tag in dict.fromkeys((*goals, *run.curves)) if tag in run.curves and tag != told.tag
+        ]
+        tags = [told.tag, *beside[:_BESIDE]]
+        curves = {tag: run.curves[tag] for tag in tags if tag in run.curves}
+        alone = replace(run, incidents=[told], curves=curves)
+        return cls(alone, beside[:_BESIDE], data_of(alone, _POINTS_OF_RUN))
+
+
+def html(doubts: Iterable[Doubt], pages: Pages, moves: Sequence[Move]) -> str:
+    """The page: a question about each doubt, and how often each kind pages in which runs."""
+    doubts = [*doubts]
+    scripts, styles = [[*map(asset, names)] for names in ((*SCRIPTS, "answers.js"), STYLES)]
+    changes = changes_of(moves)
+    return (
+        environment()
+        .get_template("doubtful.html")
+        .render(
+            verdict=f"{counted(len(doubts), 'page')} to look at first",
+            doubts=doubts,
+            answers=ANSWERS,
+            before=pages.rate(),
+            after=pages.rate(changes),
+            strata=[*by_stratum(pages, changes)],
+            kinds=[
+                (kind, rate, _from_now_on(kind, moves), pages.of_kind(kind)) for kind, rate in pages.by_kind()
+            ],
+            scripts=scripts,
+            styles=styles,
+            policy=policy(scripts, styles),
+        )
+    )
+
+
+def _from_now_on(kind: Kind, moves: Iterable[Move]) -> str:
+    """What becomes of a kind."""
+    became = [move.change for move in moves if move.change.covers(kind)]
+    if kind in became:
+        return "only informs"
+    return ", ".join(["pages", *(change.how for change in became if isinstance(change, Stricter))])

@@ -1,0 +1,32 @@
+"""What a run logged and printed around its incidents, searched once for each incident."""
+
+from collections.abc import Sequence
+
+from sentinel.incidents.incident import Incident
+from sentinel.report.logged import Sample, samples_near
+from sentinel.report.printed import ConsoleExcerpt, Transcript
+from sentinel.runs.log import RunLog
+
+
+class Illustrations:
+    """The texts, images and console lines of one run, by incident."""
+
+    def __init__(self) -> None:
+        self.problems: list[str] = []  # where nothing was searched, and why
+        self._of: dict[str, tuple[Sequence[Sample], ConsoleExcerpt | None]] = {}
+
+    def add(self, log: RunLog, incidents: Sequence[Incident]) -> None:
+        """Search for these incidents of a run."""
+        new = [incident for incident in incidents if incident.id not in self._of]
+        own = [incident.onset_step for incident in new if incident.inhibited_by is None]
+        samples, unsearched = samples_near(log.run, own) if own else ({}, ())
+        transcript = Transcript(log)
+        self._of |= {
+            incident.id: (samples.get(incident.onset_step, ()), transcript.around(incident))
+            for incident in new
+        }
+        self.problems += [problem for problem in unsearched if problem not in self.problems]
+
+    def of(self, incident: Incident) -> tuple[Sequence[Sample], ConsoleExcerpt | None]:
+        """The texts and images nearest to the onset, and the console lines around it."""
+        return self._of.get(incident.id, ((), None))

@@ -1,0 +1,158 @@
+"""One run in the pipeline: its log and its incidents, and what one step of the pipeline made of them."""
+
+import math
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import astuple, dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from sentinel.common.fault_isolation import Guard
+from sentinel.comparison.means import Means
+from sentinel.comparison.siblings import WORSE, compared_tags
+from sentinel.detectors.run_checks import SiblingRange
+from sentinel.detectors.settings import Setting
+from sentinel.incidents.incident import Change, Incident
+from sentinel.incidents.lifecycle import Book
+from sentinel.incidents.verdict_merge import Stretch
+from sentinel.notifications.routing import Audience, News, Outcome, tell
+from sentinel.runs.concluding import concluded
+from sentinel.runs.end_inference import settle
+from sentinel.runs.excerpts import excerpts
+from sentinel.runs.ingested import Absorbed
+from sentinel.runs.log import RunLog
+from sentinel.runs.metadata import framework
+from sentinel.runs.state_codec import packed, unpacked
+from sentinel.series.excerpt import Excerpt
+from sentinel.sources.base import Batch, Chunk
+from sentinel.sources.identity import RunIdentity
+
+
+@dataclass(slots=True)
+class Tracker:
+    """The state of one run; `dump` and `restore` carry it over a restart.
+
+    ``layout`` identifies the detectors and the names of tags. A state with another layout cannot be used.
+    ``host`` is what the configuration calls the machine on which the log lies; empty if it does not say.
+    ``machine`` is the name of the one that first read the log: a pod has another name after each restart.
+    """
+
+    log: RunLog
+    book: Book
+    layout: str
+    host: str
+    machine: str
+    means: Means | None = None  # if a watch compares the run with others
+    bands: Mapping[str, SiblingRange] = field(default_factory=dict)  # of its siblings, by tag
+
+    @property
+    def id(self) -> str:
+        """The id of the run; see `sentinel.sources.base.Run`."""
+        return self.log.run.id
+
+    def described(self) -> RunIdentity:
+        """The run as notifications name it."""
+        log = self.log
+        path = self.log.run.path
+        plans = [stream.plans.now for stream in log.streams.values()]
+        sizes = {plan[Setting.WORLD_SIZE] for plan in plans if Setting.WORLD_SIZE in plan}
+        return RunIdentity(
+            run=log.name,
+            path=str(path),
+            framework=framework(log.streams.values()),
+            place=str(path.absolute() if isinstance(path, Path) else path),
+            host=(self.host or self.machine) if isinstance(path, Path) else None,
+            planned_steps=log.planned_steps,
+            world_size=sizes.pop() if len(sizes) == 1 else None,
+        )
+
+    def absorb(self, limit: int, read_at: float, guard: Guard) -> Absorbed:
+        """Poll the log, at most about ``limit`` points. Gives what is new; nothing if the reader fails."""
+        log = self.log
+        batch = guard(log.run, f"the {log.run.format} reader", partial(log.poll, limit)) or Batch(log.cursor)
+        read = guard(log.run, "understanding the log", partial(log.absorb, batch, read_at))
+        if self.means is not None:
+            guard(log.run, "keeping its course", partial(self._follow, self.means, batch.chunks))
+        return read or Absorbed(chunks=batch.chunks, complaints=batch.complaints)
+
+    def _follow(self, means: Means, chunks: Sequence[Chunk]) -> None:
+        """Keep the courses of the tags that are compared, as soon as it is known which these are."""
+        streams = self.log.streams.values()
+        if (new := means.new(chunks)) and all(stream.named for stream in streams):
+            signals = self.log.understanding().signals
+            means.keep({compared_tags(tags)[0] for signal, tags in signals.items() if signal in WORSE}, new)
+        means.add(chunks)
+
+    def end(self, guard: Guard) -> Absorbed:
+        """Look how the run ended. Gives what is left to judge."""
+        guard(self.log.run, "its last words", partial(settle, self.log, math.inf))
+        return guard(self.log.run, "the end of the log", partial(concluded, self.log)) or Absorbed()
+
+    def apply(
+        self, verdicts: Sequence[Stretch], guard: Guard, *, concluded: bool = False
+    ) -> Sequence[Change]:
+        """The changes that the verdicts bring to the incidents; the run is over if it is ``concluded``."""
+        change = self.book.conclude if concluded else self.book.advance
+        return guard(self.log.run, "advancing incidents", partial(change, verdicts)) or ()
+
+    def tell(
+        self, changes: Sequence[Change], audience: Audience, now: float, may_return: Sequence[Incident] = ()
+    ) -> list[Outcome]:
+        """Decide which sinks hear of changes and of what is open, and why the others do not.
+
+        ``may_return`` are incidents that are over; see `sentinel.notifications.routing.News`.
+        """
+        open_ = self.book.open()
+        news = News(self.described(), changes, open_, may_return=may_return, excerpts=self.excerpts)
+        return tell(news, audience, now)
+
+    def excerpts(self, incident: Incident) -> list[Excerpt]:
+        """The signals around an incident, the judged one first; none if its attempt is over."""
+        return excerpts(self.log, incident.stream, incident.attempt, incident.tag, incident.detector)
+
+    def dump(self) -> bytes:
+        """Everything that `restore` needs. Raises TypeError for a value that cannot be stored."""
+        state = {"layout": self.layout, "machine": self.machine, **self.log.dump(), "book": self.book.dump()}
+        if self.means is not None:
+            state["means"] = self.means.dump()
+            state["bands"] = {tag: astuple(band) for tag, band in self.bands.items()}
+        return packed(state, lasting=self.book.before_end is not None)
+
+    def restore(self, state: bytes) -> bool:
+        """Restore what `dump` gave. False, with nothing but the name of the machine, if the layout differs.
+
+        Raises msgspec.DecodeError for bytes that `dump` did not make, and other errors for wrong content. The
+        tracker must not be used after an error.
+        """
+        kept = unpacked(state)
+        self.machine = kept.get("machine", self.machine)
+        if kept.get("layout") != self.layout:
+            return False
+        self.log.restore(kept)
+        self.book.restore(kept["book"])
+        if self.means is not None:  # half a course would be a false one
+            self.means = Means.load(kept["means"]) if "means" in kept else None
+            self.bands = bands_of(kept)
+        return True
+
+
+def bands_of(state: Mapping[str, Any]) -> Mapping[str, SiblingRange]:
+    """The bands of the siblings of a run, by tag, in what `Tracker.dump` packed."""
+    return {tag: SiblingRange(*band) for tag, band in state.get("bands", {}).items()}
+
+
+@dataclass(frozen=True)
+class Advance:
+    """What is new in one run. After a failure the tracker must not be used again."""
+
+    tracker: Tracker
+    absorbed: Absorbed
+    changes: Sequence[Change]
+    failure: str | None
+    looked: Counter[tuple[str, str]]  # how many rows the detectors judged or held back; see `Detection`
+
+    @property
+    def more(self) -> bool:
+        """Whether the log goes on and can be read on."""
+        return self.absorbed.more and self.failure is None

@@ -1,0 +1,81 @@
+"""What is worth a look in a run by itself: settings that catalogue entries warn of, and lines it printed."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+
+from sentinel import catalogue
+from sentinel.catalogue.rules import Clues
+from sentinel.common.text import clean_text
+from sentinel.runs.log import RunLog
+from sentinel.series.plan import meant, planned
+
+
+@dataclass(frozen=True)
+class Check:
+    """What in a run gives reason to read some entries. It is no incident, and nobody is told."""
+
+    catalogue: tuple[str, ...]  # ids of the entries
+    because: str
+    settings: Mapping[
+        str, float | str | bool
+    ]  # by `sentinel.detectors.settings`; those that the reason rests on
+
+    def __str__(self) -> str:
+        stated = ", ".join(f"{name} = {_shown(value)}" for name, value in self.settings.items())
+        return f"{self.because} ({stated})" if stated else self.because
+
+
+def checks(log: RunLog) -> list[Check]:
+    """What all settings of a run, wherever they stand, and its console lines give reason to check.
+
+    One reason may lead to several entries.
+    """
+    by_reason: dict[str, Check] = {}
+    for check in (*_of_settings(log), *_of_console(log)):
+        before = by_reason.get(check.because)
+        by_reason[check.because] = (
+            check if before is None else replace(before, catalogue=before.catalogue + check.catalogue)
+        )
+    return [*by_reason.values()]
+
+
+def _of_settings(log: RunLog) -> Iterator[Check]:
+    plan = planned({name: setting.value for name, setting in log.facts.config.items()})
+    settings = {name: meant(name, value) for name, value in plan.items()}
+    clues = Clues({}, known=_AllSettings(log.understanding().framework, settings))
+    for entry in catalogue.load().values():
+        for rule in entry.checks:
+            if rule.holds(clues):
+                others = (other for bounds in rule.settings.values() for other in (bounds.per, bounds.modulo))
+                names = [name for name in (*rule.settings, *others) if name in settings]
+                yield Check((entry.id,), rule.because, {name: settings[name] for name in names})
+
+
+def _of_console(log: RunLog) -> Iterator[Check]:
+    remarks = () if log.console is None else log.console.remarks.values()
+    for remark in remarks:
+        where = f"line {remark.line} of {remark.origin}" if remark.origin else "in its console"
+        yield Check((remark.entry,), f'it printed "{clean_text(remark.text.strip(), 200)}", {where}', {})
+
+
+@dataclass(frozen=True)
+class _AllSettings:
+    """A `Known` of a whole run, which has no position."""
+
+    framework: str | None
+    settings: Mapping[str, float | str | bool]
+
+    def shows(self, word: str) -> bool:  # noqa: ARG002
+        return False
+
+    def logs(self, signal: str, position: int) -> bool:  # noqa: ARG002
+        return False
+
+    def setting(self, name: str, position: int, step: int) -> float | str | bool | None:  # noqa: ARG002
+        return self.settings.get(name)
+
+
+def _shown(value: float | str | bool) -> str:
+    if isinstance(value, bool):
+        return "on" if value else "off"
+    return value if isinstance(value, str) else f"{value:g}"

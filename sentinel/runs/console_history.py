@@ -1,0 +1,41 @@
+"""What a run printed, read once more from its files."""
+
+from collections.abc import Iterator
+
+from sentinel.runs.log import RunLog
+from sentinel.sources.base import Line
+from sentinel.sources.console.passages import seconds
+from sentinel.sources.sidecars.output_files import OutputFiles
+
+_MOST_LINES = 200_000  # of one file that are searched
+_MOST_POLLS = 16  # of one log; each brings a megabyte or some hundred thousand points
+_POINTS_AT_ONCE = 100_000
+
+
+def printed_lines(log: RunLog) -> dict[str, list[Line]]:
+    """All lines by the file that they stand in."""
+    printed: dict[str, list[Line]] = {}
+    if log.console is None or not log.console.origins:
+        return printed
+    if "" in log.console.origins:
+        batch = log.run.source.poll({}, _POINTS_AT_ONCE)
+        printed[""] = [*batch.lines]
+        for _ in range(_MOST_POLLS):
+            if not batch.more or len(printed[""]) > _MOST_LINES:
+                break
+            batch = log.run.source.poll(batch.cursor, _POINTS_AT_ONCE)
+            printed[""] += batch.lines
+    output = OutputFiles(log.run).poll({})
+    for _ in range(_MOST_POLLS):
+        for name, text in output.text.items():
+            printed.setdefault(name, []).extend(_lines(text))
+        if not output.more:
+            break
+        output = OutputFiles(log.run).poll(output.cursor)
+    return printed
+
+
+def _lines(text: str) -> Iterator[Line]:
+    for line in text.split("\n")[:-1]:
+        shown = line.rstrip("\r").rpartition("\r")[2]  # what a progress bar left
+        yield Line(seconds(shown), shown)

@@ -1,0 +1,49 @@
+"""Settles how a silent run ended if its log does not state it: by its last words, else by its points."""
+
+from sentinel.detectors.run_checks import Outlook
+from sentinel.runs.completion import outlook
+from sentinel.runs.end_markers import heard_from, last_words
+from sentinel.runs.log import RunLog
+from sentinel.sources.base import Ending, EndKind
+
+_QUIET_SECONDS = 60.0  # a run may still write for this long after it seems to have ended
+SAVED = "trainer_state"
+"""The format of a log that is written only when a checkpoint is saved."""
+
+
+def settle(log: RunLog, silent_seconds: float | None) -> None:
+    """Look for what tells the end of a log that was silent for so long (None: it is gone).
+
+    Words are the last ones only when nothing follows them for a while. What the points say counts once the
+    log was silent for longer than its own pauses allow.
+    """
+    facts = log.facts
+    if log.ending is not None or silent_seconds is None:
+        return
+    if silent_seconds > _QUIET_SECONDS:
+        _listen(log)
+    if facts.last_step is not None and facts.last_words is None and silent_seconds > facts.lost_after_seconds:
+        told = _of_points(log)
+        facts.goes_on = told.goes_on
+        facts.last_words = Ending(EndKind.FINISHED, told.over, inferred=True) if told.over else None
+
+
+def outlook_of(log: RunLog) -> Outlook:
+    """What the last words of a silent log and its points say about whether more is to come."""
+    _listen(log)
+    if log.facts.last_words is not None:
+        return Outlook(over=log.facts.last_words.evidence)
+    return _of_points(log)
+
+
+def _of_points(log: RunLog) -> Outlook:
+    saved = log.facts.config.get("save_steps") if log.run.format == SAVED else None
+    every = int(saved.value) if saved is not None and isinstance(saved.value, int | float) else 0
+    return outlook(log.facts, log.streams.values(), log.planned_steps, every)
+
+
+def _listen(log: RunLog) -> None:
+    """Look for last words, unless the files that hold them are as they were."""
+    if log.facts.heard != (heard := heard_from(log.run)):
+        log.facts.heard = heard
+        log.facts.last_words = last_words(log.run, max(log.attempts, 1))

@@ -1,0 +1,47 @@
+"""What one poll brought to the log of a run."""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import msgspec
+
+from sentinel.detectors.run_checks import Absence, Printed, Stopped, Survey
+from sentinel.series.stream import SeriesWindow
+from sentinel.sources.base import Chunk, Complaint
+
+
+class Arrived(msgspec.Struct, frozen=True, gc=False):
+    """New rows of one series of one run."""
+
+    run: str
+    stream: str
+    series: SeriesWindow
+
+
+class Absorbed(NamedTuple):
+    """The rows to judge, and all else that is new. ``more`` says that the log or its console goes on."""
+
+    rows: Sequence[Arrived] = ()
+    chunks: Sequence[Chunk] = ()
+    more: bool = False
+    printed: Sequence[Printed] = ()
+    stopped: Sequence[Stopped] = ()  # what is no longer judged
+    surveys: Sequence[Survey] = ()  # of streams that went on long enough
+    absences: Sequence[Absence] = ()  # expected tags that were missed or came back
+    complaints: Sequence[Complaint] = ()
+    readability_changed: bool = False
+    rest: Sequence[Chunk] = ()  # points that only the end of the log makes sure
+
+    @property
+    def points(self) -> int:
+        """How many points were read."""
+        return sum(chunk.value.size for chunk in self.chunks)
+
+    @property
+    def tells_of_run(self) -> bool:
+        """Whether the run checks have something new to judge, beside the number of points."""
+        news = self.printed or self.stopped or self.surveys or self.absences
+        return bool(news) or self.readability_changed
+
+
+NOTHING = Absorbed()

@@ -1,0 +1,193 @@
+"""What a log says about its run beside the series: its extent, its settings, whether the run ended, which
+framework wrote it, and what its tags mean.
+"""
+
+import math
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import msgspec
+import numpy as np
+
+from sentinel.common.days import Extent, Span, spans_with
+from sentinel.series.derived import derived
+from sentinel.series.naming import summaries
+from sentinel.series.stream import Stream
+from sentinel.sources.base import Chunk, Ending, EndKind
+from sentinel.sources.readers.plain import MOST_KEYS, Plain
+
+_PAUSES_KEPT = 100
+_SHORTEST_LOSS_SECONDS = 600.0  # an evaluation or a checkpoint may keep a log silent for minutes
+
+DONE = "done"
+"""The tag by which a plain loop says, with the value 1, that it is done."""
+
+LONG_INTERVALS = 10
+"""A silence of this many long intervals is unusual."""
+
+
+class FoundSetting(NamedTuple):
+    """A setting of a run and its origin: the format of the log, or the name of a file beside it."""
+
+    value: Plain
+    origin: str
+
+
+class Facts(msgspec.Struct):
+    """The facts about one run. Steps and times are None before the first point; times use the log's clock."""
+
+    points: int = 0
+    first_step: int | None = None
+    last_step: int | None = None
+    first_time: float | None = None
+    last_time: float | None = None
+    days: list[Span] = []  # that have points
+    pauses: list[float] = []  # seconds, the last ones
+    config: dict[str, FoundSetting] = {}
+    plan: dict[str, float] = {}  # planned values by signal, for streams that begin from now on
+    told_ending: Ending | None = None
+    last_words: Ending | None = None  # told by other means than records of the log, once it is silent
+    exit: Ending | None = None  # of the process that wrote the log
+    gone: str = ""  # that this process ended, and how is not known
+    output: str = ""  # the file in which this process told its end
+    heard: int = 0  # a sum of the files that hold them, which is another one once they change
+    goes_on: str = ""  # why more is to come; known once it was silent for long
+    summary_step: int | None = None
+    done_step: int | None = None
+
+    def go_on(self, chunk: Chunk) -> None:
+        """Add a chunk that has points and was logged since."""
+        self.last_words = None
+        self.heard = 0
+        self.goes_on = ""
+        self.exit = None
+        self.gone = self.output = ""
+        self.count(chunk)
+
+    def count(self, chunk: Chunk) -> None:
+        """Count the points of a chunk."""
+        self.points += len(chunk.step)
+        low = int(chunk.step.min())
+        high = int(chunk.step.max())
+        self.first_step = low if self.first_step is None else min(self.first_step, low)
+        self.last_step = high if self.last_step is None else max(self.last_step, high)
+        time = chunk.time[np.isfinite(chunk.time)]
+        if len(time):
+            self.days = spans_with(self.extent.whole, time)
+            self.first_time = float(time[0]) if self.first_time is None else self.first_time
+            clock = time if self.last_time is None else np.append(self.last_time, time)
+            pauses = clock[1:] - clock[:-1]
+            self.pauses = (self.pauses + pauses[pauses > 0][-_PAUSES_KEPT:].tolist())[-_PAUSES_KEPT:]
+            self.last_time = max(self.last_time or 0.0, float(time.max()))
+        at_end = [i for i, tag in enumerate(chunk.tags) if tag.endswith(summaries())]
+        if at_end and (says_so := np.isin(chunk.tag, at_end)).any():
+            self.summary_step = int(chunk.step[says_so].max())
+        done = [i for i, tag in enumerate(chunk.tags) if tag.rpartition("/")[2].casefold() == DONE]
+        if done and (says_so := np.isin(chunk.tag, done) & (chunk.value == 1)).any():
+            self.done_step = int(chunk.step[says_so].max())
+
+    def record(self, settings: Mapping[str, Plain], origin: str) -> None:
+        """Add settings. A later value replaces an earlier one."""
+        for key, value in settings.items():
+            if key in self.config or len(self.config) < MOST_KEYS:
+                self.config[key] = FoundSetting(value, origin)
+
+    def ending(self, planned_steps: float | None) -> Ending | None:
+        """How the run ended; None if its log does not say that it ended."""
+        if self.told_ending is not None:
+            return self.told_ending
+        if self.exit is not None and self.exit.outcome is not EndKind.FINISHED:
+            return self.exit
+        if self.last_step is None:
+            return self.last_words or self.exit
+        if self.last_step == self.summary_step:
+            return Ending(EndKind.FINISHED, f"its log ends with a summary at step {self.last_step}", True)
+        if self.last_step == self.done_step:
+            return Ending(
+                EndKind.FINISHED, f"its last row, at step {self.last_step}, says that it is done", True
+            )
+        counted_from_zero = self.first_step == 0 and self.last_step + 1 == planned_steps
+        if self.last_step == planned_steps or counted_from_zero:
+            return Ending(EndKind.FINISHED, f"step {self.last_step} is the last one planned", True)
+        return self.last_words or self.exit
+
+    def seconds_to_go(self, planned_steps: float | None) -> float | None:
+        """How long the run would take to its planned end at its mean pace; None if that is not known."""
+        if planned_steps is None or self.lasted_seconds is None or self.last_step is None:
+            return None
+        done = self.last_step - (self.first_step or 0)
+        left = planned_steps - self.last_step
+        return self.lasted_seconds * left / done if done > 0 and left > 0 else None
+
+    @property
+    def extent(self) -> Extent:
+        """When the log has points."""
+        return Extent(self.first_time, self.last_time, self.days)
+
+    @property
+    def lasted_seconds(self) -> float | None:
+        """From the first point to the last one by the log's clock; None if it has none."""
+        if self.first_time is None or self.last_time is None:
+            return None
+        return self.last_time - self.first_time
+
+    @property
+    def lost_after_seconds(self) -> float:
+        """How long the log may be silent before the run counts as lost, by the log's own clock."""
+        return lost_after_seconds(self.pauses)
+
+
+def lost_after_seconds(intervals: Sequence[float]) -> float:
+    """How long a log may be silent, given the seconds between its arrivals (any order, may be empty)."""
+    if not intervals:
+        return _SHORTEST_LOSS_SECONDS
+    long_interval = sorted(intervals)[math.ceil(0.95 * len(intervals)) - 1]
+    return max(LONG_INTERVALS * long_interval, _SHORTEST_LOSS_SECONDS)
+
+
+_UNMAPPED_SHOWN = 200
+
+
+@dataclass(frozen=True)
+class Understanding:
+    """What a run's log is taken to say: framework, tags by signal, tags that mean nothing."""
+
+    framework: str | None
+    signals: dict[str, list[str]]
+    unmapped: list[str]
+
+    @property
+    def tags(self) -> set[str]:
+        """All tags that are known, whether they mean something or not."""
+        return {*self.unmapped, *(tag for tags in self.signals.values() for tag in tags)}
+
+
+def framework(streams: Iterable[Stream]) -> str | None:
+    """The framework that wrote most of some streams of one run; None if it is not known."""
+    profiles = Counter(profile.name for stream in streams if (profile := stream.explained()[0]) is not None)
+    return profiles.most_common(1)[0][0] if profiles else None
+
+
+def understood(streams: Collection[Stream]) -> Understanding:
+    """What some streams of one run say together."""
+    signals: dict[str, dict[str, None]] = {}
+    unmapped: dict[str, None] = {}
+    for stream in streams:
+        _, meanings = stream.explained()
+        own: dict[str, list[str]] = {}
+        for tag, meaning in meanings.items():
+            if meaning is not None:
+                own.setdefault(meaning.signal.value, []).append(tag)
+            elif len(unmapped) < _UNMAPPED_SHOWN:
+                unmapped[tag] = None
+            for asked in stream.own(tag):
+                own.setdefault(asked.signal.value, []).append(tag)
+        for signal, tag in derived(own):
+            own.setdefault(signal.value, []).append(tag)
+        for name, tags in own.items():
+            signals.setdefault(name, {}).update(dict.fromkeys(tags))
+    return Understanding(
+        framework(streams), {s: list(tags) for s, tags in sorted(signals.items())}, list(unmapped)
+    )

@@ -1,0 +1,172 @@
+"""Finds where one attempt of a stream ends and the next one begins.
+
+A resumed training writes steps that it wrote before. So if the step of any tag goes back, a new attempt
+begins for all tags. A step that repeats begins none, unless the file began anew: the next part of a rotated
+log would go on after the last step.
+
+Some tags count optimizer steps and others epochs, so steps are compared only within a tag. The steps of
+these tags are not compared at all:
+
+- tags without a meaning and histograms, because people log them at the number of the batch in its epoch,
+- tags of the machine, such as its speed, because a validation logs them at steps of its own.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Self
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
+from sentinel.detectors.signals import Signal
+from sentinel.series.buckets import Floats, Steps
+from sentinel.sources.base import Chunk, order_by_tag
+
+
+class Points(msgspec.Struct, frozen=True, gc=False):
+    """Points of one tag of one attempt, in the order of the stream."""
+
+    tag: str
+    signal: Signal
+    step: Steps
+    time: Floats
+    position: NDArray[np.int64]
+    value: Floats
+
+    def __len__(self) -> int:
+        return len(self.step)
+
+    def take(self, which: Any) -> "Points":
+        """Some of the points, by anything that indexes an array."""
+        return Points(
+            self.tag, self.signal, self.step[which], self.time[which], self.position[which], self.value[which]
+        )
+
+    def with_value(self, value: Floats) -> "Points":
+        """The same points with other values."""
+        return Points(self.tag, self.signal, self.step, self.time, self.position, value)
+
+    def tail(self, count: int) -> "Points":
+        """At most the last ``count`` points, in arrays of their own."""
+        return self.take(np.arange(max(0, len(self) - count), len(self)))
+
+    def after(self, earlier: "Points | None") -> "Points":
+        """These points after ``earlier`` ones of the same tag, without repeated steps."""
+        both = self
+        if earlier is not None:
+            fields = ("step", "time", "position", "value")
+            joined = (np.concatenate([getattr(earlier, f), getattr(self, f)]) for f in fields)
+            both = Points(self.tag, self.signal, *joined)
+        is_new = both.step[1:] != both.step[:-1]
+        return both if is_new.all() else both.take(np.append(True, is_new))
+
+    def dump(self) -> list[Any]:
+        """Everything the constructor needs."""
+        return [self.tag, self.signal, self.step, self.time, self.position, self.value]
+
+    @classmethod
+    def load(cls, state: Sequence[Any]) -> Self:
+        """Undo `dump`."""
+        tag, signal, *arrays = state
+        return cls(tag, Signal(signal), *arrays)
+
+
+def finite(points: Sequence[Points]) -> Sequence[Points]:
+    """The points of some tags whose value is finite."""
+    if np.isfinite(np.concatenate([np.empty(0), *(part.value for part in points)])).all():
+        return points
+    return [part.take(np.isfinite(part.value)) for part in points]
+
+
+MAX_ATTEMPTS = 64
+"""How often a stream may go back. One that does so more often has several writers, and its steps no order."""
+
+_FIRST_LOOK = 4096  # points searched at first for a step that goes back; doubled as long as there is none
+
+
+@dataclass(slots=True)
+class Attempts:
+    """The attempts of one stream so far, and the last step of each tag in the present attempt."""
+
+    number: int = 1
+    last_step: dict[str, int] = field(default_factory=dict)
+    disordered_at: tuple[int, float] | None = None  # step and time of the point that went back once too often
+
+    @property
+    def disordered(self) -> bool:
+        """Whether steps went back so often that nothing more can be judged."""
+        return self.number > MAX_ATTEMPTS
+
+    def split(self, chunk: Chunk, telling: NDArray[np.bool_]) -> Iterator[tuple[int, slice]]:
+        """The attempts within a chunk: the number and the slice of points of each.
+
+        ``telling`` says for each tag of the chunk whether its steps count. Nothing follows once the stream is
+        disordered.
+        """
+        if chunk.restarted:
+            self.last_step = {tag: step + 1 for tag, step in self.last_step.items()}
+        begin = 0
+        seen = 0
+        look = _FIRST_LOOK
+        total = len(chunk.step)
+        while seen < total and not self.disordered:
+            end = min(seen + look, total)
+            back = self._first_step_back(chunk, telling, slice(seen, end))
+            if back is None:
+                seen = end
+                look = 2 * look
+                continue
+            if back > begin:
+                yield self.number, slice(begin, back)
+            begin = back
+            seen = back
+            look = _FIRST_LOOK
+            self._begin()
+            if self.disordered:
+                self.disordered_at = int(chunk.step[back]), float(chunk.time[back])
+        if seen > begin:
+            yield self.number, slice(begin, seen)
+
+    def _begin(self) -> None:
+        self.number += 1
+        self.last_step = {}
+
+    def _first_step_back(self, chunk: Chunk, telling: NDArray[np.bool_], part: slice) -> int | None:
+        """The index of the first point in ``part`` whose step goes back. Remembers the steps before it."""
+        own = np.flatnonzero(telling[chunk.tag[part]])
+        if not len(own):
+            return None
+        tag = chunk.tag[part][own]
+        step = chunk.step[part][own]
+        order = order_by_tag(tag)
+        tag = tag[order]
+        step = step[order]
+        starts = np.ones(len(tag), bool)
+        np.not_equal(tag[1:], tag[:-1], out=starts[1:])
+        first = starts.nonzero()[0]  # where each tag's points begin
+        before = np.empty_like(step)
+        before[1:] = step[:-1]
+        names = [chunk.tags[i] for i in tag[first]]
+        before[first] = [
+            min(self.last_step.get(n, s), 2**62) for n, s in zip(names, step[first].tolist(), strict=True)
+        ]
+        goes_back = step < before
+        if goes_back.any():
+            back = goes_back.nonzero()[0]
+            at = int(own[order[back]].min())
+            if at > 0:
+                self._first_step_back(chunk, telling, slice(part.start, part.start + at))
+            return int(part.start) + at
+        last = np.append(first[1:], len(step)) - 1
+        self.last_step.update(zip(names, step[last].tolist(), strict=True))
+        return None
+
+    def dump(self) -> list[Any]:
+        """Everything `load` needs."""
+        return [self.number, self.last_step, self.disordered_at]
+
+    @classmethod
+    def load(cls, state: Sequence[Any]) -> Self:
+        """Undo `dump`."""
+        return cls(*state)

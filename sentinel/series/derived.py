@@ -1,0 +1,90 @@
+"""Computes what a log does not state: signals that follow from others, and the unit or sign of a tag."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sentinel.detectors.signals import Signal
+from sentinel.series.buckets import Floats
+
+
+@dataclass(frozen=True)
+class Derived:
+    """A signal that is a function of other signals at the same step.
+
+    ``value`` takes one array for the first tag of each of the ``parts``. If there is a single part, it takes
+    one array for each tag with which the stream begins. ``name`` makes a tag of their tags.
+    """
+
+    signal: Signal
+    parts: tuple[Signal, ...]
+    name: Callable[..., str]
+    value: Callable[..., Floats]
+
+    def tags(self, first: Callable[[Signal], str], sums: Mapping[str, Sequence[str]]) -> Sequence[str]:
+        """The tags that it needs; "" for a tag that is not known yet."""
+        only, *more = self.parts
+        return [first(part) for part in self.parts] if more else sums.get(only, ())
+
+
+def _sum(signal: Signal, part: Signal) -> Derived:
+    return Derived(signal, (part,), lambda *tags: " + ".join(tags), lambda *values: np.sum(values, axis=0))
+
+
+DERIVED = (
+    Derived(
+        Signal.PAD_FRACTION,
+        (Signal.BATCH_TOKENS, Signal.BATCH_SLOTS),
+        "1 - {}/{}".format,
+        lambda tokens, slots: 1 - tokens / slots,
+    ),
+    _sum(Signal.LOSS, Signal.LOSS_PART),
+    _sum(Signal.EVAL_LOSS, Signal.EVAL_LOSS_PART),
+)
+
+SUMMED = frozenset(made.parts[0] for made in DERIVED if len(made.parts) == 1)
+"""Signals whose tags are added up to another signal."""
+
+SHARES = frozenset(
+    {
+        *(Signal.ACCURACY, Signal.EVAL_ACCURACY, Signal.PREFERENCE_ACCURACY),
+        *(Signal.MEAN_AVERAGE_PRECISION, Signal.MEAN_INTERSECTION_OVER_UNION, Signal.EVAL_SCORE),
+    }
+)
+"""Signals from 0 to 1 that people also log in percent, under the same names."""
+
+_MOST = 1.5  # no share is larger, even if it was rounded
+
+
+def derived(tags: Mapping[str, Sequence[str]]) -> Iterator[tuple[Signal, str]]:
+    """The derived signals and their tags, given the tags of logged signals."""
+    sums: dict[str, Sequence[str]] = {part: sorted(tags.get(part, ())) for part in SUMMED}
+    for made in DERIVED:
+        parts = made.tags(lambda part: next(iter(tags.get(part, ())), ""), sums)
+        if parts and all(parts):
+            yield made.signal, made.name(*parts)
+
+
+@dataclass(slots=True)
+class Units:
+    """Factors for the values of tags. The first value of a tag that is not 0 decides its factor."""
+
+    factors: dict[str, float] = field(default_factory=dict)  # by tag
+
+    def shares(self, tag: str, values: Floats) -> tuple[Floats, NDArray[np.bool_]]:
+        """The values as shares, and which of them can be shares. A percentage may begin below 1.5."""
+        finite = np.isfinite(values)
+        telling = values[finite & (values != 0)]
+        if tag not in self.factors and len(telling):
+            self.factors[tag] = 0.01 if telling[0] > _MOST else 1.0
+        scaled = values * self.factors.get(tag, 1.0)
+        return scaled, ~finite | (scaled <= _MOST)
+
+    def positive(self, tag: str, values: Floats) -> Floats:
+        """The values with the sign that makes the first of them positive."""
+        telling = values[np.isfinite(values) & (values != 0)]
+        if tag not in self.factors and len(telling):
+            self.factors[tag] = float(np.sign(telling[0]))
+        return values * self.factors.get(tag, 1.0)

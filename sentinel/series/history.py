@@ -1,0 +1,171 @@
+"""Remembers one series in bounded memory: its first rows, its last rows, and coarse buckets of all rows.
+
+A *series* is one tag in one attempt of one stream, seen through one *view*. The view says which signals must
+be logged at the same step for a row to count. Rows are the points of a signal, numbered from 0.
+"""
+
+from collections.abc import Collection, Iterator, Sequence
+from typing import Any, Self
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
+from sentinel.series.buckets import Coarse, Floats, Steps, next_checkpoint
+from sentinel.series.rows import SPARE, Rows, Tape
+from sentinel.series.state_schema import SeriesState
+
+
+class Window(msgspec.Struct, frozen=True, gc=False):
+    """What a detector may see of one series: the rows to judge, and what precedes them."""
+
+    first: int  # index of the first row to judge
+    end: int  # index after the last one
+    seen: Rows  # the rows that precede the rows to judge, then these
+    position: NDArray[np.int64]  # of each row to judge: the ordinal, in the stream, of its last point
+    head: Rows  # from row 0 on
+    earlier: Rows  # up to row 0, of the attempt before
+    coarse: dict[str, Floats]
+    ended: bool = False  # the row to judge is the last one of a run that is over
+
+    @property
+    def begin(self) -> int:
+        """Index of the first row of ``seen``."""
+        return self.end - len(self.seen)
+
+    @property
+    def rows(self) -> Rows:
+        """The rows to judge."""
+        return self.seen.last(self.end - self.first)
+
+
+_NO_BUCKETS = Coarse().view()
+
+
+class SeriesHistory:
+    """Bounded memory of one series. ``head_rows`` and ``recent_rows`` are what its detectors declare.
+
+    ``earlier`` holds rows of the attempt before, with as many lists. ``sliced`` says whether one of its
+    detectors asks for the coarse view. The buckets of all rows have the columns ``plotted``, too.
+    """
+
+    __slots__ = (
+        "_checkpoint",
+        "_coarse",
+        "_head",
+        "_head_rows",
+        "_plotted",
+        "_recent_rows",
+        "_sliced",
+        "_tape",
+        "count",
+        "earlier",
+        "position",
+    )
+
+    def __init__(
+        self, head_rows: int, recent_rows: int, earlier: Rows, sliced: bool, plotted: Collection[int]
+    ) -> None:
+        self.count = 0
+        self.position = -1  # of the last row, as `Window` has it
+        self.earlier = earlier
+        self._head: Rows | None = None  # the last rows begin with it, until the tape forgets row 0
+        self._head_rows = head_rows
+        self._recent_rows = max(recent_rows, SPARE)
+        self._sliced = sliced
+        self._plotted = plotted
+        self._tape = Tape(Rows.none(len(earlier.lists)), self._recent_rows)
+        self._coarse: Coarse | None = None  # until a row is forgotten
+        self._checkpoint = _NO_BUCKETS
+
+    @property
+    def head(self) -> Rows:
+        """The first rows."""
+        return self._tape[: self._head_rows] if self._head is None else self._head
+
+    @property
+    def recent(self) -> Rows:
+        """The last rows."""
+        return self._tape[-self._recent_rows :]
+
+    def last_steps(self, rows: int) -> Steps:
+        """The steps of that many of the last rows, of which it keeps at least `SPARE`."""
+        return self._tape[-min(rows, self._recent_rows) :].step
+
+    @property
+    def coarse(self) -> Coarse:
+        """Buckets of the whole attempt. Each call makes them anew until a row is forgotten."""
+        return self._buckets_with(self._tape[:])
+
+    def _buckets_with(self, rows: Rows) -> Coarse:
+        """The buckets, with those of the last rows that are not in them yet."""
+        coarse = self._coarse or Coarse()
+        waiting = rows.last(self.count - coarse.rows)
+        shown = {place: waiting.column(place) for place in waiting.beside if place in self._plotted}
+        coarse.push(waiting.value, waiting.step, shown)
+        return coarse
+
+    def extend(self, rows: Rows, position: NDArray[np.int64]) -> Iterator[Window]:
+        """Remember rows, and give the windows to judge. A window never spans two coarse views."""
+        while self._sliced and len(rows) > (cut := next_checkpoint(self.count) - self.count):
+            yield self._push(rows[:cut], position[:cut])
+            rows = rows[cut:]
+            position = position[cut:]
+        if len(rows):
+            yield self._push(rows, position)
+
+    def end(self) -> Window:
+        """The window in which the last row is judged again, with the present coarse view."""
+        first = self.count - 1
+        coarse = self.coarse.view()
+        head = self.head
+        position = np.array([self.position])
+        return Window(
+            first, self.count, self.recent, position, head[:first], self.earlier, coarse, ended=True
+        )
+
+    def _push(self, rows: Rows, position: NDArray[np.int64]) -> Window:
+        first = self.count
+        head = self.head
+        coarse = self._checkpoint
+        seen = self._tape.append(rows)
+        self.count = first + len(rows)
+        self.position = int(position[-1])
+        if self._head is None and self.count > self._recent_rows:
+            self._head = head
+        if self._head is not None and (room := self._head_rows - len(head)) > 0:
+            self._head = Rows.joined([head, rows[:room]])
+        if self.count - (self._coarse.rows if self._coarse else 0) > self._recent_rows:
+            self._coarse = self._buckets_with(seen)
+        if self._sliced and self.count == next_checkpoint(first):
+            self._checkpoint = self.coarse.view()
+        return Window(first, self.count, seen, position, head, self.earlier, coarse)
+
+    def dump(self) -> SeriesState:
+        """Everything `load` needs."""
+        return SeriesState(
+            head_rows=self._head_rows,
+            recent_rows=self._recent_rows,
+            sliced=self._sliced,
+            plotted=self._plotted,
+            rows=self.count,
+            position=self.position,
+            earlier=self.earlier.dump(),
+            head=None if self._head is None else self._head.dump(),
+            recent=self.recent.dump(),
+            coarse=None if self._coarse is None else self._coarse.dump(),
+            checkpoint=None if self._checkpoint is _NO_BUCKETS else self._checkpoint,
+        )
+
+    @classmethod
+    def load(cls, state: Sequence[Any]) -> Self:
+        """Undo `dump`."""
+        kept = SeriesState(*state)
+        series = cls(kept.head_rows, kept.recent_rows, Rows.load(kept.earlier), kept.sliced, kept.plotted)
+        series.count = kept.rows
+        series.position = kept.position
+        series._head = None if kept.head is None else Rows.load(kept.head)
+        series._tape = Tape(Rows.load(kept.recent), kept.recent_rows)
+        series._coarse = None if kept.coarse is None else Coarse.load(kept.coarse)
+        series._checkpoint = kept.checkpoint or _NO_BUCKETS
+        return series

@@ -1,0 +1,210 @@
+"""Finds what a tag means, by the user's own mapping, the profile of a framework, or a careful fallback.
+
+A profile is one file ``profiles/<name>.toml``:
+
+    title     the framework, for people
+    source    the code that makes these names
+    extends   another profile, whose rows and prefixes count as well, unless this one has its own
+    prefixes  what a logger may put before every tag; the default is [""], which is nothing
+    formats   log formats that only this framework writes
+    marks     lists of tags; a log that has all tags of a list may be of this framework
+    ignore    tags that are known and are no signal
+    summary   tags that are logged once, when the training is over
+    shows     what every run of the framework has, in the words of ``sentinel/catalogue/needs.toml``
+    [words]   signal = "signal" or "ignore": replaces a signal that the fallback finds
+    [signals] tag = "signal" or tag = { signal = "...", factor = 0.01 }; first listed, first tried
+
+Tags may contain ``*`` (see ``Patterns``). If several profiles have a mark in the log, the one that names most
+of its tags counts, and on a tie the one that extends more profiles. A profile without marks exists only to be
+extended.
+
+The statistics of a histogram, such as ``fc/weight#std``, mean what their ending says, unless the histogram is
+one of rewards and the like. Any other tag that its profile does not name is the user's own: the fallback
+reads it word by word.
+"""
+
+import difflib
+import re
+import tomllib
+from collections import ChainMap
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from functools import cache, lru_cache
+from pathlib import Path
+from typing import Any
+
+from sentinel.detectors.signals import Signal, tag_pattern
+from sentinel.series.generic_names import fallback
+from sentinel.series.patterns import Meaning, Patterns, bare, is_logged
+
+__all__ = ["IGNORE", "Meaning", "Naming", "Profile", "fallback", "is_of_histogram", "profiles", "recognise"]
+
+IGNORE = "ignore"
+"""The word in the configuration for a tag that is no signal."""
+
+_MOST_KNOWN = 1 << 14  # meanings kept by a Naming, since runs of one project log the same tags
+
+_OF_RETURNS = re.compile("reward|return|episode|advantage|action", re.IGNORECASE)
+"""Histograms of what an agent gets and does, whose shape says nothing of its network."""
+
+_OF_HISTOGRAMS = {
+    "mean": None,
+    "std": Meaning(Signal.HISTOGRAM_STD),
+    "zero_share": Meaning(Signal.HISTOGRAM_ZERO_SHARE),
+    "kurtosis": Meaning(Signal.HISTOGRAM_KURTOSIS),
+}
+"""The statistics of a histogram. They follow its tag after a ``#``."""
+
+
+@dataclass(frozen=True)
+class Profile:
+    """How one framework names its metrics."""
+
+    name: str
+    title: str
+    source: str
+    names: Patterns = field(repr=False)
+    words: Mapping[str, str] = field(repr=False)
+    marks: Collection[Collection[str]] = field(repr=False)
+    formats: Collection[str] = field(repr=False)
+    summary: Collection[str] = field(repr=False)
+    shows: Collection[str] = field(repr=False)
+    depth: int  # how many profiles it extends, one after the other
+
+    def meaning(self, tag: str) -> Meaning | None:
+        """The meaning of ``tag``; None if the tag is no signal or not known to the profile."""
+        pattern = self.names.find(tag)
+        return None if pattern is None else self.names.rows[pattern]
+
+
+@cache
+def profiles() -> Mapping[str, Profile]:
+    """All profiles by name. Raises ValueError for a signal that does not exist."""
+    folder = Path(__file__).parent / "profiles"
+    texts = {path.stem: path.read_text(encoding="utf-8") for path in sorted(folder.glob("*.toml"))}
+    tables = {name: tomllib.loads(text) for name, text in texts.items()}
+    return {name: _profile(name, tables) for name in tables}
+
+
+@cache
+def summaries() -> tuple[str, ...]:
+    """The tags, without a logger's prefix, that some framework logs once, when the training is over."""
+    return tuple(tag for profile in profiles().values() for tag in profile.summary)
+
+
+def _profile(name: str, tables: Mapping[str, Mapping[str, Any]]) -> Profile:
+    lineage = [tables[name]]
+    while "extends" in lineage[-1]:
+        lineage.append(tables[lineage[-1]["extends"]])
+    rows: dict[str, Meaning | None] = {}
+    for table in lineage:
+        for tag, meaning in table.get("signals", {}).items():
+            rows.setdefault(tag, _meaning(meaning))
+        for tag in table.get("ignore", ()):
+            rows.setdefault(tag, None)
+    prefixes = next((table["prefixes"] for table in lineage if "prefixes" in table), [""])
+    return Profile(
+        name=name,
+        title=tables[name]["title"],
+        source=tables[name]["source"],
+        names=Patterns(rows, prefixes),
+        words=ChainMap(*(table.get("words", {}) for table in lineage)),
+        marks=tables[name].get("marks", ()),
+        formats=tables[name].get("formats", ()),
+        summary=tables[name].get("summary", ()),
+        shows=tables[name].get("shows", ()),
+        depth=len(lineage) - 1,
+    )
+
+
+def _meaning(value: str | Mapping[str, Any]) -> Meaning:
+    if isinstance(value, str):
+        return Meaning(Signal(value))
+    return Meaning(Signal(value["signal"]), float(value["factor"]))
+
+
+def recognise(tags: Collection[str], format: str) -> Profile | None:  # noqa: A002 - the source's own word
+    """The framework that wrote a log with these tags in this format; None if no profile has a mark in it.
+
+    The tags of the first few steps are enough.
+    """
+    return _recognise(frozenset(tags), format)
+
+
+@lru_cache(maxsize=256)  # runs of one project log the same tags
+def _recognise(tags: frozenset[str], format_: str) -> Profile | None:
+    stripped: dict[tuple[str, ...], frozenset[str]] = {}
+
+    def marked(profile: Profile) -> bool:
+        prefixes = tuple(profile.names.prefixes)
+        if prefixes not in stripped:
+            stripped[prefixes] = frozenset(name for tag in tags for name in bare(tag, prefixes))
+        logged = stripped[prefixes]
+        return format_ in profile.formats or any(
+            all(is_logged(pattern, logged) for pattern in mark) for mark in profile.marks
+        )
+
+    def fit(profile: Profile) -> tuple[int, int]:
+        return sum(profile.names.find(tag) is not None for tag in tags), profile.depth
+
+    return max(filter(marked, profiles().values()), key=fit, default=None)
+
+
+def is_of_histogram(tag: str) -> bool:
+    """Whether the ending of a tag says that it is a statistic of a histogram."""
+    return "#" in tag and tag.rpartition("#")[2] in _OF_HISTOGRAMS
+
+
+class Naming:
+    """Tags to meanings for one configuration.
+
+    ``overrides`` maps the user's tags (or patterns) to names of signals or to "ignore". ``asked`` are the
+    signals that somebody asks for; among them are those of the user's own rules.
+    Raises ValueError for a name that is no signal, with the nearest one.
+    """
+
+    def __init__(self, overrides: Mapping[str, str], asked: Iterable[Signal] = ()) -> None:
+        patterns = {signal: pattern for signal in asked if (pattern := tag_pattern(signal))}
+        self._own = {signal: Patterns({pattern: None}) for signal, pattern in patterns.items()}
+        self._overrides = Patterns({tag: _override(tag, name) for tag, name in overrides.items()})
+        self._known: dict[tuple[str, str], Meaning | None] = {}  # by profile and tag
+
+    def meaning(self, profile: Profile | None, tag: str) -> Meaning | None:
+        """The meaning of ``tag`` in a run of ``profile``; None if the tag is no signal."""
+        key = profile.name if profile else "", tag
+        if key not in self._known:
+            if len(self._known) >= _MOST_KNOWN:
+                self._known.clear()
+            self._known[key] = self._meaning(profile, tag)
+        return self._known[key]
+
+    def ignores(self, tag: str) -> bool:
+        """Whether the user wants nothing to be made of ``tag``."""
+        pattern = self._overrides.find(tag)
+        return pattern is not None and self._overrides.rows[pattern] is None
+
+    def own(self, tag: str) -> list[Meaning]:
+        """The meanings of ``tag`` for the user's own rules, in addition to its usual meaning."""
+        return [Meaning(signal) for signal, names in self._own.items() if names.find(tag) is not None]
+
+    def _meaning(self, profile: Profile | None, tag: str) -> Meaning | None:
+        if is_of_histogram(tag) and tag not in self._overrides.rows:
+            return None if _OF_RETURNS.search(tag) else _OF_HISTOGRAMS[tag.rpartition("#")[2]]
+        for names in (self._overrides, profile.names if profile else None):
+            if names and (pattern := names.find(tag)) is not None:
+                return names.rows[pattern]
+        meaning = fallback(tag)
+        if meaning is None or profile is None or meaning.signal not in profile.words:
+            return meaning
+        signal = profile.words[meaning.signal]
+        return None if signal == IGNORE else replace(meaning, signal=Signal(signal))
+
+
+def _override(tag: str, name: str) -> Meaning | None:
+    if name == IGNORE:
+        return None
+    if name not in set(Signal):
+        near = difflib.get_close_matches(name, [*map(str, Signal), IGNORE], n=1)
+        hint = f"; did you mean {near[0]!r}?" if near else "; use a signal's name or 'ignore'"
+        raise ValueError(f"[signals] {tag!r}: there is no signal {name!r}{hint}")
+    return Meaning(Signal(name))

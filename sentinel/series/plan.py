@@ -1,0 +1,228 @@
+"""The settings of a run, under the names of `sentinel.detectors.settings`, the points from which they count,
+and what else a stream had told up to one of its points.
+
+``settings.toml``, beside this file, holds the frameworks' names of each setting. Every setting is a number. A
+setting that is a text is the index of the text in ``CHOICES``.
+"""
+
+import math
+import re
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cache
+from itertools import accumulate
+from operator import or_
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
+from sentinel.detectors.settings import CHOICES, Setting
+from sentinel.series.buckets import Floats, Steps
+from sentinel.series.naming import profiles
+
+_FILE = Path(__file__).with_name("settings.toml")
+_LONGEST_NAME = 2  # parts of a dotted key
+_OTHER = "other"
+_OFF = ("false", "none", "null", "no", "off", "0", "")
+_VERSION = re.compile(r"(\d{1,4})\.(\d{1,3})(?!\d)")
+
+
+@dataclass(frozen=True)
+class _Name:
+    """One name of a setting. If names of different ranks are there, the lowest rank counts."""
+
+    setting: Setting
+    rank: int
+    tables: frozenset[str]  # the tables in which it may stand
+    text: str | None  # the text that it means if it is true; None for a name with a value
+
+
+def planned(settings: Mapping[str, Any]) -> dict[str, float]:
+    """The values in flat settings, by `Setting`.
+
+    A setting is left out if two names give it different values, or if its value means that it is not known,
+    such as -1 or "auto".
+    """
+    by_rank: dict[Setting, dict[int, set[float]]] = {}
+    for key, stated in settings.items():
+        parts = tuple(key.casefold().replace("/", ".").split("."))
+        for name in _named(parts):
+            if (value := _value(name, stated)) is not None:
+                by_rank.setdefault(name.setting, {}).setdefault(name.rank, set()).add(value)
+    best = {setting: ranks[min(ranks)] for setting, ranks in by_rank.items()}
+    return {setting.value: values.pop() for setting, values in best.items() if len(values) == 1}
+
+
+def meant(name: str, value: float) -> float | str | bool:
+    """The meaning of a setting's value: a text, whether a switch is on, or the number itself."""
+    setting = Setting(name)
+    if (choices := CHOICES.get(setting)) is not None:
+        return choices[int(value)]
+    return bool(value) if _rows()[setting].get("switch") else value
+
+
+def _named(parts: tuple[str, ...]) -> list[_Name]:
+    """The settings that a key may state."""
+    names = _names()
+    lengths = range(1, min(len(parts), _LONGEST_NAME) + 1)
+    candidates = ((name, parts[:-n]) for n in lengths for name in names.get(parts[-n:], ()))
+    return [name for name, tables in candidates if name.tables.issuperset(tables)]
+
+
+def _value(name: _Name, stated: Any) -> float | None:
+    choices = CHOICES.get(name.setting)
+    if name.text is not None:
+        true = stated is True or str(stated).casefold() == "true"
+        return float((choices or ()).index(name.text)) if true else None
+    if choices is not None:
+        text = _text(name.setting, stated)
+        return None if text is None else float(choices.index(text))
+    row = _rows()[name.setting]
+    if row.get("switch"):
+        return float(str(stated).casefold() not in _OFF)
+    if row.get("version"):
+        version = _VERSION.match(str(stated))
+        return int(version[1]) + int(version[2]) / 1000 if version else None
+    try:
+        number = math.nan if isinstance(stated, bool) else float(stated)
+    except (TypeError, ValueError, OverflowError):
+        return None
+    enough = number >= row["least"] if "least" in row else number > 0
+    return number if enough and number < row.get("below", math.inf) else None
+
+
+def _text(setting: Setting, stated: Any) -> str | None:
+    """The text of the setting that the stated text means; None if it means none."""
+    if isinstance(stated, bool) or not isinstance(stated, (str, int)):
+        return None
+    row = _rows()[setting]
+    told = str(stated) if row.get("whole") else str(stated).rpartition(".")[2]
+    plain = re.sub("[^a-z0-9]", "", told.casefold())
+    words = row["words"].items()
+    other = _OTHER if _OTHER in CHOICES[setting] and isinstance(stated, str) and plain else None
+    return next((text for text, them in words if any(word in plain for word in them)), other)
+
+
+@cache
+def _rows() -> dict[str, Any]:
+    return tomllib.loads(_FILE.read_text(encoding="utf-8"))
+
+
+@cache
+def _names() -> dict[tuple[str, ...], list[_Name]]:
+    """All names by their parts."""
+    names: dict[tuple[str, ...], list[_Name]] = {}
+    for setting in Setting:
+        row = _rows()[setting]
+        tables = frozenset([*_rows()["tables"], *row.get("tables", ())])
+        ways = [
+            *((name, 0, text) for name, text in row.get("flags", {}).items()),
+            *((name, 1, None) for name in row["names"]),
+            *((name, 2, None) for name in row.get("instead", ())),
+        ]
+        for name, rank, text in ways:
+            names.setdefault(tuple(name.split(".")), []).append(_Name(setting, rank, tables, text))
+    return names
+
+
+@dataclass(slots=True)
+class Plans:
+    """The settings of one stream: ``first`` counts from its beginning, others from a later position."""
+
+    first: dict[str, float] = field(default_factory=dict)
+    later: list[tuple[int, dict[str, float]]] = field(default_factory=list)
+
+    def hold(self, position: int, settings: Mapping[str, Any]) -> None:
+        """Add settings that count from this position on."""
+        news = planned(settings)
+        if self.now | news != self.now:
+            self.later = [entry for entry in self.later if entry[0] < position] + [(position, news)]
+
+    @property
+    def now(self) -> dict[str, float]:
+        """The settings that count at the end of the stream."""
+        return self._all()[-1]
+
+    def _all(self) -> list[dict[str, float]]:
+        return list(accumulate((self.first, *(news for _, news in self.later)), or_))
+
+    def state(self, setting: str) -> bool:
+        """Whether a setting is known at any position."""
+        return setting in self.first or any(setting in news for _, news in self.later)
+
+    def column(self, setting: str, position: NDArray[np.int64], step: Steps) -> Floats:
+        """The value of a setting at each row; NaN if it is not known.
+
+        If the rows are past a planned number of steps, this number counts something else, and is not known.
+        """
+        values = np.array([plan.get(setting, np.nan) for plan in self._all()])
+        column = values[np.searchsorted([at for at, _ in self.later], position, side="right")]
+        return np.where(step > column, np.nan, column) if setting == Setting.TOTAL_STEPS else column
+
+    def value(self, setting: str, position: int, step: int) -> float | None:
+        """The value of a setting at one row; see `column`."""
+        value = self.first.get(setting)
+        for at, news in self.later:
+            if at <= position:
+                value = news.get(setting, value)
+        past = setting == Setting.TOTAL_STEPS and value is not None and step > value
+        return None if past else value
+
+    def dump(self) -> list[Any]:
+        """Everything the constructor needs."""
+        return [self.first, self.later]
+
+
+_END = np.iinfo(np.int64).max  # a position after all others
+
+
+class KnownOfStream(msgspec.Struct, frozen=True):
+    """Stays right while the stream goes on, because ``begun`` and ``plans`` only add later positions."""
+
+    framework: str | None
+    begun: Mapping[str, int]  # signal -> position of its first point
+    plans: Plans
+
+    def shows(self, word: str) -> bool:
+        """Whether the framework's profile says that its runs have it."""
+        return self.framework is not None and word in profiles()[self.framework].shows
+
+    def logs(self, signal: str, position: int) -> bool:
+        """Whether the signal had a point up to this position, in any attempt."""
+        return signal in self.begun and self.begun[signal] <= position
+
+    def setting(self, name: str, position: int, step: int) -> float | str | bool | None:
+        """The value of a setting at this position; None if it is not known."""
+        value = self.plans.value(name, position, step)
+        return None if value is None else meant(name, value)
+
+
+class KnownOfRun(msgspec.Struct, frozen=True):
+    """All that the streams of a run have told so far, for a finding on the run as a whole.
+
+    Such a finding has no place among their points, so the positions that rules ask for do not count.
+    """
+
+    streams: tuple[KnownOfStream, ...]
+
+    @property
+    def framework(self) -> str | None:
+        """Of the first stream that is of one."""
+        return next((stream.framework for stream in self.streams if stream.framework), None)
+
+    def shows(self, word: str) -> bool:
+        """Whether the profile of a stream says that its runs have it."""
+        return any(stream.shows(word) for stream in self.streams)
+
+    def logs(self, signal: str, position: int) -> bool:  # noqa: ARG002 - as rules ask
+        """Whether the signal had a point in any stream."""
+        return any(signal in stream.begun for stream in self.streams)
+
+    def setting(self, name: str, position: int, step: int) -> float | str | bool | None:  # noqa: ARG002
+        """The last value of a setting in the first stream that knows it."""
+        told = (stream.setting(name, _END, 0) for stream in self.streams)
+        return next((value for value in told if value is not None), None)

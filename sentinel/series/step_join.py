@@ -1,0 +1,83 @@
+"""Joins points of several tags that have the same step.
+
+A log may hold them side by side or one tag after the other, and some of them may never come. The positions of
+the points in the stream decide what is joined, and in which order.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import reduce
+from typing import Any, Self
+
+import numpy as np
+from msgspec.structs import replace
+
+from sentinel.series.attempts import Points
+from sentinel.series.buckets import Floats, Steps
+
+REACH = 512
+"""A point waits for its partners while at most this many newer points of its own tag have arrived.
+
+A partner may never come, and each tag that waits for one keeps so many points in memory.
+"""
+
+_NO_STEP = -(2**63)
+
+
+@dataclass(slots=True)
+class Join:
+    """Points that wait for their partners. If points of a tag repeat a step, only one counts."""
+
+    waiting: dict[str, Points] = field(default_factory=dict)  # by tag
+    passed: int = _NO_STEP  # everything up to this step is joined
+
+    def extend(
+        self, tags: Sequence[str], arrived: Mapping[str, Points]
+    ) -> tuple[Points, Sequence[Floats]] | None:
+        """The points of the first tag that are complete now, and the values of the other tags beside them.
+
+        ``tags`` holds "" for a tag that has not appeared yet. A complete point has the position of its last
+        partner.
+        """
+        for tag, points in arrived.items():
+            self.waiting[tag] = points.after(self.waiting.get(tag))
+        if not all(tag in self.waiting for tag in tags):
+            self._forget(_NO_STEP)
+            return None
+        parts = [self.waiting[tag] for tag in tags]
+        steps = _common([part.step for part in parts])
+        steps = steps[steps > self.passed]
+        indices = [np.searchsorted(part.step, steps) for part in parts]
+        position = np.max([part.position[i] for part, i in zip(parts, indices, strict=True)], axis=0)
+        newer = [np.searchsorted(part.position, position) - i for part, i in zip(parts, indices, strict=True)]
+        reached = np.all([count <= REACH for count in newer], axis=0)
+        order = np.flatnonzero(reached)[np.argsort(position[reached], kind="stable")]
+        complete = replace(parts[0].take(indices[0][order]), position=position[order])
+        self.passed = min(int(part.step[-1]) for part in parts)  # no partner of these can come any more
+        self._forget(self.passed)
+        return complete, [part.value[i[order]] for part, i in zip(parts[1:], indices[1:], strict=True)]
+
+    def _forget(self, passed: int) -> None:
+        """Forget points that no later partner can need."""
+        for tag, part in self.waiting.items():
+            keep = max(int(np.searchsorted(part.step, passed)), len(part) - REACH - 1)
+            self.waiting[tag] = part.tail(len(part) - keep)
+
+    def dump(self) -> list[Any]:
+        """Everything `load` needs."""
+        return [{tag: points.dump() for tag, points in self.waiting.items()}, self.passed]
+
+    @classmethod
+    def load(cls, state: Sequence[Any]) -> Self:
+        """Undo `dump`."""
+        waiting, passed = state
+        return cls({tag: Points.load(points) for tag, points in waiting.items()}, passed)
+
+
+def _common(steps: Sequence[Steps]) -> Steps:
+    """The steps that all of them have, in order."""
+    first, *others = steps
+    is_usual = all(len(theirs) == len(first) and (theirs == first).all() for theirs in others)
+    if is_usual and (first[1:] > first[:-1]).all():
+        return first
+    return reduce(np.intersect1d, steps)

@@ -1,0 +1,305 @@
+"""One stream: turns logged chunks into rows that detectors can judge.
+
+The framework is recognised once, from the first points of the stream. These points wait until there are
+enough of them. The positions of points decide this as well, so it does not depend on polls.
+"""
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any, NamedTuple
+
+import msgspec
+import numpy as np
+
+from sentinel.detectors.run_checks import Absence, Expected, Survey
+from sentinel.detectors.signals import Signal
+from sentinel.series.attempt import Attempt
+from sentinel.series.attempts import Attempts, Points
+from sentinel.series.derived import SHARES, SUMMED, Units
+from sentinel.series.first_points import POINT_FIELDS, counts, joined, prologue_end
+from sentinel.series.history import Window
+from sentinel.series.missing_tags import Presence, Surveyor
+from sentinel.series.naming import Meaning, Naming, Profile, is_of_histogram, profiles, recognise
+from sentinel.series.plan import KnownOfStream, Plans
+from sentinel.series.specs import View, Views
+from sentinel.series.state_schema import StreamState
+from sentinel.series.tag_context import Company
+from sentinel.series.unmapped_nonfinite import JUDGED_THEMSELVES, LOSSES, Unnamed
+from sentinel.series.unmapped_shape import ODD, Oddities
+from sentinel.sources.base import Chunk, of_each_tag, order_by_tag
+
+_OF_THE_MACHINE = frozenset(
+    {Signal.STEP_TIME, Signal.TOKENS_PER_SECOND, Signal.THROUGHPUT, Signal.MFU, Signal.GPU_MEMORY}
+)
+"""Signals that a validation logs under the same tags. MMEngine logs them at the number of the epoch."""
+
+
+class SeriesWindow(msgspec.Struct, frozen=True, gc=False):
+    """New rows of one series, in the window that is to be judged."""
+
+    view: View
+    attempt: int
+    tag: str
+    window: Window
+    known: KnownOfStream
+
+
+class Extension(NamedTuple):
+    """What a chunk brought to a stream."""
+
+    windows: Sequence[SeriesWindow] = ()  # of the rows that it completes, in order within each series
+    surveys: Sequence[Survey] = ()
+    absences: Sequence[Absence] = ()
+
+
+@dataclass(slots=True)
+class Stream:
+    """The state of one stream.
+
+    ``format`` is the format of the source, on which some names depend. ``part`` is the part of the training
+    to which all of the stream belongs, if the directory tells it: Keras logs the same tags in `train/` and in
+    `validation/`.
+    """
+
+    name: str
+    format: str
+    part: str
+    naming: Naming
+    views: Views
+    position: int = 0  # of the next point
+    prologue: Chunk | None = None
+    named: bool = False
+    profile: Profile | None = None
+    company: Company = field(default_factory=Company)
+    attempts: Attempts = field(default_factory=Attempts)
+    attempt: Attempt = field(default_factory=lambda: Attempt(1))
+    meanings: dict[str, Meaning | None] = field(default_factory=dict)
+    judged: dict[str, Sequence[Meaning]] = field(default_factory=dict)  # a view or the plan asks for these
+    plans: Plans = field(default_factory=Plans)
+    signals: dict[str, int] = field(default_factory=dict)  # position of the first point of each
+    units: Units = field(default_factory=Units)
+    surveyor: Surveyor = field(default_factory=Surveyor)
+    expected: dict[str, Sequence[Expected]] = field(default_factory=dict)  # by tag
+    presence: Presence = field(default_factory=Presence)
+    unnamed: Unnamed = field(default_factory=Unnamed)
+    oddities: Oddities = field(default_factory=Oddities)
+
+    @property
+    def begun(self) -> bool:
+        """Whether the stream has a point."""
+        return self.position > 0 or self.prologue is not None
+
+    @property
+    def planned_steps(self) -> float | None:
+        """The planned last step, if the log or the settings state it."""
+        logged = self.attempt.last(Signal.TOTAL_STEPS)
+        total = self.plans.now.get(Signal.TOTAL_STEPS) if logged is None else logged
+        return total or None
+
+    def extend(self, chunk: Chunk, read_at: float = math.nan) -> Extension:
+        """Add the points of a chunk. ``read_at`` is the time awake of the watch that read it."""
+        waiting = 0 if self.prologue is None or chunk.restarted else len(self.prologue.step)
+        self.plans.hold(self.position + waiting, chunk.config)
+        if not len(chunk.step):
+            return Extension()
+        if not self.named:
+            chunk = self.prologue = joined(self.prologue, chunk)
+            end = prologue_end(chunk)
+            if end is None:
+                return Extension()
+            self._name(counts(chunk, end))
+        return self._extend(chunk, read_at)
+
+    def end(self) -> Iterator[SeriesWindow]:
+        """The windows that are left when the run is over: points that wait for names, and last rows again."""
+        if self.prologue is not None:
+            waiting = self.prologue
+            self._name(counts(waiting))
+            yield from self._extend(waiting, math.nan).windows
+        for view, tag, window in self.attempt.end(self.views):
+            yield SeriesWindow(view, self.attempt.number, tag, window, self.known)
+
+    def _name(self, tags: Mapping[str, int]) -> None:
+        """Decide for good what the tags mean, given how often each of the first tags was logged."""
+        self.profile, self.company = self._recognised(tags)
+        self.named = True
+        self.prologue = None
+        for tag in sorted(tags):
+            meaning = self._meaning(tag)
+            if meaning is not None and meaning.signal in SUMMED:
+                self.attempt.sums.setdefault(meaning.signal, []).append(tag)
+
+    def _extend(self, chunk: Chunk, read_at: float) -> Extension:
+        """Add points that no longer wait for their names."""
+        for tag in chunk.tags:
+            if tag not in self.meanings:
+                self._learn(tag)
+        self._record_signals(chunk)
+        known = self.known
+        surveys = self.surveyor.survey(self.name, chunk, self.position, known)
+        expected = {
+            wish: [tag for tag in chunk.tags if wish in self.expected[tag]] for wish in self.views.expected
+        }
+        absences = [*self.presence.extend(chunk, self.position, expected, read_at)]
+        telling = np.array([self._tells_attempts(tag) for tag in chunk.tags], dtype=bool)
+        windows = []
+        for number, part in self.attempts.split(chunk, telling):
+            if number != self.attempt.number:
+                self.attempt = self.attempt.next(number, self.views)
+            arrived = [*self._points(chunk, part), *self._odd(chunk, part)]
+            for view, tag, window in self.attempt.windows(arrived, self.views, self.plans):
+                windows.append(SeriesWindow(view, number, tag, window, known))
+        self.position += len(chunk.step)
+        return Extension(windows, surveys, absences)
+
+    def _record_signals(self, chunk: Chunk) -> None:
+        """Remember the positions of the first points of signals."""
+        meanings = [self.meanings[tag] for tag in chunk.tags]
+        if all(m is None or m.signal in self.signals for m in meanings):
+            return
+        codes, first = np.unique(chunk.tag, return_index=True)
+        for place, code in sorted(zip(first.tolist(), codes.tolist(), strict=True)):
+            if (meaning := meanings[code]) is not None:
+                self.signals.setdefault(meaning.signal.value, self.position + place)
+
+    @property
+    def known(self) -> KnownOfStream:
+        """What the stream tells of its run."""
+        return KnownOfStream(self.profile.name if self.profile else None, self.signals, self.plans)
+
+    def explained(self) -> tuple[Profile | None, dict[str, Meaning | None]]:
+        """The framework and the meaning of every tag. They may change while the stream is short."""
+        if self.named or self.prologue is None:
+            return self.profile, self.meanings
+        profile, company = self._recognised(counts(self.prologue))
+        named = partial(self._named, profile)
+        return profile, {tag: company.meaning(tag, named) for tag in self.prologue.tags}
+
+    def _recognised(self, tags: Mapping[str, int]) -> tuple[Profile | None, Company]:
+        """What the first tags say, given how often each was logged."""
+        profile = recognise({self._full(tag) for tag in tags if not is_of_histogram(tag)}, self.format)
+        return profile, Company.of(tags, partial(self._named, profile))
+
+    def _meaning(self, tag: str) -> Meaning | None:
+        return self.company.meaning(tag, partial(self._named, self.profile))
+
+    def _named(self, profile: Profile | None, tag: str) -> Meaning | None:
+        return self.naming.meaning(profile, self._full(tag))
+
+    def own(self, tag: str) -> list[Meaning]:
+        """The meanings of a tag for the user's own rules."""
+        return self.naming.own(self._full(tag))
+
+    def _learn(self, tag: str) -> None:
+        """Decide for good what a tag means."""
+        meaning = self.meanings[tag] = self._meaning(tag)
+        asked = self.views.signals | {Signal.TOTAL_STEPS}
+        all_of_it = [*([meaning] if meaning else ()), *self.own(tag)]
+        self.judged[tag] = tuple(view for view in all_of_it if view.signal in asked)
+        signals = {view.signal for view in all_of_it}
+        self.expected[tag] = tuple(wish for wish in self.views.expected if wish.signal in signals)
+
+    def _full(self, tag: str) -> str:
+        return f"{self.part}/{tag}" if self.part and not tag.startswith(f"{self.part}/") else tag
+
+    def _tells_attempts(self, tag: str) -> bool:
+        meaning = self.meanings[tag]
+        return meaning is not None and meaning.signal not in _OF_THE_MACHINE and not is_of_histogram(tag)
+
+    def _points(self, chunk: Chunk, part: slice) -> list[Points]:
+        """The points of tags that a view or the plan asks for, in the unit and sign of their signals."""
+        asked = np.array([bool(self.judged[tag]) for tag in chunk.tags], dtype=bool)
+        at = np.flatnonzero(asked[chunk.tag[part]]) + part.start
+        at = at[order_by_tag(chunk.tag[at])]
+        code, step, time, value = (getattr(chunk, name)[at] for name in POINT_FIELDS)
+        position = self.position + at
+        arrived = []
+        for of_series in of_each_tag(code):
+            tag = chunk.tags[code[of_series.start]]
+            for meaning in self.judged[tag]:
+                points = Points(
+                    tag,
+                    meaning.signal,
+                    step[of_series],
+                    time[of_series],
+                    position[of_series],
+                    value[of_series],
+                )
+                arrived.append(self._converted(points, meaning))
+        return arrived
+
+    def _odd(self, chunk: Chunk, part: slice) -> list[Points]:
+        """The points that tell of numbers that no detector judges, if a view asks for them."""
+        signals = [meaning.signal if (meaning := self.meanings[tag]) else None for tag in chunk.tags]
+        free = [not is_of_histogram(tag) and not self.naming.ignores(self._full(tag)) for tag in chunk.tags]
+        unnamed = [is_free and signal is None for is_free, signal in zip(free, signals, strict=True)]
+        odd = []
+        if Signal.OTHER_METRIC in self.views.signals:
+            unjudged = [
+                is_free and s not in JUDGED_THEMSELVES for is_free, s in zip(free, signals, strict=True)
+            ]
+            losses = [signal in LOSSES for signal in signals]
+            odd += self.unnamed.extend(chunk, part, self.position, unjudged, losses)
+        if not self.views.signals.isdisjoint(ODD):
+            odd += self.oddities.extend(chunk, part, self.position, unnamed)
+        return odd
+
+    def _converted(self, points: Points, meaning: Meaning) -> Points:
+        """The points in the unit and sign of their signal, without values that the signal cannot have."""
+        if meaning.factor != 1.0:
+            points = points.with_value(points.value * meaning.factor)
+        if meaning.signal in SHARES:
+            value, is_share = self.units.shares(points.tag, points.value)
+            return points.with_value(value).take(is_share)
+        if meaning.either_sign:
+            return points.with_value(self.units.positive(points.tag, points.value))
+        return points
+
+    def dump(self) -> StreamState:
+        """Everything `restore` needs."""
+        first = self.prologue
+        waiting = first and [[*first.tags], *(getattr(first, name) for name in POINT_FIELDS)]
+        return StreamState(
+            position=self.position,
+            waiting=waiting or None,
+            named=self.named,
+            profile=self.profile.name if self.profile else None,
+            attempts=self.attempts.dump(),
+            attempt=self.attempt.dump(),
+            tags=list(self.meanings),
+            plans=self.plans.dump(),
+            units=self.units.factors,
+            signals=self.signals,
+            surveyor=self.surveyor.dump(),
+            presence=self.presence.dump(),
+            company=self.company.dump(),
+            unnamed=self.unnamed.dump(),
+            oddities=self.oddities.dump(),
+        )
+
+    @staticmethod
+    def attempt_in(state: Sequence[Any]) -> Attempt:
+        """The present attempt in what `dump` gave."""
+        return Attempt.load(StreamState(*state).attempt)
+
+    def restore(self, state: Sequence[Any]) -> None:
+        """Go on where `dump` was called."""
+        kept = StreamState(*state)
+        self.position = kept.position
+        self.named = kept.named
+        self.signals = kept.signals
+        self.prologue = Chunk(self.name, *kept.waiting) if kept.waiting else None
+        self.profile = profiles()[kept.profile] if kept.profile else None
+        self.attempts = Attempts.load(kept.attempts)
+        self.attempt = Attempt.load(kept.attempt)
+        self.plans = Plans(*kept.plans)
+        self.units = Units(kept.units)
+        self.surveyor = Surveyor.load(kept.surveyor)
+        self.presence = Presence.load(kept.presence)
+        self.company = Company.load(kept.company)
+        self.unnamed = Unnamed.load(kept.unnamed)
+        self.oddities = Oddities.load(kept.oddities)
+        for tag in kept.tags:
+            self._learn(tag)

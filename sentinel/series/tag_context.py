@@ -1,0 +1,113 @@
+"""What a tag means beside the other tags of its stream, where its name alone does not tell."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Self
+
+from sentinel.detectors.signals import Signal
+from sentinel.series.patterns import Meaning
+from sentinel.series.tag_words import EVAL, TRAIN, words_of
+
+Find = Callable[[str], Meaning | None]
+"""Gives the meaning of a tag by its name alone."""
+
+STEP = "_step"
+EPOCH = "_epoch"
+"""Endings of a metric that is logged in training and once more as the mean of an epoch, as in Lightning."""
+
+FAR_SPARSER = 2
+"""The epochs of a pair count instead of its steps if they have at least this many times the points."""
+
+_PAIRED = frozenset({Signal.LOSS, Signal.POLICY_LOSS, Signal.ACCURACY, Signal.PERPLEXITY})
+_OF_BATCHES = TRAIN | {"batch", "minibatch", "running", "step", "rollout"}
+_OF_TRAINING = frozenset({Signal.LOSS, Signal.POLICY_LOSS, Signal.REWARD})
+
+
+@dataclass(frozen=True, slots=True)
+class Company:
+    """What the first points of a stream say of its tags.
+
+    ``epochs`` are the stems of pairs ``X_step`` and ``X_epoch`` of which the epochs count. ``held_out`` says
+    whether an accuracy without any further word is that of held-out data: training and evaluation have other
+    metrics that name them, and it is logged no more often than those of the evaluation. ``errors`` are tags
+    of an error on training data that is the loss: the evaluation has the same, and nothing else is a loss.
+    """
+
+    epochs: frozenset[str] = frozenset()
+    held_out: bool = False
+    errors: frozenset[str] = frozenset()
+
+    @classmethod
+    def of(cls, counts: Mapping[str, int], find: Find) -> Self:
+        """The company of the first tags, given how often each was logged."""
+        return cls(
+            frozenset(_epochs(counts, find)), _held_out(counts, find), frozenset(_errors(counts, find))
+        )
+
+    def meaning(self, tag: str, find: Find) -> Meaning | None:
+        """What a tag means; ``find`` is asked what its name says."""
+        if self.epochs and tag.endswith((STEP, EPOCH)):
+            stem = tag.removesuffix(STEP).removesuffix(EPOCH)
+            if stem in self.epochs:
+                return find(stem + STEP) if tag == stem + EPOCH else None
+        meaning = find(tag)
+        if self.held_out and meaning is not None and meaning.signal is Signal.ACCURACY and _is_bare(tag):
+            return replace(meaning, signal=Signal.EVAL_ACCURACY)
+        return Meaning(Signal.LOSS) if tag in self.errors else meaning
+
+    def dump(self) -> list[Any]:
+        """Everything `load` needs."""
+        return [sorted(self.epochs), self.held_out, sorted(self.errors)]
+
+    @classmethod
+    def load(cls, state: Sequence[Any]) -> Self:
+        """Undo `dump`."""
+        epochs, held_out, errors = state
+        return cls(frozenset(epochs), held_out, frozenset(errors))
+
+
+def _epochs(counts: Mapping[str, int], find: Find) -> set[str]:
+    """Stems of the pairs whose epochs have far more points than their steps, which may have none."""
+    stems = {tag.removesuffix(EPOCH): count for tag, count in counts.items() if tag.endswith(EPOCH)}
+    return {
+        stem
+        for stem, count in stems.items()
+        if stem not in counts
+        and count >= FAR_SPARSER * counts.get(stem + STEP, 0)
+        and (step := find(stem + STEP)) is not None
+        and step.signal in _PAIRED
+    }
+
+
+def _held_out(counts: Mapping[str, int], find: Find) -> bool:
+    meanings = {tag: meaning.signal for tag in counts if (meaning := find(tag)) is not None}
+    accuracies = [tag for tag, signal in meanings.items() if signal is Signal.ACCURACY and _is_bare(tag)]
+    evaluated = [count for tag, count in counts.items() if not EVAL.isdisjoint(words_of(tag))]
+    trained = any(
+        signal in _OF_TRAINING and (signal is not Signal.LOSS or not TRAIN.isdisjoint(words_of(tag)))
+        for tag, signal in meanings.items()
+    )
+    return (
+        len(accuracies) == 1
+        and trained
+        and counts[accuracies[0]] <= max(evaluated, default=0)
+        and Signal.EVAL_ACCURACY not in meanings.values()
+    )
+
+
+def _errors(counts: Mapping[str, int], find: Find) -> set[str]:
+    """Such as `Train MSE` beside `Valid MSE`, which alone may be a term of a loss."""
+    meanings = {tag: find(tag) for tag in counts}
+    if any(meaning is not None and meaning.signal is Signal.LOSS for meaning in meanings.values()):
+        return set()
+    evaluated = {
+        frozenset(words_of(tag)) - EVAL
+        for tag, meaning in meanings.items()
+        if meaning is not None and meaning.signal is Signal.EVAL_LOSS and not EVAL.isdisjoint(words_of(tag))
+    }
+    unknown = {tag: frozenset(words_of(tag)) for tag, meaning in meanings.items() if meaning is None}
+    return {tag for tag, words in unknown.items() if words & TRAIN and words - TRAIN in evaluated}
+
+
+def _is_bare(tag: str) -> bool:
+    return _OF_BATCHES.isdisjoint(words_of(tag))

@@ -1,0 +1,110 @@
+"""Tells on which part of the data the metrics of a line were measured: `Val: loss 0.5 | acc 0.3`.
+
+A part that stands before metrics holds for all of them, up to the next part. The names of the metrics then
+begin with it, unless they name a part themselves.
+"""
+
+import re
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from functools import lru_cache
+
+from sentinel.sources.console.pairs import is_metric, pairs
+from sentinel.sources.console.printed import Record
+from sentinel.sources.readers.records import EPOCH_KEYS, STEP_KEYS
+
+_WORD = r"(?P<part>train(?:ing)?|valid(?:ation)?|validate|val|test(?:ing)?|eval(?:uation)?)"
+_TRAINING = "train"
+_USUAL = {"validate": "val", "testing": "test"}
+_AXES = (*STEP_KEYS, *EPOCH_KEYS, "num_updates")
+"""Names of what no part has of its own."""
+
+_PART = re.compile(rf"\s{{0,9}}{_WORD}(?: set)?\s{{0,9}}[\]):|-]{{0,2}}\s{{1,9}}(?=\w)", re.IGNORECASE)
+_OWN_PART = re.compile(r"\s{0,9}(?=(?:train|valid|val|test|eval)_[a-z])", re.IGNORECASE)
+"""What stands before metrics whose names begin with a part of the data."""
+_BEGUN_PART = re.compile(
+    r"(?P<part>train(?:ing)?|valid(?:ation)?|val|test)(?: (?:set|error|results?|metrics|performance))?:",
+    re.IGNORECASE,
+)
+_HEADING = re.compile(
+    rf"(?<![^\s\[(<|,;:>-]){_WORD}(?: set)?\s{{0,3}}"
+    r"(?:[\])>](?!\s{0,3}[:=]\s{0,3}[\d.+-])|:(?!\s{0,3}(?:[\d.+-]|n/?a\b|none\b))|[|;]|-(?=\s))",
+    re.IGNORECASE,
+)
+_NAMED = re.compile(rf"(?<![a-z]){_WORD}(?![a-z])", re.IGNORECASE)
+_SHARE = re.compile(r"(\d{1,15})/(\d{1,15}) \(\d{1,3}(?:\.\d{1,9})?%\)")
+
+_LOGGED = re.compile(
+    r"(?:[\s\[\]\d:.,/|()+-]|(?<=\d)(?:T(?=\d)|Z(?!\w))|(?<=\d )[\w-]{1,80}\]\([\w.]{1,80} \d{1,6}\))*+"
+    r"(?:(?:[\w.]{1,80} - )?(?:INFO|DEBUG|WARNING)\b(?::[\w.]{1,80}:)?[\s\])|:>*-]*+)?"
+    r"(?:[\w.]{1,80}:(?:[\w<>]{1,80}:)?\d{1,6}[\s\])|>:-]++)?"
+)
+"""What a logger puts before a message."""
+
+
+def message_at(line: str) -> int:
+    """The place behind what a logger puts before a message."""
+    prefix = _LOGGED.match(line)
+    return prefix.end() if prefix else 0
+
+
+def begun_part(line: str) -> str:
+    """The part of the data that the next line is about, if the line holds nothing else."""
+    heading = _BEGUN_PART.fullmatch(line)
+    return heading["part"] if heading else ""
+
+
+def of_part(line: str) -> Record:
+    """The metrics of a line that begins with a part of the data, as in "Test set: Average loss: 0.2".
+
+    The names begin with that part. The step or epoch of the line stands above it.
+    """
+    begin = message_at(line)
+    if (own := _OWN_PART.match(line) or _OWN_PART.match(line, begin)) is not None:
+        record: Record = dict(pairs(line[own.end() :], {}))
+        return record if any(map(is_metric, record)) else {}
+    heading = _PART.match(line) or _PART.match(line, begin)
+    if heading is None:
+        return {}
+    text = _SHARE.sub(lambda share: str(int(share[1]) / max(1, int(share[2]))), line[heading.end() :])
+    record = dict(parted(text, {}, heading["part"]))
+    return record if any(map(is_metric, record)) else {}
+
+
+def parted(text: str, names: Mapping[str, str], part: str = "") -> Iterator[tuple[str, float]]:
+    """The names and numbers in the text, as `pairs` finds them, with the parts that stand before them.
+
+    ``part`` is that of the beginning. Where none is given, metrics of the training keep their names.
+    """
+    keeps = not part
+    begin = 0
+    for heading in _HEADING.finditer(text):
+        yield from _named(pairs(text[begin : heading.start()], names), part)
+        is_held_out = not heading["part"].lower().startswith(_TRAINING)
+        part = heading["part"] if is_held_out or not keeps else ""
+        begin = heading.end()
+    yield from _named(pairs(text[begin:], names), part)
+
+
+def _named(metrics: Iterator[tuple[str, float]], part: str) -> Iterator[tuple[str, float]]:
+    """The pairs with the part in their names.
+
+    A name that comes twice belongs to the parts that are named before it: "Train loss 2, acc 0.1; Test loss
+    3, acc 0.2".
+    """
+    listed = [*metrics]
+    often = Counter(name for name, _ in listed)
+    part = _USUAL.get(part.lower(), part)
+    before = ""
+    for name, value in listed:
+        if own := _own_part(name):
+            before = own
+        of = "" if own or name.lower() in _AXES else part or (before if often[name] > 1 else "")
+        yield f"{of} {name}" if of else name, value
+
+
+@lru_cache(maxsize=1 << 10)  # there are few names, and many of each
+def _own_part(name: str) -> str:
+    """The part that a name tells."""
+    part = _NAMED.search(name)
+    return part[0] if part else ""

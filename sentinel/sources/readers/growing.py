@@ -1,0 +1,214 @@
+"""Reads what is new, since a mark, in a file that somebody else is still writing.
+
+A mark is the JSON-able part of a cursor that belongs to one file. It holds the offset up to which the file
+was consumed, the first bytes of the file, and a fingerprint of the last bytes before the offset. If a file
+differs in these bytes, it was replaced and is read from its start. The inode does not tell this, because
+rsync, editors and `mv` replace a file by a longer copy of itself.
+
+A file that became shorter and begins as before may be a copy that is still being written, because `cp` and
+`scp` truncate a file before they fill it. It has some polls to grow back, as long as each poll finds it
+changed. After that it counts as replaced. An empty file could be either, so the reader waits for its first
+byte.
+
+The inode, the size and the time of the last change tell whether a file needs to be read at all.
+"""
+
+import hashlib
+import os
+import threading
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import polars as pl
+
+from sentinel.sources.base import Batch, Complaint, Cursor
+from sentinel.sources.location import Place
+from sentinel.sources.readers.files import as_utf_8, open_log, utf_16
+
+_HEAD_BYTES = 64
+_TAIL_BYTES = 1024
+_BLOCK_BYTES = 4096  # buffers are filled, and left to the file, in multiples of it
+_MOST_WAITS = 10  # polls in which a shorter file may grow back
+
+Mark = Mapping[str, Any]
+
+
+class Total:
+    """A sum to which any thread may add."""
+
+    def __init__(self) -> None:
+        self.value = 0
+        self._lock = threading.Lock()
+
+    def add(self, amount: int) -> None:
+        """Add an amount."""
+        with self._lock:
+            self.value += amount
+
+
+BYTES_READ = Total()
+"""What this process has read of growing files."""
+
+
+@dataclass(frozen=True)
+class Read:
+    """``data`` begins at byte ``offset`` of the file. ``more`` is true if the file has bytes after it.
+
+    If the file is text in UTF-16, `read_text` gives ``data`` in UTF-8, and ``_encoding`` is that of the file.
+    """
+
+    data: bytes
+    offset: int
+    restarted: bool
+    more: bool
+    size: int  # of the file
+    _inode: int
+    _changed: int  # ns since the epoch
+    head: bytes  # of the file
+    _before: bytes  # ``data``
+    _waiting: Mark | None = None  # the mark of a file that is shorter than what was consumed of it
+    _encoding: str = ""
+
+    def in_file(self, begin: int, end: int) -> bytes:
+        """The bytes of the file that the whole characters in ``data[begin:end]`` stand for."""
+        part = self.data[begin:end]
+        return part.decode(errors="ignore").encode(self._encoding) if self._encoding else part
+
+    def mark(self, consumed: int, waiting: bool = False) -> dict[str, Any]:
+        """The mark after ``consumed`` bytes from the start of ``data``, which may be more than it has.
+
+        ``waiting`` says that the rest of the file is torn. The rest is not read again until the file grows.
+        """
+        seen = {"inode": self._inode, "changed": self._changed}
+        if self._waiting is not None:
+            waits = self._waiting.get("waits", 0) + 1
+            return {**self._waiting, **seen, "size": self.size, "waits": waits}
+        data = self.data
+        if self._encoding:
+            data = self.in_file(0, consumed)
+            consumed = len(data)
+        offset = self.offset + consumed
+        size = self.size if waiting else offset
+        mark: dict[str, Any] = {**seen, "size": size, "offset": offset, "head": self.head.hex()}
+        if consumed <= len(data):
+            last = data[max(0, consumed - _TAIL_BYTES) : consumed]
+            mark["tail"] = _fingerprint(self._before + last)
+        return mark
+
+
+def read_new(path: Path, mark: Mark, limit: int) -> Read | None:
+    """Read at most ``limit`` bytes after ``mark`` (``{}`` for the start); None if there is nothing new.
+
+    Raises OSError if the file cannot be opened or read.
+    """
+    offset = int(mark.get("offset", 0))
+    status = os.stat(path)
+    known = tuple(map(mark.get, ("size", "inode", "changed")))
+    unchanged = known == (status.st_size, status.st_ino, status.st_mtime_ns)
+    waits = mark.get("waits", 0)
+    if unchanged and not waits:
+        return None
+    with open_log(path) as file:
+        status = os.fstat(file.fileno())
+        size = status.st_size
+        seen = bytes.fromhex(mark.get("head", ""))
+        head = file.read(_HEAD_BYTES)
+        if not size:
+            return None
+        before = _at(file, max(0, offset - _TAIL_BYTES), min(offset, _TAIL_BYTES))
+        about = (size, status.st_ino, status.st_mtime_ns, head)
+        if size < offset and seen.startswith(head) and not unchanged and waits < _MOST_WAITS:
+            return Read(b"", offset, False, False, *about, before, mark)
+        restarted = bool(mark) and (
+            size < offset
+            or not head.startswith(seen)
+            or _fingerprint(before) != mark.get("tail", _fingerprint(before))
+        )
+        if restarted:
+            offset = 0
+            before = b""
+        # Asking for more than there is takes three times as long, because Python then moves the bytes.
+        data = _at(file, offset, min(limit, max(0, size - offset)))
+        BYTES_READ.add(len(data))
+    if not data and not restarted:
+        return None
+    return Read(data, offset, restarted, offset + len(data) < size, *about, before)
+
+
+def read_text(path: Path, mark: Mark, limit: int) -> Read | None:
+    """`read_new` for text. Reads about ``limit`` characters at most, and as many bytes if it is UTF-8."""
+    read = read_new(path, mark, limit)
+    encoding = utf_16(read.head) if read else ""
+    if read and encoding and read.more:
+        read = read_new(path, mark, 2 * limit)
+    return (
+        replace(read, data=as_utf_8(read.data, encoding), _encoding=encoding) if read and encoding else read
+    )
+
+
+def read_lines(path: Path, mark: Mark, size: int, longest: int) -> Read | None:
+    """Read about ``size`` new bytes of text, but at least one line; None if there is nothing new.
+
+    A line of more than ``longest`` bytes comes alone and without its end. Raises OSError like `read_new`.
+    """
+    read = read_text(path, mark, size)
+    if read and read.more and b"\n" not in read.data:
+        return read_text(path, mark, longest)
+    begin = 0
+    while read and len(read.data) - begin > longest:
+        end = read.data.rfind(b"\n", begin, begin + longest) + 1
+        if not end:
+            return read_text(path, mark, begin or longest)
+        begin = end
+    return read
+
+
+def read_rest(path: Path, mark: Mark, longest: int) -> Read | None:
+    """Read the last line, at most ``longest`` bytes, of a file that is over; None if its line break was read.
+
+    A file that ends with a whole block was cut by a buffer, and half a number misleads. Raises OSError.
+    """
+    read = read_text(path, {**mark, "changed": None}, longest)
+    if read is None or read.restarted or read.more or not read.data or read.size % _BLOCK_BYTES == 0:
+        return None
+    return read
+
+
+def _at(file: BinaryIO, offset: int, size: int) -> bytes:
+    file.seek(offset)
+    return file.read(size)
+
+
+def _fingerprint(data: bytes) -> str:
+    return hashlib.blake2b(data[-_TAIL_BYTES:], digest_size=8).hexdigest()
+
+
+def nothing_new(cursor: Cursor) -> Batch:
+    """The result of a poll that found nothing new."""
+    return Batch({name: value for name, value in cursor.items() if name != "unreadable"})
+
+
+def unreadable(path: Place, cursor: Cursor, error: OSError) -> Batch:
+    """The result of a poll that met ``error``. It complains only if the reason is another one than before."""
+    reason = error.strerror or str(error)
+    if cursor.get("unreadable") == reason:
+        return Batch(cursor)
+    problem = f"cannot be read ({reason}); trying again at every poll"
+    return Batch({**cursor, "unreadable": reason}, complaints=[Complaint(path, "", problem)])
+
+
+def size_of(lines: int, data: bytes) -> int:
+    """How many bytes the first ``lines`` lines of ``data`` have. Counts from the end, as few lines follow."""
+    end = len(data)
+    for _ in range(data.count(b"\n") - lines + 1):
+        end = data.rfind(b"\n", 0, end)
+    return end + 1
+
+
+def whole_rows(frame: pl.DataFrame, data: bytes, most: int) -> pl.DataFrame:
+    """At most ``most`` rows of the frame that was read from ``data``, without a torn last row."""
+    if frame.height > most:
+        return frame.head(most)
+    return frame if data.endswith(b"\n") else frame.head(-1)

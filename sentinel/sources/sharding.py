@@ -1,0 +1,31 @@
+"""Divides the runs below some places among several watches, such that all logs of a training are in one."""
+
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+from sentinel.common.shard import WHOLE, Shard
+from sentinel.sources.base import Run
+from sentinel.sources.location import Place, Url, fixed_part
+from sentinel.sources.readers.files import real_path
+
+
+def share_of(runs: Sequence[Run], shard: Shard, places: Iterable[Place]) -> Sequence[Run]:
+    """Those of the runs that were found below the places which are of this share.
+
+    The directory right below the place decides, or the file there without its suffix: a training's logs often
+    lie apart below its own directory. A glob counts as the part before its first wildcard. Names alone count,
+    so machines that mount a tree at different paths share it alike.
+    """
+    if shard == WHOLE:
+        return runs
+    roots = [place if isinstance(place, Url) else Path(real_path(fixed_part(place))) for place in places]
+    return [run for run in runs if shard.holds(_first_name(run.path, roots))]
+
+
+def _first_name(path: Place, roots: Iterable[Place]) -> str:
+    for root in roots:
+        below = path.parts[len(root.parts) :]
+        if below and type(root) is type(path) and path.parts[: len(root.parts)] == root.parts:
+            is_file = isinstance(path, Path) and len(below) == 1 and not path.is_dir()
+            return Path(below[0]).stem if is_file else below[0]
+    return path.name

@@ -1,0 +1,166 @@
+"""Reads the settings that a training leaves in files beside its log.
+
+The files lie in the directory of the run or, if a framework nests its log, in the directories above. They are
+found by their names. Pickles such as ``training_args.bin`` are never read.
+"""
+
+import json
+import os
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from stat import S_ISREG
+from typing import Any
+
+from sentinel.sources.base import Complaint, Run
+from sentinel.sources.readers.files import open_log
+from sentinel.sources.readers.plain import Plain, flat
+
+_LARGEST = 1 << 20  # bytes
+_SMALL = 1 << 12  # bytes of a directory itself; one with so few entries is listed as a whole
+_UNREADABLE = (0, 0, 0)  # stamp of a file that could not be opened
+_WANDBS_OWN = ("_wandb", "wandb_version")
+_ARGUMENTS = ("args", "training_args", "train_args", "hparams", "hyperparameters", "hyperparams")
+_CONFIGS = ("train_config", "training_config", "llamaboard_config", "configuration", "config")
+_NAMES = (
+    ".hydra/config.yaml",
+    *(f"{stem}{ending}" for stem in _ARGUMENTS for ending in (".json", ".yaml", ".yml")),
+    *(f"{stem}{ending}" for stem in _CONFIGS for ending in (".yaml", ".yml")),
+    *("train_config.json", "training_config.json", "params.json"),
+    *("ds_config.json", "deepspeed_config.json", "deepspeed.json"),
+    *("adapter_config.json", "config.json"),
+    "opt.yaml",  # of YOLOv5
+    "files/config.yaml",  # of W&B and SwanLab, below a run directory
+)
+"""File names, in order of precedence: if two files have the same setting, that of the first counts."""
+
+_SPINNING_UP = "progress.txt"
+"""The log of Spinning Up's EpochLogger, which writes its arguments into ``config.json`` beside it. Elsewhere,
+this file mostly describes a model."""
+
+_ABOVE = (".hydra/config.yaml", "configuration.yaml", "torchtune_config.yaml")
+"""Files that hold settings of all runs in the directories below: Hydra's, ML-Agents' and torchtune's."""
+
+_INNER = re.compile(r"checkpoint-\d+|vis_data|tensorboard|tb|tb_logs|run_\d+_\d+\.\d+")
+"""Names of directories that belong to the run in the directory above."""
+
+_HUGGING_FACE = re.compile(r"[A-Z][a-z]{2}\d\d_\d\d-\d\d-\d\d_.+")  # below runs/, in the output directory
+
+
+@dataclass(frozen=True)
+class ConfigFile:
+    """``name`` is relative to the run's directory; ``modified`` is in seconds since the epoch."""
+
+    name: str
+    modified: float
+    settings: Mapping[str, Plain]
+
+
+@dataclass(slots=True)
+class ConfigFiles:
+    """The settings beside one run. A file is read again only if it changed."""
+
+    run: Run
+    _known: dict[str, tuple[tuple[int, int, int], ConfigFile | None]] = field(default_factory=dict)
+
+    def read(self) -> tuple[list[ConfigFile], list[Complaint]]:
+        """The files that are there now, in order of precedence, and complaints that are new."""
+        if self.run.local is None:
+            return [], []
+        own = self.run.local if self.run.local.is_dir() else self.run.local.parent
+        complaints: list[Complaint] = []
+        files = [self._read(path, own, complaints) for path in self._candidates(own)]
+        return [file for file in files if file is not None], complaints
+
+    def _candidates(self, own: Path) -> Iterator[str]:
+        is_spinning_up = self.run.local is not None and self.run.local.name == _SPINNING_UP
+        trained = self.run.format in ("tensorboard", "trainer_state") or is_spinning_up
+        for place, names in _places(own):
+            for name in _there(os.fspath(place), names):
+                if name != "config.json" or trained or (place / "trainer_state.json").exists():
+                    yield f"{place}/{name}"
+
+    def _read(self, path: str, own: Path, complaints: list[Complaint]) -> ConfigFile | None:
+        known, file = self._known.get(path, (None, None))
+        try:
+            status = os.stat(path)
+            stamp = (status.st_ino, status.st_size, status.st_mtime_ns)
+            if known == stamp or not S_ISREG(status.st_mode):
+                return file
+            settings = flat(_settings(Path(path)))
+            file = ConfigFile(os.path.relpath(path, own), status.st_mtime, settings) if settings else None
+        except (FileNotFoundError, NotADirectoryError):
+            return None
+        except OSError as error:
+            if known == _UNREADABLE:
+                return None
+            stamp = _UNREADABLE
+            file = None
+            complaints.append(Complaint(Path(path), "", f"cannot be read ({error.strerror})"))
+        except ValueError as error:
+            file = None
+            complaints.append(Complaint(Path(path), "", f"{error}; its settings are not known"))
+        self._known[path] = stamp, file
+        return file
+
+
+def settings_above(own: Path) -> Iterator[Path]:
+    """The paths above a run's directory at which its settings may lie."""
+    return (place / name for place, names in _places(own) if place != own for name in names)
+
+
+def _there(directory: str, names: Sequence[str]) -> Iterator[str]:
+    """Which of the names exist. Only a small directory is listed, because many runs may share a large one."""
+    with suppress(OSError):
+        if os.stat(directory).st_size <= _SMALL:
+            present = {*os.listdir(directory)}
+            names = [name for name in names if name.partition("/")[0] in present]
+    return (name for name in names if os.access(f"{directory}/{name}", os.F_OK))
+
+
+def _places(own: Path) -> Iterator[tuple[Path, tuple[str, ...]]]:
+    yield own, _NAMES
+    if own.parent.name == "runs" and _HUGGING_FACE.fullmatch(own.name):
+        yield own.parent.parent, _NAMES
+        return
+    if _INNER.fullmatch(own.name):
+        own = own.parent
+        yield own, _NAMES
+    yield own.parent, _ABOVE
+
+
+def _settings(path: Path) -> Mapping[Any, Any]:
+    """The settings in the file; none if it is empty or holds no table. Raises OSError and ValueError."""
+    with open_log(path) as file:
+        data = file.read(_LARGEST + 1)
+    if len(data) > _LARGEST:
+        raise ValueError(f"is larger than {_LARGEST >> 20} MiB")
+    if not data.strip():
+        return {}
+    content = _json(data) if path.suffix == ".json" else _yaml(data)
+    if not isinstance(content, dict):
+        return {}
+    return {name: _unwrapped(value) for name, value in content.items() if name not in _WANDBS_OWN}
+
+
+def _json(data: bytes) -> Any:
+    try:
+        return json.loads(data)
+    except json.JSONDecodeError as error:
+        raise ValueError(f"is no JSON at line {error.lineno} ({error.msg})") from None
+    except (UnicodeDecodeError, RecursionError) as error:
+        raise ValueError(f"is no JSON ({type(error).__name__})") from None
+
+
+def _yaml(data: bytes) -> Any:
+    from sentinel.sources.sidecars.plain_yaml import load  # slow to import, and few runs need it
+
+    return load(data)
+
+
+def _unwrapped(value: Any) -> Any:
+    """The value itself. W&B and SwanLab write ``{"desc": null, "value": 3}`` for a 3."""
+    wrapped = isinstance(value, dict) and "value" in value and value.keys() <= {"desc", "sort", "value"}
+    return value["value"] if wrapped else value

@@ -1,0 +1,82 @@
+"""Reads what a training prints into files beside its log, line by line."""
+
+import os
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from sentinel.sources.base import Run
+from sentinel.sources.readers.growing import Mark, read_text
+
+ENDINGS = (".log", ".out", ".err")
+"""Endings of the names of files with console output."""
+
+_MOST_FILES = 50  # more files cannot be the console output of one run
+_MOST_AT_ONCE = 1 << 20  # bytes of a file in one poll
+
+
+@dataclass(frozen=True)
+class Output:
+    """The lines that were completed since a cursor, by file. ``more`` is true if a file has further lines.
+
+    Each text ends with a line break. A line may have any length, and includes what a progress bar overwrote.
+    """
+
+    text: Mapping[str, str]
+    cursor: Mapping[str, Mark]
+    more: bool
+
+
+@dataclass(frozen=True)
+class OutputFiles:
+    """The console output beside one run."""
+
+    run: Run
+
+    def poll(self, cursor: Mapping[str, Mark]) -> Output:
+        """Read what was printed since ``cursor`` (``{}`` for the start).
+
+        A file that cannot be read gives no lines. A file that shrank or was replaced is read from its start.
+        """
+        texts: dict[str, str] = {}
+        marks = dict(cursor)
+        more = False
+        for path in self.paths():
+            with suppress(OSError):
+                if (read := _read(path, marks.get(path.name, {}))) is not None:
+                    texts[path.name], marks[path.name], goes_on = read
+                    more = more or goes_on
+        return Output(texts, marks, more)
+
+    def paths(self) -> list[Path]:
+        """The files; none if there are too many to be those of one run."""
+        if self.run.local is None:
+            return []
+        directory = self.run.local if self.run.local.is_dir() else self.run.local.parent
+        with suppress(OSError):
+            names = self._names(directory, self.run.local)
+            return [directory / name for name in names] if len(names) <= _MOST_FILES else []
+        return []
+
+    def _names(self, directory: Path, own: Path) -> list[str]:
+        with os.scandir(directory) as entries:
+            names = sorted(entry.name for entry in entries)
+        outputs = [name for name in names if name.endswith(ENDINGS)]
+        if directory != own:  # a log file, which shares its directory with other things, or runs
+            outputs = [name for name in outputs if name != own.name]
+            if sum(name.endswith(own.suffix) for name in names) > 1:
+                outputs = [name for name in outputs if Path(name).stem == own.stem]
+        return [name for name in outputs if (directory / name).is_file()]
+
+
+def _read(path: Path, mark: Mark) -> tuple[str, Mark, bool] | None:
+    """Complete lines, the next mark, and whether more follow; None if nothing is new."""
+    read = read_text(path, mark, _MOST_AT_ONCE)
+    if read is None:
+        return None
+    consumed = read.data.rfind(b"\n") + 1
+    if not consumed and len(read.data) == _MOST_AT_ONCE:
+        consumed = len(read.data)
+    text = read.data[: read.data.rfind(b"\n") + 1].decode(errors="replace")
+    return text, read.mark(consumed, waiting=not read.more), read.more

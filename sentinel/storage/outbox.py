@@ -1,0 +1,298 @@
+"""The outbox holds the notifications that wait for the sinks, and the pause of each receiver.
+
+A notification waits until its sink took it or it is given up. What waits about one incident leaves together,
+in the order of the decisions. The worst incident goes first; among equals, the newest. One that has failed
+often lets the others pass, and so does one that the receiver refused.
+
+What the first look at a run finds is held until that look is done. If the run was over by then, all that was
+found in such runs leaves in one message.
+"""
+
+import json
+import sqlite3
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from sentinel.incidents.incident import Event, Incident
+from sentinel.storage.database import Database, utf8
+from sentinel.storage.tables import forget_page, forget_pages
+
+_PATIENT_TRIES = 5
+_NO_SINK = "the configuration has no sink of this name any more"
+
+_WAITING_ABOUT_WORST = """
+    SELECT number, key, incident, body, attempts, waited_seconds, batch FROM outbox
+    WHERE state = 'pending' AND NOT held AND sink = ? AND incident IN (
+        SELECT incident FROM outbox
+        WHERE state = 'pending' AND NOT held AND sink = ?
+            AND (attempts = 0 OR incident NOT IN (SELECT value FROM json_each(?)))
+        GROUP BY incident
+        ORDER BY max(max(attempts) - ?, 0), max(urgency) DESC, max(created_at) DESC, min(number) LIMIT ?)
+    ORDER BY number
+"""
+
+
+@dataclass(frozen=True)
+class OutboxEntry:
+    """A notification to deliver. ``body`` holds the fields of a Notification as JSON."""
+
+    number: int
+    key: str
+    incident: str
+    body: str
+    attempts: int
+    waited_seconds: float  # the pauses after its tries, added up
+    batch: str  # leaves in one message with the others of this batch; empty if alone
+
+
+@dataclass(frozen=True)
+class Receiver:
+    """The state of a sink's receiver: the failed tries in a row, and when the next try is due."""
+
+    failures: int = 0
+    next_attempt: float = 0.0  # on the machine's clock
+
+
+@dataclass(frozen=True)
+class Undelivered:
+    """A notification that waits, or was given up."""
+
+    sink: str
+    incident: str
+    attempts: int
+    failed: bool  # given up
+    error: str | None
+    next_attempt: float | None  # None if it waits only for its turn
+
+
+class Outbox:
+    """The outbox in a database. Every method raises StateError if the database fails."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def waiting(self, sink: str, without: Iterable[str] = ()) -> int:
+        """How many notifications wait for the sink and may leave.
+
+        Of the incidents in ``without``, only those that were never tried count.
+        """
+        query = (
+            "SELECT count(*) FROM outbox WHERE state = 'pending' AND NOT held AND sink = ? "
+            "AND (attempts = 0 OR incident NOT IN (SELECT value FROM json_each(?)))"
+        )
+        ((count,),) = self._database.rows(query, sink, json.dumps([*without]))
+        return int(count)
+
+    def waiting_counts(self) -> dict[tuple[str], int]:
+        """How many notifications wait, by sink."""
+        rows = self._database.rows("SELECT sink, count(*) FROM outbox WHERE state = 'pending' GROUP BY sink")
+        return {(sink,): count for sink, count in rows}
+
+    def urgency(self, sink: str) -> int:
+        """The highest severity that waits for the sink and may leave; 0 if all that waits is over."""
+        query = "SELECT max(urgency) FROM outbox WHERE state = 'pending' AND NOT held AND sink = ?"
+        ((urgency,),) = self._database.rows(query, sink)
+        return int(urgency or 0)
+
+    def oldest(self, sink: str) -> float:
+        """When the first of the notifications was decided that wait for the sink and may leave."""
+        query = "SELECT min(created_at) FROM outbox WHERE state = 'pending' AND NOT held AND sink = ?"
+        ((oldest,),) = self._database.rows(query, sink)
+        return float(oldest or 0.0)
+
+    def untaken_seconds(self, now: float) -> float:
+        """For how long something that was tried waits and no sink took anything; 0 if nothing waits."""
+        ((begun, taken),) = self._database.rows(
+            "SELECT min(iif(state = 'pending' AND attempts > 0, created_at, NULL)), "
+            "max(iif(state = 'sent', settled_at, NULL)) FROM outbox"
+        )
+        return 0.0 if begun is None else max(0.0, now - max(begun, taken or begun))
+
+    def pages(self, sink: str, since: float) -> int:
+        """How many messages the sink took since this time. Those that only say what is over do not count."""
+        query = (
+            "SELECT count(DISTINCT settled_at) FROM outbox "
+            "WHERE state = 'sent' AND settled_at > ? AND sink = ? AND urgency > 0"
+        )
+        ((count,),) = self._database.rows(query, since, sink)
+        return int(count)
+
+    def runs(self, since: float) -> int:
+        """How many runs were under watch since this time."""
+        ((count,),) = self._database.rows("SELECT count(*) FROM runs WHERE updated > ?", since)
+        return int(count)
+
+    def worst(self, sink: str, incidents: int, without: Iterable[str] = ()) -> list[OutboxEntry]:
+        """All waiting notifications of the worst incidents, this many of them, in the order of decision.
+
+        Those in ``without`` are chosen only if they have notifications that were never tried.
+        """
+        left_out = json.dumps([*without])
+        rows = self._database.rows(_WAITING_ABOUT_WORST, sink, sink, left_out, _PATIENT_TRIES, incidents)
+        return [OutboxEntry(*row) for row in rows]
+
+    def batch(self, sink: str, name: str) -> list[OutboxEntry]:
+        """All waiting notifications about the incidents of a batch, in the order of decision."""
+        rows = self._database.rows(
+            "SELECT number, key, incident, body, attempts, waited_seconds, batch FROM outbox "
+            "WHERE state = 'pending' AND NOT held AND sink = ?1 AND incident IN (SELECT incident FROM outbox "
+            "WHERE state = 'pending' AND NOT held AND sink = ?1 AND batch = ?2) ORDER BY number",
+            sink,
+            name,
+        )
+        return [OutboxEntry(*row) for row in rows]
+
+    def release(self, runs: Iterable[str], batch: str = "") -> None:
+        """Release what was held of some runs, as one batch if it has a name."""
+        with self._database.transaction() as connection:
+            connection.execute(
+                "UPDATE outbox SET held = 0, batch = ? "
+                "WHERE state = 'pending' AND held AND run IN (SELECT value FROM json_each(?))",
+                (batch, json.dumps([utf8(run) for run in runs])),
+            )
+
+    def release_all(self, batch: str) -> None:
+        """Release as one batch what an earlier process held and could not release."""
+        held = self._database.rows("SELECT DISTINCT run FROM outbox WHERE state = 'pending' AND held")
+        self.release([run for (run,) in held], batch)
+
+    def receiver(self, sink: str) -> Receiver:
+        """The state of the sink's receiver after the last try."""
+        for row in self._database.rows("SELECT failures, next_attempt FROM receivers WHERE sink = ?", sink):
+            return Receiver(*row)
+        return Receiver()
+
+    def begin(self, entries: Iterable[OutboxEntry]) -> list[OutboxEntry]:
+        """Record that these are tried now. Gives those that still wait, in their order.
+
+        What was withdrawn meanwhile must not be sent, and what is being sent can no longer be withdrawn.
+        """
+        entries = list(entries)
+        with self._database.transaction() as connection:
+            rows = connection.execute(
+                "UPDATE outbox SET attempts = attempts + 1 "
+                "WHERE state = 'pending' AND number IN (SELECT value FROM json_each(?)) RETURNING number",
+                (json.dumps([entry.number for entry in entries]),),
+            )
+            still = {number for (number,) in rows}
+        return [entry for entry in entries if entry.number in still]
+
+    def sent(self, sink: str, entries: Iterable[OutboxEntry], now: float) -> None:
+        """Record that the receiver took them."""
+        with self._database.transaction() as connection:
+            connection.executemany(
+                "UPDATE outbox SET error = NULL, state = 'sent', settled_at = ? WHERE number = ?",
+                [(now, entry.number) for entry in entries],
+            )
+            connection.execute("DELETE FROM receivers WHERE sink = ?", (sink,))
+
+    def failed(self, sink: str, entries: Sequence[OutboxEntry], error: str, now: float) -> None:
+        """Record that they are given up. Who should hear of their incidents is then decided anew."""
+        with self._database.transaction() as connection:
+            _give_up(connection, entries, error, now)
+            connection.execute("DELETE FROM receivers WHERE sink = ?", (sink,))
+
+    def give_up_on_others(self, sinks: Iterable[str], now: float) -> None:
+        """Give up what waits for sinks that no longer exist. ``sinks`` names all that do."""
+        with self._database.transaction() as connection:
+            rows = connection.execute(
+                "SELECT number, key, incident, body, attempts, waited_seconds, batch FROM outbox "
+                "WHERE state = 'pending' AND sink NOT IN (SELECT value FROM json_each(?))",
+                (json.dumps([*sinks]),),
+            )
+            _give_up(connection, [OutboxEntry(*row) for row in rows], _NO_SINK, now)
+
+    def postponed(
+        self,
+        sink: str,
+        entries: Iterable[OutboxEntry],
+        error: str,
+        pause_seconds: float,
+        receiver: Receiver | None,
+    ) -> None:
+        """Record a failed try, and the state of the receiver after it; None if it does not rest."""
+        with self._database.transaction() as connection:
+            connection.executemany(
+                "UPDATE outbox SET error = ?, waited_seconds = waited_seconds + ? WHERE number = ?",
+                [(error, pause_seconds, entry.number) for entry in entries],
+            )
+            connection.execute("DELETE FROM receivers WHERE sink = ?", (sink,))
+            if receiver is not None:
+                connection.execute(
+                    "INSERT INTO receivers VALUES (?, ?, ?)",
+                    (sink, receiver.failures, receiver.next_attempt),
+                )
+
+    def undelivered(self, limit: int = 1000) -> list[Undelivered]:
+        """Notifications that wait, then those that were given up, the newest first."""
+        rows = self._database.rows(
+            "SELECT outbox.sink, incident, attempts, state = 'failed', error, next_attempt "
+            "FROM outbox LEFT JOIN receivers ON receivers.sink = outbox.sink AND state = 'pending' "
+            "WHERE state != 'sent' ORDER BY state = 'failed', number DESC LIMIT ?",
+            limit,
+        )
+        return [Undelivered(s, incident, n, bool(failed), *rest) for s, incident, n, failed, *rest in rows]
+
+    def undelivered_count(self) -> int:
+        """How many notifications wait or were given up."""
+        ((count,),) = self._database.rows("SELECT count(*) FROM outbox WHERE state != 'sent'")
+        return int(count)
+
+
+def enqueue(
+    connection: sqlite3.Connection,
+    sink: str,
+    incident: Incident,
+    body: Mapping[str, Any],
+    now: float,
+    *,
+    held: bool,
+) -> None:
+    """Put a notification into the outbox, inside a transaction. A key that it has held before is left out,
+    unless that notification was given up.
+
+    A resolution is less urgent than any open incident. What is ``held`` leaves after `Outbox.release`.
+    """
+    urgency = 0 if body["event"] == Event.RESOLVED else incident.severity
+    connection.execute(
+        "DELETE FROM outbox WHERE key = ? AND sink = ? AND state = 'failed'", (body["key"], sink)
+    )
+    connection.execute(
+        "INSERT OR IGNORE INTO outbox (key, sink, incident, urgency, body, created_at, held, run) "
+        "VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+        (body["key"], sink, incident.id, urgency, json.dumps(body), now, held, utf8(incident.run)),
+    )
+
+
+def _give_up(connection: sqlite3.Connection, entries: Iterable[OutboxEntry], error: str, now: float) -> None:
+    """Settle what was never taken. That it was sent is forgotten, inside a transaction."""
+    for entry in entries:
+        connection.execute(
+            "DELETE FROM sent WHERE EXISTS (SELECT 1 FROM outbox WHERE number = ? "
+            "AND outbox.sink = sent.sink AND outbox.incident = sent.incident AND created_at = sent.at "
+            "AND CASE WHEN json_valid(body) THEN json_extract(body, '$.event') = sent.event ELSE 1 END)",
+            (entry.number,),
+        )
+        forget_page(connection, entry.number)
+        connection.execute(
+            "UPDATE outbox SET error = ?, state = 'failed', settled_at = ? WHERE number = ?",
+            (error, now, entry.number),
+        )
+
+
+def withdraw(connection: sqlite3.Connection, sink: str, incident: Incident) -> None:
+    """Take back what waits about an incident, inside a transaction, as if it had never been decided.
+
+    What was tried meanwhile stays, and so does what the sink knows of the incident.
+    """
+    of = incident.id, sink
+    connection.execute(
+        "DELETE FROM outbox WHERE incident = ? AND sink = ? AND state = 'pending' AND attempts = 0", of
+    )
+    connection.execute(
+        "DELETE FROM sent WHERE incident = ? AND sink = ? AND NOT EXISTS (SELECT 1 FROM outbox "
+        "WHERE outbox.incident = sent.incident AND outbox.sink = sent.sink)",
+        of,
+    )
+    forget_pages(connection, *of)

@@ -1,0 +1,242 @@
+"""The state directory: everything that must survive a kill, in one SQLite database.
+
+One transaction holds everything that a poll of a run changes: its cursor and state, its incidents, the
+decisions about them and the notifications to send. A kill at any moment leaves all of it or nothing, and
+reading continues where the last transaction ended. A transaction with decisions is on the disk before
+``commit`` returns. A power failure may undo the last others; the next watch derives them from the log again.
+
+One process writes runs (``database.sole_watcher``). Any number of processes may read, add silences or
+deliver at the same time. A ``Store`` belongs to the thread that opened it.
+"""
+
+import json
+import sqlite3
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import astuple, dataclass
+from pathlib import Path
+from typing import Any, Self
+
+from sentinel.common.days import day_of
+from sentinel.common.errors import SentinelError
+from sentinel.detectors.api import Severity
+from sentinel.incidents.duplicates import Joints
+from sentinel.incidents.incident import Incident
+from sentinel.notifications.decide import Reason
+from sentinel.notifications.routing import Outcome
+from sentinel.notifications.silences import Silence
+from sentinel.storage.database import Database, utf8
+from sentinel.storage.notification_history import Told, keep_joints
+from sentinel.storage.outbox import Outbox, enqueue, withdraw
+from sentinel.storage.tables import (
+    DecisionRow,
+    Decoder,
+    Feedback,
+    Receipts,
+    RunRow,
+    Stops,
+    as_json,
+    forget_incidents,
+    forget_old,
+    forget_runs,
+    incident,
+)
+
+BEHIND = ": behind"
+"""Ends a key of the health record that holds, in seconds by run id, how far runs are behind their logs."""
+
+_KEEP_SENT_SECONDS = 7 * 86400.0
+_KEEP_RECORDS_SECONDS = 30 * 86400.0
+
+
+@dataclass(frozen=True)
+class Update:
+    """What one poll changed in one run. ``state`` is the whole state of the run, opaque to the store."""
+
+    run: str
+    path: str
+    format: str
+    state: bytes
+    incidents: Sequence[Incident] = ()  # those that changed, and those that are still open
+    outcomes: Sequence[Outcome] = ()
+    held: bool = False  # whether notifications wait until `Outbox.release`
+    joints: Joints | None = None  # of the log, unless it has no incident
+
+
+class Store:
+    """The content of one state directory. Every method raises StateError if the database fails.
+
+    A row that cannot be decoded is logged once and ignored.
+    """
+
+    def __init__(self, directory: Path, *, create: bool = True, read_only: bool = False) -> None:
+        """Open the store; with ``create``, make it if it is missing; with ``read_only``, change nothing.
+        Raises StateError if it cannot be used or if a newer version wrote it.
+        """
+        self._database = Database(directory, create=create and not read_only, read_only=read_only)
+        self.check_place = self._database.check_place
+        self._decoded = Decoder()
+        self.stops = Stops(self._database)
+        self.receipts = Receipts(self._database)
+        self.outbox = Outbox(self._database)
+        self.told = Told(self._database, self._decoded)
+        self.feedback = Feedback(self._database)
+
+    def close(self) -> None:
+        """Close the connection."""
+        self._database.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def version(self) -> int:
+        """A number that changes whenever another connection has committed something."""
+        return int(self._database.rows("PRAGMA data_version")[0][0])
+
+    def commit(self, updates: Iterable[Update], now: float) -> None:
+        """Record some updates in one transaction. A notification enters the outbox once at most."""
+        updates = list(updates)
+        with self._database.transaction(durable=any(update.outcomes for update in updates)) as connection:
+            for update in updates:
+                run = utf8(update.run)
+                connection.execute(
+                    "INSERT OR REPLACE INTO runs VALUES (?, ?, ?, ?, ?)",
+                    (run, utf8(update.path), update.format, update.state, now),
+                )
+                if update.joints:
+                    keep_joints(connection, run, update.joints)
+                for incident in update.incidents:
+                    connection.execute(
+                        "INSERT OR REPLACE INTO incidents VALUES (?, ?, ?, ?, ?)",
+                        (incident.id, run, incident.open, now, as_json(incident)),
+                    )
+                for outcome in update.outcomes:
+                    _record(connection, run, outcome, now, held=update.held)
+
+    def runs(self) -> list[RunRow]:
+        """All runs, the latest first."""
+        rows = self._database.rows("SELECT id, path, format, updated FROM runs ORDER BY updated DESC, id")
+        return [RunRow(*row) for row in rows]
+
+    def run_state(self, run: str) -> bytes | None:
+        """The last committed state of a run; None for a new run."""
+        for (state,) in self._database.rows("SELECT state FROM runs WHERE id = ?", utf8(run)):
+            return bytes(state)
+        return None
+
+    def incidents(self, *, open_only: bool = False, run: str = "", limit: int = 1000) -> list[Incident]:
+        """Incidents, of all runs or of one, given by its id; those that changed last come first.
+
+        The ``limit`` bounds those that are over; the open ones are given all with ``open_only``.
+        """
+        query = (
+            "SELECT incident FROM incidents WHERE open >= ?1 AND (?2 = '' OR run = ?2) "
+            "ORDER BY updated DESC, rowid DESC LIMIT ?3"
+        )
+        rows = self._database.rows(query, int(open_only), utf8(run), -1 if open_only else limit)
+        decoded = (self._decoded(incident, whole) for (whole,) in rows)
+        return [incident for incident in decoded if incident is not None]
+
+    def incident(self, beginning: str) -> Incident:
+        """The incident whose id begins so. Raises SentinelError unless there is exactly one."""
+        query = "SELECT incident FROM incidents WHERE substr(id, 1, length(?1)) = ?1 LIMIT 2"
+        rows = self._database.rows(query, beginning) if beginning else []
+        known = [decoded for (whole,) in rows if (decoded := self._decoded(incident, whole)) is not None]
+        if len(known) != 1:
+            what = "several incidents have ids that begin" if known else "no incident has an id that begins"
+            raise SentinelError(f"{what} with {beginning!r}; `sentinel status` shows them")
+        return known[0]
+
+    def open_counts(self) -> dict[tuple[str, str], int]:
+        """How many incidents are open, by detector and severity."""
+        rows = self._database.rows(
+            "SELECT json_extract(incident, '$.detector'), json_extract(incident, '$.severity'), count(*) "
+            "FROM incidents WHERE open AND json_valid(incident) GROUP BY 1, 2"
+        )
+        return {(detector, Severity(severity).name.lower()): count for detector, severity, count in rows}
+
+    def decisions(self, limit: int = 100, run: str = "") -> list[DecisionRow]:
+        """The latest decisions, about all runs or about one, given by its id; newest first."""
+        query = "SELECT at, run, incident, detector, sink, event, reason FROM decisions"
+        chosen = "WHERE ?2 = '' OR run = ?2 ORDER BY number DESC LIMIT ?1"
+        rows = self._database.rows(f"{query} {chosen}", limit, utf8(run))
+        return [DecisionRow(*row) for row in rows]
+
+    def silences(self, now: float) -> list[Silence]:
+        """The active silences; those that end first come first."""
+        rows = self._database.rows("SELECT * FROM silences WHERE until > ? ORDER BY until", now)
+        return [Silence(*row) for row in rows]
+
+    def add_silence(self, silence: Silence) -> None:
+        """Add a silence."""
+        with self._database.transaction(durable=True) as connection:
+            connection.execute(
+                "INSERT OR REPLACE INTO silences VALUES (?, ?, ?, ?, ?, ?, ?)", astuple(silence)
+            )
+
+    def remove_silence(self, silence_id: str) -> bool:
+        """End a silence. False if no silence has this id."""
+        with self._database.transaction(durable=True) as connection:
+            gone = connection.execute("DELETE FROM silences WHERE id = ?", (silence_id,))
+            return gone.rowcount > 0
+
+    def health(self) -> dict[str, Any]:
+        """The last health record of the watching process and its parts."""
+        rows = self._database.rows("SELECT key, value FROM health ORDER BY key")
+        values = {key: self._decoded(json.loads, value) for key, value in rows}
+        return {key: value for key, value in values.items() if value is not None}
+
+    def set_health(self, values: Mapping[str, Any]) -> None:
+        """Record the health of some parts; None removes a part. Values must be JSON-able."""
+        with self._database.transaction() as connection:
+            for key, value in values.items():
+                if value is None:
+                    connection.execute("DELETE FROM health WHERE key = ?", (key,))
+                else:
+                    connection.execute(
+                        "INSERT OR REPLACE INTO health VALUES (?, ?)", (key, json.dumps(value))
+                    )
+
+    def forget(self, runs: Iterable[str]) -> None:
+        """Delete the states of runs. Their incidents stay until they are old."""
+        with self._database.transaction() as connection:
+            forget_runs(connection, map(utf8, runs))
+
+    def prune(self, now: float) -> None:
+        """Delete old decisions, settled notifications, ended silences, and incidents of forgotten runs."""
+        long_ago = now - _KEEP_RECORDS_SECONDS
+        old = now - _KEEP_SENT_SECONDS
+        with self._database.transaction() as connection:
+            connection.execute("DELETE FROM decisions WHERE at < ?", (long_ago,))
+            connection.execute("DELETE FROM outbox WHERE state = 'failed' AND settled_at < ?", (long_ago,))
+            connection.execute("DELETE FROM outbox WHERE state = 'sent' AND settled_at < ?", (old,))
+            connection.execute("DELETE FROM silences WHERE until < ?", (old,))
+            forget_incidents(connection, long_ago)
+            forget_old(connection, long_ago)
+        self._database.shrink()
+
+
+def _record(connection: sqlite3.Connection, run: str, outcome: Outcome, now: float, *, held: bool) -> None:
+    incident = outcome.incident
+    sink = outcome.sink
+    decision = outcome.decision
+    connection.execute(
+        "INSERT INTO decisions (at, run, incident, detector, sink, event, reason) "
+        "VALUES (?, ?, ?, ?, ?, ?, ?)",
+        (now, run, incident.id, incident.detector, sink, decision.event, decision.reason),
+    )
+    if decision.reason is Reason.WITHDRAWN:
+        withdraw(connection, sink, incident)
+    if outcome.body is None:
+        return
+    connection.execute(
+        "INSERT OR REPLACE INTO sent (incident, sink, event, at, severity, findings, number) "
+        "VALUES (?, ?, ?, ?, ?, ?, ?)",
+        (incident.id, sink, decision.event, now, incident.severity, incident.findings, outcome.number),
+    )
+    if outcome.is_page:
+        row = (incident.id, sink, day_of(now), now)
+        connection.execute("INSERT OR IGNORE INTO pages VALUES (?, ?, ?, ?)", row)
+    enqueue(connection, sink, incident, outcome.body, now, held=held)

@@ -1,0 +1,95 @@
+"""Notices runs whose logs were removed, and says when nothing more is expected of them.
+
+The runs are those under watch and those that the store knows of from an earlier watch. A log may come back
+with its file system, so a run has some time before it is let go of.
+"""
+
+import logging
+import os
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+
+from sentinel.common.fault_isolation import Guard
+from sentinel.common.text import clean_text, duration_text
+from sentinel.incidents.incident import Change, Event, State
+from sentinel.notifications.decide import SinkPolicy
+from sentinel.run_pipeline import Tracker
+from sentinel.sources.base import Batch, Cursor, Run
+from sentinel.sources.location import Place, Url
+from sentinel.storage.store import Store
+from sentinel.watch.recorder import Recorder
+
+_LOOK_SECONDS = 60.0  # pauses between two looks, and so between two lines about what is gone
+_MOST_NAMED = 3
+
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class _Nowhere:
+    """The source of a log that is gone."""
+
+    def poll(self, cursor: Cursor, limit: int) -> Batch:  # noqa: ARG002
+        return Batch(cursor)
+
+
+class Vanished:
+    """Remembers since when logs are gone; with no ``grace_seconds`` none is. All times are times awake."""
+
+    def __init__(self, store: Store, grace_seconds: float | None) -> None:
+        self._store = store
+        self._grace_seconds = grace_seconds
+        self._since: dict[str, float] = {}  # by run id
+        self._looked_at = float("-inf")
+
+    def due(self, watched: Iterable[Run], awake: float) -> Sequence[Run]:
+        """Those runs whose logs have been gone for long, now and then; a later call gives them again."""
+        grace = self._grace_seconds
+        if grace is None or awake - self._looked_at < min(_LOOK_SECONDS, grace):
+            return ()
+        self._looked_at = awake
+        rows = (row for row in self._store.runs() if Url.parse(row.path) is None)
+        recorded = (Run(Path(row.path), row.format, _Nowhere()) for row in rows)
+        runs = {run.id: run for run in (*recorded, *watched) if isinstance(run.path, Path)}
+        gone = {run_id: run for run_id, run in runs.items() if is_gone(run.path)}
+        new = [run for run_id, run in gone.items() if run_id not in self._since]
+        self._since = {run_id: self._since.get(run_id, awake) for run_id in gone}
+        if new:
+            _log.warning("%s", _said(new, grace))
+        return [run for run_id, run in gone.items() if awake - self._since[run_id] >= grace]
+
+
+def let_go(trackers: Sequence[Tracker], store: Store, policies: Sequence[SinkPolicy], now: float) -> None:
+    """End the open incidents of runs as lost, tell of that, and forget the runs."""
+    guard = Guard()
+    news = {t.id: guard(t.log.run, "letting go", partial(_ended, t)) or () for t in trackers}
+    Recorder(store, policies).record(trackers, news, now)
+    store.forget(news)
+    _log.info("let go of %s, whose logs are gone", "1 run" if len(news) == 1 else f"{len(news)} runs")
+
+
+def _ended(tracker: Tracker) -> list[Change]:
+    """The ends of the open incidents of a run; its book is then empty."""
+    lost = [Change(Event.LOST, told.changed(state=State.LOST, gone=True)) for told in tracker.book.open()]
+    tracker.book.restore([(), None])
+    return lost
+
+
+def is_gone(place: Place) -> bool:
+    """Whether nothing lies at the place of a run any more. A database holds many runs."""
+    try:
+        os.lstat(str(place))
+    except (FileNotFoundError, ValueError):  # no file has such a name
+        return isinstance(place, Path)
+    except OSError:  # it lies in a database, or cannot be reached
+        pass
+    return False
+
+
+def _said(runs: Collection[Run], seconds: float) -> str:
+    names = [clean_text(str(run.path)) for run in runs][:_MOST_NAMED]
+    others = f" and of {len(runs) - len(names)} more runs" if len(runs) > len(names) else ""
+    until = f"their incidents end in {duration_text(seconds)} unless they come back"
+    return f"the logs of {', '.join(names)}{others} are gone; {until}"

@@ -1,0 +1,302 @@
+"""The live page over HTTP: pages, their changes as server-sent events, and what a person may do."""
+
+import asyncio
+import json
+import logging
+from collections import Counter
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import asynccontextmanager
+from functools import partial
+from glob import escape
+from http import HTTPStatus
+from importlib.resources import files
+from pathlib import Path
+from typing import get_args
+
+from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import PlainTextResponse, RedirectResponse, Response, StreamingResponse
+from starlette.routing import Route
+from starlette.types import ASGIApp
+
+from sentinel.calibration.calibration import Opinion
+from sentinel.common.clock import Clock
+from sentinel.common.errors import SentinelError, StateError
+from sentinel.common.text import seconds_in
+from sentinel.config.file import Config
+from sentinel.notifications.silences import acknowledgement, silence
+from sentinel.report.html import SCRIPTS, STYLES, asset
+from sentinel.report.markdown import of_run
+from sentinel.storage.store import Store
+from sentinel.web.auth import Access, form
+from sentinel.web.chosen_report import report_of
+from sentinel.web.compare import asked_keys, compare_page
+from sentinel.web.run_pool import OpenRuns
+from sentinel.web.timeline import timeline_page
+from sentinel.web.views import Page, StateView
+
+_log = logging.getLogger(__name__)
+
+_ALIVE_SECONDS = 15.0  # between two comments that show a proxy, and us, that the connection stands
+_KINDS = {"js": "text/javascript", "css": "text/css"}
+_OWN = "live.js", "copy.js", "pick.js", "compare.js", "live.css"
+
+
+class LivePage:
+    """The application over the states in ``places``. ``config`` says which detectors could judge a run."""
+
+    def __init__(self, config: Config, places: Sequence[Path], clock: Clock) -> None:
+        self._config = config
+        self._places = places
+        self._clock = clock
+        self._worker = ThreadPoolExecutor(1, thread_name_prefix="views")  # the store belongs to one thread
+        self._watched: Counter[str] = Counter()  # how many pages show each run
+        self._news = asyncio.Event()  # set when anything may have changed, and replaced by a new one
+        self._assets = {name: asset(name) for name in (*SCRIPTS, *STYLES)}
+        self._assets |= {name: files(__package__).joinpath(name).read_text("utf-8") for name in _OWN}
+
+    def app(self, token: str, port: int) -> ASGIApp:
+        """The application behind a token."""
+        routes = [
+            Route("/", self._fleet),
+            Route("/events", self._fleet_events),
+            Route("/time", self._time),
+            Route("/compare", self._compare),
+            Route("/compare/events", self._compare_events),
+            Route("/report", self._report),
+            Route("/runs/{key}", self._run),
+            Route("/runs/{key}/events", self._run_events),
+            Route("/runs/{key}/markdown", self._markdown),
+            Route("/runs/{key}/silence", self._silence, methods=["POST"]),
+            Route("/incidents/{id}/acknowledge", self._acknowledge, methods=["POST"]),
+            Route("/incidents/{id}/feedback", self._feedback, methods=["POST"]),
+            Route("/silences/{id}/end", self._end_silence, methods=["POST"]),
+            Route("/assets/{name}", self._asset),
+        ]
+        handlers = {SentinelError: _explained}
+        return Access(Starlette(routes=routes, lifespan=self._life, exception_handlers=handlers), token, port)
+
+    async def _in_worker(self, work: Callable[[], object]) -> None:
+        await asyncio.get_running_loop().run_in_executor(self._worker, work)
+
+    @asynccontextmanager
+    async def _life(self, _: Starlette) -> AsyncIterator[None]:
+        def begin() -> None:
+            self._views = StateView(self._places, self._config.calibration)
+
+        await self._in_worker(begin)
+        self._runs = OpenRuns(self._config, self._clock, self._views, self._worker, self._tell)
+        await self._refresh()
+        looking = asyncio.create_task(self._look())
+        try:
+            yield
+        finally:
+            looking.cancel()
+            self._runs.close()
+            await self._in_worker(self._views.close)
+            self._worker.shutdown()
+
+    async def _look(self) -> None:
+        while True:
+            try:
+                await self._refresh()
+                self._runs.look([*self._watched])
+            except Exception:  # noqa: BLE001  the pages that are open must not stand still for ever
+                _log.exception("the live page could not be refreshed; trying again")
+            await asyncio.sleep(self._config.poll_seconds)
+
+    async def _refresh(self) -> None:
+        """Look at the state again and tell the pages."""
+        await self._in_worker(lambda: self._views.refresh(self._clock.now(), self._clock.awake()))
+        self._tell()
+
+    def _tell(self) -> None:
+        """Let all open pages see whether anything changed on them."""
+        self._news.set()
+        self._news = asyncio.Event()
+
+    async def _fleet(self, request: Request) -> Response:
+        return _sent(self._views.overview(self._clock.now()), request)
+
+    async def _run(self, request: Request) -> Response:
+        return _sent(await self._page_of(request), request)
+
+    async def _markdown(self, request: Request) -> Response:
+        run = (await self._page_of(request)).run
+        return PlainTextResponse(of_run(run.story) if run else "")
+
+    async def _page_of(self, request: Request) -> Page:
+        key = request.path_params["key"]
+        if (page := await self._runs.page(key)) is not None:
+            return page
+        if key in self._views.fleet.runs:
+            why = "its page cannot be made; `sentinel serve` logged why\n"
+            raise HTTPException(HTTPStatus.INTERNAL_SERVER_ERROR, why)
+        raise HTTPException(HTTPStatus.NOT_FOUND, "no such run\n")
+
+    async def _time(self, request: Request) -> Response:
+        since = request.query_params.get("since", "7d")
+        try:
+            seconds = seconds_in(since)
+        except ValueError as error:
+            return _plain(HTTPStatus.BAD_REQUEST, str(error))
+        draw = partial(timeline_page, self._views, self._clock.now(), since, seconds)
+        return _sent(await asyncio.get_running_loop().run_in_executor(self._worker, draw), request)
+
+    async def _compare(self, request: Request) -> Response:
+        return _sent(compare_page(await self._asked(request)), request)
+
+    async def _report(self, request: Request) -> Response:
+        draw = partial(report_of, await self._asked(request), self._clock.now())
+        text = await asyncio.get_running_loop().run_in_executor(None, draw)
+        kept = {"Content-Disposition": 'attachment; filename="report.html"'}
+        return Response(text, media_type="text/html", headers=kept)
+
+    async def _asked(self, request: Request) -> Mapping[str, Page]:
+        return {key: page for key in asked_keys(request) if (page := await self._runs.page(key))}
+
+    async def _compare_events(self, request: Request) -> Response:
+        keys = asked_keys(request)
+
+        def news(since: int) -> tuple[int, str]:
+            version = sum(self._runs.version(key) or 0 for key in keys)
+            return version, str(version) if version != since else ""
+
+        return StreamingResponse(self._events(request, news, keys), media_type="text/event-stream")
+
+    async def _fleet_events(self, request: Request) -> Response:
+        def news(since: int) -> tuple[int, str]:
+            table = self._views.fleet.table
+            return table.version, json.dumps(table.since(since)) if table.version > since else ""
+
+        return StreamingResponse(self._events(request, news), media_type="text/event-stream")
+
+    async def _run_events(self, request: Request) -> Response:
+        key = request.path_params["key"]
+
+        def news(since: int) -> tuple[int, str]:
+            version = self._runs.version(key)
+            return (since, "") if version in (None, since) else (version, str(version))
+
+        return StreamingResponse(self._events(request, news, [key]), media_type="text/event-stream")
+
+    async def _events(
+        self, request: Request, news: Callable[[int], tuple[int, str]], keys: Sequence[str] = ()
+    ) -> AsyncIterator[str]:
+        """An event for each change since the version that the page has."""
+        asked = request.headers.get("last-event-id") or request.query_params.get("since", "0")
+        since = int(asked) if asked.isdecimal() else 0
+        self._watched.update(keys)
+        try:
+            yield ": sentinel\n\n"
+            while True:
+                more = self._news
+                since, text = news(since)
+                if text:
+                    yield f"id: {since}\ndata: {text}\n\n"
+                try:
+                    async with asyncio.timeout(_ALIVE_SECONDS):
+                        await more.wait()
+                except TimeoutError:
+                    yield ": alive\n\n"
+        finally:
+            self._watched -= Counter(keys)
+
+    async def _acknowledge(self, request: Request) -> Response:
+        now = self._clock.now()
+        await self._write(
+            lambda store: store.add_silence(acknowledgement(store.incident(request.path_params["id"]), now))
+        )
+        return _back(await form(request.receive))
+
+    async def _feedback(self, request: Request) -> Response:
+        fields = await form(request.receive)
+        now = self._clock.now()
+        verdict = next((known for known in get_args(Opinion) if known == fields.get("verdict")), None)
+        if verdict is None:
+            return _plain(HTTPStatus.BAD_REQUEST, f"verdict: one of {', '.join(get_args(Opinion))}")
+
+        def answer(store: Store) -> None:
+            known = store.incident(request.path_params["id"])
+            store.feedback.add(known.id, known.detector, verdict, "", now)
+
+        await self._write(answer)
+        return _back(fields)
+
+    async def _silence(self, request: Request) -> Response:
+        fields = await form(request.receive)
+        now = self._clock.now()
+        known = self._views.fleet.runs.get(request.path_params["key"])
+        if known is None:
+            return _plain(HTTPStatus.NOT_FOUND, "no such run")
+        try:
+            until = now + seconds_in(fields.get("for", ""))
+        except ValueError as error:
+            return _plain(HTTPStatus.BAD_REQUEST, str(error))
+        reason = fields.get("reason", "")[:300] or "silenced on the live page"
+        new = silence(escape(known.row.path), "*", until, reason, now)
+        run = known.row.id
+
+        def add(store: Store) -> None:
+            if store.run_state(run) is None:
+                raise SentinelError("no such run")
+            store.add_silence(new)
+
+        await self._write(add)
+        return _back(fields)
+
+    async def _end_silence(self, request: Request) -> Response:
+        await self._write(lambda store: store.remove_silence(request.path_params["id"]))
+        return _back(await form(request.receive))
+
+    async def _write(self, change: Callable[[Store], object]) -> None:
+        """Change each state that holds what it is about, as the commands do, and show the change.
+
+        ``change`` raises SentinelError for a state that does not hold it, and so does this if none does.
+        """
+
+        def write() -> None:
+            refusals = []
+            for place in self._places:
+                with Store(place, create=False) as store:
+                    try:
+                        change(store)
+                    except StateError:
+                        raise
+                    except SentinelError as error:
+                        refusals.append(error)
+            if len(refusals) == len(self._places):
+                raise refusals[0]
+
+        await self._in_worker(write)
+        await self._refresh()
+
+    async def _asset(self, request: Request) -> Response:
+        name = request.path_params["name"]
+        if name not in self._assets:
+            return _plain(HTTPStatus.NOT_FOUND, "no such file")
+        return Response(self._assets[name], media_type=_KINDS[name.rpartition(".")[2]])
+
+
+def _sent(page: Page, request: Request) -> Response:
+    headers = {"Content-Type": "text/html; charset=utf-8", "Vary": "Accept-Encoding"}
+    if "gzip" in request.headers.get("accept-encoding", ""):
+        return Response(page.zipped, headers=headers | {"Content-Encoding": "gzip"})
+    return Response(page.body, headers=headers)
+
+
+def _back(fields: dict[str, str]) -> Response:
+    """Back to the page that the form stands on: that of a run, else that of all runs."""
+    key = fields.get("run", "")
+    return RedirectResponse(f"/runs/{key}" if key.isalnum() else "/", HTTPStatus.SEE_OTHER)
+
+
+async def _explained(_: Request, error: Exception) -> Response:
+    status = HTTPStatus.SERVICE_UNAVAILABLE if isinstance(error, StateError) else HTTPStatus.NOT_FOUND
+    return _plain(status, str(error))
+
+
+def _plain(status: HTTPStatus, text: str) -> Response:
+    return PlainTextResponse(f"{text}\n", status)

@@ -1,0 +1,97 @@
+"""What one state directory holds, as it was last read."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sentinel.calibration.calibration import Promise
+from sentinel.common.errors import StateError
+from sentinel.common.text import clean_text
+from sentinel.detectors.run_checks import SiblingRange
+from sentinel.report.status import KnownRun, Status, status
+from sentinel.run_pipeline import bands_of
+from sentinel.runs.log import Remembered
+from sentinel.runs.state_codec import unpacked
+from sentinel.series.thumbnails import OBJECTIVES, outlines
+from sentinel.storage.store import Store
+from sentinel.storage.tables import RunRow
+
+_AGAIN_SECONDS = 10.0  # because time alone changes the state of a run
+
+
+class KnownState:
+    """A state directory that is only read. Belongs to the thread that made it.
+
+    What is stored of each run is decoded once for each commit.
+    """
+
+    def __init__(self, place: Path, promise: Promise | None) -> None:
+        self.place = place
+        self._promise = promise
+        self.store = Store(place, read_only=True)
+        self.shown: Status | None = None
+        self.failure = ""  # why what is shown may be old; empty if it is not
+        self._seen = -1
+        self._looked_at = float("-inf")
+        self._known: dict[str, tuple[float, Remembered | None, _Outlines]] = {}
+
+    def look(self, now: float, awake: float) -> bool:
+        """Look again if the watch recorded something or some time has passed. Whether anything may differ."""
+        try:
+            seen = self.store.version()
+            if seen == self._seen and awake - self._looked_at < _AGAIN_SECONDS:
+                return False
+            self._seen = seen
+            self._looked_at = awake
+            self.shown = status(self.store, self.place, now, remember=self._run, promise=self._promise)
+            self.failure = ""
+        except StateError as error:
+            self.failure = str(error)
+        return True
+
+    def holds(self, runs: Sequence[KnownRun]) -> Iterator[str]:
+        """The ids of those of these runs that were read here."""
+        own = {id(run) for run in self.shown.runs} if self.shown else ()
+        yield from (run.row.id for run in runs if id(run) in own)
+
+    def lead(self, row: RunRow, tags: Sequence[str]) -> tuple[str, Sequence[float]]:
+        """The rough curve of the first of these tags, else of the objective, with the tag."""
+        curves = self._known[row.id][2]
+        objectives = (
+            tag
+            for signal in OBJECTIVES
+            for tag, (of, values) in curves.items()
+            if of == signal and values.size
+        )
+        tag = next((tag for tag in tags if tag in curves), None) or next(objectives, None)
+        return (clean_text(tag, 60), curves[tag][1].tolist()) if tag else ("", ())
+
+    def bands(self, run: str) -> Mapping[str, SiblingRange]:
+        """The bands of the siblings of a run, by tag, as the watch last drew them."""
+        try:
+            return bands_of(unpacked(self.store.run_state(run) or b""))
+        except (ValueError, TypeError):  # another version's
+            return {}
+
+    def _run(self, row: RunRow) -> Remembered | None:
+        """What is stored of a run; None if it cannot be decoded."""
+        known = self._known.get(row.id)
+        if known is None or known[0] != row.updated:
+            known = self._known[row.id] = row.updated, *self._decoded(row)
+        return known[1]
+
+    def _decoded(self, row: RunRow) -> "tuple[Remembered | None, _Outlines]":
+        try:
+            state = unpacked(self.store.run_state(row.id) or b"")
+            kept = Remembered.of(state)
+        except ValueError:
+            return None, {}
+        try:
+            return kept, outlines(state.get("streams", {}))
+        except Exception:  # noqa: BLE001  another version's histories; the watch reads the log anew
+            return kept, {}
+
+
+_Outlines = Mapping[str, tuple[str, NDArray[np.float64]]]

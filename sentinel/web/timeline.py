@@ -1,0 +1,160 @@
+"""The fleet over time: incidents of all runs, how many runs were alive, and what trouble cost."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from sentinel.detectors.severity import Severity
+from sentinel.incidents.incident import Incident
+from sentinel.report.status import KnownRun
+from sentinel.runs.state import GOING_ON
+from sentinel.web.fleet import key_of
+from sentinel.web.views import Page, StateView
+
+PERIODS = {"1d": "the last day", "7d": "the last week", "30d": "the last month"}
+
+_MOST_LISTED = 200
+_COLUMNS = 120  # of the curve of how many runs were alive
+_THINNEST = 0.4  # percent of the period
+
+
+@dataclass(frozen=True)
+class Bar:
+    """An incident on the timeline, in percent of the period."""
+
+    incident: Incident
+    left: float
+    width: float
+
+
+@dataclass(frozen=True)
+class _Period:
+    begin: float
+    end: float
+
+    def part(self, begin: float, end: float) -> tuple[float, float]:
+        """Where a stretch of time lies within the period."""
+        return max(begin, self.begin), min(end, self.end)
+
+    def percent(self, time: float) -> float:
+        return 100.0 * (time - self.begin) / (self.end - self.begin)
+
+
+@dataclass(frozen=True)
+class FleetTime:
+    """What happened in a period. ``alive`` counts runs in equal parts of it, the oldest first."""
+
+    bars: Mapping[str, Sequence[Bar]]  # by detector, the most first
+    listed: Sequence[Incident]  # the newest first
+    alive: Sequence[int]
+    hours: float  # of runs in trouble
+    gpu_hours: float  # the same of the runs that tell how many GPUs they have
+    ill: int  # runs in trouble
+    telling: int  # those of them that tell how many GPUs they have
+
+    @property
+    def curve(self) -> str:
+        """The outline of ``alive`` as SVG has it, 100 wide and 24 high."""
+        most = max(self.alive, default=0) or 1
+        steps = (
+            f"{100 * i / _COLUMNS:.4g},{24 - 22 * count / most:.3g} "
+            f"{100 * (i + 1) / _COLUMNS:.4g},{24 - 22 * count / most:.3g}"
+            for i, count in enumerate(self.alive)
+        )
+        return f"0,24 {' '.join(steps)} 100,24"
+
+
+def fleet_time(
+    runs: Iterable[KnownRun], incidents: Iterable[Incident], now: float, seconds: float
+) -> FleetTime:
+    """What happened to these runs in the last ``seconds``, by the clocks of their logs."""
+    period = _Period(now - seconds, now)
+    by_id = {run.row.id: run for run in runs}
+    bars: dict[str, list[Bar]] = {}
+    stretches: dict[str, list[tuple[float, float]]] = {}
+    for incident, begin, end in _within(incidents, by_id, period):
+        left = period.percent(begin)
+        bar = Bar(incident, left, max(period.percent(end) - left, _THINNEST))
+        bars.setdefault(incident.detector, []).append(bar)
+        if incident.severity > Severity.INFO:
+            stretches.setdefault(incident.run, []).append((begin, end))
+    newest = sorted(
+        (bar.incident for own in bars.values() for bar in own), key=lambda one: -(one.fired_time or 0.0)
+    )
+    hours = {run: _together(own) / 3600 for run, own in stretches.items()}
+    gpus = {run: count for run in hours if (count := _gpus(by_id[run])) is not None}
+    return FleetTime(
+        bars=dict(sorted(bars.items(), key=lambda item: (-len(item[1]), item[0]))),
+        listed=newest[:_MOST_LISTED],
+        alive=[*_alive(by_id.values(), period)],
+        hours=sum(hours.values()),
+        gpu_hours=sum(hours[run] * count for run, count in gpus.items()),
+        ill=len(hours),
+        telling=len(gpus),
+    )
+
+
+def _within(
+    incidents: Iterable[Incident], runs: Mapping[str, KnownRun], period: _Period
+) -> Iterator[tuple[Incident, float, float]]:
+    """The incidents that stand for themselves and lie within the period, with their begins and ends there."""
+    for incident in incidents:
+        onset = incident.onset_time if incident.onset_time is not None else incident.fired_time
+        if incident.inhibited_by is not None or onset is None or incident.run not in runs:
+            continue
+        goes_on = incident.open and runs[incident.run].state in GOING_ON
+        last = (
+            period.end if goes_on else max(onset, incident.last_time or onset, incident.fired_time or onset)
+        )
+        begin, end = period.part(onset, last)
+        if begin <= end:
+            yield incident, begin, end
+
+
+def _together(stretches: Iterable[tuple[float, float]]) -> float:
+    """How many seconds some stretches cover; what several cover counts once."""
+    covered = 0.0
+    reached = float("-inf")
+    for begin, end in sorted(stretches):
+        covered += max(0.0, end - max(begin, reached))
+        reached = max(reached, end)
+    return covered
+
+
+def _gpus(run: KnownRun) -> float | None:
+    """The GPUs of a run; None where its log does not tell how many."""
+    return run.kept.facts.plan.get("world_size") if run.kept else None
+
+
+def _alive(runs: Iterable[KnownRun], period: _Period) -> Iterator[int]:
+    """How many runs logged in each part of the period, or between two points of theirs around it."""
+    facts = [run.kept.facts for run in runs if run.stands_for_its_training and run.kept]
+    times = [(of.first_time, of.last_time) for of in facts]
+    part = (period.end - period.begin) / _COLUMNS
+    for column in range(_COLUMNS):
+        begin = period.begin + column * part
+        yield sum(
+            first < begin + part and last >= begin
+            for first, last in times
+            if first is not None and last is not None
+        )
+
+
+def timeline_page(views: StateView, now: float, since: str, seconds: float) -> Page:
+    """The page of a period. Only the thread of the views may call it."""
+    fleet = views.fleet
+    table = views.fleet.table
+    told = fleet_time(fleet.runs.values(), views.incidents(), now, seconds)
+    return Page.of(
+        table.version,
+        "timeline.html",
+        verdict=table.verdict,
+        trouble=table.trouble,
+        live=f"/events?since={table.version}",
+        told=told,
+        names=fleet.names,
+        keys={run: key_of(run) for run in fleet.names},
+        begin=now - seconds,
+        now=now,
+        since=since,
+        periods=PERIODS,
+    )

@@ -1,0 +1,236 @@
+"""One message a cause."""
+
+import pytest
+
+from sentinel.detectors.discovery import all_detectors
+from tests.incidents.timeline import START, book, changed, rows
+
+CAUSE = "loss-scale-collapse"
+EFFECT = "flat-loss-at-init"
+
+
+def stands(*lines, preview=()):
+    """Detector, tag and cause (its detector and tag, None if it has none) of what is open in the end."""
+    ours = book(*preview)
+    ours.advance([rows for line in lines for rows in line])
+    names = {incident.id: (incident.detector, incident.tag) for incident in ours.open()}
+    return [(i.detector, i.tag, i.inhibited_by and names[i.inhibited_by]) for i in ours.open()]
+
+
+def explained(*lines, **options):
+    """Detectors that are explained by another one, with it."""
+    return {name: by[0] for name, _, by in stands(*lines, **options) if by}
+
+
+@pytest.mark.parametrize(
+    ("cause", "effect"),
+    [
+        ("non-finite-metric", "loss-spike"),
+        ("non-finite-metric", "flat-loss-at-init"),
+        ("zero-gradient", "flat-loss-at-init"),
+        ("loss-scale-collapse", "flat-loss-at-init"),
+        ("loss-scale-collapse", "lr-schedule-mismatch"),
+        ("lr-schedule-mismatch", "flat-loss-at-init"),
+        ("resume-discontinuity", "loss-spike"),
+        ("entropy-collapse", "reward-zero-std"),
+    ],
+)
+def test_a_cause_explains_what_begins_after_it(cause, effect):
+    assert explained(rows("cc......", cause), rows("....cc", effect)) == {effect: cause}
+    assert explained(rows("ccc", cause), rows("ccc", effect)) == {effect: cause}
+
+
+class TestTheEarlierOnsetDecides:
+    def test_also_of_two_that_explain_each_other(self):
+        norm = "exploding-grad-norm"
+        loss = "loss-divergence"
+        assert explained(rows("..cccc", norm), rows("....cc", loss)) == {loss: norm}
+        assert explained(rows("....cc", norm), rows("..cccc", loss)) == {norm: loss}
+        assert len(explained(rows("..cc", norm), rows("..cc", loss))) == 1
+
+    def test_what_begins_before_is_not_explained(self):
+        assert explained(rows("cccc", EFFECT), rows("..cc", CAUSE)) == {}
+
+    def test_not_who_was_noticed_first(self):
+        late = changed(rows("....cc", CAUSE), onset=lambda: (0, None))
+        assert explained(rows("..cccc", EFFECT), late) == {EFFECT: CAUSE}
+
+    def test_of_equal_times_steps_decide(self):
+        nan = changed(rows("cc", "non-finite-metric"), onset=lambda: (6, START))
+        printed = changed(rows("..cc", "crash", stream=""), onset=lambda: (22, START))
+        assert explained(nan, printed) == {}
+
+    def test_not_the_severity(self):
+        assert explained(rows("wwwwww", CAUSE), rows("..cccc", EFFECT)) == {EFFECT: CAUSE}
+
+    def test_what_escalates_keeps_its_cause(self):
+        assert explained(rows("wwwwww", CAUSE), rows("..wwcc", EFFECT)) == {EFFECT: CAUSE}
+
+    def test_an_earlier_attempt_is_earlier_whatever_its_steps(self):
+        later = rows("...... | cc", EFFECT)
+        assert explained(rows("....cc | cc", CAUSE), later) == {EFFECT: CAUSE}
+
+
+class TestAcrossStreams:
+    def test_two_processes_are_not_related(self):
+        assert explained(rows("cc", CAUSE, stream="a"), rows("...cc", EFFECT, stream="b")) == {}
+
+    @pytest.mark.parametrize(("crash", "metric"), [("", "a"), ("a", "")])
+    def test_the_run_as_a_whole_is(self, crash, metric):
+        lines = rows("...cc", "crash", stream=crash), rows("....cc", EFFECT, stream=metric)
+        assert explained(*lines) == {EFFECT: "crash"}
+
+    @pytest.mark.parametrize("whole", ["crash", "stall"])
+    def test_what_would_wait_is_explained_by_a_crash_or_a_stall(self, whole):
+        """At the end of a silent run its last rows are judged once more."""
+        last = changed(rows("......w", EFFECT)[6:], final=True)
+        assert explained(rows("......cc", whole, stream=""), last) == {EFFECT: whole}
+        earlier = changed(rows("......w", EFFECT)[6:], final=True, onset=lambda: (20, None))
+        assert explained(rows("......cc", whole, stream=""), earlier) == {}, "it began before"
+
+    def test_a_crash_explains_the_stall_that_follows(self):
+        lines = rows("...cc", "crash", stream=""), rows(".....cc", "stall", "other", stream="")
+        assert explained(*lines) == {"stall": "crash"}
+
+    def test_the_clock_decides_there_what_was_first(self):
+        """Steps of the run as a whole need not be those of a stream."""
+        crash = changed(rows("cc", "crash", stream=""), step=10**6)
+        assert explained(crash, rows("..cc", EFFECT)) == {EFFECT: "crash"}
+        timeless = changed(rows("....cc", EFFECT), time=None)
+        assert explained(crash, timeless) == {}
+
+
+class TestWhatIsNotHeard:
+    """What nobody is sent explains nothing that somebody would be sent."""
+
+    def test_a_preview(self):
+        lines = rows("cc", CAUSE), rows("...cc", EFFECT)
+        assert explained(*lines, preview=[CAUSE]) == {}
+        assert explained(*lines, preview=[CAUSE, EFFECT]) == {EFFECT: CAUSE}
+
+    def test_an_info(self):
+        assert explained(rows("iiiiii", CAUSE), rows("..ww", EFFECT)) == {}
+        assert explained(rows("iiiiii", CAUSE), rows("..iiww", EFFECT)) == {}
+        assert explained(rows("iiiiii", CAUSE), rows("..iiii", EFFECT)) == {EFFECT: CAUSE}
+        assert explained(rows("iiiiww", CAUSE), rows("..wwww", EFFECT)) == {EFFECT: CAUSE}
+
+
+def test_the_same_detector_on_another_tag_is_the_same_trouble():
+    assert stands(rows("ww", tag="a"), rows("..ww", tag="b"), rows("..ww", tag="c")) == [
+        ("kl-blowup", "a", None),
+        ("kl-blowup", "b", ("kl-blowup", "a")),
+        ("kl-blowup", "c", ("kl-blowup", "a")),
+    ]
+
+
+def test_unrelated_detectors_do_not_silence_each_other():
+    assert explained(rows("cc", CAUSE), rows("...cc", "kl-blowup")) == {}
+    assert explained(rows("cc", "entropy-collapse"), rows("...cc", "kl-blowup")) == {}
+
+
+def test_of_a_chain_the_root_is_told():
+    chain = {
+        "lr-schedule-mismatch": rows("..cccc", "lr-schedule-mismatch"),
+        EFFECT: rows("...ccc", EFFECT),
+        CAUSE: rows(".cccccc", CAUSE),
+    }
+    roots = {"lr-schedule-mismatch": CAUSE, EFFECT: CAUSE}
+    assert explained(*chain.values()) == roots
+    late = changed(rows("......cc", CAUSE), onset=lambda: (0, None))
+    assert explained(*(chain | {CAUSE: late}).values()) == roots
+
+
+class TestTheEndOfACause:
+    @pytest.mark.parametrize(
+        ("effect", "events"),
+        [
+            ("..ccccc", ["firing", "firing", "resolved"]),  # found twice since: its end may just be late
+            ("..cc...", ["firing", "firing", "resolved", "resolved"]),
+            ("..cccccc", ["firing", "firing", "resolved", "firing"]),
+        ],
+    )
+    def test_what_outlives_it_by_a_clear_is_told_after_all(self, effect, events):
+        changes = book(clear=3).advance(rows("cc...", CAUSE) + rows(effect, EFFECT))
+        assert [c.event for c in changes] == events
+        assert changes[1].incident.inhibited_by == changes[0].incident.id
+        if events[-1] == "firing":
+            assert changes[-1].incident.inhibited_by is None
+            assert changes[-1].incident.id == changes[1].incident.id
+
+    def test_there_may_be_another_one(self):
+        ours = book(clear=3)
+        lines = rows("cc...", CAUSE), rows("..cccccccc", EFFECT), rows(".ccccccccc", "lr-schedule-mismatch")
+        changes = ours.advance([verdict for line in lines for verdict in line])
+        released = [
+            c.incident.detector for c in changes if c.event == "firing" and not c.incident.inhibited_by
+        ]
+        assert released == [CAUSE, "lr-schedule-mismatch"]
+        effect, other = sorted(ours.open(), key=lambda i: i.detector)
+        assert effect.inhibited_by == other.id
+
+    def test_a_cause_that_returns_explains_again(self):
+        lines = rows("cc" + "." * 10 + "cccc", CAUSE), rows("..cccccccccccccc", EFFECT)
+        assert explained(*lines) == {EFFECT: CAUSE}
+
+
+class TestTwoThatExplainEachOther:
+    """A loss and a gradient norm that diverge together are one trouble, whichever calms down first."""
+
+    def test_the_first_is_over_once_both_are(self):
+        lines = rows("cc" + "." * 12, "exploding-grad-norm"), rows("..cccccc......", "loss-divergence")
+        changes = book(clear=3).advance([verdict for line in lines for verdict in line])
+        assert [(c.event, c.incident.detector) for c in changes] == [
+            ("firing", "exploding-grad-norm"),
+            ("firing", "loss-divergence"),
+            ("resolved", "loss-divergence"),
+            ("resolved", "exploding-grad-norm"),
+        ]
+        told = [c.event for c in changes if not c.incident.inhibited_by]
+        assert told == ["firing", "resolved"]
+
+    def test_what_began_first_may_last_longer(self):
+        changes = book(clear=3).advance(
+            rows("cccccccccc...", "loss-divergence") + rows("..cc...", "exploding-grad-norm")
+        )
+        assert [c.event for c in changes] == ["firing", "firing", "resolved", "resolved"]
+
+    def test_one_that_nobody_is_sent_keeps_none_open(self):
+        changes = book(clear=3).advance(
+            rows("cc" + "." * 8, "loss-divergence") + rows("..iiiiiiii", "exploding-grad-norm")
+        )
+        assert ("resolved", "loss-divergence") in [(c.event, c.incident.detector) for c in changes]
+
+    def test_tags_of_one_detector_are_one_trouble(self):
+        changes = book(clear=3).advance(rows("cc" + "." * 10, CAUSE, "a") + rows("..cccccccc..", CAUSE, "b"))
+        assert [(c.event, c.incident.tag) for c in changes] == [("firing", "a"), ("firing", "b")]
+
+
+def test_what_the_detectors_declare():
+    """Pairs of which one alone is to be told, and one of which both are."""
+    detectors = all_detectors()
+
+    def silences(cause, effect):
+        return detectors[effect].cause in detectors[cause].silences
+
+    assert silences("loss-scale-collapse", "flat-loss-at-init")
+    assert silences("loss-scale-collapse", "lr-schedule-mismatch")
+    assert silences("non-finite-metric", "loss-spike")
+    assert silences("non-finite-metric", "flat-loss-at-init")
+    assert silences("zero-gradient", "flat-loss-at-init")
+    assert silences("resume-discontinuity", "loss-spike")
+    assert all(silences("console-error", effect) for effect in ("loss-plateau", "stream-stall", "kl-blowup"))
+    assert not silences("flat-loss-at-init", "zero-gradient")
+    assert all(silences("stream-stall", effect) for effect in ("loss-plateau", "throughput-shift"))
+    assert not silences("stream-stall", "console-error"), "a crash is no effect of the silence after it"
+    assert not silences("stream-stall", "non-finite-metric")
+    assert silences("exploding-grad-norm", "loss-divergence"), (
+        "one training that leaves its course is one page"
+    )
+    assert silences("loss-divergence", "exploding-grad-norm"), "whichever of the two begins first"
+    assert silences("console-error", "run-crashed")
+    assert silences("run-crashed", "stream-stall")
+    assert silences("lr-schedule-mismatch", "flat-loss-at-init")
+    assert silences("entropy-collapse", "reward-zero-std")
+    assert silences("clipped-completion-ratio", "reward-zero-std")
+    assert not silences("kl-blowup", "entropy-collapse")
+    assert not silences("kl-blowup", "reward-zero-std")

@@ -1,0 +1,171 @@
+"""One incident, one message, the worst first."""
+
+import json
+
+import msgspec
+
+from sentinel.detectors.api import Severity
+from sentinel.incidents.duplicates import KnownIncidents
+from sentinel.notifications.decide import Reason, Route, Sent, SinkPolicy
+from sentinel.notifications.routing import Audience, News, cost, tell
+from sentinel.notifications.silences import silence
+from sentinel.sinks.base import Notification
+from sentinel.sources.identity import RunIdentity
+from tests.incidents.timeline import book, changed, rows
+
+RUN = RunIdentity(run="grpo/seed-1", path="/runs/grpo/seed-1", framework="trl-grpo")
+NOW = 1000.0
+SLACK = SinkPolicy("slack")
+PAGER = SinkPolicy("pager", Severity.CRITICAL)
+
+
+def decided(verdicts, policies=(SLACK,), silences=(), sent=None, ours=None, others=()):
+    ours = ours or book()
+    changes = ours.advance(verdicts)
+    sent = {} if sent is None else sent
+    return tell(
+        News(RUN, changes, ours.open()), Audience(policies, silences, sent, KnownIncidents(others)), NOW
+    )
+
+
+def heard(found):
+    return [(o.sink, o.incident.detector, o.decision.event) for o in found if o.body]
+
+
+def test_the_worst_incident_comes_first_and_knows_the_others():
+    found = decided(rows("ww", "kl-blowup") + rows(".cc", "entropy-collapse", tag="entropy"))
+    assert heard(found) == [("slack", "entropy-collapse", "firing"), ("slack", "kl-blowup", "firing")]
+    assert found[0].body["also_open"] == ["kl is at 1.0"]
+    assert found[1].body["also_open"] == ["entropy is at 2.0"]
+
+
+def test_the_changes_of_one_incident_keep_their_order():
+    """Also when one poll reads a whole life; nothing is said twice."""
+    found = decided(rows("wwcc" + "." * 10) + rows("ww", "entropy-collapse"))
+    assert heard(found) == [
+        ("slack", "kl-blowup", "firing"),
+        ("slack", "kl-blowup", "escalated"),
+        ("slack", "kl-blowup", "resolved"),
+        ("slack", "entropy-collapse", "firing"),
+    ]
+    assert len({o.body["key"] for o in found}) == 4
+
+
+def test_each_sink_hears_what_it_asked_for():
+    found = decided(rows("wwcc"), (SLACK, PAGER))
+    assert heard(found) == [
+        ("slack", "kl-blowup", "firing"),
+        ("slack", "kl-blowup", "escalated"),
+        ("pager", "kl-blowup", "firing"),
+    ]
+    assert [o.decision.reason for o in found if not o.body] == [Reason.BELOW_SINK_SEVERITY]
+
+
+def test_an_explained_incident_is_recorded_and_not_sent():
+    found = decided(rows("cc", "loss-scale-collapse") + rows("...cc", "flat-loss-at-init", tag="loss"))
+    assert heard(found) == [("slack", "loss-scale-collapse", "firing")]
+    assert found[1].decision.reason is Reason.INHIBITED
+    assert found[0].body["also_open"] == ["loss is at 4.0"]  # it supports the diagnosis
+
+
+def test_a_cause_that_comes_later_holds_back_what_is_unsent():
+    """It began first, and was noticed last."""
+    cause = changed(rows("....cc", "loss-scale-collapse"), onset=lambda: (0, None))
+    found = decided(rows("..cccc", "flat-loss-at-init", tag="loss") + cause)
+    assert heard(found) == [("slack", "loss-scale-collapse", "firing")]
+    assert found[0].decision.reason is Reason.INHIBITED
+
+
+def test_a_cause_that_comes_later_ends_the_reminders():
+    ours = book()
+    sent = {}
+    effect = "flat-loss-at-init"
+    assert heard(decided(rows("cc", effect), ours=ours, sent=sent)) == [("slack", effect, "firing")]
+    for told in sent.values():
+        told["firing"] = Sent(-1e9, Severity.CRITICAL, 2, 1)
+    assert heard(decided(rows("cc", effect, first=2), ours=ours, sent=dict(sent))) == [
+        ("slack", effect, "repeat")
+    ]
+    decided(
+        changed(rows("cc", "loss-scale-collapse", first=2), onset=lambda: (0, None)), ours=ours, sent=sent
+    )
+    for told in sent.values():
+        told["repeat"] = Sent(-1e8, Severity.CRITICAL, 4, 2)
+    assert heard(decided(rows("cc", effect, first=4), ours=ours, sent=sent)) == []
+
+
+def test_who_does_not_hear_of_the_cause_hears_of_what_it_explains():
+    found = decided(
+        rows("wwwwww", "loss-scale-collapse") + rows("..cccc", "flat-loss-at-init", tag="loss"),
+        (SLACK, PAGER),
+    )
+    assert heard(found) == [
+        ("pager", "flat-loss-at-init", "firing"),
+        ("slack", "loss-scale-collapse", "firing"),
+    ]
+
+
+def test_a_reminder_that_is_not_due_is_no_news():
+    ours = book()
+    first = decided(rows("ww"), ours=ours)
+    assert heard(first)
+    sent = {(first[0].incident.id, "slack"): {"firing": _sent(first[0], NOW)}}
+    assert decided(rows("w", first=2), sent=sent, ours=ours) == []
+
+
+def test_it_is_repeated_while_it_is_found():
+    ours = book()
+    (first,) = decided(rows("ww"), ours=ours)
+    sent = {(first.incident.id, "slack"): {first.decision.event: _sent(first, NOW - SLACK.repeat_seconds)}}
+    assert decided([], sent=sent, ours=ours) == []
+    (again,) = decided(rows("w", first=2), sent=sent, ours=ours)
+    assert (again.decision.event, again.decision.reason) == ("repeat", Reason.REPEAT_DUE)
+    assert again.body["key"] != first.body["key"]
+
+
+def test_when_a_silence_ends_what_is_still_open_is_heard():
+    ours = book()
+    quiet = silence("grpo/*", "kl-*", NOW + 1, "", NOW - 1)
+    (kept,) = decided(rows("ww"), silences=[quiet], ours=ours)
+    assert (kept.body, kept.decision.reason) == (None, Reason.SILENCED)
+    assert decided([], silences=[quiet], ours=ours) == []
+    (late,) = decided([], ours=ours)
+    assert (late.decision.event, late.decision.reason) == ("firing", Reason.FIRST_NOTIFICATION)
+
+
+def test_the_body_is_a_notification():
+    (found,) = decided(rows("...wwww"))
+    notification = msgspec.convert(json.loads(json.dumps(found.body)), Notification)
+    assert notification.incident == found.incident
+    assert notification.run == RUN
+    assert [entry["id"] for entry in notification.catalogue] == ["R2", "R1"]
+
+
+def test_the_same_event_has_the_same_key_whoever_derives_it():
+    assert decided(rows("ww"))[0].body["key"] == decided(rows("ww"))[0].body["key"]
+
+
+def test_cost_says_only_what_is_known():
+    (change,) = book().advance(rows("ww"))
+    incident = change.incident
+    assert cost(incident.changed(last_time=None)) == "10 steps"
+    assert cost(incident.changed(last_step=incident.onset_step)) == "1 min"
+    assert cost(incident.changed(last_step=None, onset_time=None)) == ""
+
+
+def _sent(outcome, at):
+    return Sent(at, outcome.incident.severity, outcome.incident.findings, outcome.number)
+
+
+def test_what_began_and_ended_between_two_looks_is_told_whatever_explained_it():
+    """The cause is nothing that the sink hears of, and it is over as well."""
+    ours = book()
+    cause = rows("ww" + "." * 40, "loss-scale-collapse")
+    effect = rows("..ww" + "." * 20, "flat-loss-at-init", tag="loss")
+    everything = SinkPolicy("all", Severity.INFO, route=Route(detectors=("flat-*",)))
+    found = decided(cause + effect, (everything,), ours=ours)
+    assert ours.open() == []
+    assert heard(found) == [
+        ("all", "flat-loss-at-init", "firing"),
+        ("all", "flat-loss-at-init", "resolved"),
+    ]

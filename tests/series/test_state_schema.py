@@ -1,0 +1,16 @@
+"""The form of what is stored: who changes it also changes its number, so that no older state is misread."""
+
+from sentinel.series.state_schema import STATE, AttemptState, SeriesState, StreamState
+
+FORM = {
+    16: (
+        "position waiting named profile attempts attempt tags plans "
+        "units signals surveyor presence company unnamed oddities",
+        "number sums tags raw_tags context joins partners series earlier left_out",
+        "head_rows recent_rows sliced plotted rows position earlier head recent coarse checkpoint",
+    )
+}
+
+
+def test_the_form_has_a_number_of_its_own():
+    assert tuple(" ".join(state._fields) for state in (StreamState, AttemptState, SeriesState)) == FORM[STATE]

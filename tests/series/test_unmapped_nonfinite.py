@@ -1,0 +1,87 @@
+"""Numbers without a meaning that stop being numbers, however the log was cut into polls."""
+
+import math
+from dataclasses import replace
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sentinel.detectors.signals import Signal
+from sentinel.series.naming import Naming
+from sentinel.series.unmapped_nonfinite import Unnamed
+from sentinel.sources.base import Chunk
+from tests.series.test_stream import DETECTORS, Stream, views
+
+NAN = math.nan
+
+
+def rows(**columns: list[float]) -> Chunk:
+    values = np.array([*columns.values()]).T
+    steps = np.arange(len(values))
+    return Chunk.of_rows("s", [*columns], steps, np.full(len(steps), NAN), values, False).flat
+
+
+def told(chunk: Chunk, *ends: int, losses: tuple[str, ...] = ()) -> list[tuple[str, int]]:
+    """The name and the step of what is told of tags that mean nothing, if the chunk comes in pieces."""
+    unnamed = Unnamed()
+    found = []
+    for begin, end in pairwise([0, *ends, len(chunk.step)]):
+        means = [tag in losses for tag in chunk.tags]
+        found += unnamed.extend(chunk, slice(begin, end), 0, [not one for one in means], means)
+        unnamed = Unnamed.load(unnamed.dump())
+    assert all(points.signal is Signal.OTHER_METRIC for points in found)
+    return [(points.tag, int(points.step[0])) for points in found]
+
+
+def test_losses_that_are_never_finite_are_named_together():
+    assert told(rows(d_loss=[NAN] * 9, g_loss=[NAN] * 9, lr=[1.0] * 9)) == [("d_loss, g_loss", 2)]
+
+
+def test_another_number_was_one_before_and_stays_none():
+    assert told(rows(spread=[1.0] * 3 + [NAN] * 12)) == [("spread", 12)]
+    assert told(rows(spread=[1.0] * 3 + [math.inf] * 12)) == [("spread", 12)]
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        [NAN] * 50,  # a class that does not occur
+        [1.0, 1.0, *[NAN] * 50],  # a variance of one sample
+        [*[1.0] * 9, *[NAN] * 9] * 3,  # a mean over episodes of which some intervals have none
+    ],
+)
+def test_what_may_be_undefined_is_healthy(values):
+    assert not told(rows(spread=values))
+
+
+def test_a_loss_with_a_meaning_speaks_for_all():
+    assert not told(rows(loss=[1.0, NAN, NAN, NAN], d_loss=[1.0, NAN, NAN, NAN]), losses=("loss",))
+
+
+@pytest.mark.long
+@given(
+    st.lists(st.sampled_from([1.0, NAN]), min_size=1, max_size=40),
+    st.lists(st.sampled_from([1.0, NAN]), min_size=40, max_size=40),
+    st.sets(st.integers(1, 79)),
+)
+def test_pieces_change_nothing(first, second, ends):
+    chunk = rows(a_loss=first, b=second[: len(first)])
+    assert told(chunk, *sorted(end for end in ends if end < len(chunk.step))) == told(chunk)
+
+
+def test_what_a_person_ignores_is_left_alone():
+    chunk = rows(d_loss=[NAN] * 30, x=[1.0] * 30)
+    for ignored, expected in (({}, True), ({"d_loss": "ignore"}, False)):
+        asking = [replace(DETECTORS[0], judges=(Signal.OTHER_METRIC,), non_finite=True)]
+        stream = Stream("s", "csv", "", Naming(ignored), views(asking))
+        assert bool([*stream.extend(chunk).windows, *stream.end()]) == expected
+
+
+def test_a_number_that_a_rule_knows_is_judged_as_well():
+    chunk = rows(reward=[*[1.0] * 9, *[NAN] * 30], grad_norm=[*[1.0] * 9, *[NAN] * 30], x=[1.0] * 39)
+    asking = [replace(DETECTORS[0], judges=(Signal.OTHER_METRIC,), non_finite=True)]
+    stream = Stream("s", "csv", "", Naming({}), views(asking))
+    assert [one.tag for one in [*stream.extend(chunk).windows, *stream.end()]] == ["reward"]

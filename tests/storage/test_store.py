@@ -1,0 +1,494 @@
+"""What the state directory keeps, through kills and beside others."""
+
+import json
+import math
+import os
+import sqlite3
+import stat
+import subprocess
+import sys
+from contextlib import closing
+from dataclasses import replace
+
+import pytest
+
+from sentinel.common.errors import StateError
+from sentinel.common.state_dir import STATE_FILE
+from sentinel.incidents.duplicates import KnownIncidents
+from sentinel.incidents.incident import Event
+from sentinel.notifications.decide import Reason, Sent, SinkPolicy
+from sentinel.notifications.routing import Audience, News, tell
+from sentinel.notifications.silences import silence
+from sentinel.runs.training_groups import Trace
+from sentinel.sources.discovery import discover
+from sentinel.sources.identity import RunIdentity
+from sentinel.storage.database import SCHEMA
+from sentinel.storage.lock import sole_watcher
+from sentinel.storage.outbox import Receiver
+from sentinel.storage.store import Store, Update
+from sentinel.watch.state_recovery import sound_store
+from tests.incidents.timeline import RUN, book, changed, rows
+from tests.sinks.samples import first_waiting
+
+NOW = 1000.0
+DAY = 86400.0
+NAMES = RunIdentity(run="a", path="/runs/a", framework=None)
+SINK = SinkPolicy("slack")
+
+
+@pytest.fixture
+def store(tmp_path):
+    with Store(tmp_path / "state") as opened:
+        yield opened
+
+
+def update(line="wwcc", state=b"state", run=RUN, sent=None, sinks=(SINK,), ours=None):
+    ours = ours or book()
+    changes = ours.advance(rows(line) if isinstance(line, str) else line)
+    decided = tell(
+        News(NAMES, changes, ours.open()), Audience(sinks, [], sent or {}, KnownIncidents([])), NOW
+    )
+    return Update(run, "/runs/a", "jsonl", state, [c.incident for c in changes] + ours.open(), decided)
+
+
+def test_a_commit_is_kept(tmp_path, store):
+    committed = update("wwcc")
+    store.commit([committed], NOW)
+    with Store(tmp_path / "state", create=False) as other:
+        assert other.run_state(RUN) == b"state"
+        assert other.incidents(open_only=True) == [committed.incidents[-1]]
+        assert [(d.event, d.sent, d.reason) for d in other.decisions()] == [
+            ("escalated", True, "escalated"),
+            ("firing", True, "first-notification"),
+        ]
+        assert [r.path for r in other.runs()] == ["/runs/a"]
+
+
+def test_the_newest_state_of_an_incident_counts(store):
+    ours = book()
+    store.commit([update("ww", ours=ours)], NOW)
+    store.commit([update("." * 10, ours=ours)], NOW + 1)
+    assert store.incidents(open_only=True) == []
+    assert [i.state for i in store.incidents()] == ["resolved"]
+
+
+SILENCE = {"runs_silent": 3, "place": "/runs", "since": 1000.5}
+
+
+JOINTS = {
+    RUN: Trace("jsonl", frozenset({"place /runs", "process 7"}), frozenset({"process 7"})),
+    "csv:/runs/a": Trace("csv", frozenset({"place /runs"})),
+    "csv:/runs/b": Trace("csv", frozenset({"place /other"})),
+    "jsonl:/runs/c": Trace("jsonl", frozenset({"place /runs"})),
+    "jsonl:/runs/d": Trace("jsonl", frozenset({"process 7"}), frozenset({"process 7"})),
+}
+
+
+def alike(store, *incidents):
+    return store.told.alike(incidents, JOINTS.__getitem__)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("open_", [True, False])
+def test_what_may_tell_the_same_is_found_among_any_number_of_incidents(store, open_):
+    ours = book()
+    committed = update("ww" if open_ else "ww" + "." * 10, ours=ours)
+    known = committed.incidents[-1]
+    fallen = known.changed(id="fallen", onset_step=700, fired_step=700, evidence=SILENCE)
+    late = range(5000, 6500)
+    others = [known.changed(id=f"other {step}", onset_step=step, fired_step=step) for step in late]
+    store.commit([replace(committed, incidents=[known, fallen], joints=JOINTS[RUN])], NOW)
+    store.commit([replace(committed, incidents=others, outcomes=[])], NOW + 1)
+    asked = known.changed(id="asked", run="csv:/runs/a", evidence={"value": 1.0})
+    assert alike(store, asked) == [known]
+    assert alike(store, asked.changed(signal="loss", evidence=SILENCE)) == [fallen]
+    far = asked.changed(evidence={}, onset_step=900, fired_step=900)
+    assert not alike(store, asked.changed(signal="loss"), far)
+    assert known in alike(store, asked.changed(onset_step=900)), "it fired at the same step"
+    assert alike(store, asked.changed(run="jsonl:/runs/d")) == [known]
+    assert not alike(store, asked.changed(run="jsonl:/runs/c")), "a place joins no logs of one format"
+    assert not alike(store, asked.changed(run="csv:/runs/b")), "the logs share nothing"
+    assert not alike(store)
+
+
+def test_a_log_of_an_older_state_may_share_anything_until_it_is_recorded_again(tmp_path):
+    committed = replace(update("ww"), joints=JOINTS[RUN])
+    with Store(tmp_path) as store:
+        store.commit([committed], NOW)
+    with closing(sqlite3.connect(tmp_path / STATE_FILE)) as database:
+        database.executescript("DROP TABLE joints; PRAGMA user_version = 8;")
+    (known,) = {incident.id: incident for incident in committed.incidents}.values()
+    asked = known.changed(id="asked", run="csv:/runs/b")
+    with Store(tmp_path) as store:
+        assert alike(store, asked) == [known]
+        store.commit([replace(committed, outcomes=[])], NOW + 1)
+        assert not alike(store, asked)
+
+
+def test_a_run_is_unknown_before_its_first_commit(store):
+    assert store.run_state(RUN) is None
+
+
+def test_what_was_sent_is_known(store):
+    committed = update("wwcc")
+    store.commit([committed], NOW)
+    incident = committed.incidents[0].id
+    sent = store.told.sent_before([incident, "other"])
+    assert sent == {
+        (incident, "slack"): {
+            "firing": Sent(NOW, 2, 2, 1, waiting=True),
+            "escalated": Sent(NOW, 3, 4, 2, waiting=True),
+        }
+    }
+    while entry := first_waiting(store.outbox, "slack"):
+        store.outbox.sent("slack", [entry], NOW)
+    assert not any(s.waiting for s in store.told.sent_before([incident])[incident, "slack"].values())
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("receiver", ["rests", "is held", "rests, and was tried with it", "takes all"])
+def test_what_was_never_tried_is_withdrawn_when_its_cause_comes(store, receiver):
+    ours = book()
+    first = update(rows("cc", "flat-loss-at-init", tag="loss"), ours=ours)
+    store.commit([replace(first, held=receiver == "is held")], NOW)
+    (effect,) = (incident.id for incident in ours.open())
+    if receiver.startswith("rests"):
+        tried = store.outbox.begin([first_waiting(store.outbox, "slack")]) if receiver != "rests" else []
+        store.outbox.postponed("slack", tried, "503", 5.0, Receiver(1, NOW + 5))
+    cause = changed(rows("cc", "loss-scale-collapse", first=2), onset=lambda: (0, None))
+    store.commit([update(cause, ours=ours, sent=store.told.sent_before([effect]))], NOW)
+    withdrawn = receiver in ("rests", "is held")
+    assert (effect in {one.incident for one in store.outbox.undelivered()}) is not withdrawn
+    assert len(store.outbox.undelivered()) == (1 if withdrawn else 2), "the cause is told"
+    assert ((effect, "slack") in store.told.sent_before([effect])) is not withdrawn
+    assert (Reason.WITHDRAWN in {one.reason for one in store.decisions()}) is withdrawn
+
+
+def withdrawn_while_it_waits(store, meanwhile=lambda: None):
+    """The id of an effect whose cause comes while its receiver rests; what happens meanwhile is not seen."""
+    ours = book()
+    store.commit([update(rows("cc", "flat-loss-at-init", tag="loss"), ours=ours)], NOW)
+    store.outbox.postponed("slack", [], "503", 5.0, Receiver(1, NOW + 5))
+    (effect,) = (incident.id for incident in ours.open())
+    sent = store.told.sent_before([effect])
+    cause = changed(rows("cc", "loss-scale-collapse", first=2), onset=lambda: (0, None))
+    decided = update(cause, ours=ours, sent=sent)
+    meanwhile()
+    store.commit([decided], NOW)
+    return effect
+
+
+def test_what_is_being_sent_is_not_withdrawn(store):
+    """A try may begin between the decision to withdraw and its commit."""
+    begun = []
+    effect = withdrawn_while_it_waits(
+        store, lambda: begun.extend(store.outbox.begin([first_waiting(store.outbox, "slack")]))
+    )
+    store.outbox.sent("slack", begun, NOW)
+    assert [*store.told.sent_before([effect])] == [(effect, "slack")], "so that its end is told, too"
+
+
+def test_what_was_withdrawn_is_not_sent(store):
+    """A sink may have taken up a notification before it was withdrawn, and not begun to send it."""
+    taken_up = []
+    effect = withdrawn_while_it_waits(store, lambda: taken_up.append(first_waiting(store.outbox, "slack")))
+    assert store.outbox.begin(taken_up) == []
+    assert store.told.sent_before([effect]) == {}
+
+
+def test_the_end_of_what_was_given_up_is_not_sent(store):
+    ours = book()
+    store.commit([update("ww", ours=ours)], NOW)
+    (incident,) = (incident.id for incident in ours.open())
+    store.outbox.failed("slack", store.outbox.begin([first_waiting(store.outbox, "slack")]), "404", NOW)
+    over = update("." * 10, ours=ours, sent=store.told.sent_before([incident]))
+    assert [(o.decision.event, o.decision.reason) for o in over.outcomes] == [
+        (Event.RESOLVED, Reason.NOT_SENT_BEFORE)
+    ]
+
+
+def test_the_same_log_read_again_sends_nothing(store):
+    committed = update()
+    store.commit([committed], NOW)
+    again = update(sent=store.told.sent_before([committed.incidents[0].id]))
+    assert not any(o.body for o in again.outcomes)
+
+
+def test_the_same_notification_is_never_queued_twice(store):
+    store.commit([update()], NOW)
+    store.commit([update()], NOW)
+    assert len(store.outbox.undelivered()) == 2
+
+
+@pytest.mark.slow
+def test_surrogates_and_nan_survive(store):
+    committed = update("ww", run="jsonl:/runs/\udcff")
+    odd = committed.incidents[0].changed(
+        run="jsonl:/runs/\udcff", evidence={"a": float("inf"), "b": "\udcff"}
+    )
+    store.commit([Update("jsonl:/runs/\udcff", "/runs/\udcff", "jsonl", b"x", [odd])], NOW)
+    assert store.run_state("jsonl:/runs/\udcff") == b"x"
+    assert store.incidents() == [odd]
+
+
+@pytest.mark.parametrize("number", [math.nan, math.inf, -math.inf])
+def test_an_incident_with_a_number_that_json_does_not_know_is_found_again(store, number):
+    odd = update("ww").incidents[0].changed(evidence={"value": number, "level": 1.0})
+    store.commit([Update(odd.run, "/runs/a", "jsonl", b"x", [odd], joints=JOINTS[RUN])], NOW)
+    (found,) = store.told.alike([odd], lambda _: JOINTS[RUN])
+    assert str(found.evidence) == str(odd.evidence)
+    assert store.open_counts() == {(odd.detector, "warning"): 1}
+
+
+def test_old_records_go_and_waiting_ones_stay(store):
+    store.commit([update("wwcc")], NOW)
+    store.outbox.sent("slack", [first_waiting(store.outbox, "slack")], NOW)
+    store.prune(NOW + 31 * DAY)
+    assert store.decisions() == []
+    assert [u.error for u in store.outbox.undelivered()] == [None]
+    store.outbox.failed("slack", [first_waiting(store.outbox, "slack")], "404", NOW)
+    store.prune(NOW + 31 * DAY)
+    assert store.outbox.undelivered() == []
+    (incident,) = store.incidents()
+    known = store.told.sent_before([incident.id])[incident.id, "slack"]
+    assert [*known] == [Event.FIRING], "what was given up is not known"
+
+
+def in_bytes(place):
+    return (place / "sentinel.sqlite").stat().st_size
+
+
+def fill_and_forget(place):
+    """Commit large states of 40 runs and forget all but one."""
+    runs = [f"jsonl:/runs/{number}" for number in range(40)]
+    with Store(place) as store:
+        store.commit([Update(run, "/runs/a", "jsonl", bytes(100_000)) for run in runs], NOW)
+        store.forget(runs[1:])
+
+
+@pytest.mark.slow
+def test_disk_space_of_forgotten_runs_is_given_back(tmp_path):
+    fill_and_forget(tmp_path)
+    full = in_bytes(tmp_path)
+    with Store(tmp_path) as store:
+        store.prune(NOW)
+        assert store.run_state("jsonl:/runs/0") == bytes(100_000)
+    assert in_bytes(tmp_path) < full / 5
+
+
+@pytest.mark.slow
+def test_free_space_that_is_soon_used_again_is_kept(tmp_path, store):
+    place = tmp_path / "state"
+    store.commit([Update(f"jsonl:/runs/{n}", "/runs/a", "jsonl", bytes(100_000)) for n in range(40)], NOW)
+    store.forget([f"jsonl:/runs/{n}" for n in range(5)])
+    store.prune(NOW)
+    store.close()
+    assert in_bytes(place) > 40 * 100_000
+
+
+@pytest.mark.slow
+def test_a_database_of_an_earlier_version_learns_to_shrink(tmp_path):
+    with closing(sqlite3.connect(tmp_path / "sentinel.sqlite")) as database:
+        database.execute("CREATE TABLE earlier (a)")  # from here on it is too late for the setting
+    fill_and_forget(tmp_path)
+    full = in_bytes(tmp_path)
+    with closing(sound_store(tmp_path, NOW, pytest.fail)) as store:
+        assert store.run_state("jsonl:/runs/0") == bytes(100_000)
+        store.commit([Update("jsonl:/runs/late", "/runs/a", "jsonl", bytes(full))], NOW)
+        store.forget(["jsonl:/runs/late"])
+        store.prune(NOW)
+    assert in_bytes(tmp_path) < full / 5
+
+
+@pytest.mark.slow
+def test_a_database_that_cannot_be_rewritten_is_used_as_it_is(tmp_path, monkeypatch):
+    with closing(sqlite3.connect(tmp_path / "sentinel.sqlite")) as database:
+        database.execute("CREATE TABLE earlier (a)")
+    fill_and_forget(tmp_path)
+    monkeypatch.setattr("sentinel.storage.database._BUSY_SECONDS", 0.01)
+    with closing(sqlite3.connect(tmp_path / "sentinel.sqlite", isolation_level=None)) as other:
+        other.execute("BEGIN IMMEDIATE")
+        with closing(sound_store(tmp_path, NOW, pytest.fail)) as store:
+            assert store.run_state("jsonl:/runs/0") == bytes(100_000)
+
+
+def test_silences(store):
+    first = silence("a", "*", NOW + 5, "x", NOW)
+    second = silence("b", "*", NOW + 3, "y", NOW)
+    store.add_silence(first)
+    store.add_silence(second)
+    assert store.silences(NOW) == [second, first]
+    assert store.silences(NOW + 4) == [first]
+    assert store.remove_silence(first.id)
+    assert not store.remove_silence(first.id)
+    store.prune(NOW + 10 * DAY)
+    assert store.silences(0) == []
+
+
+def test_health(store):
+    store.set_health({"poll": {"at": NOW}, "kl-blowup": "failed"})
+    store.set_health({"kl-blowup": None})
+    assert store.health() == {"poll": {"at": NOW}}
+
+
+WORDINGS = {
+    "first notification": Reason.FIRST_NOTIFICATION,
+    "got worse": Reason.ESCALATED,
+    "still there, repeat interval over": Reason.REPEAT_DUE,
+    "resolved": Reason.RESOLVED,
+    "came back, repeat interval over": Reason.REOPENED,
+    "keeps coming back": Reason.FLAPPING,
+    "log went silent": Reason.LOST,
+    "explained by another incident": Reason.INHIBITED,
+    "told already, of another log of the same training": Reason.TOLD_OF_ANOTHER_LOG,
+    "below the sink's severity": Reason.BELOW_SINK_SEVERITY,
+    "detector is a preview": Reason.PREVIEW_NOT_WANTED,
+    "silenced": Reason.SILENCED,
+    "already sent": Reason.ALREADY_SENT,
+    "its beginning was not sent either": Reason.NOT_SENT_BEFORE,
+    "the last notification is still waiting": Reason.UNDELIVERED,
+    "repeat interval not over": Reason.REPEAT_NOT_DUE,
+    "withdrawn before it was tried, explained by another incident": Reason.WITHDRAWN,
+    "not found again since the last notification": Reason.NOTHING_NEW,
+}
+"""What the state directory held for each reason until schema 3."""
+
+
+def test_the_reasons_of_an_earlier_version_are_known_by_their_names(tmp_path):
+    Store(tmp_path).close()
+    with closing(sqlite3.connect(tmp_path / "sentinel.sqlite")) as database, database:
+        for wording in (*WORDINGS, "found in a log of long ago"):
+            database.execute(
+                "INSERT INTO decisions (at, run, incident, detector, sink, event, reason) "
+                "VALUES (1, 'r', 'i', 'd', 's', 'firing', ?)",
+                (wording,),
+            )
+        database.execute("ALTER TABLE silences DROP COLUMN incident")
+        database.execute("ALTER TABLE sent DROP COLUMN number")
+        for column, index in (("finding", "run"), ("silence", "silence")):
+            database.execute(f"DROP INDEX incidents_by_{index}")
+            database.execute(f"ALTER TABLE incidents DROP COLUMN {column}")
+        database.execute("PRAGMA user_version = 3")
+    with Store(tmp_path) as store:
+        gone, *known = store.decisions()
+    assert [one.reason for one in reversed(known)] == [*WORDINGS.values()]
+    assert [one.reason_text for one in reversed(known)] == [reason.text for reason in WORDINGS.values()]
+    assert [one.sent for one in reversed(known)] == [reason.sends for reason in WORDINGS.values()]
+    assert (gone.reason_text, gone.sent) == ("found in a log of long ago", False)
+
+
+def test_only_the_owner_may_read(tmp_path, store):
+    store.set_health({"a": 1})
+    directory = tmp_path / "state"
+    assert stat.S_IMODE(directory.stat().st_mode) == 0o700
+    assert {stat.S_IMODE(f.stat().st_mode) for f in directory.iterdir()} == {0o600}
+
+
+class TestRefused:
+    def test_nothing_there(self, tmp_path):
+        with pytest.raises(StateError, match="nothing was watched"):
+            Store(tmp_path / "none", create=False)
+        assert not (tmp_path / "none").exists()
+
+    def test_a_newer_version(self, tmp_path):
+        Store(tmp_path / "state").close()
+        with closing(sqlite3.connect(tmp_path / "state" / "sentinel.sqlite")) as database:
+            database.execute(f"PRAGMA user_version = {SCHEMA + 1}")
+        with pytest.raises(
+            StateError, match=rf"newer sentinel \(schema {SCHEMA + 1}, this one knows {SCHEMA}\); upgrade"
+        ):
+            Store(tmp_path / "state")
+
+    def test_another_file(self, tmp_path, monkeypatch):
+        def connect(*words, **options):
+            opened.append(real(*words, **options))
+            return opened[-1]
+
+        opened = []
+        real = sqlite3.connect
+        monkeypatch.setattr(sqlite3, "connect", connect)
+        (tmp_path / "sentinel.sqlite").write_text("something else entirely" * 100)
+        with pytest.raises(StateError, match=r"sentinel\.sqlite: file is not a database"):
+            Store(tmp_path)
+        with pytest.raises(sqlite3.ProgrammingError, match="closed"):
+            opened[0].execute("SELECT 1")
+
+    @pytest.mark.long
+    def test_a_process_that_closes_the_database_leaves_it_to_those_that_have_it_open(self, tmp_path):
+        look = f"import pathlib, sentinel.storage.store as s; s.Store(pathlib.Path({str(tmp_path)!r}))"
+        with Store(tmp_path) as store, Store(tmp_path):
+            store.set_health({"watch": 1})
+            assert discover([tmp_path]).runs == []  # it may lie among the logs
+            subprocess.run([sys.executable, "-c", f"{look}.close()"], check=True)
+            assert (tmp_path / "sentinel.sqlite-wal").exists()
+
+    def test_a_file_for_a_directory(self, tmp_path):
+        (tmp_path / "state").touch()
+        with pytest.raises(StateError, match="cannot be used as state_dir"):
+            Store(tmp_path / "state")
+
+    def test_a_second_watcher(self, tmp_path):
+        refused = pytest.raises(StateError, match=f"process {os.getpid()}")
+        with sole_watcher(tmp_path), refused, sole_watcher(tmp_path):
+            pass
+        with sole_watcher(tmp_path):
+            pass
+
+
+@pytest.mark.slow
+def test_readers_and_silencers_work_beside_the_watcher(tmp_path, store):
+    with Store(tmp_path / "state", create=False) as beside:
+        for n in range(20):
+            store.commit([update("ww", state=bytes([n]))], NOW + n)
+            assert beside.run_state(RUN) == bytes([n])
+            beside.add_silence(silence("a", "*", NOW + 100, str(n), NOW))
+        assert len(store.silences(NOW)) == 20
+
+
+def test_what_fails_half_way_leaves_nothing(store):
+    good = update("ww", state=b"new")
+    bad = update("ww", run="jsonl:/runs/b", state=object())
+    with pytest.raises(sqlite3.Error):
+        store.commit([good, bad], NOW)
+    assert (store.runs(), store.incidents(), store.decisions()) == ([], [], [])
+    assert store.outbox.undelivered() == []
+    store.commit([good], NOW)
+    assert store.run_state(RUN) == b"new"
+
+
+WRITER = """
+import sys
+from pathlib import Path
+from tests.storage.test_store import NOW, update
+from sentinel.storage.store import Store
+with Store(Path(sys.argv[1])) as store:
+    done = int(store.run_state("jsonl:/runs/a") or 0)
+    while True:
+        done += 1
+        line = "." * done + "wwcc"
+        store.commit([update(line, state=b"%d" % done)], NOW)
+        print(done, flush=True)
+"""
+
+
+@pytest.mark.long  # real processes
+@pytest.mark.parametrize("commits", [1, 5, 23])
+def test_a_kill_leaves_whole_commits(tmp_path, commits):
+    """State, incident, decisions and notifications of a commit are all there or all missing."""
+    told = 0
+    for _ in range(2):
+        with subprocess.Popen([sys.executable, "-c", WRITER, tmp_path], stdout=subprocess.PIPE) as writer:
+            for _ in range(commits):
+                told = int(writer.stdout.readline())
+            writer.kill()
+            rest = writer.stdout.read().split()
+        told = int(rest[-1]) if rest else told
+        with Store(tmp_path, create=False) as store:
+            done = int(store.run_state(RUN))
+            assert done in (told, told + 1)  # the last one may have been killed before it could say so
+            assert len(store.incidents(open_only=True)) == done
+            assert len(store.outbox.undelivered()) == len(store.decisions(10**6)) == 2 * done
+        with closing(sqlite3.connect(tmp_path / "sentinel.sqlite")) as database:
+            assert database.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
+            bodies = database.execute("SELECT body FROM outbox").fetchall()
+            assert all(json.loads(body)["event"] for (body,) in bodies)

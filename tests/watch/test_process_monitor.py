@@ -1,0 +1,211 @@
+"""How the processes of runs under watch ended, told of by what they were, however they write their logs."""
+
+import json
+import os
+import subprocess
+import sys
+from contextlib import contextmanager
+from types import SimpleNamespace
+
+import pytest
+
+from sentinel.detectors.run_checks import Writer
+from sentinel.processes import exits
+from sentinel.storage.store import Store
+from tests.processes.running import until
+from tests.processes.test_exits import needs_kernel
+from tests.processes.trainings import KILLED, TRAINING, WRITERS
+from tests.watch.test_watcher import House
+
+pytestmark = pytest.mark.long
+
+ENDS = ("run-crashed", "run-preempted", "run-ended-early", "run-finished", "stream-stall", "ended-or-stuck")
+
+
+@pytest.fixture
+def house(tmp_path):
+    return House(tmp_path)
+
+
+@pytest.fixture
+def system_tells_nothing(monkeypatch):
+    """As before Linux 6.15, of a process that was reaped at once."""
+    monkeypatch.setattr(exits.Handle, "_code", lambda _: None)
+
+
+@contextmanager
+def training(house, writer, end, launcher=(), err=subprocess.DEVNULL):
+    """A training that logs some steps, and again for each line that it gets, and ends once that is closed."""
+    code = TRAINING.format(writer=WRITERS[writer], end=end)
+    command = [*launcher, sys.executable, "-c", code, house.runs / "run"]
+    err = subprocess.STDOUT if writer == "tee" else err
+    with subprocess.Popen(command, stdin=-1, stdout=-1, stderr=err) as one:
+
+        def go_on():
+            one.stdin.write(b"\n")
+            one.stdin.flush()
+            assert until(one.stdout.readline) == b"logged\n"
+
+        assert one.stdout.readline() == b"logged\n"
+        yield one, go_on
+        one.stdin.close()
+        if launcher:
+            one.kill()
+
+
+def ends(house, end, writer="held", launcher=(), err=subprocess.DEVNULL):
+    """What is told of a training once its process has ended so, its summary, and the watch."""
+    watcher = house.watch()
+    house.look(watcher)
+    with training(house, writer, end, launcher, err) as (one, go_on):
+        for _ in range(5):
+            assert house.look(watcher, hours=0.002, detector=ENDS) == []
+            go_on()
+        assert house.look(watcher, hours=0.002, detector=ENDS) == []
+        one.stdin.close()
+        told = until(lambda: house.look(watcher, hours=0.0002, detector=ENDS))
+    incident = known(house)
+    quiet = incident.detector == "run-preempted"  # which is no news by default
+    first, *others = told
+    assert first == f"firing: {'below-sink-severity' if quiet else 'first-notification'}"
+    assert "firing: first-notification" not in others
+    assert any(log.ending is not None or log.facts.gone for log in watcher.logs())
+    return incident.detector, incident.summary, watcher
+
+
+def known(house):
+    """The only incident about the end of a run."""
+    with Store(house.state) as store:
+        incident, *others = [one for one in store.incidents() if one.detector in ENDS]
+    assert {one.detector for one in others} <= {incident.detector}, "of other logs of the training"
+    return incident
+
+
+TOLD = [
+    ("sys.exit(3)", "run-crashed", "exited with status 3"),
+    ("raise ValueError", "run-crashed", "exited with status 1"),
+    (KILLED.format(9), "run-crashed", "was killed by SIGKILL"),
+    (KILLED.format(11), "run-crashed", "was killed by SIGSEGV"),
+    (KILLED.format(15), "run-preempted", "was killed by SIGTERM"),
+    ("pass", "run-ended-early", "at step 120"),
+]
+
+
+@needs_kernel
+@pytest.mark.parametrize(("end", "detector", "words"), TOLD)
+def test_the_end_of_a_process_is_told_as_what_it_was(house, end, detector, words):
+    found, summary, watcher = ends(house, end)
+    assert found == detector
+    assert words in summary
+    assert house.look(watcher, hours=9, detector=("stream-stall", "ended-or-stuck")) == [], "it is no hang"
+
+
+@needs_kernel
+@pytest.mark.parametrize(
+    ("end", "detector", "words"),
+    [
+        ("raise ValueError('no batch')", "run-crashed", "it printed 'ValueError: no batch'"),
+        # as Lightning does after Ctrl-C
+        ("sys.exit('Detected KeyboardInterrupt, ending ...')", "run-preempted", "Detected KeyboardInterrupt"),
+    ],
+)
+def test_a_failed_process_says_why_wherever_it_prints(house, tmp_path, end, detector, words):
+    with (tmp_path / "nohup.txt").open("wb") as err:
+        found, summary, _ = ends(house, end, err=err)
+    assert (found, words in summary) == (detector, True)
+
+
+@needs_kernel
+@pytest.mark.parametrize("writer", sorted(WRITERS.keys() - {"held", "wandb"}))
+@pytest.mark.parametrize(("end", "detector", "words"), TOLD)
+def test_the_end_is_known_of_every_kind_of_writer(house, writer, end, detector, words):
+    if writer == "tensorboard" and detector == "run-ended-early":
+        pytest.skip("an event file holds no plan")
+    found, summary, _ = ends(house, end, writer)
+    assert found == detector
+    assert words in summary
+
+
+@needs_kernel
+@pytest.mark.parametrize(
+    ("end", "detector", "words"),
+    [
+        ("sys.exit(3)", "run-crashed", "exit code 3"),
+        ("raise ValueError", "run-crashed", "exit code 1"),
+        (KILLED.format(9), "run-crashed", "was killed by SIGKILL"),
+    ],
+)
+def test_wandb_records_how_a_run_crashed_unless_its_process_was_killed(house, end, detector, words):
+    found, summary, _ = ends(house, end, "wandb")
+    assert found == detector
+    assert words in summary
+
+
+def test_the_end_of_a_process_that_nobody_reaps_is_known(house):
+    lives_on = (
+        "import subprocess, sys, time; subprocess.Popen(sys.argv[1:]); sys.stdin.close(); time.sleep(600)"
+    )
+    launcher = [sys.executable, "-c", lives_on]
+    found, summary, _ = ends(house, "sys.exit(7)", launcher=launcher)
+    assert (found, "exited with status 7" in summary) == ("run-crashed", True)
+
+
+@pytest.mark.parametrize("writer", ["reopened", "hugging_face"])
+def test_where_the_system_does_not_tell_an_end_it_is_asked_at_once(house, system_tells_nothing, writer):
+    found, _, _ = ends(house, "sys.exit(3)", writer)
+    assert found == "ended-or-stuck"
+    assert house.look(house.watch(), hours=0.01, detector=ENDS) == [], "another watch knows it, too"
+    incident = known(house)
+    assert incident.state == "firing"
+    assert "and how is not known" in incident.evidence["process"]
+
+
+def test_of_a_process_that_lives_and_is_silent_it_is_said_what_it_did_since(house):
+    watcher = house.watch(process={"stacks": False})
+    house.look(watcher)
+    with training(house, "held", "pass") as (_, go_on):
+        for _ in range(5):
+            house.look(watcher, hours=0.002)
+            go_on()
+        for hours in (0.002, 0.01, 0.01):
+            assert house.look(watcher, hours=hours, detector=ENDS) == []
+        assert house.look(watcher, hours=0.5, detector=ENDS) == ["firing: first-notification"]
+    incident = known(house)
+    assert incident.detector == "stream-stall"
+    assert incident.evidence["process"].endswith("; in the last 30 min 36 s it did nothing")
+
+
+@needs_kernel
+@pytest.mark.parametrize("writer", ["held", "reopened"])
+def test_the_writer_of_a_log_that_just_began_is_found_though_to_ask_all_processes_takes_long(
+    house, monkeypatch, writer
+):
+    def takes_long(_):
+        house.clock.worked_seconds += 1e6
+        return Writer()
+
+    monkeypatch.setattr("sentinel.watch.process_monitor.named", takes_long)
+    house.log("of nobody", range(5), kl=0.1)
+    found, _, _ = ends(house, "sys.exit(3)", writer)
+    assert found == "run-crashed"
+
+
+@needs_kernel
+def test_a_crash_says_which_file_system_is_full(house, monkeypatch):
+    full = SimpleNamespace(f_blocks=1000, f_bavail=3, f_frsize=1 << 20)
+    monkeypatch.setattr(os, "statvfs", lambda _: full)
+    _, summary, _ = ends(house, KILLED.format(7))
+    assert "SIGBUS; the file system of the log is full (3 MiB left); /dev/shm is full (3 MiB left)" in summary
+
+
+@needs_kernel
+@pytest.mark.parametrize("told", [True, False])
+def test_a_run_that_goes_on_in_another_process_withdraws_its_end(house, request, told):
+    if not told:
+        request.getfixturevalue("system_tells_nothing")
+    detector, _, watcher = ends(house, "sys.exit(3)")
+    assert detector == ("run-crashed" if told else "ended-or-stuck")
+    with (house.runs / "run.jsonl").open("a") as log:
+        log.writelines(json.dumps({"step": step, "loss": 1.0}) + "\n" for step in range(115, 130))
+    assert house.look(watcher, hours=0.01, detector=detector) == ["resolved: resolved"]
+    assert watcher.logs()[0].ending is None

@@ -1,0 +1,63 @@
+"""What the timeline of the fleet counts; `tests/browser/test_live.py` looks at it."""
+
+from types import SimpleNamespace
+
+import pytest
+
+from sentinel.detectors.severity import Severity
+from sentinel.runs.state import RunState
+from sentinel.web.timeline import fleet_time
+from tests.sinks.samples import INCIDENT
+
+DAY = 86400.0
+
+
+def run(first, last, gpus=None, state=RunState.FINISHED):
+    facts = SimpleNamespace(first_time=first, last_time=last, plan={"world_size": gpus} if gpus else {})
+    row = SimpleNamespace(id=INCIDENT.run)
+    return SimpleNamespace(
+        row=row, kept=SimpleNamespace(facts=facts), state=state, stands_for_its_training=True
+    )
+
+
+def trouble(begin, end):
+    return INCIDENT.changed(
+        onset_time=begin, fired_time=begin, last_time=end, severity=Severity.WARNING, inhibited_by=None
+    )
+
+
+def test_what_several_incidents_of_a_run_cover_counts_once_on_each_gpu():
+    found = [trouble(0.0, 3600.0), trouble(1800.0, 7200.0)]
+    told = fleet_time([run(0.0, 9000.0, gpus=8.0)], found, DAY, DAY)
+    assert (told.hours, told.gpu_hours) == (2.0, 16.0)
+
+
+def test_the_number_of_gpus_is_never_guessed():
+    told = fleet_time([run(0.0, 9000.0)], [trouble(0.0, 3600.0)], DAY, DAY)
+    assert (told.hours, told.gpu_hours, told.ill, told.telling) == (1.0, 0.0, 1, 0)
+
+
+def test_only_what_lies_within_the_period_counts():
+    found = [trouble(-3600.0, 3600.0), trouble(-7200.0, -3600.0)]
+    told = fleet_time([run(-7200.0, 3600.0)], found, DAY, DAY)
+    assert told.hours == 1.0
+    assert [len(bars) for bars in told.bars.values()] == [1]
+
+
+def test_trouble_of_a_run_that_goes_on_lasts_until_now():
+    found = [trouble(DAY - 7200.0, DAY - 7000.0)]
+    assert fleet_time([run(0.0, DAY, state=RunState.RUNNING)], found, DAY, DAY).hours == 2.0
+
+
+def test_a_run_is_alive_from_its_first_point_to_its_last():
+    told = fleet_time([run(DAY / 4, DAY / 2)], [], DAY, DAY)
+    assert (told.alive[0], told.alive[45], told.alive[-1]) == (0, 1, 0)
+    assert told.curve.startswith("0,24 ")
+
+
+@pytest.mark.slow  # starts a server
+def test_the_page_of_a_period_says_what_lies_in_it(client):
+    page = client.get("/time?since=7d")
+    assert page.status_code == 200
+    assert "Hours in trouble" in page.text
+    assert client.get("/time?since=soon").status_code == 400
