@@ -82,7 +82,7 @@ class Variant:
     message: str
     catalogue: tuple[str, ...]
     severities: tuple[Severity, ...] = (WARNING,)
-    asked_once: bool = False
+    no_reminder: bool = False
 
 
 @dataclass(frozen=True)
@@ -121,7 +121,7 @@ class Declaration:
     """What every rule declares. ``name`` is kebab-case; ``page`` is the rule's module docstring."""
 
     name: str
-    page: str
+    doc: str
     maturity: Maturity
     variants: Mapping[str, Variant]
     evidence: Mapping[str, Measure]  # what a person sees beside a finding, by column
@@ -130,7 +130,7 @@ class Declaration:
     clear: int  # clean verdicts in a row after which it is over
     enabled: bool  # whether it judges where the configuration does not say
     cause: Cause | None  # the class of trouble that it finds
-    silences: tuple[Cause, ...]  # classes that its findings explain
+    inhibits: tuple[Cause, ...]  # classes that its findings explain
     informs: frozenset[str] = field(default=frozenset(), kw_only=True)  # variants that page nobody
     stricter: Strictness | None = field(default=None, kw_only=True)
 
@@ -180,7 +180,7 @@ class Detector(Declaration):
         turn = (count % self.every == 0) | (count <= FEW)
         return pl.col(NEW) & (turn | pl.col(ENDED) if self.at_end else turn)
 
-    def look(self, points: "pl.DataFrame", parameters: Mapping[str, Any] | None = None) -> "pl.DataFrame":
+    def detect(self, points: "pl.DataFrame", parameters: Mapping[str, Any] | None = None) -> "pl.DataFrame":
         """FINDINGS for the new rows of a WINDOW frame that are due, sorted by series and index.
 
         The columns beside FINDINGS are the judged value and the declared evidence. A clean verdict has no
@@ -213,7 +213,7 @@ class Detector(Declaration):
         """The rows of `look` that have a verdict."""
         from sentinel.detectors.schema import SEVERITY
 
-        return self.look(points, parameters).drop_nulls(SEVERITY)
+        return self.detect(points, parameters).drop_nulls(SEVERITY)
 
 
 def detector(
@@ -233,14 +233,14 @@ def detector(
     clear: int = 10,
     enabled: bool = True,
     cause: Cause | None = None,
-    silences: tuple[Cause, ...] = (),
+    inhibits: tuple[Cause, ...] = (),
     stricter: Strictness | None = None,
 ) -> "Callable[[Callable[..., pl.LazyFrame]], Detector]":
     """Declare a detector; see ``Detector`` for the fields. Its name comes from the function's."""
 
     def declare(rule: "Callable[..., pl.LazyFrame]") -> Detector:
         return Detector(
-            **declared(rule, maturity, variants, evidence, hold, clear, enabled, cause, silences),
+            **declared(rule, maturity, variants, evidence, hold, clear, enabled, cause, inhibits),
             rule=rule,
             judges=judges,
             needs=needs,
@@ -265,12 +265,12 @@ def declared(
     clear: int,
     enabled: bool,
     cause: Cause | None,
-    silences: tuple[Cause, ...],
+    inhibits: tuple[Cause, ...],
 ) -> dict[str, Any]:
     """The fields of a `Declaration`; a rule's name, page and parameters are its function's."""
     return {
         "name": rule.__name__.replace("_", "-"),
-        "page": inspect.getdoc(inspect.getmodule(rule)) or "",
+        "doc": inspect.getdoc(inspect.getmodule(rule)) or "",
         "maturity": maturity,
         "variants": variants,
         "evidence": evidence,
@@ -279,7 +279,7 @@ def declared(
         "clear": clear,
         "enabled": enabled,
         "cause": cause,
-        "silences": silences,
+        "inhibits": inhibits,
     }
 
 

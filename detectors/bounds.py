@@ -13,7 +13,7 @@ import polars as pl
 from sentinel.detectors.schema import SIGNAL, VALUE
 from sentinel.detectors.signals import Signal
 from sentinel.detectors.stats import has_points, in_a_row, is_of
-from sentinel.detectors.verdict import HeldBack, verdicts
+from sentinel.detectors.verdict import SkipReason, verdicts
 
 
 class Bound(NamedTuple):
@@ -35,7 +35,7 @@ def beyond(points: pl.LazyFrame, bounds: Mapping[str, tuple[Signal, Bound]]) -> 
     value = pl.col(VALUE)
     return verdicts(
         points,
-        judged={HeldBack.FEW_POINTS: has_points(pl.col(SIGNAL).replace_strict(rows))},
+        judged={SkipReason.FEW_POINTS: has_points(pl.col(SIGNAL).replace_strict(rows))},
         found={
             name: is_of(signal) & in_a_row((value < bound.least) | (value > bound.most), bound.rows)
             for name, (signal, bound) in bounds.items()

@@ -26,7 +26,7 @@ class Printed:
     step: int | None  # the last one before it, where the log and the console are one
     time: float | None  # seconds since the epoch, where lines have times
     severity: Severity  # CLEAN where the run went on
-    place: str = ""  # of an exception: where it was raised
+    location: str = ""  # of an exception: where it was raised
     catalogue: tuple[str, ...] = ()  # entries whose signature the line bears
     preempted: bool = False  # the scheduler or a signal ended the run, and not an error of its own
 
@@ -46,7 +46,7 @@ class Stopped:
 
 
 @dataclass(frozen=True)
-class Survey:
+class Inventory:
     """What a stream had logged by a step at which it has logged everything that it is going to log."""
 
     stream: str
@@ -89,7 +89,7 @@ class Absence:
 
 
 @dataclass(frozen=True)
-class Departed:
+class Deviation:
     """That a signal of a run lastingly left what healthy runs of its program show, on a bad side.
 
     ``level`` is the signal's at ``step``, where that was certain; ``usual`` is its siblings', ``limit`` the
@@ -117,7 +117,7 @@ class SiblingRange:
 
 
 @dataclass(frozen=True)
-class AmongSiblings:
+class SiblingComparison:
     """A run beside the finished healthy runs of its program: ``siblings`` of them, whose names are ``names``.
 
     ``departed`` has the signals that left the band, in the order of their steps. ``differ`` says in which
@@ -126,7 +126,7 @@ class AmongSiblings:
     """
 
     siblings: int
-    departed: Sequence[Departed]
+    deviations: Sequence[Deviation]
     differ: str = ""
     names: Sequence[str] = ()
     bands: Mapping[str, SiblingRange] = field(default_factory=dict)
@@ -148,14 +148,14 @@ class Together:
     """
 
     runs: int
-    place: str
+    location: str
     since: str  # when the last of them grew, in words
     shortest_seconds: float  # the shortest silence of them
     same_step: bool = False  # all of them stopped at one step, as trainings of equal length do
 
 
 @dataclass(frozen=True)
-class Outlook:
+class Completion:
     """What a silent log says about whether more is to come, in words; empty if it says nothing.
 
     ``over``: why the run seems to have ended. ``goes_on``: why it should go on; a run may stop before its
@@ -177,7 +177,7 @@ class Writer:
 
 
 @dataclass(frozen=True)
-class Standstill:
+class HangDiagnosis:
     """Where the ranks of a silent run stand: a sentence for the message, the kind of the verdict, and the
     frames of all ranks. All are empty if nothing is known. ``ranks`` counts those on all machines.
     ``devices`` says what is known of their devices and collectives.
@@ -207,26 +207,26 @@ class RunView:
     ended: Ended | None
     printed: Sequence[Printed]  # since the check was last asked
     stopped: Sequence[Stopped]  # since then, too
-    surveys: Sequence[Survey] = ()  # since then, too
+    inventories: Sequence[Inventory] = ()  # since then, too
     absences: Sequence[Absence] = ()  # since then, too
     unreadable: str | None = None  # why nothing more can be read of its log, as long as that lasts
     failure: str | None = None  # which stage of sentinel fails on the run, and why
-    concluded: Ended | None = None
+    finalized: Ended | None = None
     first_time: float | None = None
     planned_steps: float | None = None
     last_lines: str = ""  # that it printed
     together: Together | None = None
     process: Callable[[], Writer] = Writer
-    gone: str = ""  # that its process was seen to end, and how is not known
-    standstill: Callable[[], Standstill | None] = Standstill  # None while that is being found out
+    process_gone: str = ""  # that its process was seen to end, and how is not known
+    hang_diagnosis: Callable[[], HangDiagnosis | None] = HangDiagnosis  # None while that is being found out
     shortages: Callable[[], str] = str  # what the machine is short of
     dead_rank: str | None = None  # "rank 2 of 4 died: ..."; empty if all live, None if that is not known
     ranks: int = 0  # on all machines; 0 if they are not known
-    outlook: Callable[[], Outlook] = Outlook
+    completion: Callable[[], Completion] = Completion
     done_file: str = ""  # a file that says, once somebody makes it, that the run is done
-    log_is_gone: Callable[[], bool] = bool
+    log_is_removed: Callable[[], bool] = bool
     saved: bool = False  # whether its log is written only when a checkpoint is saved
-    among: AmongSiblings | None = None  # None if it has no siblings, or is not compared now
+    siblings: SiblingComparison | None = None  # None if it has no siblings, or is not compared now
 
 
 @dataclass(frozen=True)
@@ -285,13 +285,13 @@ def run_check(
     clear: int = 1,
     enabled: bool = True,
     cause: Cause | None = None,
-    silences: tuple[Cause, ...] = (),
+    inhibits: tuple[Cause, ...] = (),
 ) -> Callable[[Callable[..., Iterable[RunFinding]]], RunCheck]:
     """Declare a run check; see ``RunCheck`` for the fields. Its name comes from the function's."""
 
     def declare(check: Callable[..., Iterable[RunFinding]]) -> RunCheck:
         return RunCheck(
-            **declared(check, maturity, variants, evidence, hold, clear, enabled, cause, silences),
+            **declared(check, maturity, variants, evidence, hold, clear, enabled, cause, inhibits),
             check=check,
             reads=reads,
             expects=expects,

@@ -10,7 +10,7 @@ and one that is asked again when the run is over the column ``ended``.
 
 FINDINGS is what it returns: a row for every row that it judged, clean ones included, because a clean
 verdict is what resolves an incident. A row with a variant and no severity has one of its variant's (see
-`severity_of`). A row without either has no verdict; `held_back` says why the rule could not judge it,
+`severity_of`). A row without either has no verdict; `skipped` says why the rule could not judge it,
 and is null if the value lies between the two thresholds of a hysteresis. All further columns are evidence.
 
 `Last` and what follows it are what a detector may ask to know of other signals beside a row. A point counts
@@ -41,7 +41,7 @@ VARIANT = "variant"
 ONSET = "onset_step"
 ABOVE = "bad_above"
 BELOW = "bad_below"
-HELD_BACK = "held_back"
+SKIPPED = "skip_reason"
 
 WINDOW: dict[str, pl.DataType] = {
     SERIES: pl.UInt32(),  # which series; verdicts never mix two of them
@@ -72,7 +72,7 @@ FINDINGS: dict[str, pl.DataType] = {
     ONSET: pl.Int64(),  # first step of the trouble, where the rule knows it; else null
     ABOVE: pl.Float64(),  # points above it belong to the trouble; null where the rule knows no such value
     BELOW: pl.Float64(),  # the same of points below it
-    HELD_BACK: pl.String(),  # sentinel.detectors.skip_reason.HeldBack: why the row was not judged; else null
+    SKIPPED: pl.String(),  # sentinel.detectors.skip_reason.HeldBack: why the row was not judged; else null
 }
 
 

@@ -3,7 +3,7 @@
 from enum import StrEnum
 
 
-class HeldBack(StrEnum):
+class SkipReason(StrEnum):
     """A reason not to judge a row, worded so that it follows "not judged, because of"."""
 
     FEW_POINTS = "too few points"

@@ -8,7 +8,7 @@ import polars as pl
 from sentinel.detectors.schema import VALUE
 from sentinel.detectors.settings import Setting
 from sentinel.detectors.signals import Signal
-from sentinel.detectors.skip_reason import HeldBack
+from sentinel.detectors.skip_reason import SkipReason
 from sentinel.detectors.stats import nearest, start_median
 
 ELSE = (Signal.REWARD, Signal.POLICY_LOSS, Signal.PREFERENCE_MARGIN)
@@ -46,11 +46,11 @@ def is_supervised() -> pl.Expr:
     return pl.all_horizontal(pl.col(signal).is_null() for signal in ELSE)
 
 
-def supervised(enough: pl.Expr) -> dict[HeldBack, pl.Expr]:
+def supervised(enough: pl.Expr) -> dict[SkipReason, pl.Expr]:
     """What a rule on the loss of supervised training asks of a row, for `verdicts`: that the
     training is supervised, and that there are ``enough`` points.
     """
-    return {HeldBack.NOT_SUPERVISED: is_supervised(), HeldBack.FEW_POINTS: enough}
+    return {SkipReason.NOT_SUPERVISED: is_supervised(), SkipReason.FEW_POINTS: enough}
 
 
 def cost_of_guessing(loss: pl.Expr, *, near: float, settings: Sequence[Setting] = ()) -> pl.Expr:

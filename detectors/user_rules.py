@@ -116,7 +116,7 @@ def own_rule(
         )
         return verdicts(extremes, found={_VARIANT: bounds.broken})
 
-    return replace(rule, name=name, page=_page(name))
+    return replace(rule, name=name, doc=_doc(name))
 
 
 def own_absence(name: str, expected: Expected, severity: Severity, message: str) -> RunCheck:
@@ -147,8 +147,8 @@ def own_absence(name: str, expected: Expected, severity: Severity, message: str)
                     evidence={_MISSING_SECONDS: absence.seconds, _LAST_STEP: absence.last_step},
                 )
 
-    return replace(rule, name=name, page=_page(name))
+    return replace(rule, name=name, doc=_doc(name))
 
 
-def _page(name: str) -> str:
+def _doc(name: str) -> str:
     return f"{name}: a rule of your own, in sentinel.toml under `[[rules]]`."

@@ -5,9 +5,9 @@ from collections.abc import Mapping
 import polars as pl
 
 from sentinel.detectors.api import Severity
-from sentinel.detectors.schema import ABOVE, BELOW, HELD_BACK, ONSET, SEVERITY, VARIANT
+from sentinel.detectors.schema import ABOVE, BELOW, ONSET, SEVERITY, SKIPPED, VARIANT
 from sentinel.detectors.severity import AS
-from sentinel.detectors.skip_reason import HeldBack as HeldBack
+from sentinel.detectors.skip_reason import SkipReason as SkipReason
 from sentinel.detectors.stats import first_true
 
 
@@ -16,7 +16,7 @@ def verdicts(
     *,
     found: Mapping[str, pl.Expr],
     severities: Mapping[Severity, pl.Expr] | None = None,
-    judged: Mapping[HeldBack, pl.Expr] | None = None,
+    judged: Mapping[SkipReason, pl.Expr] | None = None,
     lasts: pl.Expr | None = None,
     onset: pl.Expr | None = None,
     above: pl.Expr | None = None,
@@ -39,8 +39,8 @@ def verdicts(
         the trouble began with the first of the points that lie mostly beyond it, up to this row.
     """
     failed = {reason: ~condition.fill_null(False) for reason, condition in (judged or {}).items()}
-    row = measured.with_columns(first_true(failed).cast(pl.String).alias(HELD_BACK))
-    decided = pl.col(HELD_BACK).is_null()
+    row = measured.with_columns(first_true(failed).cast(pl.String).alias(SKIPPED))
+    decided = pl.col(SKIPPED).is_null()
     row = row.with_columns(pl.when(decided).then(first_true(found)).alias(VARIANT))
     is_found = pl.col(VARIANT).is_not_null()
     clean = decided if lasts is None else decided & ~lasts.fill_null(False)

@@ -13,7 +13,7 @@ from importlib import import_module
 
 TYPE_CHECKING = False  # as in typing, which takes longer to import than all the rest
 if TYPE_CHECKING:
-    from sentinel.api import IncidentStory, Report, SentinelError, replay
+    from sentinel.api import IncidentReport, Report, SentinelError, replay
     from sentinel.probes.probe import probe
 
 _HOMES = {
@@ -24,7 +24,7 @@ _HOMES = {
     "replay": "sentinel.api",
 }
 
-__all__ = ["IncidentStory", "Report", "SentinelError", "probe", "replay"]
+__all__ = ["IncidentReport", "Report", "SentinelError", "probe", "replay"]
 
 
 def __getattr__(name: str) -> object:

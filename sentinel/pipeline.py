@@ -19,17 +19,17 @@ from sentinel.common.fault_isolation import Guard
 from sentinel.detection.engine import DetectorFailed, Judging, log_failure
 from sentinel.detectors.api import Declaration
 from sentinel.incidents.incident import Change
-from sentinel.incidents.lifecycle import Book
-from sentinel.run_pipeline import Advance, Tracker
+from sentinel.incidents.lifecycle import IncidentTracker
+from sentinel.run_pipeline import Advance, RunPipeline
 from sentinel.runs.console import ConsoleState
-from sentinel.runs.end_inference import settle
-from sentinel.runs.inactivity import Quiet
+from sentinel.runs.end_inference import infer_end
+from sentinel.runs.inactivity import Inactivity
 from sentinel.runs.log import RunLog
 from sentinel.series.naming import Naming
-from sentinel.series.specs import layout, views
+from sentinel.series.specs import layout, series_specs
 from sentinel.sources.base import Run
 
-POINTS_AT_ONCE = 300_000
+MAX_POINTS = 300_000
 """About how many points are read at once, over all runs. It bounds memory and does not affect findings."""
 
 
@@ -52,7 +52,7 @@ class Pipeline:
         self.detectors = {detector.name: detector for detector in detectors}
         self._parameters = parameters
         self._host = host
-        self._views = views(self.detectors.values())
+        self._views = series_specs(self.detectors.values())
         self._naming = Naming(signals, self._views.asked)
         self._judging = Judging(self.detectors.values(), parameters, failed)
         self.checking = self._judging.checking
@@ -60,17 +60,17 @@ class Pipeline:
         shape = repr((release, layout(self._views), bool(self.checking.checks), sorted(signals.items())))
         self._layout = sha256(shape.encode("utf-8", "backslashreplace")).hexdigest()  # every state holds it
 
-    def track(self, run: Run, name: str) -> Tracker:
+    def track(self, run: Run, name: str) -> RunPipeline:
         """A new tracker for a run, at the start of its log."""
-        book = Book(run.id, self.detectors, self._parameters)
+        tracker = IncidentTracker(run.id, self.detectors, self._parameters)
         console = ConsoleState() if self.checking.checks else None
         log = RunLog(run, name, self._naming, self._views, console=console)
-        return Tracker(log, book, self._layout, self._host, gethostname())
+        return RunPipeline(log, tracker, self._layout, self._host, gethostname())
 
     def advance(
         self,
-        trackers: Sequence[Tracker],
-        points_at_once: int = POINTS_AT_ONCE,
+        run_pipelines: Sequence[RunPipeline],
+        max_points: int = MAX_POINTS,
         read_at: float = math.nan,
     ) -> list[Advance]:
         """Poll some runs and judge what is new. Gives one advance for each run, in their order.
@@ -78,43 +78,50 @@ class Pipeline:
         ``read_at`` is the time awake of a watch, which counts where a log has no times; NaN in a replay.
         Whatever a run holds, this does not raise and does not change the results of another run.
         """
-        limit = points_at_once // max(len(trackers), 1)
+        limit = max_points // max(len(run_pipelines), 1)
         guard = Guard()
-        news = [tracker.absorb(limit, read_at, guard) for tracker in trackers]
+        news = [run_pipeline.ingest(limit, read_at, guard) for run_pipeline in run_pipelines]
         past = [
-            (guard(tracker.log.run, "going on", tracker.book.go_on) or ()) if absorbed.points else ()
-            for tracker, absorbed in zip(trackers, news, strict=True)
+            (guard(run_pipeline.log.run, "going on", run_pipeline.incidents.undo_finalize) or ())
+            if absorbed.points
+            else ()
+            for run_pipeline, absorbed in zip(run_pipelines, news, strict=True)
         ]
-        verdicts, looked = self._judging.judge(trackers, news, guard)
+        verdicts, looked = self._judging.judge(run_pipelines, news, guard)
         changes = [
-            [*back, *tracker.apply(verdicts[tracker.id], guard)]
-            for tracker, back in zip(trackers, past, strict=True)
+            [*back, *run_pipeline.apply(verdicts[run_pipeline.id], guard)]
+            for run_pipeline, back in zip(run_pipelines, past, strict=True)
         ]
         return [
-            Advance(tracker, absorbed, new, guard.failures.get(tracker.id), looked[tracker.id])
-            for tracker, absorbed, new in zip(trackers, news, changes, strict=True)
+            Advance(run_pipeline, absorbed, new, guard.failures.get(run_pipeline.id), looked[run_pipeline.id])
+            for run_pipeline, absorbed, new in zip(run_pipelines, news, changes, strict=True)
         ]
 
-    def conclude(self, trackers: Sequence[Tracker]) -> list[Advance]:
+    def finalize(self, run_pipelines: Sequence[RunPipeline]) -> list[Advance]:
         """Judge runs that are over once more. Gives one advance for each run, in their order.
 
         If such a run goes on after all, the next `advance` takes back what this brought about.
         """
         guard = Guard()
-        news = [tracker.end(guard) for tracker in trackers]
-        verdicts, looked = self._judging.judge(trackers, news, guard, concluded=True)
-        changes = [tracker.apply(verdicts[tracker.id], guard, concluded=True) for tracker in trackers]
+        news = [run_pipeline.end(guard) for run_pipeline in run_pipelines]
+        verdicts, looked = self._judging.judge(run_pipelines, news, guard, concluded=True)
+        changes = [
+            run_pipeline.apply(verdicts[run_pipeline.id], guard, concluded=True)
+            for run_pipeline in run_pipelines
+        ]
         return [
-            Advance(tracker, absorbed, new, guard.failures.get(tracker.id), looked[tracker.id])
-            for tracker, absorbed, new in zip(trackers, news, changes, strict=True)
+            Advance(run_pipeline, absorbed, new, guard.failures.get(run_pipeline.id), looked[run_pipeline.id])
+            for run_pipeline, absorbed, new in zip(run_pipelines, news, changes, strict=True)
         ]
 
-    def review(self, tracker: Tracker, silence: Quiet) -> list[Change]:
-        """The changes that time alone brings to a run under watch; see `Checking.stretches`."""
-        settle(tracker.log, silence.seconds)
-        return tracker.book.advance(self.checking.stretches(tracker.log, silence=silence))
+    def review(self, run_pipeline: RunPipeline, silence: Inactivity) -> list[Change]:
+        """The changes that time alone brings to a run under watch; see `RunChecks.segments`."""
+        infer_end(run_pipeline.log, silence.seconds)
+        return run_pipeline.incidents.advance(self.checking.segments(run_pipeline.log, silence=silence))
 
-    def report_failure(self, tracker: Tracker, reason: str) -> Sequence[Change]:
+    def report_failure(self, run_pipeline: RunPipeline, reason: str) -> Sequence[Change]:
         """The incident that says which stage failed on a run; none if that fails as well."""
-        checked = self.checking.stretches(tracker.log, failure=reason)
-        return Guard()(tracker.log.run, "reporting", partial(tracker.book.advance, checked)) or ()
+        checked = self.checking.segments(run_pipeline.log, failure=reason)
+        return (
+            Guard()(run_pipeline.log.run, "reporting", partial(run_pipeline.incidents.advance, checked)) or ()
+        )

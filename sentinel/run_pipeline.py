@@ -14,23 +14,22 @@ from sentinel.comparison.siblings import WORSE, compared_tags
 from sentinel.detectors.run_checks import SiblingRange
 from sentinel.detectors.settings import Setting
 from sentinel.incidents.incident import Change, Incident
-from sentinel.incidents.lifecycle import Book
-from sentinel.incidents.verdict_merge import Stretch
-from sentinel.notifications.routing import Audience, News, Outcome, tell
-from sentinel.runs.concluding import concluded
-from sentinel.runs.end_inference import settle
+from sentinel.incidents.lifecycle import IncidentTracker
+from sentinel.incidents.verdict_merge import Segment
+from sentinel.notifications.routing import RoutingContext, RunChanges, SinkDecision, route_changes
+from sentinel.runs.end_inference import infer_end
 from sentinel.runs.excerpts import excerpts
-from sentinel.runs.ingested import Absorbed
+from sentinel.runs.ingested import Ingested
 from sentinel.runs.log import RunLog
 from sentinel.runs.metadata import framework
 from sentinel.runs.state_codec import packed, unpacked
 from sentinel.series.excerpt import Excerpt
-from sentinel.sources.base import Batch, Chunk
+from sentinel.sources.base import Chunk, PollResult
 from sentinel.sources.identity import RunIdentity
 
 
 @dataclass(slots=True)
-class Tracker:
+class RunPipeline:
     """The state of one run; `dump` and `restore` carry it over a restart.
 
     ``layout`` identifies the detectors and the names of tags. A state with another layout cannot be used.
@@ -39,7 +38,7 @@ class Tracker:
     """
 
     log: RunLog
-    book: Book
+    incidents: IncidentTracker
     layout: str
     host: str
     machine: str
@@ -61,20 +60,22 @@ class Tracker:
             run=log.name,
             path=str(path),
             framework=framework(log.streams.values()),
-            place=str(path.absolute() if isinstance(path, Path) else path),
+            location=str(path.absolute() if isinstance(path, Path) else path),
             host=(self.host or self.machine) if isinstance(path, Path) else None,
             planned_steps=log.planned_steps,
             world_size=sizes.pop() if len(sizes) == 1 else None,
         )
 
-    def absorb(self, limit: int, read_at: float, guard: Guard) -> Absorbed:
+    def ingest(self, limit: int, read_at: float, guard: Guard) -> Ingested:
         """Poll the log, at most about ``limit`` points. Gives what is new; nothing if the reader fails."""
         log = self.log
-        batch = guard(log.run, f"the {log.run.format} reader", partial(log.poll, limit)) or Batch(log.cursor)
-        read = guard(log.run, "understanding the log", partial(log.absorb, batch, read_at))
+        batch = guard(log.run, f"the {log.run.format} reader", partial(log.poll, limit)) or PollResult(
+            log.cursor
+        )
+        read = guard(log.run, "understanding the log", partial(log.ingest, batch, read_at))
         if self.means is not None:
             guard(log.run, "keeping its course", partial(self._follow, self.means, batch.chunks))
-        return read or Absorbed(chunks=batch.chunks, complaints=batch.complaints)
+        return read or Ingested(chunks=batch.chunks, read_issues=batch.read_issues)
 
     def _follow(self, means: Means, chunks: Sequence[Chunk]) -> None:
         """Keep the courses of the tags that are compared, as soon as it is known which these are."""
@@ -84,28 +85,32 @@ class Tracker:
             means.keep({compared_tags(tags)[0] for signal, tags in signals.items() if signal in WORSE}, new)
         means.add(chunks)
 
-    def end(self, guard: Guard) -> Absorbed:
+    def end(self, guard: Guard) -> Ingested:
         """Look how the run ended. Gives what is left to judge."""
-        guard(self.log.run, "its last words", partial(settle, self.log, math.inf))
-        return guard(self.log.run, "the end of the log", partial(concluded, self.log)) or Absorbed()
+        guard(self.log.run, "its last words", partial(infer_end, self.log, math.inf))
+        return guard(self.log.run, "the end of the log", self.log.flush) or Ingested()
 
     def apply(
-        self, verdicts: Sequence[Stretch], guard: Guard, *, concluded: bool = False
+        self, verdicts: Sequence[Segment], guard: Guard, *, concluded: bool = False
     ) -> Sequence[Change]:
         """The changes that the verdicts bring to the incidents; the run is over if it is ``concluded``."""
-        change = self.book.conclude if concluded else self.book.advance
+        change = self.incidents.finalize if concluded else self.incidents.advance
         return guard(self.log.run, "advancing incidents", partial(change, verdicts)) or ()
 
-    def tell(
-        self, changes: Sequence[Change], audience: Audience, now: float, may_return: Sequence[Incident] = ()
-    ) -> list[Outcome]:
+    def route(
+        self,
+        changes: Sequence[Change],
+        audience: RoutingContext,
+        now: float,
+        may_return: Sequence[Incident] = (),
+    ) -> list[SinkDecision]:
         """Decide which sinks hear of changes and of what is open, and why the others do not.
 
-        ``may_return`` are incidents that are over; see `sentinel.notifications.routing.News`.
+        ``may_return`` are incidents that are over; see `sentinel.notifications.routing.RunChanges`.
         """
-        open_ = self.book.open()
-        news = News(self.described(), changes, open_, may_return=may_return, excerpts=self.excerpts)
-        return tell(news, audience, now)
+        open_ = self.incidents.open()
+        news = RunChanges(self.described(), changes, open_, may_return=may_return, excerpts=self.excerpts)
+        return route_changes(news, audience, now)
 
     def excerpts(self, incident: Incident) -> list[Excerpt]:
         """The signals around an incident, the judged one first; none if its attempt is over."""
@@ -113,11 +118,16 @@ class Tracker:
 
     def dump(self) -> bytes:
         """Everything that `restore` needs. Raises TypeError for a value that cannot be stored."""
-        state = {"layout": self.layout, "machine": self.machine, **self.log.dump(), "book": self.book.dump()}
+        state = {
+            "layout": self.layout,
+            "machine": self.machine,
+            **self.log.dump(),
+            "incidents": self.incidents.dump(),
+        }
         if self.means is not None:
             state["means"] = self.means.dump()
             state["bands"] = {tag: astuple(band) for tag, band in self.bands.items()}
-        return packed(state, lasting=self.book.before_end is not None)
+        return packed(state, lasting=self.incidents.before_finalize is not None)
 
     def restore(self, state: bytes) -> bool:
         """Restore what `dump` gave. False, with nothing but the name of the machine, if the layout differs.
@@ -130,7 +140,7 @@ class Tracker:
         if kept.get("layout") != self.layout:
             return False
         self.log.restore(kept)
-        self.book.restore(kept["book"])
+        self.incidents.restore(kept["incidents"])
         if self.means is not None:  # half a course would be a false one
             self.means = Means.load(kept["means"]) if "means" in kept else None
             self.bands = bands_of(kept)
@@ -138,7 +148,7 @@ class Tracker:
 
 
 def bands_of(state: Mapping[str, Any]) -> Mapping[str, SiblingRange]:
-    """The bands of the siblings of a run, by tag, in what `Tracker.dump` packed."""
+    """The bands of the siblings of a run, by tag, in what `RunPipeline.dump` packed."""
     return {tag: SiblingRange(*band) for tag, band in state.get("bands", {}).items()}
 
 
@@ -146,13 +156,15 @@ def bands_of(state: Mapping[str, Any]) -> Mapping[str, SiblingRange]:
 class Advance:
     """What is new in one run. After a failure the tracker must not be used again."""
 
-    tracker: Tracker
-    absorbed: Absorbed
+    run_pipeline: RunPipeline
+    ingested: Ingested
     changes: Sequence[Change]
     failure: str | None
-    looked: Counter[tuple[str, str]]  # how many rows the detectors judged or held back; see `Detection`
+    row_counts: Counter[
+        tuple[str, str]
+    ]  # how many rows the detectors judged or held back; see `RowDetection`
 
     @property
     def more(self) -> bool:
         """Whether the log goes on and can be read on."""
-        return self.absorbed.more and self.failure is None
+        return self.ingested.more and self.failure is None

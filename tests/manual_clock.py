@@ -15,11 +15,11 @@ class ManualClock:
         """The time of day that it was set to."""
         return self.seconds
 
-    def awake(self) -> float:
+    def monotonic(self) -> float:
         """The seconds by which it was advanced."""
         return self.awake_seconds
 
-    def worked(self) -> float:
+    def cpu_seconds(self) -> float:
         """The seconds that were spent with `work`."""
         return self.worked_seconds
 

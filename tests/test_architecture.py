@@ -26,7 +26,7 @@ ROOMS = {room: at for at, line in enumerate(LAYERS["layers"]) for room in line.s
 """The line of each room in the table of who may import whom, from above."""
 
 
-LARGEST_BYTES = 300_000  # of one file
+MAX_BYTES = 300_000  # of one file
 
 
 @cache
@@ -166,7 +166,7 @@ def test_the_project_holds_no_file_that_only_lay_there():
         pytest.skip("this is a copy without its history")
     listed = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, check=True, capture_output=True, text=True)
     files = [ROOT / name for name in listed.stdout.split("\0") if name]
-    assert not [file.name for file in files if file.is_file() and file.stat().st_size > LARGEST_BYTES]
+    assert not [file.name for file in files if file.is_file() and file.stat().st_size > MAX_BYTES]
 
 
 @pytest.mark.long

@@ -12,7 +12,7 @@ from sentinel.detectors.api import Cause, Detector, History, Maturity, Severity,
 from sentinel.detectors.evidence import Measure, Unit
 from sentinel.detectors.schema import ENDED, INDEX, SERIES, VALUE
 from sentinel.detectors.signals import Signal
-from sentinel.detectors.skip_reason import HeldBack
+from sentinel.detectors.skip_reason import SkipReason
 from sentinel.detectors.verdict import verdicts
 from sentinel.incidents.incident import State
 from sentinel.incidents.json_body import incident_body
@@ -36,7 +36,7 @@ def high_at_the_end(points: pl.LazyFrame) -> pl.LazyFrame:
     return verdicts(
         points.with_columns(mean=recent, rows=pl.len().over(SERIES)),
         found={"high": pl.col(ENDED) & (pl.col(VALUE) > 0.5)},
-        judged={HeldBack.FEW_POINTS: pl.col(INDEX) >= 3},
+        judged={SkipReason.FEW_POINTS: pl.col(INDEX) >= 3},
     )
 
 
@@ -54,19 +54,19 @@ def write(log, values, begin=0):
             file.write(json.dumps({"step": step, "train/loss": value, "train/lr": 0.1}) + "\n")
 
 
-def read(pipeline, tracker):
+def read(pipeline, run_pipeline):
     changes = []
     more = True
     while more:
-        (advance,) = pipeline.advance([tracker])
+        (advance,) = pipeline.advance([run_pipeline])
         assert advance.failure is None
         changes = [*changes, *advance.changes]
         more = advance.more
     return changes
 
 
-def conclude(pipeline, tracker):
-    (advance,) = pipeline.conclude([tracker])
+def conclude(pipeline, run_pipeline):
+    (advance,) = pipeline.finalize([run_pipeline])
     assert advance.failure is None
     return [*advance.changes]
 
@@ -74,20 +74,20 @@ def conclude(pipeline, tracker):
 @pytest.mark.slow
 def test_nothing_is_said_before_the_end_and_all_of_it_then(tmp_path):
     write(tmp_path / "a.jsonl", [1.0] * 42)
-    pipeline, tracker = follow(tmp_path / "a.jsonl")
-    assert read(pipeline, tracker) == []
-    (change,) = conclude(pipeline, tracker)
+    pipeline, run_pipeline = follow(tmp_path / "a.jsonl")
+    assert read(pipeline, run_pipeline) == []
+    (change,) = conclude(pipeline, run_pipeline)
     incident = change.incident
     assert (incident.fired_step, incident.summary) == (41, "ends at 1.0, 1.00 on average over 6 rows")
-    assert conclude(pipeline, tracker) == [], "it was said"
+    assert conclude(pipeline, run_pipeline) == [], "it was said"
 
 
 @pytest.mark.slow
 def test_a_log_too_short_to_be_named_is_judged_at_its_end(tmp_path):
     write(tmp_path / "a.jsonl", [1.0] * 4)
-    pipeline, tracker = follow(tmp_path / "a.jsonl")
-    assert read(pipeline, tracker) == []
-    assert [change.incident.fired_step for change in conclude(pipeline, tracker)] == [3]
+    pipeline, run_pipeline = follow(tmp_path / "a.jsonl")
+    assert read(pipeline, run_pipeline) == []
+    assert [change.incident.fired_step for change in conclude(pipeline, run_pipeline)] == [3]
 
 
 def test_who_is_not_asked_at_the_end_has_no_more_rows(tmp_path):
@@ -98,11 +98,11 @@ def test_who_is_not_asked_at_the_end_has_no_more_rows(tmp_path):
         assert ENDED not in points.collect_schema()
         return points.with_columns(severity=pl.lit(2), variant=pl.lit("any"))
 
-    pipeline, tracker = follow(tmp_path / "a.jsonl", (everything,))
-    assert len(read(pipeline, tracker)) == 1
-    (before,) = tracker.book.open()
-    assert conclude(pipeline, tracker) == []
-    assert tracker.book.open() == [before]
+    pipeline, run_pipeline = follow(tmp_path / "a.jsonl", (everything,))
+    assert len(read(pipeline, run_pipeline)) == 1
+    (before,) = run_pipeline.incidents.open()
+    assert conclude(pipeline, run_pipeline) == []
+    assert run_pipeline.incidents.open() == [before]
 
 
 @pytest.mark.long  # many examples
@@ -120,17 +120,17 @@ def test_the_end_is_the_same_however_the_log_grew(tmp_path_factory, length, cuts
     write(whole, values)
     expected = follow(whole)
     assert read(*expected) == []
-    pipeline, tracker = follow(grown)
+    pipeline, run_pipeline = follow(grown)
     for begin, end in zip([0, *sorted(cuts)], [*sorted(cuts), length], strict=True):
         write(grown, values[begin:end], begin)
-        assert read(pipeline, tracker) == []
+        assert read(pipeline, run_pipeline) == []
         if reload:
-            state = tracker.dump()
-            pipeline, tracker = follow(grown)
-            assert tracker.restore(state)
+            state = run_pipeline.dump()
+            pipeline, run_pipeline = follow(grown)
+            assert run_pipeline.restore(state)
     said = [
         [(c.event, c.incident.fired_step, c.incident.summary, c.incident.findings) for c in changes]
-        for changes in (conclude(*expected), conclude(pipeline, tracker))
+        for changes in (conclude(*expected), conclude(pipeline, run_pipeline))
     ]
     assert said[0] == said[1]
     assert len(said[0]) == (length >= 4)
@@ -141,7 +141,7 @@ def test_the_end_is_the_same_however_the_log_grew(tmp_path_factory, length, cuts
     history=History(),
     variants={"high": Variant("is at {value:.1f}", (), (Severity.WARNING, Severity.CRITICAL))},
     cause=Cause.LOSS_SHAPE,
-    silences=(Cause.LOSS_SHAPE,),
+    inhibits=(Cause.LOSS_SHAPE,),
     clear=3,
     at_end=True,
 )
@@ -172,44 +172,48 @@ def test_a_run_that_goes_on_after_it_seemed_over_has_the_incidents_of_a_replay(
     """Also one that was too short to be named at its first end, and one that begins anew."""
     log = tmp_path_factory.mktemp("run") / "a.jsonl"
     log.touch()
-    pipeline, tracker = follow(log, BOTH)
+    pipeline, run_pipeline = follow(log, BOTH)
     watched = {}
     for number, values in enumerate(parts):
         with log.open("a") as file:
             for step, value in enumerate(values, 0 if number == 3 else 10 * number):
                 row = {"step": step, "train/loss": value, **dict.fromkeys(names[: number + 1], 0.5)}
                 file.write(json.dumps(row) + "\n")
-        for change in [*read(pipeline, tracker), *conclude(pipeline, tracker), *conclude(pipeline, tracker)]:
+        for change in [
+            *read(pipeline, run_pipeline),
+            *conclude(pipeline, run_pipeline),
+            *conclude(pipeline, run_pipeline),
+        ]:
             watched[change.incident.id] = change.incident
         if reload:
-            state = tracker.dump()
-            pipeline, tracker = follow(log, BOTH)
-            assert tracker.restore(state)
-        watched |= {incident.id: incident for incident in tracker.book.open()}
+            state = run_pipeline.dump()
+            pipeline, run_pipeline = follow(log, BOTH)
+            assert run_pipeline.restore(state)
+        watched |= {incident.id: incident for incident in run_pipeline.incidents.open()}
     once = follow(log, BOTH)
     changes = [*read(*once), *conclude(*once)]
     replayed = {change.incident.id: change.incident for change in changes}
-    replayed |= {incident.id: incident for incident in once[1].book.open()}
+    replayed |= {incident.id: incident for incident in once[1].incidents.open()}
     kept = {key: one for key, one in watched.items() if one.state is not State.WITHDRAWN}
     assert {key: incident_body(one) for key, one in kept.items()} == {
         key: incident_body(one) for key, one in replayed.items()
     }
-    assert [*tracker.book.open()] == [*once[1].book.open()]
+    assert [*run_pipeline.incidents.open()] == [*once[1].incidents.open()]
 
 
 @pytest.mark.slow
 def test_what_was_found_at_an_end_is_withdrawn_when_the_run_goes_on(tmp_path):
     log = tmp_path / "a.jsonl"
     write(log, [1.0] * 42)
-    pipeline, tracker = follow(log)
-    read(pipeline, tracker)
-    (found,) = conclude(pipeline, tracker)
+    pipeline, run_pipeline = follow(log)
+    read(pipeline, run_pipeline)
+    (found,) = conclude(pipeline, run_pipeline)
     write(log, [1.0] * 2, begin=42)
-    (change,) = read(pipeline, tracker)
+    (change,) = read(pipeline, run_pipeline)
     assert (change.event, change.incident.state) == ("resolved", "withdrawn")
     assert change.incident.id == found.incident.id
-    assert tracker.book.open() == []
-    (again,) = conclude(pipeline, tracker)
+    assert run_pipeline.incidents.open() == []
+    (again,) = conclude(pipeline, run_pipeline)
     assert again.event == "firing"
     assert again.incident.id != found.incident.id, "so that it is told, although the other was withdrawn"
 
@@ -217,10 +221,10 @@ def test_what_was_found_at_an_end_is_withdrawn_when_the_run_goes_on(tmp_path):
 @pytest.mark.slow
 def test_nothing_is_lost_that_was_found_because_the_log_went_silent(tmp_path):
     write(tmp_path / "a.jsonl", [1.0] * 42)
-    pipeline, tracker = follow(tmp_path / "a.jsonl")
-    read(pipeline, tracker)
-    conclude(pipeline, tracker)
-    assert tracker.book.silent(1000, 600) == []
+    pipeline, run_pipeline = follow(tmp_path / "a.jsonl")
+    read(pipeline, run_pipeline)
+    conclude(pipeline, run_pipeline)
+    assert run_pipeline.incidents.silent(1000, 600) == []
 
 
 @pytest.mark.slow
@@ -229,6 +233,6 @@ def test_only_the_last_attempt_is_judged_again(tmp_path, restarts):
     for _ in range(restarts):
         write(tmp_path / "a.jsonl", [1.0] * 42)
     write(tmp_path / "a.jsonl", [0.1] * 42)
-    pipeline, tracker = follow(tmp_path / "a.jsonl")
-    assert read(pipeline, tracker) == []
-    assert conclude(pipeline, tracker) == []
+    pipeline, run_pipeline = follow(tmp_path / "a.jsonl")
+    assert read(pipeline, run_pipeline) == []
+    assert conclude(pipeline, run_pipeline) == []

@@ -8,7 +8,7 @@ import pytest
 from sentinel.detectors.discovery import all_detectors
 from sentinel.incidents.incident import Incident
 from sentinel.pipeline import Pipeline
-from sentinel.sources.base import Batch, Chunk, Run
+from sentinel.sources.base import Chunk, PollResult, Run
 from sentinel.sources.location import Url
 
 pytestmark = pytest.mark.long  # each replays whole runs
@@ -31,7 +31,7 @@ class Training:
         tag = (at % 2).astype(np.uint32)
         time = 1.7e9 + at / 2
         chunk = Chunk("", ["loss", "grad_norm"], tag, at // 2, time, self._value[at], config=config)
-        return Batch({"points": begin + len(at)}, [chunk], more=begin + len(at) < 2 * STEPS)
+        return PollResult({"points": begin + len(at)}, [chunk], more=begin + len(at) < 2 * STEPS)
 
 
 def flat_loss(training: Training, at_once: int) -> Incident:
@@ -42,11 +42,11 @@ def flat_loss(training: Training, at_once: int) -> Incident:
 
     names = ("flat-loss-at-init", "zero-gradient")
     engine = Pipeline([all_detectors()[name] for name in names], {}, {}, failed)
-    tracker = engine.track(Run(Url("memory", ("training",)), "memory", training), "training")
+    run_pipeline = engine.track(Run(Url("memory", ("training",)), "memory", training), "training")
     changes = []
     more = True
     while more:
-        (step,) = engine.advance([tracker], at_once)
+        (step,) = engine.advance([run_pipeline], at_once)
         assert step.failure is None
         changes += step.changes
         more = step.more
@@ -69,5 +69,5 @@ def test_a_flat_loss_names_its_cause(settings, gradient, first):
     training = Training(settings, gradient)
     whole = flat_loss(training, 10_000)
     assert whole.causes[0].id == whole.catalogue[0] == first
-    assert whole.causes[0].because
+    assert whole.causes[0].reason
     assert flat_loss(training, 61) == whole

@@ -7,8 +7,8 @@ import pytest
 
 from sentinel.detectors.discovery import all_detectors
 from sentinel.pipeline import Pipeline
-from sentinel.runs.inactivity import Quiet
-from sentinel.sources.base import Batch, Ending, EndKind, Run
+from sentinel.runs.inactivity import Inactivity
+from sentinel.sources.base import Ending, EndKind, PollResult, Run
 from sentinel.sources.json.lines import JsonLines
 from sentinel.sources.location import Url
 
@@ -50,22 +50,22 @@ def write(directory, steps, planned=1000):
             file.writelines(json.dumps(one) + "\n" for one in (settings, row) if one)
 
 
-def ends(pipeline, tracker):
+def ends(pipeline, run_pipeline):
     """What is found while the log is read, and once the run is over: detectors and who explains them."""
-    (advance,) = pipeline.advance([tracker])
-    (end,) = pipeline.conclude([tracker])
+    (advance,) = pipeline.advance([run_pipeline])
+    (end,) = pipeline.finalize([run_pipeline])
     assert (advance.failure, end.failure) == (None, None)
     found = [change for change in [*advance.changes, *end.changes] if change.event == "firing"]
-    names = {incident.id: incident.detector for incident in tracker.book.open()}
-    now = {incident.id: incident for incident in tracker.book.open()}
+    names = {incident.id: incident.detector for incident in run_pipeline.incidents.open()}
+    now = {incident.id: incident for incident in run_pipeline.incidents.open()}
     return {c.incident.detector: names.get(now[c.incident.id].inhibited_by or "") for c in found}
 
 
 def test_a_run_that_reached_its_plan_has_finished(tmp_path):
     write(tmp_path, range(20), planned=19)
-    pipeline, tracker = follow(tmp_path)
-    assert ends(pipeline, tracker) == {"run-finished": None}
-    (incident,) = tracker.book.open()
+    pipeline, run_pipeline = follow(tmp_path)
+    assert ends(pipeline, run_pipeline) == {"run-finished": None}
+    (incident,) = run_pipeline.incidents.open()
     assert incident.summary == "the run finished at step 19 of 19: step 19 is the last one planned"
     assert incident.evidence["ran_seconds"] == 60 * 19
 
@@ -78,9 +78,9 @@ def test_a_run_that_fell_silent_has_no_end(tmp_path):
 def test_an_exception_explains_the_crash(tmp_path):
     write(tmp_path, range(20))
     (tmp_path / "train.log").write_text(f"begun\n{CRASH}torchrun: closing\n")
-    pipeline, tracker = follow(tmp_path)
-    assert ends(pipeline, tracker) == {"console-error": None, "run-crashed": "console-error"}
-    (crashed,) = (one for one in tracker.book.open() if one.detector == "run-crashed")
+    pipeline, run_pipeline = follow(tmp_path)
+    assert ends(pipeline, run_pipeline) == {"console-error": None, "run-crashed": "console-error"}
+    (crashed,) = (one for one in run_pipeline.incidents.open() if one.detector == "run-crashed")
     assert crashed.evidence["last_lines"].splitlines()[-2:] == ["ValueError: odd", "torchrun: closing"]
 
 
@@ -88,11 +88,11 @@ def test_an_exception_explains_the_crash(tmp_path):
 def test_an_exit_code_alone_is_a_crash(tmp_path, code, first):
     class Ended:
         def poll(self, *_):
-            return Batch({}, ending=Ending(EndKind.CRASHED, f"exit code {code} in the exit record"))
+            return PollResult({}, ending=Ending(EndKind.CRASHED, f"exit code {code} in the exit record"))
 
-    pipeline, tracker = follow(tmp_path, Ended())
-    assert ends(pipeline, tracker) == {"run-crashed": None}
-    (incident,) = tracker.book.open()
+    pipeline, run_pipeline = follow(tmp_path, Ended())
+    assert ends(pipeline, run_pipeline) == {"run-crashed": None}
+    (incident,) = run_pipeline.incidents.open()
     assert incident.severity.name == "CRITICAL"
     assert (incident.catalogue[0] if incident.catalogue else None) == first
 
@@ -102,10 +102,10 @@ def test_what_ends_a_run_from_outside_is_no_crash(tmp_path, words):
     """Nor is an error that follows from it."""
     write(tmp_path, range(20))
     (tmp_path / "train.log").write_text(words)
-    pipeline, tracker = follow(tmp_path)
-    assert ends(pipeline, tracker) == {"run-preempted": None}
-    assert pipeline.review(tracker, Quiet(1e6)) == [], "and it does not stall"
-    (incident,) = tracker.book.open()
+    pipeline, run_pipeline = follow(tmp_path)
+    assert ends(pipeline, run_pipeline) == {"run-preempted": None}
+    assert pipeline.review(run_pipeline, Inactivity(1e6)) == [], "and it does not stall"
+    (incident,) = run_pipeline.incidents.open()
     assert incident.severity.name == "INFO"
 
 
@@ -113,10 +113,10 @@ def test_what_ends_a_run_from_outside_is_no_crash(tmp_path, words):
 def test_a_run_that_goes_on_in_a_new_attempt_withdraws_its_end(tmp_path, first):
     write(tmp_path, range(20))
     (tmp_path / "train.log").write_text(first)
-    pipeline, tracker = follow(tmp_path)
-    assert ends(pipeline, tracker)
+    pipeline, run_pipeline = follow(tmp_path)
+    assert ends(pipeline, run_pipeline)
     write(tmp_path, range(10, 12))
-    (advance,) = pipeline.advance([tracker])
+    (advance,) = pipeline.advance([run_pipeline])
     withdrawn = [one.incident for one in advance.changes if one.incident.state == "withdrawn"]
     assert [one.detector.removeprefix("run-") for one in withdrawn] == [
         "crashed" if first is CRASH else "preempted"
@@ -138,8 +138,8 @@ def test_a_person_who_interrupts_a_run_is_no_crash_whatever_its_exit_code(tmp_pa
             ending = Ending(EndKind.CRASHED, "exit code 1 in the exit record")
             return replace(super().poll(cursor, limit), ending=None if late and not cursor else ending)
 
-    pipeline, tracker = follow(tmp_path)
-    tracker.log.run = replace(tracker.log.run, source=Interrupted(tmp_path / "metrics.jsonl"))
+    pipeline, run_pipeline = follow(tmp_path)
+    run_pipeline.log.run = replace(run_pipeline.log.run, source=Interrupted(tmp_path / "metrics.jsonl"))
     (tmp_path / "train.log").write_text(INTERRUPT)
-    pipeline.advance([tracker])
-    assert ends(pipeline, tracker) == {"run-preempted": None}
+    pipeline.advance([run_pipeline])
+    assert ends(pipeline, run_pipeline) == {"run-preempted": None}

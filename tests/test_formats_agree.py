@@ -76,7 +76,7 @@ def test_the_same_training_gives_the_same_incidents_from_every_format(tmp_path: 
     found = replay([runs, PROJECT], Config(), lambda *_: None).runs
     assert len(found) == len(logs)
     assert watched == {i: incident for run in found for i, incident in run.incidents.items()}
-    by_run = {run.tracker.id: told([*run.incidents.values()]) for run in found}
+    by_run = {run.run_pipeline.id: told([*run.incidents.values()]) for run in found}
     expected = by_run[f"jsonl:{runs / 'JsonlWriter' / 'metrics.jsonl'}"]
     assert {detector for detector, *_ in expected} == {
         "clipped-completion-ratio",

@@ -30,7 +30,7 @@ RUNS = ("a", "b")
 OPEN = {Event.FIRING, Event.ESCALATED, Event.REPEAT, Event.REOPENED, Event.FLAPPING}
 FLAPS = {Event.FLAPPING}
 MINUTE = 60.0
-LONGEST_REST_SECONDS = 1200.0
+MAX_REST_SECONDS = 1200.0
 """After so long, a receiver that is up again was tried again, because pauses after failures are five minutes
 at most. What was refused may wait for as long again as it was refused."""
 
@@ -125,7 +125,7 @@ class World:
         self.look(MINUTE)
 
     def let_it_rest(self) -> None:
-        for _ in range(int(LONGEST_REST_SECONDS / MINUTE)):
+        for _ in range(int(MAX_REST_SECONDS / MINUTE)):
             self.look(MINUTE)
         while self.refused_seconds > 0 and self.false_messages():
             self.look(MINUTE)

@@ -31,8 +31,8 @@ def follow(log):
     return pipeline, pipeline.track(Run(log, "jsonl", JsonLines(log)), "a")
 
 
-def read(pipeline, tracker):
-    (advance,) = pipeline.advance([tracker])
+def read(pipeline, run_pipeline):
+    (advance,) = pipeline.advance([run_pipeline])
     assert advance.failure is None
     return [change.incident for change in advance.changes]
 
@@ -81,16 +81,16 @@ def test_it_is_the_same_however_the_log_grew(tmp_path_factory, cuts, reload):
     expected = said(directory)
     log = directory / "grown.jsonl"
     log.touch()
-    pipeline, tracker = follow(log)
+    pipeline, run_pipeline = follow(log)
     found = []
     done = 0
     for cut in [*sorted(cuts), STEPS + 1]:
         with log.open("a") as file:
             file.writelines(lines()[done:cut])
         done = cut
-        found += read(pipeline, tracker)
+        found += read(pipeline, run_pipeline)
         if reload:
-            state = tracker.dump()
-            pipeline, tracker = follow(log)
-            assert tracker.restore(state)
+            state = run_pipeline.dump()
+            pipeline, run_pipeline = follow(log)
+            assert run_pipeline.restore(state)
     assert [(one.fired_step, one.summary, one.catalogue) for one in found] == expected

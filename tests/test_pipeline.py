@@ -10,13 +10,13 @@ import pytest
 
 from sentinel.detection import row_detection
 from sentinel.detectors.discovery import all_detectors
-from sentinel.detectors.skip_reason import HeldBack
+from sentinel.detectors.skip_reason import SkipReason
 from sentinel.incidents.duplicates import KnownIncidents
 from sentinel.notifications.decide import SinkPolicy
-from sentinel.notifications.routing import Audience
+from sentinel.notifications.routing import RoutingContext
 from sentinel.pipeline import Pipeline
-from sentinel.runs.inactivity import Quiet
-from sentinel.sources.base import Batch, Chunk, Run
+from sentinel.runs.inactivity import Inactivity
+from sentinel.sources.base import Chunk, PollResult, Run
 from sentinel.sources.location import Url
 
 START = 1.7e9
@@ -39,7 +39,7 @@ class Memory:
         tag = np.zeros(len(points), np.uint32)
         chunk = Chunk("", ["kl"], tag, step.astype(np.int64), START + step, value)
         end = begin + len(points)
-        return Batch({"points": end}, [chunk], more=end < len(self._points))
+        return PollResult({"points": end}, [chunk], more=end < len(self._points))
 
 
 def pipeline(names: Iterable[str] = ("kl-blowup",), meaning: str = "kl") -> Pipeline:
@@ -55,13 +55,13 @@ def test_a_callback_drives_it_without_files_or_configuration():
     source = Memory()
     engine = pipeline()
     told = []
-    tracker = engine.track(Run(Url("memory", ("training",)), "memory", source), "training")
-    audience = Audience([SinkPolicy("pager")], (), {}, KnownIncidents([]))
+    run_pipeline = engine.track(Run(Url("memory", ("training",)), "memory", source), "training")
+    audience = RoutingContext([SinkPolicy("pager")], (), {}, KnownIncidents([]))
     for number in range(60):
         source.log(number, 0.01 if number < 40 else 5.0)
-        (advance,) = engine.advance([tracker])
+        (advance,) = engine.advance([run_pipeline])
         assert advance.failure is None
-        told += tracker.tell(advance.changes, audience, now=START + number)
+        told += run_pipeline.route(advance.changes, audience, now=START + number)
     assert [(one.sink, one.incident.detector, one.decision.event, one.decision.reason) for one in told] == [
         ("pager", "kl-blowup", "firing", "first-notification")
     ]
@@ -85,10 +85,10 @@ def test_it_makes_no_difference_how_much_is_read_at_once(at_once):
     changes = []
     for number in range(100):
         source.log(number, 0.01 if number < 40 else 5.0)
-    tracker = engine.track(Run(Url("memory", ("training",)), "memory", source), "training")
+    run_pipeline = engine.track(Run(Url("memory", ("training",)), "memory", source), "training")
     more = True
     while more:
-        (advance,) = engine.advance([tracker], at_once)
+        (advance,) = engine.advance([run_pipeline], at_once)
         changes += advance.changes
         more = advance.more
     assert [(c.event, c.incident.fired_step) for c in changes] == [("firing", changes[0].incident.fired_step)]
@@ -103,18 +103,18 @@ def test_steps_that_order_nothing_are_told_where_judging_stopped(at_once):
     for pair in range(100):
         source.log(pair, 0.01)
         source.log(1000 + pair, 0.01)
-    tracker = engine.track(Run(Url("memory", ("training",)), "memory", source), "training")
+    run_pipeline = engine.track(Run(Url("memory", ("training",)), "memory", source), "training")
     more = True
     while more:
-        (advance,) = engine.advance([tracker], at_once)
+        (advance,) = engine.advance([run_pipeline], at_once)
         changes += advance.changes
-        changes += engine.review(tracker, Quiet(0.0))
+        changes += engine.review(run_pipeline, Inactivity(0.0))
         more = advance.more
     (change,) = changes
     found = change.incident
     assert (found.detector, found.severity, found.fired_step, found.findings) == ("judging-stopped", 1, 64, 1)
     assert "went back more than 64 times" in found.summary
-    assert tracker.log.stopped in found.summary
+    assert run_pipeline.log.stopped in found.summary
 
 
 class Layers(Memory):
@@ -128,7 +128,7 @@ class Layers(Memory):
         chunk = Chunk(
             "", tags, (step - begin).astype(np.uint32), step, START + step, np.full(len(step), 0.01)
         )
-        return Batch({"points": end}, [chunk], more=end < 300)
+        return PollResult({"points": end}, [chunk], more=end < 300)
 
 
 @pytest.mark.long
@@ -136,19 +136,19 @@ class Layers(Memory):
 def test_tags_that_are_too_many_are_said_once_where_they_begin(at_once):
     engine = Pipeline(all_detectors().values(), {}, {"kl/*": "kl"}, print)
     changes = []
-    tracker = engine.track(Run(Url("memory", ("training",)), "memory", Layers()), "training")
+    run_pipeline = engine.track(Run(Url("memory", ("training",)), "memory", Layers()), "training")
     more = True
     while more:
-        (step,) = engine.advance([tracker], at_once)
+        (step,) = engine.advance([run_pipeline], at_once)
         changes += step.changes
-        state = tracker.dump()
+        state = run_pipeline.dump()
         more = step.more
-        tracker = engine.track(tracker.log.run, "training")
-        assert tracker.restore(state)
+        run_pipeline = engine.track(run_pipeline.log.run, "training")
+        assert run_pipeline.restore(state)
     (found,) = [change.incident for change in changes if change.incident.detector == "judging-stopped"]
     assert (found.severity, found.fired_step, found.fired_time, found.findings) == (1, 128, START + 128, 1)
     assert "kl has more than 128 tags" in found.summary
-    assert tracker.log.stopped is None, "all else is judged"
+    assert run_pipeline.log.stopped is None, "all else is judged"
 
 
 @pytest.mark.slow
@@ -157,28 +157,28 @@ def test_rows_that_a_detector_looked_at_are_counted_once(at_once):
     source = Memory()
     engine = pipeline()
     looked = Counter()
-    tracker = engine.track(Run(Url("memory", ("training",)), "memory", source), "training")
+    run_pipeline = engine.track(Run(Url("memory", ("training",)), "memory", source), "training")
     for number in range(60):
         source.log(number, 0.01)
     more = True
     while more:
-        (advance,) = engine.advance([tracker], at_once)
-        looked.update(advance.looked)
+        (advance,) = engine.advance([run_pipeline], at_once)
+        looked.update(advance.row_counts)
         more = advance.more
-    assert looked == {("kl-blowup", HeldBack.FEW_POINTS): 9, ("kl-blowup", ""): 51}
+    assert looked == {("kl-blowup", SkipReason.FEW_POINTS): 9, ("kl-blowup", ""): 51}
 
 
 @pytest.mark.parametrize("rows", [3, 4])
-def test_the_last_row_is_not_held_back_twice(rows):
+def test_the_last_row_is_not_skipped_twice(rows):
     source = Memory()
     engine = pipeline(["zero-gradient"], "grad_norm")
-    tracker = engine.track(Run(Url("memory", ("training",)), "memory", source), "training")
+    run_pipeline = engine.track(Run(Url("memory", ("training",)), "memory", source), "training")
     for number in range(rows):
         source.log(number, 0.0)
-    (advance,) = engine.advance([tracker])
-    assert bool(advance.looked) == (rows > 3), "three are too few to know what they are"
-    looked = advance.looked + engine.conclude([tracker])[0].looked
-    assert looked == {("zero-gradient", HeldBack.FEW_POINTS): rows}
+    (advance,) = engine.advance([run_pipeline])
+    assert bool(advance.row_counts) == (rows > 3), "three are too few to know what they are"
+    looked = advance.row_counts + engine.finalize([run_pipeline])[0].row_counts
+    assert looked == {("zero-gradient", SkipReason.FEW_POINTS): rows}
 
 
 @pytest.mark.slow
@@ -197,9 +197,9 @@ def test_detectors_that_judge_at_once_find_the_same(monkeypatch):
         monkeypatch.setattr(polars, "thread_pool_size", lambda threads=threads: threads)
         monkeypatch.setattr(row_detection, "_WORTH_THREADS", worth)
         engine = Pipeline(detectors, {}, {"kl": "kl"}, lambda name, *_: failed.append(name))
-        tracker = engine.track(Run(Url("memory", ("training",)), "memory", source), "training")
-        (advance,) = engine.advance([tracker])
-        found.append((advance.changes, advance.looked))
+        run_pipeline = engine.track(Run(Url("memory", ("training",)), "memory", source), "training")
+        (advance,) = engine.advance([run_pipeline])
+        found.append((advance.changes, advance.row_counts))
     assert failed == ["broken", "broken"]
     assert found[0] == found[1]
     assert {change.incident.detector for change in found[0][0]} == {"kl-blowup", "kl-blowup-again"}

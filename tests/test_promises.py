@@ -140,13 +140,13 @@ def test_each_poison_alone_is_found_harmless(tmp_path, poison):
     failures = []
     pipeline = Pipeline([all_detectors()["kl-blowup"]], {}, {"kl": "kl"}, lambda *what: failures.append(what))
     found = discover([tmp_path])
-    trackers = [pipeline.track(run, run.id) for run in found.runs]
+    run_pipelines = [pipeline.track(run, run.id) for run in found.runs]
     told = []
     for _ in range(3):
-        for advance in pipeline.advance(trackers):
+        for advance in pipeline.advance(run_pipelines):
             told += [change.incident.run for change in advance.changes if change.event == "firing"]
             assert advance.failure is None
-            advance.tracker.dump()
+            advance.run_pipeline.dump()
     assert [run for run in told if run.endswith("good.jsonl")] == [f"jsonl:{tmp_path / 'good.jsonl'}"]
     assert failures == []
     assert not (tmp_path / "mark").exists()
@@ -177,15 +177,15 @@ def test_what_is_kept_of_a_run_does_not_grow_with_its_length(tmp_path):
     log = tmp_path / "a.jsonl"
     pipeline = Pipeline(all_detectors().values(), {}, {"kl": "kl"}, lambda *what: pytest.fail(str(what)))
     sizes = []
-    tracker = None
+    run_pipeline = None
     for begin in (0, 4_000, 8_000):
         with log.open("ab") as file:
             file.write(rows(range(begin, begin + 4_000), kl=0.1))
-        if tracker is None:
+        if run_pipeline is None:
             (run,) = discover([log]).runs
-            tracker = pipeline.track(run, "a")
-        while pipeline.advance([tracker])[0].more:
+            run_pipeline = pipeline.track(run, "a")
+        while pipeline.advance([run_pipeline])[0].more:
             pass
-        sizes.append(len(tracker.dump()))
-    assert tracker.log.facts.points == 24_000
+        sizes.append(len(run_pipeline.dump()))
+    assert run_pipeline.log.metadata.points == 24_000
     assert sizes[2] < 1.02 * sizes[1]

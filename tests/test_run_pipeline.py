@@ -17,9 +17,9 @@ def tracked(log, place=None, signals=(), host=""):
 
 
 def described(log, place=None):
-    tracker = tracked(log, place)
-    tracker.log.absorb(tracker.log.poll(1000))
-    return tracker.described()
+    run_pipeline = tracked(log, place)
+    run_pipeline.log.ingest(run_pipeline.log.poll(1000))
+    return run_pipeline.described()
 
 
 @pytest.fixture
@@ -33,7 +33,7 @@ def test_a_run_says_where_it_lies_and_what_its_settings_plan(log):
     assert described(log) == RunIdentity(
         run="a",
         path="log.jsonl",
-        place=str(log.absolute()),
+        location=str(log.absolute()),
         host=gethostname(),
         planned_steps=500.0,
         world_size=8.0,

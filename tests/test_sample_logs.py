@@ -33,7 +33,7 @@ def log_of(name):
 @every_sample
 def test_replay_finds_what_went_wrong_and_nothing_else(name):
     run = read(SAMPLES / name)
-    assert not run.complaints
+    assert not run.read_issues
     wanted = sorted(EXPECTED[name].get("incident", []), key=lambda i: (i["detector"], i["fired_step"]))
     found = sorted(run.incidents.values(), key=lambda i: (i.detector, i.fired_step))
     assert [(i.detector, i.severity.label, i.inhibited_by is not None) for i in found] == [
@@ -52,24 +52,24 @@ def test_a_log_that_grows_gives_the_same(name, tmp_path):
     chance = random.Random(name)
     detectors = [detector for detector in all_detectors().values() if detector.enabled]
     pipeline = Pipeline(detectors, {}, {}, lambda *failure: pytest.fail(str(failure)))
-    tracker = None
+    run_pipeline = None
     incidents = {}
     size = 0
     while size < len(content):
         size = min(len(content), size + chance.choice([7, 500, len(content) // 4]))
         with path.open("ab") as log:
             log.write(content[path.stat().st_size : size])
-        if tracker is None:
+        if run_pipeline is None:
             (run,) = discover([tmp_path]).runs
-            tracker = pipeline.track(run, run_name(run, tmp_path))
-        (advance,) = pipeline.advance([tracker])
-        assert not advance.absorbed.complaints
+            run_pipeline = pipeline.track(run, run_name(run, tmp_path))
+        (advance,) = pipeline.advance([run_pipeline])
+        assert not advance.ingested.read_issues
         incidents |= {change.incident.id: change.incident for change in advance.changes}
-    (last,) = pipeline.conclude([tracker])
+    (last,) = pipeline.finalize([run_pipeline])
     incidents |= {change.incident.id: change.incident for change in last.changes}
-    incidents |= {incident.id: incident for incident in tracker.book.open()}
+    incidents |= {incident.id: incident for incident in run_pipeline.incidents.open()}
     for grown, replayed in zip(incidents.values(), read(tmp_path).incidents.values(), strict=True):
-        assert grown.changed(evidence={}) == replayed.changed(evidence={})
+        assert grown.replace(evidence={}) == replayed.replace(evidence={})
         assert grown.evidence == pytest.approx(replayed.evidence)  # sums may differ in their last bits
 
 

@@ -107,7 +107,7 @@ def agree(logs, tmp_path, late=0):
     assert {id_: (i.detector, i.severity, i.onset_step, i.fired_step) for id_, i in live.items()} == {
         id_: (i.detector, i.severity, i.onset_step, i.fired_step) for id_, i in found.items()
     }
-    outcomes = [one for run in done for of_incident in run.told.values() for one in of_incident]
+    outcomes = [one for run in done for of_incident in run.notifications.values() for one in of_incident]
     replayed = {(one.incident.id, one.decision.event, one.decision.reason) for one in outcomes}
     assert {one for one in told if one[0] in live and one[1] in BEGINNINGS} == {
         one for one in replayed if one[1] in BEGINNINGS

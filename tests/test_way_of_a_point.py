@@ -9,7 +9,7 @@ import pytest
 from sentinel.detection.duplicates import known_incidents, traces_of
 from sentinel.detectors.discovery import all_detectors
 from sentinel.notifications.decide import SinkPolicy
-from sentinel.notifications.routing import Audience
+from sentinel.notifications.routing import RoutingContext
 from sentinel.pipeline import Pipeline
 from sentinel.sources.discovery import discover
 
@@ -48,17 +48,20 @@ def test_one_point_passes_few_modules(tmp_path):
     log.write_bytes(b"".join(line(step, 1.0 + step % 7 / 10) for step in range(300)))
     rules = [all_detectors()["non-finite-metric"]]
     pipeline = Pipeline(rules, {}, {})
-    tracker = pipeline.track(discover([tmp_path]).runs[0], "run")
-    pipeline.advance([tracker])
+    run_pipeline = pipeline.track(discover([tmp_path]).runs[0], "run")
+    pipeline.advance([run_pipeline])
     with log.open("ab") as file:
         file.write(line(300, float("nan")) + line(301, 1.0))
 
-    judged, advances = passed(lambda: pipeline.advance([tracker]))
+    judged, advances = passed(lambda: pipeline.advance([run_pipeline]))
     (change,) = advances[0].changes
-    audience = Audience(
-        [SinkPolicy("pager")], (), {}, known_incidents([change.incident], [tracker], traces_of([tracker]))
+    audience = RoutingContext(
+        [SinkPolicy("pager")],
+        (),
+        {},
+        known_incidents([change.incident], [run_pipeline], traces_of([run_pipeline])),
     )
-    told, outcomes = passed(lambda: tracker.tell([change], audience, 0.0))
+    told, outcomes = passed(lambda: run_pipeline.route([change], audience, 0.0))
 
     assert [one.decision.event for one in outcomes] == ["firing"]
     modules = judged | told

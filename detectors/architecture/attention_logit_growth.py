@@ -29,7 +29,7 @@ from sentinel.detectors.api import CRITICAL, WARNING, Cause, History, Variant, d
 from sentinel.detectors.architecture.logits import AGO, LEVELS, NOW, grows, with_levels
 from sentinel.detectors.signals import Signal
 from sentinel.detectors.stats import has_points
-from sentinel.detectors.verdict import HeldBack, verdicts
+from sentinel.detectors.verdict import SkipReason, verdicts
 
 
 @detector(
@@ -55,7 +55,7 @@ def attention_logit_growth(
     """See the module's page."""
     return verdicts(
         with_levels(points),
-        judged={HeldBack.FEW_POINTS: has_points(2 * NOW)},
+        judged={SkipReason.FEW_POINTS: has_points(2 * NOW)},
         found={"grows": grows(bound, growth)},
         severities={CRITICAL: pl.col("level") > critical_bound},
         above=pl.lit(bound),

@@ -31,7 +31,7 @@ from sentinel.detectors.api import CRITICAL, WARNING, Cause, History, Maturity, 
 from sentinel.detectors.architecture.logits import AGO, LEVELS, NOW, grows, with_levels
 from sentinel.detectors.signals import Signal
 from sentinel.detectors.stats import has_points, is_of
-from sentinel.detectors.verdict import HeldBack, verdicts
+from sentinel.detectors.verdict import SkipReason, verdicts
 
 
 @detector(
@@ -64,7 +64,7 @@ def output_logit_growth(
     grown = grows(bound, growth)
     return verdicts(
         with_levels(points),
-        judged={HeldBack.FEW_POINTS: has_points(2 * NOW)},
+        judged={SkipReason.FEW_POINTS: has_points(2 * NOW)},
         found={
             "largest": is_of(Signal.MAX_OUTPUT_LOGIT) & grown,
             "log-z": is_of(Signal.LOG_PARTITION) & grown,

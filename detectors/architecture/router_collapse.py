@@ -35,7 +35,7 @@ from sentinel.detectors.evidence import Measure, Unit
 from sentinel.detectors.schema import VALUE
 from sentinel.detectors.signals import Signal
 from sentinel.detectors.stats import has_points, is_of, recent_median, seen_min
-from sentinel.detectors.verdict import HeldBack, verdicts
+from sentinel.detectors.verdict import SkipReason, verdicts
 
 NOW = 20  # points of a level
 BACK = 500  # points among whose levels the lowest is sought
@@ -83,7 +83,7 @@ def router_collapse(
     fuller = (level > 2 * lowest) & (level > lowest + violation)
     return verdicts(
         measured,
-        judged={HeldBack.FEW_POINTS: has_points(2 * NOW), HeldBack.RANGE: lowest > 0},
+        judged={SkipReason.FEW_POINTS: has_points(2 * NOW), SkipReason.RANGE: lowest > 0},
         found={"unbalanced": loss & (level > growth * lowest), "overloaded": ~loss & fuller},
         severities={
             CRITICAL: pl.when(loss)

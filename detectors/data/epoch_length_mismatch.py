@@ -33,7 +33,7 @@ from sentinel.detectors.evidence import Measure, Unit
 from sentinel.detectors.schema import SERIES, STEP, VALUE
 from sentinel.detectors.settings import Setting
 from sentinel.detectors.signals import Signal
-from sentinel.detectors.verdict import HeldBack, verdicts
+from sentinel.detectors.verdict import SkipReason, verdicts
 
 FACTORS = 2, 64  # the smallest and largest k
 ALLOWED = (Setting.ACCUMULATION_STEPS, Setting.BATCH_SIZE)
@@ -86,8 +86,8 @@ def epoch_length_mismatch(
     return verdicts(
         measured,
         judged={
-            HeldBack.NO_SETTING: pl.col(Setting.STEPS_PER_EPOCH).is_not_null(),
-            HeldBack.FEW_POINTS: times.is_not_null() & (pl.col("epochs") >= 1),
+            SkipReason.NO_SETTING: pl.col(Setting.STEPS_PER_EPOCH).is_not_null(),
+            SkipReason.FEW_POINTS: times.is_not_null() & (pl.col("epochs") >= 1),
         },
         found={
             "longer": whole(times) & ~near(times, Setting.BATCH_SIZE),

@@ -34,7 +34,7 @@ from sentinel.detectors.evidence import Measure, Unit
 from sentinel.detectors.schema import INDEX, VALUE
 from sentinel.detectors.signals import Signal
 from sentinel.detectors.stats import MAD, Floats, has_points, with_arrays
-from sentinel.detectors.verdict import HeldBack, verdicts
+from sentinel.detectors.verdict import SkipReason, verdicts
 
 EVERY = 64  # points between two verdicts: an epoch is longer
 REACH = 400  # points before the judged one: epochs of up to 200 points are compared
@@ -83,7 +83,7 @@ def epoch_periodic_loss(
     surely = (repeats > least_repeats) & (repeats > ERRORS / pl.col("pairs").sqrt())
     return verdicts(
         measured.fill_nan(None),
-        judged={HeldBack.FEW_POINTS: enough, HeldBack.EPOCH_LENGTH: repeats.is_not_null()},
+        judged={SkipReason.FEW_POINTS: enough, SkipReason.EPOCH_LENGTH: repeats.is_not_null()},
         found={"repeats": surely & (repeats > pl.col("around") + least_lead)},
         lasts=repeats > least_repeats / 2,
     )

@@ -35,7 +35,7 @@ from sentinel.detectors.evidence import Measure, Unit
 from sentinel.detectors.schema import VALUE
 from sentinel.detectors.signals import Signal
 from sentinel.detectors.stats import Floats, has_points, last_values, spearman, with_arrays
-from sentinel.detectors.verdict import HeldBack, verdicts
+from sentinel.detectors.verdict import SkipReason, verdicts
 
 EVERY = 10  # points between two verdicts
 POINTS = 100  # through which the line is drawn
@@ -96,7 +96,11 @@ def loss_scales_with_padding(
     varies = pl.col("variation") >= least_variation
     return verdicts(
         with_arrays(points, LINE, _line, every=EVERY, at_least=POINTS + DETREND),
-        judged={HeldBack.FEW_POINTS: enough, HeldBack.RANGE: slope.is_finite(), HeldBack.VARIATION: varies},
+        judged={
+            SkipReason.FEW_POINTS: enough,
+            SkipReason.RANGE: slope.is_finite(),
+            SkipReason.VARIATION: varies,
+        },
         found={"padding-counts": ordered & whole, "padding-counts-in-part": ordered & part},
         lasts=slope.is_between(LASTS * partial_slope, highest_slope / LASTS),
     )

@@ -55,14 +55,14 @@ FEW = 3
 BROAD = pl.element().rolling_mean(3)
 """Buckets of the coarse view have four rows at least, and a level is one of ten. The last one is not full."""
 
-MOST_MEMORY = 0.4
+MAX_MEMORY = 0.4
 """By how much more evaluations that are two apart scatter than neighbours, at most. They scatter alike
 where the noise has no memory."""
 
 OF_MEMORY = 3
 """By so many times that share, a trend in noise with a memory looks clearer than it is."""
 
-LEAST_NOISE = 0.002
+MIN_NOISE = 0.002
 """Share of its level that an evaluation loss is taken to scatter by, if it scatters by less."""
 
 ENDS = {"rise": 0.08, "trend": 1.5, "noises": 1.2}
@@ -118,7 +118,7 @@ def with_gap(points: pl.LazyFrame) -> pl.LazyFrame:
             for n in THIRDS
         },
     ).with_columns(
-        noise=pl.max_horizontal(recent_noise("log", NOISE), pl.lit(LEAST_NOISE)),
+        noise=pl.max_horizontal(recent_noise("log", NOISE), pl.lit(MIN_NOISE)),
         noise_apart=recent_noise("log", NOISE, apart=2),
         noise_of_levels=recent_noise("mid", REACH, apart=LONG, at_least=NOISE),
     )
@@ -144,7 +144,7 @@ def _noises() -> pl.Expr:
 
 def _memory() -> pl.Expr:
     """By which share evaluations that are two apart scatter more than neighbours."""
-    return (pl.col("noise_apart") / pl.col("noise") - 1).clip(0, MOST_MEMORY).fill_null(0)
+    return (pl.col("noise_apart") / pl.col("noise") - 1).clip(0, MAX_MEMORY).fill_null(0)
 
 
 def ends_above() -> pl.Expr:

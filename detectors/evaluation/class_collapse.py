@@ -54,7 +54,7 @@ from sentinel.detectors.stats import (
     was_resumed,
 )
 from sentinel.detectors.supervised import ELSE, is_supervised
-from sentinel.detectors.verdict import HeldBack, verdicts
+from sentinel.detectors.verdict import SkipReason, verdicts
 from sentinel.detectors.whole_run import beginning, ending, rests_since
 
 # evaluations of a run that is over, the last as a share of all
@@ -132,8 +132,8 @@ def class_collapse(
     return verdicts(
         measured,
         judged={
-            HeldBack.FEW_POINTS: count >= pl.when(at_end).then(AT_END).otherwise(evaluations),
-            HeldBack.COARSE: ~few_samples | pl.col(ENDED),
+            SkipReason.FEW_POINTS: count >= pl.when(at_end).then(AT_END).otherwise(evaluations),
+            SkipReason.COARSE: ~few_samples | pl.col(ENDED),
         },
         found={
             "constant": constant & enough,

@@ -42,14 +42,14 @@ from sentinel.detectors.stats import (
     seen_max,
     start_value,
 )
-from sentinel.detectors.verdict import HeldBack, verdicts
+from sentinel.detectors.verdict import SkipReason, verdicts
 
 REACH = 50  # evaluations
 # evaluations that must all be low, while there are few and later
 FEW = 3
 MANY = 10
 MANY_FROM = 40
-LEAST_NOISE = 0.01  # of an evaluation; a few of them may lie closer together by chance
+MIN_NOISE = 0.01  # of an evaluation; a few of them may lie closer together by chance
 USEFUL = 0.2  # best level of a metric that had learned something
 
 
@@ -97,7 +97,7 @@ def eval_metric_collapse(
         points.with_columns(
             level=both(lambda n: recent_median(VALUE, n)),
             highest=both(lambda n: recent_max(pl.col(VALUE), n)),
-            scatter=recent_noise(VALUE, REACH, at_least=1).clip(LEAST_NOISE),
+            scatter=recent_noise(VALUE, REACH, at_least=1).clip(MIN_NOISE),
             name=metric_name(),
         )
         .with_columns(
@@ -113,7 +113,7 @@ def eval_metric_collapse(
     )
     return verdicts(
         measured,
-        judged={HeldBack.FEW_POINTS: best.is_not_null()},
+        judged={SkipReason.FEW_POINTS: best.is_not_null()},
         found={
             "collapsed": (best > USEFUL) & (fall > least) & (fall > least_noises * pl.col("noise")),
         },

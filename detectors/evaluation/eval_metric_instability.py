@@ -47,7 +47,7 @@ from sentinel.detectors.stats import (
     recent_median,
     with_arrays,
 )
-from sentinel.detectors.verdict import HeldBack, verdicts
+from sentinel.detectors.verdict import SkipReason, verdicts
 
 # changes that are looked at, and that there must be
 REACH = 24
@@ -99,7 +99,7 @@ def eval_metric_instability(
     leap = pl.col("leap")
     return verdicts(
         with_arrays(measured, ("chance",), _chance, every=1, at_least=LEAST + 2),
-        judged={HeldBack.FEW_POINTS: pl.col(INDEX) > LEAST},
+        judged={SkipReason.FEW_POINTS: pl.col(INDEX) > LEAST},
         found={
             "leaps": (leap > least_leap)
             & (leap > sure * pl.col("chance"))

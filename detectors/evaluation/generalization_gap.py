@@ -43,17 +43,17 @@ from sentinel.detectors.evaluation.bests import GAP, LONG, REACH, SHORT, ends_ab
 from sentinel.detectors.schema import INDEX, Mean
 from sentinel.detectors.signals import Signal
 from sentinel.detectors.strictness import Strictness
-from sentinel.detectors.verdict import HeldBack, verdicts
+from sentinel.detectors.verdict import SkipReason, verdicts
 
 # standard deviations of the trend since the best: alone, and beside the noise
 TREND = 2.4
 RISES = 1.2
 STEADY = 4.0  # the same of a rise that noise hardly ever makes
-LEAST_NOISES = 2.5  # of the noise: a rise that a trend alone tells
+MIN_NOISES = 2.5  # of the noise: a rise that a trend alone tells
 FIRST = 12  # evaluations among which the first may be the best by chance
 LEARNED = 0.7  # share of the training loss at the best below which the model has learned since
 # the same, down to which it lowers the noises and the rise that are needed
-LEAST_LEFT = 0.4
+MIN_LEFT = 0.4
 FAR_LEFT = 0.8
 MEMORISED = 0.5  # share of the held-out loss below which the training loss tells of memorised data
 DOUBTLESS = 0.5  # a rise that no metric excuses
@@ -125,7 +125,10 @@ def generalization_gap(
         },
         lasts=rise > least_rise / 2,
         severities={INFO: ~ends & ((holds & patient) | _may_be_chance(sure) | ~(clear | _is_memorised()))},
-        judged={HeldBack.FEW_POINTS: pl.col(INDEX) >= SHORT, HeldBack.EXPLAINED: _widens().fill_null(True)},
+        judged={
+            SkipReason.FEW_POINTS: pl.col(INDEX) >= SHORT,
+            SkipReason.EXPLAINED: _widens().fill_null(True),
+        },
         above=best + (level - best) / ONSET,
     )
 
@@ -142,13 +145,13 @@ def _asked(least: float) -> pl.Expr:
 
 def _exceeds_noise(noises: pl.Expr | float) -> pl.Expr:
     """Whether the rise exceeds so many standard deviations of the noise."""
-    return pl.col("noises") > noises * _asked(LEAST_LEFT)
+    return pl.col("noises") > noises * _asked(MIN_LEFT)
 
 
 def _trends(far_rise: float) -> pl.Expr:
     """Whether a rise that is so far shows a trend, however large the noise."""
     far = pl.col("stays") > far_rise * _asked(FAR_LEFT)
-    return far & (pl.col("trend") > TREND) & _exceeds_noise(LEAST_NOISES)
+    return far & (pl.col("trend") > TREND) & _exceeds_noise(MIN_NOISES)
 
 
 def _accuracy_holds(slack: pl.Expr) -> pl.Expr:

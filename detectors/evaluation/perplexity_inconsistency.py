@@ -31,7 +31,7 @@ from sentinel.detectors.evidence import Measure, Unit, logged
 from sentinel.detectors.schema import VALUE
 from sentinel.detectors.signals import Signal
 from sentinel.detectors.stats import recent_max
-from sentinel.detectors.verdict import HeldBack, verdicts
+from sentinel.detectors.verdict import SkipReason, verdicts
 
 SAME = 3  # evaluations over which a constant ratio is recognised
 PER_WORD = 0.1  # of a ratio of one: closer than this, a constant one is no other unit
@@ -74,8 +74,8 @@ def perplexity_inconsistency(
     return verdicts(
         measured,
         judged={
-            HeldBack.RANGE: (pl.col(VALUE) > 0) & (loss > 0),
-            HeldBack.FEW_POINTS: pl.col("most").is_not_null(),
+            SkipReason.RANGE: (pl.col(VALUE) > 0) & (loss > 0),
+            SkipReason.FEW_POINTS: pl.col("most").is_not_null(),
         },
         found={"differs": differs & ~other_unit},
     )

@@ -38,7 +38,7 @@ from sentinel.detectors.evidence import Measure, Unit
 from sentinel.detectors.schema import INDEX, SERIES, STEP, VALUE, First, Mean
 from sentinel.detectors.signals import Signal
 from sentinel.detectors.stats import is_of, metric_name, recent_max, seen_max, start_value, was_resumed
-from sentinel.detectors.verdict import HeldBack, verdicts
+from sentinel.detectors.verdict import SkipReason, verdicts
 
 # evaluations whose range is looked at, at least and at most
 FEW = 4
@@ -102,7 +102,7 @@ def pretrained_regression(
     enough = 1 + (least_ranges - 1) * ((FEW - 2) / (pl.col(INDEX).clip(FEW, MANY) - 2)) ** 2
     return verdicts(
         measured,
-        judged={HeldBack.FEW_POINTS: pl.col(INDEX) >= evaluations, HeldBack.RESUMED: ~was_resumed()},
+        judged={SkipReason.FEW_POINTS: pl.col(INDEX) >= evaluations, SkipReason.RESUMED: ~was_resumed()},
         found={"worse": knew & (worse > least) & (worse > enough * pl.col("range"))},
         onset=pl.col(STEP).filter(pl.col(INDEX) == 1).first().over(SERIES),
     )

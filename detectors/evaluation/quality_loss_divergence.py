@@ -33,7 +33,7 @@ from sentinel.detectors.evidence import Measure, Unit
 from sentinel.detectors.schema import INDEX, VALUE, Mean
 from sentinel.detectors.signals import Signal
 from sentinel.detectors.stats import Floats, has_points, last_values, recent_noise, with_arrays
-from sentinel.detectors.verdict import HeldBack, verdicts
+from sentinel.detectors.verdict import SkipReason, verdicts
 
 REACH = 60  # evaluations in which the best one is looked for
 LAST = 3  # evaluations that must all be worse
@@ -75,8 +75,8 @@ def quality_loss_divergence(
     return verdicts(
         measured,
         judged={
-            HeldBack.FEW_POINTS: has_points(2 * LAST),
-            HeldBack.NOT_COMPARABLE: pl.col("loss_mean").is_not_null() & pl.col("loss_then").is_not_null(),
+            SkipReason.FEW_POINTS: has_points(2 * LAST),
+            SkipReason.NOT_COMPARABLE: pl.col("loss_mean").is_not_null() & pl.col("loss_then").is_not_null(),
         },
         found={
             "diverges": (rise > least_rise * pl.col("best"))

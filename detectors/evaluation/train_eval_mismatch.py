@@ -48,7 +48,7 @@ from sentinel.detectors.stats import (
     start_value,
     was_resumed,
 )
-from sentinel.detectors.verdict import HeldBack, verdicts
+from sentinel.detectors.verdict import SkipReason, verdicts
 
 REACH = 50  # evaluations
 SAME = 0.9  # of a level: an evaluation above this has not improved
@@ -116,10 +116,10 @@ def train_eval_mismatch(
     return verdicts(
         measured,
         judged={
-            HeldBack.FEW_POINTS: has_points(evaluations),
-            HeldBack.NOT_COMPARABLE: train.is_not_null(),
-            HeldBack.RANGE: ~is_loss | (start > 0),
-            HeldBack.RESUMED: ~is_loss | ~was_resumed(),
+            SkipReason.FEW_POINTS: has_points(evaluations),
+            SkipReason.NOT_COMPARABLE: train.is_not_null(),
+            SkipReason.RANGE: ~is_loss | (start > 0),
+            SkipReason.RESUMED: ~is_loss | ~was_resumed(),
         },
         found={
             "stale": is_loss & pl.col("stale"),

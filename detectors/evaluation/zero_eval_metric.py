@@ -32,7 +32,7 @@ from sentinel.detectors.evidence import Measure, Unit
 from sentinel.detectors.schema import INDEX, SERIES, STEP, VALUE
 from sentinel.detectors.signals import Signal
 from sentinel.detectors.stats import NOTHING, metric_name, recent_max
-from sentinel.detectors.verdict import HeldBack, verdicts
+from sentinel.detectors.verdict import SkipReason, verdicts
 
 REACH = 50  # evaluations
 FALLEN = 0.7  # of its first value: a loss that has learned something
@@ -76,7 +76,7 @@ def zero_eval_metric(
     )
     return verdicts(
         measured,
-        judged={HeldBack.FEW_POINTS: is_zero | (pl.col(VALUE) > 0)},
+        judged={SkipReason.FEW_POINTS: is_zero | (pl.col(VALUE) > 0)},
         found={"zero": is_zero},
         below=pl.lit(NOTHING),
     )

@@ -33,7 +33,7 @@ from sentinel.detectors.evidence import Measure, Unit
 from sentinel.detectors.schema import INDEX, SERIES, VALUE
 from sentinel.detectors.signals import Signal
 from sentinel.detectors.stats import recent_median, recent_noise, start_median, start_value
-from sentinel.detectors.verdict import HeldBack, verdicts
+from sentinel.detectors.verdict import SkipReason, verdicts
 
 NOW = 10  # points of the present level, and of the start
 # points that tell the noise, and how far those are apart that are compared
@@ -49,7 +49,7 @@ LASTS = 0.8  # of a rise, down to which it lasts
     history=History(recent=NOISY + 2 * APART, head=NOW),
     maturity=Maturity.STABLE,
     cause=Cause.NO_GRADIENT,
-    silences=(Cause.LOSS_SHAPE,),  # dead layers hold the loss where it is
+    inhibits=(Cause.LOSS_SHAPE,),  # dead layers hold the loss where it is
     evidence={
         "level": Measure("median of the last 10 points", Unit.SAME),
         "start": Measure("at the start", Unit.SAME),
@@ -84,7 +84,7 @@ def dead_activation_growth(
             scatter=scatter,
             noise=recent_noise(VALUE, NOISY, apart=APART),
         ),
-        judged={HeldBack.FEW_POINTS: level.is_not_null()},
+        judged={SkipReason.FEW_POINTS: level.is_not_null()},
         found={"dead": gone | risen},
         severities={CRITICAL: gone},
         lasts=level > start + LASTS * rise,

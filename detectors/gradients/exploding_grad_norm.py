@@ -35,7 +35,7 @@ from sentinel.detectors.schema import VALUE
 from sentinel.detectors.signals import Signal
 from sentinel.detectors.stats import now_and_then, recent_quantile
 from sentinel.detectors.strictness import Strictness
-from sentinel.detectors.verdict import HeldBack, verdicts
+from sentinel.detectors.verdict import SkipReason, verdicts
 
 NOW = 10  # points of the present level
 BEFORE = 100  # points before those
@@ -52,7 +52,7 @@ BEYOND = 1.5
     history=History(recent=NOW + BEFORE),
     maturity=Maturity.STABLE,
     cause=Cause.GRADIENT_SIZE,
-    silences=(Cause.DIVERGENCE, Cause.LOSS_SHAPE),  # steps that large throw the loss out of its level
+    inhibits=(Cause.DIVERGENCE, Cause.LOSS_SHAPE),  # steps that large throw the loss out of its level
     evidence={
         "level": Measure("median of the last 10 points", Unit.SAME),
         "before": Measure("median of the 100 points before", Unit.SAME),
@@ -94,7 +94,7 @@ def exploding_grad_norm(
             top=recent_quantile(TOP, VALUE, **past),
             loss_high=recent_quantile(HIGH, Signal.LOSS, **past),
         ),
-        judged={HeldBack.FEW_POINTS: before.is_not_null()},
+        judged={SkipReason.FEW_POINTS: before.is_not_null()},
         found={"diverging": grown & (pl.col("loss_level") > pl.col("loss_high")), "grown": grown},
         lasts=level > calm * before,
         above=calm * before,

@@ -36,7 +36,7 @@ from sentinel.detectors.evidence import Measure, Unit
 from sentinel.detectors.schema import VALUE
 from sentinel.detectors.signals import Signal
 from sentinel.detectors.stats import has_points, is_of, now_and_then
-from sentinel.detectors.verdict import HeldBack, verdicts
+from sentinel.detectors.verdict import SkipReason, verdicts
 
 FEW = 5  # histograms that make up a level
 HALF = 0.5  # of the weights
@@ -78,7 +78,7 @@ def histogram_degeneration(
     measured = points.with_columns(**now_and_then(VALUE, FEW, start=FEW))
     return verdicts(
         measured,
-        judged={HeldBack.FEW_POINTS: has_points(2 * FEW)},
+        judged={SkipReason.FEW_POINTS: has_points(2 * FEW)},
         found={
             "zeros": is_of(Signal.HISTOGRAM_ZERO_SHARE) & (level > most_zeros) & (start < HALF),
             "narrow": is_of(Signal.HISTOGRAM_STD) & (level < least_spread * start),

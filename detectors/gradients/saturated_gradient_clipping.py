@@ -33,7 +33,7 @@ from sentinel.detectors.schema import VALUE
 from sentinel.detectors.settings import Setting
 from sentinel.detectors.signals import Signal
 from sentinel.detectors.stats import ROUNDING, recent_max, recent_mean, recent_median
-from sentinel.detectors.verdict import HeldBack, verdicts
+from sentinel.detectors.verdict import SkipReason, verdicts
 
 REACH = 100  # points
 LEAST = 50  # points, of those
@@ -89,7 +89,7 @@ def saturated_gradient_clipping(
     far_above = (pl.col("share_above") >= NEARLY_ALL - ROUNDING) & (threshold > 0)
     return verdicts(
         measured,
-        judged={HeldBack.FEW_POINTS: pl.col("share").is_not_null()},
+        judged={SkipReason.FEW_POINTS: pl.col("share").is_not_null()},
         found={"pinned": pinned, "far-above": far_above},
         severities={WARNING: top < tight},
     )

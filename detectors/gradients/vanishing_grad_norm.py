@@ -32,7 +32,7 @@ from sentinel.detectors.evidence import Measure, Unit
 from sentinel.detectors.schema import VALUE, Every
 from sentinel.detectors.signals import Signal
 from sentinel.detectors.stats import has_points, now_and_then
-from sentinel.detectors.verdict import HeldBack, verdicts
+from sentinel.detectors.verdict import SkipReason, verdicts
 
 SIDE = 20  # points of the start and of the present level
 
@@ -43,7 +43,7 @@ SIDE = 20  # points of the start and of the present level
     history=History(recent=SIDE, head=SIDE),
     maturity=Maturity.STABLE,
     cause=Cause.NO_GRADIENT,
-    silences=(Cause.LOSS_SHAPE,),  # weights without a gradient do not move the loss
+    inhibits=(Cause.LOSS_SHAPE,),  # weights without a gradient do not move the loss
     evidence={
         "level": Measure("median of the last 20 points", Unit.SAME),
         "start": Measure("at the start", Unit.SAME),
@@ -90,8 +90,8 @@ def vanishing_grad_norm(
             largest_layer=positive.max(),
         ),
         judged={
-            HeldBack.FEW_POINTS: has_points(2 * SIDE),
-            HeldBack.NOT_COMPARABLE: loss.is_not_null(),
+            SkipReason.FEW_POINTS: has_points(2 * SIDE),
+            SkipReason.NOT_COMPARABLE: loss.is_not_null(),
         },
         found={
             "vanished": stays & small & (level > 0),

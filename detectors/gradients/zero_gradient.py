@@ -43,7 +43,7 @@ from sentinel.detectors.stats import (
     seen_max,
     start_median,
 )
-from sentinel.detectors.verdict import HeldBack, verdicts
+from sentinel.detectors.verdict import SkipReason, verdicts
 
 REACH = 20  # points
 LEAST = 5  # points of a run that is over
@@ -61,7 +61,7 @@ MOST = 0.5  # of the groups, without an advantage
     at_end=True,
     maturity=Maturity.STABLE,
     cause=Cause.NO_GRADIENT,
-    silences=(Cause.LOSS_SHAPE,),
+    inhibits=(Cause.LOSS_SHAPE,),
     evidence={
         "share": Measure("zeros in the last 20 points", Unit.SHARE),
         "start": Measure("at the start", Unit.SAME),
@@ -101,9 +101,9 @@ def zero_gradient(
     return verdicts(
         measured,
         judged={
-            HeldBack.FEW_POINTS: has_points(REACH) | (pl.col(ENDED) & has_points(LEAST)),
-            HeldBack.ZERO_RATE: pl.col(Signal.LEARNING_RATE).fill_null(1) > ZERO_RATE,
-            HeldBack.EXPLAINED: ~_is_harmless().fill_null(False),
+            SkipReason.FEW_POINTS: has_points(REACH) | (pl.col(ENDED) & has_points(LEAST)),
+            SkipReason.ZERO_RATE: pl.col(Signal.LEARNING_RATE).fill_null(1) > ZERO_RATE,
+            SkipReason.EXPLAINED: ~_is_harmless().fill_null(False),
         },
         found={"zero": gone & ((peak == 0) | (start > 0))},
         below=pl.lit(NOTHING),

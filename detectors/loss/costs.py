@@ -15,7 +15,7 @@ NEAR = 0.03
 """Nats of a probability of 0 in Keras, of 1 less that in float32, and in PyTorch; how near a cost is."""
 
 LEAST = 12.5
-LEAST_WRONG = 0.1
+MIN_WRONG = 0.1
 """Nats that a guess among 260,000 tokens costs; share of wrong samples below which few decide."""
 
 VARIES = 0.25
@@ -42,7 +42,7 @@ def with_costs(points: pl.LazyFrame, *, reach: int) -> pl.LazyFrame:
     """
     wrong = 1 - pl.col(Signal.ACCURACY)
     loss = pl.col(VALUE).shift(1).over(SERIES)
-    counts = (wrong >= LEAST_WRONG) & (wrong <= 1) & (loss > 0)
+    counts = (wrong >= MIN_WRONG) & (wrong <= 1) & (loss > 0)
     costed = points.with_columns(share=pl.when(counts).then(wrong), cost=pl.when(counts).then(loss / wrong))
     pays = recent_median("cost", reach, at_least=FEW)
     cost, share = (_spread(column, reach) for column in ("cost", "share"))

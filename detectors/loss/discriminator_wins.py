@@ -33,7 +33,7 @@ from sentinel.detectors.evidence import Measure, Unit
 from sentinel.detectors.schema import INDEX, SERIES, VALUE
 from sentinel.detectors.signals import Signal
 from sentinel.detectors.stats import recent_median, start_median
-from sentinel.detectors.verdict import HeldBack, verdicts
+from sentinel.detectors.verdict import SkipReason, verdicts
 
 # points of the present level, and of the start
 NOW = 50
@@ -80,9 +80,9 @@ def discriminator_wins(
     return verdicts(
         measured,
         judged={
-            HeldBack.FEW_POINTS: pl.col(INDEX) >= NOW + START - 1,
-            HeldBack.RANGE: pl.col("lowest") >= 0,
-            HeldBack.NOT_COMPARABLE: generator.is_not_null(),
+            SkipReason.FEW_POINTS: pl.col(INDEX) >= NOW + START - 1,
+            SkipReason.RANGE: pl.col("lowest") >= 0,
+            SkipReason.NOT_COMPARABLE: generator.is_not_null(),
         },
         found={"won": (level < least) & lost},
         lasts=level < recovered,

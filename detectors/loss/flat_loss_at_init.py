@@ -34,7 +34,7 @@ from sentinel.detectors.settings import Setting
 from sentinel.detectors.signals import Signal
 from sentinel.detectors.stats import is_of, recent_max
 from sentinel.detectors.supervised import ELSE, cost_of_guessing, settled_at_guessing, supervised
-from sentinel.detectors.verdict import HeldBack, verdicts
+from sentinel.detectors.verdict import SkipReason, verdicts
 from sentinel.detectors.whole_run import CONTEXT, EPOCHS, MANY, WHOLE, is_training, never_fell, with_whole
 
 # points between two verdicts, of a third, of a gradient of zero
@@ -114,11 +114,11 @@ def flat_loss_at_init(
     )
     return verdicts(
         measured,
-        judged={HeldBack.OTHER_TAG: never | is_of(Signal.LOSS)}
+        judged={SkipReason.OTHER_TAG: never | is_of(Signal.LOSS)}
         | supervised(never | (pl.col("rows") >= LEAST))
-        | {HeldBack.RESUMED: never | start.is_not_null(), HeldBack.RANGE: never | (start >= 0)}
-        | {HeldBack.EARLY: over | never | _has_waited(least_fall / CLEARLY) | (start == 0)}
-        | {HeldBack.WARM_UP: ~(pl.col("warms_up") & (flat | never | pl.col("crawls")))},
+        | {SkipReason.RESUMED: never | start.is_not_null(), SkipReason.RANGE: never | (start >= 0)}
+        | {SkipReason.EARLY: over | never | _has_waited(least_fall / CLEARLY) | (start == 0)}
+        | {SkipReason.WARM_UP: ~(pl.col("warms_up") & (flat | never | pl.col("crawls")))},
         found={
             "zero": (start == 0) & (pl.col("now") == 0),
             "no-gradient": flat & (gradient == 0),

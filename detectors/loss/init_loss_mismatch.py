@@ -40,7 +40,7 @@ from sentinel.detectors.settings import Setting
 from sentinel.detectors.signals import Signal
 from sentinel.detectors.stats import has_points, recent_max, recent_median
 from sentinel.detectors.supervised import ELSE, is_supervised
-from sentinel.detectors.verdict import HeldBack, verdicts
+from sentinel.detectors.verdict import SkipReason, verdicts
 
 FEW = 5  # points of which the median counts
 FIRST = 50  # points that are still the start
@@ -96,11 +96,11 @@ def init_loss_mismatch(
     return verdicts(
         measured,
         judged={
-            HeldBack.NOT_SUPERVISED: is_supervised(),
-            HeldBack.NOT_CLASSIFIER: classifies,
-            HeldBack.RESUMED: ~pl.col("resumed"),
-            HeldBack.FEW_POINTS: has_points(FEW),
-            HeldBack.LATE: pl.col(INDEX) < FIRST,
+            SkipReason.NOT_SUPERVISED: is_supervised(),
+            SkipReason.NOT_CLASSIFIER: classifies,
+            SkipReason.RESUMED: ~pl.col("resumed"),
+            SkipReason.FEW_POINTS: has_points(FEW),
+            SkipReason.LATE: pl.col(INDEX) < FIRST,
         },
         found={
             "negative": pl.col("highest") < 0,

@@ -43,7 +43,7 @@ LEVELS = History(recent=REACH + 4 * MANY + 1, head=REACH, coarse=True)
 WANDERS = 0.8
 """Standard errors that the scatter of the level itself counts as."""
 
-LEAST_NOISE = 1e-3
+MIN_NOISE = 1e-3
 """Share of the level."""
 
 BUCKETS = 5
@@ -97,7 +97,7 @@ def with_rise(points: pl.LazyFrame) -> pl.LazyFrame:
         points.with_columns(log=pl.when(pl.col(VALUE) > 0).then(pl.col(VALUE).log()))
         .with_columns(
             climbs=_climbs_from_zero(),
-            noise=pl.max_horizontal(alike, unlike).clip(LEAST_NOISE),
+            noise=pl.max_horizontal(alike, unlike).clip(MIN_NOISE),
             low=_by_points(
                 {n: _of_full(n, recent_quantile(0.2, "log", n, at_least=_most(n))) for n in WINDOWS}
             ),

@@ -38,7 +38,7 @@ from sentinel.detectors.settings import Setting
 from sentinel.detectors.signals import Signal
 from sentinel.detectors.stats import has_points, recent_median, seen_min, start_value
 from sentinel.detectors.supervised import ELSE, is_supervised
-from sentinel.detectors.verdict import HeldBack, verdicts
+from sentinel.detectors.verdict import SkipReason, verdicts
 
 REACH = 50  # points that count, and those of a run that ends with fewer
 FEW = 5  # it has twice as many
@@ -49,7 +49,7 @@ ROUNDED = 17.0  # nats of a wrong sample beyond which a sigmoid in float32 is 0 
 # times its first value, which was near guessing
 LEARNED = 2
 RATES = (Signal.ACCURACY, Signal.EVAL_ACCURACY)
-LARGEST_START = 12  # nats, of 160,000 classes
+MAX_START = 12  # nats, of 160,000 classes
 HALF = 0.5  # a whole number of classes, rounded
 
 
@@ -113,8 +113,8 @@ def loss_accuracy_mismatch(
     return verdicts(
         measured,
         judged={
-            HeldBack.FEW_POINTS: long | (pl.col(ENDED) & has_points(2 * FEW)),
-            HeldBack.NOT_CLASSIFIER: right.is_not_null(),
+            SkipReason.FEW_POINTS: long | (pl.col(ENDED) & has_points(2 * FEW)),
+            SkipReason.NOT_CLASSIFIER: right.is_not_null(),
         },
         found={
             "softmax-twice": enough
@@ -129,7 +129,7 @@ def loss_accuracy_mismatch(
 
 def _classes() -> pl.Expr:
     """The number of classes: that of the settings, else the one whose guess costs what the loss began at."""
-    return pl.coalesce(Setting.NUM_CLASSES, start_value(VALUE).clip(upper_bound=LARGEST_START).exp())
+    return pl.coalesce(Setting.NUM_CLASSES, start_value(VALUE).clip(upper_bound=MAX_START).exp())
 
 
 def _allowed(right: pl.Expr, classes: pl.Expr) -> pl.Expr:

@@ -52,7 +52,7 @@ from sentinel.detectors.stats import (
 )
 from sentinel.detectors.strictness import Strictness
 from sentinel.detectors.supervised import ELSE, is_learned, is_supervised
-from sentinel.detectors.verdict import HeldBack, verdicts
+from sentinel.detectors.verdict import SkipReason, verdicts
 from sentinel.detectors.whole_run import with_ends_apart
 
 # points needed before a finding, and once the run is over
@@ -75,7 +75,7 @@ HIGH = 0.75  # quantile of the first rewards: noise of one point does not reach 
     hold=5,
     cause=Cause.DIVERGENCE,
     # After a loss has diverged, neither its shape nor its gradients say how it learns.
-    silences=(Cause.LOSS_SHAPE, Cause.EVALUATION, Cause.GRADIENT_SIZE),
+    inhibits=(Cause.LOSS_SHAPE, Cause.EVALUATION, Cause.GRADIENT_SIZE),
     evidence=RISE | {"start": Measure("at the start", Unit.SAME)},
     variants={
         "diverged": Variant(
@@ -118,8 +118,8 @@ def loss_divergence(
     middle = (pl.col("best") * pl.col("level")).sqrt()
     return verdicts(
         measured,
-        judged={HeldBack.NOT_SUPERVISED: of_critic | is_supervised()}
-        | {HeldBack.FEW_POINTS: few | has_points(EARLIEST + 1), HeldBack.RANGE: few | rise.is_not_null()},
+        judged={SkipReason.NOT_SUPERVISED: of_critic | is_supervised()}
+        | {SkipReason.FEW_POINTS: few | has_points(EARLIEST + 1), SkipReason.RANGE: few | rise.is_not_null()},
         found={
             "diverged": ~of_critic & far & pl.when(few).then(apart).otherwise(sure & ~pl.col("returns")),
             "critic": of_critic & _is_lost(),

@@ -34,7 +34,7 @@ from sentinel.detectors.schema import ENDED, INDEX, STEP, VALUE
 from sentinel.detectors.signals import Signal
 from sentinel.detectors.stats import has_points, of_buckets, resting, seen_max, seen_min, start_value
 from sentinel.detectors.supervised import ELSE, supervised
-from sentinel.detectors.verdict import HeldBack, verdicts
+from sentinel.detectors.verdict import SkipReason, verdicts
 
 # points between two verdicts, and of a third
 EVERY = 5
@@ -107,8 +107,8 @@ def loss_plateau(
         measured.with_columns(share=now / start),
         judged=supervised(has_points(2 * STUCK))
         | {
-            HeldBack.RESUMED: start.is_not_null() | stuck | moves,
-            HeldBack.RANGE: (start > 0).fill_null(True),
+            SkipReason.RESUMED: start.is_not_null() | stuck | moves,
+            SkipReason.RANGE: (start > 0).fill_null(True),
         },
         found={"stuck": stuck, "rests": rests},
         severities={WARNING: is_high & _is_certain(most_change)},

@@ -38,7 +38,7 @@ from sentinel.detectors.schema import INDEX, SERIES, VALUE
 from sentinel.detectors.signals import Signal
 from sentinel.detectors.stats import recent_median, recent_noise, recent_quantile
 from sentinel.detectors.supervised import ELSE, FIRST, is_learned, supervised
-from sentinel.detectors.verdict import HeldBack, verdicts
+from sentinel.detectors.verdict import SkipReason, verdicts
 
 # points that tell what is usual, and how many of them have a logarithm
 BEFORE = 50
@@ -108,7 +108,7 @@ def loss_spike(
     )
     return verdicts(
         measured,
-        judged=supervised(pl.col(INDEX) >= EARLY) | {HeldBack.RANGE: pl.col("usual").is_not_null()},
+        judged=supervised(pl.col(INDEX) >= EARLY) | {SkipReason.RANGE: pl.col("usual").is_not_null()},
         found={"jumped": pl.col("spike")},
         severities={
             WARNING: (pl.col("spikes") >= most_spikes) | (pl.col(VALUE) > far_times * pl.col("usual"))

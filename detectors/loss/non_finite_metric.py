@@ -45,7 +45,7 @@ BROKEN = (*NAN, "A-nan-data", "A-nan-explode", "O13")
 REACH = 50  # points in which an ordinary loss is looked for
 # points whose median is the norm before
 NORMS = 20
-LEAST_NORMS = 3
+MIN_NORMS = 3
 
 
 @detector(
@@ -60,7 +60,7 @@ LEAST_NORMS = 3
     hold=1,  # no noise makes a number infinite
     cause=Cause.NUMERICS,
     # A loss that is not a number has no shape, no gradient and no evaluation any more.
-    silences=(Cause.LOSS_SHAPE, Cause.DIVERGENCE, Cause.NO_GRADIENT, Cause.GRADIENT_SIZE, Cause.EVALUATION),
+    inhibits=(Cause.LOSS_SHAPE, Cause.DIVERGENCE, Cause.NO_GRADIENT, Cause.GRADIENT_SIZE, Cause.EVALUATION),
     evidence={
         "seen": Measure("logged value", Unit.TEXT),
         "last": Measure("last finite value", Unit.SAME),
@@ -93,7 +93,7 @@ def non_finite_metric(
         zeros=in_a_row(value == 0, zero_points),
         least=seen_min("positive", REACH, REACH),
         last=value.forward_fill(REACH - 1).over(SERIES),
-        before=value.rolling_median(NORMS, min_samples=LEAST_NORMS).shift(1).over(SERIES),
+        before=value.rolling_median(NORMS, min_samples=MIN_NORMS).shift(1).over(SERIES),
         seen=pl.col(RAW).cast(pl.String),
     )
     is_gradient = is_of(Signal.GRAD_NORM)

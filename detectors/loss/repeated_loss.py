@@ -37,13 +37,13 @@ from sentinel.detectors.schema import INDEX, SERIES, STEP, VALUE
 from sentinel.detectors.signals import Signal
 from sentinel.detectors.stats import is_of, recent_noise, resting, seen_max, seen_min
 from sentinel.detectors.supervised import ELSE, is_supervised
-from sentinel.detectors.verdict import HeldBack, verdicts
+from sentinel.detectors.verdict import SkipReason, verdicts
 
 REACH = 100  # points in which pauses and changes are looked for, at the start and at the end
 PAUSES = 10  # times the longest pause before: a loss that is computed seldom pauses alike
 DIGITS = 1e4  # of a loss of one digit before the point: with more than five, equal numbers are the same ones
 LEVELS = 20  # smallest changes that the noise must span otherwise
-LEAST_NOISE = 1e-4  # of the loss, just before it rests
+MIN_NOISE = 1e-4  # of the loss, just before it rests
 ABOVE = 1 / 0.99  # times the best level, from which on `loss-plateau` tells of a loss that rests
 NOISE = 10  # points that tell the noise
 ROUNDED = 1e-6  # how far a number of few digits may be from a whole one
@@ -104,7 +104,7 @@ def repeated_loss(
     long = _rests_long(pl.when(is_training).then(rest).otherwise(evaluations))
     return verdicts(
         measured,
-        judged={HeldBack.FEW_POINTS: pl.col(INDEX) >= MOVED, HeldBack.VARIATION: _had_moved()},
+        judged={SkipReason.FEW_POINTS: pl.col(INDEX) >= MOVED, SkipReason.VARIATION: _had_moved()},
         found={
             "training": is_training & long & ~_is_left_to_loss_plateau(),
             "evaluation": ~is_training & long,
@@ -122,7 +122,7 @@ def _has_many_digits() -> pl.Expr:
 
 def _had_moved() -> pl.Expr:
     """Whether the noise before the rest was too large for a loss that converged or was rounded."""
-    least = pl.when("fine").then(LEAST_NOISE * pl.col(VALUE).abs()).otherwise(LEVELS * pl.col("smallest"))
+    least = pl.when("fine").then(MIN_NOISE * pl.col(VALUE).abs()).otherwise(LEVELS * pl.col("smallest"))
     return pl.col("moving") > least
 
 

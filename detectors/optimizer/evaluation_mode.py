@@ -24,7 +24,7 @@ from sentinel.detectors.api import Cause, History, Maturity, Variant, detector
 from sentinel.detectors.schema import VALUE
 from sentinel.detectors.signals import Signal
 from sentinel.detectors.stats import NOTHING, has_points, in_a_row
-from sentinel.detectors.verdict import HeldBack, verdicts
+from sentinel.detectors.verdict import SkipReason, verdicts
 
 IN_A_ROW = 3  # measurements, so that one within an evaluation is not enough
 
@@ -42,7 +42,7 @@ def evaluation_mode(points: pl.LazyFrame) -> pl.LazyFrame:
     evaluates = in_a_row(pl.col(VALUE) == 0, IN_A_ROW)
     return verdicts(
         points,
-        judged={HeldBack.FEW_POINTS: has_points(IN_A_ROW)},
+        judged={SkipReason.FEW_POINTS: has_points(IN_A_ROW)},
         found={"evaluates": evaluates},
         below=pl.lit(NOTHING),
     )

@@ -39,7 +39,7 @@ from sentinel.detectors.schedules import LEAST, PLANS, REACH, SCHEDULE, ZERO, wi
 from sentinel.detectors.schema import ENDED, INDEX, STEP, VALUE
 from sentinel.detectors.signals import Signal
 from sentinel.detectors.stats import PRECISION, has_points, recent_median, start_median
-from sentinel.detectors.verdict import HeldBack, verdicts
+from sentinel.detectors.verdict import SkipReason, verdicts
 
 # of the peak, with a plan and without: a log that rounds jumps from above
 DECAYED = 0.2
@@ -47,7 +47,7 @@ DECAYED_FAR = 0.1
 UNTRAINED = 200  # steps at zero from the first
 LEARNS = 0.98  # share of its start that a loss keeps at most
 FRESH = 0.1  # of the warm-up, so that it was seen whole
-MOST_LEFT = 0.5  # of the plan
+MAX_LEFT = 0.5  # of the plan
 RATE = "the learning rate "
 TOO_SHORT = ("O8", "G-acc-sched", "A-learning-rate")
 TOO_LONG = ("O8", "A-learning-rate", "G-acc-sched")
@@ -62,7 +62,7 @@ TOO_LONG = ("O8", "A-learning-rate", "G-acc-sched")
     at_end=True,
     maturity=Maturity.STABLE,
     cause=Cause.SCHEDULE,
-    silences=(Cause.LOSS_SHAPE,),  # a learning rate near zero moves no weights
+    inhibits=(Cause.LOSS_SHAPE,),  # a learning rate near zero moves no weights
     evidence=SCHEDULE,
     variants={
         "never-above-zero": Variant(RATE + "has been zero for all {trained} steps", TOO_LONG, (CRITICAL,)),
@@ -107,7 +107,7 @@ def lr_schedule_mismatch(
     too_long = pl.col("rising") & _is_past_warm_up()
     return verdicts(
         with_schedule(points, longest_warmup=longest_warmup),
-        judged={HeldBack.FEW_POINTS: rows >= LEAST},
+        judged={SkipReason.FEW_POINTS: rows >= LEAST},
         found={
             "never-above-zero": _was_never_above_zero() & ~_learns(),
             "ended": stopped_early | (rests & at_zero & _was_zero_too_long(zero_share_of_run)),
@@ -118,7 +118,7 @@ def lr_schedule_mismatch(
         },
         lasts=at_floor & pl.col("since").is_null(),
         severities={
-            CRITICAL: at_zero & (left > MOST_LEFT),
+            CRITICAL: at_zero & (left > MAX_LEFT),
             INFO: planned.is_null() & smooth & ~too_long.fill_null(False),
         },
         onset=pl.when(rests).then("since"),

@@ -37,7 +37,7 @@ from sentinel.detectors.evidence import Measure, Unit
 from sentinel.detectors.schema import INDEX, SERIES, STEP, VALUE
 from sentinel.detectors.signals import Signal
 from sentinel.detectors.stats import Floats, recent_max, seen_max, with_arrays
-from sentinel.detectors.verdict import HeldBack, verdicts
+from sentinel.detectors.verdict import SkipReason, verdicts
 
 REACH = 64  # points of the warm-up that are compared, and after which a restart is past
 LEAST = 8  # points that must repeat the start of the run; as many tell the level of the loss
@@ -54,7 +54,7 @@ NAMES = ("before", "after", "since", "repeated", "off", "risen", "loss_left")
     history=History(recent=2 * REACH, head=REACH),
     maturity=Maturity.STABLE,
     cause=Cause.RESUME,
-    silences=(Cause.SCHEDULE, Cause.LOSS_SHAPE, Cause.DIVERGENCE),  # a lost optimizer throws the loss back
+    inhibits=(Cause.SCHEDULE, Cause.LOSS_SHAPE, Cause.DIVERGENCE),  # a lost optimizer throws the loss back
     evidence={
         "before": Measure("rate before the restart", Unit.SAME),
         "after": Measure("first rate after it", Unit.SAME),
@@ -85,7 +85,7 @@ def lr_schedule_restart(
     measured = with_arrays(measured, NAMES, _compare, every=1, at_least=2 * LEAST).fill_nan(None)
     return verdicts(
         measured,
-        judged={HeldBack.NO_RESTART: pl.col("repeated").is_not_null()},
+        judged={SkipReason.NO_RESTART: pl.col("repeated").is_not_null()},
         found={"restarts": (pl.col("off") < SAME) & (pl.col("risen") > RISE) & (pl.col("loss_left") < NEAR)},
         onset=pl.col("since"),
     )

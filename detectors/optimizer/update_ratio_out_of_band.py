@@ -40,7 +40,7 @@ from sentinel.detectors.stats import (
     start_median,
     was_resumed,
 )
-from sentinel.detectors.verdict import HeldBack, verdicts
+from sentinel.detectors.verdict import SkipReason, verdicts
 
 NOW = 20  # points of the present level
 EARLY = 10  # first points, above whose median the ratio of a warm-up rises
@@ -55,7 +55,7 @@ ANNEALED = 0.1  # of the peak, below which a schedule has lowered the ratio
     history=History(recent=2 * LATER, head=EARLY, coarse=True),
     maturity=Maturity.STABLE,
     cause=Cause.GRADIENT_SIZE,
-    silences=(Cause.LOSS_SHAPE,),  # steps that small leave the loss where it is
+    inhibits=(Cause.LOSS_SHAPE,),  # steps that small leave the loss where it is
     evidence={
         "level": Measure("median of the last 20 points", Unit.SAME),
         "peak": Measure("highest so far", Unit.SAME),
@@ -87,7 +87,7 @@ def update_ratio_out_of_band(
     rests = (level > ANNEALED * pl.col("peak")) & (level < RISEN * pl.col("early"))
     return verdicts(
         measured.with_columns(peak=peak, resumed=was_resumed()),
-        judged={HeldBack.FEW_POINTS: has_points(SURE)},
+        judged={SkipReason.FEW_POINTS: has_points(SURE)},
         found={
             "small": (level < least) & rests & ~pl.col("resumed").fill_null(False),
             "large": (level > most) & has_points(LATER),

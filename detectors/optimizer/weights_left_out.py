@@ -24,7 +24,7 @@ from sentinel.detectors.api import WARNING, Cause, History, Maturity, Variant, d
 from sentinel.detectors.schema import VALUE
 from sentinel.detectors.signals import Signal
 from sentinel.detectors.stats import has_points, in_a_row
-from sentinel.detectors.verdict import HeldBack, verdicts
+from sentinel.detectors.verdict import SkipReason, verdicts
 
 IN_A_ROW = 2  # measurements: the first may come before the last layer
 
@@ -44,4 +44,4 @@ IN_A_ROW = 2  # measurements: the first may come before the last layer
 def weights_left_out(points: pl.LazyFrame) -> pl.LazyFrame:
     """See the module's page."""
     missing = in_a_row(pl.col(VALUE) > 0, IN_A_ROW)
-    return verdicts(points, judged={HeldBack.FEW_POINTS: has_points(IN_A_ROW)}, found={"missing": missing})
+    return verdicts(points, judged={SkipReason.FEW_POINTS: has_points(IN_A_ROW)}, found={"missing": missing})

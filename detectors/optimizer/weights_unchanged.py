@@ -28,7 +28,7 @@ from sentinel.detectors.evidence import logged
 from sentinel.detectors.schema import VALUE
 from sentinel.detectors.signals import Signal
 from sentinel.detectors.stats import has_points, in_a_row
-from sentinel.detectors.verdict import HeldBack, verdicts
+from sentinel.detectors.verdict import SkipReason, verdicts
 
 IN_A_ROW = 3  # measurements: a scaler may skip the step of one
 
@@ -39,7 +39,7 @@ IN_A_ROW = 3  # measurements: a scaler may skip the step of one
     history=History(recent=IN_A_ROW),
     maturity=Maturity.PREVIEW,
     cause=Cause.NO_GRADIENT,
-    silences=(Cause.LOSS_SHAPE,),
+    inhibits=(Cause.LOSS_SHAPE,),
     evidence=logged(Signal.LEARNING_RATE),
     variants={
         "unchanged": Variant(
@@ -58,7 +58,7 @@ def weights_unchanged(
     rate = pl.col(Signal.LEARNING_RATE).fill_null(1)
     return verdicts(
         points,
-        judged={HeldBack.FEW_POINTS: has_points(IN_A_ROW), HeldBack.ZERO_RATE: rate > 0},
+        judged={SkipReason.FEW_POINTS: has_points(IN_A_ROW), SkipReason.ZERO_RATE: rate > 0},
         found={"unchanged": in_a_row(pl.col(VALUE) >= nearly_all, IN_A_ROW)},
         above=pl.lit(nearly_all),
     )

@@ -36,7 +36,7 @@ from sentinel.detectors.evidence import Measure, Unit
 from sentinel.detectors.schema import SERIES, STEP, VALUE
 from sentinel.detectors.signals import Signal
 from sentinel.detectors.stats import recent_max, start_value
-from sentinel.detectors.verdict import HeldBack, verdicts
+from sentinel.detectors.verdict import SkipReason, verdicts
 
 REACH = 500  # rows
 SPAN = 1000  # steps, in which halvings are counted
@@ -56,7 +56,7 @@ LOST = ("O24", "GA-bypass", "GA")
     maturity=Maturity.STABLE,
     cause=Cause.SCALER,
     # A skipped step moves neither schedule nor weights, and its gradient is not finite.
-    silences=(Cause.SCHEDULE, Cause.LOSS_SHAPE, Cause.NO_GRADIENT),
+    inhibits=(Cause.SCHEDULE, Cause.LOSS_SHAPE, Cause.NO_GRADIENT),
     evidence={
         "start": Measure("at the start", Unit.SAME),
         "halvings": Measure("times halved, net, in 1000 steps", Unit.COUNT),
@@ -107,7 +107,7 @@ def loss_scale_collapse(
     )
     return verdicts(
         measured,
-        judged={HeldBack.CALIBRATION: settled | exhausted},
+        judged={SkipReason.CALIBRATION: settled | exhausted},
         found={
             "exhausted": exhausted,
             "skipping": (pl.col("span") >= ENOUGH) & (pl.col("skipped") >= most_skipped),

@@ -31,7 +31,7 @@ from sentinel.detectors.evidence import Measure, Unit
 from sentinel.detectors.schema import INDEX, SERIES, VALUE
 from sentinel.detectors.signals import Signal
 from sentinel.detectors.stats import has_points, now_and_then, recent_median, start_median
-from sentinel.detectors.verdict import HeldBack, verdicts
+from sentinel.detectors.verdict import SkipReason, verdicts
 
 SIDE = 20  # points of the start and of the present level
 BACK = 50  # points over which the margin ought to grow
@@ -89,7 +89,7 @@ def likelihood_displacement(
             margin=recent_median(Signal.PREFERENCE_MARGIN, SIDE, at_least=1),
             margin_before=recent_median(Signal.PREFERENCE_MARGIN, SIDE, skip=BACK, at_least=1),
         ),
-        judged={HeldBack.FEW_POINTS: has_points(SIDE + BACK)},
+        judged={SkipReason.FEW_POINTS: has_points(SIDE + BACK)},
         found={"both": both, "chosen": (start - level > large_fall * start.abs()) & grows},
         below=(start + level) / 2,
     )

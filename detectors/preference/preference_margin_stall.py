@@ -33,7 +33,7 @@ from sentinel.detectors.evidence import Measure, Unit, logged
 from sentinel.detectors.schema import INDEX, SERIES, VALUE
 from sentinel.detectors.signals import Signal
 from sentinel.detectors.stats import recent_max, recent_median
-from sentinel.detectors.verdict import HeldBack, verdicts
+from sentinel.detectors.verdict import SkipReason, verdicts
 
 NOW = 20  # points of the present level
 LATER = 100  # points after which a small margin is not enough
@@ -98,6 +98,6 @@ def preference_margin_stall(
     wrong_way = (level < -small_margin) & (pl.col("accuracy") < swapped)
     return verdicts(
         measured,
-        judged={HeldBack.FEW_POINTS: level.is_not_null(), HeldBack.WARM_UP: ~warms_up},
+        judged={SkipReason.FEW_POINTS: level.is_not_null(), SkipReason.WARM_UP: ~warms_up},
         found={"reversed": wrong_way, "stalled": still_none | still_small},
     )

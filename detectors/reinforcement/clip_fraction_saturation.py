@@ -33,7 +33,7 @@ from sentinel.detectors.evidence import Measure, Unit
 from sentinel.detectors.schema import VALUE, First
 from sentinel.detectors.signals import Signal
 from sentinel.detectors.stats import recent_median
-from sentinel.detectors.verdict import HeldBack, verdicts
+from sentinel.detectors.verdict import SkipReason, verdicts
 
 NOW = 10  # points whose median is the present level
 SMALL_KL = 0.02  # nats of an update that hardly moves
@@ -71,7 +71,7 @@ def clip_fraction_saturation(
         points.with_columns(
             level=recent_median(VALUE, NOW), update_kl=recent_median(Signal.APPROX_KL, NOW, at_least=1)
         ),
-        judged={HeldBack.FEW_POINTS: level.is_not_null(), HeldBack.EXPLAINED: ~harmless.fill_null(False)},
+        judged={SkipReason.FEW_POINTS: level.is_not_null(), SkipReason.EXPLAINED: ~harmless.fill_null(False)},
         found={"saturated": level > most_clipped},
         lasts=level > few_clipped,
         above=pl.lit(few_clipped),

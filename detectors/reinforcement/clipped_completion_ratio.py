@@ -42,7 +42,7 @@ from sentinel.detectors.stats import (
     recent_quantile,
     start_median,
 )
-from sentinel.detectors.verdict import HeldBack, verdicts
+from sentinel.detectors.verdict import SkipReason, verdicts
 
 NOW = 20  # points of the present level, and how few of them will do
 LEAST = 10  # also of the start
@@ -60,7 +60,7 @@ HIGH = 0.75  # quantile of the rewards before: noise of one point does not reach
     history=History(recent=NOW + LEAST, head=LEAST),
     maturity=Maturity.STABLE,
     cause=Cause.POLICY,
-    silences=(Cause.REWARD,),  # answers that are cut off before their end all earn the same
+    inhibits=(Cause.REWARD,),  # answers that are cut off before their end all earn the same
     evidence={
         "level": Measure("mean of the last 20 points", Unit.SAME),
         "spread": Measure("standard deviation of the points", Unit.SAME),
@@ -98,7 +98,7 @@ def clipped_completion_ratio(
     capped = surely > warning_ratio + ROUNDING
     return verdicts(
         _measured(points, skip_steps),
-        judged={HeldBack.FEW_POINTS: has_points(LEAST), HeldBack.EARLY: level.is_not_null()},
+        judged={SkipReason.FEW_POINTS: has_points(LEAST), SkipReason.EARLY: level.is_not_null()},
         found={
             "never_stops": capped & never_stops,
             "capped": capped,

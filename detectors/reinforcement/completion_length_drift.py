@@ -33,7 +33,7 @@ from sentinel.detectors.schema import VALUE
 from sentinel.detectors.signals import Signal
 from sentinel.detectors.stats import has_points, is_of, now_and_then, recent_median, start_quantile
 from sentinel.detectors.strictness import Strictness
-from sentinel.detectors.verdict import HeldBack, verdicts
+from sentinel.detectors.verdict import SkipReason, verdicts
 
 NOW = 10  # points of the present level
 START = 20  # points of the start, whose rewards scatter
@@ -93,8 +93,8 @@ def completion_length_drift(
             capped=recent_median(Signal.CLIPPED_COMPLETION_RATIO, NOW, at_least=1),
         ),
         judged={
-            HeldBack.FEW_POINTS: has_points(START + NOW),
-            HeldBack.NOT_COMPARABLE: fell.is_not_null(),
+            SkipReason.FEW_POINTS: has_points(START + NOW),
+            SkipReason.NOT_COMPARABLE: fell.is_not_null(),
         },
         found={
             "tokens": ~turns & fell & (grown | shrunk),

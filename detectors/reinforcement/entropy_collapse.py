@@ -48,12 +48,12 @@ from sentinel.detectors.stats import (
     was_resumed,
 )
 from sentinel.detectors.strictness import Strictness
-from sentinel.detectors.verdict import HeldBack, verdicts
+from sentinel.detectors.verdict import SkipReason, verdicts
 
 NOW = 10  # points of the present level, and of the start
 REWARDS = 20  # points of the reward's present level and of its start, which scatter more
 BACK = 50  # points ago from which on rewards count as the start where none was logged earlier
-LEAST_START = 0.05  # nats; a run that began below this has nothing to lose in proportion
+MIN_START = 0.05  # nats; a run that began below this has nothing to lose in proportion
 ZERO = -0.01  # nats; below it the entropy is a differential one
 HIGH = 0.75  # quantile of the first rewards: noise of one point does not reach it
 FELL = "the entropy fell from {start:.3g} to {level:.3g} while "
@@ -66,7 +66,7 @@ SPENT = "the reward improved from {reward_start:.3g} to {reward_level:.3g}: litt
     history=History(recent=BACK + REWARDS, head=REWARDS),
     maturity=Maturity.STABLE,
     cause=Cause.POLICY,
-    silences=(Cause.REWARD,),  # a policy that always answers the same is rewarded the same
+    inhibits=(Cause.REWARD,),  # a policy that always answers the same is rewarded the same
     evidence={
         "level": Measure("median of the last 10 points", Unit.SAME),
         "start": Measure("at the start", Unit.SAME),
@@ -121,9 +121,9 @@ def entropy_collapse(
     return verdicts(
         measured,
         judged={
-            HeldBack.FEW_POINTS: has_points(NOW + REWARDS),
-            HeldBack.RANGE: pl.col("level") > ZERO,
-            HeldBack.NOT_COMPARABLE: improved.is_not_null() & ~resumed,
+            SkipReason.FEW_POINTS: has_points(NOW + REWARDS),
+            SkipReason.RANGE: pl.col("level") > ZERO,
+            SkipReason.NOT_COMPARABLE: improved.is_not_null() & ~resumed,
         },
         found={
             "hacked": (gone | low) & improved & capped,
@@ -153,7 +153,7 @@ def _rewards() -> dict[str, pl.Expr]:
 def _is_below_share(share: float) -> pl.Expr:
     """Whether less than a share is left of an entropy that began high enough to tell."""
     start = pl.col("start")
-    return (start >= LEAST_START) & (pl.col("level") < share * start)
+    return (start >= MIN_START) & (pl.col("level") < share * start)
 
 
 def _is_below_floor(per_token: float) -> pl.Expr:

@@ -33,7 +33,7 @@ from sentinel.detectors.evidence import Measure, Unit
 from sentinel.detectors.schema import SERIES, VALUE
 from sentinel.detectors.signals import Signal
 from sentinel.detectors.stats import has_points, now_and_then, recent_median, start_quantile
-from sentinel.detectors.verdict import HeldBack, verdicts
+from sentinel.detectors.verdict import SkipReason, verdicts
 
 NOW = 20  # points of the present level, and of the start
 BACK = 200  # points among whose levels the lowest is sought
@@ -45,7 +45,7 @@ LOW = 0.1  # quantile of the first rewards: a fall below it is no noise of one p
     uses=(Signal.REWARD, Signal.CLIPPED_COMPLETION_RATIO),
     history=History(recent=NOW + BACK, head=NOW),
     cause=Cause.POLICY,
-    silences=(Cause.REWARD,),  # noise earns nothing
+    inhibits=(Cause.REWARD,),  # noise earns nothing
     evidence={
         "level": Measure("median of the last 20 points", Unit.SAME),
         "start": Measure("at the start", Unit.SAME),
@@ -87,8 +87,8 @@ def entropy_explosion(
     return verdicts(
         measured,
         judged={
-            HeldBack.FEW_POINTS: has_points(2 * NOW),
-            HeldBack.NOT_COMPARABLE: fell.is_not_null(),
+            SkipReason.FEW_POINTS: has_points(2 * NOW),
+            SkipReason.NOT_COMPARABLE: fell.is_not_null(),
         },
         found={"exploded": risen & fell},
         lasts=level > recovered * start,

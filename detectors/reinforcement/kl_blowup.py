@@ -43,7 +43,7 @@ from sentinel.detectors.stats import (
     start_median,
 )
 from sentinel.detectors.strictness import Strictness
-from sentinel.detectors.verdict import HeldBack, verdicts
+from sentinel.detectors.verdict import SkipReason, verdicts
 
 # points whose median is a level: a huge point is none, and growth from zero is fivefold
 NOW = 10
@@ -126,7 +126,7 @@ def kl_blowup(
     )
     return verdicts(
         measured,
-        judged={HeldBack.FEW_POINTS: wrecked | (level.is_not_null() & (~update | has_points(2 * NOW)))},
+        judged={SkipReason.FEW_POINTS: wrecked | (level.is_not_null() & (~update | has_points(2 * NOW)))},
         lasts=is_of(Signal.KL_UNKNOWN_UNIT) & over & (level > before),
         found={
             "wrecked": wrecked,

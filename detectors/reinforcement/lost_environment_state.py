@@ -31,7 +31,7 @@ from sentinel.detectors.runtime.restarts import earlier_value, goes_on
 from sentinel.detectors.schema import INDEX, STEP, VALUE
 from sentinel.detectors.signals import Signal
 from sentinel.detectors.stats import has_points, is_of, recent_max, start_value
-from sentinel.detectors.verdict import HeldBack, verdicts
+from sentinel.detectors.verdict import SkipReason, verdicts
 
 BACK = 100  # points that are compared
 
@@ -68,7 +68,7 @@ def lost_environment_state(
     begun_anew = (pl.col(INDEX) < BACK) & ~goes_on().fill_null(True)
     return verdicts(
         measured,
-        judged={HeldBack.FEW_POINTS: has_points(2), HeldBack.NOT_COMPARABLE: ~begun_anew},
+        judged={SkipReason.FEW_POINTS: has_points(2), SkipReason.NOT_COMPARABLE: ~begun_anew},
         found={
             "buffer": is_of(Signal.REPLAY_SIZE) & fell,
             "normaliser": is_of(Signal.OBSERVATIONS_COUNTED) & fell,

@@ -35,7 +35,7 @@ from sentinel.detectors.evidence import Measure, Unit
 from sentinel.detectors.schema import SERIES, SIGNAL, STEP, VALUE
 from sentinel.detectors.signals import Signal
 from sentinel.detectors.stats import ROUNDING, has_points, is_of, recent_mean, recent_median
-from sentinel.detectors.verdict import HeldBack, verdicts
+from sentinel.detectors.verdict import SkipReason, verdicts
 
 NOW = 20  # points that are judged
 EARLY = 20  # steps that do not count
@@ -108,8 +108,8 @@ def metric_band(
     return verdicts(
         measured,
         judged={
-            HeldBack.FEW_POINTS: has_points(NOW),
-            HeldBack.EARLY: pl.col("counts_from") >= EARLY,
+            SkipReason.FEW_POINTS: has_points(NOW),
+            SkipReason.EARLY: pl.col("counts_from") >= EARLY,
         },
         found={
             "alignment": out & is_of(Signal.EBFT_ALIGNMENT),

@@ -38,7 +38,7 @@ from sentinel.detectors.evidence import Measure, Unit
 from sentinel.detectors.schema import SIGNAL, VALUE
 from sentinel.detectors.signals import Signal
 from sentinel.detectors.stats import has_points, now_and_then, recent_median
-from sentinel.detectors.verdict import HeldBack, verdicts
+from sentinel.detectors.verdict import SkipReason, verdicts
 
 NOW = 10  # points of the present level, and of the start
 GAPS = (Signal.SAMPLING_LOGP_DIFFERENCE, Signal.SAMPLING_KL, Signal.SAMPLING_PROBABILITY_DIFFERENCE)
@@ -92,7 +92,7 @@ def off_policy_drift(
             age=recent_median(Signal.SAMPLE_AGE, NOW, at_least=1),
             limit=pl.when(in_nats).then(warning_gap).when(is_gap).then(probability_gap).otherwise(highest),
         ),
-        judged={HeldBack.FEW_POINTS: has_points(NOW)},
+        judged={SkipReason.FEW_POINTS: has_points(NOW)},
         found={
             "gap": apart,
             "ratio": ~is_gap & ~level.is_between(lowest, highest) & ~of_length.fill_null(False),

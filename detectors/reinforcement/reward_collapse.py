@@ -44,7 +44,7 @@ from sentinel.detectors.reinforcement.rests import acts_at_random
 from sentinel.detectors.schema import ENDED, INDEX, SERIES, STEP, VALUE
 from sentinel.detectors.signals import Signal
 from sentinel.detectors.stats import has_points, is_of, start_value, was_resumed
-from sentinel.detectors.verdict import HeldBack, verdicts
+from sentinel.detectors.verdict import SkipReason, verdicts
 
 # points, and those of a run that may be judged when it is over
 LEAST = 20
@@ -105,7 +105,7 @@ def reward_collapse(
     over = pl.col(ENDED) & has_points(SHORT) & pl.col("begun")
     return verdicts(
         measured,
-        judged={HeldBack.FEW_POINTS: has_points(LEAST)},
+        judged={SkipReason.FEW_POINTS: has_points(LEAST)},
         found={
             "lost": fell & gained & (pl.col("lost") > most_lost) & (language | explored),
             "ends": over & (explored | _are_ends_apart()) & (pl.col("below") > most_below),

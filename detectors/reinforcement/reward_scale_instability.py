@@ -32,7 +32,7 @@ from sentinel.detectors.evidence import Measure, Unit, logged
 from sentinel.detectors.schema import VALUE
 from sentinel.detectors.signals import Signal
 from sentinel.detectors.stats import Floats, has_points, last_values, spearman, with_arrays
-from sentinel.detectors.verdict import HeldBack, verdicts
+from sentinel.detectors.verdict import SkipReason, verdicts
 
 REACH = 50  # points
 EVERY = 5  # points between two verdicts
@@ -71,7 +71,7 @@ def reward_scale_instability(
     correlation = pl.col("correlation")
     return verdicts(
         measured.fill_nan(None),
-        judged={HeldBack.FEW_POINTS: has_points(REACH), HeldBack.RANGE: variation.is_not_null()},
+        judged={SkipReason.FEW_POINTS: has_points(REACH), SkipReason.RANGE: variation.is_not_null()},
         found={"varies": (variation > most_variation) & (correlation > least_correlation)},
         lasts=(variation > most_variation / 2) & (correlation > least_correlation / 2),
     )

@@ -37,7 +37,7 @@ from sentinel.detectors.reinforcement.rests import LEAST, USED, with_rests
 from sentinel.detectors.schema import ENDED, INDEX, SERIES, STEP, VALUE
 from sentinel.detectors.signals import Signal
 from sentinel.detectors.stats import PRECISION, was_resumed
-from sentinel.detectors.verdict import HeldBack, verdicts
+from sentinel.detectors.verdict import SkipReason, verdicts
 
 SOLVED = "the reward rests at its best, {value:.6g}, for {still} points: solved, or as good as it gets"
 FEW_CHANGES = 3  # of a reward that hardly ever moves
@@ -102,7 +102,7 @@ def reward_stagnation(
     late = pl.col(ENDED) | (pl.col(STEP) >= HALF * pl.col(Signal.TOTAL_STEPS)).fill_null(False)
     return verdicts(
         measured,
-        judged={HeldBack.FEW_POINTS: rows >= LEAST},
+        judged={SkipReason.FEW_POINTS: rows >= LEAST},
         found={
             "solved": at_best & changed_often,
             "constant": rests & (at_best | ~met_by_chance),

@@ -46,13 +46,13 @@ from sentinel.detectors.stats import (
     wilson_lower,
 )
 from sentinel.detectors.strictness import Strictness
-from sentinel.detectors.verdict import HeldBack, verdicts
+from sentinel.detectors.verdict import SkipReason, verdicts
 
 START = 20  # first points, whose scatter tells how many groups a point covers
 WINDOWS = (20, 50, 100)  # points looked at: few will do where each covers many groups
 SURE = 3.7  # standard errors by which chance is ruled out, at every point of a long run
 SAME_STD = 1e-6  # a standard deviation that counts as none
-MOST_GROUPS = 100  # in a point; beyond it their number makes no difference
+MAX_GROUPS = 100  # in a point; beyond it their number makes no difference
 NEAR = 0.05  # of the run's reward range: how near to its end a reward must be
 NEARLY_ALL = 0.9  # of the groups: a few may differ by the last digit of a reward
 
@@ -127,7 +127,7 @@ def reward_zero_std(
     solved = (reward >= pl.col("highest") - near) & (reward > pl.col("lowest") + near)
     return verdicts(
         measured,
-        judged={HeldBack.OTHER_TAG: tells_most, HeldBack.FEW_POINTS: has_points(START)},
+        judged={SkipReason.OTHER_TAG: tells_most, SkipReason.FEW_POINTS: has_points(START)},
         lasts=_share(START) > healthy_share,  # of chance that is less sure, but no healthy share either
         found={"solved": alike & solved, "alike": alike},
         severities={WARNING: ~silent},
@@ -140,7 +140,7 @@ def _groups() -> pl.Expr:
     """The groups in a point, by the variance of a binomial share: one of few groups scatters more."""
     first = pl.col("at_point").filter(pl.col(INDEX) < START)
     groups = first.mean() * (1 - first.mean()) / first.var()
-    return groups.over(SERIES).fill_nan(1).clip(1, MOST_GROUPS)
+    return groups.over(SERIES).fill_nan(1).clip(1, MAX_GROUPS)
 
 
 def _share(rows: int) -> pl.Expr:

@@ -31,7 +31,7 @@ from sentinel.detectors.evidence import Measure, Unit
 from sentinel.detectors.schema import VALUE
 from sentinel.detectors.signals import Signal
 from sentinel.detectors.stats import now_and_then, recent_quantile
-from sentinel.detectors.verdict import HeldBack, verdicts
+from sentinel.detectors.verdict import SkipReason, verdicts
 
 NOW = 10  # points of the present level
 BEFORE = 50  # points before those
@@ -44,7 +44,7 @@ LOW = 0.1  # quantile of the rewards before: a fall below it is no noise of one 
     uses=(Signal.REWARD,),
     history=History(recent=NOW + BEFORE),
     cause=Cause.POLICY,
-    silences=(Cause.REWARD,),  # what the tool does not give earns nothing
+    inhibits=(Cause.REWARD,),  # what the tool does not give earns nothing
     evidence={
         "level": Measure("failed calls over the last 10 points", Unit.SHARE),
         "before": Measure("failed calls over the 50 points before", Unit.SHARE),
@@ -78,7 +78,7 @@ def tool_failures(
     fell = pl.col("reward_level") < pl.col("reward_low")
     return verdicts(
         measured,
-        judged={HeldBack.FEW_POINTS: before.is_not_null(), HeldBack.NOT_COMPARABLE: fell.is_not_null()},
+        judged={SkipReason.FEW_POINTS: before.is_not_null(), SkipReason.NOT_COMPARABLE: fell.is_not_null()},
         found={"failing": (level > before + more) & fell},
         lasts=level > before + recovered,
         above=before + more / 2,

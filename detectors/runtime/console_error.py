@@ -47,7 +47,7 @@ LINES = CRITICAL, WARNING  # as the catalogue says of a line; an exception that 
     },
     maturity=Maturity.STABLE,
     cause=Cause.CRASH,
-    silences=tuple(Cause),
+    inhibits=tuple(Cause),
 )
 def console_error(run: RunView) -> Iterator[RunFinding]:
     """A finding for each error; a clean one where the run went on."""
@@ -58,13 +58,13 @@ def console_error(run: RunView) -> Iterator[RunFinding]:
         yield RunFinding(
             index=news.line,
             severity=news.severity,
-            variant=("exception" if news.place else "signature") if is_error else None,
+            variant=("exception" if news.location else "signature") if is_error else None,
             tag=news.origin,
             step=news.step,
             time=news.time,
             evidence={
                 "text": news.text,
-                "place": news.place,
+                "place": news.location,
                 # Of a log that is itself printed, only the lines that tell no metrics are counted.
                 "line": news.line if news.origin else None,
                 "origin": f"line {news.line} of {news.origin}" if news.origin else "in its console",

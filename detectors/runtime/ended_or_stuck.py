@@ -45,26 +45,26 @@ from sentinel.detectors.runtime.inactivity import SILENCE_EVIDENCE, Long, long_s
             "no new point for {silent_seconds:duration}: ended or stuck? Most likely it ended, but nothing "
             "says so; {answer} settles it",
             (),
-            asked_once=True,
+            no_reminder=True,
         ),
         "dead": Variant(
             "no new point for {silent_seconds:duration}, and its process is gone: it ended or was killed, "
             "and its log does not say which; {answer} settles it",
             (),
-            asked_once=True,
+            no_reminder=True,
         ),
         "together": Variant(
             "all {runs_silent} runs below {place} stopped at the same step: ended or stuck? Most likely they "
             "ended, but nothing says so; no new point for {silent_seconds:duration}",
             (),
-            asked_once=True,
+            no_reminder=True,
         ),
         "at_once": Variant(
             "all {runs_silent} runs below {place} fell silent together: ended, or are the file system or the "
             "machine in trouble? Nothing says that they should go on; no new point for "
             "{silent_seconds:duration}",
             (),
-            asked_once=True,
+            no_reminder=True,
         ),
     },
     maturity=Maturity.STABLE,
@@ -79,7 +79,7 @@ def ended_or_stuck(
     if run.silent_seconds is None:
         return
     long = long_silence(run, least_seconds)
-    if long is None or long.goes_on or run.log_is_gone():
+    if long is None or long.goes_on or run.log_is_removed():
         yield RunFinding(run.points)
         return
     touch = f"`touch {shlex.quote(run.done_file)}` or " if run.done_file else ""

@@ -21,7 +21,7 @@ EARLY = 0.95
 
 def is_early(run: RunView) -> bool:
     """Whether a run is said to be finished only because its process exited, far before its planned end."""
-    end = run.concluded
+    end = run.finalized
     planned = run.planned_steps
     last = run.last_step
     known = end is not None and end.outcome == "finished" and end.exited
@@ -32,7 +32,7 @@ def ended(run: RunView, variant: str) -> RunFinding:
     """The finding on a run that is concluded."""
     planned = f" of {run.planned_steps:.0f}" if run.planned_steps else ""
     evidence: dict[str, Any] = {
-        "reason": run.concluded.evidence if run.concluded else "",
+        "reason": run.finalized.evidence if run.finalized else "",
         "reached": (
             "before it logged a step" if run.last_step is None else f"at step {run.last_step}{planned}"
         ),

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from sentinel.detectors.evidence import Measure, Unit
-from sentinel.detectors.run_checks import Outlook, RunView, Writer
+from sentinel.detectors.run_checks import Completion, RunView, Writer
 
 LONG_PAUSE = 0.95  # quantile of the pauses
 TIMES_LONG = 10  # a silence of this many long pauses is out of the ordinary
@@ -58,9 +58,9 @@ def long_silence(run: RunView, least_seconds: float) -> Long | None:
     longest = pauses[-2] if len(pauses) > 1 else 0.0  # the longest may be a clock that was set
     saving = _SAVED_SECONDS if run.saved and len(pauses) < _SAVES else 0.0
     allowed = max(TIMES_LONG * usual, TIMES_LONGEST * longest, least_seconds, saving)
-    if silent is None or run.ended or (silent <= allowed and not _is_gone(run)):
+    if silent is None or run.ended or (silent <= allowed and not _is_removed(run)):
         return None
-    outlook = run.outlook()
+    outlook = run.completion()
     process = run.process()
     if outlook.over:
         return None
@@ -72,12 +72,12 @@ def long_silence(run: RunView, least_seconds: float) -> Long | None:
     return Long(told, _goes_on(outlook, process), bool(sure), outlook.hint, process, silent / allowed)
 
 
-def _is_gone(run: RunView) -> bool:
+def _is_removed(run: RunView) -> bool:
     """Whether its process was seen to end, and no other one goes on with its log."""
-    return bool(run.gone) and run.process().lives is False
+    return bool(run.process_gone) and run.process().lives is False
 
 
-def _goes_on(outlook: Outlook, process: Writer) -> str:
+def _goes_on(outlook: Completion, process: Writer) -> str:
     """Why more is to come. A process that is gone writes no more."""
     if process.lives is False:
         return ""
@@ -99,4 +99,4 @@ def _together(run: RunView) -> dict[str, Any]:
     all_ = run.together
     if all_ is None or all_.runs < FEWEST or all_.shortest_seconds < (run.silent_seconds or 0) / 2:
         return {}
-    return {"runs_silent": all_.runs, "place": all_.place, "since": all_.since}
+    return {"runs_silent": all_.runs, "place": all_.location, "since": all_.since}

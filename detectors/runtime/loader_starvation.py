@@ -30,7 +30,7 @@ from sentinel.detectors.evidence import Measure, Unit
 from sentinel.detectors.schema import VALUE
 from sentinel.detectors.signals import Signal
 from sentinel.detectors.stats import has_points, is_of, recent_median
-from sentinel.detectors.verdict import HeldBack, verdicts
+from sentinel.detectors.verdict import SkipReason, verdicts
 
 NOW = 20  # points of the present level
 
@@ -66,9 +66,9 @@ def loader_starvation(
     return verdicts(
         measured,
         judged={
-            HeldBack.FEW_POINTS: has_points(2 * NOW),
-            HeldBack.NOT_COMPARABLE: share.is_not_null(),
-            HeldBack.RANGE: share.is_between(0, 1),
+            SkipReason.FEW_POINTS: has_points(2 * NOW),
+            SkipReason.NOT_COMPARABLE: share.is_not_null(),
+            SkipReason.RANGE: share.is_between(0, 1),
         },
         found={"starved": share > starved},
         lasts=share > recovered,

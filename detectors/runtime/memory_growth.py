@@ -37,7 +37,7 @@ from sentinel.detectors.blocks import ROWS, with_blocks
 from sentinel.detectors.evidence import Measure, Unit
 from sentinel.detectors.signals import Signal
 from sentinel.detectors.stats import Floats, has_points, is_of
-from sentinel.detectors.verdict import HeldBack, verdicts
+from sentinel.detectors.verdict import SkipReason, verdicts
 
 LEAST = 128  # points
 MEASURES = ("start", "now", "moves", "largest", "pace")
@@ -91,7 +91,7 @@ def memory_growth(
     evenly = (pl.col("moves") >= steady) & (pl.col("largest") <= even) & (pl.col("pace") >= pace)
     return verdicts(
         measured,
-        judged={HeldBack.FEW_POINTS: has_points(LEAST)},
+        judged={SkipReason.FEW_POINTS: has_points(LEAST)},
         found={
             "growing": is_of(Signal.GPU_MEMORY) & grown & evenly,
             "host-growing": is_of(Signal.HOST_MEMORY) & grown & evenly,

@@ -32,7 +32,7 @@ from dataclasses import dataclass
 from sentinel.detectors.api import INFO, Maturity, Variant
 from sentinel.detectors.evidence import Measure, Unit
 from sentinel.detectors.logging_snippets import line_for
-from sentinel.detectors.run_checks import RunFinding, RunView, Survey, run_check
+from sentinel.detectors.run_checks import Inventory, RunFinding, RunView, run_check
 from sentinel.detectors.settings import Setting
 from sentinel.detectors.signals import Signal
 
@@ -71,7 +71,7 @@ WATCHED = (
 )
 def missing_signal(run: RunView) -> Iterator[RunFinding]:
     """One finding for the run; a later stream of it adds nothing."""
-    for survey in run.surveys:
+    for survey in run.inventories:
         framework = survey.framework or ""
         if missing := _missing(survey):
             yield RunFinding(
@@ -87,7 +87,7 @@ def missing_signal(run: RunView) -> Iterator[RunFinding]:
             )
 
 
-def _missing(survey: Survey) -> list[tuple[ExpectedSignal, str]]:
+def _missing(survey: Inventory) -> list[tuple[ExpectedSignal, str]]:
     """What the settings make worth watching and the stream does not log, with the reason."""
     if TRAINS.isdisjoint(survey.signals):
         return []

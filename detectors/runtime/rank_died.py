@@ -42,7 +42,7 @@ from sentinel.detectors.run_checks import RunFinding, RunView, run_check
     },
     maturity=Maturity.STABLE,
     cause=Cause.CRASH,
-    silences=tuple(cause for cause in Cause if cause not in (Cause.CRASH, Cause.NUMERICS)),
+    inhibits=tuple(cause for cause in Cause if cause not in (Cause.CRASH, Cause.NUMERICS)),
 )
 def rank_died(run: RunView) -> Iterator[RunFinding]:
     """One finding a rank, numbered by the points before it."""

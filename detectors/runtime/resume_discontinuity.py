@@ -35,7 +35,7 @@ from sentinel.detectors.runtime.restarts import EARLIER, TAIL, earlier_value, go
 from sentinel.detectors.schema import INDEX, SERIES, STEP, VALUE, First
 from sentinel.detectors.signals import Signal
 from sentinel.detectors.stats import Floats, is_of, start_value, with_arrays
-from sentinel.detectors.verdict import HeldBack, verdicts
+from sentinel.detectors.verdict import SkipReason, verdicts
 
 NEAR = 0.25  # share of the earlier fall of the loss that a loss which goes on is at most above its end
 HALF = 0.5  # of the steps before: a restart at fewer began again
@@ -47,7 +47,7 @@ HALF = 0.5  # of the steps before: a restart at fewer began again
     history=History(head=1, earlier=EARLIER),
     maturity=Maturity.STABLE,
     cause=Cause.RESUME,
-    silences=(Cause.SCHEDULE, Cause.LOSS_SHAPE, Cause.DIVERGENCE),  # a lost optimizer throws the loss back
+    inhibits=(Cause.SCHEDULE, Cause.LOSS_SHAPE, Cause.DIVERGENCE),  # a lost optimizer throws the loss back
     evidence={
         "rate_before": Measure("rate before the restart", Unit.NONE),
         "level": Measure("first value after the restart", Unit.SAME),
@@ -92,8 +92,8 @@ def resume_discontinuity(
     return verdicts(
         measured.with_columns(pl.col("rate_before").fill_nan(None)),
         judged={
-            HeldBack.NO_RESTART: last_step.is_not_null(),
-            HeldBack.NOT_COMPARABLE: pl.col("rate_before").is_not_null() | ~is_rate,
+            SkipReason.NO_RESTART: last_step.is_not_null(),
+            SkipReason.NOT_COMPARABLE: pl.col("rate_before").is_not_null() | ~is_rate,
         },
         found={
             "rate": is_rate & goes_on() & _differs(other, of_peak),

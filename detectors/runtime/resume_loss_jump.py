@@ -32,7 +32,7 @@ from sentinel.detectors.schema import INDEX, SERIES, STEP, VALUE, First
 from sentinel.detectors.signals import Signal
 from sentinel.detectors.stats import MAD, has_points, start_median
 from sentinel.detectors.supervised import ELSE, is_supervised
-from sentinel.detectors.verdict import HeldBack, verdicts
+from sentinel.detectors.verdict import SkipReason, verdicts
 
 FIRST = 5  # points after a restart whose median counts
 
@@ -43,7 +43,7 @@ FIRST = 5  # points after a restart whose median counts
     history=History(head=FIRST, earlier=EARLIER),
     maturity=Maturity.STABLE,
     cause=Cause.RESUME,
-    silences=(Cause.LOSS_SHAPE, Cause.DIVERGENCE),
+    inhibits=(Cause.LOSS_SHAPE, Cause.DIVERGENCE),
     evidence={
         "level": Measure("after the restart", Unit.SAME),
         "earlier": Measure("before, at that step", Unit.SAME),
@@ -83,11 +83,11 @@ def resume_loss_jump(
     return verdicts(
         measured,
         judged={
-            HeldBack.NOT_SUPERVISED: is_supervised(),
-            HeldBack.NO_RESTART: pl.col("last_step").is_not_null(),
-            HeldBack.FEW_POINTS: has_points(FIRST) & (pl.col("rows") >= TAIL),
-            HeldBack.NOT_COMPARABLE: goes_on(),
-            HeldBack.RANGE: (earlier > 0) & (begun > earlier),
+            SkipReason.NOT_SUPERVISED: is_supervised(),
+            SkipReason.NO_RESTART: pl.col("last_step").is_not_null(),
+            SkipReason.FEW_POINTS: has_points(FIRST) & (pl.col("rows") >= TAIL),
+            SkipReason.NOT_COMPARABLE: goes_on(),
+            SkipReason.RANGE: (earlier > 0) & (begun > earlier),
         },
         found={"jump": lost_gain & (rise > least_rise * earlier) & (rise > scatters * pl.col("scatter"))},
         onset=pl.col("first_step"),

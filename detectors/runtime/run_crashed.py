@@ -46,11 +46,11 @@ KILLED = (
     },
     maturity=Maturity.STABLE,
     cause=Cause.CRASH,
-    silences=tuple(cause for cause in Cause if cause is not Cause.NUMERICS),
+    inhibits=tuple(cause for cause in Cause if cause is not Cause.NUMERICS),
 )
 def run_crashed(run: RunView) -> Iterator[RunFinding]:
     """One finding once a run that crashed is over."""
-    if run.concluded is not None and run.concluded.outcome == "crashed":
-        said = f"{run.concluded.evidence} "
+    if run.finalized is not None and run.finalized.outcome == "crashed":
+        said = f"{run.finalized.evidence} "
         killed = any(code in said for code in KILLED)
         yield ended(run, "stopped" if SPARED in said else "killed" if killed else "crashed")

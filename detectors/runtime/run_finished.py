@@ -35,5 +35,5 @@ from sentinel.detectors.runtime.endings import ENDING_EVIDENCE, ended, is_early
 )
 def run_finished(run: RunView) -> Iterator[RunFinding]:
     """One finding once a run that finished is over."""
-    if run.concluded is not None and run.concluded.outcome == "finished" and not is_early(run):
+    if run.finalized is not None and run.finalized.outcome == "finished" and not is_early(run):
         yield ended(run, "finished")

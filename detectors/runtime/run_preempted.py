@@ -34,5 +34,5 @@ from sentinel.detectors.runtime.endings import ENDING_EVIDENCE, ended
 )
 def run_preempted(run: RunView) -> Iterator[RunFinding]:
     """One finding once a run that was preempted is over."""
-    if run.concluded is not None and run.concluded.outcome == "preempted":
+    if run.finalized is not None and run.finalized.outcome == "preempted":
         yield ended(run, "preempted")

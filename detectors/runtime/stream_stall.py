@@ -81,7 +81,7 @@ STANDSTILL_EVIDENCE = {
     },
     maturity=Maturity.STABLE,
     cause=Cause.STALL,
-    silences=tuple(cause for cause in Cause if cause not in (Cause.STALL, Cause.CRASH, Cause.NUMERICS)),
+    inhibits=tuple(cause for cause in Cause if cause not in (Cause.STALL, Cause.CRASH, Cause.NUMERICS)),
 )
 def stream_stall(
     run: RunView,
@@ -98,7 +98,7 @@ def stream_stall(
         return
     evidence = {**long.evidence, **({"goes_on": long.goes_on} if long.goes_on else {})}
     if variant in ("silent", "lives"):
-        if (stands := run.standstill()) is None:
+        if (stands := run.hang_diagnosis()) is None:
             return  # it is told in some seconds, with what the ranks do
         if stands.sentence:
             told = (stands.sentence, stands.kind, stands.frames, stands.ranks, stands.devices)
@@ -118,7 +118,7 @@ def _of_ranks(kind: str) -> str:
 def _variant(run: RunView, long: Long) -> str | None:
     if long.together and long.goes_on:
         return "together"
-    if run.log_is_gone():
+    if run.log_is_removed():
         return "gone"
     if not long.goes_on:
         return None

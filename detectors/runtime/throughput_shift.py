@@ -29,7 +29,7 @@ from sentinel.detectors.evidence import Measure, Unit
 from sentinel.detectors.schema import VALUE
 from sentinel.detectors.signals import Signal
 from sentinel.detectors.stats import is_of, now_and_then
-from sentinel.detectors.verdict import HeldBack, verdicts
+from sentinel.detectors.verdict import SkipReason, verdicts
 
 NOW = 20  # points of the present speed
 BEFORE = 200  # points before those
@@ -66,8 +66,8 @@ def throughput_shift(
             **now_and_then(VALUE, NOW, past={"n": BEFORE, "skip": NOW, "at_least": LEAST}),
         ).with_columns(speed=pl.when(per_step).then(1 / speed).otherwise(speed)),
         judged={
-            HeldBack.FEW_POINTS: pl.col("before").is_not_null(),
-            HeldBack.RANGE: (pl.col("before") > 0) & (pl.col("level") > 0),
+            SkipReason.FEW_POINTS: pl.col("before").is_not_null(),
+            SkipReason.RANGE: (pl.col("before") > 0) & (pl.col("level") > 0),
         },
         found={"slower": pl.col("speed") < slow},
         lasts=pl.col("speed") < recovered,

@@ -34,9 +34,9 @@ from typing import Annotated
 
 from sentinel.detectors.api import INFO, WARNING, Variant
 from sentinel.detectors.evidence import Measure, Unit, measure_of
-from sentinel.detectors.run_checks import Departed, RunFinding, RunView, run_check
+from sentinel.detectors.run_checks import Deviation, RunFinding, RunView, run_check
 
-MOST_NAMED = 3  # signals, so that the message stays short
+MAX_NAMED = 3  # signals, so that the message stays short
 
 
 @run_check(
@@ -67,10 +67,10 @@ def worse_than_siblings(
     siblings_to_warn: Annotated[int, "siblings from which on it is a warning"] = 8,
 ) -> Iterator[RunFinding]:
     """One finding for the run, about the signal that left its band first."""
-    if run.among is None or not run.among.departed:
+    if run.siblings is None or not run.siblings.deviations:
         return
-    first, *others = run.among.departed
-    sure = run.among.siblings >= siblings_to_warn and not run.among.differ
+    first, *others = run.siblings.deviations
+    sure = run.siblings.siblings >= siblings_to_warn and not run.siblings.differ
     yield RunFinding(
         index=first.step,
         variant="worse",
@@ -78,18 +78,18 @@ def worse_than_siblings(
         step=first.step,
         onset_step=first.onset_step,
         evidence={
-            "siblings": run.among.siblings,
+            "siblings": run.siblings.siblings,
             "where": _where(first),
             "logged_as": first.tag,
             "level": first.level,
             "usual": first.usual,
             "limit": first.limit,
             "score": first.score,
-            "also": ", ".join(_where(other) for other in others[:MOST_NAMED]) or "none",
-            "differ": run.among.differ or "no setting",
+            "also": ", ".join(_where(other) for other in others[:MAX_NAMED]) or "none",
+            "differ": run.siblings.differ or "no setting",
         },
     )
 
 
-def _where(departed: Departed) -> str:
+def _where(departed: Deviation) -> str:
     return f"{measure_of(departed.signal).label} is {'higher' if departed.higher else 'lower'}"

@@ -10,11 +10,11 @@ from sentinel.common.errors import SentinelError, UnknownName
 from sentinel.config.file import Config, load
 from sentinel.detectors.discovery import all_detectors
 from sentinel.replays.replaying import replay as replay_whole
-from sentinel.report.incident_model import IncidentStory
+from sentinel.report.incident_model import IncidentReport
 from sentinel.report.selection import ORDERS, Order, Selection, ordered
 from sentinel.sources.discovery import places
 
-__all__ = ["IncidentStory", "Report", "SentinelError", "replay"]
+__all__ = ["IncidentReport", "Report", "SentinelError", "replay"]
 
 
 def replay(

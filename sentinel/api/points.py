@@ -6,7 +6,7 @@ import numpy as np
 import polars as pl
 
 from sentinel.runs.log import RunLog
-from sentinel.sources.base import Chunk, Run, rest
+from sentinel.sources.base import Chunk, Run, flush
 
 _POINTS_AT_ONCE = 300_000
 _LATEST = 253_402_300_800.0  # the year 10000, which no calendar holds
@@ -37,7 +37,7 @@ def _chunks(run: Run) -> Iterator[Chunk]:
         yield from (chunk for chunk in batch.chunks if chunk.value.size)
         cursor = batch.cursor
         more = batch.more
-    yield from rest(run.source, cursor)
+    yield from flush(run.source, cursor)
 
 
 def _frame(log: RunLog, chunk: Chunk) -> pl.DataFrame:

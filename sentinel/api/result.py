@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING
 from sentinel.detectors.severity import Severity, SeverityName
 from sentinel.replays.replay import Replay
 from sentinel.report import json as json_report
-from sentinel.report.incident_model import IncidentStory
+from sentinel.report.incident_model import IncidentReport
 from sentinel.report.json import ReplayBody
-from sentinel.report.model import RunStory, Story, story
+from sentinel.report.model import ReplayReport, RunReport, story
 from sentinel.report.selection import Order
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ class Report:
     _now: float = field(repr=False)  # seconds since the epoch; the states of runs depend on it
 
     @cached_property
-    def story(self) -> Story:
+    def story(self) -> ReplayReport:
         """All that the report tells, as plain data. Every text in it is safe to show."""
         return story([self._replay], self._now, self._order)
 
@@ -50,12 +50,12 @@ class Report:
         return self.story.coverage
 
     @property
-    def runs(self) -> Sequence[RunStory]:
+    def runs(self) -> Sequence[RunReport]:
         """The runs, in the order that was asked for."""
         return self.story.runs
 
     @property
-    def incidents(self) -> Sequence[IncidentStory]:
+    def incidents(self) -> Sequence[IncidentReport]:
         """The incidents of all runs that no other incident explains, the worst first."""
         own = [incident for run in self.runs for incident in run.incidents if not incident.explained_by]
         return sorted(own, key=lambda incident: -incident.severity)
@@ -75,7 +75,11 @@ class Report:
         from sentinel.api.points import points
 
         return points(
-            [judged.tracker.log for judged in self._replay.runs if fnmatchcase(judged.tracker.log.name, run)]
+            [
+                judged.run_pipeline.log
+                for judged in self._replay.runs
+                if fnmatchcase(judged.run_pipeline.log.name, run)
+            ]
         )
 
     def to_dict(self) -> ReplayBody:

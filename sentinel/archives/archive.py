@@ -21,7 +21,7 @@ from sentinel.common.shard import WHOLE, Shard
 from sentinel.config.file import Config
 from sentinel.replays.siblings import RULE
 from sentinel.sources.discovery import common_path
-from sentinel.sources.location import Place, Url
+from sentinel.sources.location import Location, Url
 
 
 @dataclass
@@ -83,7 +83,7 @@ def judge_archive(
     return judged
 
 
-def origin_of(places: Sequence[Place]) -> ArchiveSource:
+def origin_of(places: Sequence[Location]) -> ArchiveSource:
     """The origin of what lies at some places. Raises SentinelError for a mixture that no part can hold."""
     paths = [place for place in places if isinstance(place, Path)]
     if len(paths) == len(places):

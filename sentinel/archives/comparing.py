@@ -24,10 +24,10 @@ def comparable(run: JudgedRun) -> Comparable | None:
         return None
     from sentinel.comparison.measures import COMPARED  # scipy is slow to import
 
-    log = run.tracker.log
+    log = run.run_pipeline.log
     signals = log.understanding().signals
     tags = dict.fromkeys(tag for signal in COMPARED for tag in signals.get(signal, ()))
-    settings = {name: setting.value for name, setting in log.facts.config.items()}
+    settings = {name: setting.value for name, setting in log.metadata.config.items()}
     return Comparable(settings, kept_courses(run.means, tags))
 
 

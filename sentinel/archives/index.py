@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from sentinel.archives.record import Glance, Record, SiblingRecord, glance, unpacked_record
 from sentinel.archives.results import Row
 from sentinel.runs.continuations import Member, kind_of, successors
-from sentinel.runs.metadata import Facts, Understanding
+from sentinel.runs.metadata import RunMetadata, Understanding
 from sentinel.runs.training_groups import trainings
 
 if TYPE_CHECKING:
@@ -132,7 +132,7 @@ def _told(part: int, row: int, content: bytes) -> tuple[Any, ...]:
     id_ = hash((run.id, run.failure))
     if run.seen is None:
         return (place, id_, part, row, False, True, False, "", [], [], *[None] * 8)
-    facts = run.seen.facts
+    facts = run.seen.metadata
     read = run.seen.understanding
     return (
         place,
@@ -143,7 +143,7 @@ def _told(part: int, row: int, content: bytes) -> tuple[Any, ...]:
         not facts.points and unpacked_record(content).unread,
         bool(facts.points) and run.seen.stopped is not None,
         run.format,
-        [hash(joint) for joint in run.of_training.joints],
+        [hash(joint) for joint in run.of_training.join_keys],
         [hash(process) for process in run.of_training.processes],
         run.sibling and _program(read, run.sibling),
         run.sibling and run.sibling.healthy,
@@ -166,7 +166,7 @@ def _members(rows: pl.DataFrame) -> Iterator[Member]:
     may = (pl.col("first_step") > 1).any().over("kind") & (pl.len() > 1).over("kind")
     told = rows.lazy().filter("judged").filter(may).select("name", "kind", *_FACTS).collect()
     for name, kind, *facts in told.iter_rows():
-        yield Member(name, kind, Facts(**dict(zip(_FACTS, facts, strict=True))), asked=True)
+        yield Member(name, kind, RunMetadata(**dict(zip(_FACTS, facts, strict=True))), asked=True)
 
 
 _FACTS = "first_step", "last_step", "first_time", "last_time"

@@ -13,12 +13,12 @@ from sentinel.archives.record import Record, packed_record
 from sentinel.archives.siblings import sibling_record
 from sentinel.config.file import Config
 from sentinel.detection.duplicates import how_informed
-from sentinel.detectors.skip_reason import HeldBack
+from sentinel.detectors.skip_reason import SkipReason
 from sentinel.pipeline import Pipeline
 from sentinel.replays.judged import JudgedRun
 from sentinel.replays.replaying import judged
 from sentinel.replays.siblings import RULE
-from sentinel.runs.advisories import checks
+from sentinel.runs.advisories import advisories
 from sentinel.runs.continuations import observe
 from sentinel.runs.training_groups import trace_of
 
@@ -53,7 +53,7 @@ class Judge:
             for first in range(0, len(runs), _AT_ONCE):
                 group = runs[first : first + _AT_ONCE]
                 yield from map(self._record, judged(self._pipeline, group, means=self._keeps_courses))
-        for complaint in opened.complaints:
+        for complaint in opened.read_issues:
             yield Record(str(complaint.path), str(complaint.path), "", failure=complaint.problem)
 
     @property
@@ -71,29 +71,29 @@ class Judge:
         self.origin, self.config, self.now, self.compare = state
 
     def _record(self, run: JudgedRun) -> Record:
-        log = run.tracker.log
+        log = run.run_pipeline.log
         lacking = run.lacking
         kept = None
         if RULE in self._pipeline.detectors:  # a part does not know which other runs there are
-            run.looked[RULE, HeldBack.NO_SIBLINGS.value] += 1
+            run.row_counts[RULE, SkipReason.NO_SIBLINGS.value] += 1
             kept = sibling_record(run)
         seen = observe(log, True, self.now)
-        facts = msgspec.structs.replace(seen.run.facts, config={}, plan={})
+        facts = msgspec.structs.replace(seen.run.metadata, config={}, plan={})
         return Record(
             name=log.name,
             path=str(log.run.path),
             format=log.run.format,
-            seen=replace(seen.run, facts=facts, stopped=run.stopped),
+            seen=replace(seen.run, metadata=facts, stopped=run.stopped),
             silent_seconds=seen.silent_seconds,
-            described=run.tracker.described(),
-            trace=trace_of(run.tracker.id, log.facts),
+            described=run.run_pipeline.described(),
+            trace=trace_of(run.run_pipeline.id, log.metadata),
             informed=how_informed(log),
             incidents=[*run.incidents.values()],
             changes=run.changes,
             lacking=lacking,
-            held_back=run.held_back(lacking),
-            checks=checks(log),
-            complaints=[str(complaint) for complaint in run.complaints],
+            skipped=run.skipped(lacking),
+            advisories=advisories(log),
+            read_issues=[str(complaint) for complaint in run.read_issues],
             comparable=comparable(run) if self.compare else None,
             sibling=kept,
         )

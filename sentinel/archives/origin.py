@@ -5,14 +5,14 @@ from contextlib import AbstractContextManager
 from typing import NamedTuple, Protocol
 
 from sentinel.archives.parts import ListedFile, Part
-from sentinel.sources.base import Complaint, Run
+from sentinel.sources.base import ReadIssue, Run
 
 
 class Opened(NamedTuple):
     """The runs of a part with their names, and what could not be searched for runs."""
 
     runs: Sequence[tuple[Run, str]]
-    complaints: Sequence[Complaint]
+    read_issues: Sequence[ReadIssue]
 
 
 class ArchiveSource(Protocol):

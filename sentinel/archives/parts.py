@@ -12,8 +12,8 @@ from typing import NamedTuple
 from sentinel.archives.units import unit_of
 from sentinel.common.shard import stable_hash
 
-_MOST_FOLDERS = 192
-_MOST_FILES = 1536  # unless one unit has more
+_MAX_FOLDERS = 192
+_MAX_FILES = 1536  # unless one unit has more
 _FEW_FOLDERS = 96  # with fewer, a part goes on: judging many runs at once costs less for each of them
 _ENDS_AT = 32  # from there on, one of so many units ends a part
 
@@ -91,7 +91,7 @@ def parts(files: Iterable[ListedFile], salt: str) -> Iterator[Part]:
     held: list[_JoinedFolders] = []
     for unit in _units(files):
         both = [*held, unit]
-        if held and (_folders(both) > _MOST_FOLDERS or _files(both) > _MOST_FILES):
+        if held and (_folders(both) > _MAX_FOLDERS or _files(both) > _MAX_FILES):
             yield _part(held, salt)
             held = []
         held.append(unit)

@@ -7,9 +7,9 @@ import msgspec
 
 from sentinel.archives.parts import RunName
 from sentinel.incidents.incident import Change, Incident
-from sentinel.runs.advisories import Check
+from sentinel.runs.advisories import Advisory
 from sentinel.runs.log import RunOverview
-from sentinel.runs.training_groups import Trace
+from sentinel.runs.training_groups import TrainingEvidence
 from sentinel.sources.identity import RunIdentity
 
 PackedCourses = Mapping[str, tuple[bytes, bytes]]
@@ -44,7 +44,7 @@ class Glance(msgspec.Struct, frozen=True):
     format: str
     seen: RunOverview | None = None
     described: RunIdentity = RunIdentity()
-    trace: Trace | None = None
+    trace: TrainingEvidence | None = None
     failure: str | None = None
     sibling: SiblingRecord | None = None
 
@@ -61,9 +61,9 @@ class Glance(msgspec.Struct, frozen=True):
         return self.seen
 
     @property
-    def of_training(self) -> Trace:
+    def of_training(self) -> TrainingEvidence:
         """What its log tells of its training."""
-        return self.trace or Trace(self.format, frozenset())
+        return self.trace or TrainingEvidence(self.format, frozenset())
 
 
 class Record(Glance, frozen=True):
@@ -79,16 +79,16 @@ class Record(Glance, frozen=True):
     incidents: Sequence[Incident] = ()
     changes: Sequence[Change] = ()
     lacking: Mapping[str, Sequence[str]] = {}
-    held_back: Mapping[str, Mapping[str, int]] = {}
-    checks: Sequence[Check] = ()
-    complaints: Sequence[str] = ()
+    skipped: Mapping[str, Mapping[str, int]] = {}
+    advisories: Sequence[Advisory] = ()
+    read_issues: Sequence[str] = ()
     comparable: Comparable | None = None
     user: str | None = None
     gpus: float | None = None
 
     def seconds_after(self, incident: Incident) -> float | None:
         """How long the log went on after an incident began; None where it has no times."""
-        last = self.seen.facts.last_time if self.seen else None
+        last = self.seen.metadata.last_time if self.seen else None
         if incident.onset_time is None or last is None:
             return None
         return max(0.0, last - incident.onset_time)
@@ -98,8 +98,8 @@ class Record(Glance, frozen=True):
         """Whether nothing of the run could be read."""
         if self.seen is None:
             return True
-        broken = self.seen.stopped is not None or (bool(self.complaints) and not self.incidents)
-        return broken and not self.seen.facts.points
+        broken = self.seen.stopped is not None or (bool(self.read_issues) and not self.incidents)
+        return broken and not self.seen.metadata.points
 
 
 def failed(run: RunName, why: str) -> Record:

@@ -18,18 +18,18 @@ from sentinel.common.errors import SentinelError
 from sentinel.incidents.duplicates import KnownIncidents
 from sentinel.incidents.incident import Change
 from sentinel.notifications.decide import SinkPolicy
-from sentinel.notifications.routing import Audience, Outcome
+from sentinel.notifications.routing import RoutingContext, SinkDecision
 from sentinel.notifications.simulate import retold
-from sentinel.runs.continuations import Observation, standings
+from sentinel.runs.continuations import Observation, statuses
 from sentinel.runs.log import RunOverview
-from sentinel.runs.state import Standing
-from sentinel.runs.training_groups import same_training, trainings
+from sentinel.runs.state import RunStatus
+from sentinel.runs.training_groups import is_same_training, trainings
 
 if TYPE_CHECKING:
     from sentinel.archives.results import Results
     from sentinel.comparison.measures import Comparison
 
-_Told = Mapping[str, Sequence[Outcome]]
+_Told = Mapping[str, Sequence[SinkDecision]]
 
 
 @dataclass(frozen=True)
@@ -41,7 +41,7 @@ class Settled:
 
     record: Record
     seen: RunOverview
-    standing: Standing
+    standing: RunStatus
     told: _Told
     training: str
 
@@ -60,9 +60,9 @@ class Archive:
     comparisons: Sequence["Comparison"] = ()
 
     @property
-    def complaints(self) -> list[str]:
+    def read_issues(self) -> list[str]:
         """What could not be searched."""
-        return self.contents.results.complaints()
+        return self.contents.results.read_issues()
 
     @property
     def failed(self) -> list[Record]:
@@ -96,7 +96,7 @@ class Archive:
         seen = [
             Observation(record.judged, True, record.silent_seconds, record.of_training) for record in records
         ]
-        states = standings(seen, self.contents.goes_on_in)
+        states = statuses(seen, self.contents.goes_on_in)
         told = retold(
             [(record.described, record.changes) for record in records], _audience(records, self.policies)
         )
@@ -106,7 +106,7 @@ class Archive:
             for record, one, state, heard in zip(records, seen, states, told, strict=True)
         ]
 
-    def _again(self, number: int, standing: Standing, told: _Told, training: str) -> Settled:
+    def _again(self, number: int, standing: RunStatus, told: _Told, training: str) -> Settled:
         record = self._record(number)
         return Settled(record, record.judged, standing, told, training)
 
@@ -125,7 +125,7 @@ class _OutOfTurn:
         heappush(self._places, (number, self._file.seek(0, SEEK_END), len(content)))
         self._file.write(content)
 
-    def until(self, number: int) -> Iterator[tuple[int, Standing, _Told, str]]:
+    def until(self, number: int) -> Iterator[tuple[int, RunStatus, _Told, str]]:
         """The runs before one, in their order. They wait no longer."""
         while self._places and self._places[0][0] < number:
             of, begin, length = heappop(self._places)
@@ -133,7 +133,7 @@ class _OutOfTurn:
             yield of, *_SETTLED.decode(self._file.read(length))
 
 
-_SETTLED = msgspec.msgpack.Decoder(tuple[Standing, dict[str, list[Outcome]], str])
+_SETTLED = msgspec.msgpack.Decoder(tuple[RunStatus, dict[str, list[SinkDecision]], str])
 
 
 def reduced(results: "Results", policies: Sequence[SinkPolicy]) -> Archive:
@@ -152,13 +152,13 @@ def reduced(results: "Results", policies: Sequence[SinkPolicy]) -> Archive:
     return Archive(contents, beside, policies)
 
 
-def _audience(records: Sequence[Record], policies: Sequence[SinkPolicy]) -> Audience:
+def _audience(records: Sequence[Record], policies: Sequence[SinkPolicy]) -> RoutingContext:
     traces = {record.id: record.of_training for record in records}
     informed = {record.id: record.informed for record in records}
     known = KnownIncidents(
         [incident for record in records for incident in record.incidents],
-        lambda run, other, surely: same_training(traces[run], traces[other], surely),
+        lambda run, other, surely: is_same_training(traces[run], traces[other], surely),
         informed.__getitem__,
         traces.__getitem__,
     )
-    return Audience(policies, (), {}, known)
+    return RoutingContext(policies, (), {}, known)

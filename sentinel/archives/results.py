@@ -95,7 +95,7 @@ class Results:
             "schema": 1,
             "shards": shard.count,
             "parts": keys,
-            "complaints": [*complaints],
+            "read_issues": [*complaints],
             "siblings": siblings,
         }
         for key in keys:
@@ -152,9 +152,9 @@ class Results:
         """What the configuration said of the rule about siblings; None of results that are older."""
         return next((done["siblings"] for done in self._told() if "siblings" in done), None)
 
-    def complaints(self) -> list[str]:
+    def read_issues(self) -> list[str]:
         """What could not be searched."""
-        return [*dict.fromkeys(text for done in self._told() for text in done["complaints"])]
+        return [*dict.fromkeys(text for done in self._told() for text in done["read_issues"])]
 
     def _told(self) -> list[dict[str, Any]]:
         told = [json.loads(place.read_text(encoding="utf-8")) for place in self._manifests()]

@@ -14,7 +14,7 @@ from sentinel.common.fault_isolation import Guard
 from sentinel.comparison.band import FEWEST
 from sentinel.comparison.fingerprint import Fingerprint
 from sentinel.comparison.siblings import (
-    MOST_SETTINGS,
+    MAX_SETTINGS,
     WORSE,
     Near,
     Sibling,
@@ -24,21 +24,21 @@ from sentinel.comparison.siblings import (
 )
 from sentinel.config.file import Config
 from sentinel.incidents.incident import Change
-from sentinel.incidents.lifecycle import Book
+from sentinel.incidents.lifecycle import IncidentTracker
 from sentinel.pipeline import Pipeline
 from sentinel.replays.judged import JudgedRun
 from sentinel.replays.siblings import RULE, sibling
 from sentinel.series.plan import KnownOfRun
 
 _PROGRAMS_AT_ONCE = 64
-_MOST_SHARED = 100_000  # settings, some 20 MB
+_MAX_SHARED = 100_000  # settings, some 20 MB
 
 
 def sibling_record(run: JudgedRun) -> SiblingRecord | None:
     """What `beside_siblings` needs of a run; None if it cannot have siblings."""
     if run.means is None:
         return None
-    own = sibling(run, run.means, run.tracker.id)
+    own = sibling(run, run.means, run.run_pipeline.id)
     if not own.fingerprint.tells_enough:
         return None
     settings = msgspec.msgpack.encode(sorted(own.fingerprint.settings))
@@ -76,7 +76,7 @@ def with_siblings(record: Record, changes: Sequence[Change]) -> Record:
         record,
         incidents=[*record.incidents, *(change.incident for change in changes)],
         changes=[*record.changes, *changes],
-        held_back={name: why for name, why in record.held_back.items() if name != RULE},
+        skipped={name: why for name, why in record.skipped.items() if name != RULE},
     )
 
 
@@ -128,24 +128,24 @@ class _KeptSiblings:
             signals=_signals(msgspec.msgpack.encode(read.signals)),
             means=KeptCourses(lambda: told.courses),
             plan=run.described.planned_steps,
-            last_step=run.judged.facts.last_step or 0,
+            last_step=run.judged.metadata.last_step or 0,
             healthy=told.healthy,
         )
         return own, run
 
 
-@lru_cache(MOST_SETTINGS)
+@lru_cache(MAX_SETTINGS)
 def _fingerprint(framework: str | None, tags: frozenset[str], settings: bytes) -> Fingerprint:
     return Fingerprint(framework, tags, frozenset(map(_setting, _SETTINGS.decode(settings))))
 
 
-@lru_cache(_MOST_SHARED)
+@lru_cache(_MAX_SHARED)
 def _setting(one: tuple[str, str]) -> tuple[str, str]:
     """The same object for equal settings, which makes comparing many of them faster."""
     return one
 
 
-@lru_cache(MOST_SETTINGS)
+@lru_cache(MAX_SETTINGS)
 def _signals(packed: bytes) -> Mapping[str, Sequence[str]]:
     return _SIGNALS.decode(packed)
 
@@ -163,10 +163,10 @@ class _SiblingRule:
         found = guard(run, "siblings", partial(among_siblings, own, healthy))
         if found is None:
             return None
-        said = self.pipeline.checking.beside(RULE, run.id, run.judged.facts, KnownOfRun(()), found)
+        said = self.pipeline.checking.beside(RULE, run.id, run.judged.metadata, KnownOfRun(()), found)
         # The rule explains nothing and nothing explains it, so it does not matter what else was open.
-        book = Book(run.id, self.pipeline.detectors, self.config.parameters)
-        return guard(run, "siblings", partial(book.advance, said)) or ()
+        tracker = IncidentTracker(run.id, self.pipeline.detectors, self.config.parameters)
+        return guard(run, "siblings", partial(tracker.advance, said)) or ()
 
 
 _SETTINGS = msgspec.msgpack.Decoder(list[tuple[str, str]])

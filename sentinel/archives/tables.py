@@ -13,7 +13,7 @@ from sentinel.archives.record import Record
 from sentinel.archives.slurm_accounting import Owners
 from sentinel.incidents.incident import Incident
 from sentinel.incidents.json_body import utc_text
-from sentinel.runs.continuations import Observation, standings
+from sentinel.runs.continuations import Observation, statuses
 
 # What follows is a type in the schema and a type of polars. Times are ISO 8601 in UTC.
 _Text = Annotated[str | None, pl.String]
@@ -79,7 +79,7 @@ def columns(row: type) -> Mapping[str, type[pl.DataType] | pl.DataType]:
 def run_row(record: Record, fingerprint: str, owners: Owners) -> RunColumns:
     """The row of a run."""
     seen = record.seen
-    facts = seen.facts if seen else None
+    facts = seen.metadata if seen else None
     began, ended = (facts.first_time, facts.last_time) if facts else (None, None)
     owner = owners.of(record.path, began)
     gpus = owner.gpus if owner.gpus is not None else record.described.world_size
@@ -87,7 +87,7 @@ def run_row(record: Record, fingerprint: str, owners: Owners) -> RunColumns:
         (incident.severity for incident in record.incidents if incident.inhibited_by is None), default=None
     )
     standing = (
-        standings([Observation(seen, True, record.silent_seconds, record.of_training)])[0] if seen else None
+        statuses([Observation(seen, True, record.silent_seconds, record.of_training)])[0] if seen else None
     )
     return {
         "run": record.name,

@@ -9,7 +9,7 @@ from pathlib import Path
 from sentinel.archives.origin import Opened
 from sentinel.archives.parts import ListedFile, Part
 from sentinel.common.errors import SentinelError
-from sentinel.sources.base import Complaint
+from sentinel.sources.base import ReadIssue
 from sentinel.sources.discovery import common_path, run_name, runs_among
 from sentinel.sources.walking import Walk
 
@@ -23,7 +23,7 @@ class Tree:
     def listed(self, complaints: list[str], /) -> Iterator[ListedFile]:
         """The files of all directories that a replay would search; see `ArchiveSource.listed`."""
         walk = Walk(self.roots)
-        missing = [Complaint(place, "", "no such file or directory") for place in walk.missing]
+        missing = [ReadIssue(place, "", "no such file or directory") for place in walk.missing]
         if missing and len(missing) == len(self.roots):
             raise SentinelError(str(missing[0]))
         for directory, names in walk:
@@ -31,7 +31,7 @@ class Tree:
                 yield ListedFile(str(directory), name, _stamp(f"{directory}/{name}"))
         for file in walk.named:
             yield ListedFile(str(file), "", _stamp(str(file)))
-        complaints += map(str, [*missing, *walk.complaints])
+        complaints += map(str, [*missing, *walk.read_issues])
 
     @contextmanager
     def opened(self, part: Part) -> Iterator[Opened]:

@@ -40,11 +40,11 @@ class PageSent:
 
     @property
     def kind(self) -> str:
-        """The variant as `Promise.variants` names it."""
+        """The variant as `Calibration.variants` names it."""
         return f"{self.detector}: {self.variant}"
 
 
-class Promise(ConfigTable):
+class Calibration(ConfigTable):
     """What a calibration promises, as its file keeps it.
 
     The rate is that of runs by which the calibration was not chosen.

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from sentinel.calibration.calibration import FALSE, USEFUL, PageSent, Promise, of_metrics, variants
+from sentinel.calibration.calibration import FALSE, USEFUL, Calibration, PageSent, of_metrics, variants
 from sentinel.calibration.e_process import is_beyond, log_evidence
 from sentinel.calibration.page_rates import Rate
 from sentinel.common.days import Extent, day_of, last_before
@@ -14,7 +14,7 @@ from sentinel.common.text import counted
 
 
 @dataclass(frozen=True)
-class Realised:
+class CalibrationCheck:
     """What came of a promise since.
 
     ``runs`` wrote since and count as healthy: they did not crash, and no page was called useful. ``paged``
@@ -29,7 +29,7 @@ class Realised:
     the archive lets expect of them.
     """
 
-    promise: Promise
+    promise: Calibration
     runs: int
     paged: int
     false: int
@@ -45,12 +45,12 @@ class Realised:
     @classmethod
     def of(
         cls,
-        promise: Promise,
+        promise: Calibration,
         extents: Mapping[str, Extent],
         crashed: Collection[str],
         pages: Sequence[PageSent],
         useful: Collection[str] = (),
-    ) -> "Realised":
+    ) -> "CalibrationCheck":
         """Count. ``extents`` has the known runs by id, and ``pages`` what was sent since the promise.
 
         Somebody called an incident of those that are ``useful`` so, whether it was sent or not.
@@ -114,7 +114,7 @@ class Ledger:
     """
 
     def __init__(
-        self, promise: Promise, extents: Mapping[str, Extent], right: Sequence[PageSent] = ()
+        self, promise: Calibration, extents: Mapping[str, Extent], right: Sequence[PageSent] = ()
     ) -> None:
         self._promise = promise
         since = {run: of.days(promise.since) for run, of in extents.items()}

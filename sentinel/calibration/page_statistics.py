@@ -15,7 +15,7 @@ from sentinel.calibration.page_rates import Rate
 from sentinel.common.days import day_of, last_before
 from sentinel.common.text import counted, fits
 from sentinel.incidents.incident import Incident
-from sentinel.notifications.routing import Outcome
+from sentinel.notifications.routing import SinkDecision
 from sentinel.runs.log import RunOverview
 from sentinel.sources.base import EndKind
 
@@ -58,7 +58,7 @@ class Stricter:
 Change = Kind | Stricter
 """What a calibration changes: a kind only informs, or a detector is stricter. A detector has one factor."""
 
-Telling = Mapping[str, Sequence[Outcome]]
+Telling = Mapping[str, Sequence[SinkDecision]]
 """What sinks were told of a run, by incident id; an incident that nobody heard of has no outcome."""
 
 LENGTHS = 100, 1_000
@@ -77,7 +77,7 @@ class Stratum:
         """The stratum of a run."""
         what = seen.understanding
         tags = len(what.unmapped) + sum(map(len, what.signals.values()))
-        up_to = next((most for most in LENGTHS if seen.facts.points <= most * tags), math.inf)
+        up_to = next((most for most in LENGTHS if seen.metadata.points <= most * tags), math.inf)
         return cls(what.framework or "", up_to)
 
     def __str__(self) -> str:
@@ -116,7 +116,7 @@ class ArchivedRun:
                 if day is not None:
                     days.setdefault(day, set()).add(kind)
         of_day = {day: frozenset(kinds) for day, kinds in days.items()}
-        return cls(first, Stratum.of(seen), seen.facts.last_time, logged, of_day)
+        return cls(first, Stratum.of(seen), seen.metadata.last_time, logged, of_day)
 
     @property
     def kinds(self) -> frozenset[Kind]:
@@ -177,7 +177,7 @@ class Pages:
         crashed or it could not be read to its end. If ``daily``, such an incident takes out only the days on
         which it paged.
         """
-        logged = seen.facts.extent.days()
+        logged = seen.metadata.extent.days()
         right = {one for one in told if answers.get(one) == USEFUL}
         pages = [*_pages(told, logged)]
         crashed = seen.ending is not None and seen.ending.outcome is EndKind.CRASHED

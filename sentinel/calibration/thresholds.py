@@ -18,7 +18,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import cache, partial
 
-from sentinel.calibration.calibration import Promise
+from sentinel.calibration.calibration import Calibration
 from sentinel.calibration.page_rates import Rate
 from sentinel.calibration.page_statistics import ArchivedRun, Change, Kind, Pages, Stricter, Telling
 from sentinel.calibration.public_base_rate import faults_lost
@@ -78,7 +78,7 @@ def cross_fitted(budget: float, pages: Pages) -> Rate:
     return pages.rate_by_run(counts)
 
 
-def promised(budget: float, pages: Pages, now: float) -> Promise:
+def promised(budget: float, pages: Pages, now: float) -> Calibration:
     """What a calibration at a time, in seconds since the epoch, promises. Raises ValueError if the unit is
     the run-day and no run has a clock.
 
@@ -89,7 +89,7 @@ def promised(budget: float, pages: Pages, now: float) -> Promise:
     variants = sorted(pages.counted(changes).items())
     least = max(rate.design_effect, pages.rate().design_effect)
     effects = {str(kind): max(least, pages.rate_of(kind).design_effect) for kind, _ in variants}
-    return Promise(
+    return Calibration(
         made_at=datetime.fromtimestamp(int(now), UTC),
         pages_per_run=None if pages.daily else budget,
         pages_per_run_day=budget if pages.daily else None,

@@ -6,10 +6,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sentinel.sources.base import Batch, Chunk, Cursor
+from sentinel.sources.base import Chunk, Cursor, PollResult
 from sentinel.sources.readers.plain import flat
 
-_MOST_WAITING = 100_000  # rows; a training that logs faster than it is judged loses the oldest
+_MAX_WAITING = 100_000  # rows; a training that logs faster than it is judged loses the oldest
 
 
 class LoggedRow(NamedTuple):
@@ -25,7 +25,7 @@ class Memory:
 
     def __init__(self) -> None:
         self._settings: deque[Mapping[str, object]] = deque()
-        self._rows: deque[LoggedRow] = deque(maxlen=_MOST_WAITING)
+        self._rows: deque[LoggedRow] = deque(maxlen=_MAX_WAITING)
 
     def configure(self, settings: Mapping[str, object]) -> None:
         """Hand over settings of the run."""
@@ -35,7 +35,7 @@ class Memory:
         """Hand over a row. This takes well below a microsecond and never waits."""
         self._rows.append(row)
 
-    def poll(self, cursor: Cursor, limit: int) -> Batch:
+    def poll(self, cursor: Cursor, limit: int) -> PollResult:
         """The rows that were handed over since the last poll, about as many points as the limit."""
         rows = []
         points = 0
@@ -56,4 +56,4 @@ class Memory:
         while self._settings:
             config |= flat(self._settings.popleft())
         read = cursor.get("points", 0) + points
-        return Batch({"points": read}, [chunk], more=bool(self._rows), config=config)
+        return PollResult({"points": read}, [chunk], more=bool(self._rows), config=config)

@@ -16,8 +16,8 @@ from sentinel.common.text import clean_text
 from sentinel.config.file import Config, load
 from sentinel.incidents.incident import Change, Event, Incident
 from sentinel.pipeline import Pipeline
-from sentinel.report.incident_model import IncidentStory, incident_story
-from sentinel.run_pipeline import Tracker
+from sentinel.report.incident_model import IncidentReport, incident_story
+from sentinel.run_pipeline import RunPipeline
 from sentinel.sinks.delivery import Delivery
 from sentinel.sources.base import Run
 from sentinel.sources.location import Url
@@ -63,7 +63,7 @@ class Monitor:
         self._source = Memory()
         self.configure(settings or {})
         self._run = Run(Url("memory", (name,)), "memory", self._source)
-        self._news: deque[IncidentStory] = deque()
+        self._news: deque[IncidentReport] = deque()
         self._incidents: dict[str, Incident] = {}
         self._ends = threading.Event()
         self._thread = threading.Thread(target=self._work, name="sentinel", daemon=True)
@@ -81,17 +81,17 @@ class Monitor:
             }
             self._source.add(LoggedRow(int(step), self._clock.now(), numbers))
 
-    def news(self) -> list[IncidentStory]:
+    def news(self) -> list[IncidentReport]:
         """The incidents that began or got worse since the last call, for the loop to act on."""
         return [self._news.popleft() for _ in range(len(self._news))]
 
     @property
-    def incidents(self) -> list[IncidentStory]:
+    def incidents(self) -> list[IncidentReport]:
         """All incidents so far, as they stand."""
         now = dict(self._incidents)
         return [incident_story(incident, now) for incident in now.values()]
 
-    def close(self) -> list[IncidentStory]:
+    def close(self) -> list[IncidentReport]:
         """Judge what is left and end. Gives all incidents."""
         self._ends.set()
         self._thread.join()
@@ -115,21 +115,21 @@ class Monitor:
     def _judge_until_the_end(self, held: ExitStack) -> None:
         config = self._config
         pipeline = Pipeline(config.enabled_detectors, config.parameters, config.signals)
-        tracker = pipeline.track(self._run, self._run.path.name)
+        run_pipeline = pipeline.track(self._run, self._run.path.name)
         recorder, delivery = self._receivers(held)
         ending = False
         while not ending and self.failure is None:
             ending = self._ends.wait(self._every_seconds)
             more = True
             while more and self.failure is None:
-                (advance,) = pipeline.advance([tracker])
+                (advance,) = pipeline.advance([run_pipeline])
                 if advance.failure:
                     self._fail(advance.failure)
-                self._tell(tracker, advance.changes, recorder, delivery)
+                self._tell(run_pipeline, advance.changes, recorder, delivery)
                 more = advance.more
         if self.failure is None:
-            (advance,) = pipeline.conclude([tracker])
-            self._tell(tracker, advance.changes, recorder, delivery)
+            (advance,) = pipeline.finalize([run_pipeline])
+            self._tell(run_pipeline, advance.changes, recorder, delivery)
         if delivery is not None:
             delivery.drain(_DELIVER_SECONDS)
 
@@ -145,7 +145,7 @@ class Monitor:
 
     def _tell(
         self,
-        tracker: Tracker,
+        run_pipeline: RunPipeline,
         changes: Iterable[Change],
         recorder: Recorder | None,
         delivery: Delivery | None,
@@ -158,8 +158,8 @@ class Monitor:
                 self._news.append(told)
                 _log.warning("%s: %s", told.severity.label, told.headline)
         if recorder and delivery:
-            news = {tracker.id: changes} if changes else {}
-            recorder.record([tracker], news, self._clock.now(), reminders=True)
+            news = {run_pipeline.id: changes} if changes else {}
+            recorder.record([run_pipeline], news, self._clock.now(), reminders=True)
             delivery.wake()
 
     def _fail(self, reason: str) -> None:

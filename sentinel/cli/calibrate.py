@@ -15,7 +15,7 @@ from sentinel.common.errors import SentinelError
 from sentinel.common.text import clean_text, counted
 
 if TYPE_CHECKING:
-    from sentinel.calibration.calibration import Promise
+    from sentinel.calibration.calibration import Calibration
     from sentinel.calibration.page_statistics import Pages, Stricter, Telling
     from sentinel.calibration.thresholds import Move
     from sentinel.config.file import Config
@@ -139,7 +139,7 @@ def _replayed(config: "Config") -> "Iterator[tuple[RunOverview, Telling]]":
     from sentinel.replays.replaying import replay_in_parts
 
     for part in replay_in_parts(config.paths, config, lambda *_: None):
-        yield from ((run.seen, run.told) for run in part.runs)
+        yield from ((run.seen, run.notifications) for run in part.runs)
 
 
 def _said(config: "Config", move: "Move") -> str:
@@ -211,7 +211,7 @@ def _lines(file: Path | None) -> list[str]:
 
 
 def _written(
-    config: "Config", moves: "Collection[Move]", pages: "Pages", promise: "Promise"
+    config: "Config", moves: "Collection[Move]", pages: "Pages", promise: "Calibration"
 ) -> Iterator[str]:
     from sentinel.calibration.page_statistics import Kind
     from sentinel.calibration.public_base_rate import by_stratum

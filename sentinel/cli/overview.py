@@ -29,7 +29,7 @@ def overview(paths: _Paths = None, config: ConfigFile = None) -> None:
 
     log_to_stderr()
     clock = SystemClock()
-    begun = clock.awake()
+    begun = clock.monotonic()
     settings = configuration(config, paths=paths or ())
     nowhere = not settings.paths
     if nowhere:
@@ -40,4 +40,4 @@ def overview(paths: _Paths = None, config: ConfigFile = None) -> None:
     except SentinelError as error:
         advice = "; name a directory of runs, or see `sentinel --help`" if nowhere else ""
         raise SentinelError(f"{error}{advice}") from None
-    print_lines(lines(whole, clock.awake() - begun, [str(path) for path in settings.paths]))
+    print_lines(lines(whole, clock.monotonic() - begun, [str(path) for path in settings.paths]))

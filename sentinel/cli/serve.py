@@ -98,14 +98,14 @@ def serve(
 
 def _given_token(file: Path | None) -> str:
     """The token that a person chose; empty if there is none. Raises SentinelError for a poor one."""
-    from sentinel.web.auth import FEWEST_CHARACTERS
+    from sentinel.web.auth import MIN_CHARACTERS
 
     try:
         token = file.read_text("utf-8").strip() if file else os.environ.get(_TOKEN, "")
     except (OSError, UnicodeDecodeError):
         raise SentinelError(f"{file}: cannot be read as a token") from None
-    if (file or token) and len(token) < FEWEST_CHARACTERS:
-        raise SentinelError(f"the token needs at least {FEWEST_CHARACTERS} characters")
+    if (file or token) and len(token) < MIN_CHARACTERS:
+        raise SentinelError(f"the token needs at least {MIN_CHARACTERS} characters")
     return token
 
 

@@ -128,7 +128,7 @@ def watch(
     def read_once() -> None:
         settings, sinks = wanted
         with opened() as sound, deliver(settings, sinks) as delivery:
-            delivery.say(lost)
+            delivery.announce_events(lost)
             lost.clear()
             Watchers(settings, sound, delivery, clock, service).once()
             delivery.drain(_DELIVER_SECONDS)
@@ -155,7 +155,7 @@ def watch(
             settings, sinks = wanted
             with deliver(settings, sinks) as delivery:
                 _log.info("watching %s; state in %s", ", ".join(map(str, settings.paths)), settings.state_dir)
-                delivery.say(lost)
+                delivery.announce_events(lost)
                 lost.clear()
                 watchers = Watchers(settings, store, delivery, clock, service)
                 metrics.logs = watchers.logs
@@ -170,7 +170,7 @@ def watch(
                 store = when_available(opened, signals.ended, service)
             if signals.reload and not signals.end:
                 signals.reload = False
-                service.reloading(clock.awake())
+                service.reloading(clock.monotonic())
                 wanted = _reloaded(load, wanted)
         if store is not None:
             store.close()

@@ -55,11 +55,11 @@ def _show(live: "Live", state_dir: Path, clock: Clock, ended: threading.Event) -
 
     pause = 0.1  # the watch makes its state first
     while not ended.wait(pause):
-        begun = clock.awake()
+        begun = clock.monotonic()
         try:
             with Store(state_dir, create=False) as store:
                 shown = status(store, state_dir, clock.now())
             live.update(watch_table(shown, live.console.height), refresh=True)
         except Exception as error:  # noqa: BLE001  the watch goes on without its table
             _log.debug("the table cannot be shown: %s", error)
-        pause = max(_SECONDS, _SHARE * (clock.awake() - begun))
+        pause = max(_SECONDS, _SHARE * (clock.monotonic() - begun))

@@ -16,11 +16,11 @@ class Clock(Protocol):
         """The time of day in seconds since the epoch. It may jump both ways."""
         ...
 
-    def awake(self) -> float:
+    def monotonic(self) -> float:
         """Seconds since a fixed moment. The value never goes back and stands still during a suspend."""
         ...
 
-    def worked(self) -> float:
+    def cpu_seconds(self) -> float:
         """Seconds for which this process has used a core, over all its threads."""
         ...
 
@@ -32,10 +32,10 @@ class SystemClock:
         """The time of day in seconds since the epoch."""
         return time.time()
 
-    def awake(self) -> float:
+    def monotonic(self) -> float:
         """Seconds that the machine has been awake since it started."""
         return time.monotonic()
 
-    def worked(self) -> float:
+    def cpu_seconds(self) -> float:
         """Seconds for which this process has used a core, over all its threads."""
         return time.process_time()

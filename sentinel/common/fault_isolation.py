@@ -48,7 +48,7 @@ class Guard:
             self.failures.setdefault(run.id, f"{stage} failed: {reason(run, error)}")
             return None
 
-    def at_once(
+    def batch(
         self,
         runs: Sequence[Guarded],
         stage: str,

@@ -47,7 +47,7 @@ class Departure(NamedTuple):
     """
 
     onset: int
-    place: int
+    position: int
     score: float
 
 

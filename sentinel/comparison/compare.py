@@ -26,7 +26,7 @@ from sentinel.detectors.signals import Signal
 from sentinel.series.plan import planned
 
 _BEGIN = 6  # places at the beginning of the course, about a tenth of it
-_MOST_NAMED = 3  # runs, so that the line stays short
+_MAX_NAMED = 3  # runs, so that the line stays short
 _RATIO_BAND = 0.25  # O9: a ratio is expected within a quarter
 
 
@@ -93,8 +93,8 @@ def _far_apart(group: Group, subjects: Sequence[ComparedRun], told: set[frozense
         apart = None if frozenset(runs) in told else seeds_apart([subjects[run] for run in runs])
         if apart is not None:
             told.add(frozenset(runs))
-            short = apart.short[:_MOST_NAMED]
-            rest = len(apart.short) - _MOST_NAMED
+            short = apart.short[:_MAX_NAMED]
+            rest = len(apart.short) - _MAX_NAMED
             named = f"{', '.join(short)}{f' and {rest} more' * (rest > 0)}"
             yield Finding(
                 f"{len(apart.short)} of {apart.runs} equal runs{which} gain less than half of what the best "

@@ -1,7 +1,7 @@
 """Which runs are siblings: runs of one training program.
 
 Siblings log the same tags with the same framework, and their settings are the same but for seeds, names,
-places and at most `MOST_DIFFERENT` values. A run that states no setting, or logs nothing, has no siblings:
+places and at most `MAX_DIFFERENT` values. A run that states no setting, or logs nothing, has no siblings:
 two scripts that both log a loss are not one program.
 """
 
@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-MOST_DIFFERENT = 2
+MAX_DIFFERENT = 2
 """Settings in which siblings may differ."""
 
 SEED = re.compile(r"(^|[._/-])(\w*seed|random_state)$", re.IGNORECASE)
@@ -83,7 +83,7 @@ def are_siblings(this: Fingerprint, other: Fingerprint) -> bool:
         and other.tells_enough
         and this.framework == other.framework
         and (this.tags <= other.tags or other.tags <= this.tags)
-        and len({name for name, _ in this.settings ^ other.settings}) <= MOST_DIFFERENT
+        and len({name for name, _ in this.settings ^ other.settings}) <= MAX_DIFFERENT
     )
 
 

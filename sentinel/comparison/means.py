@@ -7,8 +7,8 @@ from typing import Any, Protocol, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from sentinel.series.buckets import Coarse
-from sentinel.series.curves import MOST_CURVES, by_tag
+from sentinel.series.buckets import Buckets
+from sentinel.series.curves import MAX_CURVES, by_tag
 from sentinel.sources.base import Chunk
 
 
@@ -26,14 +26,14 @@ class Means:
     """The courses of a run by tag; of a run with very many tags, the first ones."""
 
     def __init__(self) -> None:
-        self._of: dict[str, Coarse] = {}
+        self._of: dict[str, Buckets] = {}
         self._left_out: set[str] = set()
 
     def add(self, chunks: Iterable[Chunk]) -> None:
         """Add what a poll brought."""
         for tag, rows in by_tag(chunks):
-            if tag in self._of or (tag not in self._left_out and len(self._of) < MOST_CURVES):
-                self._of.setdefault(tag, Coarse(extremes=False)).push(rows.value, rows.step)
+            if tag in self._of or (tag not in self._left_out and len(self._of) < MAX_CURVES):
+                self._of.setdefault(tag, Buckets(extremes=False)).push(rows.value, rows.step)
 
     def new(self, chunks: Iterable[Chunk]) -> set[str]:
         """The tags of chunks yet to be added that no earlier chunk had."""
@@ -52,7 +52,7 @@ class Means:
     def load(cls, state: Mapping[str, Sequence[Any]]) -> Self:
         """Undo `dump`."""
         means = cls()
-        means._of = {tag: Coarse.load(course) for tag, course in state.items()}
+        means._of = {tag: Buckets.load(course) for tag, course in state.items()}
         return means
 
     def width(self, tag: str) -> int:
@@ -65,7 +65,7 @@ class Means:
         Stretches have at least ``width`` rows. Those without a finite value are left out. A tag that was not
         logged has none.
         """
-        kept = self._of.get(tag, Coarse()).widened(width)
+        kept = self._of.get(tag, Buckets()).widened(width)
         step = kept.step
         mean = kept.mean
         known = np.isfinite(mean)

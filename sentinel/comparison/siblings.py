@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from sentinel.comparison.band import FEWEST, MOST, PLACES, Course, aligned, band, departure
 from sentinel.comparison.fingerprint import Fingerprint, are_siblings, differences, names_that_differ
 from sentinel.comparison.means import TagCourses
-from sentinel.detectors.run_checks import AmongSiblings, Departed, SiblingRange
+from sentinel.detectors.run_checks import Deviation, SiblingComparison, SiblingRange
 from sentinel.detectors.settings import Setting
 from sentinel.detectors.signals import Signal
 from sentinel.series.plan import planned
@@ -64,10 +64,10 @@ SIZES = frozenset({Setting.PEAK_LEARNING_RATE, Setting.BATCH_SIZE, Setting.ACCUM
 
 _BEGINNING = 4  # places
 
-MOST_TAGS = 4
+MAX_TAGS = 4
 """Tags of a signal by which runs are compared, the shortest ones; a model with many layers logs hundreds."""
 
-MOST_SETTINGS = 1000
+MAX_SETTINGS = 1000
 """Different settings among which siblings are looked for, so that the time stays bounded."""
 
 
@@ -76,7 +76,7 @@ def compared_tags(tags: Sequence[str]) -> Sequence[str]:
 
     Their lengths and names decide, because the order in which tags became known depends on the polls.
     """
-    return sorted(tags, key=lambda tag: (len(tag), tag))[:MOST_TAGS]
+    return sorted(tags, key=lambda tag: (len(tag), tag))[:MAX_TAGS]
 
 
 @dataclass(frozen=True)
@@ -142,10 +142,10 @@ def representatives(
 ) -> dict[_Program, list[_Run]]:
     """By fingerprint, the healthy runs with which others are compared.
 
-    They are of the `MOST_SETTINGS` most frequent fingerprints, and of each of the last trainings, as many as
+    They are of the `MAX_SETTINGS` most frequent fingerprints, and of each of the last trainings, as many as
     a band rests on beside the run's own.
     """
-    known = sorted(healthy, key=lambda one: len(healthy[one]), reverse=True)[:MOST_SETTINGS]
+    known = sorted(healthy, key=lambda one: len(healthy[one]), reverse=True)[:MAX_SETTINGS]
     return {one: _last(healthy[one], training) for one in known}
 
 
@@ -164,7 +164,7 @@ def _last(runs: Sequence[_Run], training: Callable[[_Run], object]) -> list[_Run
     return [run for run in runs if training(run) in last]
 
 
-def among_siblings(run: Sibling, near: Sequence[Sibling]) -> AmongSiblings | None:
+def among_siblings(run: Sibling, near: Sequence[Sibling]) -> SiblingComparison | None:
     """What a run that is over looks like beside its siblings; None if it has too few.
 
     ``near`` are the healthy runs of its program, see `healthy_siblings`; its own logs do not count.
@@ -189,7 +189,7 @@ def among_siblings(run: Sibling, near: Sequence[Sibling]) -> AmongSiblings | Non
     found = [side.departed for sides in judged.values() for side in sides if side.departed]
     found.sort(key=lambda departed: (departed.step, -departed.score))
     told = [f"{name} {ours} (theirs {theirs})" for name, (ours, theirs) in differ.items()]
-    return AmongSiblings(
+    return SiblingComparison(
         count,
         found,
         " and ".join(told),
@@ -252,7 +252,7 @@ class _Side(NamedTuple):
     side: float
     bound: Course
     mirrored: Course
-    departed: Departed | None
+    departed: Deviation | None
 
 
 def _sides(signal: Signal, courses: _Aligned, tests: int) -> Iterator[_Side]:
@@ -276,15 +276,15 @@ def _sides(signal: Signal, courses: _Aligned, tests: int) -> Iterator[_Side]:
             bound=back(side * (of.level + most) - moved),
             mirrored=back(side * (of.level - most) - moved),
             departed=left
-            and Departed(
+            and Deviation(
                 signal=signal,
                 tag=tag,
                 higher=side > 0,
                 onset_step=round(plan * left.onset / PLACES),
-                step=round(plan * (left.place + 1) / PLACES),
-                level=float(back(ours + moved)[left.place]),
-                usual=float(back(side * of.level)[left.place]),
-                limit=float(back(side * (of.level + most))[left.place]),
+                step=round(plan * (left.position + 1) / PLACES),
+                level=float(back(ours + moved)[left.position]),
+                usual=float(back(side * of.level)[left.position]),
+                limit=float(back(side * (of.level + most))[left.position]),
                 score=left.score,
             ),
         )

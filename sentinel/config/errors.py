@@ -14,7 +14,7 @@ Keys = tuple[str | int, ...]
 """The way to a value: keys of tables and positions in arrays."""
 
 
-_MOST_LISTED = 25  # keys; there are more detectors than anybody reads in a message
+_MAX_LISTED = 25  # keys; there are more detectors than anybody reads in a message
 
 
 def describe(path: Path, text: str, error: ValidationError, schema: Mapping[str, Any]) -> Iterator[str]:
@@ -35,7 +35,7 @@ def _problem(
     match kind:
         case "extra_forbidden":
             valid = [key for key in table.get("properties", ()) if key != "type"]
-            listed = f"; the keys are {', '.join(valid)}" if len(valid) <= _MOST_LISTED else ""
+            listed = f"; the keys are {', '.join(valid)}" if len(valid) <= _MAX_LISTED else ""
             return f"unknown key{did_you_mean(str(keys[-1]), valid) or listed}"
         case "missing":
             return "missing"

@@ -21,7 +21,7 @@ from pydantic import (
     model_validator,
 )
 
-from sentinel.calibration.calibration import Promise
+from sentinel.calibration.calibration import Calibration
 from sentinel.common.address import Address
 from sentinel.common.config_table import ConfigTable, Lazily, LocalPath, beside_the_file
 from sentinel.common.errors import ConfigError
@@ -39,8 +39,8 @@ from sentinel.sinks.budget import BudgetConfig
 from sentinel.sinks.discovery import named, sink_types
 from sentinel.sinks.heartbeat import HeartbeatConfig
 from sentinel.sinks.terminal import TerminalConfig
-from sentinel.sources.discovery import place
-from sentinel.sources.location import Place
+from sentinel.sources.discovery import location
+from sentinel.sources.location import Location
 
 
 def _settings(detector: Declaration) -> Any:
@@ -94,10 +94,10 @@ DetectorTables = Annotated[
 SinkTables = Annotated[list[Annotated[SinkConfig, Lazily(_any_sink)]], AfterValidator(named)]
 
 
-def _named_place(text: Any, info: ValidationInfo) -> Place:
+def _named_place(text: Any, info: ValidationInfo) -> Location:
     if not isinstance(text, str):
         raise ValueError("should be a string")
-    named = place(text)
+    named = location(text)
     return beside_the_file(named, info) if isinstance(named, Path) else named
 
 
@@ -123,7 +123,7 @@ LinkTemplate = Annotated[str, AfterValidator(_link)]
 ShardOfRuns = Annotated[Shard, PlainValidator(_shard, json_schema_input_type=str)]
 ListenAddress = Annotated[Address, PlainValidator(_address, json_schema_input_type=int | str)]
 RuleTables = Annotated[list[Rule], AfterValidator(lambda rules: unique(rules, {*all_detectors()}))]
-NamedPlace = Annotated[Place, PlainValidator(_named_place, json_schema_input_type=str)]
+NamedPlace = Annotated[Location, PlainValidator(_named_place, json_schema_input_type=str)]
 
 
 class ProcessConfig(ConfigTable):
@@ -197,7 +197,7 @@ class Config(ConfigTable):
         default=None,
         description="`pages_per_run_day`: messages a day to each sink, for each run under watch",
     )
-    calibration: Promise | None = Field(
+    calibration: Calibration | None = Field(
         default=None,
         description="what `sentinel calibrate` promised, as it wrote it: `made_at`, `pages_per_run` or "
         "`pages_per_run_day`, and `runs`, `run_days`, `pages`, `design_effect`, `variants` and "

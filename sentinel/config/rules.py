@@ -56,7 +56,7 @@ class Rule(ConfigTable):
     )
     for_points: int = Field(3, ge=1, le=10_000, description="points in a row that must be wrong")
     severity: Literal["info", "warning", "critical"] = Field("warning", description="how bad it is")
-    say: str = Field(
+    message: str = Field(
         "",
         description="the message; may hold {value}, {step}, {tag}, {signal}, {lasted}, {lowest} and "
         "{highest}; with `missing_for` {tag}, {step}, {lasted}, {last_step} and {missing_seconds:duration}",
@@ -79,7 +79,7 @@ class Rule(ConfigTable):
             raise ValueError(f"rule {self.name!r}: outside = [lower, upper]")
         if self.missing_for is not None and "for_points" in self.model_fields_set:
             raise ValueError(f"rule {self.name!r}: for_points has no meaning beside missing_for")
-        if problem := _problem_of_format(self.say, SAYS if self.missing_for is None else SAYS_OF_ABSENCE):
+        if problem := _problem_of_format(self.message, SAYS if self.missing_for is None else SAYS_OF_ABSENCE):
             raise ValueError(f"rule {self.name!r}: say: {problem}")
         return self
 
@@ -88,10 +88,10 @@ class Rule(ConfigTable):
         signal = Signal(self.signal or f"{OWN}{self.tag}")
         severity = Severity[self.severity.upper()]
         if self.missing_for is not None:
-            return own_absence(self.detector_name, Expected(signal, self.missing_for), severity, self.say)
+            return own_absence(self.detector_name, Expected(signal, self.missing_for), severity, self.message)
         below, above = self.outside or (self.below, self.above)
         bounds = Bounds(above, below, self.rises_by, self.falls_by)
-        return own_rule(self.detector_name, signal, bounds, self.for_points, severity, self.say)
+        return own_rule(self.detector_name, signal, bounds, self.for_points, severity, self.message)
 
 
 @dataclass(frozen=True)

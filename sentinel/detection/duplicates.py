@@ -5,30 +5,32 @@ from functools import cache
 
 from sentinel.incidents.duplicates import KnownIncidents
 from sentinel.incidents.incident import Incident
-from sentinel.run_pipeline import Tracker
+from sentinel.run_pipeline import RunPipeline
 from sentinel.runs.log import RunLog
-from sentinel.runs.metadata import Facts
-from sentinel.runs.training_groups import Trace, same_training, trace_of
+from sentinel.runs.metadata import RunMetadata
+from sentinel.runs.training_groups import TrainingEvidence, is_same_training, trace_of
 
-Traces = Callable[[str], Trace]
+Traces = Callable[[str], TrainingEvidence]
 """What the log with this run id tells of its training."""
 
 
-def traces_of(trackers: Iterable[Tracker], remembered: Callable[[str], Facts] = lambda _: Facts()) -> Traces:
+def traces_of(
+    run_pipelines: Iterable[RunPipeline], remembered: Callable[[str], RunMetadata] = lambda _: RunMetadata()
+) -> Traces:
     """What logs tell. ``remembered`` gives the facts of a run that has no tracker here."""
-    logs = {tracker.id: tracker.log for tracker in trackers}
-    return cache(lambda run: trace_of(run, logs[run].facts if run in logs else remembered(run)))
+    logs = {run_pipeline.id: run_pipeline.log for run_pipeline in run_pipelines}
+    return cache(lambda run: trace_of(run, logs[run].metadata if run in logs else remembered(run)))
 
 
 def known_incidents(
-    incidents: Iterable[Incident], trackers: Iterable[Tracker], traces: Traces
+    incidents: Iterable[Incident], run_pipelines: Iterable[RunPipeline], traces: Traces
 ) -> KnownIncidents:
     """The incidents of all runs.
 
     The better informed of two logs is the one with more signals, then with more settings. A run without a
     tracker is known only by what was decided about it before, so nothing waits for it.
     """
-    logs = {tracker.id: tracker.log for tracker in trackers}
+    logs = {run_pipeline.id: run_pipeline.log for run_pipeline in run_pipelines}
 
     @cache
     def informed(run: str) -> tuple[int, int]:
@@ -37,7 +39,7 @@ def known_incidents(
 
     return KnownIncidents(
         incidents,
-        lambda run, other, surely: same_training(traces(run), traces(other), surely),
+        lambda run, other, surely: is_same_training(traces(run), traces(other), surely),
         informed,
         traces,
     )
@@ -45,4 +47,4 @@ def known_incidents(
 
 def how_informed(log: RunLog) -> tuple[int, int]:
     """How much a log tells of its training: its signals, then its settings."""
-    return len(log.understanding().signals), len(log.facts.config)
+    return len(log.understanding().signals), len(log.metadata.config)

@@ -23,15 +23,15 @@ from sentinel.detectors.schema import (
     ABOVE,
     BELOW,
     FINDINGS,
-    HELD_BACK,
     INDEX,
     ONSET,
     SERIES,
     SEVERITY,
+    SKIPPED,
     STEP,
     VARIANT,
 )
-from sentinel.incidents.verdict_merge import Key, Onset, Stretch, Verdict
+from sentinel.incidents.verdict_merge import Key, Onset, Segment, Verdict
 from sentinel.runs.ingested import Arrived
 from sentinel.series.history import Window
 from sentinel.series.rows import Rows
@@ -65,7 +65,7 @@ class Verdicts:
         self._series = series
         self._history = history
 
-    def stretches(self) -> Iterator[Stretch]:
+    def segments(self) -> Iterator[Segment]:
         """All of them, in order within each series."""
         changes = np.diff(self._number, prepend=-1) | np.diff(self._severity, prepend=-1)
         begins = [*np.flatnonzero(changes).tolist(), self._rows.height]
@@ -179,7 +179,7 @@ def _known(time: float) -> float | None:
 
 
 @dataclass(frozen=True)
-class Detection:
+class RowDetection:
     """``parameters`` are the user's thresholds by detector. ``failed`` is called when a detector raises.
 
     ``looked`` counts the rows that were looked at so far, by run, detector and the reason why the detector
@@ -188,9 +188,9 @@ class Detection:
 
     parameters: Mapping[str, Mapping[str, Any]]
     failed: Callable[[str, str, BaseException], None]
-    looked: dict[str, Counter[tuple[str, str]]] = field(default_factory=dict)
+    row_counts: dict[str, Counter[tuple[str, str]]] = field(default_factory=dict)
 
-    def stretches(self, arrived: Sequence[Arrived], awake: set[Key]) -> Iterator[Stretch]:
+    def segments(self, arrived: Sequence[Arrived], awake: set[Key]) -> Iterator[Segment]:
         """The verdicts of all judged rows, but clean ones only for keys that are ``awake`` or have a finding.
 
         A clean verdict means something only where there was a finding. Each window stands for itself, so all
@@ -208,29 +208,29 @@ class Detection:
         threads = min(_AT_ONCE, pl.thread_pool_size())
         with ThreadPoolExecutor(threads) as judges:
             look = judges.map if threads > 1 and rows > _WORTH_THREADS else map
-            for (detector, _), parts in zip(shown.values(), look(self._look, shown.values()), strict=True):
+            for (detector, _), parts in zip(shown.values(), look(self._detect, shown.values()), strict=True):
                 for due, looked in parts:
                     yield from self._verdicts(detector, due, looked, awake_of.get(detector.name, set()))
 
-    def _look(
+    def _detect(
         self, shown: tuple[Detector, Sequence[Arrived]]
     ) -> list[tuple[Sequence[Arrived], pl.DataFrame]]:
         """What one detector finds in some series: in all at once, or in each alone if it raises on them."""
         detector, arrived = shown
         try:
             window = frame(detector, [(arrival.series.view, arrival.series.window) for arrival in arrived])
-            return [(arrived, detector.look(window, self.parameters.get(detector.name)))]
+            return [(arrived, detector.detect(window, self.parameters.get(detector.name)))]
         except BaseException as error:  # a broken detector must not stop the others
             if not is_defect(error):
                 raise
             if len(arrived) == 1:
                 self.failed(detector.name, arrived[0].run, error)
                 return []
-            return [part for arrival in arrived for part in self._look((detector, [arrival]))]
+            return [part for arrival in arrived for part in self._detect((detector, [arrival]))]
 
     def _verdicts(
         self, detector: Detector, arrived: Sequence[Arrived], looked: pl.DataFrame, awake: set[Key]
-    ) -> Iterator[Stretch]:
+    ) -> Iterator[Segment]:
         """The verdicts of one detector; ``awake`` are its keys, and those with findings join them."""
         self._count(detector, arrived, looked)
         # NaN for null
@@ -251,19 +251,19 @@ class Detection:
         decided = is_found | (~np.isnan(severity) & ~has_ended[number])
         kept = looked.filter(pl.Series(is_heard[number] & decided))
         judged = {n: _judged(arrived[n], detector) for n in heard}
-        yield from Verdicts(kept, judged, detector.history).stretches()
+        yield from Verdicts(kept, judged, detector.history).segments()
 
     def _count(self, detector: Detector, arrived: Sequence[Arrived], looked: pl.DataFrame) -> None:
         """Count the rows of each run. The last row of a run that is over was held back before."""
         number = looked[SERIES].to_numpy()
-        reasons = looked[HELD_BACK]
+        reasons = looked[SKIPPED]
         held = reasons.drop_nulls()
         of_reason = {"": reasons.is_null(), **{reason: reasons == reason for reason in held.unique()}}
         for reason, is_so in of_reason.items():
             rows_of = np.bincount(number[is_so.fill_null(False).to_numpy()], minlength=len(arrived))
             for arrival, rows in zip(arrived, rows_of.tolist(), strict=True):
                 if rows and not (reason and arrival.series.window.ended):
-                    self.looked.setdefault(arrival.run, Counter())[detector.name, reason] += rows
+                    self.row_counts.setdefault(arrival.run, Counter())[detector.name, reason] += rows
 
 
 def _key(arrival: Arrived, detector: Detector) -> Key:

@@ -6,45 +6,45 @@ from functools import cache, partial
 from typing import Any
 
 from sentinel.detectors.run_checks import (
-    AmongSiblings,
+    Completion,
     Ended,
-    Outlook,
+    HangDiagnosis,
     RunCheck,
     RunFinding,
     RunView,
-    Standstill,
+    SiblingComparison,
     Writer,
 )
 from sentinel.incidents.inhibition import OF_THE_RUN
-from sentinel.incidents.verdict_merge import Key, Stretch, Verdict
+from sentinel.incidents.verdict_merge import Key, Segment, Verdict
 from sentinel.runs.end_inference import SAVED, outlook_of
 from sentinel.runs.end_markers import done_file
-from sentinel.runs.inactivity import Quiet
-from sentinel.runs.ingested import NOTHING, Absorbed
+from sentinel.runs.inactivity import Inactivity
+from sentinel.runs.ingested import NOTHING, Ingested
 from sentinel.runs.log import RunLog
-from sentinel.runs.metadata import Facts
+from sentinel.runs.metadata import RunMetadata
 from sentinel.series.plan import KnownOfRun
 
-Stretches = Iterator[Stretch]
+Stretches = Iterator[Segment]
 """Findings, each as a stretch of its own."""
 
 _ATTEMPT = 1  # findings about the run as a whole belong to no attempt
 
 
 @dataclass(frozen=True)
-class Checking:
+class RunChecks:
     """``parameters`` are the user's thresholds by check. ``failed`` is called when a check raises."""
 
     checks: Sequence[RunCheck]
     parameters: Mapping[str, Mapping[str, Any]]
     failed: Callable[[str, str, BaseException], None]
 
-    def stretches(
+    def segments(
         self,
         log: RunLog,
-        news: Absorbed = NOTHING,
+        news: Ingested = NOTHING,
         *,
-        silence: Quiet | None = None,
+        silence: Inactivity | None = None,
         failure: str | None = None,
         concluded: bool = False,
     ) -> Stretches:
@@ -54,7 +54,7 @@ class Checking:
         silent. ``failure`` says which stage failed on the run. A run is ``concluded`` if nothing more is
         expected of it.
         """
-        facts = log.facts
+        facts = log.metadata
         ended = _ended(log, silence)
         view = RunView(
             points=facts.points,
@@ -65,29 +65,31 @@ class Checking:
             ended=ended,
             printed=news.printed,
             stopped=news.stopped,
-            surveys=news.surveys,
+            inventories=news.inventories,
             absences=news.absences,
             unreadable=log.unreadable,
             failure=failure,
-            concluded=ended if concluded else None,
+            finalized=ended if concluded else None,
             first_time=facts.first_time,
             planned_steps=log.planned_steps,
             last_lines=log.console.last_lines if log.console else "",
             together=silence.together if silence else None,
             process=cache(silence.process) if silence else Writer,
-            standstill=silence.standstill if silence else Standstill,
+            hang_diagnosis=silence.standstill if silence else HangDiagnosis,
             shortages=cache(silence.shortages) if silence else str,
             dead_rank=silence.dead_rank if silence else None,
-            gone=log.facts.gone,
+            process_gone=log.metadata.process_gone,
             ranks=silence.ranks if silence else 0,
-            outlook=cache(partial(_outlook, log, silence)),
+            completion=cache(partial(_completion, log, silence)),
             done_file=str(done_file(log.run) or ""),
-            log_is_gone=silence.log_is_gone if silence else bool,
+            log_is_removed=silence.log_is_gone if silence else bool,
             saved=log.run.format == SAVED,
         )
         yield from self._asked(self.checks, log.run.id, view, log.known, final=concluded)
 
-    def beside(self, name: str, run: str, facts: Facts, known: KnownOfRun, among: AmongSiblings) -> Stretches:
+    def beside(
+        self, name: str, run: str, facts: RunMetadata, known: KnownOfRun, among: SiblingComparison
+    ) -> Stretches:
         """What the check of that name, which asks for other runs, finds in a run ``among`` its siblings.
 
         Its log need not be there: all that counts are the ``facts`` and what the log had told.
@@ -101,7 +103,7 @@ class Checking:
             ended=None,
             printed=(),
             stopped=(),
-            among=among,
+            siblings=among,
         )
         return self._asked([check for check in self.checks if check.name == name], run, view, known)
 
@@ -117,12 +119,12 @@ class Checking:
             yield from ([_verdict(run, view, known, check, finding, final=final)] for finding in findings)
 
 
-def _outlook(log: RunLog, silence: Quiet | None) -> Outlook:
+def _completion(log: RunLog, silence: Inactivity | None) -> Completion:
     likewise = silence.likewise() if silence else ""
-    return Outlook(over=likewise) if likewise else outlook_of(log)
+    return Completion(over=likewise) if likewise else outlook_of(log)
 
 
-def _ended(log: RunLog, silence: Quiet | None) -> Ended | None:
+def _ended(log: RunLog, silence: Inactivity | None) -> Ended | None:
     if (ending := log.ending) is not None:
         return Ended(ending.outcome.value, ending.evidence, ending.exited)
     if silence is not None and silence.goes_on_in is not None:

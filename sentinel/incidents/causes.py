@@ -121,19 +121,19 @@ class PossibleCause:
 
     id: str
     score: float
-    because: str  # what in the run speaks for it and against it; may be empty
-    supposes: tuple[str, ...] = ()  # what the run does not show; empty unless no other entry was left
+    reason: str  # what in the run speaks for it and against it; may be empty
+    unmet_needs: tuple[str, ...] = ()  # what the run does not show; empty unless no other entry was left
 
     @property
     def favoured(self) -> bool:
         """Whether something in the run speaks for it, which its reasons then begin with."""
-        return bool(self.because) and not self.because.startswith(_AGAINST)
+        return bool(self.reason) and not self.reason.startswith(_AGAINST)
 
     @property
     def reasons(self) -> str:
         """What speaks for it and against it, and what it supposes; may be empty."""
-        supposed = f"it supposes {' and '.join(self.supposes)}, which the run does not show"
-        return "; ".join(filter(None, (self.because, supposed if self.supposes else "")))
+        supposed = f"it supposes {' and '.join(self.unmet_needs)}, which the run does not show"
+        return "; ".join(filter(None, (self.reason, supposed if self.unmet_needs else "")))
 
 
 def share(cause: PossibleCause, causes: Sequence[PossibleCause]) -> str:
@@ -142,7 +142,7 @@ def share(cause: PossibleCause, causes: Sequence[PossibleCause]) -> str:
     Labelled runs show how often the first cause is right. They do not show it for the others, because several
     may describe one trouble.
     """
-    return f"{cause.score:.0%}" if cause == causes[0] and any(other.because for other in causes) else ""
+    return f"{cause.score:.0%}" if cause == causes[0] and any(other.reason for other in causes) else ""
 
 
 def possible_causes(

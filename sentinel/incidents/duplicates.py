@@ -27,7 +27,7 @@ Informed = Callable[[str], tuple[int, int]]
 """How much the log with this run id tells of its training."""
 
 
-class Joints(Protocol):
+class JoinKeys(Protocol):
     """What a log may share with others of its training. Two that share nothing are of two trainings, and two
     of one format are unless they share one of the processes, which are joints as well.
     """
@@ -37,7 +37,7 @@ class Joints(Protocol):
         """The format of the log."""
 
     @property
-    def joints(self) -> frozenset[str]:
+    def join_keys(self) -> frozenset[str]:
         """Its places, ids and processes."""
 
     @property
@@ -48,7 +48,7 @@ class Joints(Protocol):
 @dataclass(frozen=True)
 class _Anything:
     format: str = ""
-    joints: frozenset[str] = frozenset({""})
+    join_keys: frozenset[str] = frozenset({""})
     processes: frozenset[str] = frozenset({""})
 
 
@@ -68,22 +68,22 @@ class KnownIncidents:
         incidents: Iterable[Incident],
         same_training: SameTraining = lambda *_: False,
         informed: Informed = lambda _: (0, 0),
-        joints: Callable[[str], Joints] = lambda _: _Anything(),
+        joints: Callable[[str], JoinKeys] = lambda _: _Anything(),
     ) -> None:
-        self._same_training = same_training
+        self._is_same_training = same_training
         self._informed = informed
-        self._joints = joints
+        self._join_keys = joints
         self._by_kind: dict[tuple[str, str], list[Incident]] = {}
         self._by_joint: dict[tuple[str, str], _ByJoint] = {}  # by kind, where it is asked
         self._together: dict[tuple[Any, ...], list[Incident]] = {}
         for incident in incidents:
             self._by_kind.setdefault(kind_of(incident), []).append(incident)
-            if silence := silence_of(incident):
+            if silence := outage_key(incident):
                 self._together.setdefault(silence, []).append(incident)
 
     def silent_together(self, incident: Incident) -> Iterator[Incident]:
         """The incidents of other runs that fell silent together with its run."""
-        others = self._together.get(silence_of(incident), ())
+        others = self._together.get(outage_key(incident), ())
         yield from (other for other in others if other.id != incident.id)
 
     def duplicates_of(self, incident: Incident) -> Iterator[Incident]:
@@ -91,10 +91,10 @@ class KnownIncidents:
         if all(other.run == incident.run for other in self._by_kind.get(kind_of(incident), ())):
             return
         by_joint = self._joined(kind_of(incident))
-        log = self._joints(incident.run)
+        log = self._join_keys(incident.run)
         alike = {
             other.id: other
-            for joint in log.joints
+            for joint in log.join_keys
             for format_, others in by_joint.get(joint, {}).items()
             if format_ != log.format or joint in log.processes
             for other in others
@@ -102,7 +102,7 @@ class KnownIncidents:
         for other in alike.values():
             if same_finding(incident, other):
                 differ = not _same_numbers(incident, other)
-                if self._same_training(incident.run, other.run, differ):
+                if self._is_same_training(incident.run, other.run, differ):
                     yield other
 
     def crashes_that_say(self, incident: Incident) -> Iterator[Incident]:
@@ -115,8 +115,8 @@ class KnownIncidents:
         if (known := self._by_joint.get(kind)) is None:
             known = self._by_joint[kind] = {}
             for incident in self._by_kind[kind]:
-                log = self._joints(incident.run)
-                for joint in log.joints:
+                log = self._join_keys(incident.run)
+                for joint in log.join_keys:
                     known.setdefault(joint, {}).setdefault(log.format, []).append(incident)
         return known
 
@@ -149,10 +149,10 @@ def as_crash(incident: Incident) -> Incident | None:
     """The crash that another log may tell instead of a printed error; None for anything else."""
     if incident.detector != _ERROR:
         return None
-    return incident.changed(detector=_CRASH, signal="", tag="")
+    return incident.replace(detector=_CRASH, signal="", tag="")
 
 
-def silence_of(incident: Incident) -> tuple[Any, ...]:
+def outage_key(incident: Incident) -> tuple[Any, ...]:
     """What `stream-stall` says of runs that fell silent together: where and since when; else empty."""
     told = incident.evidence
     return (told["place"], told["since"]) if {"runs_silent", "place", "since"} <= told.keys() else ()

@@ -66,8 +66,8 @@ class Incident(msgspec.Struct, frozen=True):
     last_step: int | None = None  # newest step at which the finding was still there
     last_time: float | None = None
     findings: int = 0  # rows at which it was found; never decreases, although steps may go back
-    returns: int = 0  # how often it came back after it was resolved
-    asked_once: bool = False  # it is a question, so no reminder follows
+    reopen_count: int = 0  # how often it came back after it was resolved
+    no_reminder: bool = False  # it is a question, so no reminder follows
     inhibited_by: str | None = None
     gone: bool = False  # it ended as lost, because its log was removed
     variant: str = ""  # of its detector
@@ -93,7 +93,7 @@ class Incident(msgspec.Struct, frozen=True):
         """The ids of the entries that may be behind it, likeliest first."""
         return tuple(cause.id for cause in self.causes)
 
-    def changed(self, **fields: Any) -> Self:
+    def replace(self, **fields: Any) -> Self:
         """A copy with some fields replaced."""
         return msgspec.structs.replace(self, **fields)
 

@@ -38,7 +38,7 @@ def _may_explain(cause: Incident, effect: Incident, detectors: Mapping[str, Decl
         related = cause.stream == effect.stream and cause.tag != effect.tag
     else:
         of_one_process = cause.stream == effect.stream or OF_THE_RUN in (cause.stream, effect.stream)
-        related = of_one_process and detectors[effect.detector].cause in detectors[cause.detector].silences
+        related = of_one_process and detectors[effect.detector].cause in detectors[cause.detector].inhibits
     stable = cause.maturity is Maturity.STABLE or effect.maturity is Maturity.PREVIEW
     return related and stable and cause.severity >= min(effect.severity, Severity.WARNING)
 

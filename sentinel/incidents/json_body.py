@@ -16,8 +16,8 @@ class CauseBody(TypedDict):
 
     id: str
     score: float
-    because: str
-    supposes: list[str]  # what the entry needs and the run does not show
+    reason: str
+    unmet_needs: list[str]  # what the entry needs and the run does not show
 
 
 class IncidentBody(TypedDict):
@@ -34,7 +34,7 @@ class IncidentBody(TypedDict):
     fired_step: int
     fired_time: str | None
     resolved_step: int | None
-    returns: int
+    reopen_count: int
     state: str
     inhibited_by: str | None
     summary: str
@@ -56,13 +56,13 @@ def incident_body(incident: Incident) -> IncidentBody:
         fired_step=incident.fired_step,
         fired_time=utc_text(incident.fired_time),
         resolved_step=incident.resolved_step,
-        returns=incident.returns,
+        reopen_count=incident.reopen_count,
         state=incident.state.value,
         inhibited_by=incident.inhibited_by,
         summary=plain(incident.summary),
         evidence=plain(incident.evidence),
         causes=[
-            CauseBody(id=c.id, score=c.score, because=c.because, supposes=list(c.supposes))
+            CauseBody(id=c.id, score=c.score, reason=c.reason, unmet_needs=list(c.unmet_needs))
             for c in incident.causes
         ],
     )

@@ -5,8 +5,8 @@ attempt confirms it without a second alert, or resolves it. Trouble that comes b
 resolved is the same incident. Each return doubles the clean rows that end it, so a signal that hovers at a
 threshold is one incident that stays open.
 
-Only ``Book.silent`` and the moment of ``Book.conclude`` depend on a clock. What a conclusion brought about is
-taken back when the run goes on, so in the end only the log decides.
+Only ``IncidentTracker.silent`` and the moment of ``IncidentTracker.finalize`` depend on a clock. What a
+conclusion brought about is taken back when the run goes on, so in the end only the log decides.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -21,12 +21,12 @@ from sentinel.incidents.incident import Change, Event, Incident, State, incident
 from sentinel.incidents.inhibition import OF_THE_RUN, explains, goes_on_as
 from sentinel.incidents.text import onset_of, statement
 from sentinel.incidents.track import ENDLESS, FLAPPING_RETURNS, Latest, Track, Weighing, findings
-from sentinel.incidents.verdict_merge import Key, Stretch, Turns, Verdict, place
+from sentinel.incidents.verdict_merge import Key, Segment, Verdict, VerdictMerge, sort_key
 
 _to_tracks = converter(tuple[list[Track], list[Track] | None])
 
 
-class Book:
+class IncidentTracker:
     """The incidents and waiting findings of one run.
 
     ``detectors`` are all detectors whose verdicts may arrive. ``parameters`` are the configured thresholds of
@@ -43,11 +43,11 @@ class Book:
         self.detectors = detectors
         self._parameters = parameters or {}
         self._tracks: dict[Key, Track] = {}
-        self.before_end: list[Track] | None = None  # the tracks before the run was concluded
+        self.before_finalize: list[Track] | None = None  # the tracks before the run was concluded
         self._latest = Latest(detectors, self._parameters)
         self._weighing = Weighing()
 
-    def awake(self) -> set[Key]:
+    def tracked_keys(self) -> set[Key]:
         """The keys for which a clean verdict matters. For all others it may be left out."""
         return set(self._tracks)
 
@@ -60,35 +60,35 @@ class Book:
         """The open incidents, oldest first."""
         return [track.current(incident) for track, incident in self._open()]
 
-    def advance(self, stretches: Iterable[Stretch]) -> list[Change]:
+    def advance(self, stretches: Iterable[Segment]) -> list[Change]:
         """Apply the next verdicts, given as stretches of equal severity, and return the changes.
 
         All verdicts of one position must come in one call; stretches may come in any order.
         """
-        turns = Turns(stretches, self._uneventful, self._count)
+        turns = VerdictMerge(stretches, self._skippable_rows, self._count)
         changes = [change for verdict in turns for change in self._judge(verdict, turns)]
-        self._latest.tell(self._tracks)
+        self._latest.update(self._tracks)
         self._weighing.weigh_all(self._open())
         return changes
 
-    def conclude(self, stretches: Iterable[Stretch]) -> list[Change]:
+    def finalize(self, stretches: Iterable[Segment]) -> list[Change]:
         """Apply the verdicts on a run that is over, once until `go_on`."""
-        if self.before_end is not None:
+        if self.before_finalize is not None:
             return []
-        self.before_end = [copy(track) for track in self._tracks.values()]
+        self.before_finalize = [copy(track) for track in self._tracks.values()]
         return self.advance(stretches)
 
-    def go_on(self) -> list[Change]:
+    def undo_finalize(self) -> list[Change]:
         """Take back what silence and `conclude` brought about, because the run goes on.
 
         What was lost returns to its earlier state, without a change. Incidents of the conclusion are
         withdrawn. Incidents that it changed are again as they were; who was told that one had come back hears
         that it is over. Other incidents of the run as a whole have no part in this.
         """
-        changes = [] if self.before_end is None else self._take_back(self.before_end)
+        changes = [] if self.before_finalize is None else self._take_back(self.before_finalize)
         for track, incident in self._open():
             if track.before_lost is not None:
-                track.incident = incident.changed(state=track.before_lost)
+                track.incident = incident.replace(state=track.before_lost)
                 track.before_lost = None
         return changes
 
@@ -97,12 +97,12 @@ class Book:
         of_the_run = {k: t for k, t in self._tracks.items() if k.stream == OF_THE_RUN and not t.final}
         before = {track.key: track for track in before_end if track.key.stream != OF_THE_RUN}
         self._tracks = before | of_the_run
-        self.before_end = None
+        self.before_finalize = None
         known = {t.incident.id: t.incident for t in self._tracks.values() if t.incident}
         for track, effect in self._open():
             if effect.inhibited_by not in known and track.alone is None:
                 # Its cause was withdrawn, or something of the run as a whole may explain it by now.
-                track.incident = effect.changed(inhibited_by=self._cause(effect))
+                track.incident = effect.replace(inhibited_by=self._cause(effect))
         return [*_taken_back(concluded, known)]
 
     def silent(self, silent_seconds: float, lost_after_seconds: float) -> list[Change]:
@@ -117,14 +117,14 @@ class Book:
         for track, incident in self._open():
             if incident.stream == OF_THE_RUN:
                 continue
-            if track.before_lost is None and self.before_end is None:
+            if track.before_lost is None and self.before_finalize is None:
                 track.before_lost = incident.state
-                changes.append(track.change(Event.LOST, incident.changed(state=State.LOST)))
+                changes.append(track.change(Event.LOST, incident.replace(state=State.LOST)))
         return changes
 
     def dump(self) -> Any:
         """The state in built-in types."""
-        return msgspec.to_builtins([list(self._tracks.values()), self.before_end])
+        return msgspec.to_builtins([list(self._tracks.values()), self.before_finalize])
 
     def restore(self, dumped: Any) -> None:
         """Restore what ``dump`` gave, without detectors that no longer exist.
@@ -133,7 +133,7 @@ class Book:
         """
         tracks, before_end = _to_tracks(dumped)
         self._tracks = {track.key: track for track in self._known(tracks)}
-        self.before_end = None if before_end is None else self._known(before_end)
+        self.before_finalize = None if before_end is None else self._known(before_end)
 
     def _known(self, tracks: Iterable[Track]) -> list[Track]:
         return [track for track in tracks if track.key.detector in self.detectors]
@@ -141,9 +141,9 @@ class Book:
     def _open(self) -> list[tuple[Track, Incident]]:
         return [(t, t.incident) for t in self._tracks.values() if t.incident and t.incident.open]
 
-    def _uneventful(self, v: Verdict) -> int:
+    def _skippable_rows(self, v: Verdict) -> int:
         if track := self._tracks.get(v.key):
-            return track.uneventful(v.severity, self.detectors[v.key.detector])
+            return track.skippable_rows(v.severity, self.detectors[v.key.detector])
         return 0 if v.severity else ENDLESS
 
     def _count(self, last: Verdict, rows: int) -> None:
@@ -151,7 +151,7 @@ class Book:
             track.count(last, rows, self.detectors[last.key.detector])
             self._latest.found(last)
 
-    def _judge(self, v: Verdict, turns: Turns) -> Iterator[Change]:
+    def _judge(self, v: Verdict, turns: VerdictMerge) -> Iterator[Change]:
         detector = self.detectors[v.key.detector]
         track = self._tracks.get(v.key)
         if track is not None and track.key.attempt != v.key.attempt:
@@ -180,7 +180,7 @@ class Book:
         return track
 
     def _found(self, track: Track, detector: Declaration, v: Verdict) -> Iterator[Change]:
-        held = Severity(v.severity) if v.final else track.held(detector)
+        held = Severity(v.severity) if v.final else track.confirmed_severity(detector)
         if held and track.incident is None:
             yield self._begin(Event.FIRING, track, self._incident(track, held, v))
         elif held and track.incident and not track.incident.open:
@@ -189,13 +189,13 @@ class Book:
         if incident is None or not incident.open:
             return
         if held > incident.severity:
-            worse = incident.changed(severity=held, state=State.ESCALATED, **self._statement(track, v))
+            worse = incident.replace(severity=held, state=State.ESCALATED, **self._statement(track, v))
             if v.variant != incident.variant:  # another trouble, which began when its own points did
-                worse = worse.changed(**onset_of(v, incident.onset_step, incident.onset_time))
+                worse = worse.replace(**onset_of(v, incident.onset_step, incident.onset_time))
             yield self._begin(Event.ESCALATED, track, worse)
         elif track.alone is not None and track.alone >= detector.clear:  # it outlived its cause
             alone = self._weighing.weighed(track, incident)
-            yield self._begin(Event.FIRING, track, alone.changed(latest=""))
+            yield self._begin(Event.FIRING, track, alone.replace(latest=""))
 
     def _goes_on(self, incident: Incident | None) -> bool:
         """Whether the trouble of an incident whose own rows are clean goes on as one that it explains."""
@@ -203,7 +203,7 @@ class Book:
             goes_on_as(incident, effect, self.detectors) for _, effect in self._open()
         )
 
-    def _end(self, track: Track, v: Verdict, turns: Turns) -> Iterator[Change]:
+    def _end(self, track: Track, v: Verdict, turns: VerdictMerge) -> Iterator[Change]:
         """Resolve an open incident; forget a finding that did not hold or an incident that did not return."""
         incident = track.incident
         if incident is None or not incident.open:
@@ -211,40 +211,40 @@ class Book:
             return
         track.before_lost = track.alone = None
         incident = self._weighing.weighed(track, incident)
-        over = incident.changed(state=State.RESOLVED, resolved_step=v.step, latest="")
+        over = incident.replace(state=State.RESOLVED, resolved_step=v.step, latest="")
         yield track.change(Event.RESOLVED, over)
         if incident.attempt != v.key.attempt:
             del self._tracks[v.key]  # trouble from now on belongs to the present attempt
         for other, effect in self._open():
             if effect.inhibited_by == incident.id:
-                turns.catch_up(other.key, place(v))
+                turns.advance_to(other.key, sort_key(v))
                 cause = self._cause(effect)
                 other.alone = None if cause else 0
-                other.incident = effect.changed(inhibited_by=cause or effect.inhibited_by)
+                other.incident = effect.replace(inhibited_by=cause or effect.inhibited_by)
 
     def _return(self, track: Track, incident: Incident, v: Verdict) -> Change:
-        returns = incident.returns + 1
+        returns = incident.reopen_count + 1
         event = Event.FLAPPING if returns == FLAPPING_RETURNS else Event.REOPENED
-        back = incident.changed(
-            returns=returns, state=State.FIRING, resolved_step=None, **self._statement(track, v)
+        back = incident.replace(
+            reopen_count=returns, state=State.FIRING, resolved_step=None, **self._statement(track, v)
         )
         return self._begin(event, track, back)
 
     def _begin(self, event: Event, track: Track, incident: Incident) -> Change:
         """Record a change of an incident, and which incidents now explain each other."""
         track.before_lost = track.alone = None
-        change = track.change(event, incident.changed(inhibited_by=self._cause(incident)))
+        change = track.change(event, incident.replace(inhibited_by=self._cause(incident)))
         root = change.incident.inhibited_by or incident.id
         explained = {incident.id}
         for other, effect in self._open():
             unexplained = effect.inhibited_by is None or other.alone is not None
             if unexplained and effect.id != root and explains(change.incident, effect, self.detectors):
-                other.incident = effect.changed(inhibited_by=root)
+                other.incident = effect.replace(inhibited_by=root)
                 other.alone = None
                 explained.add(effect.id)
         for other, effect in self._open():
             if effect.inhibited_by in explained - {root}:
-                other.incident = effect.changed(inhibited_by=root)
+                other.incident = effect.replace(inhibited_by=root)
         return change
 
     def _cause(self, effect: Incident) -> str | None:
@@ -292,6 +292,6 @@ def _taken_back(
     for track, incident in concluded:
         before = known.get(incident.id)
         if before is None:
-            yield Change(Event.RESOLVED, track.current(incident.changed(state=State.WITHDRAWN)))
+            yield Change(Event.RESOLVED, track.current(incident.replace(state=State.WITHDRAWN)))
         elif not before.open:
             yield Change(Event.RESOLVED, track.current(before))

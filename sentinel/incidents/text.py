@@ -37,7 +37,7 @@ def statement(
         "cited": cited,
         "causes": weighed(detector.name, cited, evidence, {**findings, detector.name: evidence}, v),
         "evidence": evidence,
-        "asked_once": variant is not None and variant.asked_once,
+        "no_reminder": variant is not None and variant.no_reminder,
     }
 
 

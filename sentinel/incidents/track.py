@@ -23,7 +23,7 @@ REMEMBERED_ROWS = 10_000
 FLAPPING_RETURNS = 3
 """An incident is flapping from this many returns on."""
 
-_MOST_DOUBLINGS = 6  # each return doubles the clean rows that end it: 10 rows become 640 at most
+_MAX_DOUBLINGS = 6  # each return doubles the clean rows that end it: 10 rows become 640 at most
 ENDLESS = 1 << 62
 
 
@@ -49,7 +49,7 @@ class Track:
 
     def current(self, incident: Incident) -> Incident:
         """The incident with the newest finding of this track."""
-        return incident.changed(last_step=self.last_step, last_time=self.last_time, findings=self.findings)
+        return incident.replace(last_step=self.last_step, last_time=self.last_time, findings=self.findings)
 
     def change(self, event: Event, incident: Incident) -> Change:
         """Record what an event made of the incident."""
@@ -70,7 +70,7 @@ class Track:
         if self.alone is not None:
             self.alone += rows
 
-    def held(self, detector: Declaration) -> Severity:
+    def confirmed_severity(self, detector: Declaration) -> Severity:
         """The lowest severity of the last ``hold`` rows; CLEAN if fewer rows in a row were found."""
         return Severity(min(self.streak) if len(self.streak) == detector.hold else Severity.CLEAN)
 
@@ -78,7 +78,7 @@ class Track:
         """Whether enough clean rows have passed to resolve the incident or to drop the finding."""
         return self.clean >= self._clean_rows(detector)
 
-    def uneventful(self, severity: int, detector: Declaration) -> int:
+    def skippable_rows(self, severity: int, detector: Declaration) -> int:
         """How many further rows of this severity cannot change the incident, unless another key changes."""
         if not severity:
             return max(0, self._clean_rows(detector) - self.clean - 1)
@@ -91,14 +91,14 @@ class Track:
         """The number of clean rows after which the incident ends, or after which the track is dropped."""
         if self.incident is None:
             return 1
-        enough = detector.clear << min(self.incident.returns, _MOST_DOUBLINGS)
+        enough = detector.clear << min(self.incident.reopen_count, _MAX_DOUBLINGS)
         return enough if self.incident.open else enough + REMEMBERED_ROWS
 
 
 class Latest:
     """Keeps the newest finding of each key until `tell` puts it into words, once for many rows.
 
-    ``detectors`` and ``parameters`` are those of the `Book`.
+    ``detectors`` and ``parameters`` are those of the `IncidentTracker`.
     """
 
     def __init__(
@@ -113,7 +113,7 @@ class Latest:
         if v.severity:
             self._newest[v.key] = v
 
-    def tell(self, tracks: Mapping[Key, Track]) -> None:
+    def update(self, tracks: Mapping[Key, Track]) -> None:
         """Let the open incidents tell the numbers of these findings, if they are of the same trouble."""
         for key, v in self._newest.items():
             track = tracks.get(key)
@@ -122,7 +122,7 @@ class Latest:
                 name = key.detector
                 began = (track.step, track.time)
                 told = summary(v, began, self._detectors[name], self._parameters.get(name, {}))
-                track.incident = incident.changed(latest="" if told == incident.summary else told)
+                track.incident = incident.replace(latest="" if told == incident.summary else told)
         self._newest.clear()
 
 
@@ -151,7 +151,7 @@ class Weighing:
             return incident
         v, known = beside
         causes = weighed(incident.detector, incident.cited, incident.evidence, known, v)
-        return incident.changed(causes=causes)
+        return incident.replace(causes=causes)
 
     def weigh_all(self, open_: Iterable[tuple[Track, Incident]]) -> None:
         """Let all open incidents tell these causes, and forget what was found."""

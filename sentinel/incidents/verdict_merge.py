@@ -55,14 +55,14 @@ class Verdict(msgspec.Struct, frozen=True):
     final: bool = False  # about a run that is over; fires at once, whatever `hold` says
 
 
-Stretch = Sequence[Verdict]
+Segment = Sequence[Verdict]
 """One or more consecutive verdicts of one key, attempt and severity. They may be made on demand."""
 
-Place = tuple[str, bool, int, int, str, str, int]
+SortKey = tuple[str, bool, int, int, str, str, int]
 """The sort key of a verdict among all others."""
 
 
-def place(verdict: Verdict) -> Place:
+def sort_key(verdict: Verdict) -> SortKey:
     """The place of a verdict. It also orders verdicts of one position, whatever order they arrive in.
 
     Verdicts on the end of a stream follow all others of that stream.
@@ -76,17 +76,17 @@ def place(verdict: Verdict) -> Place:
 class _Cursor:
     """How far the stretches of one key are read. The rows from ``done`` to ``turn`` are not counted yet."""
 
-    stretches: list[tuple[Verdict, Stretch]]  # each behind its first verdict; the present one last
+    segments: list[tuple[Verdict, Segment]]  # each behind its first verdict; the present one last
     next: Verdict  # whose turn it is
     done: int = 0
     turn: int = 0
 
     @property
-    def rows(self) -> Stretch:
-        return self.stretches[-1][1]
+    def rows(self) -> Segment:
+        return self.segments[-1][1]
 
 
-class Turns:
+class VerdictMerge:
     """Iterates over the verdicts that must be judged one by one, in the order of their places.
 
     These are the first and the last row of each stretch, and each row in between that follows as many rows as
@@ -96,42 +96,42 @@ class Turns:
 
     def __init__(
         self,
-        stretches: Iterable[Stretch],
+        stretches: Iterable[Segment],
         uneventful: Callable[[Verdict], int],
         count: Callable[[Verdict, int], None],
     ) -> None:
-        self._uneventful = uneventful
+        self._skippable_rows = uneventful
         self._count = count
         self._cursors: dict[Key, _Cursor] = {}
-        self._heap: list[tuple[Place, _Cursor]] = []
+        self._heap: list[tuple[SortKey, _Cursor]] = []
         begins = [(rows[0], rows) for rows in stretches]
-        for begin in sorted(begins, key=lambda begin: place(begin[0]), reverse=True):
+        for begin in sorted(begins, key=lambda begin: sort_key(begin[0]), reverse=True):
             first, _ = begin
-            self._cursors.setdefault(first.key, _Cursor([], first)).stretches.append(begin)
+            self._cursors.setdefault(first.key, _Cursor([], first)).segments.append(begin)
         for cursor in self._cursors.values():
             self._wait(cursor, 0)
 
     def __iter__(self) -> Iterator[Verdict]:
         while self._heap:
             at, cursor = heapq.heappop(self._heap)
-            if not cursor.stretches or at != place(cursor.next):
+            if not cursor.segments or at != sort_key(cursor.next):
                 continue  # it had its turn earlier than was thought
             self._pass(cursor, cursor.turn)
             verdict = cursor.next
             cursor.done += 1
             yield verdict
             if cursor.done == len(cursor.rows):
-                cursor.stretches.pop()
+                cursor.segments.pop()
                 cursor.done = cursor.turn = 0
-            if cursor.stretches:
-                skipped = self._uneventful(verdict) if cursor.done else 0
+            if cursor.segments:
+                skipped = self._skippable_rows(verdict) if cursor.done else 0
                 self._wait(cursor, min(cursor.done + skipped, len(cursor.rows) - 1))
 
-    def catch_up(self, key: Key, before: Place) -> None:
+    def advance_to(self, key: Key, before: SortKey) -> None:
         """Count the rows of a key before a place and judge the next one, because its track has changed."""
         cursor = self._cursors.get(key)
         if cursor is not None and cursor.turn > cursor.done:
-            self._pass(cursor, bisect_left(cursor.rows, before, cursor.done, cursor.turn, key=place))
+            self._pass(cursor, bisect_left(cursor.rows, before, cursor.done, cursor.turn, key=sort_key))
             self._wait(cursor, cursor.done)
 
     def _pass(self, cursor: _Cursor, end: int) -> None:
@@ -140,7 +140,7 @@ class Turns:
             cursor.done = end
 
     def _wait(self, cursor: _Cursor, turn: int) -> None:
-        first, rows = cursor.stretches[-1]
+        first, rows = cursor.segments[-1]
         cursor.turn = turn
         cursor.next = rows[turn] if turn else first
-        heapq.heappush(self._heap, (place(cursor.next), cursor))
+        heapq.heappush(self._heap, (sort_key(cursor.next), cursor))

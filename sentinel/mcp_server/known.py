@@ -7,7 +7,7 @@ from typing import Any
 from sentinel.common.errors import SentinelError
 from sentinel.common.text import clean_text, fits, seconds_in
 from sentinel.config.file import Config
-from sentinel.detectors.skip_reason import HeldBack
+from sentinel.detectors.skip_reason import SkipReason
 from sentinel.notifications.silences import acknowledgement, silence
 from sentinel.replays.judged import JudgedRun
 from sentinel.replays.replaying import replay
@@ -16,13 +16,13 @@ from sentinel.report import json as replays
 from sentinel.report import status as recorded
 from sentinel.report.selection import ordered
 from sentinel.sources.discovery import places
-from sentinel.sources.location import Place
+from sentinel.sources.location import Location
 from sentinel.storage.store import Store
 
 MOST = 50
 """The most runs or incidents of an answer."""
 
-_LONGEST_SILENCE = 86400.0  # so that a silence that a log's text led an agent to set ends by itself
+_MAX_SILENCE = 86400.0  # so that a silence that a log's text led an agent to set ends by itself
 _OF_A_RUN = "run", "path", "source", "framework", "state", "state_evidence", "stopped", "last_step", "points"
 
 JsonRows = Sequence[Mapping[str, Any]]
@@ -37,7 +37,7 @@ class Answers:
     """
 
     config: Config
-    paths: Sequence[Place]
+    paths: Sequence[Location]
     now: Callable[[], float]
 
     def runs(self, run: str) -> JsonRows:
@@ -77,9 +77,9 @@ class Answers:
             runs = [
                 judged_run
                 for judged_run in judged.runs
-                if judged_run.tracker.log.run.format == rows[0].format
+                if judged_run.run_pipeline.log.run.format == rows[0].format
             ]
-        _only([judged_run.tracker.log.name for judged_run in runs], run)
+        _only([judged_run.run_pipeline.log.name for judged_run in runs], run)
         return runs[0]
 
     def siblings(self, run: str) -> Mapping[str, Any]:
@@ -90,17 +90,17 @@ class Answers:
         known = self.paths or places(dict.fromkeys(self._recorded()))
         judged = replay(known, self.config, lambda *_: None)
         fitting = [one for one in judged.runs if any(fits(name, run) for name in _names(one))]
-        _only([one.tracker.log.name for one in fitting], run)
+        _only([one.run_pipeline.log.name for one in fitting], run)
         asked = fitting[0]
         among = asked.among
         why = "" if RULE in judged.pipeline.detectors else f"{RULE} is disabled"
         return {
-            "run": asked.tracker.log.name,
+            "run": asked.run_pipeline.log.name,
             "siblings": among.siblings if among else 0,
             "names": among.names[:MOST] if among else [],
             "differ": among.differ if among else "",
-            "left_band": [asdict(departed) for departed in among.departed] if among else [],
-            "not_judged": "" if among else why or HeldBack.NO_SIBLINGS.value,
+            "left_band": [asdict(departed) for departed in among.deviations] if among else [],
+            "not_judged": "" if among else why or SkipReason.NO_SIBLINGS.value,
         }
 
     def silence(self, run: str, duration: str, reason: str) -> str:
@@ -109,7 +109,7 @@ class Answers:
             seconds = seconds_in(duration)
         except ValueError as error:
             raise SentinelError(str(error)) from None
-        if seconds > _LONGEST_SILENCE:
+        if seconds > _MAX_SILENCE:
             raise SentinelError("an agent may silence runs for a day at most")
         now = self.now()
         new = silence(run, "*", now + seconds, f"an agent: {clean_text(reason)}", now)
@@ -142,7 +142,7 @@ class Answers:
 
 
 def _names(run: JudgedRun) -> Sequence[str]:
-    return run.tracker.log.name, str(run.tracker.log.run.path)
+    return run.run_pipeline.log.name, str(run.run_pipeline.log.run.path)
 
 
 def _only(names: Sequence[str], run: str) -> None:

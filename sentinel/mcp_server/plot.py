@@ -9,7 +9,7 @@ from sentinel.replays.judged import JudgedRun
 from sentinel.sinks.plot import drawing, drawn
 
 _SIZE = 8.0, 4.0  # inches
-_MOST_LINES = 8  # tags of one signal
+_MAX_LINES = 8  # tags of one signal
 _LARGEST = 1e100  # matplotlib's own arithmetic overflows not far above
 
 
@@ -18,9 +18,9 @@ def png(run: JudgedRun, signal: str) -> bytes:
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
-    signals = run.tracker.log.understanding().signals
+    signals = run.run_pipeline.log.understanding().signals
     curves = run.curves.of if run.curves else {}
-    tags = [tag for tag in [*signals.get(signal, ()), signal] if tag in curves][:_MOST_LINES]
+    tags = [tag for tag in [*signals.get(signal, ()), signal] if tag in curves][:_MAX_LINES]
     if not tags:
         there = ", ".join(signals) or "none"
         raise SentinelError(f"the run logs no {clean_text(signal, 60)!r}; the signals that it logs: {there}")
@@ -42,7 +42,7 @@ def png(run: JudgedRun, signal: str) -> bytes:
             text.set_parse_math(False)
         axes.set_xlabel("step")
         axes.grid(alpha=0.2)
-        axes.set_title(drawn(run.tracker.log.name, 90), fontsize=10, parse_math=False)
+        axes.set_title(drawn(run.run_pipeline.log.name, 90), fontsize=10, parse_math=False)
         picture = BytesIO()
         FigureCanvasAgg(figure).print_png(picture)  # type: ignore[no-untyped-call]
         return picture.getvalue()

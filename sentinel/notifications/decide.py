@@ -196,7 +196,7 @@ def decide(
 
 
 def _event(reason: Reason, change: Change) -> Event:
-    flaps = change.incident.returns >= FLAPPING_RETURNS
+    flaps = change.incident.reopen_count >= FLAPPING_RETURNS
     match reason:
         case Reason.FIRST_NOTIFICATION:
             return Event.LOST if change.incident.state is State.LOST else Event.FIRING

@@ -24,13 +24,13 @@ from sentinel.sources.identity import RunIdentity
 SentBefore = MutableMapping[tuple[str, str], dict[Event, Sent]]
 """What was sent, by incident id and sink name."""
 
-_MOST_EXCERPTS = 4
+_MAX_EXCERPTS = 4
 _ENDS_TOGETHER_SECONDS = 600.0  # logs that fell silent together go on one after the other
 _PLOTTED = frozenset({Event.FIRING, Event.ESCALATED})
 
 
 @dataclass(frozen=True)
-class Outcome:
+class SinkDecision:
     """The decision about one change for one sink.
 
     If it is to be sent, ``body`` holds the fields of a Notification in built-in types, and ``number`` counts
@@ -50,7 +50,7 @@ class Outcome:
 
 
 @dataclass(frozen=True)
-class News:
+class RunChanges:
     """What there is to tell of one run.
 
     ``run`` is the run as notifications name it, and ``still_open`` are all its open incidents after the
@@ -68,7 +68,7 @@ class News:
 
 
 @dataclass(frozen=True)
-class Audience:
+class RoutingContext:
     """The sinks and what they were sent before.
 
     ``sent`` is what each sink was sent; `tell` updates it. ``known`` are the incidents of all runs, because
@@ -81,7 +81,7 @@ class Audience:
     known: KnownIncidents
 
 
-def tell(news: News, audience: Audience, now: float) -> list[Outcome]:
+def route_changes(news: RunChanges, audience: RoutingContext, now: float) -> list[SinkDecision]:
     """Decide for each change and each sink, with a named reason, and add what a sink is to hear without one.
 
     The worst incident comes first; the changes of one incident keep their order.
@@ -91,7 +91,7 @@ def tell(news: News, audience: Audience, now: float) -> list[Outcome]:
     standing = {incident.id: incident for incident in news.still_open}
     changed = {change.incident.id: change.incident for change in news.changes}
     known = changed | standing  # a cause may be over by now
-    to_recall = [incident for incident in news.still_open if not incident.asked_once]
+    to_recall = [incident for incident in news.still_open if not incident.no_reminder]
     standing_since = [*to_recall, *news.may_return] if news.reminders else []
     unchanged = [incident for incident in standing_since if incident.id not in changed]
     outcomes = []
@@ -105,25 +105,25 @@ def tell(news: News, audience: Audience, now: float) -> list[Outcome]:
             if hears_cause and explained_by and before and all(last.untried for last in before.values()):
                 before.clear()
                 withdrawn = Decision(Event.FIRING, Reason.WITHDRAWN)
-                outcomes.append(Outcome(incident, policy.name, withdrawn))
+                outcomes.append(SinkDecision(incident, policy.name, withdrawn))
             cause = explained_by if hears_cause else None
             if incident.state is State.LOST and (before or change.event is Event.LOST):
                 cause = cause or _tells_of_silence(standing, policy, run)
-            asked = Change(change.event, incident.changed(inhibited_by=cause))
+            asked = Change(change.event, incident.replace(inhibited_by=cause))
             told = _told_of_others(incident, run, policy, audience, now)
             decision = decide(asked, run, policy, silenced, before, now, told)
             if decision.reason.sends:
                 number = 1 + max((last.number for last in before.values()), default=0)
                 before[decision.event] = Sent(now, incident.severity, incident.findings, number, waiting=True)
                 body = _body(decision.event, _as_it_is(incident, decision.event), number, news, policy.plots)
-                outcomes.append(Outcome(incident, policy.name, decision, body, number))
+                outcomes.append(SinkDecision(incident, policy.name, decision, body, number))
             elif change.event is not Event.REPEAT:  # a reminder that is not due is not worth a record
-                outcomes.append(Outcome(incident, policy.name, decision))
+                outcomes.append(SinkDecision(incident, policy.name, decision))
     return outcomes
 
 
 def _told_of_others(
-    incident: Incident, run: RunIdentity, policy: SinkPolicy, audience: Audience, now: float
+    incident: Incident, run: RunIdentity, policy: SinkPolicy, audience: RoutingContext, now: float
 ) -> Iterator[Severity]:
     """How bad the sink was told that the same trouble is, of other logs of the training or of logs that fell
     silent together; a better informed log speaks for the training even before. What another incident explains
@@ -171,11 +171,11 @@ def _worst_first(changes: Sequence[Change]) -> list[Change]:
 def _as_it_is(incident: Incident, event: Event) -> Incident:
     """The incident with its newest numbers if the event says that it is still there; else as it is."""
     return (
-        incident.changed(summary=incident.latest or incident.summary) if event is Event.REPEAT else incident
+        incident.replace(summary=incident.latest or incident.summary) if event is Event.REPEAT else incident
     )
 
 
-def _body(event: Event, incident: Incident, number: int, news: News, plots: bool) -> dict[str, Any]:
+def _body(event: Event, incident: Incident, number: int, news: RunChanges, plots: bool) -> dict[str, Any]:
     shows = plots and event in _PLOTTED
     others = sorted((i for i in news.still_open if i.id != incident.id), key=lambda i: -i.severity)
     first = began_first(incident, others)
@@ -187,7 +187,7 @@ def _body(event: Event, incident: Incident, number: int, news: News, plots: bool
         "catalogue": catalogue.cited(incident.catalogue),
         "also_open": [other.summary for other in others],
         "first_onset": [first.onset_step, first.onset_time],
-        "excerpts": msgspec.to_builtins(news.excerpts(incident)[:_MOST_EXCERPTS] if shows else ()),
+        "excerpts": msgspec.to_builtins(news.excerpts(incident)[:_MAX_EXCERPTS] if shows else ()),
     }
 
 

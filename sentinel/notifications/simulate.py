@@ -3,16 +3,16 @@
 from collections.abc import Iterable, Iterator, Sequence
 
 from sentinel.incidents.incident import Change, Incident
-from sentinel.notifications.routing import Audience, News, Outcome, tell
+from sentinel.notifications.routing import RoutingContext, RunChanges, SinkDecision, route_changes
 from sentinel.sources.identity import RunIdentity
 
 Story = tuple[RunIdentity, Sequence[Change]]
 """A run as notifications name it, and what happened to its incidents, in order."""
 
 
-def retold(stories: Sequence[Story], audience: Audience) -> list[dict[str, list[Outcome]]]:
+def retold(stories: Sequence[Story], audience: RoutingContext) -> list[dict[str, list[SinkDecision]]]:
     """The decisions about each run by incident id, without reminders."""
-    told: list[dict[str, list[Outcome]]] = [{} for _ in stories]
+    told: list[dict[str, list[SinkDecision]]] = [{} for _ in stories]
     happened = [
         (at, change, number) for number, (_, changes) in enumerate(stories) for at, change in _dated(changes)
     ]
@@ -22,8 +22,8 @@ def retold(stories: Sequence[Story], audience: Audience) -> list[dict[str, list[
         standing.pop(change.incident.id, None)
         if change.incident.open:
             standing[change.incident.id] = change.incident
-        news = News(stories[number][0], [change], [*standing.values()], reminders=False)
-        for outcome in tell(news, audience, at):
+        news = RunChanges(stories[number][0], [change], [*standing.values()], reminders=False)
+        for outcome in route_changes(news, audience, at):
             told[number].setdefault(outcome.incident.id, []).append(outcome)
     return told
 

@@ -8,7 +8,7 @@ from sentinel.processes.table import PROC, Process, cpu_seconds, moved
 
 _BUSY = 0.05  # of a core; a process that uses less does not compute
 _MOVES = 1024.0  # bytes a second; a process that reads and writes less than that loads and saves nothing
-_LEAST_SECONDS = 5.0  # for which something can be said
+_MIN_SECONDS = 5.0  # for which something can be said
 _MOST = 64  # processes
 _MIB = 1 << 20
 
@@ -22,7 +22,7 @@ class Activity:
 
     def words(self, awake: float) -> str:
         """It in words: "it computed in the last 9 min (97% of a core)"; empty if too little time passed."""
-        if (seconds := awake - self._begun) < _LEAST_SECONDS:
+        if (seconds := awake - self._begun) < _MIN_SECONDS:
             return ""
         used = sum(max(0.0, cpu_seconds(pid) - cpu) for pid, (cpu, _) in self._before.items()) / seconds
         bytes_ = sum(max(0, (moved(pid) or 0) - before) for pid, (_, before) in self._before.items())

@@ -48,7 +48,7 @@ COPY_FILES = frozenset(("rsync", "scp", "sftp-server", "sshd", "cp", "rclone", "
 
 _ROOT = Path("/")
 _Key = TypeVar("_Key")
-_MOST_FILES = 100  # of a directory with a log
+_MAX_FILES = 100  # of a directory with a log
 _PRINTED = frozenset(("tee", "cat", "ts", "awk", "rotatelogs", "multilog"))  # copy their standard input
 _SERVICES = frozenset(("slurmstepd", "containerd-shim", "conmon", "dockerd"))  # copy what jobs print
 _HELPERS = frozenset(("wandb-core",))  # writes W&B's file for the training, which is another process
@@ -226,4 +226,4 @@ def size_of(log: Path) -> int:
 
 
 def _listed(log: Path) -> list[Path]:
-    return [*islice(log.iterdir(), _MOST_FILES)] if log.is_dir() else [log]
+    return [*islice(log.iterdir(), _MAX_FILES)] if log.is_dir() else [log]

@@ -26,8 +26,8 @@ from sentinel.processes.table import started_at
 
 _NAME = re.compile(r"(?:comm_lib|nccl)_trace_rank_(\d{1,6})")
 _TEMPORARY = Path("/tmp")  # noqa: S108  where older versions write
-_MOST_BYTES = 1 << 22  # of all files; a full recorder of 2,000 collectives takes about one MiB
-_MOST_WORDS = 4  # different last collectives
+_MAX_BYTES = 1 << 22  # of all files; a full recorder of 2,000 collectives takes about one MiB
+_MAX_WORDS = 4  # different last collectives
 
 
 class _Collective(msgspec.Struct):
@@ -57,14 +57,14 @@ def recorded(ranks: Sequence[Rank], log: Path) -> str:
     if not comparable:
         return ""
     name = max(comparable, key=lambda name: len(comparable[name]) > 1)  # else the first
-    few_first = sorted(comparable[name].items(), key=lambda item: len(item[1]))[:_MOST_WORDS]
+    few_first = sorted(comparable[name].items(), key=lambda item: len(item[1]))[:_MAX_WORDS]
     said = (f"{names(some).lower()} began {words}" for words, some in few_first)
     return f"PyTorch's flight recorder, {name}: {'; '.join(said)}"
 
 
 def _last(ranks: Sequence[Rank], log: Path) -> Iterator[tuple[Rank, _Collective]]:
     """The last collective of each rank in each group."""
-    left = _MOST_BYTES
+    left = _MAX_BYTES
     for rank in ranks:
         content = next((file for place in _places(rank, log) for file in _written(rank, place, left)), b"")
         left -= len(content)
@@ -100,6 +100,6 @@ def _written(rank: Rank, place: Path, most: int) -> Iterator[bytes]:
 
 def _words(collective: _Collective) -> str:
     """A collective for a person: "collective 18, gloo:all_reduce, in backward (train.py:34)"."""
-    place = Stack(frames_of(collective.frames)).place
+    place = Stack(frames_of(collective.frames)).location
     name = clean_text(collective.profiling_name, 60)
     return f"collective {collective.collective_seq_id:,}, {name}" + (f", in {place}" if place else "")

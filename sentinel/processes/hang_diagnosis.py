@@ -13,7 +13,7 @@ from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from sentinel.common.text import counted
-from sentinel.detectors.run_checks import Standstill
+from sentinel.detectors.run_checks import HangDiagnosis
 from sentinel.processes.ranks import Rank, joined, names
 from sentinel.processes.stacks import Frame, Stack
 
@@ -23,7 +23,7 @@ _LONGEST = 4000  # characters of all frames
 _LOADING = ("dataloader.py", "queues.py", "queue.py")  # where a training waits for its loader workers
 
 
-class Look(NamedTuple):
+class StackSample(NamedTuple):
     """What was seen of one process: the letter of its state, what it waits for in the kernel, the share of a
     core that it used, and its stack.
     """
@@ -34,9 +34,9 @@ class Look(NamedTuple):
     stack: Stack
 
     @property
-    def place(self) -> Frame | None:
+    def location(self) -> Frame | None:
         """Where it stands."""
-        return self.stack.place
+        return self.stack.location
 
     def calls(self, *, lines: bool) -> object:
         """What ranks that wait for the same thing have in common: their calls, from the training's own on."""
@@ -56,14 +56,14 @@ class Seen(NamedTuple):
     """A rank, what was seen of it and of its loader workers."""
 
     rank: Rank
-    look: Look
-    workers: Sequence[Look] = ()
+    sample: StackSample
+    workers: Sequence[StackSample] = ()
 
 
-def verdict(seen: Sequence[Seen], gone: str = "") -> Standstill:
+def verdict(seen: Sequence[Seen], gone: str = "") -> HangDiagnosis:
     """Why some ranks stand still. ``gone`` says that one of them died: "Rank 2 of 4 died: SIGKILL"."""
     if not seen:
-        return Standstill()
+        return HangDiagnosis()
     kind, guilty, what = _guilty(seen) if not gone else ("gone", [], "")
     others = [member for member in seen if member not in guilty]
     said = [gone] if gone else [f"{_who(guilty)} {what}"] if guilty else []
@@ -71,7 +71,7 @@ def verdict(seen: Sequence[Seen], gone: str = "") -> Standstill:
         said += _waiting(others)
     else:
         said.append(_alike(seen) if kind == "alike" else "; ".join(map(_alone, seen)))
-    return Standstill(". ".join(said), kind, _all_frames(seen), seen[0].rank.world)
+    return HangDiagnosis(". ".join(said), kind, _all_frames(seen), seen[0].rank.world)
 
 
 def _guilty(seen: Sequence[Seen]) -> tuple[str, list[Seen], str]:
@@ -80,7 +80,7 @@ def _guilty(seen: Sequence[Seen]) -> tuple[str, list[Seen], str]:
         ("stopped", "Tt", "stopped by a signal"),
         ("device", "D", "waiting for a device"),
     ):
-        if stuck := [member for member in seen if member.look.state in states]:
+        if stuck := [member for member in seen if member.sample.state in states]:
             where = _in_kernel(stuck) if kind == "device" else ""
             mend = f", and {_wake(stuck)}" if kind == "stopped" else ""
             return kind, stuck, f"{_is(stuck)} {what}{where}{_at(stuck)}{mend}"
@@ -100,9 +100,9 @@ def _wake(stopped: Sequence[Seen]) -> str:
 
 def _apart(seen: Sequence[Seen], *, lines: bool) -> list[Seen] | None:
     """The ranks that are not where most of them are; None if there is no such place."""
-    most, count = Counter(member.look.calls(lines=lines) for member in seen).most_common(1)[0]
+    most, count = Counter(member.sample.calls(lines=lines) for member in seen).most_common(1)[0]
     return (
-        [member for member in seen if member.look.calls(lines=lines) != most]
+        [member for member in seen if member.sample.calls(lines=lines) != most]
         if 2 * count > len(seen)
         else None
     )
@@ -110,22 +110,22 @@ def _apart(seen: Sequence[Seen], *, lines: bool) -> list[Seen] | None:
 
 def _starved(member: Seen) -> bool:
     """Whether a rank waits for loader workers that are in code of the training."""
-    waits = any(frame.file in _LOADING for frame in member.look.stack.frames)
+    waits = any(frame.file in _LOADING for frame in member.sample.stack.frames)
     return waits and any(_in_own_code(worker) for worker in member.workers)
 
 
-def _in_own_code(worker: Look) -> bool:
-    return worker.place is not None and worker.place.ours
+def _in_own_code(worker: StackSample) -> bool:
+    return worker.location is not None and worker.location.ours
 
 
 def _loading(starved: Sequence[Seen]) -> str:
     workers = [worker for member in starved for worker in member.workers if _in_own_code(worker)]
-    place, count = Counter(worker.place for worker in workers).most_common(1)[0]
+    place, count = Counter(worker.location for worker in workers).most_common(1)[0]
     whole = sum(len(member.workers) for member in starved)
     which = {1: "its worker is", 2: "both workers are"}.get(whole, f"all {whole} workers are")
     if count < whole:
         which = f"{counted(count, 'worker')} of {whole} {'is' if count == 1 else 'are'}"
-    doing = {worker.doing for worker in workers if worker.place == place}
+    doing = {worker.doing for worker in workers if worker.location == place}
     wait, loader = ("waits", "its data loader") if len(starved) == 1 else ("wait", "their data loaders")
     return f"{wait} for {loader}: {which} at {place}, {joined(sorted(doing))}"
 
@@ -134,19 +134,19 @@ def _waiting(others: Sequence[Seen]) -> list[str]:
     """Where the other ranks wait: "Ranks 0, 1 and 3 wait in backward (train.py:34)"."""
     places: dict[object, list[Seen]] = {}
     for member in others:
-        places.setdefault(member.look.place and member.look.place[:2], []).append(member)
+        places.setdefault(member.sample.location and member.sample.location[:2], []).append(member)
     return [f"{_who(some)} {_waits(some)}" for some in places.values()]
 
 
 def _waits(some: Sequence[Seen]) -> str:
-    place = some[0].look.place
+    place = some[0].sample.location
     return f"{'waits' if len(some) == 1 else 'wait'} in {place}" if place else _asleep(some)
 
 
 def _alike(seen: Sequence[Seen]) -> str:
     """That all ranks are at one place, and what they wait for."""
-    place = seen[0].look.place
-    busy = any(member.look.busy >= _IDLE for member in seen)
+    place = seen[0].sample.location
+    busy = any(member.sample.busy >= _IDLE for member in seen)
     if place is None:
         return "; ".join(map(_alone, seen))
     if len(seen) == 1:
@@ -164,9 +164,9 @@ def _alike(seen: Sequence[Seen]) -> str:
 
 
 def _alone(member: Seen) -> str:
-    place = member.look.place
+    place = member.sample.location
     return (
-        f"{_who([member])} is at {place}, {member.look.doing}"
+        f"{_who([member])} is at {place}, {member.sample.doing}"
         if place
         else f"{_who([member])} {_asleep([member])}"
     )
@@ -174,27 +174,27 @@ def _alone(member: Seen) -> str:
 
 def _asleep(some: Sequence[Seen]) -> str:
     """What is known of ranks whose line is not."""
-    look = some[0].look
+    look = some[0].sample
     its = "its line is" if len(some) == 1 else "their lines are"
     return f"{_is(some)} {look.doing}{_in_kernel(some)}; {its} unknown because {look.stack.unknown}"
 
 
 def _known(some: Iterable[Seen]) -> bool:
-    return all(member.look.place is not None for member in some)
+    return all(member.sample.location is not None for member in some)
 
 
 def _at(some: Sequence[Seen]) -> str:
-    places = {str(member.look.place) for member in some if member.look.place}
+    places = {str(member.sample.location) for member in some if member.sample.location}
     return f" at {joined(sorted(places))}" if places else ""
 
 
 def _in_kernel(some: Sequence[Seen]) -> str:
-    waits = {member.look.waits_in for member in some if member.look.waits_in}
+    waits = {member.sample.waits_in for member in some if member.sample.waits_in}
     return f" in {joined(sorted(waits))}" if waits else ""
 
 
 def _doing(some: Iterable[Seen]) -> str:
-    return joined(sorted({member.look.doing for member in some}))
+    return joined(sorted({member.sample.doing for member in some}))
 
 
 def _is(some: Sequence[Seen]) -> str:
@@ -211,7 +211,7 @@ def _all_frames(seen: Sequence[Seen]) -> str:
     lines = []
     for member in seen:
         for name, look in [
-            (_who([member]), member.look),
+            (_who([member]), member.sample),
             *((f"{_who([member])}, worker", each) for each in member.workers),
         ]:
             calls = " < ".join(map(str, look.stack.frames[:_FRAMES_SHOWN]))

@@ -21,7 +21,7 @@ _FAULT = rb"\[%d\]: segfault at .* in ([^\[\]]+)\["
 _XID = (  # of NVIDIA's driver; an error of the whole GPU names no process
     rb"NVRM: Xid \(PCI:([\da-fA-F:.]+)\): (\d+)(?:, pid='?(?:%d|<unknown>)'?, name=[^,]*)?, (?!pid=)(.+)"
 )
-_MOST_XIDS = 4
+_MAX_XIDS = 4
 
 
 def killed_by_oom(target: Process) -> bool | None:
@@ -44,7 +44,7 @@ def xids(target: Process) -> str:
         f"Xid {int(line[2])} of the GPU at {os.fsdecode(line[1])} ({clean_text(os.fsdecode(line[3]), 80)})"
         for line in _search(target, _XID) or ()
     )
-    return "; ".join([*dict.fromkeys(said)][-_MOST_XIDS:])
+    return "; ".join([*dict.fromkeys(said)][-_MAX_XIDS:])
 
 
 def _search(target: Process, words: bytes) -> list[re.Match[bytes]] | None:

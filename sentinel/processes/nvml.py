@@ -7,7 +7,7 @@ takes much less.
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-_MOST_SAID = 16  # GPUs
+_MAX_SAID = 16  # GPUs
 _GIB = 1 << 30
 
 
@@ -28,7 +28,7 @@ def devices_of(processes: Mapping[int, str]) -> str:
             pynvml.nvmlShutdown()
     except pynvml.NVMLError as error:
         return f"the GPUs are unknown: {error}"
-    return ", ".join(said[:_MOST_SAID])
+    return ", ".join(said[:_MAX_SAID])
 
 
 def _use(nvml: Any, number: int, processes: Mapping[int, str]) -> Iterator[str]:

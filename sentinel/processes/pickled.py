@@ -14,7 +14,7 @@ _ARGUMENTS = frozenset(
         *("SHORT_BINUNICODE", "BINUNICODE", "BINUNICODE8"),
     )
 )
-_MOST_INSTRUCTIONS = 1_000_000  # some seconds; a full flight recorder takes a third of them
+_MAX_INSTRUCTIONS = 1_000_000  # some seconds; a full flight recorder takes a third of them
 _TUPLES = {"TUPLE1": 1, "TUPLE2": 2, "TUPLE3": 3}
 _EMPTY = {"EMPTY_TUPLE": tuple, "EMPTY_LIST": list, "EMPTY_DICT": dict}
 
@@ -24,7 +24,7 @@ def data_of(pickled: bytes) -> Any:
     machine = _Machine()
     try:
         for count, (instruction, argument, _) in enumerate(genops(pickled)):
-            if count >= _MOST_INSTRUCTIONS:
+            if count >= _MAX_INSTRUCTIONS:
                 raise ValueError("too long")
             machine.run(instruction.name, argument)
         return machine.stack.pop()

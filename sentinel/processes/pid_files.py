@@ -23,7 +23,7 @@ from sentinel.runs.state import last_write
 
 _SOON_SECONDS = 600.0  # after its start at the latest a training leaves its number
 _SLACK_SECONDS = 60.0  # the clock may have been set since
-_LONGEST_FILE = 1 << 16  # bytes that are read of a file
+_MAX_FILE = 1 << 16  # bytes that are read of a file
 _PID = re.compile(r"\s*(\d{1,10})\s*")
 _WANDB_LINE = re.compile(  # the first one of `logs/debug.log`
     r"(\d{4}-\d\d-\d\d \d\d:\d\d:\d\d),\d+ \w+ +MainThread:(\d{1,10}) "
@@ -93,4 +93,4 @@ def _of_pid_files(log: Path) -> Iterator[_Named]:
 
 def _beginning(file: Path) -> str:
     with file.open("rb") as opened:
-        return opened.read(_LONGEST_FILE).decode()
+        return opened.read(_MAX_FILE).decode()

@@ -30,7 +30,7 @@ _NUMBERS = (
 )
 _GROUP = ("TORCHELASTIC_RUN_ID", "MASTER_ADDR", "MASTER_PORT", "SLURM_JOB_ID", "SLURM_STEP_ID")
 _SPAWNED = "spawn_main("
-_MOST_RANKS = 64
+_MAX_RANKS = 64
 
 
 class Rank(NamedTuple):
@@ -49,7 +49,7 @@ class Rank(NamedTuple):
         return f"rank {self.number} of {self.world}"
 
 
-class _Place(NamedTuple):
+class _Location(NamedTuple):
     """Where a process says that it stands."""
 
     group: tuple[object, ...]
@@ -61,7 +61,7 @@ class _Introduced(NamedTuple):
     """What a process told of itself. It is ``settled`` if it was not about to become another program."""
 
     by: Process
-    place: _Place | None
+    place: _Location | None
     spawned: bool
     settled: bool
 
@@ -95,7 +95,7 @@ class Roster:
         for member in sorted(members, key=lambda member: member.started):
             number = self._places[member.pid].number
             by_number.setdefault(number, Rank(member, number, mine.world))
-        return sorted(by_number.values(), key=lambda rank: rank.number)[:_MOST_RANKS]
+        return sorted(by_number.values(), key=lambda rank: rank.number)[:_MAX_RANKS]
 
     def _spawned_with(self, trainer: Process) -> list[Rank]:
         """The processes that the parent of a spawned one spawned, in the order of their start."""
@@ -106,7 +106,7 @@ class Roster:
         spawned.sort(key=lambda child: (child.started, child.pid))
         return [
             Rank(child, number, len(spawned), spawned=True)
-            for number, child in enumerate(spawned[:_MOST_RANKS])
+            for number, child in enumerate(spawned[:_MAX_RANKS])
         ]
 
     def _is_spawned(self, target: Process) -> bool:
@@ -118,18 +118,18 @@ def _told(target: Process, before: _Introduced | None, settled: int) -> _Introdu
     """What a process tells of itself, or told before, if it was started before some time and is the same."""
     if before is not None and before.settled and before.by[:5] == target[:5]:
         return before
-    place = None if target.name in SHELLS | {LOADER} else _place(target)
+    place = None if target.name in SHELLS | {LOADER} else _location(target)
     return _Introduced(target, place, is_spawned(target), target.started < settled)
 
 
-def _place(target: Process) -> _Place | None:
+def _location(target: Process) -> _Location | None:
     """Where a process says that it stands; None if it says nothing, or trains alone."""
     keys = rank_keys(target.pid)
     for number, world in _NUMBERS:
         with suppress(KeyError, ValueError):
             if (of := int(keys[world])) > 1:
                 group = tuple(keys.get(key) for key in _GROUP)
-                return _Place(group if any(group) else (target.parent,), int(keys[number]), of)
+                return _Location(group if any(group) else (target.parent,), int(keys[number]), of)
     return None
 
 
@@ -193,7 +193,7 @@ class Team:
                 self._handles[rank.number] = handle
                 self.dead.pop(rank.number, None)
 
-    def look(self, awake: float) -> bool:
+    def refresh(self, awake: float) -> bool:
         """Whether ranks have ended since the last look."""
         ended = {
             number: how for number, handle in self._handles.items() if (how := handle.exit()) is not None

@@ -20,8 +20,8 @@ _ADDRESS = ("127.0.0.1", 28028)
 _REQUEST = b"CLIENT PROTOCOL 2\nSET FORMAT json\nTIMEOUT 2\nSTATUS\n"
 _REPLIES = 3  # lines before the status
 _SECONDS = 4.0
-_MOST_BYTES = 1 << 22
-_MOST_SAID = 4  # ranks
+_MAX_BYTES = 1 << 22
+_MAX_SAID = 4  # ranks
 _GOOD = (0, 7)  # ncclSuccess and ncclInProgress
 _ERRORS = {1: "CUDA error", 2: "system error", 3: "internal error", 5: "invalid usage", 6: "remote error"}
 
@@ -69,8 +69,8 @@ def asked(pids: Collection[int]) -> str:
                     who = f"process {peer.pid} on {clean_text(peer.host, 60)}"
                     said = f"rank {peer.rank} of {group.size} ({who}) {words}"
                     troubles.setdefault((peer.host, peer.pid), said)
-            more = f" and {len(troubles) - _MOST_SAID} more" if len(troubles) > _MOST_SAID else ""
-            return f"NCCL: {'; '.join([*troubles.values()][:_MOST_SAID])}{more}" if troubles else ""
+            more = f" and {len(troubles) - _MAX_SAID} more" if len(troubles) > _MAX_SAID else ""
+            return f"NCCL: {'; '.join([*troubles.values()][:_MAX_SAID])}{more}" if troubles else ""
     return ""
 
 
@@ -81,7 +81,7 @@ def _status() -> bytes:
         deadline.start()
         try:
             peer.sendall(_REQUEST)
-            return stream.read(_MOST_BYTES).split(b"\n", _REPLIES)[-1]
+            return stream.read(_MAX_BYTES).split(b"\n", _REPLIES)[-1]
         finally:
             deadline.cancel()
 

@@ -20,8 +20,8 @@ from sentinel.common.text import clean_text
 
 _SECONDS = 5.0  # for one stack
 _TRIES = 3
-_MOST_BYTES = 1 << 20
-_MOST_FRAMES = 64  # of a thread
+_MAX_BYTES = 1 << 20
+_MAX_FRAMES = 64  # of a thread
 _LIBRARIES = ("/site-packages/", "/dist-packages/", "/lib/python3", "/lib64/python3", "<frozen", "<string>")
 _BEGINNINGS = ("_bootstrap", "_worker_loop")  # of a worker: what stands below is its parent's
 
@@ -46,7 +46,7 @@ class Stack(NamedTuple):
     unknown: str = ""  # why there are none
 
     @property
-    def place(self) -> Frame | None:
+    def location(self) -> Frame | None:
         """The innermost call in the training's own code, else the innermost of all."""
         return next((frame for frame in self.frames if frame.ours), self.frames[0] if self.frames else None)
 
@@ -102,9 +102,9 @@ def _run(command: Sequence[str], seconds: float) -> tuple[bytes, str]:
             output = b""
             said = b""
             if running.stdout is not None and running.stderr is not None:
-                output = running.stdout.read(_MOST_BYTES)
+                output = running.stdout.read(_MAX_BYTES)
                 running.stdout.close()  # so that whoever would say more ends
-                said = running.stderr.read(_MOST_BYTES)
+                said = running.stderr.read(_MAX_BYTES)
         finally:
             deadline.cancel()
             running.kill()
@@ -114,7 +114,7 @@ def _run(command: Sequence[str], seconds: float) -> tuple[bytes, str]:
 def frames_of(dumped: Sequence[DumpedFrame]) -> tuple[Frame, ...]:
     """Some calls, the innermost first, cleaned and cut."""
     calls: list[Frame] = []
-    for frame in dumped[:_MOST_FRAMES]:
+    for frame in dumped[:_MAX_FRAMES]:
         if frame.name in _BEGINNINGS and calls:
             break
         file = clean_text(Path(frame.short_filename or frame.filename).name, 60)

@@ -23,10 +23,10 @@ RANK_KEYS = frozenset(
 )
 """The only variables of another process's environment that anybody learns."""
 
-_MOST_DESCRIPTORS = 1000  # of a process
-_LONGEST_PATH = 4096
-_LONGEST_STAT = 4096
-_MOST_BYTES = 1 << 17  # of the arguments or the environment of a process
+_MAX_DESCRIPTORS = 1000  # of a process
+_MAX_PATH = 4096
+_MAX_STAT = 4096
+_MAX_BYTES = 1 << 17  # of the arguments or the environment of a process
 
 File = tuple[int, int]  # device and inode
 
@@ -72,7 +72,7 @@ def stat_fields(pid: int) -> list[str]:
     """The fields of `/proc/PID/stat` from the second on. Raises OSError if there is no such process."""
     file = os.open(f"{PROC}/{pid}/stat", os.O_RDONLY)  # of all processes, so not by slower means
     try:
-        text = os.read(file, _LONGEST_STAT).decode(errors="replace")
+        text = os.read(file, _MAX_STAT).decode(errors="replace")
     finally:
         os.close(file)
     name, _, rest = text.partition("(")[2].rpartition(")")
@@ -91,7 +91,7 @@ def descriptors(pid: int) -> Descriptors:
     """What a process has open; nothing where that may not be seen."""
     opened = Descriptors()
     with suppress(OSError), os.scandir(PROC / str(pid) / "fd") as links:
-        for link in islice(links, _MOST_DESCRIPTORS):
+        for link in islice(links, _MAX_DESCRIPTORS):
             with suppress(OSError):
                 status = os.stat(link.path)
                 if not (stat.S_ISREG(status.st_mode) or stat.S_ISFIFO(status.st_mode)):
@@ -126,9 +126,7 @@ def places(pid: int) -> set[str]:
     """The paths that the arguments and the environment of a process name; for comparing, not for showing."""
     here = str(directory(pid) or "/")
     words = arguments(pid) + [os.fsdecode(part) for part in _parts(pid, "environ") if b"=/" in part]
-    named = {
-        end for word in words for end in (word, word.partition("=")[2]) if end and len(end) < _LONGEST_PATH
-    }
+    named = {end for word in words for end in (word, word.partition("=")[2]) if end and len(end) < _MAX_PATH}
     return {os.path.normpath(os.path.join(here, end)) for end in named}  # noqa: PTH118  ten times as fast
 
 
@@ -180,7 +178,7 @@ def _booted() -> float:
 
 def _parts(pid: int, name: str) -> list[bytes]:
     with suppress(OSError), (PROC / str(pid) / name).open("rb") as file:
-        return [part for part in file.read(_MOST_BYTES).split(b"\0") if part]
+        return [part for part in file.read(_MAX_BYTES).split(b"\0") if part]
     return []
 
 

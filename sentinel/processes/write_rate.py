@@ -16,11 +16,11 @@ WRITES = "writes as much as the log grows"
 PROBABLY = "probably writes the log"
 
 _ENOUGH = 3  # times that a log grew by what the process wrote
-_MOST_BESIDE = 1 << 16  # bytes that a process writes beside a log, to its console for example
+_MAX_BESIDE = 1 << 16  # bytes that a process writes beside a log, to its console for example
 _WATCHERS = ("sentinel", "tensorboard")  # programs that name a log and read it
 
 
-class Growth:
+class WriteRate:
     """Compares what some processes write with what a log grows by."""
 
     def __init__(self, log: Path, host: Host) -> None:
@@ -29,7 +29,7 @@ class Growth:
         self._agreed = dict.fromkeys(self._wrote, 0)
         self._size = size_of(log)
 
-    def look(self) -> Found | None:
+    def refresh(self) -> Found | None:
         """The writer, once it is certain; call it when the log may have grown."""
         before = {candidate: written(candidate.pid) for candidate in self._wrote}
         grown = size_of(self._log) - self._size
@@ -43,7 +43,7 @@ class Growth:
                 continue
             # from before the size was read, so that none is missed
             self._wrote[candidate] = before[candidate] or 0
-            self._agreed[candidate] += grown > 0 and wrote <= grown + _MOST_BESIDE
+            self._agreed[candidate] += grown > 0 and wrote <= grown + _MAX_BESIDE
         writer = self._only()
         return Found(writer, WRITES) if writer and self._agreed[writer] >= _ENOUGH else None
 

@@ -17,7 +17,7 @@ def compared(runs: Sequence[JudgedRun]) -> Sequence[Comparison]:
 
 def against_baseline(runs: Sequence[JudgedRun], baselines: Sequence[JudgedRun]) -> Iterator[Comparison]:
     """Each run that is no baseline itself, beside all baselines; also whether these have incidents."""
-    known = {run.tracker.log.run.id for run in baselines}
+    known = {run.run_pipeline.log.run.id for run in baselines}
     good = _subjects(baselines)
     doubtful = {
         incident.detector
@@ -26,7 +26,7 @@ def against_baseline(runs: Sequence[JudgedRun], baselines: Sequence[JudgedRun]) 
         if incident.severity >= Severity.WARNING
     }
     doubt = [Finding(f"the baseline itself has incidents: {', '.join(sorted(doubtful))}")] if doubtful else []
-    for subject in _subjects([run for run in runs if run.tracker.log.run.id not in known]):
+    for subject in _subjects([run for run in runs if run.run_pipeline.log.run.id not in known]):
         comparison = against(subject, good)
         yield replace(comparison, findings=[*comparison.findings, *doubt])
 
@@ -34,9 +34,9 @@ def against_baseline(runs: Sequence[JudgedRun], baselines: Sequence[JudgedRun]) 
 def _subjects(runs: Sequence[JudgedRun]) -> list[ComparedRun]:
     return [
         ComparedRun(
-            run.tracker.log.name,
-            {name: setting.value for name, setting in run.tracker.log.facts.config.items()},
-            run.tracker.log.understanding().signals,
+            run.run_pipeline.log.name,
+            {name: setting.value for name, setting in run.run_pipeline.log.metadata.config.items()},
+            run.run_pipeline.log.understanding().signals,
             run.means,
         )
         for run in runs

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from sentinel.common.text import counted
-from sentinel.detectors.skip_reason import HeldBack
+from sentinel.detectors.skip_reason import SkipReason
 
 
 @dataclass(frozen=True)
@@ -46,15 +46,15 @@ class Coverage:
         return f"{read}; {span} of {self.detectors} detectors could judge {whom}"
 
 
-def held_back(looked: Mapping[tuple[str, str], int], detectors: Iterable[str]) -> dict[str, dict[str, int]]:
+def skipped(looked: Mapping[tuple[str, str], int], detectors: Iterable[str]) -> dict[str, dict[str, int]]:
     """Those of the detectors that judged no row, with the rows that they held back by reason.
 
-    The most frequent reason comes first. ``looked`` counts rows as `Detection` does.
+    The most frequent reason comes first. ``looked`` counts rows as `RowDetection` does.
     """
     silent: dict[str, dict[str, int]] = {}
     for name in detectors:
         reasons = {reason: rows for (detector, reason), rows in looked.items() if detector == name}
         if "" not in reasons:
             by_rows = sorted(reasons.items(), key=lambda item: (-item[1], item[0]))
-            silent[name] = dict(by_rows) or {HeldBack.NO_ROWS.value: 0}
+            silent[name] = dict(by_rows) or {SkipReason.NO_ROWS.value: 0}
     return silent

@@ -14,18 +14,18 @@ from sentinel.comparison.fingerprint import Fingerprint, differing, sibling_grou
 from sentinel.detectors.api import Demand
 from sentinel.pipeline import Pipeline
 from sentinel.replays.workers import in_copies, in_turn
-from sentinel.runs.continuations import Observation, observe, standings
+from sentinel.runs.continuations import Observation, observe, statuses
 from sentinel.runs.log import RunOverview
-from sentinel.runs.state import Standing
+from sentinel.runs.state import RunStatus
 from sentinel.runs.training_groups import trainings_of
-from sentinel.sources.base import Complaint, Run, rest
+from sentinel.sources.base import ReadIssue, Run, flush
 from sentinel.sources.discovery import common_path, discover, run_name
-from sentinel.sources.location import Place
+from sentinel.sources.location import Location
 
-_MOST_POINTS = 2_000_000  # of all runs together, if they are few
+_MAX_POINTS = 2_000_000  # of all runs together, if they are few
 _FEW_RUNS = 32
 _ENOUGH = 0.75  # share of the limit; sources give whole rows, and another poll would cost more
-_FEWEST_POINTS = 64  # per run, if there are very many; fewer are enough to recognise a framework
+_MIN_POINTS = 64  # per run, if there are very many; fewer are enough to recognise a framework
 
 
 @dataclass(frozen=True)
@@ -37,7 +37,7 @@ class ListedRun:
 
     overview: RunOverview
     training: str
-    standing: Standing
+    standing: RunStatus
     stopped: str | None  # why it cannot be judged, if so
     whole: bool
     lacking: Mapping[str, Sequence[str]]  # missing signals, by the detector that needs them
@@ -53,7 +53,7 @@ class Listing:
     """The runs under some paths, sorted by path, and complaints about what could not be read."""
 
     runs: Sequence[ListedRun]
-    complaints: Sequence[Complaint]
+    read_issues: Sequence[ReadIssue]
     detectors: int  # how many there are
 
 
@@ -77,12 +77,12 @@ def siblings(listing: Listing) -> list[Siblings]:
 
 def _fingerprint(log: RunOverview) -> Fingerprint:
     read = log.understanding
-    settings = {name: setting.value for name, setting in log.facts.config.items()}
+    settings = {name: setting.value for name, setting in log.metadata.config.items()}
     return Fingerprint.of(read.framework, read.tags, settings)
 
 
 def list_runs(
-    paths: Sequence[Place],
+    paths: Sequence[Location],
     signals: Callable[[], Mapping[str, str]],
     demands: Callable[[], Mapping[str, Demand]],
     now: float,
@@ -103,7 +103,7 @@ def list_runs(
     if not discovered.runs:
         raise SentinelError(f"{', '.join(map(str, paths))}: no log that sentinel can read")
     count = len(discovered.runs)  # each run has a fixed cost, so many runs leave less time for points
-    limit = max(_FEWEST_POINTS, _MOST_POINTS // max(count, count**2 // _FEW_RUNS))
+    limit = max(_MIN_POINTS, _MAX_POINTS // max(count, count**2 // _FEW_RUNS))
     pipeline = Pipeline((), {}, signals())
     base = common_path(paths)
 
@@ -123,9 +123,9 @@ def list_runs(
             each.seen.whole,
             lacking(tuple(each.seen.run.understanding.signals)),
         )
-        for each, stands in zip(listed, standings([each.seen for each in listed]), strict=True)
+        for each, stands in zip(listed, statuses([each.seen for each in listed]), strict=True)
     ]
-    complaints = [*complained, *(complaint for run in listed for complaint in run.complaints)]
+    complaints = [*complained, *(complaint for run in listed for complaint in run.read_issues)]
     return Listing(runs, complaints, len(asked))
 
 
@@ -140,33 +140,33 @@ def _trainings(logs: Sequence[RunOverview]) -> dict[str, str]:
         key=lambda log: (
             log.ending is None,
             -len(log.understanding.signals),
-            -len(log.facts.config),
+            -len(log.metadata.config),
             _id(log),
         ),
     )
-    return trainings_of({_id(log): log.facts for log in best_first})
+    return trainings_of({_id(log): log.metadata for log in best_first})
 
 
 @dataclass(frozen=True)
 class _Scanned:
     seen: Observation
     failure: str | None
-    complaints: Sequence[Complaint]
+    read_issues: Sequence[ReadIssue]
 
 
 def _scan(pipeline: Pipeline, run: Run, name: str, limit: int, now: float) -> _Scanned:
     """Read about ``limit`` points."""
-    tracker = pipeline.track(run, name)
-    log = tracker.log
-    complaints = list[Complaint]()
+    run_pipeline = pipeline.track(run, name)
+    log = run_pipeline.log
+    complaints = list[ReadIssue]()
     while True:
-        (advance,) = pipeline.advance([tracker], limit)
-        complaints += advance.absorbed.complaints
-        if not advance.more or log.facts.points > _ENOUGH * limit:
+        (advance,) = pipeline.advance([run_pipeline], limit)
+        complaints += advance.ingested.read_issues
+        if not advance.more or log.metadata.points > _ENOUGH * limit:
             break
     guard = Guard()
-    for chunk in () if advance.more else rest(run.source, log.cursor):
-        log.facts.count(chunk)
+    for chunk in () if advance.more else flush(run.source, log.cursor):
+        log.metadata.count(chunk)
     seen = guard(run, "the listing", partial(observe, log, not advance.more, now))
     if seen is None:
         seen = Observation(pipeline.track(run, name).log.overview(), whole=False, silent_seconds=0.0)

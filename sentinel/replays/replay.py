@@ -9,7 +9,7 @@ from sentinel.pipeline import Pipeline
 from sentinel.replays.coverage import Coverage
 from sentinel.replays.judged import JudgedRun
 from sentinel.runs.training_groups import trainings_of
-from sentinel.sources.base import Complaint
+from sentinel.sources.base import ReadIssue
 
 if TYPE_CHECKING:
     from sentinel.comparison.measures import Comparison
@@ -25,7 +25,7 @@ class Replay:
     """
 
     runs: Sequence[JudgedRun]
-    complaints: Sequence[Complaint]
+    read_issues: Sequence[ReadIssue]
     pipeline: Pipeline
     coverage: Coverage
     selection: str = ""
@@ -34,4 +34,4 @@ class Replay:
     @cached_property
     def trainings(self) -> dict[str, str]:
         """By the id of each run, that of the first log of its training."""
-        return trainings_of({run.tracker.id: run.tracker.log.facts for run in self.runs})
+        return trainings_of({run.run_pipeline.id: run.run_pipeline.log.metadata for run in self.runs})

@@ -11,7 +11,7 @@ from sentinel.comparison.means import Means
 from sentinel.config.file import Config
 from sentinel.detection.duplicates import known_incidents, traces_of
 from sentinel.notifications.decide import SinkPolicy
-from sentinel.notifications.routing import Audience
+from sentinel.notifications.routing import RoutingContext
 from sentinel.notifications.simulate import retold
 from sentinel.pipeline import Pipeline
 from sentinel.replays.coverage import Coverage
@@ -20,25 +20,25 @@ from sentinel.replays.replay import Replay
 from sentinel.replays.siblings import compare_siblings
 from sentinel.runs.prefetch import reading_ahead
 from sentinel.series.curves import Curves
-from sentinel.sources.base import Complaint, Run
+from sentinel.sources.base import ReadIssue, Run
 from sentinel.sources.discovery import common_path, discover, run_name
-from sentinel.sources.location import Place
+from sentinel.sources.location import Location
 
 if TYPE_CHECKING:
     from sentinel.comparison.measures import Comparison
 
 _RUNS_AT_ONCE = 64
-_MOST_AT_ONCE = 256
+_MAX_AT_ONCE = 256
 
 
 def replay(
-    paths: Sequence[Place],
+    paths: Sequence[Location],
     config: Config,
     progress: Callable[[int, int], None],
     *,
     curves: bool = False,
     compare: bool = False,
-    baseline: Sequence[Place] = (),
+    baseline: Sequence[Location] = (),
     names: Sequence[str] = (),
 ) -> Replay:
     """Read every run under the paths to its end, with the ``curves`` of all tags if they are wanted.
@@ -53,15 +53,15 @@ def replay(
     against = _parts(baseline, config, lambda *_: None, curves=False, names=()) if baseline else ()
     good = [run for part in against for run in part.runs]
     compare_siblings(parts[0].pipeline, runs, good)
-    tell_in_order(runs, [sink.policy() for sink in config.sinks])
-    complaints = [complaint for part in parts for complaint in part.complaints]
+    simulate_notifications(runs, [sink.policy() for sink in config.sinks])
+    complaints = [complaint for part in parts for complaint in part.read_issues]
     coverage = reduce(add, [part.coverage for part in parts])
     comparisons = _compared(runs, compare, good)
     return Replay(runs, complaints, parts[0].pipeline, coverage, comparisons=comparisons)
 
 
 def replay_in_parts(
-    paths: Sequence[Place],
+    paths: Sequence[Location],
     config: Config,
     progress: Callable[[int, int], None],
     *,
@@ -76,12 +76,12 @@ def replay_in_parts(
     """
     for part in _parts(paths, config, progress, curves=curves, names=names):
         compare_siblings(part.pipeline, part.runs)
-        tell_in_order(part.runs, [sink.policy() for sink in config.sinks])
+        simulate_notifications(part.runs, [sink.policy() for sink in config.sinks])
         yield part
 
 
 def _parts(
-    paths: Sequence[Place],
+    paths: Sequence[Location],
     config: Config,
     progress: Callable[[int, int], None],
     *,
@@ -127,11 +127,13 @@ def judged(
         run.means = Means() if means else None
     _read(pipeline, runs)
     return [
-        run for run in runs if run.tracker.log.facts.points or run.incidents or run.complaints or run.stopped
+        run
+        for run in runs
+        if run.run_pipeline.log.metadata.points or run.incidents or run.read_issues or run.stopped
     ]
 
 
-def _coverage(pipeline: Pipeline, runs: Sequence[JudgedRun], complaints: Sequence[Complaint]) -> Coverage:
+def _coverage(pipeline: Pipeline, runs: Sequence[JudgedRun], complaints: Sequence[ReadIssue]) -> Coverage:
     read = [run for run in runs if not run.unread]
     return Coverage(
         able=[sum(not missing for missing in run.lacking.values()) for run in read],
@@ -151,7 +153,7 @@ def _groups(runs: Iterable[tuple[Run, str]]) -> Iterator[list[tuple[Run, str]]]:
     for run, name in runs:
         if group:
             beside = str(group[-1][0].path).rpartition("/")[0] == str(run.path).rpartition("/")[0]
-            if len(group) >= (_MOST_AT_ONCE if beside else _RUNS_AT_ONCE):
+            if len(group) >= (_MAX_AT_ONCE if beside else _RUNS_AT_ONCE):
                 yield group
                 group = []
         group.append((run, name))
@@ -161,19 +163,19 @@ def _groups(runs: Iterable[tuple[Run, str]]) -> Iterator[list[tuple[Run, str]]]:
 
 def _read(pipeline: Pipeline, runs: Iterable[JudgedRun]) -> None:
     left = list(runs)
-    with reading_ahead([run.tracker.log for run in left]):
+    with reading_ahead([run.run_pipeline.log for run in left]):
         while left:
-            advances = pipeline.advance([run.tracker for run in left])
+            advances = pipeline.advance([run.run_pipeline for run in left])
             for run, advance in zip(left, advances, strict=True):
                 run.add(advance)
             left = [run for run, advance in zip(left, advances, strict=True) if advance.more]
     whole = [run for run in runs if run.failure is None]
-    for run, advance in zip(whole, pipeline.conclude([run.tracker for run in whole]), strict=True):
+    for run, advance in zip(whole, pipeline.finalize([run.run_pipeline for run in whole]), strict=True):
         run.add(advance)
     for run in runs:
         if run.failure is not None:
-            run.changes += pipeline.report_failure(run.tracker, run.failure)
-        run.incidents |= {incident.id: incident for incident in run.tracker.book.open()}
+            run.changes += pipeline.report_failure(run.run_pipeline, run.failure)
+        run.incidents |= {incident.id: incident for incident in run.run_pipeline.incidents.open()}
         # Streams of one run were read one after the other; this is their order by the log's clock.
         run.incidents = dict(sorted(run.incidents.items(), key=lambda item: item[1].fired_time or 0.0))
 
@@ -189,11 +191,11 @@ def _compared(
     return [*among, *(against_baseline(runs, baselines) if baselines else ())]
 
 
-def tell_in_order(runs: Sequence[JudgedRun], policies: Sequence[SinkPolicy]) -> None:
+def simulate_notifications(runs: Sequence[JudgedRun], policies: Sequence[SinkPolicy]) -> None:
     """Decide what the sinks would have heard of the runs; see `retold`."""
     incidents = (incident for run in runs for incident in run.incidents.values())
-    trackers = [run.tracker for run in runs]
-    known = known_incidents(incidents, trackers, traces_of(trackers))
-    stories = [(run.tracker.described(), run.changes) for run in runs]
-    for run, told in zip(runs, retold(stories, Audience(policies, (), {}, known)), strict=True):
-        run.told = told
+    run_pipelines = [run.run_pipeline for run in runs]
+    known = known_incidents(incidents, run_pipelines, traces_of(run_pipelines))
+    stories = [(run.run_pipeline.described(), run.changes) for run in runs]
+    for run, told in zip(runs, retold(stories, RoutingContext(policies, (), {}, known)), strict=True):
+        run.notifications = told

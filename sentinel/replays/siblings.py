@@ -8,7 +8,7 @@ from sentinel.comparison.fingerprint import Fingerprint
 from sentinel.comparison.means import Means
 from sentinel.comparison.siblings import Sibling, among_siblings, healthy_siblings
 from sentinel.detectors.severity import Severity
-from sentinel.detectors.skip_reason import HeldBack
+from sentinel.detectors.skip_reason import SkipReason
 from sentinel.pipeline import Pipeline
 from sentinel.replays.judged import JudgedRun
 from sentinel.runs.log import RunLog
@@ -33,25 +33,25 @@ def compare_siblings(
     for run, own in zip(runs, known, strict=True):
         guard = Guard()
         near = given or healthy(own.fingerprint)
-        found = guard(run.tracker.log.run, "siblings", partial(among_siblings, own, near))
-        run.looked[RULE, "" if found else HeldBack.NO_SIBLINGS.value] += 1
+        found = guard(run.run_pipeline.log.run, "siblings", partial(among_siblings, own, near))
+        run.row_counts[RULE, "" if found else SkipReason.NO_SIBLINGS.value] += 1
         run.among = found
         if found is not None:
-            log = run.tracker.log
-            said = pipeline.checking.beside(RULE, run.tracker.id, log.facts, log.known, found)
-            changes = guard(log.run, "siblings", partial(run.tracker.book.advance, said)) or ()
+            log = run.run_pipeline.log
+            said = pipeline.checking.beside(RULE, run.run_pipeline.id, log.metadata, log.known, found)
+            changes = guard(log.run, "siblings", partial(run.run_pipeline.incidents.advance, said)) or ()
             run.changes += changes
             run.incidents |= {change.incident.id: change.incident for change in changes}
 
 
 def _siblings(runs: Sequence[JudgedRun]) -> list[Sibling]:
-    trainings = trainings_of({run.tracker.id: run.tracker.log.facts for run in runs})
-    return [sibling(run, run.means, trainings[run.tracker.id]) for run in runs if run.means is not None]
+    trainings = trainings_of({run.run_pipeline.id: run.run_pipeline.log.metadata for run in runs})
+    return [sibling(run, run.means, trainings[run.run_pipeline.id]) for run in runs if run.means is not None]
 
 
 def sibling(run: JudgedRun, means: Means, training: str) -> Sibling:
     """The run as others are compared with it; ``training`` is the first log of its training."""
-    log = run.tracker.log
+    log = run.run_pipeline.log
     well = log.ending is None or log.ending.outcome is EndKind.FINISHED
     healthy = run.stopped is None and run.worst < Severity.WARNING and well
     return sibling_of(log, means, training, healthy=healthy)
@@ -64,12 +64,12 @@ def sibling_of(log: RunLog, means: Means, training: str, *, healthy: bool, whole
         name=log.name,
         training=training,
         fingerprint=Fingerprint.of(
-            read.framework, read.tags, {name: told.value for name, told in log.facts.config.items()}
+            read.framework, read.tags, {name: told.value for name, told in log.metadata.config.items()}
         ),
         signals=read.signals,
         means=means,
         plan=log.planned_steps,
-        last_step=log.facts.last_step or 0,
+        last_step=log.metadata.last_step or 0,
         healthy=healthy,
         whole=whole,
     )

@@ -7,16 +7,16 @@ from sentinel.calibration.page_statistics import Stricter, Telling
 from sentinel.calibration.thresholds import Judge
 from sentinel.config.file import Config
 from sentinel.pipeline import Pipeline
-from sentinel.replays.replaying import judged, tell_in_order
+from sentinel.replays.replaying import judged, simulate_notifications
 from sentinel.runs.log import RunOverview
 from sentinel.sources.base import Run
 from sentinel.sources.discovery import common_path, discover, run_name
-from sentinel.sources.location import Place
+from sentinel.sources.location import Location
 
 _AT_ONCE = 192  # runs, so that memory does not grow with their number
 
 
-def with_factors(paths: Sequence[Place], config: Config) -> Judge:
+def with_factors(paths: Sequence[Location], config: Config) -> Judge:
     """Judges named runs below some paths, which are searched once. Their results are kept nowhere, so no
     others can be mixed with them.
     """
@@ -34,7 +34,7 @@ def with_factors(paths: Sequence[Place], config: Config) -> Judge:
         there = [name for name in names if name in found()]
         for first in range(0, len(there), _AT_ONCE):
             runs = judged(pipeline, [(found()[name], name) for name in there[first : first + _AT_ONCE]])
-            tell_in_order(runs, policies)
-            yield from ((run.seen, run.told) for run in runs)
+            simulate_notifications(runs, policies)
+            yield from ((run.seen, run.notifications) for run in runs)
 
     return judge

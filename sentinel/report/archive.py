@@ -15,7 +15,7 @@ def pieces(archive: Archive) -> Iterator[str]:
     """The archive as `sentinel replay --format json` gives the same runs, in pieces of a run each."""
     rows = archive.contents.rows.filter("judged")
     failed = archive.failed
-    problems = [*archive.complaints, *(f"{one.path}: {one.failure}" for one in failed)]
+    problems = [*archive.read_issues, *(f"{one.path}: {one.failure}" for one in failed)]
     unread = int(rows["unread"].sum())
     whole: ReplayBody = {
         "schema": 1,
@@ -25,7 +25,7 @@ def pieces(archive: Archive) -> Iterator[str]:
             "unread": unread + len(problems),
         },
         "runs": [],
-        "complaints": problems,
+        "read_issues": problems,
         "comparisons": [comparison_body(comparison) for comparison in archive.comparisons],
     }
     before, runs, after = _text(whole).partition('"runs": [')
@@ -45,14 +45,14 @@ def _body(run: Settled) -> ReplayedRunBody:
     record = run.record
     seen = run.seen
     return {
-        **run_body(seen, run.standing, seen.stopped, record.lacking, record.held_back),
-        "complaints": list(record.complaints),
+        **run_body(seen, run.standing, seen.stopped, record.lacking, record.skipped),
+        "read_issues": list(record.read_issues),
         "checks": [
-            {"catalogue": list(check.catalogue), "because": check.because, "settings": dict(check.settings)}
-            for check in record.checks
+            {"catalogue": list(check.catalogue), "reason": check.reason, "settings": dict(check.settings)}
+            for check in record.advisories
         ],
         "incidents": [
-            {**incident_body(incident), "told": told_bodies(run.told.get(incident.id, ()))}
+            {**incident_body(incident), "notifications": told_bodies(run.told.get(incident.id, ()))}
             for incident in record.incidents
         ],
     }

@@ -25,7 +25,7 @@ class Keep:
     """The checkpoint to keep, and why, in sentences."""
 
     path: str
-    because: str
+    reason: str
 
 
 @dataclass(frozen=True)

@@ -14,9 +14,9 @@ from sentinel.incidents.incident import Incident
 from sentinel.incidents.json_body import utc_text
 from sentinel.report.comparisons import statements, title
 
-_MOST_ROWS = 20  # of a table
-_MOST_FAILURES = 5000  # in a report; the tables on disk have all
-_MOST_COMPARISONS = 500  # in a report; its JSON has all
+_MAX_ROWS = 20  # of a table
+_MAX_FAILURES = 5000  # in a report; the tables on disk have all
+_MAX_COMPARISONS = 500  # in a report; its JSON has all
 _WORST = 50
 _HOUR = 3600.0
 
@@ -134,17 +134,17 @@ class CostOfFailures:
 def cost(archive: Archive) -> CostOfFailures:
     """What the failures of an archive cost."""
     count = _Count()
-    failures = nsmallest(_MOST_FAILURES, _failures(archive, count), key=lambda failure: failure.rank)
+    failures = nsmallest(_MAX_FAILURES, _failures(archive, count), key=lambda failure: failure.rank)
     quiet = count.trainings - count.failures
     counts = f"{count.critical} critical, {count.failures - count.critical} with a warning, {quiet} quiet"
     rows = archive.contents.rows
     return CostOfFailures(
         verdict=f"{counted_runs(count.trainings, count.logs)}: {counts}",
-        unread=rows.height - count.logs + len(archive.complaints),
+        unread=rows.height - count.logs + len(archive.read_issues),
         tables=[(name, _costliest(groups)) for name, groups in count.groups.items()] if failures else [],
         failures=failures,
         more=count.failures - len(failures),
-        comparisons=[(title(one), [*statements(one)]) for one in archive.comparisons[:_MOST_COMPARISONS]],
+        comparisons=[(title(one), [*statements(one)]) for one in archive.comparisons[:_MAX_COMPARISONS]],
     )
 
 
@@ -225,7 +225,7 @@ def _failure(run: Settled) -> Failure | None:
 
 
 def _costliest(groups: Mapping[str, CostGroup]) -> list[CostGroup]:
-    return sorted(groups.values(), key=lambda group: (-group.seconds, group.costliest))[:_MOST_ROWS]
+    return sorted(groups.values(), key=lambda group: (-group.seconds, group.costliest))[:_MAX_ROWS]
 
 
 def _week(time: float | None) -> str | None:

@@ -12,7 +12,7 @@ from sentinel.detectors.schema import VALUE
 from sentinel.detectors.signals import Signal
 from sentinel.incidents.incident import Incident
 
-_MOST_ROWS = 10
+_MAX_ROWS = 10
 _ALL_DIGITS = 1e9
 
 
@@ -22,7 +22,7 @@ def evidence_rows(incident: Incident) -> list[tuple[str, str]]:
     A column that the detector no longer declares is shown under its own name. The text is safe to show.
     """
     rows = [row for row in _rows(incident) if row[1]]
-    return [(clean_text(label, 80), clean_text(value, 100)) for label, value in rows[:_MOST_ROWS]]
+    return [(clean_text(label, 80), clean_text(value, 100)) for label, value in rows[:_MAX_ROWS]]
 
 
 def _rows(incident: Incident) -> Iterator[tuple[str, str]]:

@@ -20,23 +20,23 @@ from sentinel.report.printed import ConsoleExcerpt
 from sentinel.sinks.checkpoints import last_checkpoint
 from sentinel.sinks.message import lasted
 
-_MOST_CAUSES = 4
+_MAX_CAUSES = 4
 
 
 @dataclass(frozen=True)
-class CauseStory:
+class CauseReport:
     """A catalogue entry that may be behind an incident. ``share`` says how likely; it may be empty.
     ``favoured`` says whether something in the run speaks for it.
     """
 
     entry: Entry
     share: str
-    because: str
+    reason: str
     favoured: bool
 
 
 @dataclass(frozen=True)
-class IncidentStory:
+class IncidentReport:
     """An incident, as `sentinel.replay` and a `Monitor` give it.
 
     ``life`` says in words from when to when it lasted. What only a report looks up is empty in a monitor:
@@ -56,8 +56,8 @@ class IncidentStory:
     last_step: int | None
     fired_at: str  # in UTC; empty if not known
     evidence: Sequence[tuple[str, str]]
-    causes: Sequence[CauseStory]
-    told: Sequence[str]
+    causes: Sequence[CauseReport]
+    notifications: Sequence[str]
     explained_by: str  # name of the detector; empty if the incident stands for itself
     checkpoint: str  # the last one from before the onset; empty if none is known
     tag: str
@@ -73,7 +73,7 @@ def incident_story(
     told: Sequence[str] = (),
     samples: Sequence[Sample] = (),
     printed: ConsoleExcerpt | None = None,
-) -> IncidentStory:
+) -> IncidentReport:
     """The story of an incident.
 
     ``of_run`` are all incidents of its run by their ids, ``place`` is where the run's log lies, and the rest
@@ -82,7 +82,7 @@ def incident_story(
     cause = of_run.get(incident.inhibited_by or "")
     first = began_first(incident, of_run.values())
     checkpoint = last_checkpoint(str(place), first.onset_step, first.onset_time) if place else ""
-    return IncidentStory(
+    return IncidentReport(
         id=incident.id,
         severity=incident.severity,
         detector=incident.detector,
@@ -97,7 +97,7 @@ def incident_story(
         fired_at=clock_text(incident.fired_time),
         evidence=evidence_rows(incident),
         causes=list(_causes(incident)),
-        told=told,
+        notifications=told,
         explained_by=(cause.detector if cause else "another incident") if incident.inhibited_by else "",
         checkpoint=clean_text(checkpoint),
         tag=clean_text(incident.drawn_tag),
@@ -107,10 +107,10 @@ def incident_story(
     )
 
 
-def _causes(incident: Incident) -> Iterator[CauseStory]:
+def _causes(incident: Incident) -> Iterator[CauseReport]:
     entries = catalogue.load()
-    for cause in incident.causes[:_MOST_CAUSES]:
-        yield CauseStory(
+    for cause in incident.causes[:_MAX_CAUSES]:
+        yield CauseReport(
             entries[cause.id], share(cause, incident.causes), clean_text(cause.reasons, 400), cause.favoured
         )
 
@@ -127,10 +127,10 @@ def _life(incident: Incident) -> str:
 
 def told_lines(run: JudgedRun, incident: Incident) -> Iterator[str]:
     """Which sinks would have been sent an incident, and why the others would not."""
-    decided = [(outcome.sink, outcome.decision.reason) for outcome in run.told.get(incident.id, ())]
+    decided = [(outcome.sink, outcome.decision.reason) for outcome in run.notifications.get(incident.id, ())]
     told = {sink: None for sink, reason in decided if reason.sends}
     if told:
-        yield f"told: {', '.join(told)}"
+        yield f"sent to: {', '.join(told)}"
     for sink, reason in dict(reversed(decided)).items():  # the first decision of each sink
         if sink not in told:
-            yield f"not told: {sink}, {reason.text}"
+            yield f"not sent to: {sink}, {reason.text}"

@@ -34,7 +34,7 @@ def lines(told: Notification) -> Iterator[tuple[int, str]]:
 def _cause(word: str, cause: LikelyCause) -> Iterator[tuple[int, str]]:
     yield 0, ""
     yield 0, f"{word}: {cause.name}"
-    for label, text in ("Why", cause.because), ("Do", cause.fix), ("Check", cause.check):
+    for label, text in ("Why", cause.reason), ("Do", cause.fix), ("Check", cause.check):
         if text:
             yield _INDENT, f"{label}: {text}"
 

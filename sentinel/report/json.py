@@ -10,15 +10,15 @@ from typing import TYPE_CHECKING, Literal, NotRequired
 from typing_extensions import TypedDict
 
 from sentinel.incidents.json_body import IncidentBody, incident_body
-from sentinel.notifications.routing import Outcome
+from sentinel.notifications.routing import SinkDecision
 from sentinel.replays.judged import JudgedRun
 from sentinel.replays.listing import ListedRun, Listing
 from sentinel.replays.replay import Replay
 from sentinel.report.siblings import SiblingsBody
-from sentinel.runs.advisories import checks
-from sentinel.runs.continuations import observe, standings
+from sentinel.runs.advisories import advisories
+from sentinel.runs.continuations import observe, statuses
 from sentinel.runs.log import RunOverview
-from sentinel.runs.state import RunState, Standing
+from sentinel.runs.state import RunState, RunStatus
 
 if TYPE_CHECKING:
     from sentinel.comparison.measures import Comparison
@@ -27,19 +27,19 @@ if TYPE_CHECKING:
 class NotJudgedBody(TypedDict):
     """A detector that judged nothing of the run, and the signals that it lacks.
 
-    If it lacks none, ``held_back`` says why it gave no verdict on any row, with the number of rows by reason.
+    If it lacks none, ``skipped`` says why it gave no verdict on any row, with the number of rows by reason.
     """
 
     detector: str
     missing: list[str]
-    held_back: dict[str, int]
+    skipped: dict[str, int]
 
 
 class CheckBody(TypedDict):
     """What in a run is worth a look: the reason, catalogue ids, and the settings that it rests on."""
 
     catalogue: list[str]
-    because: str
+    reason: str
     settings: dict[str, float | str | bool]
 
 
@@ -54,7 +54,7 @@ class ToldBody(TypedDict):
 class ReportedIncidentBody(IncidentBody):
     """An incident, and in ``told`` the decisions of the sinks about it, in order."""
 
-    told: list[ToldBody]
+    notifications: list[ToldBody]
 
 
 class RunBody(TypedDict):
@@ -86,7 +86,7 @@ class RunBody(TypedDict):
 class ReplayedRunBody(RunBody):
     """A run that was read to its end and judged. ``complaints`` are about what could not be read."""
 
-    complaints: list[str]
+    read_issues: list[str]
     checks: list[CheckBody]
     incidents: list[ReportedIncidentBody]
 
@@ -145,7 +145,7 @@ class ReplayBody(TypedDict):
     schema: Literal[1]
     coverage: CoverageBody
     runs: list[ReplayedRunBody]
-    complaints: list[str]
+    read_issues: list[str]
     comparisons: list[ComparisonBody]
 
 
@@ -178,7 +178,7 @@ class ListingBody(TypedDict):
 
     schema: Literal[1]
     runs: list[ListedRunBody]
-    complaints: list[str]
+    read_issues: list[str]
     siblings: NotRequired[list[SiblingsBody]]
 
 
@@ -190,7 +190,7 @@ def document(replay: Replay, now: float) -> ReplayBody:
         "schema": 1,
         "coverage": {"read": covered.read, "cut": covered.cut, "unread": covered.unread},
         "runs": runs,
-        "complaints": [str(complaint) for complaint in replay.complaints],
+        "read_issues": [str(complaint) for complaint in replay.read_issues],
         "comparisons": [comparison_body(comparison) for comparison in replay.comparisons],
     }
 
@@ -206,13 +206,13 @@ def listing_document(listing: Listing) -> ListingBody:
     return {
         "schema": 1,
         "runs": [_listed(run) for run in listing.runs],
-        "complaints": [str(complaint) for complaint in listing.complaints],
+        "read_issues": [str(complaint) for complaint in listing.read_issues],
     }
 
 
-def standings_of(replay: Replay, now: float) -> list[Standing]:
+def standings_of(replay: Replay, now: float) -> list[RunStatus]:
     """The states of the runs of a replay at the time of day ``now``, in their order."""
-    return standings([observe(run.tracker.log, True, now) for run in replay.runs])
+    return statuses([observe(run.run_pipeline.log, True, now) for run in replay.runs])
 
 
 def comparison_body(comparison: "Comparison") -> ComparisonBody:
@@ -234,31 +234,31 @@ def comparison_body(comparison: "Comparison") -> ComparisonBody:
     }
 
 
-def _replayed(run: JudgedRun, stands: Standing) -> ReplayedRunBody:
-    overview = run.tracker.log.overview()
+def _replayed(run: JudgedRun, stands: RunStatus) -> ReplayedRunBody:
+    overview = run.run_pipeline.log.overview()
     lacking = run.lacking
     return {
-        **run_body(overview, stands, run.stopped, lacking, run.held_back(lacking)),
-        "complaints": [str(complaint) for complaint in run.complaints],
+        **run_body(overview, stands, run.stopped, lacking, run.skipped(lacking)),
+        "read_issues": [str(complaint) for complaint in run.read_issues],
         "checks": [
-            {"catalogue": list(check.catalogue), "because": check.because, "settings": dict(check.settings)}
-            for check in checks(run.tracker.log)
+            {"catalogue": list(check.catalogue), "reason": check.reason, "settings": dict(check.settings)}
+            for check in advisories(run.run_pipeline.log)
         ],
         "incidents": [
-            {**incident_body(incident), "told": told_bodies(run.told.get(incident.id, ()))}
+            {**incident_body(incident), "notifications": told_bodies(run.notifications.get(incident.id, ()))}
             for incident in run.incidents.values()
         ],
     }
 
 
-def told_bodies(outcomes: Iterable[Outcome]) -> list[ToldBody]:
+def told_bodies(outcomes: Iterable[SinkDecision]) -> list[ToldBody]:
     """The decision of each sink about an incident, in order."""
     told = ((outcome.sink, outcome.decision) for outcome in outcomes)
     return [{"sink": sink, "event": decision.event, "reason": decision.reason} for sink, decision in told]
 
 
 def _listed(run: ListedRun) -> ListedRunBody:
-    config = run.overview.facts.config
+    config = run.overview.metadata.config
     return {
         **run_body(run.overview, run.standing, run.stopped, run.lacking, {}),
         "training": run.training,
@@ -269,10 +269,10 @@ def _listed(run: ListedRun) -> ListedRunBody:
 
 def run_body(
     run: RunOverview,
-    stands: Standing,
+    stands: RunStatus,
     stopped: str | None,
     lacking: Mapping[str, Sequence[str]],
-    held_back: Mapping[str, Mapping[str, int]],
+    skipped: Mapping[str, Mapping[str, int]],
 ) -> RunBody:
     """A run with the signals that each detector lacks, and why detectors judged nothing."""
     understood = run.understanding
@@ -286,15 +286,15 @@ def run_body(
         "stopped": stopped,
         "judged_by": sum(not missing for missing in lacking.values()),
         "detectors": len(lacking),
-        "points": run.facts.points,
-        "first_step": run.facts.first_step,
-        "last_step": run.facts.last_step,
+        "points": run.metadata.points,
+        "first_step": run.metadata.first_step,
+        "last_step": run.metadata.last_step,
         "attempts": run.attempts,
         "signals": {signal: list(tags) for signal, tags in understood.signals.items()},
         "unmapped": list(understood.unmapped),
         "not_judged": [
-            {"detector": name, "missing": list(missing), "held_back": dict(held_back.get(name, {}))}
+            {"detector": name, "missing": list(missing), "skipped": dict(skipped.get(name, {}))}
             for name, missing in lacking.items()
-            if missing or name in held_back
+            if missing or name in skipped
         ],
     }

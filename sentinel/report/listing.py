@@ -7,7 +7,7 @@ from functools import lru_cache
 from sentinel.common.text import clean_text, counted_runs
 from sentinel.replays.listing import ListedRun, Listing
 
-_MOST_TAGS = 3
+_MAX_TAGS = 3
 
 
 def lines(listing: Listing, details: bool) -> Iterator[tuple[int, str]]:
@@ -26,7 +26,7 @@ def lines(listing: Listing, details: bool) -> Iterator[tuple[int, str]]:
                 yield from ((4, line) for line in _details(run))
             if run.stopped:
                 yield 4, f"judging stopped: {clean_text(run.stopped, 500)}"
-    for complaint in listing.complaints:
+    for complaint in listing.read_issues:
         yield 0, f"unreadable: {clean_text(str(complaint), 500)}"
     states = Counter(run.standing.state for run in listing.runs if run.stands_for_its_training)
     counted = ", ".join(f"{count} {state}" for state, count in states.most_common())
@@ -40,7 +40,8 @@ def _run(run: ListedRun, detectors: int) -> str:
     attempts = f", {told.attempts}{more} attempts" if told.attempts > 1 else ""
     return (
         f"{clean_text(told.name)}  {told.format}{framework}, {run.standing.state}, "
-        f"{told.facts.points}{more} points{attempts}, judged by {detectors - len(run.lacking)} of {detectors}"
+        f"{told.metadata.points}{more} points{attempts}, "
+        f"judged by {detectors - len(run.lacking)} of {detectors}"
     )
 
 
@@ -61,5 +62,5 @@ def _signals(run: ListedRun) -> Iterator[str]:
 
 @lru_cache(maxsize=1 << 10)  # the runs of one project have the same signals
 def _signal(signal: str, tags: tuple[str, ...]) -> str:
-    further = f" and {len(tags) - _MOST_TAGS} more" if len(tags) > _MOST_TAGS else ""
-    return f"{signal} ({' '.join(clean_text(tag) for tag in tags[:_MOST_TAGS])}{further})"
+    further = f" and {len(tags) - _MAX_TAGS} more" if len(tags) > _MAX_TAGS else ""
+    return f"{signal} ({' '.join(clean_text(tag) for tag in tags[:_MAX_TAGS])}{further})"

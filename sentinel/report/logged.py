@@ -8,10 +8,10 @@ from tempfile import TemporaryDirectory
 
 from sentinel.sources.base import Illustrated, Run
 
-_MOST_IMAGES = 4  # for each step
-_MOST_TEXTS = 6
-_LARGEST_IMAGE = 200_000  # bytes
-_LONGEST_TEXT = 2000  # characters
+_MAX_IMAGES = 4  # for each step
+_MAX_TEXTS = 6
+_MAX_IMAGE = 200_000  # bytes
+_MAX_TEXT = 2000  # characters
 _TEXT_ENDING = "/text_summary"  # PyTorch's, behind every name
 _IMAGES = {b"\x89PNG\r\n\x1a\n": "png", b"\xff\xd8\xff": "jpeg"}
 
@@ -56,21 +56,21 @@ def _parsed(events: bytes) -> Iterator[Sample]:
         for event in them
         for picture in event.tensor_proto.string_val[2:3]  # behind its width and its height
     ]
-    yield from texts[:_MOST_TEXTS]
+    yield from texts[:_MAX_TEXTS]
     images = [Sample(tag, step, image=uri) for tag, step, data in drawn if (uri := _uri(data))]
-    yield from images[:_MOST_IMAGES]
+    yield from images[:_MAX_IMAGES]
 
 
 def _text(parts: Iterable[bytes]) -> str:
     """The text without what a browser would not show; longer ones are cut."""
     whole = "\n".join(part.decode("utf-8", "replace") for part in parts)
-    plain = "".join(c if c == "\n" or c.isprintable() else " " for c in whole[: _LONGEST_TEXT + 1])
-    return plain if len(plain) <= _LONGEST_TEXT else plain[: _LONGEST_TEXT - 1] + "…"
+    plain = "".join(c if c == "\n" or c.isprintable() else " " for c in whole[: _MAX_TEXT + 1])
+    return plain if len(plain) <= _MAX_TEXT else plain[: _MAX_TEXT - 1] + "…"
 
 
 def _uri(data: bytes) -> str:
     """A data URI; empty for what is too large or no image that browsers show."""
     kind = next((kind for begin, kind in _IMAGES.items() if data.startswith(begin)), "")
-    if not kind or len(data) > _LARGEST_IMAGE:
+    if not kind or len(data) > _MAX_IMAGE:
         return ""
     return f"data:image/{kind};base64,{b64encode(data).decode()}"

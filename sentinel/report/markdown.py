@@ -4,32 +4,32 @@ import re
 from collections.abc import Iterator, Sequence
 
 from sentinel.common.text import sentence
-from sentinel.report.incident_model import CauseStory, IncidentStory
-from sentinel.report.model import RunStory, Story
+from sentinel.report.incident_model import CauseReport, IncidentReport
+from sentinel.report.model import ReplayReport, RunReport
 from sentinel.report.sparkline import sparkline
 
 _MARKS = {"critical": "🔴", "warning": "🟠", "info": "🔵"}
-_MOST_ROWS = 200
+_MAX_ROWS = 200
 _SPARK_POINTS = 40
 _SPECIAL = re.compile(r"([\\`*_\[\]<>|~&#])")
 _JOINER = "\u2060"  # an invisible mark that keeps a name or an address from becoming a mention or a link
 
 
-def render(story: Story) -> str:
+def render(story: ReplayReport) -> str:
     """The report as GitHub-flavoured Markdown."""
     return "\n".join(_lines(story)) + "\n"
 
 
-def of_run(run: RunStory) -> str:
+def of_run(run: RunReport) -> str:
     """One run as GitHub-flavoured Markdown: how far it is, and what is wrong with it."""
     plan = f" of {run.planned_steps:,}" if run.planned_steps else ""
     own = [incident for incident in run.incidents if not incident.explained_by]
     nothing = f"Nothing was found by the {run.judged_by} detectors that could judge this run."
     head = f"**{plain(run.name)}** ({plain(run.state)}, step {run.last_step or 0:,}{plan})"
-    return "\n".join([head, "", *(_told(run, own) if own else [nothing])]).rstrip() + "\n"
+    return "\n".join([head, "", *(_notifications(run, own) if own else [nothing])]).rstrip() + "\n"
 
 
-def _lines(story: Story) -> Iterator[str]:
+def _lines(story: ReplayReport) -> Iterator[str]:
     yield f"**{plain(story.verdict)}** {story.coverage}"
     yield ""
     if story.selection:
@@ -38,7 +38,7 @@ def _lines(story: Story) -> Iterator[str]:
     if rows:
         yield "| | Run | What is wrong | Since step | Curve |"
         yield "| --- | --- | --- | --- | --- |"
-    for run, told in rows[:_MOST_ROWS]:
+    for run, told in rows[:_MAX_ROWS]:
         headline = f"**{told.detector}**: {plain(told.headline)}"
         row = (
             _MARKS[told.severity.label],
@@ -48,8 +48,8 @@ def _lines(story: Story) -> Iterator[str]:
             _curve(run, told),
         )
         yield f"| {' | '.join(row)} |"
-    if len(rows) > _MOST_ROWS:
-        yield f"\nand {len(rows) - _MOST_ROWS} more incidents"
+    if len(rows) > _MAX_ROWS:
+        yield f"\nand {len(rows) - _MAX_ROWS} more incidents"
     for run in story.runs:
         own = [incident for incident in run.incidents if not incident.explained_by]
         if own:
@@ -61,15 +61,15 @@ def _lines(story: Story) -> Iterator[str]:
         yield from (f"- could not be read or judged: {plain(problem)}" for problem in problems)
 
 
-def _details(run: RunStory, incidents: list[IncidentStory]) -> Iterator[str]:
+def _details(run: RunReport, incidents: list[IncidentReport]) -> Iterator[str]:
     yield f"\n<details><summary>{plain(run.name)}</summary>\n"
-    yield from _told(run, incidents)
+    yield from _notifications(run, incidents)
     yield "</details>"
 
 
-def _told(run: RunStory, incidents: list[IncidentStory]) -> Iterator[str]:
+def _notifications(run: RunReport, incidents: list[IncidentReport]) -> Iterator[str]:
     if run.keep:
-        yield f"Keep `{run.keep.path.replace('`', '')}`: {plain(run.keep.because)}\n"
+        yield f"Keep `{run.keep.path.replace('`', '')}`: {plain(run.keep.reason)}\n"
     for incident in incidents:
         yield f"### {incident.detector} ({incident.severity.label})\n"
         yield f"{plain(incident.headline)}\n"
@@ -84,14 +84,14 @@ def _told(run: RunStory, incidents: list[IncidentStory]) -> Iterator[str]:
         yield ""
 
 
-def _cause(cause: CauseStory) -> str:
-    because = f" {plain(sentence(cause.because))}" if cause.because else ""
+def _cause(cause: CauseReport) -> str:
+    because = f" {plain(sentence(cause.reason))}" if cause.reason else ""
     entry = cause.entry
     share = f" ({cause.share})" if cause.share else ""
     return f"- **{entry.id}: {entry.title}**{share}.{because} {entry.fix} *To tell:* {entry.check}"
 
 
-def _curve(run: RunStory, told: IncidentStory) -> str:
+def _curve(run: RunReport, told: IncidentReport) -> str:
     curve = run.curves.get(told.tag)
     return sparkline([point.value for point in curve.points(_SPARK_POINTS)]) if curve else ""
 

@@ -17,22 +17,22 @@ from sentinel.replays.judged import JudgedRun
 from sentinel.replays.replay import Replay
 from sentinel.report.checkpoint_choice import Keep, checkpoint_to_keep
 from sentinel.report.comparisons import statements, title
-from sentinel.report.incident_model import IncidentStory, incident_story, told_lines
+from sentinel.report.incident_model import IncidentReport, incident_story, told_lines
 from sentinel.report.json import standings_of
-from sentinel.report.samples import Illustrations
+from sentinel.report.samples import Samples
 from sentinel.report.selection import ORDERS, Order
-from sentinel.runs.advisories import checks
-from sentinel.runs.state import GOING_ON, RunState, Standing
+from sentinel.runs.advisories import advisories
+from sentinel.runs.state import GOING_ON, RunState, RunStatus
 from sentinel.series.curves import Curve
 from sentinel.series.thumbnails import OBJECTIVES
 from sentinel.sinks.checkpoints import checkpoints
 from sentinel.sinks.message import gpu_hours
 
-MOST_IN_FULL = 300
+MAX_IN_FULL = 300
 """Runs of a story that keep their curves."""
 
 _LEAD_POINTS = 60
-_MOST_ILLUSTRATED = 3  # incidents of a run with texts, images and console lines
+_MAX_ILLUSTRATED = 3  # incidents of a run with texts, images and console lines
 
 
 @dataclass(frozen=True)
@@ -45,7 +45,7 @@ class Blind:
 
 
 @dataclass(frozen=True)
-class RunStory:
+class RunReport:
     """A run. ``tags`` are its tags by signal, those without a meaning under the empty name."""
 
     name: str
@@ -63,7 +63,7 @@ class RunStory:
     lasted: float | None  # seconds
     to_go: float | None  # seconds to the planned end, of a run that goes on
     attempts: int
-    incidents: Sequence[IncidentStory]
+    incidents: Sequence[IncidentReport]
     tags: Mapping[str, Sequence[str]]
     curves: Mapping[str, Curve]
     siblings: Mapping[str, SiblingRange]  # the band of healthy siblings by tag, if the run has some
@@ -72,9 +72,9 @@ class RunStory:
     judged_by: int  # detectors
     detectors: int  # in all
     blind: Sequence[Blind]
-    held_back: Sequence[tuple[str, Sequence[str]]]  # reasons, and detectors that judged nothing for them
+    skipped: Sequence[tuple[str, Sequence[str]]]  # reasons, and detectors that judged nothing for them
     settings: Sequence[tuple[str, str, str]]  # name, value, origin
-    checks: Sequence[tuple[Sequence[str], str]]  # what is worth a look: catalogue ids and the reason
+    advisories: Sequence[tuple[Sequence[str], str]]  # what is worth a look: catalogue ids and the reason
     keep: Keep | None
     checkpoints: Sequence[int]  # steps of those on disk
     cost: str  # of the trouble: from the first onset to the end; empty if nothing was found
@@ -98,14 +98,14 @@ class RunStory:
 
 
 @dataclass(frozen=True)
-class Story:
+class ReplayReport:
     """All runs, in the order that was asked for, and complaints that belong to none of them."""
 
     verdict: str
     coverage: str  # how many logs were read and how many not, and of how many detectors the verdict speaks
     kinds: Sequence[tuple[str, int]]  # detectors and how many incidents each found, the most first
     selection: str  # which incidents these are, if not all
-    runs: Sequence[RunStory]
+    runs: Sequence[RunReport]
     problems: Sequence[str]
     comparisons: Sequence[
         tuple[str, Sequence[str]]
@@ -113,12 +113,12 @@ class Story:
     written_at: str  # in UTC
 
 
-def story(parts: Iterable[Replay], now: float, order: Order) -> Story:
+def story(parts: Iterable[Replay], now: float, order: Order) -> ReplayReport:
     """The story of the parts of a replay at a time of day in seconds since the epoch.
 
-    Only the first `MOST_IN_FULL` runs in this order keep their curves.
+    Only the first `MAX_IN_FULL` runs in this order keep their curves.
     """
-    keyed: list[tuple[Any, RunStory]] = []
+    keyed: list[tuple[Any, RunReport]] = []
     problems: list[str] = []
     compared: list[tuple[str, Sequence[str]]] = []
     selection = ""
@@ -126,14 +126,14 @@ def story(parts: Iterable[Replay], now: float, order: Order) -> Story:
     for part in parts:
         stands = standings_of(part, now)
         keyed += [
-            (ORDERS[order](run), run_story(run, standing, part.trainings[run.tracker.id], Illustrations()))
+            (ORDERS[order](run), run_story(run, standing, part.trainings[run.run_pipeline.id], Samples()))
             for run, standing in zip(part.runs, stands, strict=True)
         ]
         keyed.sort(key=lambda pair: pair[0])
-        keyed[MOST_IN_FULL:] = [
-            (key, replace(run, curves={}, siblings={})) for key, run in keyed[MOST_IN_FULL:]
+        keyed[MAX_IN_FULL:] = [
+            (key, replace(run, curves={}, siblings={})) for key, run in keyed[MAX_IN_FULL:]
         ]
-        problems += [clean_text(str(complaint), 500) for complaint in part.complaints]
+        problems += [clean_text(str(complaint), 500) for complaint in part.read_issues]
         compared += [(title(comparison), [*statements(comparison)]) for comparison in part.comparisons]
         selection = part.selection
         coverage = coverage + part.coverage if coverage else part.coverage
@@ -142,15 +142,15 @@ def story(parts: Iterable[Replay], now: float, order: Order) -> Story:
     return replace(whole, selection=selection, problems=problems, comparisons=compared)
 
 
-def story_of(runs: Sequence[RunStory], coverage: str, now: float) -> Story:
+def story_of(runs: Sequence[RunReport], coverage: str, now: float) -> ReplayReport:
     """The story of runs in this order, without complaints."""
     kinds = Counter(
         incident.detector for run in runs for incident in run.incidents if not incident.explained_by
     )
-    return Story(verdict(runs), coverage, kinds.most_common(), "", runs, [], [], clock_text(now))
+    return ReplayReport(verdict(runs), coverage, kinds.most_common(), "", runs, [], [], clock_text(now))
 
 
-def verdict(runs: Sequence[RunStory]) -> str:
+def verdict(runs: Sequence[RunReport]) -> str:
     """What a person wants to know first, in a sentence or two."""
     own = [incident for run in runs for incident in run.incidents if not incident.explained_by]
     of_all = {run.training for run in runs}
@@ -166,10 +166,10 @@ def verdict(runs: Sequence[RunStory]) -> str:
     return f"{counted(len(own), 'incident')} ({', '.join(parts)}) in {len(troubled)} of {whole}."
 
 
-def run_story(run: JudgedRun, stands: Standing, training: str, illustrations: Illustrations) -> RunStory:
+def run_story(run: JudgedRun, stands: RunStatus, training: str, illustrations: Samples) -> RunReport:
     """The story of a run in this state. ``training`` is the id of the first log of its training."""
-    log = run.tracker.log
-    facts = run.tracker.log.facts
+    log = run.run_pipeline.log
+    facts = run.run_pipeline.log.metadata
     understood = log.understanding()
     lacking = run.lacking
     tags = {signal: [clean_text(tag) for tag in of] for signal, of in understood.signals.items()}
@@ -179,10 +179,10 @@ def run_story(run: JudgedRun, stands: Standing, training: str, illustrations: Il
     incidents = sorted(
         run.incidents.values(), key=lambda told: (told.inhibited_by is not None, -told.severity)
     )
-    illustrations.add(log, incidents[:_MOST_ILLUSTRATED])
+    illustrations.add(log, incidents[:_MAX_ILLUSTRATED])
     place = str(log.run.local or "")
     beside = log.run.path if isinstance(log.run.path, Path) else None
-    return RunStory(
+    return RunReport(
         name=clean_text(log.name),
         training=training,
         path=clean_text(str(log.run.path), 1000),
@@ -217,12 +217,12 @@ def run_story(run: JudgedRun, stands: Standing, training: str, illustrations: Il
         judged_by=sum(not missing for missing in lacking.values()),
         detectors=len(lacking),
         blind=list(_blind(lacking, understood.framework or "")),
-        held_back=[*_held_back(run.held_back(lacking)).items()],
+        skipped=[*_skipped(run.skipped(lacking)).items()],
         settings=[
             (clean_text(name), clean_text(str(setting.value)), clean_text(setting.origin))
             for name, setting in sorted(facts.config.items())
         ],
-        checks=[(check.catalogue, clean_text(str(check), 500)) for check in checks(log)],
+        advisories=[(check.catalogue, clean_text(str(check), 500)) for check in advisories(log)],
         keep=checkpoint_to_keep(
             place, understood.signals, curves, facts.config, facts.last_time, _first_onset(run)
         )
@@ -253,7 +253,7 @@ def _lead(
 
 def _cost_of(run: JudgedRun) -> str:
     """What the run spent from the first onset of its own incidents to its end."""
-    facts = run.tracker.log.facts
+    facts = run.run_pipeline.log.metadata
     open_ = [incident for incident in run.own if incident.severity > Severity.INFO and incident.open]
     if not open_ or facts.last_step is None:
         return ""
@@ -265,15 +265,15 @@ def _cost_of(run: JudgedRun) -> str:
     end = facts.last_time
     if begin is not None and end is not None and end - begin >= 1.0:
         parts.append(duration_text(end - begin))
-        whole = first.changed(last_time=end)
-        parts.append(gpu_hours(whole, run.tracker.described().world_size).partition(" (")[0])
+        whole = first.replace(last_time=end)
+        parts.append(gpu_hours(whole, run.run_pipeline.described().world_size).partition(" (")[0])
     return f"{', '.join(filter(None, parts))} since step {first.onset_step:,}" if any(parts) else ""
 
 
 def _problems(run: JudgedRun) -> Iterator[str]:
     if run.stopped:
         yield f"not judged to its end: {run.stopped}"
-    yield from map(str, run.complaints)
+    yield from map(str, run.read_issues)
 
 
 def _blind(lacking: Mapping[str, Sequence[str]], framework: str) -> Iterator[Blind]:
@@ -290,7 +290,7 @@ def _blind(lacking: Mapping[str, Sequence[str]], framework: str) -> Iterator[Bli
     yield from sorted(blind, key=lambda lack: (not by_probe[lack.signals], -len(lack.detectors)))
 
 
-def _held_back(reasons: Mapping[str, Mapping[str, int]]) -> dict[str, list[str]]:
+def _skipped(reasons: Mapping[str, Mapping[str, int]]) -> dict[str, list[str]]:
     by_reason: dict[str, list[str]] = {}
     for detector, rows in sorted(reasons.items()):
         by_reason.setdefault(" and ".join(rows), []).append(detector)

@@ -93,7 +93,7 @@ def stale(today: date) -> str:
 
 def flags(detector: Declaration) -> str:
     """The first paragraph of a detector's page, in one line."""
-    return " ".join(detector.page.split("\n\n")[0].split())
+    return " ".join(detector.doc.split("\n\n")[0].split())
 
 
 def severities(declared: Sequence[Severity]) -> str:
@@ -152,12 +152,12 @@ def _detector(detector: Declaration) -> Iterator[str]:
 def _told(detector: Declaration) -> Iterator[str]:
     """The rule's own page, with what is generated: an example, and when it does not judge."""
     example = _examples().get(detector.name, {})
-    *sections, source = detector.page.split("\n## ")
+    *sections, source = detector.doc.split("\n## ")
     yield "\n## ".join(sections).rstrip()
     yield "\n## When it does not judge\n"
     if isinstance(detector, RunCheck):
         yield "It looks at the whole run, whenever something that it reads is new."
-    elif reasons := example.get("held_back"):
+    elif reasons := example.get("skipped"):
         yield "A point gets no verdict, because of\n"
         yield from (f"- {reason}" for reason in reasons)
     else:

@@ -46,12 +46,12 @@ class Transcript:
         if own is not None:
             return _excerpt(own, self._read[own], told["line"] - 1)
         for origin, lines in self._read.items():
-            if (at := _place(lines, incident)) is not None:
+            if (at := _location(lines, incident)) is not None:
                 return _excerpt(origin, lines, at)
         return None
 
 
-def _place(lines: Sequence[Line], incident: Incident) -> int | None:
+def _location(lines: Sequence[Line], incident: Incident) -> int | None:
     """The index of the first line from the onset."""
     began = incident.onset_time
     times = [(index, line.time) for index, line in enumerate(lines) if math.isfinite(line.time)]

@@ -11,7 +11,7 @@ from sentinel.notifications.routing import idempotency_key
 from sentinel.pipeline import Pipeline
 from sentinel.sinks.base import Notification
 from sentinel.sinks.enrichment import completed
-from sentinel.sources.base import Batch, Cursor, Run
+from sentinel.sources.base import Cursor, PollResult, Run
 from sentinel.sources.identity import RunIdentity
 from sentinel.sources.location import Url
 from sentinel.storage.store import Store
@@ -30,8 +30,8 @@ _EVENTS = {
 class _Elsewhere:
     """The source of a log that is not read here."""
 
-    def poll(self, cursor: Cursor, limit: int) -> Batch:  # noqa: ARG002
-        return Batch(cursor)
+    def poll(self, cursor: Cursor, limit: int) -> PollResult:  # noqa: ARG002
+        return PollResult(cursor)
 
 
 def place_of(row: RunRow) -> Path | Url:
@@ -60,11 +60,11 @@ def recorded_incident(
     run = RunIdentity(incident.run)
     shown = []
     if row is not None and (state := store.run_state(row.id)) is not None:
-        tracker = pipeline.track(recorded_run(row), row.path)
+        run_pipeline = pipeline.track(recorded_run(row), row.path)
         guard = Guard()
-        guard(tracker.log.run, "restoring", partial(tracker.restore, state))
-        run = tracker.described()
-        shown = tracker.excerpts(incident)
+        guard(run_pipeline.log.run, "restoring", partial(run_pipeline.restore, state))
+        run = run_pipeline.described()
+        shown = run_pipeline.excerpts(incident)
     told = Notification(
         key=idempotency_key(run, incident, event),
         event=event,

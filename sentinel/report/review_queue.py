@@ -11,7 +11,7 @@ from sentinel.calibration.thresholds import Move, changes_of
 from sentinel.common.text import counted
 from sentinel.incidents.incident import Incident
 from sentinel.report.html import SCRIPTS, STYLES, asset, data_of, environment, policy
-from sentinel.report.model import RunStory
+from sentinel.report.model import RunReport
 from sentinel.series.thumbnails import OBJECTIVES
 
 ANSWERS = {USEFUL: "Right", FALSE: "False alarm"}
@@ -47,12 +47,12 @@ def doubtful(
 class Doubt:
     """A page that may be false: its run, reduced to the one incident, and the curves as JSON."""
 
-    run: RunStory
+    run: RunReport
     beside: Sequence[str]  # tags
     data: str
 
     @classmethod
-    def of(cls, run: RunStory, incident: Incident) -> "Doubt":
+    def of(cls, run: RunReport, incident: Incident) -> "Doubt":
         """The doubt about an incident of a run."""
         (told,) = (one for one in run.incidents if one.id == incident.id)
         goals = (tag for signal in OBJECTIVES for tag in run.tags.get(signal, ()))

@@ -8,7 +8,7 @@ from sentinel.report.printed import ConsoleExcerpt, Transcript
 from sentinel.runs.log import RunLog
 
 
-class Illustrations:
+class Samples:
     """The texts, images and console lines of one run, by incident."""
 
     def __init__(self) -> None:

@@ -17,7 +17,7 @@ from sentinel.incidents.incident import Incident
 from sentinel.replays.judged import JudgedRun
 from sentinel.replays.replay import Replay
 from sentinel.report.comparisons import statements, title
-from sentinel.sources.location import Place
+from sentinel.sources.location import Location
 
 _LEVELS = {Severity.INFO: "note", Severity.WARNING: "warning", Severity.CRITICAL: "error"}
 _SPECIAL = re.compile(r"([\\\[\]])")  # of a link, 3.11.6 of the standard
@@ -33,7 +33,7 @@ def document(parts: Iterable[Replay], base: Path) -> dict[str, Any]:
         rules = dict(part.pipeline.detectors)
         index = {name: number for number, name in enumerate(rules)}
         results += [_result(run, incident, index, base) for run in part.runs for incident in run.own]
-        notes += [_notification("warning", str(complaint)) for complaint in part.complaints]
+        notes += [_notification("warning", str(complaint)) for complaint in part.read_issues]
         for run in part.runs:
             notes += [_notification("warning", told, _location(run, base)) for told in _troubles(run)]
         notes += [
@@ -64,11 +64,11 @@ def document(parts: Iterable[Replay], base: Path) -> dict[str, Any]:
 
 
 def _rule(detector: Declaration) -> dict[str, Any]:
-    flags = " ".join(detector.page.split("\n\n")[0].split())
+    flags = " ".join(detector.doc.split("\n\n")[0].split())
     return {
         "id": detector.name,
         "shortDescription": {"text": _text(flags)},
-        "help": {"text": detector.page, "markdown": detector.page},
+        "help": {"text": detector.doc, "markdown": detector.doc},
         "defaultConfiguration": {"level": _LEVELS[detector.severities[0]]},
         "properties": {"tags": [detector.maturity.value, *detector.catalogue]},
     }
@@ -103,12 +103,12 @@ def _told(incident: Incident) -> Iterator[str]:
 
 def _troubles(run: JudgedRun) -> Sequence[str]:
     stopped = [f"not judged to its end: {run.stopped}"] if run.stopped else []
-    return [*stopped, *map(str, run.complaints)]
+    return [*stopped, *map(str, run.read_issues)]
 
 
 def _location(run: JudgedRun, base: Path, incident: Incident | None = None) -> dict[str, Any]:
     """The log of a run; for an incident about a printed line, the file and the line."""
-    log = run.tracker.log
+    log = run.run_pipeline.log
     line = incident.evidence.get("line") if incident else None
     place = log.run.path
     if incident and line and isinstance(place, Path):
@@ -121,7 +121,7 @@ def _location(run: JudgedRun, base: Path, incident: Incident | None = None) -> d
     }
 
 
-def _uri(place: Place, base: Path) -> str:
+def _uri(place: Location, base: Path) -> str:
     if isinstance(place, Path):
         return quote(str(place.relative_to(base))) if place.is_relative_to(base) else place.as_uri()
     return quote(str(place), safe="/:")

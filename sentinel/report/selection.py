@@ -86,6 +86,6 @@ def ordered(replay: "Replay", order: Order) -> "Replay":
 
 ORDERS: Mapping[Order, Callable[["JudgedRun"], Any]] = {
     "worst": lambda run: (-run.worst, -len(run.own)),
-    "name": lambda run: run.tracker.log.name,
-    "newest": lambda run: -(run.tracker.log.facts.last_time or 0.0),
+    "name": lambda run: run.run_pipeline.log.name,
+    "newest": lambda run: -(run.run_pipeline.log.metadata.last_time or 0.0),
 }

@@ -7,7 +7,7 @@ from typing_extensions import TypedDict
 from sentinel.common.text import clean_text
 from sentinel.replays.listing import Siblings
 
-_MOST_VALUES = 5
+_MAX_VALUES = 5
 
 
 class SiblingsBody(TypedDict):
@@ -45,5 +45,5 @@ def _differ(group: Siblings) -> str:
 
 
 def _values(values: Sequence[str]) -> str:
-    further = f" and {len(values) - _MOST_VALUES} more" if len(values) > _MOST_VALUES else ""
-    return ", ".join(clean_text(value, 40) for value in values[:_MOST_VALUES]) + further
+    further = f" and {len(values) - _MAX_VALUES} more" if len(values) > _MAX_VALUES else ""
+    return ", ".join(clean_text(value, 40) for value in values[:_MAX_VALUES]) + further

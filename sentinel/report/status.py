@@ -6,16 +6,16 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from sentinel.calibration.calibration import PageSent, Promise
-from sentinel.calibration.check import Realised
+from sentinel.calibration.calibration import Calibration, PageSent
+from sentinel.calibration.check import CalibrationCheck
 from sentinel.common.text import clean_text, duration_text
 from sentinel.detectors.api import Severity
 from sentinel.incidents.incident import Incident
 from sentinel.incidents.json_body import incident_body
 from sentinel.notifications.silences import Silence
 from sentinel.runs.copied_logs import silence_of
-from sentinel.runs.log import Remembered
-from sentinel.runs.metadata import Facts
+from sentinel.runs.log import StoredRun
+from sentinel.runs.metadata import RunMetadata
 from sentinel.runs.state import RunState, standing
 from sentinel.runs.state_codec import unpacked
 from sentinel.runs.training_groups import trainings_of
@@ -60,7 +60,7 @@ class KnownRun:
     training: str
     state: str
     evidence: str
-    kept: Remembered | None  # None if its saved state cannot be decoded
+    kept: StoredRun | None  # None if its saved state cannot be decoded
     not_judged: str | None  # why
     severity: Severity
     lag: float  # seconds since its log was last read to its end; 0 if nothing of it is left to read
@@ -68,7 +68,7 @@ class KnownRun:
     @property
     def last_step(self) -> int | None:
         """The last step that was read."""
-        return self.kept.facts.last_step if self.kept else None
+        return self.kept.metadata.last_step if self.kept else None
 
     @property
     def stands_for_its_training(self) -> bool:
@@ -100,7 +100,7 @@ class Status:
     process: str | None  # the id of the process that watches
     outage: str  # that a watch runs and records nothing; empty if not
     answers: Mapping[str, str]  # what people said of incidents, by their ids
-    promise: Promise | None = None  # of a calibration
+    promise: Calibration | None = None  # of a calibration
     pages: Sequence[PageSent] = ()  # since the promise
     useful: Sequence[str] = ()  # runs of which somebody called an incident so
 
@@ -110,16 +110,16 @@ class Status:
         return self.outage if self.process else "no watch is running"
 
     @property
-    def realised(self) -> Realised | None:
+    def realised(self) -> CalibrationCheck | None:
         """What came of the promise; None without one."""
         if self.promise is None:
             return None
-        extents = {run.row.id: run.kept.facts.extent for run in self.runs if run.kept}
+        extents = {run.row.id: run.kept.metadata.extent for run in self.runs if run.kept}
         crashed = {run.row.id for run in self.runs if run.state == RunState.CRASHED}
-        return Realised.of(self.promise, extents, crashed, self.pages, self.useful)
+        return CalibrationCheck.of(self.promise, extents, crashed, self.pages, self.useful)
 
 
-Remember = Callable[[RunRow], Remembered | None]
+Remember = Callable[[RunRow], StoredRun | None]
 """Gives what is stored of a run; None if that cannot be decoded."""
 
 
@@ -129,7 +129,7 @@ def status(
     now: float,
     wanted: Callable[[str], bool] = lambda _: True,
     remember: Remember | None = None,
-    promise: Promise | None = None,
+    promise: Calibration | None = None,
 ) -> Status:
     """Read the store in a state directory. ``wanted`` chooses runs by their path.
 
@@ -185,7 +185,7 @@ def status(
     )
 
 
-def _trainings(memory: Mapping[str, Remembered | None]) -> dict[str, str]:
+def _trainings(memory: Mapping[str, StoredRun | None]) -> dict[str, str]:
     """By the id of each run, that of the log of its training that tells most of how the training is.
 
     That is one which knows how the training ended, else the one with most settings.
@@ -193,10 +193,10 @@ def _trainings(memory: Mapping[str, Remembered | None]) -> dict[str, str]:
 
     def informed(run: str) -> tuple[bool, int, str]:
         kept = memory[run]
-        return (kept.ending is None, -len(kept.facts.config), run) if kept else (True, 0, run)
+        return (kept.ending is None, -len(kept.metadata.config), run) if kept else (True, 0, run)
 
     best_first = ((run, memory[run]) for run in sorted(memory, key=informed))
-    return trainings_of({run: kept.facts if kept else Facts() for run, kept in best_first})
+    return trainings_of({run: kept.metadata if kept else RunMetadata() for run, kept in best_first})
 
 
 def worst_first(incidents: Sequence[Incident]) -> list[Incident]:
@@ -216,22 +216,22 @@ def together(runs: Sequence[KnownRun]) -> list[KnownRun]:
     ]
 
 
-def remembered(store: Store, row: RunRow) -> Remembered | None:
+def remembered(store: Store, row: RunRow) -> StoredRun | None:
     """What is stored of a run; None if it cannot be decoded."""
     try:
-        return Remembered.of(unpacked(store.run_state(row.id) or b""))
+        return StoredRun.from_state(unpacked(store.run_state(row.id) or b""))
     except ValueError:
         return None
 
 
-def _standing(row: RunRow, kept: Remembered | None, now: float, goes_on: str) -> tuple[str, str]:
+def _standing(row: RunRow, kept: StoredRun | None, now: float, goes_on: str) -> tuple[str, str]:
     """The state of a run and the evidence for it. ``goes_on`` is what an open stall says of its process."""
     if kept is None:
         return _UNKNOWN, "its saved state cannot be decoded; a watch reads its log from the start"
     try:
-        silent = silence_of(Url.parse(row.path) or Path(row.path), kept.facts, now)
+        silent = silence_of(Url.parse(row.path) or Path(row.path), kept.metadata, now)
         stands = standing(
-            kept.ending, silent, kept.facts.lost_after_seconds, goes_on=kept.facts.goes_on or goes_on
+            kept.ending, silent, kept.metadata.lost_after_seconds, goes_on=kept.metadata.goes_on or goes_on
         )
     except Exception as error:  # noqa: BLE001  one run must not keep a person from the others
         return _UNKNOWN, f"it cannot be looked at: {clean_text(f'{type(error).__name__}: {error}', 200)}"
@@ -279,7 +279,7 @@ def document(shown: Status) -> dict[str, Any]:
     }
 
 
-def _promise_body(realised: Realised) -> dict[str, Any]:
+def _promise_body(realised: CalibrationCheck) -> dict[str, Any]:
     return {
         **realised.promise.model_dump(mode="json"),
         "highest": realised.promise.highest,

@@ -24,12 +24,12 @@ from sentinel.report.comparisons import statements, title
 from sentinel.report.evidence import evidence_rows
 from sentinel.report.incident_model import told_lines
 from sentinel.report.sparkline import marks, sparkline
-from sentinel.runs.advisories import checks
+from sentinel.runs.advisories import advisories
 from sentinel.series.excerpt import Excerpt, Number
 
 _STYLES = {Severity.INFO: "cyan", Severity.WARNING: "yellow", Severity.CRITICAL: "bold red"}
-_MOST_CAUSES = 3
-_MOST_IN_SUMMARY = 15
+_MAX_CAUSES = 3
+_MAX_IN_SUMMARY = 15
 _Reasons = Mapping[str, Collection[str]]
 """Why detectors judged nothing, by their names; no reason for those that judged."""
 
@@ -59,16 +59,16 @@ def _report(replay: Replay) -> Iterator[RenderableType]:
     for run in quiet:
         yield Text.assemble(_mark(run), _headline(run), f"; {_judged(run)} could judge it")
     if len(replay.runs) == len(quiet) == 1:
-        yield from _checks(quiet[0])
+        yield from _advisories(quiet[0])
     if lacking := ", ".join(f"no {reason}" for reason in _not_judged([run.lacking for run in replay.runs])):
         yield Text(f"not judged: {lacking}", "dim")
-    if held_back := ", ".join(_not_judged([run.held_back(run.lacking) for run in replay.runs])):
-        yield Text(f"not judged, because of {held_back}", "dim")
-    for complaint in [*replay.complaints, *(c for run in replay.runs for c in run.complaints)]:
+    if skipped := ", ".join(_not_judged([run.skipped(run.lacking) for run in replay.runs])):
+        yield Text(f"not judged, because of {skipped}", "dim")
+    for complaint in [*replay.read_issues, *(c for run in replay.runs for c in run.read_issues)]:
         yield Text(f"unreadable: {clean_text(str(complaint), 500)}", "yellow")
     for run in replay.runs:
         if run.stopped:
-            name = clean_text(run.tracker.log.name)
+            name = clean_text(run.run_pipeline.log.name)
             yield Text(f"judging stopped: {name}, {clean_text(run.stopped, 500)}", "yellow")
     for comparison in replay.comparisons:
         yield Text(title(comparison), "bold")
@@ -84,15 +84,15 @@ def _summary(replay: Replay, troubled: Sequence[JudgedRun]) -> Iterator[Renderab
     )
     yield _verdict(replay)
     table = Table.grid(padding=(0, 2))
-    for incident, run in own[:_MOST_IN_SUMMARY]:
+    for incident, run in own[:_MAX_IN_SUMMARY]:
         severity = Text(incident.severity.label, _STYLES[incident.severity])
-        name = Text(clean_text(run.tracker.log.name))
+        name = Text(clean_text(run.run_pipeline.log.name))
         table.add_row(severity, Text(incident.detector, "bold"), name, f"step {incident.fired_step}")
     yield table
-    if len(own) > _MOST_IN_SUMMARY:
-        kinds = Counter(incident.detector for incident, _ in own[_MOST_IN_SUMMARY:])
+    if len(own) > _MAX_IN_SUMMARY:
+        kinds = Counter(incident.detector for incident, _ in own[_MAX_IN_SUMMARY:])
         more = ", ".join(f"{count} {kind}" for kind, count in kinds.most_common())
-        yield Text(f"and {counted(len(own) - _MOST_IN_SUMMARY, 'more incident')}: {more}")
+        yield Text(f"and {counted(len(own) - _MAX_IN_SUMMARY, 'more incident')}: {more}")
     yield Text()
 
 
@@ -107,12 +107,12 @@ def _run(run: JudgedRun) -> Iterator[RenderableType]:
     told = sorted(run.incidents.values(), key=lambda i: (i.inhibited_by is not None, i.fired_step))
     for incident in told:
         yield Padding(Group(*_incident(run, incident)), (0, 0, 1, 2), expand=False)
-    yield from _checks(run)
+    yield from _advisories(run)
 
 
-def _checks(run: JudgedRun) -> Iterator[RenderableType]:
+def _advisories(run: JudgedRun) -> Iterator[RenderableType]:
     """What the settings and the console lines of a run give reason to read."""
-    if told := checks(run.tracker.log):
+    if told := advisories(run.run_pipeline.log):
         rows = [(", ".join(check.catalogue), str(check)) for check in told]
         yield Padding(_table("worth a look", rows), (0, 0, 1, 2), expand=False)
 
@@ -127,12 +127,12 @@ def _incident(run: JudgedRun, incident: Incident) -> Iterator[RenderableType]:
     )
     if incident.inhibited_by is not None:
         cause = run.incidents.get(incident.inhibited_by)
-        yield Text(f"  not told: explained by {cause.detector if cause else incident.inhibited_by}", "dim")
+        yield Text(f"  not sent: explained by {cause.detector if cause else incident.inhibited_by}", "dim")
         return
     yield Text(clean_text(incident.summary, 1000))
     for line in told_lines(run, incident):
         yield Text(line, "dim")
-    if known := run.tracker.excerpts(incident):
+    if known := run.run_pipeline.excerpts(incident):
         yield from _picture(incident, *known)
     if spent := cost(incident):
         yield Text(f"cost so far: {spent} since onset")
@@ -143,7 +143,7 @@ def _incident(run: JudgedRun, incident: Incident) -> Iterator[RenderableType]:
 def _causes(incident: Incident) -> Iterator[tuple[str, str]]:
     """The likeliest causes: what speaks for each, what to try, and the check that tells."""
     entries = catalogue.load()
-    for cause in incident.causes[:_MOST_CAUSES]:
+    for cause in incident.causes[:_MAX_CAUSES]:
         entry = entries[cause.id]
         told = ": ".join(filter(None, (share(cause, incident.causes), cause.reasons)))
         likely = f"{entry.title} ({told})" if told else entry.title
@@ -186,8 +186,8 @@ def _table(title: str, rows: Sequence[tuple[str, str]]) -> RenderableType:
 
 
 def _headline(run: JudgedRun) -> str:
-    log = run.tracker.log
-    facts = run.tracker.log.facts
+    log = run.run_pipeline.log
+    facts = run.run_pipeline.log.metadata
     framework = log.understanding().framework or log.run.format
     attempts = f", {log.attempts} attempts" if log.attempts > 1 else ""
     steps = f"steps {facts.first_step} to {facts.last_step}" if facts.points else "no points"
@@ -218,11 +218,11 @@ def _not_judged(of_runs: Sequence[_Reasons]) -> Iterator[str]:
 
 def _verdict(replay: Replay) -> Text:
     incidents = [incident for run in replay.runs for incident in run.own]
-    points = sum(run.tracker.log.facts.points for run in replay.runs)
+    points = sum(run.run_pipeline.log.metadata.points for run in replay.runs)
     shown = f"{replay.selection}: " if replay.selection else ""
     runs = counted_runs(len({*replay.trainings.values()}), len(replay.runs))
     read = f"{shown}{runs}, {counted(points, 'point')}: "
     if not incidents:
         return Text(f"{read}nothing found", "green")
-    troubled = {replay.trainings[run.tracker.id] for run in replay.runs if run.incidents}
+    troubled = {replay.trainings[run.run_pipeline.id] for run in replay.runs if run.incidents}
     return Text(f"{read}{counted(len(incidents), 'incident')} in {counted(len(troubled), 'run')}", "bold")

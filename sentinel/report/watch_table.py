@@ -41,7 +41,7 @@ def _row(logs: Sequence[KnownRun], shown: Status, name: str) -> Iterator[Text]:
     first = logs[0]
     runs = {run.row.id for run in logs}
     planned = first.kept.planned_steps if first.kept else None
-    last = first.kept.facts.last_time if first.kept else None
+    last = first.kept.metadata.last_time if first.kept else None
     yield Text(name)
     yield Text(first.state)
     yield Text(f"{first.last_step or 0:,}" + (f" of {planned:,.0f}" if planned else ""))

@@ -11,36 +11,36 @@ from sentinel.series.plan import meant, planned
 
 
 @dataclass(frozen=True)
-class Check:
+class Advisory:
     """What in a run gives reason to read some entries. It is no incident, and nobody is told."""
 
     catalogue: tuple[str, ...]  # ids of the entries
-    because: str
+    reason: str
     settings: Mapping[
         str, float | str | bool
     ]  # by `sentinel.detectors.settings`; those that the reason rests on
 
     def __str__(self) -> str:
         stated = ", ".join(f"{name} = {_shown(value)}" for name, value in self.settings.items())
-        return f"{self.because} ({stated})" if stated else self.because
+        return f"{self.reason} ({stated})" if stated else self.reason
 
 
-def checks(log: RunLog) -> list[Check]:
+def advisories(log: RunLog) -> list[Advisory]:
     """What all settings of a run, wherever they stand, and its console lines give reason to check.
 
     One reason may lead to several entries.
     """
-    by_reason: dict[str, Check] = {}
+    by_reason: dict[str, Advisory] = {}
     for check in (*_of_settings(log), *_of_console(log)):
-        before = by_reason.get(check.because)
-        by_reason[check.because] = (
+        before = by_reason.get(check.reason)
+        by_reason[check.reason] = (
             check if before is None else replace(before, catalogue=before.catalogue + check.catalogue)
         )
     return [*by_reason.values()]
 
 
-def _of_settings(log: RunLog) -> Iterator[Check]:
-    plan = planned({name: setting.value for name, setting in log.facts.config.items()})
+def _of_settings(log: RunLog) -> Iterator[Advisory]:
+    plan = planned({name: setting.value for name, setting in log.metadata.config.items()})
     settings = {name: meant(name, value) for name, value in plan.items()}
     clues = Clues({}, known=_AllSettings(log.understanding().framework, settings))
     for entry in catalogue.load().values():
@@ -48,14 +48,14 @@ def _of_settings(log: RunLog) -> Iterator[Check]:
             if rule.holds(clues):
                 others = (other for bounds in rule.settings.values() for other in (bounds.per, bounds.modulo))
                 names = [name for name in (*rule.settings, *others) if name in settings]
-                yield Check((entry.id,), rule.because, {name: settings[name] for name in names})
+                yield Advisory((entry.id,), rule.because, {name: settings[name] for name in names})
 
 
-def _of_console(log: RunLog) -> Iterator[Check]:
+def _of_console(log: RunLog) -> Iterator[Advisory]:
     remarks = () if log.console is None else log.console.remarks.values()
     for remark in remarks:
         where = f"line {remark.line} of {remark.origin}" if remark.origin else "in its console"
-        yield Check((remark.entry,), f'it printed "{clean_text(remark.text.strip(), 200)}", {where}', {})
+        yield Advisory((remark.entry,), f'it printed "{clean_text(remark.text.strip(), 200)}", {where}', {})
 
 
 @dataclass(frozen=True)

@@ -7,10 +7,10 @@ from statistics import median
 
 import numpy as np
 
-from sentinel.detectors.run_checks import Outlook
+from sentinel.detectors.run_checks import Completion
 from sentinel.detectors.settings import Setting
 from sentinel.detectors.signals import Signal
-from sentinel.runs.metadata import Facts
+from sentinel.runs.metadata import RunMetadata
 from sentinel.series.buckets import Floats, Steps
 from sentinel.series.history import SeriesHistory
 from sentinel.series.plan import planned
@@ -29,42 +29,46 @@ _LOSS = {Signal.LOSS}
 _EVALUATED = {signal for signal in Signal if signal.startswith("eval_")}
 
 
-def outlook(
-    facts: Facts, streams: Iterable[Stream], planned_steps: float | None, save_steps: int = 0
-) -> Outlook:
+def completion(
+    facts: RunMetadata, streams: Iterable[Stream], planned_steps: float | None, save_steps: int = 0
+) -> Completion:
     """Why the run seems to be over, and why it should go on.
 
     ``save_steps`` is how often the log is written, if that is when a checkpoint is saved.
     """
     streams = [stream for stream in streams if stream.begun]
     if facts.last_step is None:
-        return Outlook()
+        return Completion()
     interval = _interval(streams)
     schedules = (_of_schedule(*rates) for rates in map(_rates, streams) if rates)
-    schedule = next(filter(None, schedules), Outlook())
+    schedule = next(filter(None, schedules), Completion())
     if schedule.over:
         return schedule
     if told := _of_plan(facts.last_step, planned_steps, max(interval or 0, save_steps), schedule):
         return told
     if over := _of_epochs(facts):
-        return Outlook(over=over)
+        return Completion(over=over)
     if schedule.amid:
         return schedule
     signs = [*_signs(facts, streams, interval)]
-    return Outlook(over=" and ".join(signs)) if len(signs) >= _ENOUGH else Outlook(hint=" and ".join(signs))
+    return (
+        Completion(over=" and ".join(signs))
+        if len(signs) >= _ENOUGH
+        else Completion(hint=" and ".join(signs))
+    )
 
 
-def _of_plan(last: int, steps: float | None, interval: int, schedule: Outlook) -> Outlook | None:
+def _of_plan(last: int, steps: float | None, interval: int, schedule: Completion) -> Completion | None:
     """What the planned steps say; a plan that was passed counts something else."""
     if not steps or last > steps:
         return None
     of = f"step {last} of {steps:.0f} planned"
     if steps - last < interval <= _LAST_PART * steps:
-        return Outlook(over=f"it stopped at {of}, and its log is written every {interval} steps")
-    return Outlook(goes_on=f"it is at {of}", amid=schedule.goes_on != "")
+        return Completion(over=f"it stopped at {of}, and its log is written every {interval} steps")
+    return Completion(goes_on=f"it is at {of}", amid=schedule.goes_on != "")
 
 
-def _of_epochs(facts: Facts) -> str:
+def _of_epochs(facts: RunMetadata) -> str:
     """Says that a log with one row for each epoch has all planned epochs; empty if it does not.
 
     Unlike a rule, this may use settings that were written after the first point.
@@ -77,7 +81,7 @@ def _of_epochs(facts: Facts) -> str:
     return f"it logged {rows} epochs of {epochs:.0f} planned" if whole else ""
 
 
-def _of_schedule(steps: Steps, rates: Floats) -> Outlook | None:
+def _of_schedule(steps: Steps, rates: Floats) -> Completion | None:
     """What a learning rate says that only falls: it is at the end of its schedule, or in the middle of it.
 
     A rate that fell far may have reached its floor, which shows only that it fell until now.
@@ -90,11 +94,11 @@ def _of_schedule(steps: Steps, rates: Floats) -> Outlook | None:
     now = f"its learning rate fell from {rates[0]:.3g} to {rates[-1]:.3g}"
     share = rates[-1] / rates[0]
     if share <= _AT_ITS_END:
-        return Outlook(over=f"{now}, which is the end of its schedule")
+        return Completion(over=f"{now}, which is the end of its schedule")
     middle = float(np.interp((steps[0] + steps[-1]) / 2, steps, rates))
     if share > _AMID[1] or middle - rates[-1] < _AS_FAST * (rates[0] - middle):
         return None
-    return Outlook(goes_on=f"{now}, which is the middle of its schedule", amid=share > _AMID[0])
+    return Completion(goes_on=f"{now}, which is the middle of its schedule", amid=share > _AMID[0])
 
 
 def _rates(stream: Stream) -> tuple[Steps, Floats] | None:
@@ -108,7 +112,7 @@ def _rates(stream: Stream) -> tuple[Steps, Floats] | None:
     return None
 
 
-def _signs(facts: Facts, streams: Sequence[Stream], interval: int | None) -> Iterator[str]:
+def _signs(facts: RunMetadata, streams: Sequence[Stream], interval: int | None) -> Iterator[str]:
     """Signs of an end that each may be chance."""
     last = facts.last_step or 0
     first = facts.first_step or 0
@@ -129,7 +133,7 @@ def _signs(facts: Facts, streams: Sequence[Stream], interval: int | None) -> Ite
 
 def _histories(stream: Stream, signals: set[Signal]) -> Iterator[SeriesHistory]:
     """The histories of all tags of some signals, alone or with others beside them."""
-    for view in stream.views:
+    for view in stream.specs:
         if view.judged in signals:
             yield from stream.attempt.series.get(view.key, {}).values()
 

@@ -23,13 +23,13 @@ from sentinel.sources.base import Line
 from sentinel.sources.console.bars import states
 from sentinel.sources.console.passages import Passages
 
-LONGEST_LINE = 500
+MAX_LINE = 500
 """Characters of a line that are read. This bounds the time that one line can cost."""
 
 _WENT_ON = 50  # ordinary lines after an error show that the run went on; a launcher prints fewer at the end
-_LONGEST_TRACEBACK = 500  # lines
-_MOST_WRITERS = 64  # processes whose tracebacks are collected; further ones are ignored
-_MOST_ORIGINS = 64
+_MAX_TRACEBACK = 500  # lines
+_MAX_WRITERS = 64  # processes whose tracebacks are collected; further ones are ignored
+_MAX_ORIGINS = 64
 _LAST_LINES = 3
 _LAST_CHARACTERS = 120
 
@@ -58,16 +58,16 @@ class _Traceback(msgspec.Struct):
 
     line: int
     caught: bool
-    place: str = ""  # the last line of one's own code
+    location: str = ""  # the last line of one's own code
     innermost: str = ""  # of anybody's code
 
     def add(self, line: str) -> None:
         """Add a line, which may tell a frame."""
-        if frame := _FRAME.match(line, 0, LONGEST_LINE):
+        if frame := _FRAME.match(line, 0, MAX_LINE):
             place = f"{frame[1]}:{frame[2]}" + (f" in {frame[3]}" if frame[3] else "")
             self.innermost = place
-            if not (self.place and _OF_A_LIBRARY.search(frame[1])):
-                self.place = place
+            if not (self.location and _OF_A_LIBRARY.search(frame[1])):
+                self.location = place
 
 
 class Remark(msgspec.Struct):
@@ -114,13 +114,13 @@ class _Origin(msgspec.Struct):
         traceback = self.tracebacks.get("") if len(self.tracebacks) == 1 else None
         if traceback is None:
             return 0
-        most = min(len(lines), traceback.line + _LONGEST_TRACEBACK - self.lines - 1)
+        most = min(len(lines), traceback.line + _MAX_TRACEBACK - self.lines - 1)
         count = next((i for i in range(most) if not _INDENTED.match(lines[i])), max(0, most))
         told = [line for line in lines[:count] if not line.isspace()]
         for line in told:
             traceback.add(line)
         if told:
-            self.announced = _CAUGHT.search(told[-1], 0, LONGEST_LINE) is not None
+            self.announced = _CAUGHT.search(told[-1], 0, MAX_LINE) is not None
         self.pass_on(lines[:count])
         return count
 
@@ -162,7 +162,7 @@ class ConsoleState(msgspec.Struct):
         wanted = [signature.text for signature in signatures if signature.key not in self.remarks]
         for place in telling(texts, (_TRACEBACK, *PREEMPTION_WORDS, *wanted)):
             while at < place and not origin.is_quiet:
-                if passed := origin.pass_frames(texts[at : min(place, at + _LONGEST_TRACEBACK)]):
+                if passed := origin.pass_frames(texts[at : min(place, at + _MAX_TRACEBACK)]):
                     at += passed
                     continue
                 yield from self._look_at(name, origin, texts[at], partial(line_at, at), ())
@@ -183,7 +183,7 @@ class ConsoleState(msgspec.Struct):
     ) -> Iterator[Printed]:
         """The news in one line. Its time and step are read only if they matter."""
         origin.lines += 1
-        text = whole[:LONGEST_LINE]
+        text = whole[:MAX_LINE]
         if not text or text.isspace():
             return
         origin.keep([text])
@@ -199,9 +199,11 @@ class ConsoleState(msgspec.Struct):
         if error is not None:
             origin.ordinary = 0
             origin.step = line().step
-            place = error.place
+            place = error.location
             entries = error.entries
-            yield _printed(origin, name, line(), error.text, error.severity, place=place, catalogue=entries)
+            yield _printed(
+                origin, name, line(), error.text, error.severity, location=place, catalogue=entries
+            )
             return
         for known in near:
             if known.severity is Severity.INFO and known.key not in self.remarks and known.is_in(text):
@@ -227,7 +229,7 @@ class ConsoleState(msgspec.Struct):
 
     def _origin(self, name: str) -> _Origin | None:
         """The state of a file; None if there are too many files."""
-        if name not in self.origins and len(self.origins) >= _MOST_ORIGINS:
+        if name not in self.origins and len(self.origins) >= _MAX_ORIGINS:
             return None
         return self.origins.setdefault(name, _Origin())
 
@@ -243,7 +245,7 @@ class _Error:
 
     text: str
     severity: Severity
-    place: str
+    location: str
     entries: tuple[str, ...]
 
 
@@ -254,7 +256,7 @@ def _error(
     prefix = _WRITER.match(whole)
     writer, text = (prefix[0], whole[prefix.end() :]) if prefix else ("", whole)
     if text.startswith(_TRACEBACK) or (_TRACEBACK in text and _BAR.search(text)):
-        if len(origin.tracebacks) < _MOST_WRITERS:
+        if len(origin.tracebacks) < _MAX_WRITERS:
             # Between lines of two steps, lines with metrics were printed.
             caught = origin.announced and (origin.announced_by, origin.announced_at) == (writer, line().step)
             origin.tracebacks[writer] = _Traceback(origin.lines, caught)
@@ -265,16 +267,16 @@ def _error(
         origin.announced_by = writer
         origin.announced_at = line().step
     if traceback is not None:
-        if text[:1].isspace() and origin.lines - traceback.line < _LONGEST_TRACEBACK:
+        if text[:1].isspace() and origin.lines - traceback.line < _MAX_TRACEBACK:
             traceback.add(text)
             return None
         del origin.tracebacks[writer]
         if _EXCEPTION.match(text):
             if traceback.caught or text.startswith(_WANTED):
                 return None
-            known = _known(signatures, text, f"{traceback.place}\n{traceback.innermost}")
+            known = _known(signatures, text, f"{traceback.location}\n{traceback.innermost}")
             severity = max((signature.severity for signature in known), default=Severity.CRITICAL)
-            place = traceback.place or "at its top"
+            place = traceback.location or "at its top"
             return _Error(text, severity, place, tuple(dict.fromkeys(signature.entry for signature in known)))
     if not _WARNING.search(text) and (known := _known(signatures, text, "")):
         entries = tuple(dict.fromkeys(signature.entry for signature in known))

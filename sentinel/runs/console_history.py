@@ -7,8 +7,8 @@ from sentinel.sources.base import Line
 from sentinel.sources.console.passages import seconds
 from sentinel.sources.sidecars.output_files import OutputFiles
 
-_MOST_LINES = 200_000  # of one file that are searched
-_MOST_POLLS = 16  # of one log; each brings a megabyte or some hundred thousand points
+_MAX_LINES = 200_000  # of one file that are searched
+_MAX_POLLS = 16  # of one log; each brings a megabyte or some hundred thousand points
 _POINTS_AT_ONCE = 100_000
 
 
@@ -20,13 +20,13 @@ def printed_lines(log: RunLog) -> dict[str, list[Line]]:
     if "" in log.console.origins:
         batch = log.run.source.poll({}, _POINTS_AT_ONCE)
         printed[""] = [*batch.lines]
-        for _ in range(_MOST_POLLS):
-            if not batch.more or len(printed[""]) > _MOST_LINES:
+        for _ in range(_MAX_POLLS):
+            if not batch.more or len(printed[""]) > _MAX_LINES:
                 break
             batch = log.run.source.poll(batch.cursor, _POINTS_AT_ONCE)
             printed[""] += batch.lines
     output = OutputFiles(log.run).poll({})
-    for _ in range(_MOST_POLLS):
+    for _ in range(_MAX_POLLS):
         for name, text in output.text.items():
             printed.setdefault(name, []).extend(_lines(text))
         if not output.more:

@@ -7,11 +7,11 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from sentinel.runs.copied_logs import silence_of
-from sentinel.runs.end_inference import settle
+from sentinel.runs.end_inference import infer_end
 from sentinel.runs.log import RunLog, RunOverview
-from sentinel.runs.metadata import Facts
-from sentinel.runs.state import Standing, standing
-from sentinel.runs.training_groups import Trace, same_training, trace_of
+from sentinel.runs.metadata import RunMetadata
+from sentinel.runs.state import RunStatus, standing
+from sentinel.runs.training_groups import TrainingEvidence, is_same_training, trace_of
 from sentinel.sources.base import Ending
 
 _START = 1  # the first step of a run that continues none, or 0
@@ -27,23 +27,23 @@ class Observation:
     run: RunOverview
     whole: bool
     silent_seconds: float | None
-    told: Trace | None = None
+    told: TrainingEvidence | None = None
 
     @property
-    def trace(self) -> Trace:
+    def trace(self) -> TrainingEvidence:
         """What the log tells of its training."""
-        return self.told or trace_of(_id(self.run), self.run.facts)
+        return self.told or trace_of(_id(self.run), self.run.metadata)
 
 
 def observe(log: RunLog, whole: bool, now: float) -> Observation:
     """A run as far as it was read, at the time of day ``now``."""
-    silent = silence_of(log.run.path, log.facts, now, whole=whole)
+    silent = silence_of(log.run.path, log.metadata, now, whole=whole)
     if whole:
-        settle(log, silent)
+        infer_end(log, silent)
     return Observation(log.overview(), whole, silent)
 
 
-def standings(seen: Sequence[Observation], goes_on_in: Mapping[str, str] | None = None) -> list[Standing]:
+def statuses(seen: Sequence[Observation], goes_on_in: Mapping[str, str] | None = None) -> list[RunStatus]:
     """The state of each run, in their order.
 
     ``goes_on_in`` is what `successors` gives of more runs than these, which hold all logs of their trainings.
@@ -55,9 +55,9 @@ def standings(seen: Sequence[Observation], goes_on_in: Mapping[str, str] | None 
         standing(
             stated.get(_id(look.run), look.run.ending) if look.whole else None,
             look.silent_seconds,
-            look.run.facts.lost_after_seconds,
+            look.run.metadata.lost_after_seconds,
             goes_on_in.get(look.run.name),
-            look.run.facts.goes_on,
+            look.run.metadata.goes_on,
         )
         for look in seen
     ]
@@ -71,15 +71,15 @@ def _stated(seen: Sequence[Observation]) -> dict[str, Ending]:
     ends = [(o.trace, o.run.ending, o.run.name) for o in seen if o.run.ending and not o.run.ending.inferred]
     sharing: dict[str, list[int]] = {}  # the numbers of these logs by what they may share with another one
     for number, (trace, _, _) in enumerate(ends):
-        for joint in trace.joints:
+        for joint in trace.join_keys:
             sharing.setdefault(joint, []).append(number)
     endings: dict[str, Ending] = {}
     for look in seen if ends else ():
         if look.run.ending is None or look.run.ending.inferred:
             mine = look.trace
-            for number in sorted({number for joint in mine.joints for number in sharing.get(joint, ())}):
+            for number in sorted({number for joint in mine.join_keys for number in sharing.get(joint, ())}):
                 theirs, ending, name = ends[number]
-                if same_training(mine, theirs, surely=True):
+                if is_same_training(mine, theirs, surely=True):
                     endings[_id(look.run)] = replace(ending, evidence=f"{ending.evidence} of {name}")
     return endings
 
@@ -89,7 +89,9 @@ def _id(run: RunOverview) -> str:
 
 
 def _successors(seen: Iterable[Observation]) -> dict[str, str]:
-    return successors(Member(look.run.name, kind_of(look.run), look.run.facts, look.whole) for look in seen)
+    return successors(
+        Member(look.run.name, kind_of(look.run), look.run.metadata, look.whole) for look in seen
+    )
 
 
 def kind_of(run: RunOverview) -> tuple[str | None, ...]:
@@ -103,7 +105,7 @@ class Member:
 
     name: str
     kind: Hashable
-    facts: Facts
+    metadata: RunMetadata
     asked: bool
 
 
@@ -116,7 +118,7 @@ def successors(members: Iterable[Member]) -> dict[str, str]:
     for family in families.values():
         later = _Later(family)
         for member in family if later.begin else ():
-            if member.asked and (following := later.goes_on_from(member.facts)) is not None:
+            if member.asked and (following := later.goes_on_from(member.metadata)) is not None:
                 next_of[member.name] = following.name
     return next_of
 
@@ -125,14 +127,14 @@ class _Later:
     """The runs of a family that may continue another one, by their first steps."""
 
     def __init__(self, family: Sequence[Member]) -> None:
-        self._family = [one for one in family if (one.facts.first_step or 0) > _START]
-        self._family.sort(key=lambda one: one.facts.first_step or 0)
-        facts = [one.facts for one in self._family]
+        self._family = [one for one in family if (one.metadata.first_step or 0) > _START]
+        self._family.sort(key=lambda one: one.metadata.first_step or 0)
+        facts = [one.metadata for one in self._family]
         self.begin = [one.first_step or 0 for one in facts]
         self._end = np.array([one.last_step or 0 for one in facts])
         self._since = np.array([np.nan if one.first_time is None else one.first_time for one in facts])
 
-    def goes_on_from(self, run: Facts) -> Member | None:
+    def goes_on_from(self, run: RunMetadata) -> Member | None:
         """The run that continues from about the step where this one stopped: the first one since.
 
         It may continue from a checkpoint, but not from one before the middle: there, a run that logs less

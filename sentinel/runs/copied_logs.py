@@ -8,9 +8,9 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from sentinel.runs.metadata import Facts
+from sentinel.runs.metadata import RunMetadata
 from sentinel.runs.state import silent_seconds
-from sentinel.sources.location import Place
+from sentinel.sources.location import Location
 
 _MANY_POINTS = 50  # a training logs fewer at once
 _MOMENT_SECONDS = 10.0  # after a write; until then a new training may have begun with many points
@@ -24,7 +24,7 @@ _SIZE = 256
 _BIRTH_AT = 0x50
 
 
-def silence_of(place: Place, facts: Facts, now: float, *, whole: bool = True) -> float | None:
+def silence_of(place: Location, facts: RunMetadata, now: float, *, whole: bool = True) -> float | None:
     """Seconds since the last write to a run, as `silent_seconds`; infinite for a copy of unknown age.
 
     The age of a copy is not known if its log has no times, or was not read to its end.

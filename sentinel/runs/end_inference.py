@@ -1,7 +1,7 @@
 """Settles how a silent run ended if its log does not state it: by its last words, else by its points."""
 
-from sentinel.detectors.run_checks import Outlook
-from sentinel.runs.completion import outlook
+from sentinel.detectors.run_checks import Completion
+from sentinel.runs.completion import completion
 from sentinel.runs.end_markers import heard_from, last_words
 from sentinel.runs.log import RunLog
 from sentinel.sources.base import Ending, EndKind
@@ -11,13 +11,13 @@ SAVED = "trainer_state"
 """The format of a log that is written only when a checkpoint is saved."""
 
 
-def settle(log: RunLog, silent_seconds: float | None) -> None:
+def infer_end(log: RunLog, silent_seconds: float | None) -> None:
     """Look for what tells the end of a log that was silent for so long (None: it is gone).
 
     Words are the last ones only when nothing follows them for a while. What the points say counts once the
     log was silent for longer than its own pauses allow.
     """
-    facts = log.facts
+    facts = log.metadata
     if log.ending is not None or silent_seconds is None:
         return
     if silent_seconds > _QUIET_SECONDS:
@@ -28,22 +28,22 @@ def settle(log: RunLog, silent_seconds: float | None) -> None:
         facts.last_words = Ending(EndKind.FINISHED, told.over, inferred=True) if told.over else None
 
 
-def outlook_of(log: RunLog) -> Outlook:
+def outlook_of(log: RunLog) -> Completion:
     """What the last words of a silent log and its points say about whether more is to come."""
     _listen(log)
-    if log.facts.last_words is not None:
-        return Outlook(over=log.facts.last_words.evidence)
+    if log.metadata.last_words is not None:
+        return Completion(over=log.metadata.last_words.evidence)
     return _of_points(log)
 
 
-def _of_points(log: RunLog) -> Outlook:
-    saved = log.facts.config.get("save_steps") if log.run.format == SAVED else None
+def _of_points(log: RunLog) -> Completion:
+    saved = log.metadata.config.get("save_steps") if log.run.format == SAVED else None
     every = int(saved.value) if saved is not None and isinstance(saved.value, int | float) else 0
-    return outlook(log.facts, log.streams.values(), log.planned_steps, every)
+    return completion(log.metadata, log.streams.values(), log.planned_steps, every)
 
 
 def _listen(log: RunLog) -> None:
     """Look for last words, unless the files that hold them are as they were."""
-    if log.facts.heard != (heard := heard_from(log.run)):
-        log.facts.heard = heard
-        log.facts.last_words = last_words(log.run, max(log.attempts, 1))
+    if log.metadata.heard != (heard := heard_from(log.run)):
+        log.metadata.heard = heard
+        log.metadata.last_words = last_words(log.run, max(log.attempts, 1))

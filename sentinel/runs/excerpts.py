@@ -6,12 +6,12 @@ from collections.abc import Iterable, Iterator
 from sentinel.detectors.evidence import measure_of
 from sentinel.detectors.signals import Signal
 from sentinel.runs.log import RunLog
-from sentinel.series.buckets import Coarse
+from sentinel.series.buckets import Buckets
 from sentinel.series.excerpt import Excerpt, Number
 from sentinel.series.rows import Rows
-from sentinel.series.specs import View
+from sentinel.series.specs import SeriesSpec
 
-_MOST_POINTS = 200
+_MAX_POINTS = 200
 
 
 def excerpts(log: RunLog, stream: str, attempt: int, tag: str, detector: str) -> list[Excerpt]:
@@ -19,16 +19,16 @@ def excerpts(log: RunLog, stream: str, attempt: int, tag: str, detector: str) ->
     own = log.streams.get(stream)
     if own is None or own.attempt.number != attempt:
         return []
-    for view in own.views:
+    for view in own.specs:
         history = own.attempt.series.get(view.key, {}).get(tag)
         if history is not None and any(rule.name == detector for rule in view.detectors):
             coarse = history.coarse
-            recent = history.recent.last(_MOST_POINTS)
+            recent = history.recent.last(_MAX_POINTS)
             return [_judged(view, coarse, recent, tag), *_beside(view, coarse, recent, detector)]
     return []
 
 
-def _judged(view: View, coarse: Coarse, recent: Rows, tag: str) -> Excerpt:
+def _judged(view: SeriesSpec, coarse: Buckets, recent: Rows, tag: str) -> Excerpt:
     return Excerpt(
         label=measure_of(view.judged).label,
         tag=tag,
@@ -41,7 +41,7 @@ def _judged(view: View, coarse: Coarse, recent: Rows, tag: str) -> Excerpt:
     )
 
 
-def _beside(view: View, coarse: Coarse, recent: Rows, detector: str) -> Iterator[Excerpt]:
+def _beside(view: SeriesSpec, coarse: Buckets, recent: Rows, detector: str) -> Iterator[Excerpt]:
     asked = [rule for rule in view.detectors if rule.name == detector]
     names = {name for rule in asked for name in (*rule.needs, *(use.column for use in rule.uses))}
     for place, column in sorted(coarse.first.items()):

@@ -174,6 +174,6 @@ def _crash(lines: Sequence[str]) -> Ending | None:
     """The error with which the lines end. The line that names it may lack its line break."""
     error = None
     for news in ConsoleState().scan_text("", "".join(f"{line}\n" for line in lines), ()):
-        if news.place or news.severity is Severity.CLEAN:
-            error = news if news.place else None
+        if news.location or news.severity is Severity.CLEAN:
+            error = news if news.location else None
     return _ending(EndKind.CRASHED, error.text) if error else None

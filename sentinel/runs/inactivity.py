@@ -3,11 +3,11 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from sentinel.detectors.run_checks import Standstill, Together, Writer
+from sentinel.detectors.run_checks import HangDiagnosis, Together, Writer
 
 
 @dataclass(frozen=True)
-class Quiet:
+class Inactivity:
     """``seconds`` since points arrived and ``pauses`` between earlier arrivals, on the clock of the watch.
 
     ``goes_on_in`` names the run that continues this one, and ``likewise`` says how runs like it ended.
@@ -22,7 +22,7 @@ class Quiet:
     likewise: Callable[[], str] = str
     process: Callable[[], Writer] = Writer
     log_is_gone: Callable[[], bool] = bool
-    standstill: Callable[[], Standstill | None] = Standstill
+    standstill: Callable[[], HangDiagnosis | None] = HangDiagnosis
     dead_rank: str | None = None
     ranks: int = 0
     shortages: Callable[[], str] = str

@@ -5,9 +5,9 @@ from typing import NamedTuple
 
 import msgspec
 
-from sentinel.detectors.run_checks import Absence, Printed, Stopped, Survey
+from sentinel.detectors.run_checks import Absence, Inventory, Printed, Stopped
 from sentinel.series.stream import SeriesWindow
-from sentinel.sources.base import Chunk, Complaint
+from sentinel.sources.base import Chunk, ReadIssue
 
 
 class Arrived(msgspec.Struct, frozen=True, gc=False):
@@ -18,7 +18,7 @@ class Arrived(msgspec.Struct, frozen=True, gc=False):
     series: SeriesWindow
 
 
-class Absorbed(NamedTuple):
+class Ingested(NamedTuple):
     """The rows to judge, and all else that is new. ``more`` says that the log or its console goes on."""
 
     rows: Sequence[Arrived] = ()
@@ -26,11 +26,11 @@ class Absorbed(NamedTuple):
     more: bool = False
     printed: Sequence[Printed] = ()
     stopped: Sequence[Stopped] = ()  # what is no longer judged
-    surveys: Sequence[Survey] = ()  # of streams that went on long enough
+    inventories: Sequence[Inventory] = ()  # of streams that went on long enough
     absences: Sequence[Absence] = ()  # expected tags that were missed or came back
-    complaints: Sequence[Complaint] = ()
+    read_issues: Sequence[ReadIssue] = ()
     readability_changed: bool = False
-    rest: Sequence[Chunk] = ()  # points that only the end of the log makes sure
+    flushed: Sequence[Chunk] = ()  # points that only the end of the log makes sure
 
     @property
     def points(self) -> int:
@@ -40,8 +40,8 @@ class Absorbed(NamedTuple):
     @property
     def tells_of_run(self) -> bool:
         """Whether the run checks have something new to judge, beside the number of points."""
-        news = self.printed or self.stopped or self.surveys or self.absences
+        news = self.printed or self.stopped or self.inventories or self.absences
         return bool(news) or self.readability_changed
 
 
-NOTHING = Absorbed()
+NOTHING = Ingested()

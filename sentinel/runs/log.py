@@ -14,15 +14,16 @@ from sentinel.common.conversion import converter
 from sentinel.detectors.api import Severity
 from sentinel.detectors.run_checks import Printed, Stopped
 from sentinel.runs.console import ConsoleState
-from sentinel.runs.ingested import Absorbed, Arrived
-from sentinel.runs.metadata import Facts, Understanding, understood
+from sentinel.runs.ingested import Arrived, Ingested
+from sentinel.runs.metadata import RunMetadata, Understanding, understood
+from sentinel.runs.state_codec import packed, unpacked
 from sentinel.series.attempt import MAX_TAGS_PER_SIGNAL
 from sentinel.series.attempts import MAX_ATTEMPTS
 from sentinel.series.naming import Naming
 from sentinel.series.plan import KnownOfRun, planned
-from sentinel.series.specs import Views
+from sentinel.series.specs import SeriesSpecs
 from sentinel.series.stream import Extension, Stream
-from sentinel.sources.base import Batch, Complaint, Cursor, Ending, EndKind, Run, stopped
+from sentinel.sources.base import Cursor, Ending, EndKind, PollResult, ReadIssue, Run, flush, stopped
 from sentinel.sources.readers.plain import flat
 from sentinel.sources.sidecars.config_files import ConfigFiles
 from sentinel.sources.sidecars.output_files import Output, OutputFiles
@@ -41,7 +42,7 @@ class RunOverview:
     name: str
     path: str
     format: str
-    facts: Facts
+    metadata: RunMetadata
     ending: Ending | None
     attempts: int
     understanding: Understanding
@@ -51,7 +52,6 @@ class RunOverview:
 @dataclass(slots=True)
 class RunLog:
     """The log of one run as far as it was read; `dump` and `restore` carry it over a restart.
-    `sentinel.runs.concluding` gives what is left to judge when it is over.
 
     ``console`` is None if no detector reads console text; the text is then skipped.
     """
@@ -59,10 +59,10 @@ class RunLog:
     run: Run
     name: str
     naming: Naming
-    views: Views
+    specs: SeriesSpecs
     cursor: Cursor = field(default_factory=dict)
     streams: dict[str, Stream] = field(default_factory=dict)
-    facts: Facts = field(default_factory=Facts)
+    metadata: RunMetadata = field(default_factory=RunMetadata)
     console: ConsoleState | None = None
     reached_end: bool = False  # once
     live: bool = False  # it grew after it was read to its end
@@ -72,22 +72,22 @@ class RunLog:
     def __post_init__(self) -> None:
         self._config_files = ConfigFiles(self.run)
 
-    def poll(self, limit: int) -> Batch:
+    def poll(self, limit: int) -> PollResult:
         """Read what is new, at most about ``limit`` points. `absorb` adds it."""
         if self.console is not None and self._output is None:
             # Before the points, so that everything logged before these lines is known with them.
             self._output = OutputFiles(self.run).poll(self.console.cursor)
         return self.run.source.poll(self.cursor, limit)
 
-    def absorb(self, batch: Batch, read_at: float = math.nan) -> Absorbed:
+    def ingest(self, batch: PollResult, read_at: float = math.nan) -> Ingested:
         """Add what a poll gave. ``read_at`` is the time awake of a watch."""
         readability_changed = stopped(self.cursor) != stopped(batch.cursor)
         self.cursor = batch.cursor
-        self.facts.record(flat(batch.config), self.run.format)
-        self.facts.plan |= planned(batch.config)
-        before = self.facts.points
+        self.metadata.record(flat(batch.config), self.run.format)
+        self.metadata.plan |= planned(batch.config)
+        before = self.metadata.points
         known = {*self._stopped()}
-        complaints = [*batch.complaints]
+        complaints = [*batch.read_issues]
         extensions = list[tuple[str, Extension]]()
         for chunk in (chunk.flat for chunk in batch.chunks):
             stream = self._stream(chunk.stream)
@@ -95,28 +95,28 @@ class RunLog:
                 if not stream.begun:
                     stream.plans.first, about = self._plan_at(float(chunk.time[0]))
                     complaints += about
-                self.facts.go_on(chunk)
-            self.facts.record(flat(chunk.config), self.run.format)
+                self.metadata.undo_finalize(chunk)
+            self.metadata.record(flat(chunk.config), self.run.format)
             extensions.append((chunk.stream, stream.extend(chunk, read_at)))
-        grew = self.facts.points > before
+        grew = self.metadata.points > before
         if batch.ending or grew:
-            self.facts.told_ending = batch.ending
+            self.metadata.told_ending = batch.ending
         self.live = self.live or (grew and self.reached_end)
         self.reached_end = self.reached_end or not batch.more
         printed, prints_more = self._news(self.console, batch) if self.console is not None else ([], False)
-        return Absorbed(
+        return Ingested(
             rows=[Arrived(self.run.id, name, row) for name, new in extensions for row in new.windows],
             chunks=batch.chunks,
             more=batch.more or prints_more,
             printed=printed,
             stopped=[stop for stop in self._stopped() if stop not in known],
-            surveys=[survey for _, new in extensions for survey in new.surveys],
+            inventories=[survey for _, new in extensions for survey in new.inventories],
             absences=[absence for _, new in extensions for absence in new.absences],
-            complaints=complaints,
+            read_issues=complaints,
             readability_changed=readability_changed,
         )
 
-    def _news(self, console: ConsoleState, batch: Batch) -> tuple[list[Printed], bool]:
+    def _news(self, console: ConsoleState, batch: PollResult) -> tuple[list[Printed], bool]:
         """News from the console, and whether there is more to come.
 
         Files beside the log are added after all points that precede them.
@@ -131,14 +131,14 @@ class RunLog:
         printed = [*chain.from_iterable(scans)]
         for news in printed:
             if news.severity is Severity.CLEAN:
-                self.facts.told_ending = None
-            elif news.preempted and self.facts.told_ending is None:
-                self.facts.told_ending = _printed(EndKind.PREEMPTED, news)
-            elif news.place and self.facts.told_ending is None:
-                self.facts.told_ending = _printed(EndKind.CRASHED, news)
+                self.metadata.told_ending = None
+            elif news.preempted and self.metadata.told_ending is None:
+                self.metadata.told_ending = _printed(EndKind.PREEMPTED, news)
+            elif news.location and self.metadata.told_ending is None:
+                self.metadata.told_ending = _printed(EndKind.CRASHED, news)
         return printed, more
 
-    def _plan_at(self, begin: float) -> tuple[dict[str, float], Sequence[Complaint]]:
+    def _plan_at(self, begin: float) -> tuple[dict[str, float], Sequence[ReadIssue]]:
         """The plan of a stream whose first point has this time, and complaints about files that tell it.
 
         A file counts only if it was last changed before that time, because only then it says the same
@@ -147,16 +147,16 @@ class RunLog:
         files, complaints = self._config_files.read()
         plan: dict[str, float] = {}
         for file in reversed(files):
-            told = {k for k, setting in self.facts.config.items() if setting.origin == self.run.format}
-            self.facts.record({k: v for k, v in file.settings.items() if k not in told}, file.name)
+            told = {k for k, setting in self.metadata.config.items() if setting.origin == self.run.format}
+            self.metadata.record({k: v for k, v in file.settings.items() if k not in told}, file.name)
             if file.modified < begin:
                 plan |= planned(file.settings)
-        return plan | self.facts.plan, complaints
+        return plan | self.metadata.plan, complaints
 
     @property
     def ending(self) -> Ending | None:
         """How the run ended; None if its log does not say that it ended."""
-        ending = self.facts.ending(self.planned_steps)
+        ending = self.metadata.ending(self.planned_steps)
         if ending is not None and ending.outcome is EndKind.CRASHED and self.console is not None:
             line = self.console.preempted
             return Ending(EndKind.PREEMPTED, f"it printed {line!r}", ending.inferred) if line else ending
@@ -196,13 +196,13 @@ class RunLog:
     def _stream(self, name: str) -> Stream:
         """The stream of that name, created if it is new."""
         if name not in self.streams:
-            self.streams[name] = Stream(name, self.run.format, self.run.part, self.naming, self.views)
+            self.streams[name] = Stream(name, self.run.format, self.run.part, self.naming, self.specs)
         return self.streams[name]
 
     @property
     def no_clock(self) -> str:
         """What the log lacks to tell how long a tag was not logged; empty if it lacks nothing."""
-        if self.facts.last_time is None:
+        if self.metadata.last_time is None:
             return "times"
         alone = all(len(stream.meanings) < 2 for stream in self.streams.values())
         return "other tags in the same file" if alone else ""
@@ -226,12 +226,38 @@ class RunLog:
             name=self.name,
             path=str(self.run.path),
             format=self.run.format,
-            facts=self.facts,
+            metadata=self.metadata,
             ending=self.ending,
             attempts=self.attempts,
             understanding=self.understanding(),
             stopped=self.stopped,
         )
+
+    def flush(self) -> Ingested:
+        """Give the rows to judge when the log is over, and the points that only its end makes sure.
+
+        It may go on after all: neither what was read nor what is known of it changes.
+        """
+        left = flush(self.run.source, self.cursor)
+        rows = []
+        for name in dict.fromkeys([*self.streams, *(chunk.stream for chunk in left)]):
+            chunks = [chunk for chunk in left if chunk.stream == name]
+            stream = self.streams.get(name)
+            if stream is None or chunks or not stream.named:
+                stream = self._copy(name)
+            windows = [window for chunk in chunks for window in stream.extend(chunk).windows]
+            rows += [Arrived(self.run.id, name, window) for window in (*windows, *stream.end())]
+        return Ingested(rows, flushed=left)
+
+    def _copy(self, name: str) -> Stream:
+        """Copy a stream, or make a new one.
+
+        The end names a stream that is too short by the tags that it has, but it may go on and get more.
+        """
+        copy = Stream(name, self.run.format, self.run.part, self.naming, self.specs)
+        if name in self.streams:
+            copy.restore(unpacked(packed({"stream": self.streams[name].dump()}))["stream"])
+        return copy
 
     def dump(self) -> dict[str, Any]:
         """Everything that `restore` and `remembered` need, for `packed`."""
@@ -239,7 +265,7 @@ class RunLog:
             "cursor": self.cursor,
             "streams": {name: stream.dump() for name, stream in self.streams.items()},
             "ending": self.ending,
-            "facts": self.facts,
+            "metadata": self.metadata,
             "stopped": self.stopped,
             "planned_steps": self.planned_steps,
             "reached_end": self.reached_end,
@@ -252,28 +278,28 @@ class RunLog:
         self.cursor = kept["cursor"]
         for name, stream in kept["streams"].items():
             self._stream(name).restore(stream)
-        self.facts = _to_facts(kept["facts"])
+        self.metadata = _to_facts(kept["metadata"])
         self.reached_end = kept["reached_end"]
         self.live = kept["live"]
         if self.console is not None:
             self.console = _to_console(kept["console"])
 
 
-class Remembered(msgspec.Struct):
+class StoredRun(msgspec.Struct):
     """The part of a stored run state that `sentinel status` shows."""
 
-    facts: Facts = msgspec.field(default_factory=Facts)
+    metadata: RunMetadata = msgspec.field(default_factory=RunMetadata)
     ending: Ending | None = None
     planned_steps: float | None = None
 
     @staticmethod
-    def of(state: dict[str, Any]) -> "Remembered":
+    def from_state(state: dict[str, Any]) -> "StoredRun":
         """Read it from unpacked state. Raises ValueError for a state that this version did not make."""
         return _to_remembered(state)
 
 
-_to_remembered = converter(Remembered)
-_to_facts = converter(Facts)
+_to_remembered = converter(StoredRun)
+_to_facts = converter(RunMetadata)
 _to_console = converter(ConsoleState)
 
 

@@ -16,10 +16,10 @@ from sentinel.series.derived import derived
 from sentinel.series.naming import summaries
 from sentinel.series.stream import Stream
 from sentinel.sources.base import Chunk, Ending, EndKind
-from sentinel.sources.readers.plain import MOST_KEYS, Plain
+from sentinel.sources.readers.plain import MAX_KEYS, Plain
 
 _PAUSES_KEPT = 100
-_SHORTEST_LOSS_SECONDS = 600.0  # an evaluation or a checkpoint may keep a log silent for minutes
+_MIN_LOSS_SECONDS = 600.0  # an evaluation or a checkpoint may keep a log silent for minutes
 
 DONE = "done"
 """The tag by which a plain loop says, with the value 1, that it is done."""
@@ -35,7 +35,7 @@ class FoundSetting(NamedTuple):
     origin: str
 
 
-class Facts(msgspec.Struct):
+class RunMetadata(msgspec.Struct):
     """The facts about one run. Steps and times are None before the first point; times use the log's clock."""
 
     points: int = 0
@@ -50,20 +50,20 @@ class Facts(msgspec.Struct):
     told_ending: Ending | None = None
     last_words: Ending | None = None  # told by other means than records of the log, once it is silent
     exit: Ending | None = None  # of the process that wrote the log
-    gone: str = ""  # that this process ended, and how is not known
+    process_gone: str = ""  # that this process ended, and how is not known
     output: str = ""  # the file in which this process told its end
     heard: int = 0  # a sum of the files that hold them, which is another one once they change
     goes_on: str = ""  # why more is to come; known once it was silent for long
     summary_step: int | None = None
     done_step: int | None = None
 
-    def go_on(self, chunk: Chunk) -> None:
+    def undo_finalize(self, chunk: Chunk) -> None:
         """Add a chunk that has points and was logged since."""
         self.last_words = None
         self.heard = 0
         self.goes_on = ""
         self.exit = None
-        self.gone = self.output = ""
+        self.process_gone = self.output = ""
         self.count(chunk)
 
     def count(self, chunk: Chunk) -> None:
@@ -91,7 +91,7 @@ class Facts(msgspec.Struct):
     def record(self, settings: Mapping[str, Plain], origin: str) -> None:
         """Add settings. A later value replaces an earlier one."""
         for key, value in settings.items():
-            if key in self.config or len(self.config) < MOST_KEYS:
+            if key in self.config or len(self.config) < MAX_KEYS:
                 self.config[key] = FoundSetting(value, origin)
 
     def ending(self, planned_steps: float | None) -> Ending | None:
@@ -142,9 +142,9 @@ class Facts(msgspec.Struct):
 def lost_after_seconds(intervals: Sequence[float]) -> float:
     """How long a log may be silent, given the seconds between its arrivals (any order, may be empty)."""
     if not intervals:
-        return _SHORTEST_LOSS_SECONDS
+        return _MIN_LOSS_SECONDS
     long_interval = sorted(intervals)[math.ceil(0.95 * len(intervals)) - 1]
-    return max(LONG_INTERVALS * long_interval, _SHORTEST_LOSS_SECONDS)
+    return max(LONG_INTERVALS * long_interval, _MIN_LOSS_SECONDS)
 
 
 _UNMAPPED_SHOWN = 200

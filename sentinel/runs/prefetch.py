@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from threading import Lock
 
 from sentinel.runs.log import RunLog
-from sentinel.sources.base import Batch, Cursor, Source
+from sentinel.sources.base import Cursor, PollResult, Source
 
 
 @contextmanager
@@ -32,9 +32,9 @@ class _Ahead:
     source: Source
     reader: ThreadPoolExecutor
     alone: Lock
-    begun: tuple[Cursor, Future[Batch]] | None = None
+    begun: tuple[Cursor, Future[PollResult]] | None = None
 
-    def poll(self, cursor: Cursor, limit: int) -> Batch:
+    def poll(self, cursor: Cursor, limit: int) -> PollResult:
         """See `Source`. The limit of a poll is that of the one before."""
         if self.begun is None or self.begun[0] != cursor:
             batch = self._read(cursor, limit)  # most logs are short, and waiting for a thread costs more
@@ -45,6 +45,6 @@ class _Ahead:
             self.begun = batch.cursor, self.reader.submit(self._read, batch.cursor, limit)
         return batch
 
-    def _read(self, cursor: Cursor, limit: int) -> Batch:
+    def _read(self, cursor: Cursor, limit: int) -> PollResult:
         with self.alone:
             return self.source.poll(cursor, limit)

@@ -11,13 +11,13 @@ from stat import S_ISDIR
 
 from sentinel.common.text import duration_text
 from sentinel.sources.base import Ending
-from sentinel.sources.location import Place, Url
+from sentinel.sources.location import Location, Url
 
 LOST_SECONDS = 86400.0
 """A run that was silent for a day is not expected to go on."""
 
 _SURE_SECONDS = 86400.0  # an unknown time zone cannot move a log's clock further than this
-_MOST_FILES = 1000  # of a run whose modification times are read
+_MAX_FILES = 1000  # of a run whose modification times are read
 
 
 class RunState(StrEnum):
@@ -56,7 +56,7 @@ _TELLING = (
 
 
 @dataclass(frozen=True)
-class Standing:
+class RunStatus:
     """A state, and a sentence with the evidence for it."""
 
     state: RunState
@@ -69,7 +69,7 @@ def standing(
     lost_after_seconds: float,
     goes_on_in: str | None = None,
     goes_on: str = "",
-) -> Standing:
+) -> RunStatus:
     """The state of a run. What the log says about its end overrides everything else.
 
     ``silent_seconds`` is the time since the last write, None if the log is gone. ``lost_after_seconds`` is
@@ -77,22 +77,22 @@ def standing(
     more is to come.
     """
     if ending is not None:
-        return Standing(RunState(ending.outcome.value), ending.evidence)
+        return RunStatus(RunState(ending.outcome.value), ending.evidence)
     if goes_on_in is not None:
-        return Standing(RunState.PREEMPTED, f"{goes_on_in} goes on from there")
+        return RunStatus(RunState.PREEMPTED, f"{goes_on_in} goes on from there")
     if silent_seconds is None:
-        return Standing(RunState.LOST, "its log is gone")
+        return RunStatus(RunState.LOST, "its log is gone")
     if math.isinf(silent_seconds):
-        return Standing(RunState.SILENT, "ended or stuck: its log is a copy, which does not tell its age")
+        return RunStatus(RunState.SILENT, "ended or stuck: its log is a copy, which does not tell its age")
     silent = f"its log does not say that it ended; last written {duration_text(silent_seconds)} ago"
     if silent_seconds <= lost_after_seconds:
-        return Standing(RunState.RUNNING, silent)
+        return RunStatus(RunState.RUNNING, silent)
     allowed = f", and its pauses allow {duration_text(lost_after_seconds)}"
     if silent_seconds > max(LOST_SECONDS, lost_after_seconds):
-        return Standing(RunState.LOST, silent + allowed)
+        return RunStatus(RunState.LOST, silent + allowed)
     if goes_on:
-        return Standing(RunState.STALLED, f"{silent}{allowed}; {goes_on}")
-    return Standing(RunState.SILENT, f"ended or stuck: {silent}{allowed}")
+        return RunStatus(RunState.STALLED, f"{silent}{allowed}; {goes_on}")
+    return RunStatus(RunState.SILENT, f"ended or stuck: {silent}{allowed}")
 
 
 def of_training(states: Iterable[RunState]) -> RunState:
@@ -100,7 +100,7 @@ def of_training(states: Iterable[RunState]) -> RunState:
     return min(states, key=_TELLING.index)
 
 
-def silent_seconds(place: Place, last_time: float | None, now: float) -> float | None:
+def silent_seconds(place: Location, last_time: float | None, now: float) -> float | None:
     """Seconds since the last write to a run; None if it is gone. ``last_time`` is the newest in its log.
 
     The modification times of the files count, because the time zone of a log may be unknown. They do not
@@ -118,7 +118,7 @@ def silent_seconds(place: Place, last_time: float | None, now: float) -> float |
     return max(0.0, now - (last_time if copied and last_time is not None else written))
 
 
-def is_gone(place: Place) -> bool:
+def is_removed(place: Location) -> bool:
     """Whether a run is no longer where it was."""
     return silent_seconds(place, None, 0.0) is None
 
@@ -129,5 +129,5 @@ def last_write(path: Path) -> float:
     times = [status.st_mtime]
     if S_ISDIR(status.st_mode):
         with os.scandir(path) as files:
-            times += [file.stat(follow_symlinks=False).st_mtime for file in islice(files, _MOST_FILES)]
+            times += [file.stat(follow_symlinks=False).st_mtime for file in islice(files, _MAX_FILES)]
     return max(times)

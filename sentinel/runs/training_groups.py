@@ -28,8 +28,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from sentinel.runs.metadata import Facts
-from sentinel.sources.location import Place, Url
+from sentinel.runs.metadata import RunMetadata
+from sentinel.sources.location import Location, Url
 from sentinel.sources.readers.files import real_path
 from sentinel.sources.tensorboard.held_out import is_of_part
 from sentinel.sources.tensorboard.names import is_event_file, writer_in
@@ -61,7 +61,7 @@ _FILES = "files"
 
 
 @dataclass(frozen=True)
-class Trace:
+class TrainingEvidence:
     """What one log tells of its training.
 
     ``joints`` are what it may share with other logs, ``processes`` are those among them that name a process.
@@ -70,17 +70,17 @@ class Trace:
     """
 
     format: str
-    joints: frozenset[str]
+    join_keys: frozenset[str]
     processes: frozenset[str] = frozenset()
     output: str = ""
     times: tuple[float, float] | None = None
 
-    def until(self, facts: Facts) -> "Trace":
+    def until(self, facts: RunMetadata) -> "TrainingEvidence":
         """The same with the times of a log that has grown."""
         return replace(self, times=_times(facts))
 
 
-def same_training(trace: Trace, other: Trace, surely: bool = False) -> bool:
+def is_same_training(trace: TrainingEvidence, other: TrainingEvidence, surely: bool = False) -> bool:
     """Whether two logs are of one training. Symmetric.
 
     With ``surely``, whether a process or W&B's id joins them: a place may have seen several trainings.
@@ -88,11 +88,13 @@ def same_training(trace: Trace, other: Trace, surely: bool = False) -> bool:
     if trace.format == other.format:
         return bool(trace.processes & other.processes) and _side_by_side(trace, other)
     differ = trace.output and other.output and trace.output != other.output
-    joints = (joint for joint in trace.joints & other.joints if not (surely and joint.startswith(_PLACE)))
+    joints = (
+        joint for joint in trace.join_keys & other.join_keys if not (surely and joint.startswith(_PLACE))
+    )
     return any(joints) and not differ
 
 
-def trainings(traces: Mapping[str, Trace]) -> dict[str, str]:
+def trainings(traces: Mapping[str, TrainingEvidence]) -> dict[str, str]:
     """By the id of each log, the id of the log that stands for its training: the first one.
 
     A log joins a training if it is of one training with a log there, and could be with all of its format. If
@@ -105,10 +107,10 @@ def trainings(traces: Mapping[str, Trace]) -> dict[str, str]:
     training_of: dict[str, int] = {}
     for log in sorted(traces, key=lambda log: (traces[log].times or (-math.inf,))[0]):
         trace = traces[log]
-        for joint in trace.joints:
+        for joint in trace.join_keys:
             known = near.get((joint, trace.format), ())
             near[joint, trace.format] = [n for n in known if members[n].may_take(trace, joint)]
-        open_ = {members[n].numbers[0] for joint in trace.joints for n in near[joint, trace.format]}
+        open_ = {members[n].numbers[0] for joint in trace.join_keys for n in near[joint, trace.format]}
         takers = (number for number in sorted(open_) if members[number].takes(trace))
         training_of[log] = joined = next(takers, len(members))
         if joined == len(members):
@@ -132,14 +134,14 @@ class _Training:
 
     def __init__(self, numbers: list[int]) -> None:
         self.numbers = numbers  # those by which it is known, its own first
-        self.joints: set[tuple[str, str | None]] = set()  # each with an output; None: with any
+        self.join_keys: set[tuple[str, str | None]] = set()  # each with an output; None: with any
         self.processes: dict[str, set[frozenset[str]]] = {}  # by format
         self.times: dict[str, tuple[float, float]] = {}  # by format: when all logs of it were written
 
-    def add(self, trace: Trace) -> set[str]:
+    def add(self, trace: TrainingEvidence) -> set[str]:
         """Add a log. Gives the joints that are new."""
-        new = {joint for joint in trace.joints if (joint, None) not in self.joints}
-        self.joints |= {(joint, output) for joint in trace.joints for output in (trace.output, None)}
+        new = {joint for joint in trace.join_keys if (joint, None) not in self.join_keys}
+        self.join_keys |= {(joint, output) for joint in trace.join_keys for output in (trace.output, None)}
         self.processes.setdefault(trace.format, set()).add(trace.processes)
         if trace.times is not None:
             self.times[trace.format] = self._common(trace.times, trace.format)
@@ -148,7 +150,7 @@ class _Training:
     def join(self, other: "_Training") -> list[int]:
         """Take all logs of another one, which has no format in common. Gives the numbers of that one."""
         self.numbers += other.numbers
-        self.joints |= other.joints
+        self.join_keys |= other.join_keys
         self.processes |= other.processes
         self.times |= other.times
         return other.numbers
@@ -158,7 +160,7 @@ class _Training:
         """Those of its logs."""
         return self.processes.keys()
 
-    def may_take(self, trace: Trace, joint: str) -> bool:
+    def may_take(self, trace: TrainingEvidence, joint: str) -> bool:
         """Whether this log, or one of its format that began later, can join because of a joint."""
         if trace.format in self.formats and joint not in trace.processes:
             return False
@@ -166,34 +168,34 @@ class _Training:
         alone = frozenset() in self.processes.get(trace.format, ())
         return not alone and (trace.times is None or ended >= trace.times[0])
 
-    def takes(self, trace: Trace) -> bool:
+    def takes(self, trace: TrainingEvidence) -> bool:
         """Whether the log is of this training."""
         if trace.format in self.processes:
             begin, end = self._common(trace.times or (-math.inf, math.inf), trace.format)
             return begin <= end and all(trace.processes & own for own in self.processes[trace.format])
         outputs = (trace.output, "") if trace.output else (None,)
-        return any((joint, output) in self.joints for joint in trace.joints for output in outputs)
+        return any((joint, output) in self.join_keys for joint in trace.join_keys for output in outputs)
 
     def _common(self, times: tuple[float, float], format_: str) -> tuple[float, float]:
         begin, end = self.times.get(format_, times)
         return max(begin, times[0]), min(end, times[1])
 
 
-def trainings_of(logs: Mapping[str, Facts]) -> dict[str, str]:
+def trainings_of(logs: Mapping[str, RunMetadata]) -> dict[str, str]:
     """By the id of each run, that of the first log of its training. ``logs`` has the best informed first."""
     return trainings({run: trace_of(run, facts) for run, facts in logs.items()})
 
 
-def trace_of(run: str, facts: Facts) -> Trace:
+def trace_of(run: str, facts: RunMetadata) -> TrainingEvidence:
     """What the log of a run tells, by its id. Never raises."""
     format_, _, place = run.partition(":")
     return trace(Url.parse(place) or Path(place), format_, facts)
 
 
-def trace(place: Place, format_: str, facts: Facts) -> Trace:
+def trace(place: Location, format_: str, facts: RunMetadata) -> TrainingEvidence:
     """What a log at a place tells, with the names of the files there. Never raises."""
     if not isinstance(place, Path):
-        return Trace(format_, frozenset({f"id {place.parts[-1]}"}))
+        return TrainingEvidence(format_, frozenset({f"id {place.parts[-1]}"}))
     writers = _processes(place)
     output = _output(place, bool(writers), facts)
     exit_ = {facts.exit.evidence.partition(";")[0]} if facts.exit is not None else set()  # names the process
@@ -206,16 +208,18 @@ def trace(place: Place, format_: str, facts: Facts) -> Trace:
     # What a process printed may be a log, too, wherever it lies.
     printed = facts.output or (real_path(place) if format_ == _PRINTED else "")
     prints = (f"printed in {file}" for file in (printed,) if file)
-    return Trace(format_, frozenset([*processes, *ids, *places, *prints]), processes, output, _times(facts))
+    return TrainingEvidence(
+        format_, frozenset([*processes, *ids, *places, *prints]), processes, output, _times(facts)
+    )
 
 
-def _times(facts: Facts) -> tuple[float, float] | None:
+def _times(facts: RunMetadata) -> tuple[float, float] | None:
     began = facts.first_time
     ended = facts.last_time
     return None if began is None or ended is None else (began, ended)
 
 
-def _side_by_side(trace: Trace, other: Trace) -> bool:
+def _side_by_side(trace: TrainingEvidence, other: TrainingEvidence) -> bool:
     if trace.times is None or other.times is None:
         return True
     return max(trace.times[0], other.times[0]) <= min(trace.times[1], other.times[1])
@@ -240,7 +244,7 @@ def _is_file(place: Path) -> bool:
     return bool(place.suffix) and not place.is_dir()
 
 
-def _output(place: Path, has_events: bool, facts: Facts) -> str:
+def _output(place: Path, has_events: bool, facts: RunMetadata) -> str:
     told: Any = facts.config[_OUTPUT].value if _OUTPUT in facts.config else None
     if isinstance(told, str) and told:
         return os.path.normpath(_working_directory(place) / told)

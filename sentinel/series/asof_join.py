@@ -68,7 +68,7 @@ class Asked(msgspec.Struct, frozen=True, gc=False):
 
 
 @dataclass(slots=True)
-class Context:
+class AsOfJoin:
     """Points of one attempt that rows may ask for.
 
     A tag has two places in the table: one for its last points, at most one for each step, and one for its
@@ -126,7 +126,7 @@ class Context:
         begin, end = self.key.searchsorted([place << _POSITION_BITS, (place + 1) << _POSITION_BITS])
         return int(begin), self.value[begin:end]
 
-    def beside(self, asked: Sequence[Asked], tags: Tags) -> Iterator[list[Floats | None]]:
+    def values(self, asked: Sequence[Asked], tags: Tags) -> Iterator[list[Floats | None]]:
         """The values beside the rows of some series, with NaN for null.
 
         There is one array for each use: a value for each row, or rows x tags for `Every`. It is None if the

@@ -4,7 +4,7 @@ The positions of points in the stream decide whether a row exists, where it stan
 The way in which polls cut the stream never matters:
 
 - A row of a view that needs other signals is complete at the last of its points (see `Join`).
-- The context of a row belongs to earlier steps (see `Context`). A signal that was never logged has the value
+- The context of a row belongs to earlier steps (see `AsOfJoin`). A signal that was never logged has the value
   that the plan has for it.
 """
 
@@ -17,14 +17,14 @@ from msgspec.structs import replace
 
 from sentinel.detectors.schema import Last
 from sentinel.detectors.signals import Signal
-from sentinel.series.asof_join import Asked, Context
+from sentinel.series.asof_join import Asked, AsOfJoin
 from sentinel.series.attempts import Points, finite
 from sentinel.series.buckets import Floats
 from sentinel.series.derived import DERIVED
 from sentinel.series.history import SeriesHistory, Window
 from sentinel.series.plan import Plans
 from sentinel.series.rows import Rows
-from sentinel.series.specs import View, Views
+from sentinel.series.specs import SeriesSpec, SeriesSpecs
 from sentinel.series.state_schema import AttemptState
 from sentinel.series.step_join import REACH, Join
 
@@ -48,7 +48,7 @@ class Attempt:
     sums: dict[str, list[str]] = field(default_factory=dict)  # signal -> all tags that are summed at a step
     tags: dict[str, list[str]] = field(default_factory=dict)  # signal -> tags with a finite point, in order
     raw_tags: dict[str, list[str]] = field(default_factory=dict)  # the same with those without a finite point
-    context: Context = field(default_factory=Context)
+    context: AsOfJoin = field(default_factory=AsOfJoin)
     joins: dict[str, Join] = field(default_factory=dict)  # by view and tag, or by derived signal
     partners: dict[str, Points] = field(default_factory=dict)  # tag -> points that a tag yet to come may need
     series: dict[str, dict[str, SeriesHistory]] = field(default_factory=dict)  # view -> tag -> history
@@ -57,7 +57,7 @@ class Attempt:
         default_factory=dict
     )  # signal -> step and time of the first
 
-    def next(self, number: int, views: Views) -> "Attempt":
+    def next(self, number: int, views: SeriesSpecs) -> "Attempt":
         """The attempt that begins where this one ends."""
         earlier = {view.key: dict(self.earlier.get(view.key, {})) for view in views if view.earlier_rows}
         for key, of_tag in earlier.items():
@@ -65,8 +65,8 @@ class Attempt:
         return Attempt(number, self.sums, earlier=earlier, left_out=self.left_out)
 
     def windows(
-        self, arrived: Sequence[Points], views: Views, plans: Plans
-    ) -> Iterator[tuple[View, str, Window]]:
+        self, arrived: Sequence[Points], views: SeriesSpecs, plans: Plans
+    ) -> Iterator[tuple[SeriesSpec, str, Window]]:
         """The windows of the rows that new points complete, each with its view and its judged tag."""
         arrived = _in_order(arrived)
         raw = _admitted(arrived, self.raw_tags)
@@ -79,7 +79,7 @@ class Attempt:
                 self.left_out.setdefault(points.signal, (int(points.step[0]), float(points.time[0])))
         self.context.extend(fresh, views.uses | _PLANNED, self.tags)
         complete = [*self._complete(views, raw, fresh)]
-        beside = self.context.beside([_asked(view, judged) for view, judged, _ in complete], self.tags)
+        beside = self.context.values([_asked(view, judged) for view, judged, _ in complete], self.tags)
         for (view, judged, needed), aligned in zip(complete, beside, strict=True):
             rows = _rows(view, judged, [*needed, *aligned], plans)
             for window in self._history(view, judged.tag).extend(rows, judged.position):
@@ -89,7 +89,7 @@ class Attempt:
             if (partner := fresh.get(self._first_tag(signal))) is not None:
                 self.partners[partner.tag] = partner.after(self.partners.get(partner.tag)).tail(REACH + 1)
 
-    def _history(self, view: View, tag: str) -> SeriesHistory:
+    def _history(self, view: SeriesSpec, tag: str) -> SeriesHistory:
         """The history of one series, which is created if it is new."""
         series = self.series.setdefault(view.key, {})
         if tag not in series:
@@ -98,7 +98,7 @@ class Attempt:
             series[tag] = SeriesHistory(view.head_rows, recent, earlier, view.coarse, view.plotted)
         return series[tag]
 
-    def end(self, views: Views) -> Iterator[tuple[View, str, Window]]:
+    def end(self, views: SeriesSpecs) -> Iterator[tuple[SeriesSpec, str, Window]]:
         """The last row of each series, in which some detectors judge it again when the run is over."""
         for view in views:
             if view.at_end:
@@ -110,8 +110,8 @@ class Attempt:
         return self.context.newest(self._first_tag(signal))
 
     def _complete(
-        self, views: Views, raw: Mapping[str, Points], fresh: Mapping[str, Points]
-    ) -> Iterator[tuple[View, Points, Sequence[Floats]]]:
+        self, views: SeriesSpecs, raw: Mapping[str, Points], fresh: Mapping[str, Points]
+    ) -> Iterator[tuple[SeriesSpec, Points, Sequence[Floats]]]:
         """The judged points of each series whose partners have arrived, and the values of the partners."""
         for view in views:
             seen, tags = (raw, self.raw_tags) if view.non_finite else (fresh, self.tags)
@@ -124,7 +124,7 @@ class Attempt:
                     yield view, *joined
 
     def _joined(
-        self, view: View, tag: str, judged: Points | None, fresh: Mapping[str, Points]
+        self, view: SeriesSpec, tag: str, judged: Points | None, fresh: Mapping[str, Points]
     ) -> tuple[Points, Sequence[Floats]] | None:
         """The judged points of ``tag`` whose partners have all arrived, and the values of the partners."""
         partners = [self._first_tag(signal) for signal in view.needs]
@@ -138,7 +138,7 @@ class Attempt:
             self.joins[key] = Join({name: self.partners[name] for name in partners if name in self.partners})
         return self.joins[key].extend([tag, *partners], arrived)
 
-    def _derived(self, fresh: Mapping[str, Points], views: Views) -> list[Points]:
+    def _derived(self, fresh: Mapping[str, Points], views: SeriesSpecs) -> list[Points]:
         """New points of derived signals, if a view asks for them."""
         made = []
         for sought in DERIVED:
@@ -181,7 +181,7 @@ class Attempt:
             sums=kept.sums,
             tags=kept.tags,
             raw_tags=kept.raw_tags,
-            context=Context.load(kept.context),
+            context=AsOfJoin.load(kept.context),
             joins={key: Join.load(join) for key, join in kept.joins.items()},
             partners={t: Points.load(p) for t, p in kept.partners.items()},
             series={k: {t: SeriesHistory.load(h) for t, h in w.items()} for k, w in kept.series.items()},
@@ -190,11 +190,11 @@ class Attempt:
         )
 
 
-def _asked(view: View, judged: Points) -> Asked:
+def _asked(view: SeriesSpec, judged: Points) -> Asked:
     return Asked(f"{view.key} {judged.tag}", judged, (*view.uses, *view.lists))
 
 
-def _rows(view: View, judged: Points, beside: Sequence[Floats | None], plans: Plans) -> Rows:
+def _rows(view: SeriesSpec, judged: Points, beside: Sequence[Floats | None], plans: Plans) -> Rows:
     """The rows of judged points, with the values ``beside`` them: needed signals, used ones, then lists."""
     number = len(view.needs) + len(view.uses)
     known = {place: values for place, values in enumerate(beside[:number]) if values is not None}

@@ -55,13 +55,13 @@ def next_checkpoint(rows: int) -> int:
 
 
 @dataclass(slots=True)
-class Coarse:
+class Buckets:
     """The lowest, the mean and the highest finite value of each bucket, and its first step and row.
 
     A bucket has ``width`` rows, the last one fewer. ``table`` has all columns, because a fleet has very many
     arrays: the sum of the finite values, with ``extremes`` the lowest and the highest one, and those columns
-    ``beside`` the value, by their places in `View.columns`, in the first row. ``missing`` counts the values
-    that are not finite; None if there are none. The buckets take memory from the first row on.
+    that stand beside the value, numbered as in `SeriesSpec.columns`, in the first row. ``missing`` counts the
+    values that are not finite; None if there are none. The buckets take memory from the first row on.
 
     Most logs count evenly: the step of a row is ``origin`` plus ``pace`` for each row before it. ``steps``
     holds the first step of each bucket as soon as one of them is another.
@@ -73,7 +73,7 @@ class Coarse:
     pace: int | None = None
     steps: Steps | None = None
     extremes: bool = True
-    beside: tuple[int, ...] = ()
+    columns: tuple[int, ...] = ()
     table: Floats = field(default_factory=lambda: _NO_BUCKETS)
     missing: Floats | None = None
 
@@ -84,8 +84,8 @@ class Coarse:
             return
         if not self.rows:
             self.table = _blank(self._own)
-        if new := tuple(place for place in columns if place not in self.beside):
-            self.beside += new
+        if new := tuple(place for place in columns if place not in self.columns):
+            self.columns += new
             self.table = np.concatenate([self.table, _blank([_BESIDE] * len(new))])
         begin = 0
         while begin < len(values):
@@ -120,7 +120,7 @@ class Coarse:
         first = bucket[begins]
         self._count(index[begins], steps[begins])
         for place, column in beside.items():
-            self._beside(place)[first] = column[begins]
+            self._columns(place)[first] = column[begins]
         self.rows += len(values)
 
     def _count(self, rows: Steps, steps: Steps) -> None:
@@ -136,13 +136,13 @@ class Coarse:
         if self.steps is not None:
             self.steps[rows // self.width] = steps
 
-    def _beside(self, place: int) -> Floats:
-        column: Floats = self.table[len(self._own) + self.beside.index(place)]
+    def _columns(self, place: int) -> Floats:
+        column: Floats = self.table[len(self._own) + self.columns.index(place)]
         return column
 
     def widen(self) -> None:
         """Make one bucket of each two."""
-        columns = [*self._own, *[_BESIDE] * len(self.beside)]
+        columns = [*self._own, *[_BESIDE] * len(self.columns)]
         wider = _blank(columns)
         for new, old, column in zip(wider, self.table, columns, strict=True):
             new[: MAX_BUCKETS // 2] = column.merged(old[::2], old[1::2])
@@ -201,7 +201,7 @@ class Coarse:
     @property
     def first(self) -> dict[int, Floats]:
         """The columns beside the value in the first row of each bucket, by their places."""
-        return {place: self._beside(place)[: self.buckets] for place in self.beside}
+        return {place: self._columns(place)[: self.buckets] for place in self.columns}
 
     def _known(self, column: int) -> Floats:
         values = self._column(column)
@@ -218,7 +218,7 @@ class Coarse:
     def dump(self) -> list[Any]:
         """Everything `load` needs."""
         shape = self.rows, self.width, self.origin, self.pace, self.steps
-        return [*shape, self.extremes, self.beside, self.table, self.missing]
+        return [*shape, self.extremes, self.columns, self.table, self.missing]
 
     @classmethod
     def load(cls, state: Sequence[Any]) -> Self:

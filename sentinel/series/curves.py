@@ -12,7 +12,7 @@ BUCKETS = 512
 """The most groups of rows of a curve, each with two values at most."""
 
 _PENDING = 8 * BUCKETS  # values that may wait until they are thinned
-MOST_CURVES = 256
+MAX_CURVES = 256
 """The most curves that are kept of one run."""
 
 
@@ -98,7 +98,7 @@ class Curves:
     def add(self, chunks: Iterable[Chunk]) -> None:
         """Add what a poll brought."""
         for tag, rows in by_tag(chunks):
-            if tag in self.of or len(self.of) < MOST_CURVES:
+            if tag in self.of or len(self.of) < MAX_CURVES:
                 self.of.setdefault(tag, Curve()).add(rows.step, rows.value, rows.time)
 
 

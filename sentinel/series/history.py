@@ -11,8 +11,8 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from sentinel.series.buckets import Coarse, Floats, Steps, next_checkpoint
-from sentinel.series.rows import SPARE, Rows, Tape
+from sentinel.series.buckets import Buckets, Floats, Steps, next_checkpoint
+from sentinel.series.rows import SPARE, RowBuffer, Rows
 from sentinel.series.state_schema import SeriesState
 
 
@@ -39,7 +39,7 @@ class Window(msgspec.Struct, frozen=True, gc=False):
         return self.seen.last(self.end - self.first)
 
 
-_NO_BUCKETS = Coarse().view()
+_NO_BUCKETS = Buckets().view()
 
 
 class SeriesHistory:
@@ -74,8 +74,8 @@ class SeriesHistory:
         self._recent_rows = max(recent_rows, SPARE)
         self._sliced = sliced
         self._plotted = plotted
-        self._tape = Tape(Rows.none(len(earlier.lists)), self._recent_rows)
-        self._coarse: Coarse | None = None  # until a row is forgotten
+        self._tape = RowBuffer(Rows.none(len(earlier.lists)), self._recent_rows)
+        self._coarse: Buckets | None = None  # until a row is forgotten
         self._checkpoint = _NO_BUCKETS
 
     @property
@@ -93,15 +93,15 @@ class SeriesHistory:
         return self._tape[-min(rows, self._recent_rows) :].step
 
     @property
-    def coarse(self) -> Coarse:
+    def coarse(self) -> Buckets:
         """Buckets of the whole attempt. Each call makes them anew until a row is forgotten."""
         return self._buckets_with(self._tape[:])
 
-    def _buckets_with(self, rows: Rows) -> Coarse:
+    def _buckets_with(self, rows: Rows) -> Buckets:
         """The buckets, with those of the last rows that are not in them yet."""
-        coarse = self._coarse or Coarse()
+        coarse = self._coarse or Buckets()
         waiting = rows.last(self.count - coarse.rows)
-        shown = {place: waiting.column(place) for place in waiting.beside if place in self._plotted}
+        shown = {place: waiting.column(place) for place in waiting.columns if place in self._plotted}
         coarse.push(waiting.value, waiting.step, shown)
         return coarse
 
@@ -165,7 +165,7 @@ class SeriesHistory:
         series.count = kept.rows
         series.position = kept.position
         series._head = None if kept.head is None else Rows.load(kept.head)
-        series._tape = Tape(Rows.load(kept.recent), kept.recent_rows)
-        series._coarse = None if kept.coarse is None else Coarse.load(kept.coarse)
+        series._tape = RowBuffer(Rows.load(kept.recent), kept.recent_rows)
+        series._coarse = None if kept.coarse is None else Buckets.load(kept.coarse)
         series._checkpoint = kept.checkpoint or _NO_BUCKETS
         return series

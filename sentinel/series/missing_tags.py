@@ -12,7 +12,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from sentinel.detectors.run_checks import Absence, Expected, Survey
+from sentinel.detectors.run_checks import Absence, Expected, Inventory
 from sentinel.detectors.settings import Setting
 from sentinel.series.plan import KnownOfStream
 from sentinel.sources.base import Chunk
@@ -22,7 +22,7 @@ ROWS = 20  # points with a step of their own; a run that logs each 2048th step h
 
 
 @dataclass(slots=True)
-class Surveyor:
+class InventoryTaker:
     """Waits for the position at which its stream is surveyed, which happens once."""
 
     first: int | None = None  # step of the first point
@@ -30,7 +30,7 @@ class Surveyor:
     rows: int = 0
     done: bool = False
 
-    def survey(self, stream: str, chunk: Chunk, position: int, known: KnownOfStream) -> Sequence[Survey]:
+    def survey(self, stream: str, chunk: Chunk, position: int, known: KnownOfStream) -> Sequence[Inventory]:
         """The survey, if the stream gets there in this chunk, whose first point has this position."""
         if self.done or not len(chunk.step):
             return ()
@@ -48,7 +48,7 @@ class Surveyor:
         time = float(chunk.time[place])
         told = {setting.value: known.setting(setting, at, step) for setting in Setting}
         return [
-            Survey(
+            Inventory(
                 stream=stream,
                 step=step,
                 time=None if math.isnan(time) else time,
@@ -68,7 +68,7 @@ class Surveyor:
         return cls(*state)
 
 
-MOST_TAGS = 128
+MAX_TAGS = 128
 """How many tags of one rule are expected. Further ones are left out."""
 
 
@@ -85,7 +85,7 @@ class _LastPoint:
 
 
 @dataclass(slots=True)
-class Presence:
+class MissingTags:
     """When each expected tag was last logged, by rule and by tag. A tag that never was cannot be missed."""
 
     newest: float = math.nan  # time of the last point of the stream
@@ -108,7 +108,7 @@ class Presence:
         for rule, tags in expected.items():
             last = self.last.setdefault(rule.key, {})
             breaks = np.flatnonzero(pauses > rule.within_seconds)
-            for tag in [*dict.fromkeys([*last, *tags])][:MOST_TAGS]:
+            for tag in [*dict.fromkeys([*last, *tags])][:MAX_TAGS]:
                 logged = np.flatnonzero(chunk.tag == chunk.tags.index(tag)) if tag in tags else _NOWHERE
                 if len(logged) or tag in last:
                     yield from self._of_tag(rule, tag, logged, breaks, time, chunk, position)

@@ -42,7 +42,7 @@ __all__ = ["IGNORE", "Meaning", "Naming", "Profile", "fallback", "is_of_histogra
 IGNORE = "ignore"
 """The word in the configuration for a tag that is no signal."""
 
-_MOST_KNOWN = 1 << 14  # meanings kept by a Naming, since runs of one project log the same tags
+_MAX_KNOWN = 1 << 14  # meanings kept by a Naming, since runs of one project log the same tags
 
 _OF_RETURNS = re.compile("reward|return|episode|advantage|action", re.IGNORECASE)
 """Histograms of what an agent gets and does, whose shape says nothing of its network."""
@@ -173,7 +173,7 @@ class Naming:
         """The meaning of ``tag`` in a run of ``profile``; None if the tag is no signal."""
         key = profile.name if profile else "", tag
         if key not in self._known:
-            if len(self._known) >= _MOST_KNOWN:
+            if len(self._known) >= _MAX_KNOWN:
                 self._known.clear()
             self._known[key] = self._meaning(profile, tag)
         return self._known[key]

@@ -25,7 +25,7 @@ from sentinel.series.buckets import Floats, Steps
 from sentinel.series.naming import profiles
 
 _FILE = Path(__file__).with_name("settings.toml")
-_LONGEST_NAME = 2  # parts of a dotted key
+_MAX_NAME = 2  # parts of a dotted key
 _OTHER = "other"
 _OFF = ("false", "none", "null", "no", "off", "0", "")
 _VERSION = re.compile(r"(\d{1,4})\.(\d{1,3})(?!\d)")
@@ -68,7 +68,7 @@ def meant(name: str, value: float) -> float | str | bool:
 def _named(parts: tuple[str, ...]) -> list[_Name]:
     """The settings that a key may state."""
     names = _names()
-    lengths = range(1, min(len(parts), _LONGEST_NAME) + 1)
+    lengths = range(1, min(len(parts), _MAX_NAME) + 1)
     candidates = ((name, parts[:-n]) for n in lengths for name in names.get(parts[-n:], ()))
     return [name for name, tables in candidates if name.tables.issuperset(tables)]
 

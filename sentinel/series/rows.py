@@ -11,7 +11,7 @@ from numpy.typing import DTypeLike, NDArray
 from sentinel.series.buckets import Floats, Steps
 
 SPARE = 8
-"""How many more rows a `Tape` has room for. With more room it is copied less often."""
+"""How many more rows a `RowBuffer` has room for. With more room it is copied less often."""
 
 _TIME = 1  # the place of the times among the columns; seconds since the epoch need 64 bits
 _HALF: dict[str, DTypeLike] = {"i": np.int32, "f": np.float32}
@@ -24,14 +24,14 @@ class Rows(msgspec.Struct, frozen=True, gc=False):
     """Consecutive rows, in two arrays, because each array costs time whenever a row is added.
 
     ``step`` is the step of each row, as the framework counts. ``numbers`` holds its time, the judged value,
-    and the columns ``beside`` that, by their places in `View.columns`, with NaN where a value is not known.
-    Columns of which no value is known are left out, because most runs log few of the signals that a view asks
+    and the ``columns`` beside that, numbered as in `SeriesSpec.columns`, with NaN where a value is not known.
+    Columns of which no value is known are left out, because most runs log few of the signals that a spec asks
     for. ``lists`` holds what is a list beside a row: rows x length. The length grows as the run goes on.
     """
 
     step: Steps
     numbers: Floats
-    beside: tuple[int, ...] = ()
+    columns: tuple[int, ...] = ()
     lists: tuple[Floats, ...] = ()
 
     @property
@@ -50,11 +50,11 @@ class Rows(msgspec.Struct, frozen=True, gc=False):
 
     def with_columns(self, beside: tuple[int, ...]) -> "Rows":
         """The same rows with these columns, in this order."""
-        if beside == self.beside:
+        if beside == self.columns:
             return self
         numbers = np.full((len(self), _FIRST + len(beside)), np.nan)
         numbers[:, :_FIRST] = self.numbers[:, :_FIRST]
-        known = {place: at for at, place in enumerate(self.beside, _FIRST)}
+        known = {place: at for at, place in enumerate(self.columns, _FIRST)}
         for at, place in enumerate(beside, _FIRST):
             if place in known:
                 numbers[:, at] = self.numbers[:, known[place]]
@@ -65,7 +65,7 @@ class Rows(msgspec.Struct, frozen=True, gc=False):
 
     def __getitem__(self, part: slice) -> "Rows":
         lists = tuple(values[part] for values in self.lists) if self.lists else ()
-        return Rows(self.step[part], self.numbers[part], self.beside, lists)
+        return Rows(self.step[part], self.numbers[part], self.columns, lists)
 
     def last(self, count: int) -> "Rows":
         """At most the last ``count`` rows."""
@@ -74,9 +74,9 @@ class Rows(msgspec.Struct, frozen=True, gc=False):
     @classmethod
     def joined(cls, parts: Sequence["Rows"]) -> Self:
         """The rows of some parts, one after the other, with all columns that one of them has."""
-        beside = parts[0].beside
-        if any(part.beside != beside for part in parts):
-            beside = tuple(sorted({place for part in parts for place in part.beside}))
+        beside = parts[0].columns
+        if any(part.columns != beside for part in parts):
+            beside = tuple(sorted({place for part in parts for place in part.columns}))
             parts = [part.with_columns(beside) for part in parts]
         return cls(
             np.concatenate([part.step for part in parts]),
@@ -93,7 +93,7 @@ class Rows(msgspec.Struct, frozen=True, gc=False):
 
     def dump(self) -> list[Any]:
         """Everything `load` needs."""
-        return [self.step, self.numbers, self.beside, list(self.lists)]
+        return [self.step, self.numbers, self.columns, list(self.lists)]
 
     @classmethod
     def load(cls, state: Sequence[Any]) -> "Rows":
@@ -112,13 +112,13 @@ def _wide(part: Floats, width: int) -> Floats:
     return np.pad(part, [(0, 0), (0, width - part.shape[1])], constant_values=np.nan)
 
 
-class Tape:
+class RowBuffer:
     """The last rows of a series, with room after them, so that a new row is written beside the others.
 
     At least ``keep`` rows precede new ones.
     """
 
-    __slots__ = ("_beside", "_columns", "_end", "_keep")
+    __slots__ = ("_arrays", "_columns", "_end", "_keep")
 
     def __init__(self, rows: Rows, keep: int) -> None:
         self._keep = keep
@@ -127,20 +127,20 @@ class Tape:
     def _hold(self, rows: Rows) -> None:
         """Hold these rows in new arrays."""
         self._end: int = len(rows)
-        self._beside: tuple[int, ...] = rows.beside
-        self._columns = _columns(rows)
+        self._columns: tuple[int, ...] = rows.columns
+        self._arrays = _arrays(rows)
         if len(rows):  # a series without rows takes no memory
-            self._columns = [_with_room(column, narrow=n != _TIME) for n, column in enumerate(self._columns)]
+            self._arrays = [_with_room(array, narrow=n != _TIME) for n, array in enumerate(self._arrays)]
 
     def __getitem__(self, part: slice) -> Rows:
         """Some of the rows that it holds, in arrays of their own: the last ``keep`` or more are there."""
         own = slice(*part.indices(self._end))
-        step, time, values, *lists = (column[own] for column in self._columns)
+        step, time, values, *lists = (array[own] for array in self._arrays)
         numbers = np.empty((len(step), 1 + values.shape[1]))
         numbers[:, 0] = time
         numbers[:, 1:] = values
         same_lists = tuple(of_rows.astype(np.float64) for of_rows in lists)
-        return Rows(step.astype(np.int64), numbers, self._beside, same_lists)
+        return Rows(step.astype(np.int64), numbers, self._columns, same_lists)
 
     def append(self, rows: Rows) -> Rows:
         """Add rows. Returns them behind the last ``keep`` rows that precede them."""
@@ -155,13 +155,13 @@ class Tape:
 
     def _takes(self, rows: Rows) -> bool:
         """Write rows behind the others, if there is room for them, and they are the same in it."""
-        if self._end + len(rows) > len(self._columns[0]) or not {*rows.beside} <= {*self._beside}:
+        if self._end + len(rows) > len(self._arrays[0]) or not {*rows.columns} <= {*self._columns}:
             return False
-        pairs = zip(self._columns, _columns(rows.with_columns(self._beside)), strict=True)
-        return all(_written(room[self._end :], column) for room, column in pairs)
+        pairs = zip(self._arrays, _arrays(rows.with_columns(self._columns)), strict=True)
+        return all(_written(room[self._end :], array) for room, array in pairs)
 
 
-def _columns(rows: Rows) -> list[NDArray[Any]]:
+def _arrays(rows: Rows) -> list[NDArray[Any]]:
     """The steps, the times, the values with what stands beside them, and each list."""
     return [rows.step, rows.time, rows.numbers[:, 1:], *rows.lists]
 

@@ -19,7 +19,7 @@ from sentinel.series.state_schema import STATE
 
 
 @dataclass(frozen=True)
-class View:
+class SeriesSpec:
     """A judged signal with its context.
 
     ``columns`` stand beside the signal: needed signals, used ones, then settings of the run. So do ``lists``,
@@ -41,7 +41,7 @@ class View:
 
     @cached_property
     def columns(self) -> tuple[str, ...]:
-        """The context, in the order of its places (`Rows.beside`)."""
+        """The context, in the order of its places (`Rows.columns`)."""
         return (*self.needs, *(use.column for use in self.uses), *self.settings)
 
     @cached_property
@@ -82,7 +82,7 @@ class View:
         return any(d.history.coarse for d in self.detectors)
 
 
-class Views(tuple[View, ...]):
+class SeriesSpecs(tuple[SeriesSpec, ...]):
     """The views of one set of detectors, and what they ask for together.
 
     ``expected`` is what run checks want to be logged again and again.
@@ -111,15 +111,15 @@ class Views(tuple[View, ...]):
         return {use for view in self for use in (*view.uses, *view.lists)}
 
 
-def views(detectors: Iterable[Declaration]) -> Views:
+def series_specs(detectors: Iterable[Declaration]) -> SeriesSpecs:
     """The views that these detectors need, and what run checks among them expect."""
     declared = [*detectors]
     shared: dict[tuple[Signal, bool, tuple[Signal, ...]], list[Detector]] = {}
     for detector in (rule for rule in declared if isinstance(rule, Detector)):
         for judged in detector.judges:
             shared.setdefault((judged, detector.non_finite, detector.needs), []).append(detector)
-    asked = Views(
-        View(
+    asked = SeriesSpecs(
+        SeriesSpec(
             judged,
             non_finite,
             needs,
@@ -135,7 +135,7 @@ def views(detectors: Iterable[Declaration]) -> Views:
     return asked
 
 
-def layout(views: Views) -> list[Any]:
+def layout(views: SeriesSpecs) -> list[Any]:
     """What the state of streams depends on. A state of another layout cannot be restored."""
     shapes = [
         (v.key, v.columns, [kept.column for kept in v.lists], v.head_rows, v.recent_rows, v.earlier_rows)

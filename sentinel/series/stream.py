@@ -13,21 +13,21 @@ from typing import Any, NamedTuple
 import msgspec
 import numpy as np
 
-from sentinel.detectors.run_checks import Absence, Expected, Survey
+from sentinel.detectors.run_checks import Absence, Expected, Inventory
 from sentinel.detectors.signals import Signal
 from sentinel.series.attempt import Attempt
 from sentinel.series.attempts import Attempts, Points
 from sentinel.series.derived import SHARES, SUMMED, Units
 from sentinel.series.first_points import POINT_FIELDS, counts, joined, prologue_end
 from sentinel.series.history import Window
-from sentinel.series.missing_tags import Presence, Surveyor
+from sentinel.series.missing_tags import InventoryTaker, MissingTags
 from sentinel.series.naming import Meaning, Naming, Profile, is_of_histogram, profiles, recognise
 from sentinel.series.plan import KnownOfStream, Plans
-from sentinel.series.specs import View, Views
+from sentinel.series.specs import SeriesSpec, SeriesSpecs
 from sentinel.series.state_schema import StreamState
-from sentinel.series.tag_context import Company
-from sentinel.series.unmapped_nonfinite import JUDGED_THEMSELVES, LOSSES, Unnamed
-from sentinel.series.unmapped_shape import ODD, Oddities
+from sentinel.series.tag_context import TagContext
+from sentinel.series.unmapped_nonfinite import JUDGED_THEMSELVES, LOSSES, UnmappedNonFinite
+from sentinel.series.unmapped_shape import ODD, UnmappedShape
 from sentinel.sources.base import Chunk, of_each_tag, order_by_tag
 
 _OF_THE_MACHINE = frozenset(
@@ -39,7 +39,7 @@ _OF_THE_MACHINE = frozenset(
 class SeriesWindow(msgspec.Struct, frozen=True, gc=False):
     """New rows of one series, in the window that is to be judged."""
 
-    view: View
+    view: SeriesSpec
     attempt: int
     tag: str
     window: Window
@@ -50,7 +50,7 @@ class Extension(NamedTuple):
     """What a chunk brought to a stream."""
 
     windows: Sequence[SeriesWindow] = ()  # of the rows that it completes, in order within each series
-    surveys: Sequence[Survey] = ()
+    inventories: Sequence[Inventory] = ()
     absences: Sequence[Absence] = ()
 
 
@@ -67,12 +67,12 @@ class Stream:
     format: str
     part: str
     naming: Naming
-    views: Views
+    specs: SeriesSpecs
     position: int = 0  # of the next point
-    prologue: Chunk | None = None
+    first_points: Chunk | None = None
     named: bool = False
     profile: Profile | None = None
-    company: Company = field(default_factory=Company)
+    tag_context: TagContext = field(default_factory=TagContext)
     attempts: Attempts = field(default_factory=Attempts)
     attempt: Attempt = field(default_factory=lambda: Attempt(1))
     meanings: dict[str, Meaning | None] = field(default_factory=dict)
@@ -80,16 +80,16 @@ class Stream:
     plans: Plans = field(default_factory=Plans)
     signals: dict[str, int] = field(default_factory=dict)  # position of the first point of each
     units: Units = field(default_factory=Units)
-    surveyor: Surveyor = field(default_factory=Surveyor)
+    inventory_taker: InventoryTaker = field(default_factory=InventoryTaker)
     expected: dict[str, Sequence[Expected]] = field(default_factory=dict)  # by tag
-    presence: Presence = field(default_factory=Presence)
-    unnamed: Unnamed = field(default_factory=Unnamed)
-    oddities: Oddities = field(default_factory=Oddities)
+    missing_tags: MissingTags = field(default_factory=MissingTags)
+    unmapped_nonfinite: UnmappedNonFinite = field(default_factory=UnmappedNonFinite)
+    unmapped_shape: UnmappedShape = field(default_factory=UnmappedShape)
 
     @property
     def begun(self) -> bool:
         """Whether the stream has a point."""
-        return self.position > 0 or self.prologue is not None
+        return self.position > 0 or self.first_points is not None
 
     @property
     def planned_steps(self) -> float | None:
@@ -100,12 +100,12 @@ class Stream:
 
     def extend(self, chunk: Chunk, read_at: float = math.nan) -> Extension:
         """Add the points of a chunk. ``read_at`` is the time awake of the watch that read it."""
-        waiting = 0 if self.prologue is None or chunk.restarted else len(self.prologue.step)
+        waiting = 0 if self.first_points is None or chunk.restarted else len(self.first_points.step)
         self.plans.hold(self.position + waiting, chunk.config)
         if not len(chunk.step):
             return Extension()
         if not self.named:
-            chunk = self.prologue = joined(self.prologue, chunk)
+            chunk = self.first_points = joined(self.first_points, chunk)
             end = prologue_end(chunk)
             if end is None:
                 return Extension()
@@ -114,18 +114,18 @@ class Stream:
 
     def end(self) -> Iterator[SeriesWindow]:
         """The windows that are left when the run is over: points that wait for names, and last rows again."""
-        if self.prologue is not None:
-            waiting = self.prologue
+        if self.first_points is not None:
+            waiting = self.first_points
             self._name(counts(waiting))
             yield from self._extend(waiting, math.nan).windows
-        for view, tag, window in self.attempt.end(self.views):
+        for view, tag, window in self.attempt.end(self.specs):
             yield SeriesWindow(view, self.attempt.number, tag, window, self.known)
 
     def _name(self, tags: Mapping[str, int]) -> None:
         """Decide for good what the tags mean, given how often each of the first tags was logged."""
-        self.profile, self.company = self._recognised(tags)
+        self.profile, self.tag_context = self._recognised(tags)
         self.named = True
-        self.prologue = None
+        self.first_points = None
         for tag in sorted(tags):
             meaning = self._meaning(tag)
             if meaning is not None and meaning.signal in SUMMED:
@@ -138,18 +138,18 @@ class Stream:
                 self._learn(tag)
         self._record_signals(chunk)
         known = self.known
-        surveys = self.surveyor.survey(self.name, chunk, self.position, known)
+        surveys = self.inventory_taker.survey(self.name, chunk, self.position, known)
         expected = {
-            wish: [tag for tag in chunk.tags if wish in self.expected[tag]] for wish in self.views.expected
+            wish: [tag for tag in chunk.tags if wish in self.expected[tag]] for wish in self.specs.expected
         }
-        absences = [*self.presence.extend(chunk, self.position, expected, read_at)]
+        absences = [*self.missing_tags.extend(chunk, self.position, expected, read_at)]
         telling = np.array([self._tells_attempts(tag) for tag in chunk.tags], dtype=bool)
         windows = []
         for number, part in self.attempts.split(chunk, telling):
             if number != self.attempt.number:
-                self.attempt = self.attempt.next(number, self.views)
+                self.attempt = self.attempt.next(number, self.specs)
             arrived = [*self._points(chunk, part), *self._odd(chunk, part)]
-            for view, tag, window in self.attempt.windows(arrived, self.views, self.plans):
+            for view, tag, window in self.attempt.windows(arrived, self.specs, self.plans):
                 windows.append(SeriesWindow(view, number, tag, window, known))
         self.position += len(chunk.step)
         return Extension(windows, surveys, absences)
@@ -171,19 +171,19 @@ class Stream:
 
     def explained(self) -> tuple[Profile | None, dict[str, Meaning | None]]:
         """The framework and the meaning of every tag. They may change while the stream is short."""
-        if self.named or self.prologue is None:
+        if self.named or self.first_points is None:
             return self.profile, self.meanings
-        profile, company = self._recognised(counts(self.prologue))
+        profile, company = self._recognised(counts(self.first_points))
         named = partial(self._named, profile)
-        return profile, {tag: company.meaning(tag, named) for tag in self.prologue.tags}
+        return profile, {tag: company.meaning(tag, named) for tag in self.first_points.tags}
 
-    def _recognised(self, tags: Mapping[str, int]) -> tuple[Profile | None, Company]:
+    def _recognised(self, tags: Mapping[str, int]) -> tuple[Profile | None, TagContext]:
         """What the first tags say, given how often each was logged."""
         profile = recognise({self._full(tag) for tag in tags if not is_of_histogram(tag)}, self.format)
-        return profile, Company.of(tags, partial(self._named, profile))
+        return profile, TagContext.from_tags(tags, partial(self._named, profile))
 
     def _meaning(self, tag: str) -> Meaning | None:
-        return self.company.meaning(tag, partial(self._named, self.profile))
+        return self.tag_context.meaning(tag, partial(self._named, self.profile))
 
     def _named(self, profile: Profile | None, tag: str) -> Meaning | None:
         return self.naming.meaning(profile, self._full(tag))
@@ -195,11 +195,11 @@ class Stream:
     def _learn(self, tag: str) -> None:
         """Decide for good what a tag means."""
         meaning = self.meanings[tag] = self._meaning(tag)
-        asked = self.views.signals | {Signal.TOTAL_STEPS}
+        asked = self.specs.signals | {Signal.TOTAL_STEPS}
         all_of_it = [*([meaning] if meaning else ()), *self.own(tag)]
         self.judged[tag] = tuple(view for view in all_of_it if view.signal in asked)
         signals = {view.signal for view in all_of_it}
-        self.expected[tag] = tuple(wish for wish in self.views.expected if wish.signal in signals)
+        self.expected[tag] = tuple(wish for wish in self.specs.expected if wish.signal in signals)
 
     def _full(self, tag: str) -> str:
         return f"{self.part}/{tag}" if self.part and not tag.startswith(f"{self.part}/") else tag
@@ -236,14 +236,14 @@ class Stream:
         free = [not is_of_histogram(tag) and not self.naming.ignores(self._full(tag)) for tag in chunk.tags]
         unnamed = [is_free and signal is None for is_free, signal in zip(free, signals, strict=True)]
         odd = []
-        if Signal.OTHER_METRIC in self.views.signals:
+        if Signal.OTHER_METRIC in self.specs.signals:
             unjudged = [
                 is_free and s not in JUDGED_THEMSELVES for is_free, s in zip(free, signals, strict=True)
             ]
             losses = [signal in LOSSES for signal in signals]
-            odd += self.unnamed.extend(chunk, part, self.position, unjudged, losses)
-        if not self.views.signals.isdisjoint(ODD):
-            odd += self.oddities.extend(chunk, part, self.position, unnamed)
+            odd += self.unmapped_nonfinite.extend(chunk, part, self.position, unjudged, losses)
+        if not self.specs.signals.isdisjoint(ODD):
+            odd += self.unmapped_shape.extend(chunk, part, self.position, unnamed)
         return odd
 
     def _converted(self, points: Points, meaning: Meaning) -> Points:
@@ -259,7 +259,7 @@ class Stream:
 
     def dump(self) -> StreamState:
         """Everything `restore` needs."""
-        first = self.prologue
+        first = self.first_points
         waiting = first and [[*first.tags], *(getattr(first, name) for name in POINT_FIELDS)]
         return StreamState(
             position=self.position,
@@ -272,11 +272,11 @@ class Stream:
             plans=self.plans.dump(),
             units=self.units.factors,
             signals=self.signals,
-            surveyor=self.surveyor.dump(),
-            presence=self.presence.dump(),
-            company=self.company.dump(),
-            unnamed=self.unnamed.dump(),
-            oddities=self.oddities.dump(),
+            surveyor=self.inventory_taker.dump(),
+            presence=self.missing_tags.dump(),
+            company=self.tag_context.dump(),
+            unnamed=self.unmapped_nonfinite.dump(),
+            oddities=self.unmapped_shape.dump(),
         )
 
     @staticmethod
@@ -290,16 +290,16 @@ class Stream:
         self.position = kept.position
         self.named = kept.named
         self.signals = kept.signals
-        self.prologue = Chunk(self.name, *kept.waiting) if kept.waiting else None
+        self.first_points = Chunk(self.name, *kept.waiting) if kept.waiting else None
         self.profile = profiles()[kept.profile] if kept.profile else None
         self.attempts = Attempts.load(kept.attempts)
         self.attempt = Attempt.load(kept.attempt)
         self.plans = Plans(*kept.plans)
         self.units = Units(kept.units)
-        self.surveyor = Surveyor.load(kept.surveyor)
-        self.presence = Presence.load(kept.presence)
-        self.company = Company.load(kept.company)
-        self.unnamed = Unnamed.load(kept.unnamed)
-        self.oddities = Oddities.load(kept.oddities)
+        self.inventory_taker = InventoryTaker.load(kept.surveyor)
+        self.missing_tags = MissingTags.load(kept.presence)
+        self.tag_context = TagContext.load(kept.company)
+        self.unmapped_nonfinite = UnmappedNonFinite.load(kept.unnamed)
+        self.unmapped_shape = UnmappedShape.load(kept.oddities)
         for tag in kept.tags:
             self._learn(tag)

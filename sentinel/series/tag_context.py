@@ -24,7 +24,7 @@ _OF_TRAINING = frozenset({Signal.LOSS, Signal.POLICY_LOSS, Signal.REWARD})
 
 
 @dataclass(frozen=True, slots=True)
-class Company:
+class TagContext:
     """What the first points of a stream say of its tags.
 
     ``epochs`` are the stems of pairs ``X_step`` and ``X_epoch`` of which the epochs count. ``held_out`` says
@@ -38,7 +38,7 @@ class Company:
     errors: frozenset[str] = frozenset()
 
     @classmethod
-    def of(cls, counts: Mapping[str, int], find: Find) -> Self:
+    def from_tags(cls, counts: Mapping[str, int], find: Find) -> Self:
         """The company of the first tags, given how often each was logged."""
         return cls(
             frozenset(_epochs(counts, find)), _held_out(counts, find), frozenset(_errors(counts, find))

@@ -47,12 +47,12 @@ def as_one_name(tags: Sequence[str]) -> str:
 
 
 @dataclass(slots=True)
-class Unnamed:
+class UnmappedNonFinite:
     """Which tags without a meaning are finite. ``told`` is true once nothing more is to be said."""
 
     finite: dict[str, int] = field(default_factory=dict)  # points so far, at most `BEFORE`
     broken: dict[str, int] = field(default_factory=dict)  # points in a row that are not
-    told: bool = False
+    reported: bool = False
 
     def extend(
         self, chunk: Chunk, part: slice, position: int, unnamed: Sequence[bool], losses: Sequence[bool]
@@ -61,7 +61,7 @@ class Unnamed:
 
         ``unnamed`` and ``losses`` say for each tag of the chunk whether it means nothing, or one of `LOSSES`.
         """
-        if self.told or not any(unnamed):
+        if self.reported or not any(unnamed):
             return []
         code = chunk.tag[part]
         is_finite = np.isfinite(chunk.value[part])
@@ -73,7 +73,7 @@ class Unnamed:
             told = []
         else:
             told = self._walk(chunk, part, np.flatnonzero(asked), is_finite, position)
-        self.told = bool(told or len(by_themselves))
+        self.reported = bool(told or len(by_themselves))
         return told
 
     def _count(self, tags: Sequence[str], code: NDArray[np.uint32]) -> None:
@@ -103,7 +103,7 @@ class Unnamed:
 
     def dump(self) -> list[Any]:
         """Everything `load` needs."""
-        return [self.finite, self.broken, self.told]
+        return [self.finite, self.broken, self.reported]
 
     @classmethod
     def load(cls, state: Sequence[Any]) -> Self:

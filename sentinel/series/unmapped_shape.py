@@ -28,13 +28,13 @@ IN_A_ROW = 3
 """A number leaps if it exceeds its former maximum this many times over, at this many points in a row. A
 single point may be a pause or an outlier."""
 
-LEAST_MOVES = 50
+MIN_MOVES = 50
 MOVING = 0.9
 TURNING = 0.25
 """A number is alive after this many moves, if at least this share of its points moved and at least this
 share of its moves went back."""
 
-MOST_TAGS = 512
+MAX_TAGS = 512
 """How many numbers of a stream are followed. Further ones are left out."""
 
 ODD = Signal.FROZEN_METRIC, Signal.LEAPT_METRIC
@@ -77,7 +77,7 @@ class Life:
             top=float(before.max(initial=self.top)),
             last=kept,
         )
-        return now, self._odd(values, seen, moved, turned) if now.moves >= LEAST_MOVES else {}
+        return now, self._odd(values, seen, moved, turned) if now.moves >= MIN_MOVES else {}
 
     def _odd(
         self, values: Floats, seen: Floats, moved: NDArray[np.int64], turned: NDArray[np.int64]
@@ -92,7 +92,7 @@ class Life:
         last[moved] = moved
         still = index - np.maximum.accumulate(last)
         moving = moves >= MOVING * (self.points + index - still)
-        alive = (moves >= LEAST_MOVES) & (turns >= TURNING * moves) & moving
+        alive = (moves >= MIN_MOVES) & (turns >= TURNING * moves) & moving
         low = np.minimum(np.minimum.accumulate(values), self.low)
         high = np.maximum(np.maximum.accumulate(values), self.high)
         size = np.abs(seen)
@@ -116,7 +116,7 @@ def _leaps(size: Floats, top: Floats) -> NDArray[np.bool_]:
 
 
 @dataclass(slots=True)
-class Oddities:
+class UnmappedShape:
     """The numbers of a stream that mean no signal.
 
     ``waiting`` holds what is to be told at the next step: the present one, and the names. ``told`` holds what
@@ -125,18 +125,18 @@ class Oddities:
 
     lives: dict[str, Life] = field(default_factory=dict)
     waiting: dict[Signal, tuple[int, list[str]]] = field(default_factory=dict)
-    told: list[Signal] = field(default_factory=list)
+    reported: list[Signal] = field(default_factory=list)
 
     def extend(self, chunk: Chunk, part: slice, position: int, unnamed: Sequence[bool]) -> list[Points]:
         """What is told in this part of a chunk; ``position`` is that of the chunk.
 
         ``unnamed`` says for each tag of the chunk whether it means nothing.
         """
-        if len(self.told) == len(ODD) or not any(unnamed):
+        if len(self.reported) == len(ODD) or not any(unnamed):
             return []
         events = self._events(chunk, part, unnamed)
-        due = [(signal, events.get(signal, [])) for signal in ODD if signal not in self.told]
-        told = [point for signal, own in due for point in self._tell(signal, own, chunk, part, position)]
+        due = [(signal, events.get(signal, [])) for signal in ODD if signal not in self.reported]
+        told = [point for signal, own in due for point in self._report(signal, own, chunk, part, position)]
         return sorted(told, key=lambda points: int(points.position[0]))
 
     def _events(
@@ -151,7 +151,7 @@ class Oddities:
         for of_tag in of_each_tag(code):
             at = places[of_tag]
             tag = chunk.tags[code[of_tag.start]]
-            if tag not in self.lives and len(self.lives) == MOST_TAGS:
+            if tag not in self.lives and len(self.lives) == MAX_TAGS:
                 continue
             self.lives[tag], odd = self.lives.get(tag, _UNKNOWN).then(chunk.value[at])
             for signal, is_odd in odd.items():
@@ -159,7 +159,7 @@ class Oddities:
                     events.setdefault(signal, []).append((int(at[is_odd.argmax()]), tag))
         return {signal: sorted(own) for signal, own in events.items()}
 
-    def _tell(
+    def _report(
         self, signal: Signal, events: Sequence[tuple[int, str]], chunk: Chunk, part: slice, position: int
     ) -> Iterator[Points]:
         """The point that tells of ``events``, once there is one of another step."""
@@ -175,14 +175,14 @@ class Oddities:
         names += [tag for place, tag in events if place < end and tag not in names]
         if len(others):
             point = slice(end, end + 1)
-            self.told.append(signal)
+            self.reported.append(signal)
             where = np.array([position + end])
             value = np.array([float(len(names))])
             yield Points(as_one_name(names), signal, chunk.step[point], chunk.time[point], where, value)
 
     def dump(self) -> list[Any]:
         """Everything `load` needs."""
-        return [{tag: astuple(life) for tag, life in self.lives.items()}, self.waiting, self.told]
+        return [{tag: astuple(life) for tag, life in self.lives.items()}, self.waiting, self.reported]
 
     @classmethod
     def load(cls, state: Sequence[Any]) -> Self:

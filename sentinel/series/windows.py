@@ -27,9 +27,9 @@ from sentinel.detectors.settings import CHOICES
 from sentinel.series.buckets import Floats
 from sentinel.series.history import Window
 from sentinel.series.rows import Rows, padded
-from sentinel.series.specs import View
+from sentinel.series.specs import SeriesSpec
 
-Judged = tuple[View, Window]
+Judged = tuple[SeriesSpec, Window]
 
 _NOTHING = np.empty(0)
 
@@ -99,7 +99,7 @@ def _shown(detector: Detector, window: Window) -> Iterator[tuple[int, Rows]]:
     yield begin, window.seen[begin - window.begin :]
 
 
-def _joined(detector: Detector, parts: Sequence[tuple[View, Rows]]) -> Rows:
+def _joined(detector: Detector, parts: Sequence[tuple[SeriesSpec, Rows]]) -> Rows:
     """The rows of all parts, with the context that the detector asks for."""
     joined = []
     for _, group in groupby(parts, lambda part: id(part[0])):
@@ -113,7 +113,7 @@ def _joined(detector: Detector, parts: Sequence[tuple[View, Rows]]) -> Rows:
     return Rows(np.concatenate(step), np.concatenate(numbers), as_asked, found_lists)
 
 
-def _columns(detector: Detector, view: View) -> tuple[tuple[int, ...], list[int]]:
+def _columns(detector: Detector, view: SeriesSpec) -> tuple[tuple[int, ...], list[int]]:
     """The columns and the lists of the view that the detector asks for, by their places."""
     names = [
         view.columns.index(n) for n in (*detector.needs, *(use.column for use in numbers(detector.uses)))

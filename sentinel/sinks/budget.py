@@ -58,7 +58,7 @@ class Budget:
             self._gathers_since = None
             return -math.inf
         if self._gathers_since is None:
-            self._gathers_since = self._clock.awake()
+            self._gathers_since = self._clock.monotonic()
             if not self.daily:
                 told = "sink %s: its budget is spent; messages are gathered for up to an hour"
                 _log.warning(told, self._sink)

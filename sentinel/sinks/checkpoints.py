@@ -22,7 +22,7 @@ _FOLDER = re.compile(r"(?:checkpoint|ckpt|global_?step|step)[-_=]?\d+", re.IGNOR
 _BELOW = ("checkpoints", "checkpoint", "ckpts", "weights", "models")
 _LOGS = ("runs", "logs", "log", "tensorboard", "tb", "wandb", "csv_logs", "lightning_logs")
 """Folders for logs: the checkpoints of a training that logs there lie beside or above them."""
-_MOST_NAMES = 5000  # of one folder
+_MAX_NAMES = 5000  # of one folder
 
 
 def last_checkpoint(place: str, onset_step: int, onset_time: float | None) -> str:
@@ -59,7 +59,7 @@ def _entries(folder: Path) -> Iterator[os.DirEntry[str]]:
     for home in homes:
         for place in (home, *(home / below for below in _BELOW)):
             with suppress(OSError), os.scandir(place) as entries:
-                yield from filter(_is_checkpoint, islice(entries, _MOST_NAMES))
+                yield from filter(_is_checkpoint, islice(entries, _MAX_NAMES))
 
 
 def _is_checkpoint(entry: os.DirEntry[str]) -> bool:

@@ -28,8 +28,8 @@ from sentinel.sinks.batching import digest, keep, latest, notification
 from sentinel.sinks.budget import Budget, BudgetConfig
 from sentinel.sinks.enrichment import completed
 from sentinel.sinks.retry import attempt, pause_seconds
-from sentinel.sinks.self_alerts import Notices
-from sentinel.sinks.sink_queue import LONGEST_ASKED_SECONDS, Lane
+from sentinel.sinks.self_alerts import SelfAlerts
+from sentinel.sinks.sink_queue import MAX_ASKED_SECONDS, SinkQueue
 from sentinel.storage.outbox import Outbox, OutboxEntry, Receiver
 from sentinel.storage.store import Store
 from sentinel.telemetry.counters import DELIVERIES
@@ -37,9 +37,9 @@ from sentinel.telemetry.counters import DELIVERIES
 GIVE_UP_SECONDS = 86400.0
 """A notification is given up when its pauses add up to this: after some 300 tries, or 96 if the receiver
 asks for the longest pauses."""
-_LONGEST_WAIT_SECONDS = 30.0  # another process may write to the outbox
+_MAX_WAIT_SECONDS = 30.0  # another process may write to the outbox
 _REFUSED_SECONDS = 30.0  # before what was refused is tried again; twice as long after each refusal ...
-_LONGEST_REFUSED_SECONDS = 4 * 3600.0  # ... up to this
+_MAX_REFUSED_SECONDS = 4 * 3600.0  # ... up to this
 
 _log = logging.getLogger(__name__)
 
@@ -71,9 +71,9 @@ class Delivery:
         self._options = state_dir_option(state_dir)
         self._changed = threading.Condition()
         self._stopping = False
-        self._lanes: dict[str, Lane] = {}
+        self._lanes: dict[str, SinkQueue] = {}
         self._threads: list[threading.Thread] = []
-        self._notices = Notices(sinks, clock)
+        self._notices = SelfAlerts(sinks, clock)
 
     def start(self) -> None:
         """Start to send."""
@@ -92,24 +92,24 @@ class Delivery:
         """Tell every sink of a trouble of the watch itself, or that it is over; needs no state directory."""
         self._notices.announce(trouble)
 
-    def say(self, news: Iterable[str]) -> None:
+    def announce_events(self, news: Iterable[str]) -> None:
         """Tell every sink, once, of what happened to the watch itself."""
-        self._notices.say(news)
+        self._notices.announce_events(news)
 
     def drain(self, seconds: float) -> bool:
         """Wait until nothing is left to send, at most this long. Gives whether nothing is left.
 
         Does not wait for a receiver that rests for longer.
         """
-        deadline = self._clock.awake() + seconds
+        deadline = self._clock.monotonic() + seconds
         with Store(self._state_dir) as store, self._changed:
             self._changed.notify_all()
             while True:
                 due = min((self._next_due(store.outbox, sink) for sink in self._sinks), default=math.inf)
-                left = deadline - self._clock.awake()
+                left = deadline - self._clock.monotonic()
                 if due >= deadline or left <= 0:
                     return due == math.inf
-                self._changed.wait(min(left, _LONGEST_WAIT_SECONDS))
+                self._changed.wait(min(left, _MAX_WAIT_SECONDS))
 
     def stop(self, seconds: float = 0.0) -> None:
         """Send nothing more. Wait at most this long for deliveries that have begun; they may arrive later."""
@@ -117,9 +117,9 @@ class Delivery:
         with self._changed:
             self._stopping = True
             self._changed.notify_all()
-        deadline = self._clock.awake() + seconds
+        deadline = self._clock.monotonic() + seconds
         for thread in self._threads:
-            thread.join(max(0.0, deadline - self._clock.awake()))
+            thread.join(max(0.0, deadline - self._clock.monotonic()))
 
     def __enter__(self) -> Self:
         self.start()
@@ -142,35 +142,35 @@ class Delivery:
             except StateError as error:
                 _log.error("sink %s: %s", sink.name, error)
                 with self._changed:
-                    self._changed.wait_for(lambda: self._stopping, _LONGEST_WAIT_SECONDS)
+                    self._changed.wait_for(lambda: self._stopping, _MAX_WAIT_SECONDS)
 
     def _next(self, outbox: Outbox, sink: Sink) -> list[OutboxEntry] | None:
         """Wait for the next notifications that are due, or for the time to refresh; None at the end."""
         with self._changed:  # held while looking, so that no call of ``wake`` falls in between
             while not self._stopping:
-                wait = self._next_due(outbox, sink) - self._clock.awake()
+                wait = self._next_due(outbox, sink) - self._clock.monotonic()
                 lane = self._lanes[sink.name]
                 if wait <= 0:
-                    return lane.parcel(outbox)
-                if (refresh := lane.refresh_at - self._clock.awake()) <= 0:
+                    return lane.next_message(outbox)
+                if (refresh := lane.refresh_at - self._clock.monotonic()) <= 0:
                     return []
-                self._changed.wait(min(wait, refresh, _LONGEST_WAIT_SECONDS))
+                self._changed.wait(min(wait, refresh, _MAX_WAIT_SECONDS))
         return None
 
     def _next_due(self, outbox: Outbox, sink: Sink) -> float:
         """When the sink's next try is due, in time awake; infinity if nothing waits."""
         if sink.name not in self._lanes:
             budget = Budget(sink.name, self._budget, self._clock, daily=sink.name in self._daily)
-            self._lanes[sink.name] = Lane(sink, outbox.receiver(sink.name), self._clock, budget)
+            self._lanes[sink.name] = SinkQueue(sink, outbox.receiver(sink.name), self._clock, budget)
         lane = self._lanes[sink.name]
         if outbox.waiting(sink.name, lane.refused()):
             return max(lane.rests_until, lane.budget.due(outbox))
         return lane.refused_until() if outbox.waiting(sink.name) else math.inf
 
-    def _refresh(self, store: Store, lane: Lane) -> None:
+    def _refresh(self, store: Store, lane: SinkQueue) -> None:
         """Tell the receiver again of what it holds, if that is due and it does not rest."""
         sink = lane.sink
-        awake = self._clock.awake()
+        awake = self._clock.monotonic()
         if awake < lane.refresh_at or not isinstance(sink, RefreshingSink):
             return
         lane.refresh_at = awake + sink.refresh_seconds
@@ -184,7 +184,7 @@ class Delivery:
             if lane.not_refreshed not in (None, before):
                 _log.warning("sink %s: open incidents were not told again: %s", sink.name, error)
 
-    def _deliver(self, store: Store, lane: Lane, entries: Sequence[OutboxEntry]) -> None:
+    def _deliver(self, store: Store, lane: SinkQueue, entries: Sequence[OutboxEntry]) -> None:
         outbox = store.outbox
         lane.tries(entry.incident for entry in entries)
         entries = outbox.begin(entries)
@@ -203,10 +203,10 @@ class Delivery:
             thread, error = attempt(lambda: lane.sink.send(message, now))
             if error is None:
                 keep(store, lane.sink, message, thread, now)
-            self._settle(outbox, lane, [*readable], error)
+            self._finish(outbox, lane, [*readable], error)
 
     def _message(
-        self, store: Store, lane: Lane, readable: Mapping[OutboxEntry, Notification]
+        self, store: Store, lane: SinkQueue, readable: Mapping[OutboxEntry, Notification]
     ) -> Notification | Digest:
         """What is so now of the only incident, or a digest of several."""
         if len({entry.incident for entry in readable}) > 1:
@@ -215,8 +215,8 @@ class Delivery:
         thread = store.receipts.thread(told.incident.id, lane.sink.name)
         return replace(completed(told, self._link, self._options), thread=thread)
 
-    def _settle(
-        self, outbox: Outbox, lane: Lane, entries: Sequence[OutboxEntry], error: SinkError | None
+    def _finish(
+        self, outbox: Outbox, lane: SinkQueue, entries: Sequence[OutboxEntry], error: SinkError | None
     ) -> None:
         name = lane.sink.name
         now = self._clock.now()
@@ -236,27 +236,31 @@ class Delivery:
         else:
             self._postpone(outbox, lane, later, error)
 
-    def _refused(self, outbox: Outbox, lane: Lane, entries: Sequence[OutboxEntry], error: SinkError) -> None:
+    def _refused(
+        self, outbox: Outbox, lane: SinkQueue, entries: Sequence[OutboxEntry], error: SinkError
+    ) -> None:
         name = lane.sink.name
         tries = max((entry.attempts for entry in entries), default=0)
-        pause = min(_REFUSED_SECONDS * 2.0**tries, _LONGEST_REFUSED_SECONDS)
+        pause = min(_REFUSED_SECONDS * 2.0**tries, _MAX_REFUSED_SECONDS)
         if not tries:
             again = duration_text(pause)
             _log.error("sink %s: %s; what it refused is tried again in %s", name, error, again)
         outbox.postponed(name, entries, str(error), pause, None)
         lane.refuse((entry.incident for entry in entries), pause)
 
-    def _postpone(self, outbox: Outbox, lane: Lane, entries: Sequence[OutboxEntry], error: SinkError) -> None:
+    def _postpone(
+        self, outbox: Outbox, lane: SinkQueue, entries: Sequence[OutboxEntry], error: SinkError
+    ) -> None:
         name = lane.sink.name
         now = self._clock.now()
-        asked = min(getattr(error, "retry_after_seconds", None) or 0.0, LONGEST_ASKED_SECONDS)
+        asked = min(getattr(error, "retry_after_seconds", None) or 0.0, MAX_ASKED_SECONDS)
         pause = max(pause_seconds(entries[0].key if entries else "", lane.failures), asked)
         why = f"{error} and asked for a pause of {duration_text(asked)}" if asked else str(error)
         if not lane.failures:
             _log.warning("sink %s: %s; trying again in %s", name, why, duration_text(pause))
         outbox.postponed(name, entries, why, pause, Receiver(lane.failures + 1, now + pause))
         lane.failures += 1
-        lane.rests_until = self._clock.awake() + pause
+        lane.rests_until = self._clock.monotonic() + pause
 
 
 def _give_up(outbox: Outbox, sink: str, entries: Sequence[OutboxEntry], error: str, now: float) -> None:

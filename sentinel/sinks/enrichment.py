@@ -14,7 +14,7 @@ from urllib.parse import quote
 from sentinel.sinks.base import Notification
 from sentinel.sinks.checkpoints import last_checkpoint
 
-_LONGEST_LISTING_SECONDS = 5.0
+_MAX_LISTING_SECONDS = 5.0
 _WANDB_RUN = re.compile(r"wandb://([^/]+)/([^/]+)/([^/]+)")
 _WANDB_CLOUD = {"", "https://api.wandb.ai"}
 
@@ -27,13 +27,13 @@ def completed(notification: Notification, link: str, options: str = "") -> Notif
     ``link`` is a template with {run}, {path} and {step}.
     """
     run = notification.run
-    place = notification.run.place
+    place = notification.run.location
     incident = notification.incident
     saved: list[str] = []
     onset = notification.first_onset or (incident.onset_step, incident.onset_time)
     if place and "://" not in place and incident.open:
         _within(
-            _LONGEST_LISTING_SECONDS,
+            _MAX_LISTING_SECONDS,
             lambda: saved.append(last_checkpoint(place, *onset)),
         )
     return replace(

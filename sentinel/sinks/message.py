@@ -27,9 +27,9 @@ _NEWS = {
     Event.LOST: "The log went silent",
     Event.TEST: "",
 }
-_MOST_CAUSES = 3
+_MAX_CAUSES = 3
 _SHOWN = "id", "title", "fix", "check"  # of a catalogue entry
-MOST_IN_FULL = 10
+MAX_IN_FULL = 10
 """How many messages of a digest are shown in detail."""
 
 
@@ -42,7 +42,7 @@ class LikelyCause:
     fix: str
     check: str
     share: str  # "80%": how likely it is among all; empty if no clue of the run made it
-    because: str  # what in the run speaks for it and against it; may be empty
+    reason: str  # what in the run speaks for it and against it; may be empty
     supposes: str  # what it needs and the run does not show, where no cause was left that the run shows
 
     @property
@@ -157,11 +157,11 @@ def _lines(shown: Message) -> Iterator[str]:
 
 def _digest_lines(shown: Summary) -> Iterator[str]:
     yield f"{shown.title}: {', '.join(shown.counts)}"
-    for notice in shown.messages[:MOST_IN_FULL]:
+    for notice in shown.messages[:MAX_IN_FULL]:
         yield ""
         yield f"{notice.title} in {notice.run}: {notice.headline}"
         yield from (f"  Do: {cause.fix}" for cause in notice.causes[:1])
-    if len(shown.messages) > MOST_IN_FULL:
+    if len(shown.messages) > MAX_IN_FULL:
         yield ""
         yield f"All by detector: {', '.join(f'{name} {count}' for name, count in shown.detectors)}"
 
@@ -250,12 +250,12 @@ def _advice(causes: Sequence[LikelyCause]) -> Iterator[MessageLine]:
     if not causes:
         return
     first = causes[0]
-    if first.because or len(causes) == 1:
+    if first.reason or len(causes) == 1:
         yield MessageLine(
-            "Likely", f"{first.name}: {first.because}" if first.because else first.name, ours=True
+            "Likely", f"{first.name}: {first.reason}" if first.reason else first.name, ours=True
         )
     else:
-        yield MessageLine("One of", "; ".join(cause.name for cause in causes[:_MOST_CAUSES]), ours=True)
+        yield MessageLine("One of", "; ".join(cause.name for cause in causes[:_MAX_CAUSES]), ours=True)
     yield MessageLine("Do", first.fix, ours=True)
     if first.check:
         yield MessageLine("Check", first.check, ours=True)
@@ -267,8 +267,8 @@ def _causes(notification: Notification) -> list[LikelyCause]:
         LikelyCause(
             **{field: clean_text(entries[cause.id].get(field, ""), 400) for field in _SHOWN},
             share=share(cause, notification.incident.causes),
-            because=clean_text(cause.because, 400),
-            supposes=" and ".join(cause.supposes),
+            reason=clean_text(cause.reason, 400),
+            supposes=" and ".join(cause.unmet_needs),
         )
         for cause in notification.incident.causes
         if cause.id in entries

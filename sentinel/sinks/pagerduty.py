@@ -20,9 +20,9 @@ from sentinel.sinks.message import message, subject, summary, text
 from sentinel.sinks.secrets import HttpSinkConfig, read_secret
 
 # https://developer.pagerduty.com/docs/send-alert-event
-_LONGEST_SUMMARY = 1024
-_LONGEST_KEY = 255
-_MOST_IN_DIGEST = 100  # an event of more than 512 kB is refused
+_MAX_SUMMARY = 1024
+_MAX_KEY = 255
+_MAX_IN_DIGEST = 100  # an event of more than 512 kB is refused
 
 
 @dataclass(frozen=True)
@@ -68,14 +68,14 @@ def event(told: Notification | Digest) -> dict[str, Any]:
     if told.event is Event.RESOLVED:
         return {"event_action": "resolve", "dedup_key": _key(told)}
     shown = message(told)
-    source = told.run.host or told.run.place or shown.run
+    source = told.run.host or told.run.location or shown.run
     return plain(  # type: ignore[no-any-return]
         {
             "event_action": "trigger",
             "dedup_key": _key(told),
             "client": "sentinel",
             "payload": {
-                "summary": subject(told)[:_LONGEST_SUMMARY],
+                "summary": subject(told)[:_MAX_SUMMARY],
                 "source": str(source),
                 "severity": told.incident.severity.name.lower(),
                 "timestamp": utc_text(told.incident.fired_time),
@@ -89,18 +89,18 @@ def event(told: Notification | Digest) -> dict[str, Any]:
 
 
 def _key(told: Notification) -> str:
-    return "/".join(filter(None, (told.run.host, told.incident.id)))[-_LONGEST_KEY:]
+    return "/".join(filter(None, (told.run.host, told.incident.id)))[-_MAX_KEY:]
 
 
 def _digest_event(digest: Digest) -> dict[str, Any]:
     worst = max((n.incident.severity for n in digest.notifications), default=Severity.INFO)
-    headlines = [f"{notice.run}: {notice.headline}" for notice in summary(digest).messages[:_MOST_IN_DIGEST]]
+    headlines = [f"{notice.run}: {notice.headline}" for notice in summary(digest).messages[:_MAX_IN_DIGEST]]
     return {
         "event_action": "trigger",
         "dedup_key": digest.key,
         "client": "sentinel",
         "payload": {
-            "summary": subject(digest)[:_LONGEST_SUMMARY],
+            "summary": subject(digest)[:_MAX_SUMMARY],
             "source": "sentinel",
             "severity": worst.name.lower(),
             "custom_details": {"incidents": headlines},

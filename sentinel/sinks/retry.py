@@ -5,7 +5,7 @@ from hashlib import blake2b
 
 from sentinel.sinks.base import SinkError, Transient
 
-LONGEST_PAUSE_SECONDS = 300.0
+MAX_PAUSE_SECONDS = 300.0
 
 
 def attempt(send: Callable[[], str | None]) -> tuple[str | None, SinkError | None]:
@@ -25,6 +25,6 @@ def pause_seconds(key: str, failures: int) -> float:
 
     The share depends on the key, so that watches that failed together do not retry together.
     """
-    longest = min(2.0 ** min(failures, 30), LONGEST_PAUSE_SECONDS)
+    longest = min(2.0 ** min(failures, 30), MAX_PAUSE_SECONDS)
     share = int.from_bytes(blake2b(f"{key} {failures}".encode(), digest_size=4).digest()) / 2**32
     return longest * (0.5 + 0.5 * share)

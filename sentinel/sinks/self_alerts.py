@@ -47,7 +47,7 @@ def of_no_run(
     return Notification(uuid4().hex, event, about, incident, catalogue=())
 
 
-class Notices:
+class SelfAlerts:
     """Sends in threads of its own between the first call of `announce` and `stop`."""
 
     def __init__(self, sinks: Sequence[Sink], clock: Clock) -> None:
@@ -69,7 +69,7 @@ class Notices:
             for queue in self._queues:
                 queue.put(notice)
 
-    def say(self, news: Iterable[str]) -> None:
+    def announce_events(self, news: Iterable[str]) -> None:
         """Tell every sink, once, of what happened to the watch itself."""
         for sentence in news:
             names = {"run": _NAME, "detector": _NAME, "id_": uuid4().hex}
@@ -121,7 +121,7 @@ class Notices:
 def _over(begun: Notification | None) -> Notification | None:
     if begun is None:
         return None
-    incident = begun.incident.changed(
+    incident = begun.incident.replace(
         state=State.RESOLVED, summary="sentinel reads and judges again; it has missed nothing"
     )
     return replace(begun, key=uuid4().hex, event=Event.RESOLVED, incident=incident)

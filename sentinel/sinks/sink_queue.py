@@ -8,7 +8,7 @@ from sentinel.sinks.base import RefreshingSink, Sink
 from sentinel.sinks.budget import Budget
 from sentinel.storage.outbox import Outbox, OutboxEntry, Receiver
 
-LONGEST_ASKED_SECONDS = 900.0
+MAX_ASKED_SECONDS = 900.0
 """The longest pause that a receiver can ask for with Retry-After."""
 PILE = 20
 """If more notifications than these wait for one receiver, it gets digests."""
@@ -17,7 +17,7 @@ DIGEST_INCIDENTS = 1500
 a megabyte."""
 
 
-class Lane:
+class SinkQueue:
     """One sink, and the state of its receiver in this process."""
 
     def __init__(self, sink: Sink, known: Receiver, clock: Clock, budget: Budget) -> None:
@@ -26,15 +26,15 @@ class Lane:
         self._clock = clock
         self.failures = known.failures
         # The machine's clock may have been set since, so the stored pause is limited.
-        rest = min(max(known.next_attempt - clock.now(), 0.0), LONGEST_ASKED_SECONDS)
-        self.rests_until = clock.awake() + rest
+        rest = min(max(known.next_attempt - clock.now(), 0.0), MAX_ASKED_SECONDS)
+        self.rests_until = clock.monotonic() + rest
         self.piling = False
         self._refused_until: dict[str, float] = {}  # by incident, time awake; the sink's thread changes it
         self._refused_in_a_row: set[str] = set()  # incidents
         self.not_refreshed: str | None = None  # why the receiver was not told again the last time
-        self.refresh_at = clock.awake() if isinstance(sink, RefreshingSink) else math.inf
+        self.refresh_at = clock.monotonic() if isinstance(sink, RefreshingSink) else math.inf
 
-    def parcel(self, outbox: Outbox) -> list[OutboxEntry]:
+    def next_message(self, outbox: Outbox) -> list[OutboxEntry]:
         """The notifications to send next as one message; several make a digest.
 
         If many wait, the worst one goes first and alone, and the rest follow as digests. A receiver that
@@ -56,12 +56,12 @@ class Lane:
 
     def refused(self) -> list[str]:
         """The incidents of which the receiver refused the last news, until they are tried again."""
-        awake = self._clock.awake()
+        awake = self._clock.monotonic()
         return [incident for incident, until in self._refused_until.copy().items() if until > awake]
 
     def refused_until(self) -> float:
         """When the first of them is tried again, in time awake; infinity if there is none."""
-        awake = self._clock.awake()
+        awake = self._clock.monotonic()
         return min((u for u in self._refused_until.copy().values() if u > awake), default=math.inf)
 
     def tries(self, incidents: Iterable[str]) -> None:
@@ -73,7 +73,7 @@ class Lane:
         """Note that the receiver refused the news of some incidents, and when they are tried again."""
         self.failures = 0
         for incident in incidents:
-            self._refused_until[incident] = self._clock.awake() + seconds
+            self._refused_until[incident] = self._clock.monotonic() + seconds
             self._refused_in_a_row.add(incident)
 
     def took(self) -> None:

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from sentinel.sinks.base import Digest, Notification
-from sentinel.sinks.message import MOST_IN_FULL, Message, MessageLine, Summary, message, subject, summary
+from sentinel.sinks.message import MAX_IN_FULL, Message, MessageLine, Summary, message, subject, summary
 
 # Slack's limits: https://docs.slack.dev/reference/block-kit/blocks
 _HEADER = 150
@@ -44,10 +44,10 @@ def _digest(shown: Summary) -> Iterator[Any]:
     """The worst incidents, each with the first thing to try, and the number for each detector."""
     yield _header(shown.title)
     yield _section(_text(", ".join(shown.counts)))
-    for notice in shown.messages[:MOST_IN_FULL]:
+    for notice in shown.messages[:MAX_IN_FULL]:
         advice = [part for cause in notice.causes[:1] for part in (_text("\n"), *_catalogue_text(cause.fix))]
         yield _section(_bold(notice.title), _text(f" in {notice.run}\n{notice.headline}"), *advice)
-    if len(shown.messages) > MOST_IN_FULL:
+    if len(shown.messages) > MAX_IN_FULL:
         counts = ", ".join(f"{name} {count}" for name, count in shown.detectors)
         yield _section(_bold("All by detector "), _text(counts[:_TEXT]))
 

@@ -10,7 +10,7 @@ from pydantic import Field
 from sentinel.detectors.api import Severity
 from sentinel.incidents.incident import Event
 from sentinel.sinks.base import Digest, Notification, SinkConfig, Transient
-from sentinel.sinks.message import MOST_IN_FULL, summary, text
+from sentinel.sinks.message import MAX_IN_FULL, summary, text
 
 _COLOURS = {Severity.CRITICAL: "bold red", Severity.WARNING: "bold yellow"}
 
@@ -61,8 +61,8 @@ def _digest_lines(digest: Digest) -> Any:
 
     shown = summary(digest)
     lines = [Text.assemble((shown.title, "bold"), ": ", ", ".join(shown.counts))]
-    lines.extend(_lines(notification) for notification in digest.notifications[:MOST_IN_FULL])
-    rest = zip(digest.notifications[MOST_IN_FULL:], shown.messages[MOST_IN_FULL:], strict=True)
+    lines.extend(_lines(notification) for notification in digest.notifications[:MAX_IN_FULL])
+    rest = zip(digest.notifications[MAX_IN_FULL:], shown.messages[MAX_IN_FULL:], strict=True)
     lines.extend(
         Text.assemble((m.title, _colour(n)), "  ", (m.run, "bold"), "  ", m.headline) for n, m in rest
     )

@@ -8,7 +8,7 @@ Every source keeps these rules, and the conformance suite tests them:
 
 - A poll reads only what is new, in the order of the file, and at most about ``limit`` points.
 - A torn last record means: wait. A later poll reads it again when it is whole, and ``rest`` when nothing
-  more comes (`Unfinished`).
+  more comes (`Flushable`).
 - A broken record means: complain, skip it, go on.
 - If a file shrank or differs, the source reads it from its start (``Chunk.restarted``). If a longer copy
   replaced the file, the source goes on where it was.
@@ -28,7 +28,7 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
-from sentinel.sources.location import Place
+from sentinel.sources.location import Location
 
 Cursor = Mapping[str, Any]
 """Where a source stopped reading, as JSON-able data that only the source understands; ``{}`` at the start."""
@@ -103,15 +103,15 @@ def of_each_tag(tag: NDArray[np.uint32]) -> Iterator[slice]:
 
 
 @dataclass(frozen=True)
-class Complaint:
+class ReadIssue:
     """What could not be read in a log, for a person: the file, the place, the problem and what to do."""
 
-    path: Place
-    place: str  # "byte 1234", "line 17"; empty for the whole file
+    path: Location
+    location: str  # "byte 1234", "line 17"; empty for the whole file
     problem: str
 
     def __str__(self) -> str:
-        return f"{self.path}{f' at {self.place}' if self.place else ''}: {self.problem}"
+        return f"{self.path}{f' at {self.location}' if self.location else ''}: {self.problem}"
 
 
 @dataclass(frozen=True)
@@ -149,7 +149,7 @@ class Ending:
 
 
 @dataclass(frozen=True)
-class Batch:
+class PollResult:
     """The result of one poll. ``more`` is true if the limit ended the poll, and not the end of the log.
 
     ``config`` holds settings of the whole run. They count for streams that begin with this poll or later.
@@ -159,7 +159,7 @@ class Batch:
 
     cursor: Cursor
     chunks: Sequence[Chunk] = ()
-    complaints: Sequence[Complaint] = ()
+    read_issues: Sequence[ReadIssue] = ()
     more: bool = False
     config: Mapping[str, Any] = field(default_factory=dict)  # run settings found in this poll, flat
     ending: Ending | None = None
@@ -180,7 +180,7 @@ def stopped(cursor: Cursor) -> str | None:
 class Source(Protocol):
     """Reads one run."""
 
-    def poll(self, cursor: Cursor, limit: int) -> Batch:
+    def poll(self, cursor: Cursor, limit: int) -> PollResult:
         """Read what was appended since ``cursor``; if nothing was, give an empty batch with the same cursor.
 
         Never raises an error because of what a log contains. An unreadable file becomes one complaint.
@@ -189,10 +189,10 @@ class Source(Protocol):
 
 
 @runtime_checkable
-class Unfinished(Protocol):
+class Flushable(Protocol):
     """A source of logs that may end with what only their end makes sure: a last line without a line break."""
 
-    def rest(self, cursor: Cursor) -> Sequence[Chunk]:
+    def flush(self, cursor: Cursor) -> Sequence[Chunk]:
         """The points that are left at ``cursor``, where a poll came to the end, if the log is over.
 
         The cursor stays good for a log that goes on after all.
@@ -200,9 +200,9 @@ class Unfinished(Protocol):
         ...
 
 
-def rest(source: Source, cursor: Cursor) -> Sequence[Chunk]:
-    """The points, one entry each, that are left at ``cursor`` if the log is over; see `Unfinished`."""
-    return [chunk.flat for chunk in source.rest(cursor)] if isinstance(source, Unfinished) else []
+def flush(source: Source, cursor: Cursor) -> Sequence[Chunk]:
+    """The points, one entry each, that are left at ``cursor`` if the log is over; see `Flushable`."""
+    return [chunk.flat for chunk in source.flush(cursor)] if isinstance(source, Flushable) else []
 
 
 @dataclass(frozen=True)
@@ -238,7 +238,7 @@ class Run:
     the run: a stream holds one metric, or what one of several processes logs.
     """
 
-    path: Place
+    path: Location
     format: str
     source: Source
     copy: Path | None = None

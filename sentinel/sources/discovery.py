@@ -12,14 +12,14 @@ from functools import cache, partial
 from pathlib import Path
 
 from sentinel.common.errors import SentinelError, did_you_mean
-from sentinel.sources.base import Complaint, Run
-from sentinel.sources.location import Place, Url, fixed_part
+from sentinel.sources.base import ReadIssue, Run
+from sentinel.sources.location import Location, Url, fixed_part
 from sentinel.sources.readers.files import can_exist, real_path
 from sentinel.sources.readers.sniffing import why_no_log
 from sentinel.sources.registry import Find, formats, remotes
 from sentinel.sources.walking import Files, Walk
 
-_Found = tuple[Sequence[Run], Sequence[Complaint]]
+_Found = tuple[Sequence[Run], Sequence[ReadIssue]]
 Spread = Callable[[Callable[[Files], _Found], Sequence[Files]], Iterable[_Found]]
 
 _SHOWN = 60  # characters of a name that is refused
@@ -30,19 +30,19 @@ class Discovery:
     """What lies under some paths. Runs are sorted by path, then format."""
 
     runs: Sequence[Run]
-    complaints: Sequence[Complaint]  # each search repeats them until the trouble is gone
-    missing: Sequence[Place]  # paths that do not exist; they may appear later, or are mistyped
+    read_issues: Sequence[ReadIssue]  # each search repeats them until the trouble is gone
+    missing: Sequence[Location]  # paths that do not exist; they may appear later, or are mistyped
     any_there: bool  # whether another place exists
 
-    def complained(self) -> Sequence[Complaint]:
+    def complained(self) -> Sequence[ReadIssue]:
         """The complaints, also about what is missing. Raises SentinelError if nothing else is there."""
-        missing = [Complaint(place, "", "no such file or directory") for place in self.missing]
+        missing = [ReadIssue(place, "", "no such file or directory") for place in self.missing]
         if missing and not self.any_there:
             raise SentinelError(str(missing[0]))
-        return [*missing, *self.complaints]
+        return [*missing, *self.read_issues]
 
 
-def place(text: str) -> Place:
+def location(text: str) -> Location:
     """The path or the address that a person wrote.
 
     Raises ValueError for an invalid address.
@@ -56,15 +56,15 @@ def place(text: str) -> Place:
     return url
 
 
-def places(texts: Iterable[str]) -> list[Place]:
+def places(texts: Iterable[str]) -> list[Location]:
     """The paths and addresses that a person wrote. Raises SentinelError for an invalid address."""
     try:
-        return [place(text) for text in texts]
+        return [location(text) for text in texts]
     except ValueError as error:
         raise SentinelError(str(error)) from None
 
 
-def discover(places: Iterable[Place], copies: Path | None = None, spread: Spread = map) -> Discovery:
+def discover(places: Iterable[Location], copies: Path | None = None, spread: Spread = map) -> Discovery:
     """Find all runs under the places. Never raises an error.
 
     ``copies`` is a directory for what is copied from addresses. A later process goes on with these copies.
@@ -77,19 +77,19 @@ def discover(places: Iterable[Place], copies: Path | None = None, spread: Spread
     for url in (place for place in asked if isinstance(place, Url)):
         search.ask(url, copies or Path(_scratch().name))
     files = [*walk]
-    search.complaints += walk.complaints
-    search.look(files, walk.named, spread)
-    return Discovery(search.whole(), search.complaints, walk.missing, len(asked) > len(walk.missing))
+    search.read_issues += walk.read_issues
+    search.visit(files, walk.named, spread)
+    return Discovery(search.whole(), search.read_issues, walk.missing, len(asked) > len(walk.missing))
 
 
-def runs_among(files: Sequence[Files], named: Sequence[Path]) -> tuple[Sequence[Run], Sequence[Complaint]]:
+def runs_among(files: Sequence[Files], named: Sequence[Path]) -> tuple[Sequence[Run], Sequence[ReadIssue]]:
     """The runs in some files of a walk and in files that a person named, sorted by path, then format."""
     search = _Search()
-    search.look(files, named, map)
-    return search.whole(), search.complaints
+    search.visit(files, named, map)
+    return search.whole(), search.read_issues
 
 
-def common_path(roots: Iterable[Place]) -> Path:
+def common_path(roots: Iterable[Location]) -> Path:
     """The longest path that contains all roots that are paths; the root itself if there is only one.
 
     A glob counts as the part before its first wildcard.
@@ -115,12 +115,12 @@ def run_name(run: Run, base: Path) -> str:
 class _Search:
     def __init__(self) -> None:
         self.runs: dict[str, Run] = {}
-        self.complaints: list[Complaint] = []
+        self.read_issues: list[ReadIssue] = []
 
     def ask(self, url: Url, copies: Path) -> None:
         self._add(_found(url, lambda: remotes()[url.scheme].search(url, copies)))
 
-    def look(self, files: Sequence[Files], named: Sequence[Path], spread: Spread) -> None:
+    def visit(self, files: Sequence[Files], named: Sequence[Path], spread: Spread) -> None:
         finds = [each.find for each in formats().values()]
         for scanned in spread(lambda files: _scan(finds, *files), files):
             self._add(scanned)
@@ -134,14 +134,14 @@ class _Search:
 
     def _add(self, scanned: _Found) -> None:
         runs, complaints = scanned
-        self.complaints += complaints
+        self.read_issues += complaints
         for run in runs:
             if run.local is None or can_exist(run.local):
                 self.runs[run.id] = run
             else:
                 name = repr(run.local.name[:_SHOWN])
                 problem = f"no file can be called {name}, so this run was skipped"
-                self.complaints.append(Complaint(run.local.parent, "", problem))
+                self.read_issues.append(ReadIssue(run.local.parent, "", problem))
 
 
 def _named(finds: Iterable[Find], path: Path) -> _Found:
@@ -152,7 +152,7 @@ def _named(finds: Iterable[Find], path: Path) -> _Found:
     readers = [each.run_in for each in formats().values()]
     runs, complaints = _found(path, lambda: filter(None, (run_in(path) for run_in in readers)))
     if not runs and not complaints:
-        complaints = [Complaint(path, "", why_no_log(path))]
+        complaints = [ReadIssue(path, "", why_no_log(path))]
     return runs[:1], complaints
 
 
@@ -171,13 +171,13 @@ def _found_by(find: Find, directory: Path, names: Sequence[str]) -> list[_Found]
     return [(runs, complaints)]
 
 
-def _found(place: Place, runs: Callable[[], Iterable[Run]]) -> _Found:
+def _found(place: Location, runs: Callable[[], Iterable[Run]]) -> _Found:
     try:
         return list(runs()), []
     except OSError as error:
-        return [], [Complaint(place, "", f"cannot be read ({error.strerror or error})")]
+        return [], [ReadIssue(place, "", f"cannot be read ({error.strerror or error})")]
     except Exception as error:  # noqa: BLE001  our own mistake must not cost other runs
-        return [], [Complaint(place, "", f"cannot be searched ({type(error).__name__}); please report it")]
+        return [], [ReadIssue(place, "", f"cannot be searched ({type(error).__name__}); please report it")]
 
 
 @cache

@@ -12,7 +12,7 @@ class RunIdentity(msgspec.Struct, frozen=True):
     run: str = ""
     path: str = ""
     framework: str | None = None
-    place: str = ""
+    location: str = ""
     host: str | None = None
     planned_steps: float | None = None
     world_size: float | None = None
@@ -20,4 +20,4 @@ class RunIdentity(msgspec.Struct, frozen=True):
     @property
     def where(self) -> str:
         """Its place, as exactly as it is known."""
-        return self.place or self.path
+        return self.location or self.path

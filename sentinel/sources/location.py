@@ -36,7 +36,7 @@ class Url:
         return self.parts[-1]
 
 
-Place = Path | Url
+Location = Path | Url
 
 
 def is_pattern(path: Path) -> bool:

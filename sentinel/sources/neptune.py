@@ -17,10 +17,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sentinel.sources.base import Batch, Chunk, Complaint, Cursor, Line, Run
+from sentinel.sources.base import Chunk, Cursor, Line, PollResult, ReadIssue, Run
 from sentinel.sources.readers.files import open_log, stamp
 from sentinel.sources.readers.growing import nothing_new, unreadable
-from sentinel.sources.readers.plain import LARGEST_STEP, flat, plain_times
+from sentinel.sources.readers.plain import MAX_STEP, flat, plain_times
 
 if TYPE_CHECKING:
     import polars as pl
@@ -31,10 +31,10 @@ _FIRST_PART = re.compile(r"(?P<run>.+)_part_0\.parquet", re.DOTALL)
 _PART = re.compile(r"_part_(\d{1,9})\.parquet")
 _MAGIC = b"PAR1"  # at both ends of a Parquet file; before the last one stands the length of the footer
 _FOOTER = len(_MAGIC) + 4
-_LONGEST_FOOTER = 1 << 24
+_MAX_FOOTER = 1 << 24
 _COLUMNS = (b"run_id", b"attribute_path", b"attribute_type", b"float_value")
-_MOST_BYTES = 1 << 29
-_MOST_ROWS = 10_000_000
+_MAX_BYTES = 1 << 29
+_MAX_ROWS = 10_000_000
 """A run with more is not read. This bounds the memory of a poll."""
 
 _METRIC = "float_series"
@@ -59,7 +59,7 @@ class NeptuneExport:
 
     path: Path
 
-    def poll(self, cursor: Cursor, limit: int) -> Batch:
+    def poll(self, cursor: Cursor, limit: int) -> PollResult:
         """The points that were exported since ``cursor``; see `sentinel.sources.base.Source`."""
         try:
             parts = self._parts()
@@ -67,14 +67,14 @@ class NeptuneExport:
             if not parts or (stamps == cursor.get("stamps") and not cursor.get("more")):
                 return nothing_new(cursor)
             if stamps == cursor.get("unsound"):
-                return Batch(cursor)
-            if sum(size for _, _, size, _ in stamps) > _MOST_BYTES:
-                return _refused(self.path, {**cursor, "stamps": stamps}, f"{_MOST_BYTES >> 20} MiB")
+                return PollResult(cursor)
+            if sum(size for _, _, size, _ in stamps) > _MAX_BYTES:
+                return _refused(self.path, {**cursor, "stamps": stamps}, f"{_MAX_BYTES >> 20} MiB")
             contents = [_bytes(part) for part in parts]
             if stamps != [stamp(part) for part in parts]:  # an export writes them right now
                 return nothing_new(cursor)
             if not all(map(_is_whole, contents)):
-                return Batch({**cursor, "stamps": stamps})
+                return PollResult({**cursor, "stamps": stamps})
             return _read(self.path, contents, {**cursor, "stamps": stamps}, limit)
         except FileNotFoundError:
             return nothing_new(cursor)
@@ -89,14 +89,14 @@ class NeptuneExport:
         return [self.path.with_name(numbers[number]) for number in sorted(numbers)]
 
 
-def _read(path: Path, parts: Sequence[bytes], cursor: Mapping[str, Any], limit: int) -> Batch:
+def _read(path: Path, parts: Sequence[bytes], cursor: Mapping[str, Any], limit: int) -> PollResult:
     """The batch of ``parts``, which are in memory: polars would map a file and die when it shrinks."""
     import polars as pl  # slow to import, and few runs need it
 
     try:
         table = pl.scan_parquet(list(parts))
-        if table.select(pl.len()).collect().item() > _MOST_ROWS:
-            return _refused(path, cursor, f"{_MOST_ROWS:,} rows")
+        if table.select(pl.len()).collect().item() > _MAX_ROWS:
+            return _refused(path, cursor, f"{_MAX_ROWS:,} rows")
         rows = _in_order(table)
         settings = _settings(table)
     except (pl.exceptions.PolarsError, pl.exceptions.PanicException) as error:
@@ -120,12 +120,12 @@ def _read(path: Path, parts: Sequence[bytes], cursor: Mapping[str, Any], limit: 
     chunks = [_chunk(path.name, metrics, restarted)] if metrics.height else []
     printed = part.filter(pl.col("attribute_type") == _TEXT).select("time", "string_value").iter_rows()
     lines = [Line(time, line) for time, text in printed for line in (text or "").splitlines() if line.strip()]
-    return Batch(state, chunks, more=state["more"], config=settings if not begin else {}, lines=lines)
+    return PollResult(state, chunks, more=state["more"], config=settings if not begin else {}, lines=lines)
 
 
-def _refused(path: Path, cursor: Mapping[str, Any], limit: str) -> Batch:
+def _refused(path: Path, cursor: Mapping[str, Any], limit: str) -> PollResult:
     problem = f"has more than {limit} and is not read"
-    return Batch({**cursor, "refused": problem}, complaints=[Complaint(path, "", problem)])
+    return PollResult({**cursor, "refused": problem}, read_issues=[ReadIssue(path, "", problem)])
 
 
 def _in_order(table: "pl.LazyFrame") -> "pl.DataFrame":
@@ -143,7 +143,7 @@ def _in_order(table: "pl.LazyFrame") -> "pl.DataFrame":
             "attribute_path",
             "attribute_type",
             "string_value",
-            step.clip(-LARGEST_STEP, LARGEST_STEP).cast(pl.Int64).alias("step"),
+            step.clip(-MAX_STEP, MAX_STEP).cast(pl.Int64).alias("step"),
             (pl.col("timestamp").dt.epoch("ms") / 1000.0).fill_null(float("nan")).alias("time"),
             pl.col("float_value").fill_null(float("nan")).alias("value"),
         )
@@ -191,7 +191,7 @@ def _is_export(path: Path) -> bool:
             end = file.read()
             if not _is_whole(begin + end):
                 return False
-            length = min(int.from_bytes(end[:4], "little"), _LONGEST_FOOTER, size - _FOOTER)
+            length = min(int.from_bytes(end[:4], "little"), _MAX_FOOTER, size - _FOOTER)
             file.seek(size - _FOOTER - length)
             footer = file.read(length)
     except OSError:

@@ -5,11 +5,11 @@ from pathlib import Path
 
 from sentinel.common.shard import WHOLE, Shard
 from sentinel.sources.base import Run
-from sentinel.sources.location import Place, Url, fixed_part
+from sentinel.sources.location import Location, Url, fixed_part
 from sentinel.sources.readers.files import real_path
 
 
-def share_of(runs: Sequence[Run], shard: Shard, places: Iterable[Place]) -> Sequence[Run]:
+def shard_of(runs: Sequence[Run], shard: Shard, places: Iterable[Location]) -> Sequence[Run]:
     """Those of the runs that were found below the places which are of this share.
 
     The directory right below the place decides, or the file there without its suffix: a training's logs often
@@ -22,7 +22,7 @@ def share_of(runs: Sequence[Run], shard: Shard, places: Iterable[Place]) -> Sequ
     return [run for run in runs if shard.holds(_first_name(run.path, roots))]
 
 
-def _first_name(path: Place, roots: Iterable[Place]) -> str:
+def _first_name(path: Location, roots: Iterable[Location]) -> str:
     for root in roots:
         below = path.parts[len(root.parts) :]
         if below and type(root) is type(path) and path.parts[: len(root.parts)] == root.parts:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from sentinel.sources.base import Batch, Complaint, Cursor, Run
+from sentinel.sources.base import Cursor, PollResult, ReadIssue, Run
 from sentinel.sources.readers import sqlite
 from sentinel.sources.readers.plain import JSON, flat
 from sentinel.sources.readers.problems import skipped
@@ -28,7 +28,7 @@ FROM metrics WHERE {key} = ? AND id >= ? ORDER BY id
 """
 _CONFIG = "SELECT config FROM configs WHERE {key} = ? ORDER BY id DESC LIMIT 1"
 _NUMBERS = {"NaN": math.nan, "Infinity": math.inf, "-Infinity": -math.inf}  # JSON has no such numbers
-_MOST_RUNS = 10_000
+_MAX_RUNS = 10_000
 _ID_CHARACTERS = 8  # of a run's id that its path shows
 
 
@@ -47,11 +47,11 @@ class Trackio:
     key: str  # run_id, or run_name in databases that have no ids yet
     value: str
 
-    def poll(self, cursor: Cursor, limit: int) -> Batch:
+    def poll(self, cursor: Cursor, limit: int) -> PollResult:
         """The points that were written since ``cursor``; see `sentinel.sources.base.Source`."""
         return sqlite.poll(self.path, cursor, lambda connection: self._read(connection, cursor, limit))
 
-    def _read(self, connection: sqlite3.Connection, cursor: Cursor, limit: int) -> Batch:
+    def _read(self, connection: sqlite3.Connection, cursor: Cursor, limit: int) -> PollResult:
         last: list[Any] = cursor.get("last", [0])  # the newest row's id, time and step
         restarted = cursor.get("restarted", False)
 
@@ -59,9 +59,9 @@ class Trackio:
             return connection.execute(_ROWS.format(key=self.key), (self.value, row))
 
         rows = rows_from(last[0])
-        if last[0] and (place := _place(rows.fetchone())) != last:
-            if not place and _place(rows_from(0).fetchone()) == cursor.get("first"):
-                return Batch(cursor)  # an older copy, or one whose write-ahead log is not copied yet
+        if last[0] and (place := _location(rows.fetchone())) != last:
+            if not place and _location(rows_from(0).fetchone()) == cursor.get("first"):
+                return PollResult(cursor)  # an older copy, or one whose write-ahead log is not copied yet
             # another database under the same name
             cursor = {}
             last = [0]
@@ -70,7 +70,7 @@ class Trackio:
         first: list[Any] | None = cursor.get("first")
         records = Records(cursor.get("records", {}))
         broken = cursor.get("broken", 0)
-        complaints: list[Complaint] = []
+        complaints: list[ReadIssue] = []
         more = False
         for row, time, step, text in rows:
             if more := len(records) >= limit:
@@ -83,7 +83,7 @@ class Trackio:
                 continue
             broken += 1
             if problem := skipped("is not a JSON object", broken):
-                complaints.append(Complaint(self.path, f"row {row} of metrics", problem))
+                complaints.append(ReadIssue(self.path, f"row {row} of metrics", problem))
         config = self._config(connection)
         state = {
             "first": first,
@@ -95,7 +95,7 @@ class Trackio:
         }
         chunks = [records.chunk("metrics", restarted)] if records else []
         news = config if len(config) != cursor.get("settings", 0) else {}
-        return Batch(state, chunks, complaints, more, news)
+        return PollResult(state, chunks, complaints, more, news)
 
     def _config(self, connection: sqlite3.Connection) -> dict[str, Any]:
         if self.key not in sqlite.columns(connection, "configs"):
@@ -112,7 +112,7 @@ def _runs(path: Path) -> list[Run]:
         if not columns >= _COLUMNS:
             return []
         key = "run_id" if "run_id" in columns else "run_name"
-        rows = connection.execute(_RUNS.format(key=key), (_MOST_RUNS,))
+        rows = connection.execute(_RUNS.format(key=key), (_MAX_RUNS,))
         return [_run(path, key, str(name), value) for name, value in rows]
 
     try:
@@ -126,7 +126,7 @@ def _run(path: Path, key: str, name: str, value: str) -> Run:
     return Run(path / shown.replace("/", "_"), FORMAT, Trackio(path, key, value))
 
 
-def _place(row: Sequence[Any] | None) -> list[Any]:
+def _location(row: Sequence[Any] | None) -> list[Any]:
     """What distinguishes a row from others; empty if there is no row."""
     return list((row or ())[:3])
 

@@ -5,7 +5,7 @@ from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
 from stat import S_ISDIR, S_ISREG
 
-from sentinel.sources.base import Complaint
+from sentinel.sources.base import ReadIssue
 from sentinel.sources.location import matches
 from sentinel.sources.readers.files import is_text, real_path
 from sentinel.sources.registry import formats, hidden_logs
@@ -25,7 +25,7 @@ class Walk:
     """
 
     def __init__(self, paths: Sequence[Path]) -> None:
-        self.complaints: list[Complaint] = []
+        self.read_issues: list[ReadIssue] = []
         self.named: list[Path] = []
         self.missing: list[Path] = []
         self._visited: set[str] = set()
@@ -103,7 +103,7 @@ class Walk:
             below.append(real)
 
     def _complain(self, path: str | Path, problem: str) -> None:
-        self.complaints.append(Complaint(Path(path), "", problem))
+        self.read_issues.append(ReadIssue(Path(path), "", problem))
 
 
 def is_skipped(name: str) -> bool:

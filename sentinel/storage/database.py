@@ -34,7 +34,7 @@ _PASSES = {
 }
 """Errors that may pass by themselves, with what to do, by SQLite's primary result code."""
 
-_MOST_VERSIONS = 1000
+_MAX_VERSIONS = 1000
 """No sentinel has written so high a version; bytes of the file were overwritten."""
 
 _FULL = {errno.ENOSPC, errno.EDQUOT}
@@ -141,7 +141,7 @@ class Database:
 
     def _prepare(self, read_only: bool) -> None:
         (version,) = self._connection.execute("PRAGMA user_version").fetchone()
-        if not 0 <= version < _MOST_VERSIONS:
+        if not 0 <= version < _MAX_VERSIONS:
             raise StateDamaged(f"{self._path}: its schema number {version} is none; {_MEND}")
         if version > SCHEMA:
             self.check()

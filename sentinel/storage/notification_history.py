@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator
 from itertools import chain
 
 from sentinel.detectors.api import Severity
-from sentinel.incidents.duplicates import SAME_STEPS, Joints, as_crash, kind_of, silence_of
+from sentinel.incidents.duplicates import SAME_STEPS, JoinKeys, as_crash, kind_of, outage_key
 from sentinel.incidents.incident import Event, Incident
 from sentinel.notifications.decide import Sent
 from sentinel.storage.database import Database, utf8
@@ -55,7 +55,7 @@ _LAST = chr(0x10FFFF)
 """Comes after all names of formats."""
 
 
-class Told:
+class NotificationHistory:
     """What is known in a database. Every method raises StateError if the database fails."""
 
     def __init__(self, database: Database, decoded: Decoder) -> None:
@@ -75,14 +75,14 @@ class Told:
                 last_sent.setdefault((of, sink), {})[kind] = last
         return last_sent
 
-    def alike(self, incidents: Iterable[Incident], joints: Callable[[str], Joints]) -> list[Incident]:
+    def alike(self, incidents: Iterable[Incident], joints: Callable[[str], JoinKeys]) -> list[Incident]:
         """The recorded incidents that may tell the same as one of these, which include these themselves."""
         wanted = [
             {
                 "kind": kind_of(incident),
                 "onset": incident.onset_step,
                 "fired": incident.fired_step,
-                "silence": silence_of(incident),
+                "silence": outage_key(incident),
                 "joints": [*_shared(joints(incident.run))],
             }
             for incident in chain.from_iterable((one, as_crash(one)) for one in incidents)
@@ -98,10 +98,10 @@ class Told:
         return [incident for incident in decoded if incident is not None]
 
 
-def _shared(log: Joints) -> Iterator[tuple[str, str, str]]:
+def _shared(log: JoinKeys) -> Iterator[tuple[str, str, str]]:
     """What another log has to have, and between which formats its own must lie."""
     yield _ANY, "", _LAST
-    for joint in sorted(log.joints):
+    for joint in sorted(log.join_keys):
         if joint in log.processes:
             yield utf8(joint), "", _LAST
         else:
@@ -109,12 +109,12 @@ def _shared(log: Joints) -> Iterator[tuple[str, str, str]]:
             yield utf8(joint), log.format, _LAST
 
 
-def keep_joints(connection: sqlite3.Connection, run: str, log: Joints) -> None:
+def keep_joints(connection: sqlite3.Connection, run: str, log: JoinKeys) -> None:
     """Record what the log with a run id may share with others, inside a transaction."""
     connection.execute(
         "DELETE FROM joints WHERE joint = ? AND format = ? AND run = ?", (_ANY, log.format, run)
     )
     connection.executemany(
         "INSERT OR IGNORE INTO joints VALUES (?, ?, ?)",
-        [(utf8(joint), log.format, run) for joint in log.joints],
+        [(utf8(joint), log.format, run) for joint in log.join_keys],
     )

@@ -19,13 +19,13 @@ from typing import Any, Self
 from sentinel.common.days import day_of
 from sentinel.common.errors import SentinelError
 from sentinel.detectors.api import Severity
-from sentinel.incidents.duplicates import Joints
+from sentinel.incidents.duplicates import JoinKeys
 from sentinel.incidents.incident import Incident
 from sentinel.notifications.decide import Reason
-from sentinel.notifications.routing import Outcome
+from sentinel.notifications.routing import SinkDecision
 from sentinel.notifications.silences import Silence
 from sentinel.storage.database import Database, utf8
-from sentinel.storage.notification_history import Told, keep_joints
+from sentinel.storage.notification_history import NotificationHistory, keep_joints
 from sentinel.storage.outbox import Outbox, enqueue, withdraw
 from sentinel.storage.tables import (
     DecisionRow,
@@ -57,9 +57,9 @@ class Update:
     format: str
     state: bytes
     incidents: Sequence[Incident] = ()  # those that changed, and those that are still open
-    outcomes: Sequence[Outcome] = ()
-    held: bool = False  # whether notifications wait until `Outbox.release`
-    joints: Joints | None = None  # of the log, unless it has no incident
+    outcomes: Sequence[SinkDecision] = ()
+    deferred: bool = False  # whether notifications wait until `Outbox.release`
+    join_keys: JoinKeys | None = None  # of the log, unless it has no incident
 
 
 class Store:
@@ -78,7 +78,7 @@ class Store:
         self.stops = Stops(self._database)
         self.receipts = Receipts(self._database)
         self.outbox = Outbox(self._database)
-        self.told = Told(self._database, self._decoded)
+        self.history = NotificationHistory(self._database, self._decoded)
         self.feedback = Feedback(self._database)
 
     def close(self) -> None:
@@ -105,15 +105,15 @@ class Store:
                     "INSERT OR REPLACE INTO runs VALUES (?, ?, ?, ?, ?)",
                     (run, utf8(update.path), update.format, update.state, now),
                 )
-                if update.joints:
-                    keep_joints(connection, run, update.joints)
+                if update.join_keys:
+                    keep_joints(connection, run, update.join_keys)
                 for incident in update.incidents:
                     connection.execute(
                         "INSERT OR REPLACE INTO incidents VALUES (?, ?, ?, ?, ?)",
                         (incident.id, run, incident.open, now, as_json(incident)),
                     )
                 for outcome in update.outcomes:
-                    _record(connection, run, outcome, now, held=update.held)
+                    _record(connection, run, outcome, now, held=update.deferred)
 
     def runs(self) -> list[RunRow]:
         """All runs, the latest first."""
@@ -218,7 +218,9 @@ class Store:
         self._database.shrink()
 
 
-def _record(connection: sqlite3.Connection, run: str, outcome: Outcome, now: float, *, held: bool) -> None:
+def _record(
+    connection: sqlite3.Connection, run: str, outcome: SinkDecision, now: float, *, held: bool
+) -> None:
     incident = outcome.incident
     sink = outcome.sink
     decision = outcome.decision

@@ -59,7 +59,7 @@ def incident(kept: str) -> Incident:
         for name, v in incident.evidence.items()
         if isinstance(v, str) and v in _NOT_FINITE
     }
-    return incident.changed(evidence={**incident.evidence, **odd}) if odd else incident
+    return incident.replace(evidence={**incident.evidence, **odd}) if odd else incident
 
 
 class Feedback:

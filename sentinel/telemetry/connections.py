@@ -4,7 +4,7 @@ import threading
 from collections.abc import Iterator
 from typing import Generic, Protocol, TypeVar
 
-MOST_OF_AN_ADDRESS = 64  # a page takes one, and all who come through a proxy or a tunnel have one address
+MAX_OF_AN_ADDRESS = 64  # a page takes one, and all who come through a proxy or a tunnel have one address
 MOST = 256
 
 
@@ -39,7 +39,7 @@ class Connections(Generic[_C]):
         """Add a connection; False if it was refused and ended."""
         with self._lock:
             crowd = [connection for connection in self._open if connection.address == new.address]
-            if len(crowd) < MOST_OF_AN_ADDRESS:
+            if len(crowd) < MAX_OF_AN_ADDRESS:
                 crowd = [*self._open] if len(self._open) >= MOST else []
             leaves = next((connection for connection in crowd if connection.waits), new) if crowd else None
             if leaves is not new:

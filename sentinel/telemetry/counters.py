@@ -39,8 +39,8 @@ prometheus.ProcessCollector(registry=COUNTED)
 def count_points(log: RunLog, points: int, now: float) -> None:
     """Count what one poll of a run read. ``now`` is the time of day."""
     POINTS.labels(log.run.format).inc(points)
-    if log.live and log.facts.last_time is not None:
-        LAG_SECONDS.observe(max(0.0, now - log.facts.last_time))
+    if log.live and log.metadata.last_time is not None:
+        LAG_SECONDS.observe(max(0.0, now - log.metadata.last_time))
 
 
 def count_incidents(changes: Iterable[Change]) -> None:

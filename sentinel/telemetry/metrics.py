@@ -12,8 +12,8 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
 from prometheus_client.metrics_core import Metric
 from prometheus_client.registry import Collector
 
-from sentinel.calibration.calibration import Promise
-from sentinel.calibration.check import Realised
+from sentinel.calibration.calibration import Calibration
+from sentinel.calibration.check import CalibrationCheck
 from sentinel.common.clock import Clock
 from sentinel.common.errors import StateError
 from sentinel.common.text import clean_text, duration_text
@@ -28,7 +28,7 @@ from sentinel.telemetry.health import Health
 
 UNTAKEN_SECONDS = 3600.0
 """If no sink takes anything for so long though something waits, nobody hears what the watch finds."""
-_MOST_LAGS = 100  # series, of which Prometheus keeps each
+_MAX_LAGS = 100  # series, of which Prometheus keeps each
 
 
 class Metrics(Collector):
@@ -43,11 +43,11 @@ class Metrics(Collector):
         self._clock = clock
         self.logs: Callable[[], Iterable[RunLog]] = tuple
         self.lags: Callable[[], Mapping[str, float]] = dict
-        self.promise: Promise | None = None
+        self.promise: Calibration | None = None
 
     def problems(self) -> list[str]:
         """What is wrong with the watch; empty if all is well."""
-        return [*self._health.problems(self._clock.awake()), *self._untaken()]
+        return [*self._health.problems(self._clock.monotonic()), *self._untaken()]
 
     def _untaken(self) -> Iterator[str]:
         """Yields a sentence if nobody hears what the watch finds."""
@@ -83,12 +83,12 @@ class Metrics(Collector):
         if realised:
             yield from _promised(realised)
 
-    def _realised(self, promise: Promise, store: Store) -> Realised:
+    def _realised(self, promise: Calibration, store: Store) -> CalibrationCheck:
         logs = {log.run.id: log for log in self.logs()}
-        extents = {run: log.facts.extent for run, log in logs.items()}
+        extents = {run: log.metadata.extent for run, log in logs.items()}
         crashed = {run for run, log in logs.items() if log.ending and log.ending.outcome is EndKind.CRASHED}
         said = store.feedback
-        return Realised.of(promise, extents, crashed, said.pages(promise.since), said.useful_runs())
+        return CalibrationCheck.of(promise, extents, crashed, said.pages(promise.since), said.useful_runs())
 
     def _runs(self) -> Iterator[Metric]:
         now = self._clock.now()
@@ -101,12 +101,12 @@ class Metrics(Collector):
         by_state = (((state.value,), count) for state, count in states.items())
         yield _gauge("sentinel_runs", "Runs under watch.", ("state",), by_state)
         yield GaugeMetricFamily("sentinel_runs_not_judged", "Runs that are no longer judged.", stopped)
-        lags = [((clean_text(run),), lag) for run, lag in islice(self.lags().items(), _MOST_LAGS)]
+        lags = [((clean_text(run),), lag) for run, lag in islice(self.lags().items(), _MAX_LAGS)]
         said = "Seconds since runs that are behind were read to their ends, the longest of them."
         yield _gauge("sentinel_run_lag_seconds", said, ("run",), lags)
 
 
-def _promised(realised: Realised) -> Iterator[Metric]:
+def _promised(realised: CalibrationCheck) -> Iterator[Metric]:
     for name, meaning, value in (
         (
             f"promised_{'pages_per_run_day' if realised.promise.daily else 'share'}",
@@ -126,8 +126,10 @@ def _promised(realised: Realised) -> Iterator[Metric]:
 
 def _state(log: RunLog, now: float) -> RunState | None:
     try:
-        silent = silence_of(log.run.path, log.facts, now)
-        return standing(log.ending, silent, log.facts.lost_after_seconds, goes_on=log.facts.goes_on).state
+        silent = silence_of(log.run.path, log.metadata, now)
+        return standing(
+            log.ending, silent, log.metadata.lost_after_seconds, goes_on=log.metadata.goes_on
+        ).state
     except Exception:  # noqa: BLE001  one run must not keep a scrape from the others
         return None
 

@@ -61,7 +61,7 @@ class _Server(ThreadingMixIn, WSGIServer):
 
     def verify_request(self, request: Any, client_address: Any) -> bool:
         """Whether there is room for the client."""
-        connection = _OpenConnection(request, client_address[0], self.clock.awake())
+        connection = _OpenConnection(request, client_address[0], self.clock.monotonic())
         self.by_client[request] = connection
         return self._connections.add(connection)
 
@@ -72,7 +72,7 @@ class _Server(ThreadingMixIn, WSGIServer):
 
     def service_actions(self) -> None:
         """End what takes too long. Called twice a second, and after each connection."""
-        late = self.clock.awake() - _REQUEST_SECONDS
+        late = self.clock.monotonic() - _REQUEST_SECONDS
         for connection in self._connections:
             if connection.begun < late:
                 connection.end()
@@ -84,7 +84,7 @@ class _Server(ThreadingMixIn, WSGIServer):
 
     def complain(self) -> None:
         """Log the present error, once a minute at most."""
-        awake = self.clock.awake()
+        awake = self.clock.monotonic()
         if awake - self._complained >= _QUIET_SECONDS:
             self._complained = awake
             _log.exception("a request could not be answered")

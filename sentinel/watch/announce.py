@@ -7,17 +7,17 @@ from sentinel.common.text import clean_text
 from sentinel.detectors.api import Declaration
 from sentinel.runs.log import RunLog
 
-_MOST_NAMED = 10  # runs that are named one by one
+_MAX_NAMED = 10  # runs that are named one by one
 
 
 def introduced(logs: Sequence[RunLog], detectors: Collection[Declaration]) -> Iterator[str]:
     """The lines that introduce runs. ``detectors`` are those that are enabled."""
     kinds = [_kind(log) for log in logs]
     able = [_able(log, detectors) for log in logs]
-    if len(logs) <= _MOST_NAMED:
+    if len(logs) <= _MAX_NAMED:
         for log, kind, names in zip(logs, kinds, able, strict=True):
             judged = f"{len(names)} of {len(detectors)} detectors can judge it"
-            yield f"found {clean_text(log.name)}: {kind}, {log.facts.points} points; {judged}"
+            yield f"found {clean_text(log.name)}: {kind}, {log.metadata.points} points; {judged}"
     else:
         counted = ", ".join(f"{number} {kind}" for kind, number in Counter(kinds).most_common())
         few = min(map(len, able))

@@ -6,11 +6,11 @@ from sentinel.common.clock import Clock
 from sentinel.detectors.api import Declaration
 from sentinel.incidents.incident import Change, Event
 from sentinel.storage.outbox import Outbox
-from sentinel.watch.recorder import AllNews
-from sentinel.watch.watched import Watched
+from sentinel.watch.recorder import ChangesByRun
+from sentinel.watch.watched import WatchedRun
 
 
-class Holding:
+class Deferral:
     """Decides which runs' notifications are held, and releases them.
 
     What a first look finds is held until that look is done. An incident that began with one point, such as
@@ -27,29 +27,29 @@ class Holding:
         self._detectors = {detector.name: detector for detector in detectors}
         self._until: dict[str, float] = {}  # by run id, in time awake
 
-    def held(self, group: Iterable[Watched], news: AllNews) -> set[str]:
+    def deferred(self, group: Iterable[WatchedRun], news: ChangesByRun) -> set[str]:
         """The ids of those runs of the group whose notifications do not leave yet."""
-        now = self._clock.awake()
+        now = self._clock.monotonic()
         for run, changes in news.items():
             if changes and all(self._may_worsen(change) for change in changes):
                 self._until.setdefault(run, now + self._seconds)
             elif run in self._until:
                 self._until[run] = now
-        return self._until.keys() | {watched.tracker.id for watched in group if not watched.looked_at}
+        return self._until.keys() | {watched.run_pipeline.id for watched in group if not watched.looked_at}
 
-    def release(self, *, at_once: bool = False) -> None:
+    def release(self, *, immediately: bool = False) -> None:
         """Let leave what was held for long enough, or all that one point told."""
-        now = self._clock.awake()
-        due = [run for run, until in self._until.items() if at_once or until <= now]
+        now = self._clock.monotonic()
+        due = [run for run, until in self._until.items() if immediately or until <= now]
         if due:
             self._outbox.release(due)
         for run in due:
             del self._until[run]
 
-    def end_first_look(self, seen: Sequence[Watched], now: float) -> None:
+    def end_first_look(self, seen: Sequence[WatchedRun], now: float) -> None:
         """Let what the first look at runs found leave: in one message if they were over."""
-        self._outbox.release(watched.tracker.id for watched in seen if not watched.past)
-        past = [watched.tracker.id for watched in seen if watched.past]
+        self._outbox.release(watched.run_pipeline.id for watched in seen if not watched.past)
+        past = [watched.run_pipeline.id for watched in seen if watched.past]
         self._outbox.release(past, batch=f"over at {now}")
         for watched in seen:
             watched.looked_at = True

@@ -9,10 +9,10 @@ from sentinel.watch.watched import WatchedRuns
 
 _SEARCH_SECONDS = 5.0  # new runs are searched for this often if files changed that may become one ...
 _SEARCH_SHARE = 0.05  # ... and for at most this share of the time
-_MOST_SEEN = 1 << 16  # changed files that are remembered; then each causes one more search
+_MAX_SEEN = 1 << 16  # changed files that are remembered; then each causes one more search
 
 
-class Searches:
+class DiscoverySchedule:
     """Remembers which changes an earlier search has seen."""
 
     def __init__(self, clock: Clock) -> None:
@@ -29,12 +29,12 @@ class Searches:
         new = not self._seen.issuperset(changed)
         self._seen.update(changed)
         self._seen.difference_update([path for path in changed if not os.path.lexists(path)])
-        return new or (self._promising and self._clock.awake() >= self._next_at)
+        return new or (self._promising and self._clock.monotonic() >= self._next_at)
 
     def done(self, begun: float) -> None:
         """Note that a search that began at this time awake is done."""
-        ended = self._clock.awake()
-        if len(self._seen) > _MOST_SEEN:
+        ended = self._clock.monotonic()
+        if len(self._seen) > _MAX_SEEN:
             self._seen.clear()
         self._next_at = ended + max(_SEARCH_SECONDS, (ended - begun) / _SEARCH_SHARE)
         self._promising = False

@@ -26,7 +26,7 @@ from watchdog.events import (
 from watchdog.observers import Observer
 from watchdog.observers.api import BaseObserver, ObservedWatch
 
-from sentinel.sources.base import Complaint
+from sentinel.sources.base import ReadIssue
 from sentinel.sources.location import fixed_part, matches
 from sentinel.sources.readers.files import real_path
 
@@ -53,7 +53,7 @@ class Changes(FileSystemEventHandler):
     """
 
     def __init__(self, paths: Iterable[Path], poll: bool = False) -> None:
-        self.complaints: list[Complaint] = []
+        self.read_issues: list[ReadIssue] = []
         self._paths = [*paths]
         self._roots = self._found()
         self._condition = threading.Condition()
@@ -152,7 +152,7 @@ class Changes(FileSystemEventHandler):
         self._end()
         remedy = "to have them watched, raise fs.inotify.max_user_watches and max_user_instances (sysctl)"
         problem = f"changes cannot be watched ({error.strerror}), so all files are polled; {remedy}"
-        self.complaints.append(Complaint(self._paths[0], "", problem))
+        self.read_issues.append(ReadIssue(self._paths[0], "", problem))
 
     def _watch_roots(self, observer: BaseObserver) -> None:
         """Watch the roots that appeared or were replaced since the last time."""

@@ -10,8 +10,8 @@ import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-_MOST_BYTES = 1 << 16  # the newest of a file
-_MOST_FILES = 1 << 16  # that are remembered
+_MAX_BYTES = 1 << 16  # the newest of a file
+_MAX_FILES = 1 << 16  # that are remembered
 
 # A number as text, as W&B, JSONL and consoles write it; and as TensorBoard does, which is little-endian: the
 # quiet NaN and the infinities of IEEE 754, of 32 and of 64 bits.
@@ -21,18 +21,18 @@ _ILL = re.compile(
 )
 
 
-class Peeks:
+class NonFiniteScan:
     """Remembers how far it has seen each file, and whether the last bytes were ill."""
 
     def __init__(self) -> None:
         self._seen: dict[Path, tuple[int, bool]] = {}
 
-    def ill(self, changed: Iterable[Path]) -> Iterator[Path]:
+    def found(self, changed: Iterable[Path]) -> Iterator[Path]:
         """The files among those that changed whose newest bytes are ill and whose bytes before were not.
 
         A log that is ill all the time has no preference, so it keeps nobody waiting.
         """
-        if len(self._seen) > _MOST_FILES:
+        if len(self._seen) > _MAX_FILES:
             self._seen.clear()
         for path in changed:
             size, before = self._seen.get(path, (0, False))
@@ -54,7 +54,7 @@ def _since(path: Path, begin: int) -> tuple[bytes, int]:
     try:
         size = os.fstat(file).st_size
         begin = begin if begin <= size else 0  # written anew
-        begin = max(begin, size - _MOST_BYTES)
+        begin = max(begin, size - _MAX_BYTES)
         return os.pread(file, size - begin, begin), size
     finally:
         os.close(file)

@@ -9,17 +9,17 @@ from sentinel.common.fault_isolation import Guard
 from sentinel.detection.duplicates import Traces, known_incidents, traces_of
 from sentinel.incidents.incident import Change, Incident
 from sentinel.notifications.decide import SinkPolicy
-from sentinel.notifications.routing import Audience, Outcome, SentBefore
-from sentinel.run_pipeline import Tracker
-from sentinel.runs.log import Remembered
-from sentinel.runs.metadata import Facts
+from sentinel.notifications.routing import RoutingContext, SentBefore, SinkDecision
+from sentinel.run_pipeline import RunPipeline
+from sentinel.runs.log import StoredRun
+from sentinel.runs.metadata import RunMetadata
 from sentinel.runs.state_codec import unpacked
 from sentinel.storage.store import Store, Update
 from sentinel.telemetry.counters import count_incidents
 
 _DECIDING = threading.Lock()  # so that two watches that follow logs of one training send its incident once
 
-AllNews = Mapping[str, Sequence[Change]]
+ChangesByRun = Mapping[str, Sequence[Change]]
 """Changes by run id."""
 
 
@@ -40,8 +40,8 @@ class Recorder:
 
     def record(
         self,
-        trackers: Sequence[Tracker],
-        news: AllNews,
+        run_pipelines: Sequence[RunPipeline],
+        news: ChangesByRun,
         now: float,
         *,
         held: Collection[str] = (),
@@ -55,17 +55,17 @@ class Recorder:
         may then be recorded later.
         """
         guard = Guard()
-        left = list(trackers)
+        left = list(run_pipelines)
         with _DECIDING:
             updates = self._updates(left, news, now, reminders, guard)
-            while any(tracker.id in guard.failures for tracker in left):
+            while any(run_pipeline.id in guard.failures for run_pipeline in left):
                 # An incident of a failed run may have kept the others from being sent.
-                left = [tracker for tracker in left if tracker.id not in guard.failures]
+                left = [run_pipeline for run_pipeline in left if run_pipeline.id not in guard.failures]
                 updates = self._updates(left, news, now, reminders, guard)
-            runs = {tracker.id: tracker.log.run for tracker in left}
-            updates = [replace(update, held=update.run in held) for update in updates]
+            runs = {run_pipeline.id: run_pipeline.log.run for run_pipeline in left}
+            updates = [replace(update, deferred=update.run in held) for update in updates]
             of = [runs[update.run] for update in updates]
-            done = guard.at_once(of, "recording", partial(self._commit, now), updates)
+            done = guard.batch(of, "recording", partial(self._commit, now), updates)
         for update in done:
             count_incidents(news.get(update.run, ()))
         return Recorded({update.run for update in done}, guard.failures)
@@ -76,19 +76,26 @@ class Recorder:
         return [*updates]
 
     def _updates(
-        self, trackers: Sequence[Tracker], news: AllNews, now: float, reminders: bool, guard: Guard
+        self,
+        run_pipelines: Sequence[RunPipeline],
+        news: ChangesByRun,
+        now: float,
+        reminders: bool,
+        guard: Guard,
     ) -> list[Update]:
-        over = self._store.told.may_return() if reminders else []
+        over = self._store.history.may_return() if reminders else []
         may_return = {incident.run for incident in over}
         telling = [
-            t for t in trackers if news.get(t.id) or (reminders and (t.id in may_return or t.book.open()))
+            t
+            for t in run_pipelines
+            if news.get(t.id) or (reminders and (t.id in may_return or t.incidents.open()))
         ]
-        traces = traces_of(trackers, self._facts)
+        traces = traces_of(run_pipelines, self._facts)
         audience = self._audience(telling, news, over, traces, now)
         told = {
             t.id: guard(t.log.run, "telling", partial(_told, t, news, over, audience, now)) for t in telling
         }
-        left = [t for t in trackers if not reminders or news.get(t.id) or told.get(t.id)]
+        left = [t for t in run_pipelines if not reminders or news.get(t.id) or told.get(t.id)]
         updates = (
             guard(
                 t.log.run, "recording", partial(_update, t, news.get(t.id, ()), told.get(t.id) or (), traces)
@@ -99,22 +106,22 @@ class Recorder:
 
     def _audience(
         self,
-        trackers: Sequence[Tracker],
-        news: AllNews,
+        run_pipelines: Sequence[RunPipeline],
+        news: ChangesByRun,
         over: Sequence[Incident],
         traces: Traces,
         now: float,
-    ) -> Audience:
+    ) -> RoutingContext:
         """The sinks, and what they know of the incidents of these runs and of those that tell the same."""
         here = [*over, *(change.incident for changes in news.values() for change in changes)]
-        here += [incident for tracker in trackers for incident in tracker.book.open()]
-        sent = self._store.told.sent_before({incident.id for incident in here})
-        alike = self._store.told.alike([one for one in here if self._may_be_new(one, sent)], traces)
+        here += [incident for run_pipeline in run_pipelines for incident in run_pipeline.incidents.open()]
+        sent = self._store.history.sent_before({incident.id for incident in here})
+        alike = self._store.history.alike([one for one in here if self._may_be_new(one, sent)], traces)
         known = {incident.id: incident for incident in [*alike, *here]}
         causes = {incident.inhibited_by for incident in alike if incident.inhibited_by}
-        sent |= self._store.told.sent_before((known.keys() | causes) - {incident.id for incident in here})
-        together = known_incidents(known.values(), trackers, traces)
-        return Audience(self._policies, self._store.silences(now), sent, together)
+        sent |= self._store.history.sent_before((known.keys() | causes) - {incident.id for incident in here})
+        together = known_incidents(known.values(), run_pipelines, traces)
+        return RoutingContext(self._policies, self._store.silences(now), sent, together)
 
     def _may_be_new(self, incident: Incident, sent: SentBefore) -> bool:
         """Whether a sink may hear of an incident for the first time, if no other log told it the same."""
@@ -124,26 +131,32 @@ class Recorder:
             if incident.severity >= policy.min_severity
         )
 
-    def _facts(self, run: str) -> Facts:
+    def _facts(self, run: str) -> RunMetadata:
         """What was last recorded of a run."""
         try:
-            return Remembered.of(unpacked(self._store.run_state(run) or b"")).facts
+            return StoredRun.from_state(unpacked(self._store.run_state(run) or b"")).metadata
         except ValueError:
-            return Facts()
+            return RunMetadata()
 
 
 def _told(
-    tracker: Tracker, news: AllNews, over: Sequence[Incident], audience: Audience, now: float
-) -> Sequence[Outcome]:
-    may_return = [incident for incident in over if incident.run == tracker.id]
-    return tracker.tell(news.get(tracker.id, ()), audience, now, may_return)
+    run_pipeline: RunPipeline,
+    news: ChangesByRun,
+    over: Sequence[Incident],
+    audience: RoutingContext,
+    now: float,
+) -> Sequence[SinkDecision]:
+    may_return = [incident for incident in over if incident.run == run_pipeline.id]
+    return run_pipeline.route(news.get(run_pipeline.id, ()), audience, now, may_return)
 
 
-def _update(tracker: Tracker, changes: Sequence[Change], told: Sequence[Outcome], traces: Traces) -> Update:
-    run = tracker.log.run
+def _update(
+    run_pipeline: RunPipeline, changes: Sequence[Change], told: Sequence[SinkDecision], traces: Traces
+) -> Update:
+    run = run_pipeline.log.run
     incidents = {change.incident.id: change.incident for change in changes}
-    incidents |= {incident.id: incident for incident in tracker.book.open()}
+    incidents |= {incident.id: incident for incident in run_pipeline.incidents.open()}
     joints = traces(run.id) if incidents else None
     return Update(
-        run.id, str(run.path), run.format, tracker.dump(), [*incidents.values()], told, joints=joints
+        run.id, str(run.path), run.format, run_pipeline.dump(), [*incidents.values()], told, join_keys=joints
     )

@@ -15,14 +15,14 @@ from sentinel.common.fault_isolation import Guard
 from sentinel.common.text import clean_text, duration_text
 from sentinel.incidents.incident import Change, Event, State
 from sentinel.notifications.decide import SinkPolicy
-from sentinel.run_pipeline import Tracker
-from sentinel.sources.base import Batch, Cursor, Run
-from sentinel.sources.location import Place, Url
+from sentinel.run_pipeline import RunPipeline
+from sentinel.sources.base import Cursor, PollResult, Run
+from sentinel.sources.location import Location, Url
 from sentinel.storage.store import Store
 from sentinel.watch.recorder import Recorder
 
 _LOOK_SECONDS = 60.0  # pauses between two looks, and so between two lines about what is gone
-_MOST_NAMED = 3
+_MAX_NAMED = 3
 
 _log = logging.getLogger(__name__)
 
@@ -31,8 +31,8 @@ _log = logging.getLogger(__name__)
 class _Nowhere:
     """The source of a log that is gone."""
 
-    def poll(self, cursor: Cursor, limit: int) -> Batch:  # noqa: ARG002
-        return Batch(cursor)
+    def poll(self, cursor: Cursor, limit: int) -> PollResult:  # noqa: ARG002
+        return PollResult(cursor)
 
 
 class Vanished:
@@ -53,7 +53,7 @@ class Vanished:
         rows = (row for row in self._store.runs() if Url.parse(row.path) is None)
         recorded = (Run(Path(row.path), row.format, _Nowhere()) for row in rows)
         runs = {run.id: run for run in (*recorded, *watched) if isinstance(run.path, Path)}
-        gone = {run_id: run for run_id, run in runs.items() if is_gone(run.path)}
+        gone = {run_id: run for run_id, run in runs.items() if is_removed(run.path)}
         new = [run for run_id, run in gone.items() if run_id not in self._since]
         self._since = {run_id: self._since.get(run_id, awake) for run_id in gone}
         if new:
@@ -61,23 +61,28 @@ class Vanished:
         return [run for run_id, run in gone.items() if awake - self._since[run_id] >= grace]
 
 
-def let_go(trackers: Sequence[Tracker], store: Store, policies: Sequence[SinkPolicy], now: float) -> None:
+def forget(
+    run_pipelines: Sequence[RunPipeline], store: Store, policies: Sequence[SinkPolicy], now: float
+) -> None:
     """End the open incidents of runs as lost, tell of that, and forget the runs."""
     guard = Guard()
-    news = {t.id: guard(t.log.run, "letting go", partial(_ended, t)) or () for t in trackers}
-    Recorder(store, policies).record(trackers, news, now)
+    news = {t.id: guard(t.log.run, "letting go", partial(_ended, t)) or () for t in run_pipelines}
+    Recorder(store, policies).record(run_pipelines, news, now)
     store.forget(news)
     _log.info("let go of %s, whose logs are gone", "1 run" if len(news) == 1 else f"{len(news)} runs")
 
 
-def _ended(tracker: Tracker) -> list[Change]:
+def _ended(run_pipeline: RunPipeline) -> list[Change]:
     """The ends of the open incidents of a run; its book is then empty."""
-    lost = [Change(Event.LOST, told.changed(state=State.LOST, gone=True)) for told in tracker.book.open()]
-    tracker.book.restore([(), None])
+    lost = [
+        Change(Event.LOST, told.replace(state=State.LOST, gone=True))
+        for told in run_pipeline.incidents.open()
+    ]
+    run_pipeline.incidents.restore([(), None])
     return lost
 
 
-def is_gone(place: Place) -> bool:
+def is_removed(place: Location) -> bool:
     """Whether nothing lies at the place of a run any more. A database holds many runs."""
     try:
         os.lstat(str(place))
@@ -89,7 +94,7 @@ def is_gone(place: Place) -> bool:
 
 
 def _said(runs: Collection[Run], seconds: float) -> str:
-    names = [clean_text(str(run.path)) for run in runs][:_MOST_NAMED]
+    names = [clean_text(str(run.path)) for run in runs][:_MAX_NAMED]
     others = f" and of {len(runs) - len(names)} more runs" if len(runs) > len(names) else ""
     until = f"their incidents end in {duration_text(seconds)} unless they come back"
     return f"the logs of {', '.join(names)}{others} are gone; {until}"

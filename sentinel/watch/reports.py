@@ -5,15 +5,15 @@ from collections.abc import Iterable
 
 from sentinel.common.clock import Clock
 from sentinel.common.text import clean_text, duration_text
-from sentinel.sources.base import Complaint
+from sentinel.sources.base import ReadIssue
 from sentinel.storage.store import BEHIND, Store
 from sentinel.watch.backlog import Backlog
 from sentinel.watch.systemd import ServiceManager
-from sentinel.watch.warn_once import Troubles
+from sentinel.watch.warn_once import WarnOnce
 from sentinel.watch.watched import WatchedRuns
 
 _RECORD_SECONDS = 10.0
-_MOST_LAGS = 1000  # that are recorded, the longest first
+_MAX_LAGS = 1000  # that are recorded, the longest first
 _NEVER = float("-inf")
 
 _log = logging.getLogger(__name__)
@@ -40,18 +40,18 @@ class Reports:
         self._service = service
         self._runs = runs
         self._backlog = backlog
-        self._troubles = Troubles()
+        self._troubles = WarnOnce()
         self._detectors: dict[str, str] = {}  # that failed, with the error
         self._recorded_at = _NEVER
         self.unrecordable: str | None = None
 
-    def record(self, *, at_once: bool = False) -> None:
+    def record(self, *, immediately: bool = False) -> None:
         """Record for `sentinel status` that this watcher is alive, now and then or ``at_once``."""
-        awake = self._clock.awake()
-        if at_once or awake - self._recorded_at >= _RECORD_SECONDS:
+        awake = self._clock.monotonic()
+        if immediately or awake - self._recorded_at >= _RECORD_SECONDS:
             state = {"looked_at": self._clock.now(), "runs": len(self._runs)}
             last = {f"{self._name}: last complaint": self._troubles.latest}
-            lags = [*self._backlog.lags().items()][:_MOST_LAGS]
+            lags = [*self._backlog.lags().items()][:_MAX_LAGS]
             behind = {f"{self._name}{BEHIND}": {run: round(lag, 1) for run, lag in lags} or None}
             self._store.set_health({self._name: state, **last, **behind, **self._detectors})
             self._recorded_at = awake
@@ -66,17 +66,17 @@ class Reports:
         not_judged = f", {idle} not judged" if idle else ""
         trouble = f"reads nothing: {self.unrecordable}" if self.unrecordable else self._late()
         status = f"{len(self._runs)} runs{not_judged}" + (f"; {trouble}" if trouble else "")
-        self._service.health.report(self._name, trouble, self._clock.awake())
+        self._service.health.report(self._name, trouble, self._clock.monotonic())
         self._service.alive(status)
 
-    def complain(self, complaints: Iterable[Complaint]) -> None:
+    def complain(self, complaints: Iterable[ReadIssue]) -> None:
         """Log what could not be read."""
         for complaint in complaints:
             self.trouble(str(complaint))
 
     def trouble(self, trouble: str) -> None:
         """Log what is wrong, once."""
-        if self._troubles.say(trouble):
+        if self._troubles.warn(trouble):
             self.soon()
 
     def detector_failed(self, detector: str, run: str, error: BaseException) -> None:

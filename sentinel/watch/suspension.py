@@ -8,17 +8,17 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 
 from sentinel.common.clock import Clock
-from sentinel.watch.watched import Watched
+from sentinel.watch.watched import WatchedRun
 
 _LATE_SECONDS = 60.0  # by which a wait on a busy machine never ends too late
 
 
 @contextmanager
-def freezes_forgiven(runs: Iterable[Watched], clock: Clock, seconds: float) -> Iterator[None]:
+def freezes_forgiven(runs: Iterable[WatchedRun], clock: Clock, seconds: float) -> Iterator[None]:
     """Surround a wait of at most ``seconds``. If it takes much longer, no run was silent in that time."""
-    until = clock.awake() + seconds
+    until = clock.monotonic() + seconds
     yield
-    late = clock.awake() - until
+    late = clock.monotonic() - until
     if late > _LATE_SECONDS:
         for watched in runs:
             watched.arrived_at += late

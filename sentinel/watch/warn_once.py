@@ -10,7 +10,7 @@ _REMEMBERED = 10_000
 _log = logging.getLogger(__name__)
 
 
-class Troubles:
+class WarnOnce:
     """Remembers what was said last. ``latest`` is for `sentinel status`, None where nothing was."""
 
     def __init__(self, remembered: int = _REMEMBERED) -> None:
@@ -18,7 +18,7 @@ class Troubles:
         self._reported: dict[str, None] = {}  # the most recent last
         self.latest: str | None = None
 
-    def say(self, trouble: str) -> bool:
+    def warn(self, trouble: str) -> bool:
         """Log it, unless that was done; whether it is new."""
         if new := trouble not in self._reported:
             self.latest = clean_text(trouble, 500)

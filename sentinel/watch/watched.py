@@ -14,7 +14,7 @@ from sentinel.common.text import clean_text
 from sentinel.comparison.means import Means
 from sentinel.pipeline import Pipeline
 from sentinel.replays.siblings import RULE
-from sentinel.run_pipeline import Tracker
+from sentinel.run_pipeline import RunPipeline
 from sentinel.runs.copied_logs import silence_of
 from sentinel.runs.metadata import LONG_INTERVALS, lost_after_seconds
 from sentinel.sources.base import Run
@@ -28,7 +28,7 @@ _COMMIT_POINTS = 200_000  # ... or after so many points
 _INTERVALS = 100
 _QUIET_SECONDS = 60.0  # a run may still flush its log after its end
 _FIRST_PAUSE_SECONDS = 60.0  # before a run that failed is tried again; twice as long after each failure ...
-_LONGEST_PAUSE_SECONDS = 3600.0  # ... up to this
+_MAX_PAUSE_SECONDS = 3600.0  # ... up to this
 
 
 Settings = frozenset[tuple[str, str]]
@@ -36,7 +36,7 @@ Settings = frozenset[tuple[str, str]]
 
 
 @dataclass
-class Watched:
+class WatchedRun:
     """A run under watch. All times are times awake.
 
     ``committed_at`` is minus infinity before the first commit. ``stopped`` says why the run is not judged,
@@ -44,7 +44,7 @@ class Watched:
     another one must replace it.
     """
 
-    tracker: Tracker
+    run_pipeline: RunPipeline
     arrived_at: float
     committed_at: float
     uncommitted: int = 0  # points
@@ -53,7 +53,7 @@ class Watched:
     rests_until: float = float("-inf")
     stopped: str | None = None
     recorded_stop: str | None = None
-    concluded: int | None = None  # number of points when the run was last over
+    finalized: int | None = None  # number of points when the run was last over
     looked_at: bool = False  # whether it was looked at once
     past: bool = False  # it was over at the first look, and has not grown since
     settings: tuple[int, Settings] | None = None  # how many are stated, and those that its siblings share
@@ -79,19 +79,19 @@ class Watched:
     @property
     def is_read(self) -> bool:
         """Whether its log was read to the end, or cannot be read at present."""
-        return self.tracker.log.reached_end or self.failures > 0
+        return self.run_pipeline.log.reached_end or self.failures > 0
 
     def was_over(self, now: float) -> bool:
         """Whether the run has ended or fell silent before it was seen; ``now`` is the time of day."""
-        log = self.tracker.log
+        log = self.run_pipeline.log
         if log.live or log.ending is not None:
             return not log.live
-        silent = silence_of(log.run.path, log.facts, now)
-        return silent is None or silent > log.facts.lost_after_seconds
+        silent = silence_of(log.run.path, log.metadata, now)
+        return silent is None or silent > log.metadata.lost_after_seconds
 
     def silent_seconds(self, now: float) -> float:
         """Seconds since points arrived. A log that ended, or that was not read to its end, is not silent."""
-        loud = self.behind_since is not None or self.tracker.log.ending is not None
+        loud = self.behind_since is not None or self.run_pipeline.log.ending is not None
         return 0.0 if loud else now - self.arrived_at
 
     def lag(self, now: float) -> float:
@@ -100,19 +100,19 @@ class Watched:
 
     def is_newly_over(self, now: float) -> bool:
         """Whether the run is over and was not when this was last called."""
-        log = self.tracker.log
+        log = self.run_pipeline.log
         read = log.reached_end and self.behind_since is None
         over = read and (self.past or now - self.arrived_at > self._quiet_seconds())
-        before = self.concluded
-        self.concluded = log.facts.points if over else self.concluded
-        return over and before != self.concluded
+        before = self.finalized
+        self.finalized = log.metadata.points if over else self.finalized
+        return over and before != self.finalized
 
     def _quiet_seconds(self) -> float:
         """How long it has to be silent until it is over."""
-        log = self.tracker.log
+        log = self.run_pipeline.log
         if (ending := log.ending) is None:
             return self.lost_after_seconds
-        return _QUIET_SECONDS if ending.inferred and log.facts.exit is None else 0.0
+        return _QUIET_SECONDS if ending.inferred and log.metadata.exit is None else 0.0
 
     @property
     def usual_pause_seconds(self) -> float:
@@ -122,7 +122,7 @@ class Watched:
     @property
     def lost_after_seconds(self) -> float:
         """How long it may be silent before it is lost."""
-        return max(lost_after_seconds(self.intervals), self.tracker.log.facts.lost_after_seconds)
+        return max(lost_after_seconds(self.intervals), self.run_pipeline.log.metadata.lost_after_seconds)
 
     def heard(self, points: int, now: float) -> None:
         """Note that points arrived."""
@@ -136,13 +136,13 @@ class Watched:
         """Note that a stage raised. The run is tried again later, from its last commit."""
         self.stopped = reason
         self.uncommitted = 0
-        pause = min(_FIRST_PAUSE_SECONDS * 2.0**self.failures, _LONGEST_PAUSE_SECONDS)
+        pause = min(_FIRST_PAUSE_SECONDS * 2.0**self.failures, _MAX_PAUSE_SECONDS)
         self.failures = min(self.failures + 1, 30)
         self.rests_until = now + pause
 
     def went_well(self) -> None:
         """Note that no stage raised."""
-        self.stopped = self.tracker.log.stopped
+        self.stopped = self.run_pipeline.log.stopped
         self.failures = 0
         self.rests_until = float("-inf")
 
@@ -151,29 +151,29 @@ class WatchedRuns:
     """All runs of one watch, found by id and by path."""
 
     def __init__(self) -> None:
-        self._by_id: dict[str, Watched] = {}
-        self._by_path: dict[str, list[Watched]] = {}  # as text, because paths take long to hash
-        self._beside: dict[str, list[Watched]] = {}  # runs that are a file, by the directory of that
-        self._remote: list[Watched] = []
+        self._by_id: dict[str, WatchedRun] = {}
+        self._by_path: dict[str, list[WatchedRun]] = {}  # as text, because paths take long to hash
+        self._beside: dict[str, list[WatchedRun]] = {}  # runs that are a file, by the directory of that
+        self._remote: list[WatchedRun] = []
 
     def __len__(self) -> int:
         return len(self._by_id)
 
-    def __iter__(self) -> Iterator[Watched]:
+    def __iter__(self) -> Iterator[WatchedRun]:
         return iter([*self._by_id.values()])
 
     def __contains__(self, run_id: str) -> bool:
         return run_id in self._by_id
 
-    def add(self, watched: Watched) -> None:
+    def add(self, watched: WatchedRun) -> None:
         """Add a run."""
-        path = watched.tracker.log.run.path
-        self._by_id[watched.tracker.id] = watched
+        path = watched.run_pipeline.log.run.path
+        self._by_id[watched.run_pipeline.id] = watched
         if isinstance(path, Url):
             self._remote.append(watched)
         else:
             place = path if path.exists() else path.parent  # a database holds many runs
-            for each in (place, *watched.tracker.log.run.also):
+            for each in (place, *watched.run_pipeline.log.run.also):
                 self._by_path.setdefault(str(each), []).append(watched)
             if place == path and path.is_file():
                 self._beside.setdefault(str(path.parent), []).append(watched)
@@ -184,35 +184,35 @@ class WatchedRuns:
             self._by_id.pop(run_id, None)
         for places in (self._by_path, self._beside):
             for place, runs in [*places.items()]:
-                places[place] = [watched for watched in runs if watched.tracker.id in self._by_id]
+                places[place] = [watched for watched in runs if watched.run_pipeline.id in self._by_id]
                 if not places[place]:
                     del places[place]
 
-    def touched(self, changed: Iterable[Path]) -> Iterator[Watched]:
+    def touched(self, changed: Iterable[Path]) -> Iterator[WatchedRun]:
         """The runs that changed files belong to, some more than once."""
         for path in changed:
             yield from self._at(path)
             yield from self._printing_to(path)
 
     @property
-    def remote(self) -> Sequence[Watched]:
+    def remote(self) -> Sequence[WatchedRun]:
         """The runs of which no event says that they changed."""
         return self._remote
 
     def may_grow_by(self, path: Path) -> bool:
         """Whether a change of this file may bring a new run: it belongs to no run yet, or may hold many."""
-        runs = [watched.tracker.log.run.path for watched in self._at(path)]
+        runs = [watched.run_pipeline.log.run.path for watched in self._at(path)]
         database = _database(str(path))
         return not runs or any(str(run.parent) == database for run in runs if isinstance(run, Path))
 
-    def _printing_to(self, path: Path) -> list[Watched]:
+    def _printing_to(self, path: Path) -> list[WatchedRun]:
         """The runs whose console output a file may be."""
         return self._beside.get(str(path.parent), []) if path.name.endswith(ENDINGS) else []
 
-    def _at(self, path: Path) -> list[Watched]:
+    def _at(self, path: Path) -> list[WatchedRun]:
         """The runs at a path or anywhere above it."""
         place = _database(str(path))
-        runs = list[Watched]()
+        runs = list[WatchedRun]()
         while True:
             runs += self._by_path.get(place, ())
             above = os.path.dirname(place) or "."  # noqa: PTH120  ten times as fast
@@ -229,15 +229,15 @@ def _database(path: str) -> str:
 _log = logging.getLogger(__name__)
 
 
-def restored(pipeline: Pipeline, store: Store, run: Run, name: str) -> Tracker:
+def restored(pipeline: Pipeline, store: Store, run: Run, name: str) -> RunPipeline:
     """A tracker from the last commit of the run; if that cannot be used, from the start of its log."""
-    tracker = _new(pipeline, run, name)
+    run_pipeline = _new(pipeline, run, name)
     state = store.run_state(run.id)
     guard = Guard()
     if state is not None:
-        guard(run, "restoring", partial(tracker.restore, state))
+        guard(run, "restoring", partial(run_pipeline.restore, state))
     if run.id not in guard.failures:
-        return tracker
+        return run_pipeline
     _log.error(
         "%s: its saved state cannot be used, so its log is read from the start: %s",
         clean_text(name),
@@ -246,7 +246,7 @@ def restored(pipeline: Pipeline, store: Store, run: Run, name: str) -> Tracker:
     return _new(pipeline, run, name)
 
 
-def _new(pipeline: Pipeline, run: Run, name: str) -> Tracker:
-    tracker = pipeline.track(run, name)
-    tracker.means = Means() if RULE in pipeline.detectors else None
-    return tracker
+def _new(pipeline: Pipeline, run: Run, name: str) -> RunPipeline:
+    run_pipeline = pipeline.track(run, name)
+    run_pipeline.means = Means() if RULE in pipeline.detectors else None
+    return run_pipeline

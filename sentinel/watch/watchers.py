@@ -54,9 +54,9 @@ class Watchers:
         for thread in threads:
             thread.start()
         self._watch(first, self._service)
-        deadline = self._clock.awake() + _END_SECONDS
+        deadline = self._clock.monotonic() + _END_SECONDS
         for thread in threads:
-            thread.join(max(0.0, deadline - self._clock.awake()))
+            thread.join(max(0.0, deadline - self._clock.monotonic()))
         if self._failures:
             raise self._failures[0]
 

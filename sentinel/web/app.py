@@ -33,9 +33,9 @@ from sentinel.storage.store import Store
 from sentinel.web.auth import Access, form
 from sentinel.web.chosen_report import report_of
 from sentinel.web.compare import asked_keys, compare_page
-from sentinel.web.run_pool import OpenRuns
+from sentinel.web.run_pool import RunPool
 from sentinel.web.timeline import timeline_page
-from sentinel.web.views import Page, StateView
+from sentinel.web.views import StateView, WebPage
 
 _log = logging.getLogger(__name__)
 
@@ -87,9 +87,9 @@ class LivePage:
             self._views = StateView(self._places, self._config.calibration)
 
         await self._in_worker(begin)
-        self._runs = OpenRuns(self._config, self._clock, self._views, self._worker, self._tell)
+        self._runs = RunPool(self._config, self._clock, self._views, self._worker, self._tell)
         await self._refresh()
-        looking = asyncio.create_task(self._look())
+        looking = asyncio.create_task(self._refresh_regularly())
         try:
             yield
         finally:
@@ -98,18 +98,18 @@ class LivePage:
             await self._in_worker(self._views.close)
             self._worker.shutdown()
 
-    async def _look(self) -> None:
+    async def _refresh_regularly(self) -> None:
         while True:
             try:
                 await self._refresh()
-                self._runs.look([*self._watched])
+                self._runs.refresh([*self._watched])
             except Exception:  # noqa: BLE001  the pages that are open must not stand still for ever
                 _log.exception("the live page could not be refreshed; trying again")
             await asyncio.sleep(self._config.poll_seconds)
 
     async def _refresh(self) -> None:
         """Look at the state again and tell the pages."""
-        await self._in_worker(lambda: self._views.refresh(self._clock.now(), self._clock.awake()))
+        await self._in_worker(lambda: self._views.refresh(self._clock.now(), self._clock.monotonic()))
         self._tell()
 
     def _tell(self) -> None:
@@ -127,7 +127,7 @@ class LivePage:
         run = (await self._page_of(request)).run
         return PlainTextResponse(of_run(run.story) if run else "")
 
-    async def _page_of(self, request: Request) -> Page:
+    async def _page_of(self, request: Request) -> WebPage:
         key = request.path_params["key"]
         if (page := await self._runs.page(key)) is not None:
             return page
@@ -154,7 +154,7 @@ class LivePage:
         kept = {"Content-Disposition": 'attachment; filename="report.html"'}
         return Response(text, media_type="text/html", headers=kept)
 
-    async def _asked(self, request: Request) -> Mapping[str, Page]:
+    async def _asked(self, request: Request) -> Mapping[str, WebPage]:
         return {key: page for key in asked_keys(request) if (page := await self._runs.page(key))}
 
     async def _compare_events(self, request: Request) -> Response:
@@ -280,7 +280,7 @@ class LivePage:
         return Response(self._assets[name], media_type=_KINDS[name.rpartition(".")[2]])
 
 
-def _sent(page: Page, request: Request) -> Response:
+def _sent(page: WebPage, request: Request) -> Response:
     headers = {"Content-Type": "text/html; charset=utf-8", "Vary": "Accept-Encoding"}
     if "gzip" in request.headers.get("accept-encoding", ""):
         return Response(page.zipped, headers=headers | {"Content-Encoding": "gzip"})

@@ -19,7 +19,7 @@ from starlette.datastructures import Headers, MutableHeaders
 from starlette.responses import HTMLResponse, PlainTextResponse, RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-FEWEST_CHARACTERS = 16
+MIN_CHARACTERS = 16
 """Of a token that a person chooses."""
 
 _POLICY = (

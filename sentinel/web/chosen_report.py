@@ -4,10 +4,10 @@ from collections.abc import Mapping
 
 from sentinel.report.html import render
 from sentinel.report.model import story_of
-from sentinel.web.views import Page
+from sentinel.web.views import WebPage
 
 
-def report_of(pages: Mapping[str, Page], now: float) -> str:
+def report_of(pages: Mapping[str, WebPage], now: float) -> str:
     """The HTML report of the runs of some pages, as they are at a time of day, the worst first."""
     runs = sorted((page.run.story for page in pages.values() if page.run), key=lambda run: -run.worst)
     return render(story_of(runs, "Chosen on the live page, with what the watch recorded of them.", now))

@@ -5,25 +5,25 @@ from urllib.parse import urlencode
 
 from starlette.requests import Request
 
-from sentinel.web.views import Page
+from sentinel.web.views import WebPage
 
-_MOST_COMPARED = 8  # as many colours as a person tells apart
+_MAX_COMPARED = 8  # as many colours as a person tells apart
 
 _ABSENT = "not set"
 
 
 def asked_keys(request: Request) -> Sequence[str]:
     """The keys of the runs that a request names, each once."""
-    return [*dict.fromkeys(request.query_params.get("runs", "").split(","))][:_MOST_COMPARED]
+    return [*dict.fromkeys(request.query_params.get("runs", "").split(","))][:_MAX_COMPARED]
 
 
-def compare_page(pages: Mapping[str, Page]) -> Page:
+def compare_page(pages: Mapping[str, WebPage]) -> WebPage:
     """The page about these runs, given the page of each by its key."""
     runs = {key: page.run for key, page in pages.items() if page.run}
     version = sum(page.version for page in pages.values())
     names = sorted({name for run in runs.values() for name in run.settings})
     rows = [(name, [run.settings.get(name, _ABSENT) for run in runs.values()]) for name in names]
-    return Page.of(
+    return WebPage.of(
         version,
         "compare.html",
         verdict=f"{len(runs)} runs compared",

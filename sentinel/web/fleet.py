@@ -20,12 +20,12 @@ from sentinel.report.merged_status import joined
 from sentinel.report.status import KnownRun, Status
 from sentinel.report.status_lines import names_of, summary
 from sentinel.runs.state import GOING_ON, RunState
-from sentinel.web.state_cache import KnownState
+from sentinel.web.state_cache import StateCache
 
 
 @dataclass(frozen=True)
 class FleetRow:
-    """A log in the table, with the names that `sentinel.report.model.RunStory` has for the same."""
+    """A log in the table, with the names that `sentinel.report.model.RunReport` has for the same."""
 
     name: str
     worst: Severity
@@ -80,23 +80,23 @@ class FleetTable:
 class Fleet:
     """The runs as the watches last recorded them. Belongs to the thread that opened the states."""
 
-    def __init__(self, states: Sequence[KnownState]) -> None:
+    def __init__(self, states: Sequence[StateCache]) -> None:
         self.table = FleetTable()
         self.runs: dict[str, KnownRun] = {}  # by key, the worst first
         self.names: Mapping[str, str] = {}  # by run id
-        self.states: Mapping[str, KnownState] = {}  # where each run is from, by its id
+        self.states: Mapping[str, StateCache] = {}  # where each run is from, by its id
         self.status: Status | None = None
         self._known = states
 
     def refresh(self, now: float, awake: float) -> None:
         """Look again. If a state cannot be read, keep what was there, and say why it may be old."""
-        looks = [state.look(now, awake) for state in self._known]
+        looks = [state.refresh(now, awake) for state in self._known]
         if any(looks):
             self._show()
 
     def _show(self) -> None:
         trouble = "; ".join(state.failure for state in self._known if state.failure)
-        read = {state.place: state.shown for state in self._known if state.shown}
+        read = {state.location: state.shown for state in self._known if state.shown}
         if not read:
             self.table = self.table.renewed("", "", trouble, {})
             return
@@ -128,7 +128,7 @@ class Fleet:
             yield keys[0], str(row).strip()
 
     def _of(self, run: KnownRun, incidents: Sequence[Incident]) -> FleetRow:
-        facts = run.kept.facts if run.kept else None
+        facts = run.kept.metadata if run.kept else None
         planned = run.kept.planned_steps if run.kept else None
         return FleetRow(
             name=self.names[run.row.id],

@@ -16,19 +16,19 @@ from sentinel.common.clock import Clock
 from sentinel.common.errors import StateError
 from sentinel.config.file import Config
 from sentinel.pipeline import Pipeline
-from sentinel.web.run_session import OpenedRun
-from sentinel.web.views import Page, StateView, page_of_run
+from sentinel.web.run_session import RunSession
+from sentinel.web.views import StateView, WebPage, page_of_run
 
 _log = logging.getLogger(__name__)
 
 _THREADS = 4  # so that a few logs that hang leave some for the others
 _UNSEEN_SECONDS = 60.0  # after which a run that no page shows is closed
-_MOST_OPEN = 64  # runs; then the one that was not asked for longest is closed
+_MAX_OPEN = 64  # runs; then the one that was not asked for longest is closed
 
 _R = TypeVar("_R")
 
 
-class OpenRuns:
+class RunPool:
     """The pages of the open runs. Its methods belong to the thread of an event loop.
 
     ``views`` belong to the thread of ``worker``. ``changed`` is called whenever a page changed.
@@ -43,15 +43,15 @@ class OpenRuns:
         self._worker = worker
         self._changed = changed
         self._pool = ThreadPoolExecutor(_THREADS, thread_name_prefix="reader")
-        self._open: dict[str, OpenedRun] = {}
+        self._open: dict[str, RunSession] = {}
         self._asked_at: dict[str, float] = {}  # when each run was last asked for, in time awake
-        self._pages: dict[str, Page] = {}
+        self._pages: dict[str, WebPage] = {}
         self._drawn: dict[str, object] = {}  # what the state said when each page was made
         self._reading: dict[str, asyncio.Task[None]] = {}
 
-    async def page(self, key: str) -> Page | None:
+    async def page(self, key: str) -> WebPage | None:
         """The page of a run, which stays open from now on; None if there is none. Raises StateError."""
-        self._asked_at[key] = self._clock.awake()
+        self._asked_at[key] = self._clock.monotonic()
         for _ in range(2):  # what was under way may have begun before the state changed
             if key in self._pages and self._drawn[key] == self._views.seen(key, self._clock.now()):
                 break
@@ -62,12 +62,12 @@ class OpenRuns:
         """The version of the page of a run; None as long as there is none."""
         return self._pages[key].version if key in self._pages else None
 
-    def look(self, watched: Collection[str]) -> None:
+    def refresh(self, watched: Collection[str]) -> None:
         """Begin to read what is new in all open runs.
 
         ``watched`` are the keys of the runs that browsers show. Other runs are closed after a while.
         """
-        awake = self._clock.awake()
+        awake = self._clock.monotonic()
         self._asked_at.update(dict.fromkeys(watched, awake))
         for key, asked_at in [*self._asked_at.items()]:
             if awake - asked_at > _UNSEEN_SECONDS and key not in self._reading:
@@ -130,7 +130,7 @@ class OpenRuns:
             self._close(key)
             return False
         idle = [key for key in self._open if key not in self._reading]
-        if len(self._open) >= _MOST_OPEN and idle:
+        if len(self._open) >= _MAX_OPEN and idle:
             self._close(min(idle, key=self._asked_at.__getitem__))
         self._open[key] = await self._in(self._pool, opening)
         return True

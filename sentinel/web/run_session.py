@@ -10,25 +10,25 @@ from sentinel.common.text import clean_text
 from sentinel.detectors.run_checks import SiblingRange
 from sentinel.incidents.incident import Event, Incident
 from sentinel.notifications.decide import Decision
-from sentinel.notifications.routing import Outcome
-from sentinel.pipeline import POINTS_AT_ONCE, Pipeline
+from sentinel.notifications.routing import SinkDecision
+from sentinel.pipeline import MAX_POINTS, Pipeline
 from sentinel.replays.judged import JudgedRun
-from sentinel.report.model import RunStory, run_story
+from sentinel.report.model import RunReport, run_story
 from sentinel.report.recorded import place_of, recorded_run
-from sentinel.report.samples import Illustrations
-from sentinel.runs.state import Standing
+from sentinel.report.samples import Samples
+from sentinel.runs.state import RunStatus
 from sentinel.series.curves import Curves
-from sentinel.sources.base import Complaint, Run
+from sentinel.sources.base import ReadIssue, Run
 from sentinel.sources.discovery import discover
 from sentinel.sources.location import Url
 from sentinel.storage.tables import DecisionRow, RunRow
 
-_MOST_COMPLAINTS = 20
+_MAX_COMPLAINTS = 20
 
 _R = TypeVar("_R")
 
 
-class OpenedRun:
+class RunSession:
     """Reads the log of a run as it grows, and judges nothing: what was found is what the watch recorded.
 
     If the log is not on this machine, the run shows what the watch kept of it (``state``). Only one thread at
@@ -42,8 +42,8 @@ class OpenedRun:
         self._curves = Curves()
         self._failure = ""
         self._more = False
-        self._complaints: list[Complaint] = []
-        self._illustrations = Illustrations()
+        self._read_issues: list[ReadIssue] = []
+        self._illustrations = Samples()
         if run is None:
             self._failure = "its log is not on this machine, so its curves are not drawn"
             self._guarded("restoring", partial(self._tracker.restore, state or b""))
@@ -57,22 +57,22 @@ class OpenedRun:
         """Read what is new, up to some hundred thousand points. Whether there was anything."""
         log = self._tracker.log
         self._more = False
-        batch = None if self._failure else self._guarded("reading", partial(log.poll, POINTS_AT_ONCE))
+        batch = None if self._failure else self._guarded("reading", partial(log.poll, MAX_POINTS))
         if batch is None:
             return False
-        self._guarded("understanding the log", partial(log.absorb, batch))
+        self._guarded("understanding the log", partial(log.ingest, batch))
         self._curves.add(batch.chunks)
-        self._complaints = [*self._complaints, *batch.complaints][-_MOST_COMPLAINTS:]
+        self._read_issues = [*self._read_issues, *batch.read_issues][-_MAX_COMPLAINTS:]
         self._more = batch.more
-        return bool(batch.chunks or batch.complaints or batch.config)
+        return bool(batch.chunks or batch.read_issues or batch.config)
 
     def story(
         self,
         incidents: Iterable[Incident],
         decisions: Iterable[DecisionRow],
-        stands: Standing,
+        stands: RunStatus,
         bands: Mapping[str, SiblingRange],
-    ) -> RunStory:
+    ) -> RunReport:
         """The run as its report tells it, with what the watch recorded, and the bands of its siblings."""
         by_id = {
             incident.id: incident
@@ -81,15 +81,15 @@ class OpenedRun:
         run = JudgedRun(
             self._tracker,
             incidents=by_id,
-            told=_told(by_id, decisions),
-            complaints=self._complaints,
+            notifications=_told(by_id, decisions),
+            read_issues=self._read_issues,
             failure=self._failure or None,
             curves=self._curves,
         )
         told = run_story(run, stands, self._tracker.id, self._illustrations)
         siblings = {clean_text(tag): band for tag, band in bands.items()}
         # Nothing was judged here, so nothing is known of what was held back.
-        return dataclasses.replace(told, held_back=(), siblings=siblings)
+        return dataclasses.replace(told, skipped=(), siblings=siblings)
 
     def _guarded(self, stage: str, work: Callable[[], _R]) -> _R | None:
         guard = Guard()
@@ -108,13 +108,15 @@ def _found(row: RunRow) -> Run | None:
     return next((run for run in discover([there]).runs if run.id == row.id), None) if there else None
 
 
-def _told(incidents: Mapping[str, Incident], decisions: Iterable[DecisionRow]) -> dict[str, list[Outcome]]:
+def _told(
+    incidents: Mapping[str, Incident], decisions: Iterable[DecisionRow]
+) -> dict[str, list[SinkDecision]]:
     """What the watch decided about each incident, the oldest decision first."""
-    told: dict[str, list[Outcome]] = {}
+    told: dict[str, list[SinkDecision]] = {}
     for decided in reversed([*decisions]):
         if decided.incident in incidents and decided.known_reason and decided.event in [*Event]:
             decision = Decision(Event(decided.event), decided.known_reason)
             told.setdefault(decided.incident, []).append(
-                Outcome(incidents[decided.incident], decided.sink, decision)
+                SinkDecision(incidents[decided.incident], decided.sink, decision)
             )
     return told

@@ -6,13 +6,13 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from sentinel.calibration.calibration import Promise
+from sentinel.calibration.calibration import Calibration
 from sentinel.common.errors import StateError
 from sentinel.common.text import clean_text
 from sentinel.detectors.run_checks import SiblingRange
 from sentinel.report.status import KnownRun, Status, status
 from sentinel.run_pipeline import bands_of
-from sentinel.runs.log import Remembered
+from sentinel.runs.log import StoredRun
 from sentinel.runs.state_codec import unpacked
 from sentinel.series.thumbnails import OBJECTIVES, outlines
 from sentinel.storage.store import Store
@@ -21,23 +21,23 @@ from sentinel.storage.tables import RunRow
 _AGAIN_SECONDS = 10.0  # because time alone changes the state of a run
 
 
-class KnownState:
+class StateCache:
     """A state directory that is only read. Belongs to the thread that made it.
 
     What is stored of each run is decoded once for each commit.
     """
 
-    def __init__(self, place: Path, promise: Promise | None) -> None:
-        self.place = place
+    def __init__(self, place: Path, promise: Calibration | None) -> None:
+        self.location = place
         self._promise = promise
         self.store = Store(place, read_only=True)
         self.shown: Status | None = None
         self.failure = ""  # why what is shown may be old; empty if it is not
         self._seen = -1
         self._looked_at = float("-inf")
-        self._known: dict[str, tuple[float, Remembered | None, _Outlines]] = {}
+        self._known: dict[str, tuple[float, StoredRun | None, _Outlines]] = {}
 
-    def look(self, now: float, awake: float) -> bool:
+    def refresh(self, now: float, awake: float) -> bool:
         """Look again if the watch recorded something or some time has passed. Whether anything may differ."""
         try:
             seen = self.store.version()
@@ -45,7 +45,7 @@ class KnownState:
                 return False
             self._seen = seen
             self._looked_at = awake
-            self.shown = status(self.store, self.place, now, remember=self._run, promise=self._promise)
+            self.shown = status(self.store, self.location, now, remember=self._run, promise=self._promise)
             self.failure = ""
         except StateError as error:
             self.failure = str(error)
@@ -75,17 +75,17 @@ class KnownState:
         except (ValueError, TypeError):  # another version's
             return {}
 
-    def _run(self, row: RunRow) -> Remembered | None:
+    def _run(self, row: RunRow) -> StoredRun | None:
         """What is stored of a run; None if it cannot be decoded."""
         known = self._known.get(row.id)
         if known is None or known[0] != row.updated:
             known = self._known[row.id] = row.updated, *self._decoded(row)
         return known[1]
 
-    def _decoded(self, row: RunRow) -> "tuple[Remembered | None, _Outlines]":
+    def _decoded(self, row: RunRow) -> "tuple[StoredRun | None, _Outlines]":
         try:
             state = unpacked(self.store.run_state(row.id) or b"")
-            kept = Remembered.of(state)
+            kept = StoredRun.from_state(state)
         except ValueError:
             return None, {}
         try:

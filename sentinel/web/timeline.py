@@ -8,11 +8,11 @@ from sentinel.incidents.incident import Incident
 from sentinel.report.status import KnownRun
 from sentinel.runs.state import GOING_ON
 from sentinel.web.fleet import key_of
-from sentinel.web.views import Page, StateView
+from sentinel.web.views import StateView, WebPage
 
 PERIODS = {"1d": "the last day", "7d": "the last week", "30d": "the last month"}
 
-_MOST_LISTED = 200
+_MAX_LISTED = 200
 _COLUMNS = 120  # of the curve of how many runs were alive
 _THINNEST = 0.4  # percent of the period
 
@@ -84,7 +84,7 @@ def fleet_time(
     gpus = {run: count for run in hours if (count := _gpus(by_id[run])) is not None}
     return FleetTime(
         bars=dict(sorted(bars.items(), key=lambda item: (-len(item[1]), item[0]))),
-        listed=newest[:_MOST_LISTED],
+        listed=newest[:_MAX_LISTED],
         alive=[*_alive(by_id.values(), period)],
         hours=sum(hours.values()),
         gpu_hours=sum(hours[run] * count for run, count in gpus.items()),
@@ -122,12 +122,12 @@ def _together(stretches: Iterable[tuple[float, float]]) -> float:
 
 def _gpus(run: KnownRun) -> float | None:
     """The GPUs of a run; None where its log does not tell how many."""
-    return run.kept.facts.plan.get("world_size") if run.kept else None
+    return run.kept.metadata.plan.get("world_size") if run.kept else None
 
 
 def _alive(runs: Iterable[KnownRun], period: _Period) -> Iterator[int]:
     """How many runs logged in each part of the period, or between two points of theirs around it."""
-    facts = [run.kept.facts for run in runs if run.stands_for_its_training and run.kept]
+    facts = [run.kept.metadata for run in runs if run.stands_for_its_training and run.kept]
     times = [(of.first_time, of.last_time) for of in facts]
     part = (period.end - period.begin) / _COLUMNS
     for column in range(_COLUMNS):
@@ -139,12 +139,12 @@ def _alive(runs: Iterable[KnownRun], period: _Period) -> Iterator[int]:
         )
 
 
-def timeline_page(views: StateView, now: float, since: str, seconds: float) -> Page:
+def timeline_page(views: StateView, now: float, since: str, seconds: float) -> WebPage:
     """The page of a period. Only the thread of the views may call it."""
     fleet = views.fleet
     table = views.fleet.table
     told = fleet_time(fleet.runs.values(), views.incidents(), now, seconds)
-    return Page.of(
+    return WebPage.of(
         table.version,
         "timeline.html",
         verdict=table.verdict,

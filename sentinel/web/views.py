@@ -6,39 +6,39 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-from sentinel.calibration.calibration import Promise
+from sentinel.calibration.calibration import Calibration
 from sentinel.common.text import clean_text, duration_text
 from sentinel.detectors.run_checks import SiblingRange
 from sentinel.incidents.incident import Incident
 from sentinel.notifications.silences import Silence
 from sentinel.pipeline import Pipeline
 from sentinel.report.html import ROWS_AT_FIRST, cited, data_of, environment
-from sentinel.report.model import RunStory
+from sentinel.report.model import RunReport
 from sentinel.report.status import KnownRun
 from sentinel.report.status_lines import workings
-from sentinel.runs.state import RunState, Standing
+from sentinel.runs.state import RunState, RunStatus
 from sentinel.storage.tables import DecisionRow
 from sentinel.web.fleet import Fleet
-from sentinel.web.run_session import OpenedRun
-from sentinel.web.state_cache import KnownState
+from sentinel.web.run_session import RunSession
+from sentinel.web.state_cache import StateCache
 
 _POINTS_OF_RUN = 12_000  # some 200 kB, which each open page fetches whenever the run grows
 _STALE_SECONDS = 60.0  # after which a page is made again, because it says how long ago the run was written
 _SETTING_CHARACTERS = 120  # of a value beside those of other runs
-_MOST_DECISIONS = 1000  # of a run, the newest
+_MAX_DECISIONS = 1000  # of a run, the newest
 
 
 @dataclass(frozen=True)
 class ShownRun:
     """What other pages and reports show of a run. ``data`` are its curves (`data_of`)."""
 
-    story: RunStory
+    story: RunReport
     settings: Mapping[str, str]
     data: str
 
 
 @dataclass(frozen=True)
-class Page:
+class WebPage:
     """A page as it is sent. ``version`` grows with each change. ``run`` is that which it is about."""
 
     version: int
@@ -47,7 +47,7 @@ class Page:
     run: ShownRun | None = None
 
     @classmethod
-    def of(cls, version: int, template: str, about: ShownRun | None = None, **shown: object) -> "Page":
+    def of(cls, version: int, template: str, about: ShownRun | None = None, **shown: object) -> "WebPage":
         """The page that a template makes of what it gets to show."""
         text = environment(__package__).get_template(template).render(shown)
         body = text.encode("utf-8", "replace")
@@ -74,8 +74,8 @@ class StateView:
     Those two may be called from other threads, because tables are never changed, only replaced.
     """
 
-    def __init__(self, places: Sequence[Path], promise: Promise | None) -> None:
-        self._states = [KnownState(place, promise) for place in places]
+    def __init__(self, places: Sequence[Path], promise: Calibration | None) -> None:
+        self._states = [StateCache(place, promise) for place in places]
         self.fleet = Fleet(self._states)
 
     def close(self) -> None:
@@ -87,14 +87,14 @@ class StateView:
         """Look at the states again. If one cannot be read, the table says why."""
         self.fleet.refresh(now, awake)
 
-    def open(self, key: str, pipeline: Pipeline) -> Callable[[], OpenedRun] | None:
+    def open(self, key: str, pipeline: Pipeline) -> Callable[[], RunSession] | None:
         """What opens a run, from any thread; None if there is no run of this key. Raises StateError."""
         known = self.fleet.runs.get(key)
         if known is None:
             return None
         row = known.row
         kept = self.fleet.states[row.id].store.run_state(row.id)
-        return partial(OpenedRun, pipeline, row, self.fleet.names[row.id], kept)
+        return partial(RunSession, pipeline, row, self.fleet.names[row.id], kept)
 
     def recorded(self, key: str) -> RecordedRun:
         """What the watch recorded of a run. Raises StateError."""
@@ -105,7 +105,7 @@ class StateView:
             known,
             self.fleet.names[run],
             state.store.incidents(run=run),
-            state.store.decisions(_MOST_DECISIONS, run),
+            state.store.decisions(_MAX_DECISIONS, run),
             self._silences,
             state.bands(run),
             self._answers,
@@ -137,11 +137,11 @@ class StateView:
                 if self.fleet.states.get(incident.run) is state:
                     yield incident
 
-    def overview(self, now: float) -> Page:
+    def overview(self, now: float) -> WebPage:
         """The page of all runs."""
         shown = self.fleet.status
         table = self.fleet.table
-        return Page.of(
+        return WebPage.of(
             table.version,
             "fleet.html",
             verdict=table.verdict,
@@ -156,7 +156,7 @@ class StateView:
         )
 
 
-def page_of_run(run: OpenedRun, recorded: RecordedRun, key: str, version: int, now: float) -> Page:
+def page_of_run(run: RunSession, recorded: RecordedRun, key: str, version: int, now: float) -> WebPage:
     """The page of a run as its log and the state are now."""
     known = recorded.known
     story = run.story(recorded.incidents, recorded.decisions, _standing(known), recorded.bands)
@@ -167,7 +167,7 @@ def page_of_run(run: OpenedRun, recorded: RecordedRun, key: str, version: int, n
     ]
     data = data_of(story, _POINTS_OF_RUN, times=True)
     settings = {name: clean_text(value, _SETTING_CHARACTERS) for name, value, _ in story.settings}
-    return Page.of(
+    return WebPage.of(
         version,
         "one_run.html",
         ShownRun(story, settings, data),
@@ -197,12 +197,12 @@ class _Silenced:
         )
 
 
-def _standing(known: KnownRun) -> Standing:
+def _standing(known: KnownRun) -> RunStatus:
     states = {state.value: state for state in RunState}
-    return Standing(states.get(known.state, RunState.LOST), known.evidence)
+    return RunStatus(states.get(known.state, RunState.LOST), known.evidence)
 
 
-def _verdict(story: RunStory) -> str:
+def _verdict(story: RunReport) -> str:
     own = [
         incident for incident in story.incidents if not incident.explained_by and incident.state != "resolved"
     ]

@@ -51,7 +51,7 @@ def test_an_archive_gives_what_one_replay_gives(tmp_path, tree):
     found = reported(results)
     assert found == expected
     assert judged.runs == len(expected["runs"])
-    told = {one["reason"] for run in found["runs"] for i in run["incidents"] for one in i["told"]}
+    told = {one["reason"] for run in found["runs"] for i in run["incidents"] for one in i["notifications"]}
     assert Reason.TOLD_OF_ANOTHER_LOG in told
     assert Reason.BELOW_SINK_SEVERITY in told
     first = next(run for run in found["runs"] if run["run"] == "in-two-parts/a.jsonl")
@@ -99,7 +99,7 @@ def test_a_run_that_no_process_survives_costs_no_other_run_its_verdict(tmp_path,
     assert judged.failed == 1
     body = json.loads("".join(report.pieces(found)))
     assert len(body["runs"]) == len(discover([tree]).runs) - 1
-    assert [text for text in body["complaints"] if text.endswith("kl-blowup: its process died")]
+    assert [text for text in body["read_issues"] if text.endswith("kl-blowup: its process died")]
     _, again = archived(tmp_path / "results", tree)
     assert again.done == 0
     results, again = archived(tmp_path / "results", tree, retry_failed=True)

@@ -8,7 +8,7 @@ from sentinel.archives.parts import parts
 from sentinel.common.errors import SentinelError
 from sentinel.replays.replaying import replay
 from sentinel.report.json import document
-from sentinel.sources.discovery import place
+from sentinel.sources.discovery import location
 from tests.archives.conftest import NOW, archived, as_json, config, reported, whole
 
 pytestmark = pytest.mark.slow
@@ -49,7 +49,7 @@ def bucket(server, tree):
 
 @pytest.mark.long
 def test_a_bucket_gives_what_one_replay_of_it_gives(bucket, tmp_path):
-    url = place(bucket.address)
+    url = location(bucket.address)
     expected = as_json(document(replay([url], config(url), lambda *_: None), NOW))
     results, judged = archived(tmp_path / "results", url)
     assert reported(results) == expected
@@ -67,7 +67,7 @@ def test_settings_above_a_run_are_fetched_with_it(server, tmp_path):
     rows = "".join(f"{step},{2 - step / 100}\n" for step in range(60))
     server.write("a/.hydra/config.yaml", b"lr: 0.1\n")
     server.write("a/version_0/metrics.csv", f"step,loss\n{rows}".encode())
-    origin = origin_of([place(server.address)])
+    origin = origin_of([location(server.address)])
     found = {}
     scratch = tmp_path
     for part in parts(origin.listed([]), ""):
@@ -81,7 +81,7 @@ def test_settings_above_a_run_are_fetched_with_it(server, tmp_path):
 
 @pytest.mark.long
 def test_a_server_that_is_busy_for_a_while_costs_nothing(bucket, tmp_path):
-    url = place(bucket.address)
+    url = location(bucket.address)
     expected, _ = archived(tmp_path / "expected", url)
     bucket.busy = 5
     results, judged = archived(tmp_path / "results", url)
@@ -93,18 +93,18 @@ def test_a_server_that_is_busy_for_a_while_costs_nothing(bucket, tmp_path):
 def test_what_cannot_be_listed_or_is_gone_is_said_without_secrets(bucket, tmp_path):
     bucket.welcome = False
     with pytest.raises(SentinelError, match="access is denied") as denied:
-        archived(tmp_path / "results", place(bucket.address))
+        archived(tmp_path / "results", location(bucket.address))
     assert servers.SECRET not in str(denied.value)
     bucket.welcome = True
     with pytest.raises(SentinelError, match="nothing lies there"):
-        archived(tmp_path / "results", place("s3://bucket/nowhere"))
+        archived(tmp_path / "results", location("s3://bucket/nowhere"))
     with pytest.raises(SentinelError, match="judges paths, or one address"):
-        origin_of([place(bucket.address), tmp_path])
+        origin_of([location(bucket.address), tmp_path])
 
 
 @pytest.mark.long
 def test_what_cannot_be_fetched_is_a_row_with_its_reason_and_is_tried_again(bucket, tmp_path):
-    url = place(bucket.address)
+    url = location(bucket.address)
 
     class Locked:
         """An engine that works once access is denied."""

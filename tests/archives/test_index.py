@@ -43,7 +43,7 @@ def test_trainings_whose_logs_lie_far_from_one_another_are_told_as_in_one_replay
     expected = as_json(document(replay([apart], config(apart), lambda *_: None), NOW))
     found = reported(archived(tmp_path / "results", apart)[0])
     assert found == expected
-    told = {one["reason"] for run in found["runs"] for i in run["incidents"] for one in i["told"]}
+    told = {one["reason"] for run in found["runs"] for i in run["incidents"] for one in i["notifications"]}
     assert Reason.TOLD_OF_ANOTHER_LOG in told
 
 

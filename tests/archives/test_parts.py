@@ -101,7 +101,7 @@ def test_the_days_of_a_log_are_kept_and_may_be_missing_in_what_an_earlier_versio
     log.write_text("".join(json.dumps({"step": int(t), "timestamp": t, "loss": 1.0}) + "\n" for t in times))
     (part,) = parts((judge := Judge(origin_of([tmp_path]), config(tmp_path), NOW)).origin.listed([]), "")
     (kept,) = judge(part)
-    assert len(unpacked_record(kept).seen.facts.extent.days()) == 2
+    assert len(unpacked_record(kept).seen.metadata.extent.days()) == 2
     older = msgspec.msgpack.decode(kept)
-    del older["seen"]["facts"]["days"]
-    assert len(unpacked_record(msgspec.msgpack.encode(older)).seen.facts.extent.days()) == 10
+    del older["seen"]["metadata"]["days"]
+    assert len(unpacked_record(msgspec.msgpack.encode(older)).seen.metadata.extent.days()) == 10

@@ -118,4 +118,4 @@ def test_results_that_keep_no_courses_can_still_be_read(tmp_path, fleet):
     assert not found_by(found)
     (run,) = [run for run in found["runs"] if run["run"] == "bad/plain/metrics.jsonl"]
     (reason,) = [one for one in run["not_judged"] if one["detector"] == RULE]
-    assert reason["held_back"] == {"no siblings": 1}
+    assert reason["skipped"] == {"no siblings": 1}

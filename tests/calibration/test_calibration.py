@@ -6,13 +6,13 @@ from datetime import UTC, datetime
 import numpy as np
 import pytest
 
-from sentinel.calibration.calibration import Promise, variants
-from sentinel.calibration.check import Ledger, Realised
+from sentinel.calibration.calibration import Calibration, variants
+from sentinel.calibration.check import CalibrationCheck, Ledger
 from sentinel.calibration.page_rates import Rate
 from sentinel.common.days import Extent
 from sentinel.detectors.api import Severity
 from sentinel.notifications.decide import Decision, Event, Reason
-from sentinel.notifications.routing import Outcome
+from sentinel.notifications.routing import SinkDecision
 from sentinel.storage.store import Store, Update
 from sentinel.storage.tables import PageSent
 from tests.sinks.samples import INCIDENT
@@ -20,13 +20,13 @@ from tests.sinks.samples import INCIDENT
 MADE = 1.7e9
 DAY = 86400.0
 BODY = {"event": Event.FIRING, "key": "a key"}
-PROMISE = Promise(made_at=datetime.fromtimestamp(MADE, UTC), pages_per_run=0.01, runs=340, pages=0)
+PROMISE = Calibration(made_at=datetime.fromtimestamp(MADE, UTC), pages_per_run=0.01, runs=340, pages=0)
 
 
 def realised(runs, pages, crashed=()):
     """What comes of the promise in runs of a day, numbered from 0."""
     extents = {str(number): Extent(MADE, MADE + DAY) for number in range(runs)}
-    return Realised.of(PROMISE, extents, crashed, pages)
+    return CalibrationCheck.of(PROMISE, extents, crashed, pages)
 
 
 def sent(run, verdict="", detector="kl-blowup"):
@@ -126,8 +126,8 @@ def test_runs_that_went_wrong_are_no_healthy_ones():
 
 def test_a_run_went_wrong_if_an_incident_was_called_useful_that_was_not_sent():
     extents = {"0": Extent(MADE, MADE + DAY), "1": Extent(MADE, MADE + DAY)}
-    assert Realised.of(PROMISE, extents, (), [sent(0)], useful=["0"]).rate == Rate(0, 1)
-    assert Realised.of(DAILY, extents, (), [sent(0)], useful=["0"]).rate == Rate(1, 4, "run-day")
+    assert CalibrationCheck.of(PROMISE, extents, (), [sent(0)], useful=["0"]).rate == Rate(0, 1)
+    assert CalibrationCheck.of(DAILY, extents, (), [sent(0)], useful=["0"]).rate == Rate(1, 4, "run-day")
 
 
 def test_what_checks_of_the_run_find_is_no_page_of_thresholds():
@@ -140,7 +140,7 @@ def test_only_what_a_run_wrote_since_counts():
         "on": Extent(MADE - DAY, MADE + DAY),
         "untimed": Extent(),
     }
-    told = Realised.of(PROMISE, extents, (), [sent("over"), sent("gone")])
+    told = CalibrationCheck.of(PROMISE, extents, (), [sent("over"), sent("gone")])
     assert (told.runs, told.pages, told.run_days) == (2, 0, 2)
 
 
@@ -155,7 +155,7 @@ def test_a_promise_and_what_came_of_it_is_said():
     ]
 
 
-DAILY = Promise(
+DAILY = Calibration(
     made_at=datetime.fromtimestamp(MADE, UTC),
     pages_per_run_day=0.01,
     runs=10,
@@ -176,7 +176,7 @@ def on_days(run, days, verdict="false-alarm", variant="far", at=(0.0, 0.01)):
 
 def test_of_a_run_without_end_its_days_count_and_each_once():
     endless = {"a": Extent(MADE, MADE + 99 * DAY), "b": Extent(MADE - DAY, MADE + 99 * DAY)}
-    told = Realised.of(DAILY, endless, (), on_days("a", [3, 7]))
+    told = CalibrationCheck.of(DAILY, endless, (), on_days("a", [3, 7]))
     assert (told.rate, told.pages) == (Rate.of_days([(2, 100), (0, 100)]), 4)
     assert told.advice == ""
     assert told.lines()[0] == (
@@ -188,19 +188,19 @@ def test_of_a_run_without_end_its_days_count_and_each_once():
 def test_a_day_without_points_is_no_run_day_and_its_page_belongs_to_the_last_one_before():
     made = int(MADE // DAY)
     resumed = {"a": Extent(MADE, MADE + 90 * DAY, [(made, made + 4), (made + 89, made + 90)])}
-    assert Realised.of(DAILY, resumed, (), on_days("a", [4, 30])).rate == Rate(1, 7, "run-day")
+    assert CalibrationCheck.of(DAILY, resumed, (), on_days("a", [4, 30])).rate == Rate(1, 7, "run-day")
 
 
 def test_a_page_that_was_right_takes_a_day_of_a_run_without_end_out_of_the_account_and_not_the_run():
     endless = {"a": Extent(MADE, MADE + 99 * DAY)}
-    told = Realised.of(DAILY, endless, (), [*on_days("a", [3, 50]), *on_days("a", [50], "useful")])
+    told = CalibrationCheck.of(DAILY, endless, (), [*on_days("a", [3, 50]), *on_days("a", [50], "useful")])
     assert told.rate == Rate(1, 99, "run-day")
 
 
 def test_an_answer_is_one_however_often_its_incident_came_back():
     endless = {"a": Extent(MADE, MADE + 99 * DAY)}
     pages = [replace(page, incident="x") for page in on_days("a", [3, 50, 60], at=[0.0])]
-    told = Realised.of(DAILY, endless, (), [*pages, *on_days("a", [70, 71], "")])
+    told = CalibrationCheck.of(DAILY, endless, (), [*pages, *on_days("a", [70, 71], "")])
     assert (told.rate.pages, told.pages, told.unanswered, told.answers) == (5, 7, 4, {"false-alarm": 1})
 
 
@@ -232,7 +232,7 @@ def test_what_keeps_coming_back_counts_in_the_rate_and_breaks_no_promise():
 def test_a_variant_that_pages_more_often_than_in_the_archive_is_named():
     endless = {str(run): Extent(MADE, MADE + 99 * DAY) for run in range(5)}
     loud = [page for run in endless for page in on_days(run, range(60, 70))]
-    told = Realised.of(DAILY, endless, (), [*loud, *on_days("1", [2], variant="gone")])
+    told = CalibrationCheck.of(DAILY, endless, (), [*loud, *on_days("1", [2], variant="gone")])
     assert told.broken
     assert told.advice == "recalibrate: 102 false of 102 answers, more than promised of kl-blowup: far"
 
@@ -243,7 +243,7 @@ def test_looking_every_day_does_not_break_a_promise_by_chance():
     extents = {str(run): Extent(MADE + run * DAY / 4, MADE + run * DAY / 4 + 60) for run in range(1200)}
     pages = [sent(run, "false-alarm") for run in range(1200) if random.random() < 0.01]
     looks = [
-        Realised.of(PROMISE, {run: extents[run] for run in [*extents][:known]}, (), pages)
+        CalibrationCheck.of(PROMISE, {run: extents[run] for run in [*extents][:known]}, (), pages)
         for known in range(4, 1200, 4)
     ]
     assert not any(look.broken for look in looks)
@@ -260,7 +260,7 @@ def test_looking_every_day_does_not_break_a_promise_by_chance():
 )
 def test_a_promise_has_one_budget_and_what_it_counts(budget):
     with pytest.raises(ValueError, match="pages_per_run"):
-        Promise(made_at=datetime.fromtimestamp(MADE, UTC), runs=9, pages=0, **budget)
+        Calibration(made_at=datetime.fromtimestamp(MADE, UTC), runs=9, pages=0, **budget)
 
 
 @pytest.fixture
@@ -268,9 +268,9 @@ def tell(tmp_path):
     """Records what a sink was told of an incident, by its number. Gives the store and the way to do it."""
 
     def told(number, reason, at, severity=Severity.CRITICAL):
-        one = INCIDENT.changed(id=f"{number:016x}", run="jsonl:/r", severity=severity)
+        one = INCIDENT.replace(id=f"{number:016x}", run="jsonl:/r", severity=severity)
         body = {"event": Event.FIRING, "key": f"{number} {at} {reason}"} if reason.sends else None
-        outcome = Outcome(one, "slack", Decision(Event.FIRING, reason), body)
+        outcome = SinkDecision(one, "slack", Decision(Event.FIRING, reason), body)
         store.commit([Update("jsonl:/r", "/r", "jsonl", b"", [one], [outcome])], at)
         return one
 

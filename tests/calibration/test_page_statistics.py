@@ -3,16 +3,16 @@
 from dataclasses import replace
 from datetime import UTC, datetime
 
-from sentinel.calibration.calibration import USEFUL, PageSent, Promise
-from sentinel.calibration.check import Realised
+from sentinel.calibration.calibration import USEFUL, Calibration, PageSent
+from sentinel.calibration.check import CalibrationCheck
 from sentinel.calibration.page_rates import Rate
 from sentinel.calibration.page_statistics import ArchivedRun, Pages, Stratum, Stricter
 from sentinel.common.days import DAY_SECONDS
 from sentinel.incidents.incident import Event
 from sentinel.notifications.decide import PAGES, Decision, Reason
-from sentinel.notifications.routing import Outcome
+from sentinel.notifications.routing import SinkDecision
 from sentinel.runs.log import RunOverview
-from sentinel.runs.metadata import Facts, Understanding
+from sentinel.runs.metadata import RunMetadata, Understanding
 from tests.replays.paging import SHIFT, SPIKE, STALL, archived, daily, factored
 from tests.sinks.samples import INCIDENT
 
@@ -70,7 +70,7 @@ def at(day):
 
 def seen():
     """That run as a calibration sees it."""
-    facts = Facts(points=99, first_time=at(0), last_time=at(9), days=SPANS)
+    facts = RunMetadata(points=99, first_time=at(0), last_time=at(9), days=SPANS)
     return RunOverview("a", "/a", "jsonl", facts, None, 1, Understanding(None, {"kl": ["kl"]}, []), None)
 
 
@@ -78,8 +78,8 @@ def told(*pages):
     """What a sink was told of incidents, each given by its id, the day and the reason."""
     outcomes = {}
     for incident, day, reason in pages:
-        about = INCIDENT.changed(id=incident, variant="far", last_time=at(day))
-        outcomes.setdefault(incident, []).append(Outcome(about, "slack", Decision(Event.FIRING, reason)))
+        about = INCIDENT.replace(id=incident, variant="far", last_time=at(day))
+        outcomes.setdefault(incident, []).append(SinkDecision(about, "slack", Decision(Event.FIRING, reason)))
     return outcomes
 
 
@@ -92,10 +92,10 @@ def both(pages, answers):
         for incident, day, reason in pages
         if reason in PAGES
     }
-    promise = Promise(
+    promise = Calibration(
         made_at=datetime.fromtimestamp(at(0) - 9, UTC), pages_per_run_day=0.01, runs=1, run_days=9, pages=0
     )
-    rate = Realised.of(promise, {"a": seen().facts.extent}, (), [*sent.values()]).rate
+    rate = CalibrationCheck.of(promise, {"a": seen().metadata.extent}, (), [*sent.values()]).rate
     if archive.healthy:
         assert archive.rate() == rate
     return archive, rate

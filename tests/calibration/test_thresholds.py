@@ -146,7 +146,7 @@ def test_the_doubtful_pages_come_from_each_kind_in_turn_and_are_asked_once():
     named = [(name, run.paged) for name, run in pages.healthy.items()]
     pages.healthy = {
         name: ArchivedRun(
-            {kind: INCIDENT.changed(id=f"{name}-{kind.detector}") for kind in paged}, Stratum("", 100)
+            {kind: INCIDENT.replace(id=f"{name}-{kind.detector}") for kind in paged}, Stratum("", 100)
         )
         for name, paged in named
     }

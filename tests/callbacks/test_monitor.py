@@ -68,7 +68,7 @@ def test_an_incident_of_a_monitor_is_as_that_of_a_report(tmp_path):
             monitor.log(step, {"loss": loss})
     (own,) = monitor.incidents
     (reported,) = sentinel.replay(tmp_path).incidents
-    assert type(own) is type(reported) is sentinel.IncidentStory
+    assert type(own) is type(reported) is sentinel.IncidentReport
     assert own.headline == reported.headline == "Loss is NaN."
     assert [cause.entry.id for cause in own.causes] == [cause.entry.id for cause in reported.causes]
 

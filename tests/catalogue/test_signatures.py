@@ -10,7 +10,7 @@ import pytest
 import sentinel
 from sentinel import catalogue
 from sentinel.catalogue import Signature
-from sentinel.runs.console import LONGEST_LINE, ConsoleState
+from sentinel.runs.console import MAX_LINE, ConsoleState
 from tests.each import each
 
 HERE = Path(__file__).parent
@@ -55,7 +55,7 @@ def test_each_signature_has_a_line(signature):
 @each(catalogue.signatures(), lambda one: one.key)
 def test_a_signature_takes_little_time(signature):
     pattern = signature.pattern or ""
-    assert len(signature.text) < LONGEST_LINE
+    assert len(signature.text) < MAX_LINE
     assert not re.search(r"(?<!\\)[*+](?!\+)|\{\d+,\}", pattern), "bound what may repeat"
 
 

@@ -111,7 +111,7 @@ def test_a_long_run_takes_at_most_a_megabyte(report, tmp_path):
 def test_of_very_many_runs_the_first_have_small_curves(report, monkeypatch):
     runs = [ROOT / "sample_logs" / name for name in ("kl-blowup", "healthy-rl", "flat-loss-at-init")]
     assert report(*runs).count('<svg class="spark"') == 3
-    monkeypatch.setattr("sentinel.report.html._MOST_SPARKS", 2)
+    monkeypatch.setattr("sentinel.report.html._MAX_SPARKS", 2)
     assert report(*runs).count('<svg class="spark"') == 2
 
 
@@ -127,7 +127,7 @@ def test_a_curve_is_captioned_with_its_meaning_unless_its_name_says_it(report):
 def test_why_a_sink_hears_of_nothing_is_said_in_words(report, tmp_path):
     (tmp_path / "sentinel.toml").write_text('[[sinks]]\ntype = "terminal"\nmin_severity = "critical"\n')
     text = report(ROOT / "sample_logs" / "flat-loss-at-init")
-    assert "not told: terminal, below the sink&#39;s severity" in text
+    assert "not sent to: terminal, below the sink&#39;s severity" in text
 
 
 @pytest.mark.slow

@@ -40,11 +40,13 @@ def test_a_rule_lives_like_any_detector(replayed, rule):
     assert life == (20, 22, 34)
     assert (found["state"], found["severity"], found["maturity"]) == ("resolved", "warning", "stable")
     assert found["summary"].startswith("loss ")
-    assert [one["event"] for one in found["told"]] == ["firing", "resolved"]
+    assert [one["event"] for one in found["notifications"]] == ["firing", "resolved"]
 
 
 def test_it_says_what_it_is_told_to_say(replayed):
-    rule = 'signal = "loss"\nabove = 5.0\nfor_points = 1\nseverity = "critical"\nsay = "{tag} {value:.1f}!"'
+    rule = (
+        'signal = "loss"\nabove = 5.0\nfor_points = 1\nseverity = "critical"\nmessage = "{tag} {value:.1f}!"'
+    )
     _, (found,) = replayed(rule, [1.0, 7.25])
     assert (found["summary"], found["severity"], found["fired_step"]) == ("loss 7.2!", "critical", 1)
 
@@ -58,7 +60,7 @@ def test_a_lowest_value_is_remembered_for_a_whole_run(replayed):
 def test_a_tag_that_nobody_logs_is_said(replayed):
     run, incidents = replayed('tag = "my/metric"\nabove = 5.0', [1.0] * 10)
     assert not incidents
-    assert {"detector": "my-rule", "missing": ["tag:my/metric"], "held_back": {}} in run["not_judged"]
+    assert {"detector": "my-rule", "missing": ["tag:my/metric"], "skipped": {}} in run["not_judged"]
 
 
 @pytest.mark.long
@@ -77,8 +79,8 @@ def evaluated(seconds, *, without=range(0)):
 
 @pytest.fixture
 def missing(sentinel, tmp_path):
-    def run(rows, say=""):
-        keys = f'name = "no eval"\ntag = "eval*"\nmissing_for = "30m"\nsay = "{say}"'
+    def run(rows, message=""):
+        keys = f'name = "no eval"\ntag = "eval*"\nmissing_for = "30m"\nmessage = "{message}"'
         (tmp_path / "sentinel.toml").write_text(f"[[rules]]\n{keys}\n")
         (tmp_path / "metrics.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
         (found,) = json.loads(sentinel("replay", "metrics.jsonl", "--format", "json").out)["runs"]
@@ -108,7 +110,7 @@ def test_a_run_that_pauses_as_a_whole_misses_nothing(missing):
 def test_a_replay_says_why_it_cannot_know_what_is_missing(missing):
     run, incidents = missing({k: v for k, v in row.items() if k != "time"} for row in evaluated(9000))
     assert not incidents
-    assert {"detector": "no-eval", "missing": ["times"], "held_back": {}} in run["not_judged"]
+    assert {"detector": "no-eval", "missing": ["times"], "skipped": {}} in run["not_judged"]
 
 
 @pytest.mark.long
@@ -125,7 +127,7 @@ def test_rules_are_known_to_other_commands(sentinel, tmp_path):
 
 
 def test_a_rule_has_a_page(sentinel, tmp_path):
-    text = '[[rules]]\nname = "My rule"\nsignal = "loss"\nabove = 1.5\nsay = "{tag} is high"\n'
+    text = '[[rules]]\nname = "My rule"\nsignal = "loss"\nabove = 1.5\nmessage = "{tag} is high"\n'
     file = tmp_path / "mine.toml"
     file.write_text(f'poll = true\n{text}[[rules]]\nname = "gone"\ntag = "x"\nmissing_for = "2h"\n')
     for name in ("My rule", "my-rule"):

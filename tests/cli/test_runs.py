@@ -115,7 +115,7 @@ def test_a_replay_says_of_a_run_how_it_stands_as_the_listing_does(sentinel, run)
 
 
 def test_of_many_runs_only_the_beginning_is_read(sentinel, run, monkeypatch):
-    monkeypatch.setattr("sentinel.replays.listing._MOST_POINTS", 100)
+    monkeypatch.setattr("sentinel.replays.listing._MAX_POINTS", 100)
     run("a", LOSS)
     (found,) = listed(sentinel).values()
     assert found["whole"] is False
@@ -153,7 +153,7 @@ def test_many_runs_are_read_by_several_processes_with_the_same_outcome(sentinel,
     there = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True)
     silent = re.compile(r"last written .+? ago")
     assert silent.sub("", there.stdout) == silent.sub("", here.out)
-    assert len(json.loads(here.out)["complaints"]) == 1
+    assert len(json.loads(here.out)["read_issues"]) == 1
 
 
 def test_the_logs_of_one_training_stand_together(sentinel, run):

@@ -7,12 +7,12 @@ from pathlib import Path
 import pytest
 
 from sentinel.config.file import Config
-from sentinel.detection.row_detection import Detection
-from sentinel.incidents.lifecycle import Book
+from sentinel.detection.row_detection import RowDetection
+from sentinel.incidents.lifecycle import IncidentTracker
 from sentinel.replays.listing import list_runs
 from sentinel.replays.replaying import replay
 from sentinel.report.status import status
-from sentinel.run_pipeline import Tracker
+from sentinel.run_pipeline import RunPipeline
 from sentinel.runs import state
 from sentinel.runs.log import RunLog
 from sentinel.series.stream import Stream
@@ -23,7 +23,7 @@ from sentinel.storage.store import Store
 from sentinel.telemetry.health import Health
 from sentinel.telemetry.metrics import Metrics
 from sentinel.watch.systemd import ServiceManager
-from sentinel.watch.watched import Watched
+from sentinel.watch.watched import WatchedRun
 from sentinel.watch.watcher import Watcher
 from tests.manual_clock import ManualClock
 
@@ -75,9 +75,9 @@ def poll(monkeypatch):
 
 
 def absorb(monkeypatch):
-    original = RunLog.absorb
+    original = RunLog.ingest
     monkeypatch.setattr(
-        RunLog, "absorb", lambda self, *read: fail(Panic) if self.name == BAD else original(self, *read)
+        RunLog, "ingest", lambda self, *read: fail(Panic) if self.name == BAD else original(self, *read)
     )
 
 
@@ -93,7 +93,7 @@ def name(monkeypatch):
 
 
 def judge(monkeypatch):
-    original = Detection.stretches
+    original = RowDetection.segments
 
     def stretches(self, arrived, awake):
         found = [*original(self, arrived, awake)]
@@ -101,26 +101,30 @@ def judge(monkeypatch):
             fail(Panic)  # after all runs were judged at once, so that each is judged again
         return found
 
-    monkeypatch.setattr(Detection, "stretches", stretches)
+    monkeypatch.setattr(RowDetection, "segments", stretches)
 
 
 def advance(monkeypatch):
-    original = Book.advance
+    original = IncidentTracker.advance
     monkeypatch.setattr(
-        Book, "advance", lambda self, found: fail() if self._run.endswith(BAD) else original(self, found)
+        IncidentTracker,
+        "advance",
+        lambda self, found: fail() if self._run.endswith(BAD) else original(self, found),
     )
 
 
 def tell(monkeypatch):
-    original = Tracker.tell
+    original = RunPipeline.route
     monkeypatch.setattr(
-        Tracker, "tell", lambda self, *news: fail() if self.log.name == BAD else original(self, *news)
+        RunPipeline, "route", lambda self, *news: fail() if self.log.name == BAD else original(self, *news)
     )
 
 
 def dump(monkeypatch):
-    original = Tracker.dump
-    monkeypatch.setattr(Tracker, "dump", lambda self: {1: fail()} if self.log.name == BAD else original(self))
+    original = RunPipeline.dump
+    monkeypatch.setattr(
+        RunPipeline, "dump", lambda self: {1: fail()} if self.log.name == BAD else original(self)
+    )
 
 
 def review(monkeypatch):
@@ -193,13 +197,15 @@ def test_state_that_cannot_be_restored_costs_that_run_a_re_read(house, monkeypat
     for name in NAMES:
         grow(house.runs / name, range(60, 70), 9.0)
     with monkeypatch.context() as broken:
-        original = Tracker.restore
+        original = RunPipeline.restore
         broken.setattr(
-            Tracker, "restore", lambda self, state: fail() if self.log.name == BAD else original(self, state)
+            RunPipeline,
+            "restore",
+            lambda self, state: fail() if self.log.name == BAD else original(self, state),
         )
         watcher = house.watch()
         watcher.round(None, GOING)
-    assert {run.tracker.log.facts.points for run in watcher._runs} == {70}
+    assert {run.run_pipeline.log.metadata.points for run in watcher._runs} == {70}
     assert caplog.text.count("its saved state cannot be used") == 1
     assert house.stopped() == {}
     assert all(told[0] == "firing: first-notification" for told in house.told().values())
@@ -222,9 +228,9 @@ def test_a_search_that_fails_at_one_file_finds_the_others(house, monkeypatch, ca
 def test_in_a_replay(runs, monkeypatch, stage):
     stage(monkeypatch)
     found = replay([runs], Config(signals=SIGNALS), lambda *_: None).runs
-    assert {run.tracker.log.name: len(run.incidents) for run in found if not run.stopped} == dict.fromkeys(
-        (n for n in NAMES if n != BAD), 1
-    )
+    assert {
+        run.run_pipeline.log.name: len(run.incidents) for run in found if not run.stopped
+    } == dict.fromkeys((n for n in NAMES if n != BAD), 1)
     (bad,) = (run for run in found if run.stopped)
     assert "a defect" in bad.stopped
     if stage is not advance:
@@ -278,9 +284,9 @@ def test_a_run_that_goes_on_failing_is_tried_ever_less(house, monkeypatch):
     poll(monkeypatch)
     watcher = house.watch()
     tried = []
-    failed = Watched.failed
+    failed = WatchedRun.failed
     monkeypatch.setattr(
-        Watched, "failed", lambda self, *how: tried.append(house.clock.awake()) or failed(self, *how)
+        WatchedRun, "failed", lambda self, *how: tried.append(house.clock.monotonic()) or failed(self, *how)
     )
     for _ in range(40):
         watcher.round(None, GOING)

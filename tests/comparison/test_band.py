@@ -36,7 +36,7 @@ def test_a_run_that_leaves_the_band_is_told_from_where_on():
     run[12:] += 0.5
     left = departure(run, band(siblings, 1))
     assert left.onset == 12
-    assert left.place == 14
+    assert left.position == 14
     assert departure(-run, band(-siblings, 1)) is None  # it is better
 
 

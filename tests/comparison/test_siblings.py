@@ -6,7 +6,7 @@ import pytest
 from sentinel.comparison.fingerprint import Fingerprint
 from sentinel.comparison.means import Means
 from sentinel.comparison.siblings import Sibling, among_siblings, compared_tags, healthy_siblings
-from sentinel.series.buckets import Coarse
+from sentinel.series.buckets import Buckets
 
 STEPS = np.arange(1, 201)
 
@@ -16,7 +16,7 @@ def sibling(seed, shift=0.0, *, healthy=True, scale=1.0, **settings):
     random = np.random.default_rng(seed)
     loss = 1 + 2 * np.exp(-STEPS / 40) + 0.02 * random.normal() + 0.05 * random.normal(size=200)
     means = Means()
-    course = Coarse()
+    course = Buckets()
     course.push(scale * (loss + shift * (STEPS > 100)), STEPS)
     means._of["train/loss"] = course
     stated = {"lr": 0.1, "batch_size": 8, "seed": seed} | settings
@@ -43,7 +43,7 @@ def test_a_run_that_is_worse_is_told_with_how_far_and_since_when():
     found = company(sibling(50, 0.5), FLEET)
     assert (found.siblings, found.differ) == (10, "")
     assert found.names == sorted(f"run-{seed}" for seed in range(10))
-    (departed,) = found.departed
+    (departed,) = found.deviations
     assert departed.tag == "train/loss"
     assert departed.higher
     assert 94 <= departed.onset_step <= 113 < departed.step < 140
@@ -51,8 +51,8 @@ def test_a_run_that_is_worse_is_told_with_how_far_and_since_when():
 
 
 def test_a_run_like_its_siblings_and_one_that_is_better_stay():
-    assert company(sibling(50), FLEET).departed == []
-    assert company(sibling(50, -0.5), FLEET).departed == []
+    assert company(sibling(50), FLEET).deviations == []
+    assert company(sibling(50, -0.5), FLEET).deviations == []
 
 
 @pytest.mark.parametrize(
@@ -74,15 +74,15 @@ def test_without_three_healthy_siblings_nothing_is_judged(others):
 def test_a_run_that_goes_on_is_like_siblings_that_fall_as_steeply(done):
     def steep(seed, steps):
         run = sibling(seed)
-        courses = Coarse()
+        courses = Buckets()
         exact = np.random.default_rng(seed).normal(size=200) / 1000
         courses.push(np.exp(-STEPS[:steps] / 20) * (1 + exact[:steps]), STEPS[:steps])
         run.means._of["train/loss"] = courses
         return replace(run, plan=200.0, whole=steps == 200, last_step=steps)
 
     fleet = [steep(seed, 200) for seed in range(20)]
-    assert company(steep(50, done), fleet).departed == []
-    assert company(steep(50, 200), fleet).departed == []
+    assert company(steep(50, done), fleet).deviations == []
+    assert company(steep(50, 200), fleet).deviations == []
 
 
 def test_copies_of_one_run_are_one():
@@ -102,8 +102,8 @@ def test_in_a_sweep_only_runs_with_the_own_value_are_siblings():
 
 
 def test_where_the_batch_size_differs_only_the_shape_counts():
-    assert company(sibling(50, scale=1.5, batch_size=16), FLEET).departed == []
-    assert company(sibling(50, 0.8, scale=1.5, batch_size=16), FLEET).departed
+    assert company(sibling(50, scale=1.5, batch_size=16), FLEET).deviations == []
+    assert company(sibling(50, 0.8, scale=1.5, batch_size=16), FLEET).deviations
 
 
 def test_the_shortest_name_of_a_signal_is_compared_whatever_came_first():

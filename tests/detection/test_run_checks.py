@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from sentinel.detectors.discovery import all_detectors
 from sentinel.detectors.run_checks import RunCheck, Writer, run_check
 from sentinel.pipeline import Pipeline
-from sentinel.runs.inactivity import Quiet
+from sentinel.runs.inactivity import Inactivity
 from sentinel.sources.base import Run
 from sentinel.sources.json.lines import JsonLines
 
@@ -35,11 +35,11 @@ def follow(directory, checks=CHECKS, failed=None):
     return pipeline, pipeline.track(Run(log, "jsonl", JsonLines(log)), "a")
 
 
-def read(pipeline, tracker, limit=10**6):
+def read(pipeline, run_pipeline, limit=10**6):
     changes = []
     more = True
     while more:
-        (advance,) = pipeline.advance([tracker], limit)
+        (advance,) = pipeline.advance([run_pipeline], limit)
         assert advance.failure is None
         changes += advance.changes
         more = advance.more
@@ -63,8 +63,8 @@ def known(changes):
 def test_a_crash_beside_a_log_is_an_incident(tmp_path):
     write(tmp_path, "metrics.jsonl", log_lines(range(20)))
     write(tmp_path, "train.log", CONSOLE)
-    pipeline, tracker = follow(tmp_path)
-    (change,) = read(pipeline, tracker)
+    pipeline, run_pipeline = follow(tmp_path)
+    (change,) = read(pipeline, run_pipeline)
     incident = change.incident
     assert (incident.detector, incident.severity.name, incident.fired_step) == (
         "console-error",
@@ -97,7 +97,7 @@ def test_a_crash_is_the_same_however_the_log_grew(tmp_path_factory, cuts, reload
     write(whole, "metrics.jsonl", points)
     write(whole, "train.log", CONSOLE)
     expected = read(*follow(whole))
-    pipeline, tracker = follow(grown)
+    pipeline, run_pipeline = follow(grown)
     found = []
     points_done = 0
     lines_done = 0
@@ -107,60 +107,60 @@ def test_a_crash_is_the_same_however_the_log_grew(tmp_path_factory, cuts, reload
         write(grown, "train.log", CONSOLE[lines_done:lines_now])
         points_done = max(points_done, points_now)
         lines_done = max(lines_done, lines_now)
-        found += read(pipeline, tracker, limit)
+        found += read(pipeline, run_pipeline, limit)
         if reload:
-            state = tracker.dump()
-            pipeline, tracker = follow(grown)
-            assert tracker.restore(state)
+            state = run_pipeline.dump()
+            pipeline, run_pipeline = follow(grown)
+            assert run_pipeline.restore(state)
     assert known(found) == known(expected)
 
 
-def stalled(tracker, pipeline, seconds, *, lives=False):
+def stalled(run_pipeline, pipeline, seconds, *, lives=False):
     lives = {"process": lambda: Writer("process 7 (python) sleeps", lives=True)} if lives else {}
-    changes = pipeline.review(tracker, Quiet(seconds, [1.0, 30.0], **lives))
+    changes = pipeline.review(run_pipeline, Inactivity(seconds, [1.0, 30.0], **lives))
     return [(change.event.value, change.incident.severity.name) for change in changes]
 
 
 def test_a_silent_log_is_a_stall_that_grows_worse_and_ends_with_the_next_point(tmp_path):
     plan = json.dumps({"config": {"max_steps": 900}}) + "\n"
     write(tmp_path, "metrics.jsonl", [plan, *log_lines(range(20))])
-    pipeline, tracker = follow(tmp_path)
-    assert not read(pipeline, tracker)
-    assert stalled(tracker, pipeline, 590) == []
-    assert stalled(tracker, pipeline, 610) == [("firing", "WARNING")]
-    (incident,) = tracker.book.open()
+    pipeline, run_pipeline = follow(tmp_path)
+    assert not read(pipeline, run_pipeline)
+    assert stalled(run_pipeline, pipeline, 590) == []
+    assert stalled(run_pipeline, pipeline, 610) == [("firing", "WARNING")]
+    (incident,) = run_pipeline.incidents.open()
     assert incident.summary == (
         "no new point for 10 min 10 s, where 10 min are allowed; it is at step 19 of 900 planned"
     )
     assert (incident.evidence["usual_seconds"], incident.evidence["allowed_seconds"]) == (1, 600)
-    assert stalled(tracker, pipeline, 620) == []
-    assert stalled(tracker, pipeline, 1810) == [], "it may have stopped early"
-    (incident,) = tracker.book.open()
+    assert stalled(run_pipeline, pipeline, 620) == []
+    assert stalled(run_pipeline, pipeline, 1810) == [], "it may have stopped early"
+    (incident,) = run_pipeline.incidents.open()
     assert incident.catalogue == ("A-err-exit9",)
     assert incident.latest.startswith("no new point for 30 min 10 s,"), "for a reminder"
-    assert stalled(tracker, pipeline, 1820, lives=True) == [("escalated", "CRITICAL")]
-    (incident,) = tracker.book.open()
+    assert stalled(run_pipeline, pipeline, 1820, lives=True) == [("escalated", "CRITICAL")]
+    (incident,) = run_pipeline.incidents.open()
     assert "A-err-exit9" not in incident.catalogue, "a process that lives was not killed"
-    assert not tracker.book.silent(1810, 600), "a stall is about the silence, and not lost in it"
+    assert not run_pipeline.incidents.silent(1810, 600), "a stall is about the silence, and not lost in it"
     write(tmp_path, "metrics.jsonl", log_lines([20]))
-    (change,) = read(pipeline, tracker)
+    (change,) = read(pipeline, run_pipeline)
     assert (change.event, change.incident.detector) == ("resolved", "stream-stall")
 
 
 def test_a_silence_that_nothing_explains_is_a_question_that_is_asked_once_and_can_be_answered(tmp_path):
     write(tmp_path, "metrics.jsonl", log_lines(range(17)))
-    pipeline, tracker = follow(tmp_path)
-    read(pipeline, tracker)
-    assert stalled(tracker, pipeline, 610) == [("firing", "WARNING")]
-    assert stalled(tracker, pipeline, 10**5) == [], "a question grows no worse"
-    (incident,) = tracker.book.open()
-    assert incident.asked_once
+    pipeline, run_pipeline = follow(tmp_path)
+    read(pipeline, run_pipeline)
+    assert stalled(run_pipeline, pipeline, 610) == [("firing", "WARNING")]
+    assert stalled(run_pipeline, pipeline, 10**5) == [], "a question grows no worse"
+    (incident,) = run_pipeline.incidents.open()
+    assert incident.no_reminder
     assert incident.causes == (), "no cause of a hang is named"
     answer = tmp_path / "metrics.jsonl.done"
     assert f"`touch {answer}` or a last row with `done: true` settles it" in incident.summary
     answer.touch()
-    assert stalled(tracker, pipeline, 10**5) == [("resolved", "WARNING")]
-    assert tracker.log.ending.outcome == "finished"
+    assert stalled(run_pipeline, pipeline, 10**5) == [("resolved", "WARNING")]
+    assert run_pipeline.log.ending.outcome == "finished"
 
 
 @pytest.mark.parametrize(
@@ -172,19 +172,19 @@ def test_a_run_that_regularly_pauses_long_is_given_the_time(tmp_path, pauses, li
         times += [times[-1] + pause + second for second in range(50)]
     lines = [json.dumps({"step": s, "loss": 1.0, "timestamp": START + t}) + "\n" for s, t in enumerate(times)]
     write(tmp_path, "metrics.jsonl", lines)
-    pipeline, tracker = follow(tmp_path)
-    read(pipeline, tracker)
-    assert stalled(tracker, pipeline, limit - 10) == []
-    assert stalled(tracker, pipeline, limit + 10) == [("firing", "WARNING")]
+    pipeline, run_pipeline = follow(tmp_path)
+    read(pipeline, run_pipeline)
+    assert stalled(run_pipeline, pipeline, limit - 10) == []
+    assert stalled(run_pipeline, pipeline, limit + 10) == [("firing", "WARNING")]
 
 
 def test_a_run_that_ended_does_not_stall(tmp_path):
     write(
         tmp_path, "metrics.jsonl", [json.dumps({"config": {"max_steps": 19}}) + "\n", *log_lines(range(20))]
     )
-    pipeline, tracker = follow(tmp_path)
-    read(pipeline, tracker)
-    assert stalled(tracker, pipeline, 10**6) == []
+    pipeline, run_pipeline = follow(tmp_path)
+    read(pipeline, run_pipeline)
+    assert stalled(run_pipeline, pipeline, 10**6) == []
 
 
 def test_a_check_that_fails_stops_no_other(tmp_path):
@@ -196,16 +196,16 @@ def test_a_check_that_fails_stops_no_other(tmp_path):
     write(tmp_path, "train.log", CONSOLE)
     failed = []
     checks = [replace(declared, name="broken"), *CHECKS]
-    pipeline, tracker = follow(tmp_path, checks, lambda check, *_: failed.append(check))
-    assert [change.incident.detector for change in read(pipeline, tracker)] == ["console-error"]
+    pipeline, run_pipeline = follow(tmp_path, checks, lambda check, *_: failed.append(check))
+    assert [change.incident.detector for change in read(pipeline, run_pipeline)] == ["console-error"]
     assert failed == ["broken"]
-    assert Path(tracker.log.run.path).exists()
+    assert Path(run_pipeline.log.run.path).exists()
 
 
 def test_what_a_silent_run_prints_does_not_end_its_stall(tmp_path):
     write(tmp_path, "metrics.jsonl", log_lines(range(20)))
-    pipeline, tracker = follow(tmp_path)
-    read(pipeline, tracker)
-    assert stalled(tracker, pipeline, 610) == [("firing", "WARNING")]
+    pipeline, run_pipeline = follow(tmp_path)
+    read(pipeline, run_pipeline)
+    assert stalled(run_pipeline, pipeline, 610) == [("firing", "WARNING")]
     write(tmp_path, "train.log", ["[rank1]: Watchdog caught collective operation timeout\n", "Killed\n"])
-    assert "resolved" not in {change.event for change in read(pipeline, tracker)}
+    assert "resolved" not in {change.event for change in read(pipeline, run_pipeline)}

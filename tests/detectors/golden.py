@@ -64,7 +64,7 @@ from sentinel.incidents.incident import LASTED, lasted_text
 from sentinel.series.attempt import Attempt
 from sentinel.series.attempts import Points
 from sentinel.series.plan import Plans, planned
-from sentinel.series.specs import views
+from sentinel.series.specs import series_specs
 from sentinel.series.windows import Judged, frame
 
 FOLDER = Path(__file__).parent / "golden"
@@ -178,7 +178,7 @@ def series_windows(
     number = np.array([s.attempt for s in streams])[source]
     order = np.lexsort((source, step, number))
     attempt = Attempt(1)
-    seen = views([detector])
+    seen = series_specs([detector])
     found = []
     restarts = np.flatnonzero(np.diff(number[order])) + 1
     for part in np.split(np.arange(len(order)), sorted({*cuts, *restarts.tolist()})):

@@ -17,16 +17,16 @@ from sentinel.detectors.evidence import Unit
 from sentinel.detectors.schema import (
     FEW,
     FINDINGS,
-    HELD_BACK,
     INDEX,
     SERIES,
     SEVERITY,
     SIGNAL,
+    SKIPPED,
     VALUE,
     VARIANT,
 )
 from sentinel.detectors.severity import AS
-from sentinel.detectors.skip_reason import HeldBack
+from sentinel.detectors.skip_reason import SkipReason
 from sentinel.incidents.incident import LASTED
 from sentinel.series.windows import Judged, frame
 from tests.detectors import golden
@@ -102,9 +102,9 @@ def test_every_golden_has_a_detector():
 
 @each_of_all
 def test_page_has_the_headings(detector):
-    headings = [line.removeprefix("## ") for line in detector.page.splitlines() if line.startswith("## ")]
+    headings = [line.removeprefix("## ") for line in detector.doc.splitlines() if line.startswith("## ")]
     assert headings == HEADINGS
-    parts = detector.page.split("\n## ")
+    parts = detector.doc.split("\n## ")
     assert all(len(p.strip().splitlines()) > 1 for p in parts[1:]), "a heading without text"
 
 
@@ -125,7 +125,7 @@ def test_thresholds_have_defaults_and_meanings(detector):
 @each_of_all
 def test_a_finding_holds_and_clears_in_at_least_one_row(detector):
     assert min(detector.hold, detector.clear) >= 1
-    assert detector.cause not in detector.silences, "findings of one class do not explain each other"
+    assert detector.cause not in detector.inhibits, "findings of one class do not explain each other"
 
 
 @pytest.mark.long
@@ -210,19 +210,19 @@ def test_one_point_is_no_finding(detector):
 @each_of_all
 def test_every_early_row_has_a_verdict_or_a_reason_for_none(detector):
     shown = frame(detector, all_shown(detector))
-    looked = detector.look(shown).filter(pl.col(INDEX) < FEW)
+    looked = detector.detect(shown).filter(pl.col(INDEX) < FEW)
     due = shown.filter(detector.due, pl.col(INDEX) < FEW).select(SERIES, INDEX).sort(SERIES, INDEX)
     assert looked.select(SERIES, INDEX).rows() == due.rows()
-    assert looked[HELD_BACK].drop_nulls().is_in([*HeldBack]).all()
-    both = pl.col(HELD_BACK).is_not_null() & pl.col(SEVERITY).is_not_null()
+    assert looked[SKIPPED].drop_nulls().is_in([*SkipReason]).all()
+    both = pl.col(SKIPPED).is_not_null() & pl.col(SEVERITY).is_not_null()
     assert looked.filter(both).is_empty()
 
 
 @pytest.mark.long
 @each_of_all
 def test_a_detector_that_cannot_judge_a_single_point_says_so(detector):
-    looked = detector.look(frame(detector, windows(detector, same_everywhere(detector, "0.5"))))
-    assert looked[HELD_BACK].is_null().any() == (detector.name in ONE_POINT_SUFFICES)
+    looked = detector.detect(frame(detector, windows(detector, same_everywhere(detector, "0.5"))))
+    assert looked[SKIPPED].is_null().any() == (detector.name in ONE_POINT_SUFFICES)
 
 
 @pytest.mark.slow

@@ -9,17 +9,17 @@ from sentinel import catalogue
 from sentinel.detectors.api import Severity
 from sentinel.detectors.discovery import all_detectors
 from sentinel.detectors.run_checks import (
-    AmongSiblings,
-    Departed,
+    Completion,
+    Deviation,
     Ended,
-    Outlook,
+    HangDiagnosis,
+    Inventory,
     Printed,
     RunCheck,
     RunFinding,
     RunView,
-    Standstill,
+    SiblingComparison,
     Stopped,
-    Survey,
     Together,
     Writer,
 )
@@ -59,19 +59,19 @@ ILL = RunView(
         Stopped("s", 7, None, "its steps order nothing"),
         Stopped("s", 7, None, "loss has too many tags", "loss"),
     ),
-    surveys=(Survey("s", 100, None, "sb3", frozenset({"loss"}), {"max_grad_norm": 1.0}),),
+    inventories=(Inventory("s", 100, None, "sb3", frozenset({"loss"}), {"max_grad_norm": 1.0}),),
     unreadable="it is no log",
     failure="the jsonl reader failed: E",
 )
 STANDS = [
-    Standstill("Rank 2 is stopped by a signal", "stopped", "Rank 2: f (a.py:1)", 4),
-    Standstill("Rank 2 is waiting for a device", "device", "Rank 2: f (a.py:1)", 4),
+    HangDiagnosis("Rank 2 is stopped by a signal", "stopped", "Rank 2: f (a.py:1)", 4),
+    HangDiagnosis("Rank 2 is waiting for a device", "device", "Rank 2: f (a.py:1)", 4),
 ]
-AMID = replace(ILL, outlook=lambda: Outlook(goes_on="it is at step 8 of 90 planned", amid=True))
-DEPARTED = Departed(Signal.LOSS, "loss", True, 3, 6, 2.0, 1.0, 1.5, 9.0)
-AMONG = [replace(ILL, among=AmongSiblings(siblings, [DEPARTED])) for siblings in (3, 8)]
+AMID = replace(ILL, completion=lambda: Completion(goes_on="it is at step 8 of 90 planned", amid=True))
+DEPARTED = Deviation(Signal.LOSS, "loss", True, 3, 6, 2.0, 1.0, 1.5, 9.0)
+AMONG = [replace(ILL, siblings=SiblingComparison(siblings, [DEPARTED])) for siblings in (3, 8)]
 ENDED = [
-    replace(ILL, concluded=Ended(outcome, reason, *exited), planned_steps=900.0)
+    replace(ILL, finalized=Ended(outcome, reason, *exited), planned_steps=900.0)
     for outcome, reason, *exited in [
         ("crashed", "exit code 1 in the exit record"),
         ("crashed", "exit code 137 in the exit record"),
@@ -85,7 +85,7 @@ ENDED = [
 
 @each_check
 def test_page_has_the_headings(check):
-    headings = [line.removeprefix("## ") for line in check.page.splitlines() if line.startswith("## ")]
+    headings = [line.removeprefix("## ") for line in check.doc.splitlines() if line.startswith("## ")]
     assert headings == HEADINGS
 
 
@@ -110,10 +110,10 @@ def test_a_run_of_which_nothing_is_known_is_clean(check):
 @each_check
 def test_a_run_that_is_ill_is_found_and_said_in_words(check):
     silent = [replace(ILL, silent_seconds=seconds) for seconds in (700.0, 1e6)]
-    gone = [replace(view, log_is_gone=lambda: True) for view in silent]
+    gone = [replace(view, log_is_removed=lambda: True) for view in silent]
     amid = [replace(AMID, silent_seconds=seconds) for seconds in (700.0, 1e6)]
     failed = replace(ILL, dead_rank="rank 2 of 4 died: exit status 1, 2.0 s ago", ranks=4)
-    amid += [replace(view, standstill=lambda at=at: at) for view in amid for at in STANDS]
+    amid += [replace(view, hang_diagnosis=lambda at=at: at) for view in amid for at in STANDS]
     dead = replace(ILL, process=lambda: Writer("train.pid names process 7", lives=False))
     lives = [replace(view, process=lambda: Writer("process 7 sleeps", lives=True)) for view in silent]
     at_a_step, alike = (Together(40, "/runs", "12:00", 1e6, same) for same in (False, True))

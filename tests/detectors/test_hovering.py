@@ -14,10 +14,10 @@ from sentinel.detectors.discovery import all_detectors
 from sentinel.detectors.schema import INDEX, SEVERITY, STEP
 from sentinel.incidents.duplicates import KnownIncidents
 from sentinel.incidents.incident import Event
-from sentinel.incidents.lifecycle import Book
+from sentinel.incidents.lifecycle import IncidentTracker
 from sentinel.incidents.verdict_merge import Key
 from sentinel.notifications.decide import REPEAT_SECONDS, SinkPolicy
-from sentinel.notifications.routing import Audience, News, tell
+from sentinel.notifications.routing import RoutingContext, RunChanges, route_changes
 from sentinel.series.windows import frame
 from sentinel.sources.identity import RunIdentity
 from tests.detectors.golden import Scenario, Stream, shipped, windows
@@ -27,8 +27,8 @@ pytestmark = pytest.mark.long
 ROWS = 100_000
 ROWS_A_POLL = 4000
 SECONDS_A_ROW = 3.0
-MOST_INCIDENTS = 3
-MOST_NEWS = 4  # of an incident: that it fires, gets worse twice, and flaps
+MAX_INCIDENTS = 3
+MAX_NEWS = 4  # of an incident: that it fires, gets worse twice, and flaps
 REPEATS = ROWS * SECONDS_A_ROW / REPEAT_SECONDS
 WANDERING = ((0.1, 0.9), (0.2, 0.999))
 """How the walk moves: standard deviation, as a share of the scenario's length, and what is left of it from
@@ -47,9 +47,9 @@ def test_hovering_is_one_incident(detector):
     changes, told = _told(detector, _walk(scenario, fired_at), scenario.settings)
     fired = sum(change.event is Event.FIRING for change in changes)
     least = 0 if detector.history.earlier else 1  # a walk has no restart in it
-    assert least <= fired <= MOST_INCIDENTS, Counter(change.event.value for change in changes)
+    assert least <= fired <= MAX_INCIDENTS, Counter(change.event.value for change in changes)
     openings = sum(event is not Event.RESOLVED for event in told)
-    assert openings <= fired * MOST_NEWS + REPEATS, Counter(told)
+    assert openings <= fired * MAX_NEWS + REPEATS, Counter(told)
     assert len(told) <= 2 * openings
 
 
@@ -99,16 +99,16 @@ def _told(detector: Detector, streams: list[Stream], settings: object) -> tuple[
         for n, (view, window) in enumerate(shown)
     }
     found = detector.run(frame(detector, shown))
-    stretches = Verdicts(found, judged, detector.history).stretches()
-    book = Book("run", {detector.name: detector})
+    stretches = Verdicts(found, judged, detector.history).segments()
+    tracker = IncidentTracker("run", {detector.name: detector})
     changes = []
     told = []
     sent = {}
-    audience = Audience([SINK], [], sent, KnownIncidents([]))
+    audience = RoutingContext([SINK], [], sent, KnownIncidents([]))
     for number, poll in groupby(stretches, lambda rows: rows[0].position // a_poll):
-        changes += (new := book.advance(poll))
+        changes += (new := tracker.advance(poll))
         now = number * ROWS_A_POLL * SECONDS_A_ROW
-        decided = tell(News(RUN, new, book.open()), audience, now)
+        decided = route_changes(RunChanges(RUN, new, tracker.open()), audience, now)
         told += [outcome.decision.event for outcome in decided if outcome.body]
         for events in sent.values():
             events.update({event: replace(one, waiting=False) for event, one in events.items()})

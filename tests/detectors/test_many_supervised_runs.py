@@ -15,7 +15,7 @@ from sentinel.detectors.signals import Signal
 from sentinel.series.attempt import Attempt
 from sentinel.series.attempts import Points
 from sentinel.series.plan import Plans
-from sentinel.series.specs import views
+from sentinel.series.specs import series_specs
 from sentinel.series.windows import frame
 from tests.detectors.golden import Stream, windows
 
@@ -165,7 +165,7 @@ def test_a_frozen_group_beside_one_that_learns_is_no_finding():
         for i, rate in enumerate([1e-4, 0.0])
     ]
     attempt = Attempt(1)
-    shown = [(view, window) for view, _, window in attempt.windows(groups, views([detector]), Plans())]
+    shown = [(view, window) for view, _, window in attempt.windows(groups, series_specs([detector]), Plans())]
     assert len(shown) == 2
     assert not detector.run(frame(detector, shown))[SEVERITY].sum()
 

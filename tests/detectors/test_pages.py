@@ -53,7 +53,7 @@ def told(page):
 @each_detector
 def test_the_numbers_of_a_page_stand_in_the_code(detector):
     code = numbers(detector.rule)
-    for text, value in told(detector.page):
+    for text, value in told(detector.doc):
         forms = {value, 1 - value, 1 + value, 1 / value if value else 0}
         known = (detector.name, text) in COMPUTED
         assert known or any(abs(form - one) < 1e-9 for form in forms for one in code), (
@@ -62,7 +62,7 @@ def test_the_numbers_of_a_page_stand_in_the_code(detector):
 
 
 def test_detectors_that_a_page_names_exist():
-    pages = {d.name: d.page for d in all_detectors().values()}
+    pages = {d.name: d.doc for d in all_detectors().values()}
     pages |= {e.id: f"{e.body} {e.seen}" for e in catalogue.load().values()}
     named = {(page, name) for page, text in pages.items() for name in NAME.findall(text)}
     assert {name for _, name in named} & {*all_detectors()}

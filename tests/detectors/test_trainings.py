@@ -57,7 +57,7 @@ def test_a_training_that_goes_wrong_is_found_and_its_twin_is_not(sick):
     ],
 )
 def test_a_line_that_ends_no_training_is_worth_a_look(name, told):
-    assert [remark.entry for remark in judged(name).tracker.log.console.remarks.values()] == told
+    assert [remark.entry for remark in judged(name).run_pipeline.log.console.remarks.values()] == told
 
 
 @pytest.mark.slow

@@ -4,9 +4,9 @@ import polars as pl
 import pytest
 
 from sentinel.detectors.api import CRITICAL, INFO, WARNING, History, Variant, detector
-from sentinel.detectors.schema import HELD_BACK, INDEX, NEW, ONSET, SERIES, SEVERITY, STEP, VALUE, VARIANT
+from sentinel.detectors.schema import INDEX, NEW, ONSET, SERIES, SEVERITY, SKIPPED, STEP, VALUE, VARIANT
 from sentinel.detectors.signals import Signal
-from sentinel.detectors.skip_reason import HeldBack
+from sentinel.detectors.skip_reason import SkipReason
 from sentinel.detectors.verdict import verdicts
 
 VALUES = [0.0, 1.0, 2.0, 3.0, None]
@@ -45,19 +45,19 @@ def test_a_finding_has_the_worst_declared_severity_that_holds_or_the_usual_one(d
 
 
 def test_a_row_that_cannot_be_judged_gets_no_verdict_and_the_first_reason():
-    preconditions = {HeldBack.FEW_POINTS: pl.col(INDEX) > 0, HeldBack.RANGE: pl.col(VALUE) >= 2}
+    preconditions = {SkipReason.FEW_POINTS: pl.col(INDEX) > 0, SkipReason.RANGE: pl.col(VALUE) >= 2}
     found = verdicts(measured(), found={"seen": ABOVE_2}, judged=preconditions).collect()
     assert found[VARIANT].to_list() == [None, None, None, "seen", None]
     assert found[SEVERITY].to_list() == [None, None, 0, None, None]
-    reasons = [HeldBack.FEW_POINTS, HeldBack.RANGE, None, None, HeldBack.RANGE]
-    assert found[HELD_BACK].to_list() == reasons, "null meets no precondition"
+    reasons = [SkipReason.FEW_POINTS, SkipReason.RANGE, None, None, SkipReason.RANGE]
+    assert found[SKIPPED].to_list() == reasons, "null meets no precondition"
 
 
 def test_a_row_between_the_thresholds_is_neither_found_nor_clean():
     found = verdicts(measured(), found={"seen": ABOVE_2}, lasts=ABOVE_1).collect()
     assert found[VARIANT].to_list() == [None, None, None, "seen", None]
     assert found[SEVERITY].to_list() == [0, 0, None, None, 0]
-    assert found[HELD_BACK].to_list() == [None] * 5, "it was judged"
+    assert found[SKIPPED].to_list() == [None] * 5, "it was judged"
 
 
 def test_only_a_found_row_has_an_onset():

@@ -23,15 +23,15 @@ def replayed(tmp_path_factory):
     for name in EXPECTED:
         shutil.copytree(HERE / name / "log", place / name / "log")
     found = replay([place], Config(), lambda *_: None)
-    assert not found.complaints
+    assert not found.read_issues
     runs = {name: [] for name in EXPECTED}
     for run in found.runs:
-        runs[run.tracker.log.name.partition("/")[0]].append(run)
+        runs[run.run_pipeline.log.name.partition("/")[0]].append(run)
     return runs
 
 
 def understood(run):
-    log = run.tracker.log
+    log = run.run_pipeline.log
     found = log.understanding()
     framework = {"framework": found.framework} if found.framework else {}
     informs = [incident.detector for incident in run.incidents.values()]
@@ -49,5 +49,5 @@ def understood(run):
 def test_a_framework_is_understood_by_its_own_log(replayed, name):
     assert [understood(run) for run in replayed[name]] == EXPECTED[name]["run"]
     for run in replayed[name]:
-        assert not run.complaints
+        assert not run.read_issues
         assert all(one.severity is Severity.INFO for one in run.incidents.values())

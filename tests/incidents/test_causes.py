@@ -13,7 +13,7 @@ from sentinel.catalogue.rules import Clues
 from sentinel.incidents.causes import possible_causes
 from sentinel.incidents.json_body import incident_body
 from sentinel.series.naming import profiles
-from tests.incidents.timeline import book, by_position, changed, rows, stretches
+from tests.incidents.timeline import by_position, changed, rows, stretches, tracker
 
 FLAT = ("O2", "O7", "O3", "O1", "O4")
 GRADIENT = {"gradient": 0.4, "grad_norm_first": 0.3, "fall": 0.001, "spread": 0.01, "most": 0.004}
@@ -158,26 +158,26 @@ def test_a_gap_that_was_there_from_the_first_evaluation_on_is_no_memorising(evid
 def test_what_an_entry_supposes_must_show_in_the_run(cited, told, left):
     found = possible_causes(cited, Clues({}, {}, told), catalogue.load())
     assert sorted(c.id for c in found) == sorted(left.split())
-    assert not any(c.supposes for c in found)
+    assert not any(c.unmet_needs for c in found)
 
 
 def test_where_nothing_else_is_left_a_cause_says_what_it_supposes():
     found = causes(("O24", "X1"))
-    assert [c.supposes for c in found] == [("float16 with a loss scaler",), ("a vision language model",)]
+    assert [c.unmet_needs for c in found] == [("float16 with a loss scaler",), ("a vision language model",)]
 
 
 def test_a_printed_line_shows_what_its_entries_suppose():
     printed = causes(("A-err-nccl", "O7"), text="Watchdog caught collective operation timeout: WorkNCCL(")
-    assert [(c.id, c.supposes) for c in printed] == [("A-err-nccl", ()), ("O7", ())]
+    assert [(c.id, c.unmet_needs) for c in printed] == [("A-err-nccl", ()), ("O7", ())]
 
 
 def test_without_clues_the_usual_order_stands():
     found = causes(("O1", "O7", "O26"))
-    assert [(c.id, c.because) for c in found] == [("O1", ""), ("O7", ""), ("O26", "")]
+    assert [(c.id, c.reason) for c in found] == [("O1", ""), ("O7", ""), ("O26", "")]
 
 
 def test_reasons_for_and_against_are_said():
-    found = {c.id: c.because for c in causes(**{**GRADIENT, "fall": 0.008})}
+    found = {c.id: c.reason for c in causes(**{**GRADIENT, "fall": 0.008})}
     assert found["O7"] == "the loss falls by more than its noise, so the weights move, only slowly"
     assert "against it: the loss falls by more than its noise" in found["O2"]
 
@@ -201,7 +201,7 @@ def told(line, **fields):
 
 
 def test_an_incident_carries_its_causes_and_weighs_them_again_when_it_gets_worse():
-    firing, escalated = book().advance(
+    firing, escalated = tracker().advance(
         told("ww", evidence={})
         + changed(
             rows("..cc", "flat-loss-at-init", tag="loss")[2:],
@@ -213,13 +213,13 @@ def test_an_incident_carries_its_causes_and_weighs_them_again_when_it_gets_worse
     assert [c.incident.catalogue[0] for c in (firing, escalated)] == ["O2", "O3"]
     body = json.loads(json.dumps(incident_body(escalated.incident)))
     assert [cause["id"] for cause in body["causes"]] == body["catalogue"]
-    assert body["causes"][0]["because"] == "no gradient reaches the weights"
+    assert body["causes"][0]["reason"] == "no gradient reaches the weights"
 
 
 def test_another_finding_counts_once_it_is_open_and_only_in_its_stream():
     firsts = []
     for line, stream in (("www", "s"), ("www", "other"), ("....ww", "s")):
-        changes = book().advance(rows(line, "zero-gradient", stream=stream) + told("..ww", evidence={}))
+        changes = tracker().advance(rows(line, "zero-gradient", stream=stream) + told("..ww", evidence={}))
         (flat,) = [c.incident for c in changes if c.incident.detector == "flat-loss-at-init"]
         firsts.append(flat.catalogue[0])
     assert firsts == ["O3", "O2", "O2"]
@@ -229,22 +229,22 @@ def test_another_finding_counts_once_it_is_open_and_only_in_its_stream():
 @given(st.text(".wc", min_size=1, max_size=40), st.text(".wc", max_size=40), st.text(".wc", max_size=40))
 def test_causes_are_the_same_however_the_log_was_cut(flat, gradient, ratio):
     verdicts = told(flat) + rows(gradient, "zero-gradient", tag="g") + rows(ratio, "loss-spike", tag="u")
-    one_by_one = book()
+    one_by_one = tracker()
     finely = [change for part in by_position(verdicts) for change in one_by_one.advance(part)]
-    assert book().advance(stretches(verdicts)) == finely
+    assert tracker().advance(stretches(verdicts)) == finely
 
 
 def explaining(*lines):
     """The causes of the open incidents by detector; each finding cites the pages that a flat loss does."""
-    ours = book()
+    ours = tracker()
     cut = [rows for line in lines for rows in changed(line, catalogue=FLAT, known=Told())]
     whole = ours.advance(cut)
-    other = book()
+    other = tracker()
     found = []
     for part in by_position(cut):
         found += other.advance(part)
         stored = json.loads(json.dumps(other.dump()))
-        other = book()
+        other = tracker()
         other.restore(stored)
     assert sorted(map(str, found)) == sorted(map(str, whole)), "streams have no order"
     assert sorted(map(str, other.open())) == sorted(map(str, ours.open()))

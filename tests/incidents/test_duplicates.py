@@ -6,17 +6,17 @@ from sentinel.detectors.api import Severity
 from sentinel.incidents.duplicates import KnownIncidents, same_finding
 from sentinel.incidents.incident import Change, Event, State
 from sentinel.notifications.decide import Reason, Sent
-from sentinel.notifications.routing import Audience, News, tell
-from sentinel.runs.training_groups import Trace
-from tests.incidents.timeline import book, rows
+from sentinel.notifications.routing import RoutingContext, RunChanges, route_changes
+from sentinel.runs.training_groups import TrainingEvidence
+from tests.incidents.timeline import rows, tracker
 from tests.notifications.test_routing import NOW, PAGER, RUN, SLACK, heard
 
-INCIDENT = book().advance(rows("ww"))[0].incident.changed(evidence={"level": 4.123456789, "why": "high"})
+INCIDENT = tracker().advance(rows("ww"))[0].incident.replace(evidence={"level": 4.123456789, "why": "high"})
 
 
 def logged(format_, **fields):
     """The same incident as a log of another format has it."""
-    return INCIDENT.changed(**{"id": f"of {format_}", "run": f"{format_}:/runs/1", **fields})
+    return INCIDENT.replace(**{"id": f"of {format_}", "run": f"{format_}:/runs/1", **fields})
 
 
 @pytest.mark.parametrize(
@@ -71,7 +71,9 @@ def test_logs_that_share_nothing_are_not_asked_about():
     fleet = [logged("tensorboard", id=f"{n}", run=f"tensorboard:/runs/{n}") for n in range(9)]
 
     def place(run):
-        return Trace(run.partition(":")[0], frozenset({"place /runs" if "tensorboard" in run else run}))
+        return TrainingEvidence(
+            run.partition(":")[0], frozenset({"place /runs" if "tensorboard" in run else run})
+        )
 
     known = KnownIncidents([INCIDENT, *fleet], same_training, joints=place)
     assert not [*known.duplicates_of(INCIDENT)]
@@ -84,17 +86,17 @@ def of_one_training(incidents, better="jsonl"):
 
 def both(verdicts, policies=(SLACK,), later=None, better="jsonl"):
     """What is decided about a JSON lines log and, after that, about a TensorBoard log of one training."""
-    ours = book()
-    theirs = book()
+    ours = tracker()
+    theirs = tracker()
     sent = {}
     changes = [Change(c.event, _moved(c.incident)) for c in theirs.advance(later or verdicts)]
     still_open = [_moved(incident) for incident in theirs.open()]
     first = ours.advance(verdicts)
     known = of_one_training([c.incident for c in first] + still_open, better)
-    audience = Audience(policies, [], sent, known)
+    audience = RoutingContext(policies, [], sent, known)
     return (
-        tell(News(RUN, first, ours.open()), audience, NOW),
-        tell(News(RUN, changes, still_open), audience, NOW),
+        route_changes(RunChanges(RUN, first, ours.open()), audience, NOW),
+        route_changes(RunChanges(RUN, changes, still_open), audience, NOW),
     )
 
 
@@ -108,24 +110,27 @@ STALL = {"runs_silent": 2, "place": "/runs", "since": "2026-01-01 00:00 UTC"}
 
 
 def test_a_run_that_hangs_is_told_once_the_others_that_fell_silent_with_it_go_on():
-    one, other = (INCIDENT.changed(id=i, run=f"jsonl:/runs/{i}", evidence=STALL) for i in "ab")
+    one, other = (INCIDENT.replace(id=i, run=f"jsonl:/runs/{i}", evidence=STALL) for i in "ab")
     sent = {}
 
     def hears(change, now, still_open):
-        audience = Audience([SLACK], [], sent, KnownIncidents([one, other]))
-        return [(o.incident.id, o.decision.event) for o in tell(News(RUN, change, still_open), audience, now)]
+        audience = RoutingContext([SLACK], [], sent, KnownIncidents([one, other]))
+        return [
+            (o.incident.id, o.decision.event)
+            for o in route_changes(RunChanges(RUN, change, still_open), audience, now)
+        ]
 
     assert hears([Change(Event.FIRING, one)], NOW, [one]) == [("a", "firing")]
     told = hears([Change(Event.FIRING, other)], NOW, [other])
     assert not sent[other.id, "slack"], told
-    over = one.changed(state=State.RESOLVED)
+    over = one.replace(state=State.RESOLVED)
     assert hears([Change(Event.RESOLVED, over)], NOW + 60, []) == [("a", "resolved")]
     assert hears([], NOW + 120, [other]) == [], "it may go on any moment as well"
     assert hears([], NOW + 700, [other]) == [("b", "firing")]
 
 
 def _moved(incident):
-    return incident.changed(id=incident.id[::-1], run="tensorboard:/runs/1")
+    return incident.replace(id=incident.id[::-1], run="tensorboard:/runs/1")
 
 
 def test_what_a_sink_heard_of_one_log_it_does_not_hear_of_another():
@@ -138,11 +143,11 @@ def test_what_a_sink_heard_of_one_log_it_does_not_hear_of_another():
 @pytest.mark.parametrize(("told_of_cause", "reason"), [(True, Reason.TOLD_OF_ANOTHER_LOG), (False, None)])
 def test_what_a_cause_explains_in_another_log_was_told_with_the_cause(told_of_cause, reason):
     """A console shows the error that ended the process; that the run crashed is seen in each of its logs."""
-    cause = INCIDENT.changed(id="cause", run="console:/runs/1", detector="console-error")
+    cause = INCIDENT.replace(id="cause", run="console:/runs/1", detector="console-error")
     explained = logged("console", inhibited_by="cause")
     sent = {("cause", "slack"): {Event.FIRING: Sent(NOW - 1, cause.severity, 1, 1)}} if told_of_cause else {}
-    audience = Audience([SLACK], [], sent, of_one_training([INCIDENT, explained]))
-    [found] = tell(News(RUN, [Change(Event.FIRING, INCIDENT)], [INCIDENT]), audience, NOW)
+    audience = RoutingContext([SLACK], [], sent, of_one_training([INCIDENT, explained]))
+    [found] = route_changes(RunChanges(RUN, [Change(Event.FIRING, INCIDENT)], [INCIDENT]), audience, NOW)
     assert found.decision.reason is (reason or Reason.FIRST_NOTIFICATION)
 
 
@@ -163,7 +168,7 @@ def test_worse_news_than_those_told_are_told():
     assert heard(second) == [("slack", "kl-blowup", "firing")]
 
 
-ERROR = INCIDENT.changed(
+ERROR = INCIDENT.replace(
     detector="console-error",
     signal="",
     tag="",
@@ -185,12 +190,12 @@ def test_a_crash_that_quotes_an_error_has_told_it():
     assert not [*of_one_training([ERROR, other]).crashes_that_say(ERROR)]
     assert not [*of_one_training([INCIDENT, quotes]).crashes_that_say(INCIDENT)]
     sent = {(quotes.id, SLACK.name): {Event.FIRING: Sent(NOW, quotes.severity, 1, 1)}}
-    audience = Audience([SLACK], [], sent, of_one_training([ERROR, quotes]))
-    (outcome,) = tell(News(RUN, [Change(Event.FIRING, ERROR)], [ERROR]), audience, NOW + 2)
+    audience = RoutingContext([SLACK], [], sent, of_one_training([ERROR, quotes]))
+    (outcome,) = route_changes(RunChanges(RUN, [Change(Event.FIRING, ERROR)], [ERROR]), audience, NOW + 2)
     assert outcome.decision.reason is Reason.TOLD_OF_ANOTHER_LOG
 
 
 def test_the_crash_of_a_log_without_steps_is_that_of_one_with_steps():
-    printed = crash("exit status 1").changed(run="console:/runs/1", onset_step=0, fired_step=0)
+    printed = crash("exit status 1").replace(run="console:/runs/1", onset_step=0, fired_step=0)
     assert same_finding(printed, crash("exit status 1"))
-    assert not same_finding(printed.changed(signal="loss"), crash("exit status 1").changed(signal="loss"))
+    assert not same_finding(printed.replace(signal="loss"), crash("exit status 1").replace(signal="loss"))

@@ -3,7 +3,7 @@
 import pytest
 
 from sentinel.detectors.discovery import all_detectors
-from tests.incidents.timeline import START, book, changed, rows
+from tests.incidents.timeline import START, changed, rows, tracker
 
 CAUSE = "loss-scale-collapse"
 EFFECT = "flat-loss-at-init"
@@ -11,7 +11,7 @@ EFFECT = "flat-loss-at-init"
 
 def stands(*lines, preview=()):
     """Detector, tag and cause (its detector and tag, None if it has none) of what is open in the end."""
-    ours = book(*preview)
+    ours = tracker(*preview)
     ours.advance([rows for line in lines for rows in line])
     names = {incident.id: (incident.detector, incident.tag) for incident in ours.open()}
     return [(i.detector, i.tag, i.inhibited_by and names[i.inhibited_by]) for i in ours.open()]
@@ -150,7 +150,7 @@ class TestTheEndOfACause:
         ],
     )
     def test_what_outlives_it_by_a_clear_is_told_after_all(self, effect, events):
-        changes = book(clear=3).advance(rows("cc...", CAUSE) + rows(effect, EFFECT))
+        changes = tracker(clear=3).advance(rows("cc...", CAUSE) + rows(effect, EFFECT))
         assert [c.event for c in changes] == events
         assert changes[1].incident.inhibited_by == changes[0].incident.id
         if events[-1] == "firing":
@@ -158,7 +158,7 @@ class TestTheEndOfACause:
             assert changes[-1].incident.id == changes[1].incident.id
 
     def test_there_may_be_another_one(self):
-        ours = book(clear=3)
+        ours = tracker(clear=3)
         lines = rows("cc...", CAUSE), rows("..cccccccc", EFFECT), rows(".ccccccccc", "lr-schedule-mismatch")
         changes = ours.advance([verdict for line in lines for verdict in line])
         released = [
@@ -178,7 +178,7 @@ class TestTwoThatExplainEachOther:
 
     def test_the_first_is_over_once_both_are(self):
         lines = rows("cc" + "." * 12, "exploding-grad-norm"), rows("..cccccc......", "loss-divergence")
-        changes = book(clear=3).advance([verdict for line in lines for verdict in line])
+        changes = tracker(clear=3).advance([verdict for line in lines for verdict in line])
         assert [(c.event, c.incident.detector) for c in changes] == [
             ("firing", "exploding-grad-norm"),
             ("firing", "loss-divergence"),
@@ -189,19 +189,21 @@ class TestTwoThatExplainEachOther:
         assert told == ["firing", "resolved"]
 
     def test_what_began_first_may_last_longer(self):
-        changes = book(clear=3).advance(
+        changes = tracker(clear=3).advance(
             rows("cccccccccc...", "loss-divergence") + rows("..cc...", "exploding-grad-norm")
         )
         assert [c.event for c in changes] == ["firing", "firing", "resolved", "resolved"]
 
     def test_one_that_nobody_is_sent_keeps_none_open(self):
-        changes = book(clear=3).advance(
+        changes = tracker(clear=3).advance(
             rows("cc" + "." * 8, "loss-divergence") + rows("..iiiiiiii", "exploding-grad-norm")
         )
         assert ("resolved", "loss-divergence") in [(c.event, c.incident.detector) for c in changes]
 
     def test_tags_of_one_detector_are_one_trouble(self):
-        changes = book(clear=3).advance(rows("cc" + "." * 10, CAUSE, "a") + rows("..cccccccc..", CAUSE, "b"))
+        changes = tracker(clear=3).advance(
+            rows("cc" + "." * 10, CAUSE, "a") + rows("..cccccccc..", CAUSE, "b")
+        )
         assert [(c.event, c.incident.tag) for c in changes] == [("firing", "a"), ("firing", "b")]
 
 
@@ -210,7 +212,7 @@ def test_what_the_detectors_declare():
     detectors = all_detectors()
 
     def silences(cause, effect):
-        return detectors[effect].cause in detectors[cause].silences
+        return detectors[effect].cause in detectors[cause].inhibits
 
     assert silences("loss-scale-collapse", "flat-loss-at-init")
     assert silences("loss-scale-collapse", "lr-schedule-mismatch")

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from sentinel.detectors.api import Severity
 from sentinel.incidents.incident import Event, State, incident_id
 from sentinel.incidents.track import REMEMBERED_ROWS
-from tests.incidents.timeline import RUN, START, book, by_position, changed, rows, stretches, told
+from tests.incidents.timeline import RUN, START, by_position, changed, rows, stretches, told, tracker
 
 
 @pytest.mark.parametrize(
@@ -32,16 +32,19 @@ from tests.incidents.timeline import RUN, START, book, by_position, changed, row
     ],
 )
 def test_timeline(line, expected):
-    assert told(book().advance(rows(line))) == expected
+    assert told(tracker().advance(rows(line))) == expected
 
 
 def test_hold_and_clear_are_the_detectors():
-    assert told(book(hold=1, clear=2).advance(rows(".w.."))) == ["firing warning @10", "resolved warning @30"]
-    assert told(book(hold=3).advance(rows("wwcwcc"))) == ["firing warning @20"]
+    assert told(tracker(hold=1, clear=2).advance(rows(".w.."))) == [
+        "firing warning @10",
+        "resolved warning @30",
+    ]
+    assert told(tracker(hold=3).advance(rows("wwcwcc"))) == ["firing warning @20"]
 
 
 def test_what_an_incident_says():
-    (change,) = book().advance(rows("..wc"))
+    (change,) = tracker().advance(rows("..wc"))
     incident = change.incident
     assert incident.id == incident_id(RUN, "s", 1, "kl", "kl-blowup", 2)
     assert (incident.onset_step, incident.onset_time) == (20, START + 120)
@@ -52,7 +55,7 @@ def test_what_an_incident_says():
 
 
 def test_escalation_says_what_got_worse():
-    fired, escalated = book().advance(rows("wwcc"))
+    fired, escalated = tracker().advance(rows("wwcc"))
     assert (fired.incident.summary, escalated.incident.summary) == ("kl is at 1.0", "kl is at 3.0")
     assert escalated.incident.state is State.ESCALATED
     assert escalated.incident.id == fired.incident.id
@@ -61,7 +64,7 @@ def test_escalation_says_what_got_worse():
 def test_the_detectors_own_onset_counts():
     """Steps and seconds count from the same point, also where the log does not have its time."""
     for time in (START + 42, None):
-        (change,) = book().advance(changed(rows("..ww"), onset=lambda time=time: (7, time)))
+        (change,) = tracker().advance(changed(rows("..ww"), onset=lambda time=time: (7, time)))
         assert (change.incident.onset_step, change.incident.onset_time) == (7, time)
 
 
@@ -69,66 +72,66 @@ def test_another_variant_that_got_worse_has_an_onset_of_its_own():
     first = changed(rows("ii"), onset=lambda: (3, START))
     for variant, onset in (("bad", 3), ("worse", 17)):
         later = changed(rows("iicc")[2:], variant=variant, onset=lambda: (17, START + 9))
-        fired, escalated = book().advance(first + later)
+        fired, escalated = tracker().advance(first + later)
         assert (fired.incident.onset_step, escalated.incident.onset_step) == (3, onset)
 
 
 class TestReturn:
     def test_what_comes_back_soon_is_the_same_incident(self):
-        ours = book()
+        ours = tracker()
         first, resolved, back = ours.advance(rows("ww" + "." * 10 + "..ww"))
         assert resolved.incident.resolved_step == 110
         assert (back.event, back.incident.id) == (Event.REOPENED, first.incident.id)
         assert (back.incident.state, back.incident.resolved_step) == (State.FIRING, None)
-        assert (back.incident.returns, back.incident.onset_step, back.incident.findings) == (1, 0, 4)
+        assert (back.incident.reopen_count, back.incident.onset_step, back.incident.findings) == (1, 0, 4)
         assert [incident.id for incident in ours.open()] == [first.incident.id]
 
     def test_it_has_to_hold_again(self):
-        assert told(book().advance(rows("ww" + "." * 10 + ".w.w.w")))[2:] == []
+        assert told(tracker().advance(rows("ww" + "." * 10 + ".w.w.w")))[2:] == []
 
     def test_it_may_come_back_worse(self):
-        changes = book().advance(rows("ww" + "." * 10 + "cc"))
+        changes = tracker().advance(rows("ww" + "." * 10 + "cc"))
         assert told(changes)[2:] == ["reopened warning @130", "escalated critical @130"]
         assert {change.incident.id for change in changes} == {changes[0].incident.id}
 
     def test_each_return_doubles_the_clean_rows_that_end_it(self):
         line = "ww" + "." * 10 + "ww" + "." * 20 + "ww" + "." * 39
-        assert told(book().advance(rows(line)))[-1] == "reopened warning @350"
-        assert told(book().advance(rows(line + ".")))[-1] == "resolved warning @750"
+        assert told(tracker().advance(rows(line)))[-1] == "reopened warning @350"
+        assert told(tracker().advance(rows(line + ".")))[-1] == "resolved warning @750"
 
     @pytest.mark.slow
     def test_what_keeps_coming_back_says_so_once_and_stays_open_for_long(self):
         line = "".join("ww" + "." * 10 * 2**n for n in range(8)) + "ww"
-        changes = book().advance(rows(line))
+        changes = tracker().advance(rows(line))
         events = [change.event.value for change in changes]
         assert events == [
             *["firing", "resolved", "reopened", "resolved", "reopened", "resolved", "flapping", "resolved"],
             *["reopened", "resolved"] * 4,
             "reopened",
         ]
-        assert changes[-1].incident.returns == 8
-        assert told(book().advance(rows(line + "." * 639)))[-1].startswith("reopened")
-        assert told(book().advance(rows(line + "." * 640)))[-1].startswith("resolved")
+        assert changes[-1].incident.reopen_count == 8
+        assert told(tracker().advance(rows(line + "." * 639)))[-1].startswith("reopened")
+        assert told(tracker().advance(rows(line + "." * 640)))[-1].startswith("resolved")
 
     @pytest.mark.slow
     def test_after_long_it_is_another_one(self):
         gone = "ww" + "." * 10 + "." * REMEMBERED_ROWS
-        changes = book().advance(rows(gone[:-1] + "ww"))
+        changes = tracker().advance(rows(gone[:-1] + "ww"))
         assert [change.event.value for change in changes] == ["firing", "resolved", "reopened"]
-        first, _, second = book().advance(rows(gone + "ww"))
+        first, _, second = tracker().advance(rows(gone + "ww"))
         assert first.incident.id != second.incident.id
         assert second.incident.onset_step == 10 * len(gone)
 
     @pytest.mark.slow
     def test_nothing_is_remembered_for_good(self):
-        ours = book()
+        ours = tracker()
         ours.advance(rows("ww" + "." * 10 + "." * REMEMBERED_ROWS))
-        assert ours.awake() == set()
+        assert ours.tracked_keys() == set()
 
     def test_what_comes_back_after_a_restart_is_another_one(self):
         """Who restarted the run wants to know at once that it happens again."""
         for line in ("ww" + "." * 10 + "| ..ww", "ww |" + "." * 10 + "ww"):
-            changes = book().advance(rows(line))
+            changes = tracker().advance(rows(line))
             assert [change.event.value for change in changes] == ["firing", "resolved", "firing"]
             assert changes[-1].incident.attempt == 2
 
@@ -138,48 +141,48 @@ def test_a_last_row_counts_before_it_is_judged_as_the_last(last_first):
     """Both verdicts stand at the same row, and they may arrive in any order."""
     line = rows("...w")
     (end,) = changed(rows("...c")[3:], final=True)
-    changes = book().advance([end, *line] if last_first else [*line, end])
+    changes = tracker().advance([end, *line] if last_first else [*line, end])
     assert told(changes) == ["firing critical @30"]
     assert changes[0].incident.findings == 2
 
 
 def test_the_end_of_a_stream_follows_all_its_rows():
     early_end = changed(rows("c", "flat-loss-at-init"), final=True)
-    changes = book().advance([*early_end, *rows("..ww")])
+    changes = tracker().advance([*early_end, *rows("..ww")])
     assert [change.incident.detector for change in changes] == ["kl-blowup", "flat-loss-at-init"]
 
 
 def test_open_incidents_keep_up_with_the_finding():
-    ours = book()
+    ours = tracker()
     ours.advance(rows("wwwww..w.."))
     (incident,) = ours.open()
     assert (incident.last_step, incident.last_time, incident.findings) == (70, START + 420, 6)
 
 
 def test_a_restart_carries_an_open_incident_on():
-    assert told(book().advance(rows("ww | wwww"))) == ["firing warning @10"]
-    assert told(book().advance(rows("ww | .........."))) == ["firing warning @10", "resolved warning @90"]
+    assert told(tracker().advance(rows("ww | wwww"))) == ["firing warning @10"]
+    assert told(tracker().advance(rows("ww | .........."))) == ["firing warning @10", "resolved warning @90"]
 
 
 def test_a_restart_ends_a_finding_that_did_not_hold():
-    assert told(book().advance(rows("..w | w...."))) == []
-    (change,) = book().advance(rows("..w | .ww"))
+    assert told(tracker().advance(rows("..w | w...."))) == []
+    (change,) = tracker().advance(rows("..w | .ww"))
     assert (change.incident.attempt, change.incident.onset_step) == (2, 10)
 
 
 def test_counts_start_afresh_with_a_restart():
-    assert told(book().advance(rows("ww..... | ........."))) == ["firing warning @10"]
-    assert told(book().advance(rows("wwc | c"))) == ["firing warning @10"]
+    assert told(tracker().advance(rows("ww..... | ........."))) == ["firing warning @10"]
+    assert told(tracker().advance(rows("wwc | c"))) == ["firing warning @10"]
 
 
 def test_streams_do_not_touch_each_other():
-    changes = book().advance(rows("w.w.", stream="a") + rows(".w.w", stream="b"))
+    changes = tracker().advance(rows("w.w.", stream="a") + rows(".w.w", stream="b"))
     assert changes == []
 
 
 class TestSilentLog:
     def test_open_incidents_are_lost_once_and_never_resolved(self):
-        ours = book()
+        ours = tracker()
         ours.advance(rows("ww"))
         assert told(ours.silent(600, 600)) == []
         assert told(ours.silent(601, 600)) == ["lost warning @10"]
@@ -187,19 +190,19 @@ class TestSilentLog:
         assert [i.state for i in ours.open()] == [State.LOST]
 
     def test_they_go_on_quietly_when_the_log_does(self):
-        ours = book()
+        ours = tracker()
         ours.advance(rows("wwcc"))
         ours.silent(601, 600)
-        assert ours.go_on() == ours.advance(rows("c", first=4)) == []
+        assert ours.undo_finalize() == ours.advance(rows("c", first=4)) == []
         assert [i.state for i in ours.open()] == [State.ESCALATED]
 
     def test_what_is_resolved_is_not_lost(self):
-        ours = book()
+        ours = tracker()
         ours.advance(rows("ww" + "." * 10))
         assert ours.silent(601, 600) == []
 
     def test_they_may_resolve_or_get_worse_on_the_way_back(self):
-        ours = book()
+        ours = tracker()
         ours.advance(rows("ww"))
         ours.silent(601, 600)
         assert told(ours.advance(rows("cc", first=2))) == ["escalated critical @30"]
@@ -208,15 +211,15 @@ class TestSilentLog:
         assert ours.open() == []
 
     def test_a_waiting_finding_is_not_lost(self):
-        ours = book()
+        ours = tracker()
         ours.advance(rows("w"))
         assert ours.silent(601, 600) == []
 
 
 def test_a_cut_does_not_show_in_what_is_told_after_its_cause_is_over():
     verdicts = rows("cccc.....", "loss-scale-collapse", "scale") + rows("c" * 14, "flat-loss-at-init")
-    whole = book(clear=3)
-    cut = book(clear=3)
+    whole = tracker(clear=3)
+    cut = tracker(clear=3)
     found = []
     for position in by_position(verdicts):
         found += cut.advance(position)
@@ -247,10 +250,10 @@ def test_any_cut_gives_the_same_life(data, drawn, together):
     verdicts = []
     for (line, tag, stream), name in zip(drawn, data.draw(st.permutations(DETECTORS)), strict=False):
         verdicts += rows(line, name, tag, stream, first=data.draw(st.integers(0, 3)))
-    whole = book(clear=3)
+    whole = tracker(clear=3)
     expected = whole.advance(data.draw(st.permutations(verdicts)))
 
-    cut = book(clear=3)
+    cut = tracker(clear=3)
     found = []
     poll = []
     for position in by_position(verdicts):
@@ -259,7 +262,7 @@ def test_any_cut_gives_the_same_life(data, drawn, together):
             found += _poll(cut, poll, together)
             poll = []
             stored = json.loads(json.dumps(cut.dump()))
-            cut = book(clear=3)
+            cut = tracker(clear=3)
             cut.restore(stored)
     found += _poll(cut, poll, together)
 
@@ -268,11 +271,11 @@ def test_any_cut_gives_the_same_life(data, drawn, together):
             c for c in expected if c.incident.stream == stream
         ]
     assert sorted(cut.open(), key=lambda i: i.id) == sorted(whole.open(), key=lambda i: i.id)
-    assert cut.awake() == whole.awake()
+    assert cut.keys() == whole.keys()
 
 
 def _poll(ours, verdicts, together):
-    needed = ours.awake() | {v.key for (v,) in verdicts if v.severity}
+    needed = ours.tracked_keys() | {v.key for (v,) in verdicts if v.severity}
     heard = [rows for rows in verdicts if rows[0].key in needed]
     return ours.advance(stretches(heard) if together else heard)
 
@@ -283,8 +286,8 @@ def test_stretches_tell_the_same_as_rows(drawn):
     verdicts = {}
     for line, tag, name in drawn:
         verdicts |= {(name, tag, n): one for n, one in enumerate(rows(line, name, tag))}
-    one_by_one = book(clear=4)
-    together = book(clear=4)
+    one_by_one = tracker(clear=4)
+    together = tracker(clear=4)
     expected = [c for part in by_position(list(verdicts.values())) for c in one_by_one.advance(part)]
     assert together.advance(stretches(list(verdicts.values()))) == expected
     assert together.dump() == one_by_one.dump()
@@ -300,7 +303,7 @@ def test_a_stretch_is_not_gone_through_row_by_row():
             return super().__getitem__(at)
 
     (rest,) = stretches(rows("w" * 1000))
-    ours = book()
+    ours = tracker()
     assert told(ours.advance([Rows(rest)])) == ["firing warning @10"]
     assert ours.open()[0].findings == 1000
     assert len(made) < 20
@@ -311,7 +314,7 @@ def test_a_stretch_is_not_gone_through_row_by_row():
 def test_every_life_is_in_order(line):
     """An incident fires once, may get worse, returns only after its end, and never becomes less bad."""
     seen = {}
-    for change in book(clear=3).advance(rows(line)):
+    for change in tracker(clear=3).advance(rows(line)):
         before = seen.get(change.incident.id)
         assert (before is None) == (change.event == "firing")
         assert before is None or before.open == (change.event not in ("reopened", "flapping"))
@@ -322,12 +325,12 @@ def test_every_life_is_in_order(line):
 def test_odd_evidence_never_raises():
     for odd in (None, math.nan, "text", [1, 2], object()):
         verdicts = changed(rows("ww"), evidence={"level": odd})
-        assert book().advance(verdicts)[0].incident.summary.startswith("kl is at ")
+        assert tracker().advance(verdicts)[0].incident.summary.startswith("kl is at ")
 
 
 def test_an_unknown_variant_is_named_after_its_detector():
-    assert book().advance(changed(rows("ww"), variant="new"))[0].incident.summary == "kl-blowup"
+    assert tracker().advance(changed(rows("ww"), variant="new"))[0].incident.summary == "kl-blowup"
 
 
 def test_severity_is_a_severity():
-    assert isinstance(book().advance(rows("ww"))[0].incident.severity, Severity)
+    assert isinstance(tracker().advance(rows("ww"))[0].incident.severity, Severity)

@@ -14,8 +14,8 @@ from sentinel.detectors import api
 from sentinel.detectors.api import Cause, Detector, History, Maturity, Variant
 from sentinel.detectors.signals import Signal
 from sentinel.incidents.incident import Change
-from sentinel.incidents.lifecycle import Book
-from sentinel.incidents.verdict_merge import Key, Stretch, Verdict
+from sentinel.incidents.lifecycle import IncidentTracker
+from sentinel.incidents.verdict_merge import Key, Segment, Verdict
 
 RUN = "jsonl:/runs/a"
 SEVERITY = {".": 0, "i": 1, "w": 2, "c": 3}
@@ -54,14 +54,14 @@ def anything(points):
 def detector(name: str, maturity: Maturity = Maturity.STABLE, hold: int = 2, clear: int = 10) -> Detector:
     cause, silences = CLASSES[name]
     return replace(
-        anything, name=name, maturity=maturity, hold=hold, clear=clear, cause=cause, silences=silences
+        anything, name=name, maturity=maturity, hold=hold, clear=clear, cause=cause, inhibits=silences
     )
 
 
-def book(*preview: str, **counts: int) -> Book:
+def tracker(*preview: str, **counts: int) -> IncidentTracker:
     """A book of the detectors above; ``counts`` are the ``hold`` and the ``clear`` of all of them."""
     maturity = dict.fromkeys(preview, Maturity.PREVIEW)
-    return Book(RUN, {n: detector(n, maturity.get(n, Maturity.STABLE), **counts) for n in CLASSES})
+    return IncidentTracker(RUN, {n: detector(n, maturity.get(n, Maturity.STABLE), **counts) for n in CLASSES})
 
 
 def rows(
@@ -96,18 +96,18 @@ def rows(
     return verdicts
 
 
-def changed(verdicts: Sequence[Stretch], **fields: Any) -> list[Stretch]:
+def changed(verdicts: Sequence[Segment], **fields: Any) -> list[Segment]:
     """The same verdicts with other fields."""
     return [[msgspec.structs.replace(v, **fields) for v in stretch] for stretch in verdicts]
 
 
-def by_position(verdicts: Sequence[Stretch]) -> Iterator[list[Stretch]]:
+def by_position(verdicts: Sequence[Segment]) -> Iterator[list[Segment]]:
     """The verdicts cut as finely as polls can."""
     ordered = sorted(verdicts, key=lambda rows: rows[0].position)
     return (list(group) for _, group in groupby(ordered, key=lambda rows: rows[0].position))
 
 
-def stretches(verdicts: Sequence[Stretch]) -> list[Stretch]:
+def stretches(verdicts: Sequence[Segment]) -> list[Segment]:
     """The same verdicts in stretches that are as long as can be."""
     found: dict[Key, list[list[Verdict]]] = {}
     for (verdict,) in sorted(verdicts, key=lambda rows: rows[0].position):

@@ -8,13 +8,13 @@ from sentinel.detectors.api import Maturity, Severity
 from sentinel.incidents.incident import Change, Event, State
 from sentinel.notifications.decide import Reason, Sent, SinkPolicy, decide
 from sentinel.sources.identity import RunIdentity
-from tests.incidents.timeline import book, rows
+from tests.incidents.timeline import rows, tracker
 
 HOUR = 3600.0
 NOW = 100 * HOUR
 SINK = SinkPolicy("slack")
 RUN = RunIdentity(run="team/a", path="/runs/team/a", framework="trl-grpo")
-(FIRED,) = book().advance(rows("ww"))
+(FIRED,) = tracker().advance(rows("ww"))
 INCIDENT = FIRED.incident
 
 
@@ -33,7 +33,7 @@ def heard(*events, at=NOW - HOUR, severity=Severity.WARNING, findings=2, waiting
 
 def decided(event, sent=None, policy=SINK, silenced=False, **fields):
     fields = {"state": STATES.get(event, State.FIRING), **fields}
-    return decide(Change(event, INCIDENT.changed(**fields)), RUN, policy, silenced, sent or {}, NOW)
+    return decide(Change(event, INCIDENT.replace(**fields)), RUN, policy, silenced, sent or {}, NOW)
 
 
 def reason(event, sent=None, policy=SINK, silenced=False, **fields):
@@ -145,40 +145,40 @@ class TestReturn:
     FLAPS = HEARD | heard(Event.FLAPPING, at=NOW - HOUR, findings=11)
 
     def test_it_is_told_at_once(self):
-        decision = decided(Event.REOPENED, self.HEARD, findings=11, returns=1)
+        decision = decided(Event.REOPENED, self.HEARD, findings=11, reopen_count=1)
         assert (decision.event, decision.reason) == (Event.REOPENED, Reason.REOPENED)
 
     def test_it_is_no_news_to_who_does_not_know_that_it_was_over(self):
-        assert reason(Event.REOPENED, heard(Event.FIRING), findings=11, returns=1) is Reason.ALREADY_SENT
+        assert reason(Event.REOPENED, heard(Event.FIRING), findings=11, reopen_count=1) is Reason.ALREADY_SENT
 
     def test_it_is_told_later_if_it_was_silenced(self):
         assert reason(Event.REOPENED, self.HEARD, silenced=True, findings=11) is Reason.SILENCED
         assert decided(Event.REPEAT, self.HEARD, findings=11).event is Event.REOPENED
 
     def test_who_has_heard_nothing_hears_that_it_fires(self):
-        decision = decided(Event.REOPENED, findings=11, returns=1)
+        decision = decided(Event.REOPENED, findings=11, reopen_count=1)
         assert (decision.event, decision.reason) == (Event.FIRING, Reason.FIRST_NOTIFICATION)
 
     def test_that_it_flaps_is_said_once_and_at_once(self):
-        assert decided(Event.FLAPPING, self.HEARD, findings=11, returns=3).event is Event.FLAPPING
-        assert reason(Event.REOPENED, self.FLAPS, findings=13, returns=4) is Reason.ALREADY_SENT
+        assert decided(Event.FLAPPING, self.HEARD, findings=11, reopen_count=3).event is Event.FLAPPING
+        assert reason(Event.REOPENED, self.FLAPS, findings=13, reopen_count=4) is Reason.ALREADY_SENT
         unheard = heard(Event.FIRING)
-        assert decided(Event.FLAPPING, unheard, findings=11, returns=3).reason is Reason.FLAPPING
+        assert decided(Event.FLAPPING, unheard, findings=11, reopen_count=3).reason is Reason.FLAPPING
 
     def test_the_end_of_what_flaps_is_told_once_it_stays_away(self):
-        assert reason(Event.RESOLVED, self.FLAPS, findings=12, returns=3) is Reason.MAY_RETURN
+        assert reason(Event.RESOLVED, self.FLAPS, findings=12, reopen_count=3) is Reason.MAY_RETURN
         long_ago = self.HEARD | heard(Event.FLAPPING, at=NOW - 4 * HOUR, findings=11)
-        over = decided(Event.REPEAT, long_ago, state=State.RESOLVED, findings=12, returns=3)
+        over = decided(Event.REPEAT, long_ago, state=State.RESOLVED, findings=12, reopen_count=3)
         assert (over.event, over.reason) == (Event.RESOLVED, Reason.RESOLVED)
 
     def test_what_flaps_is_told_as_such_when_it_returns_and_in_reminders(self):
         over = self.FLAPS | heard(Event.RESOLVED, findings=12)
-        assert decided(Event.REOPENED, over, findings=14, returns=4).event is Event.FLAPPING
+        assert decided(Event.REOPENED, over, findings=14, reopen_count=4).event is Event.FLAPPING
         told = heard(Event.FLAPPING, at=NOW - 5 * HOUR, findings=11)
-        assert decided(Event.REPEAT, told, findings=14, returns=4).event is Event.FLAPPING
+        assert decided(Event.REPEAT, told, findings=14, reopen_count=4).event is Event.FLAPPING
 
     def test_an_end_is_told_once_for_each_time_that_the_beginning_was(self):
-        assert reason(Event.RESOLVED, self.HEARD, findings=11, returns=1) is Reason.ALREADY_SENT
+        assert reason(Event.RESOLVED, self.HEARD, findings=11, reopen_count=1) is Reason.ALREADY_SENT
 
     def test_a_log_that_is_read_again_tells_nothing_again(self):
         sent = self.HEARD | heard(Event.REOPENED, findings=20)

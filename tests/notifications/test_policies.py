@@ -80,7 +80,7 @@ def test_in_quiet_hours_only_what_is_critical_is_sent_and_the_rest_afterwards(ti
 
     def at(hour, event, severity, sent=()):
         state = State.RESOLVED if event is Event.RESOLVED else State.FIRING
-        change = Change(event, INCIDENT.changed(severity=severity, state=state))
+        change = Change(event, INCIDENT.replace(severity=severity, state=state))
         return decide(change, RUN, night, False, dict(sent), MIDNIGHT + 3600 * hour).reason
 
     assert at(3, Event.FIRING, Severity.WARNING) is Reason.QUIET_HOURS

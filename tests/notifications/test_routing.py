@@ -7,11 +7,11 @@ import msgspec
 from sentinel.detectors.api import Severity
 from sentinel.incidents.duplicates import KnownIncidents
 from sentinel.notifications.decide import Reason, Route, Sent, SinkPolicy
-from sentinel.notifications.routing import Audience, News, cost, tell
+from sentinel.notifications.routing import RoutingContext, RunChanges, cost, route_changes
 from sentinel.notifications.silences import silence
 from sentinel.sinks.base import Notification
 from sentinel.sources.identity import RunIdentity
-from tests.incidents.timeline import book, changed, rows
+from tests.incidents.timeline import changed, rows, tracker
 
 RUN = RunIdentity(run="grpo/seed-1", path="/runs/grpo/seed-1", framework="trl-grpo")
 NOW = 1000.0
@@ -20,11 +20,13 @@ PAGER = SinkPolicy("pager", Severity.CRITICAL)
 
 
 def decided(verdicts, policies=(SLACK,), silences=(), sent=None, ours=None, others=()):
-    ours = ours or book()
+    ours = ours or tracker()
     changes = ours.advance(verdicts)
     sent = {} if sent is None else sent
-    return tell(
-        News(RUN, changes, ours.open()), Audience(policies, silences, sent, KnownIncidents(others)), NOW
+    return route_changes(
+        RunChanges(RUN, changes, ours.open()),
+        RoutingContext(policies, silences, sent, KnownIncidents(others)),
+        NOW,
     )
 
 
@@ -77,7 +79,7 @@ def test_a_cause_that_comes_later_holds_back_what_is_unsent():
 
 
 def test_a_cause_that_comes_later_ends_the_reminders():
-    ours = book()
+    ours = tracker()
     sent = {}
     effect = "flat-loss-at-init"
     assert heard(decided(rows("cc", effect), ours=ours, sent=sent)) == [("slack", effect, "firing")]
@@ -106,7 +108,7 @@ def test_who_does_not_hear_of_the_cause_hears_of_what_it_explains():
 
 
 def test_a_reminder_that_is_not_due_is_no_news():
-    ours = book()
+    ours = tracker()
     first = decided(rows("ww"), ours=ours)
     assert heard(first)
     sent = {(first[0].incident.id, "slack"): {"firing": _sent(first[0], NOW)}}
@@ -114,7 +116,7 @@ def test_a_reminder_that_is_not_due_is_no_news():
 
 
 def test_it_is_repeated_while_it_is_found():
-    ours = book()
+    ours = tracker()
     (first,) = decided(rows("ww"), ours=ours)
     sent = {(first.incident.id, "slack"): {first.decision.event: _sent(first, NOW - SLACK.repeat_seconds)}}
     assert decided([], sent=sent, ours=ours) == []
@@ -124,7 +126,7 @@ def test_it_is_repeated_while_it_is_found():
 
 
 def test_when_a_silence_ends_what_is_still_open_is_heard():
-    ours = book()
+    ours = tracker()
     quiet = silence("grpo/*", "kl-*", NOW + 1, "", NOW - 1)
     (kept,) = decided(rows("ww"), silences=[quiet], ours=ours)
     assert (kept.body, kept.decision.reason) == (None, Reason.SILENCED)
@@ -146,11 +148,11 @@ def test_the_same_event_has_the_same_key_whoever_derives_it():
 
 
 def test_cost_says_only_what_is_known():
-    (change,) = book().advance(rows("ww"))
+    (change,) = tracker().advance(rows("ww"))
     incident = change.incident
-    assert cost(incident.changed(last_time=None)) == "10 steps"
-    assert cost(incident.changed(last_step=incident.onset_step)) == "1 min"
-    assert cost(incident.changed(last_step=None, onset_time=None)) == ""
+    assert cost(incident.replace(last_time=None)) == "10 steps"
+    assert cost(incident.replace(last_step=incident.onset_step)) == "1 min"
+    assert cost(incident.replace(last_step=None, onset_time=None)) == ""
 
 
 def _sent(outcome, at):
@@ -159,7 +161,7 @@ def _sent(outcome, at):
 
 def test_what_began_and_ended_between_two_looks_is_told_whatever_explained_it():
     """The cause is nothing that the sink hears of, and it is over as well."""
-    ours = book()
+    ours = tracker()
     cause = rows("ww" + "." * 40, "loss-scale-collapse")
     effect = rows("..ww" + "." * 20, "flat-loss-at-init", tag="loss")
     everything = SinkPolicy("all", Severity.INFO, route=Route(detectors=("flat-*",)))

@@ -35,7 +35,7 @@ def test_it_ends():
 def test_it_may_be_about_one_incident():
     held = silence("*", "*", NOW + 60, "known", NOW, INCIDENT.id)
     assert held.matches(RUN, INCIDENT, NOW)
-    assert not held.matches(RUN, INCIDENT.changed(id="another"), NOW)
+    assert not held.matches(RUN, INCIDENT.replace(id="another"), NOW)
 
 
 @pytest.mark.parametrize("until", [NOW, NOW - 1, float("nan")])

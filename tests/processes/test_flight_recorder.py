@@ -71,7 +71,7 @@ def test_links_pipes_and_large_files_are_not_read(place, ranks, monkeypatch):
     os.mkfifo(two)
     three.unlink()
     assert recorded(ranks, place) == "", "one rank alone cannot be compared"
-    monkeypatch.setattr(flight_recorder, "_MOST_BYTES", 100)
+    monkeypatch.setattr(flight_recorder, "_MAX_BYTES", 100)
     shutil.copyfile(four, three)
     assert recorded(ranks, place) == ""
 

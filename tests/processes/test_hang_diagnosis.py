@@ -2,7 +2,7 @@
 
 import pytest
 
-from sentinel.processes.hang_diagnosis import Look, Seen, verdict
+from sentinel.processes.hang_diagnosis import Seen, StackSample, verdict
 from sentinel.processes.ranks import Rank
 from sentinel.processes.stacks import Frame, Stack
 from sentinel.processes.table import Process
@@ -15,7 +15,7 @@ ITEM = Frame("Data.__getitem__", "train.py", 13, ours=True)
 
 
 def look(*frames, state="S", busy=0.0, waits_in=""):
-    return Look(state, waits_in, busy, Stack(frames) if frames else Stack(unknown="ptrace_scope is 1"))
+    return StackSample(state, waits_in, busy, Stack(frames) if frames else Stack(unknown="ptrace_scope is 1"))
 
 
 def seen(*looks, workers=(), world=None):

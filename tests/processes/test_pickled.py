@@ -51,7 +51,7 @@ def test_nesting_without_end_is_no_harm():
 
 
 def test_a_long_one_costs_its_limit(monkeypatch):
-    monkeypatch.setattr(pickled, "_MOST_INSTRUCTIONS", 100)
+    monkeypatch.setattr(pickled, "_MAX_INSTRUCTIONS", 100)
     with pytest.raises(ValueError, match="too long"):
         data_of(pickle.dumps([*range(100)]))
 

@@ -100,19 +100,19 @@ def test_a_rank_that_fails_is_told_while_others_live_and_one_that_ends_is_not():
     with ranks(torchrun(4, 5003)) as mine:
         team = Team()
         team.meet(Roster(processes()).ranks_of(process(mine[0].pid)))
-        assert not team.look(0.0)
+        assert not team.refresh(0.0)
         for one, end in zip(mine[:2], (b"0\n", b"7\n"), strict=True):
             one.stdin.write(end)
             one.stdin.flush()
             one.wait()
-            assert until(lambda: team.look(2.0))
+            assert until(lambda: team.refresh(2.0))
             if end == b"0\n":
                 assert team.news(2.0) == "", "it is done, and the others will be soon"
         assert team.news(2.0).startswith("rank 1 of 4 died: exit status 7, ")
         assert team.news(2.0).endswith(". Ranks 2 and 3 still run and wait for it")
         mine[2].send_signal(signal.SIGTERM)
         mine[2].wait()
-        assert until(lambda: team.look(4.0))
+        assert until(lambda: team.refresh(4.0))
         assert team.culprit().rank.number == 1, "who was ended from outside is not to blame"
         assert team.news(4.0).endswith(". Rank 3 still runs and waits for it")
 
@@ -127,7 +127,7 @@ def test_what_a_dead_rank_leaves_behind_does_not_replace_it():
         team.meet(first)
         mine[1].kill()
         mine[1].wait()
-        assert until(lambda: team.look(1.0))
+        assert until(lambda: team.refresh(1.0))
         later = first[1]._replace(process=process(mine[0].pid)._replace(started=10**9, parent=1))
         team.meet([later])
         assert team.news(1.0)

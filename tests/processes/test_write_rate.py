@@ -7,7 +7,7 @@ import pytest
 
 from sentinel.processes.description import described
 from sentinel.processes.finder import Host
-from sentinel.processes.write_rate import PROBABLY, WRITES, Growth
+from sentinel.processes.write_rate import PROBABLY, WRITES, WriteRate
 from tests.processes.running import running, until
 
 pytestmark = pytest.mark.slow
@@ -41,7 +41,7 @@ def found(growth, writers, times=4):
     looks = []
     for number in range(times):
         grow(writers[number % len(writers)])
-        looks.append(growth.look())
+        looks.append(growth.refresh())
     return looks[-1]
 
 
@@ -61,7 +61,7 @@ def test_a_process_that_opens_its_log_for_each_line_is_found(log, by):
         subprocess.Popen(["tail", "-f", log], stdout=subprocess.DEVNULL) as tail,
     ):
         until(lambda: Host().open(tail.pid).reads)
-        growth = Growth(log, Host())
+        growth = WriteRate(log, Host())
         writer = found(growth, [one])
         tail.terminate()
         assert (writer.process.pid, writer.by) == (one.pid, WRITES)
@@ -70,16 +70,16 @@ def test_a_process_that_opens_its_log_for_each_line_is_found(log, by):
 
 def test_of_two_that_write_by_turns_none_is_found(log):
     with running(APPENDS, log) as one, running(APPENDS, log) as other:
-        assert found(Growth(log, Host()), [one, other], 8) is None
+        assert found(WriteRate(log, Host()), [one, other], 8) is None
 
 
 def test_before_a_log_grew_the_only_one_that_may_write_it_is_a_guess_that_is_called_so(log):
     with running(WAITS, log) as one:
-        probable = Growth(log, Host()).probable()
+        probable = WriteRate(log, Host()).probable()
         assert (probable.process.pid, probable.by) == (one.pid, PROBABLY)
         assert described(probable).lives is None, "no alarm may rest on it"
         with running(WAITS, log):
-            assert Growth(log, Host()).probable() is None
+            assert WriteRate(log, Host()).probable() is None
 
 
 def test_a_program_that_shows_the_log_is_no_candidate(log, tmp_path):
@@ -87,14 +87,14 @@ def test_a_program_that_shows_the_log_is_no_candidate(log, tmp_path):
     script.write_text(WAITS)
     with subprocess.Popen([sys.executable, script, f"--logdir={log.parent}"], stdin=-1, stdout=-1) as one:
         assert one.stdout.readline() == b"ready\n"
-        assert Growth(log, Host()).probable() is None
+        assert WriteRate(log, Host()).probable() is None
         one.stdin.close()
 
 
 def test_once_no_process_is_left_that_may_write_the_log_the_search_is_over(log):
     with running(WAITS, log):
-        growth = Growth(log, Host())
+        growth = WriteRate(log, Host())
         assert not growth.over
         log.write_text("by somebody else")
-        assert growth.look() is None
+        assert growth.refresh() is None
         assert growth.over

@@ -10,12 +10,12 @@ from sentinel.config.file import Config
 from sentinel.detectors.api import Severity
 from sentinel.notifications.decide import SinkPolicy
 from sentinel.replays.judged import JudgedRun
-from sentinel.replays.replaying import replay, tell_in_order
+from sentinel.replays.replaying import replay, simulate_notifications
 from sentinel.report.json import document
 from sentinel.run_pipeline import Advance
 from sentinel.runs.ingested import NOTHING
 from sentinel.sources.identity import RunIdentity
-from tests.incidents.timeline import book, changed, rows
+from tests.incidents.timeline import changed, rows, tracker
 
 STEPS = range(60)
 
@@ -31,7 +31,7 @@ def told(place, **sink):
     config = Config(sinks=[{"type": "terminal", **sink}], signals={"kl": "kl"})
     runs = document(replay([place], config, lambda *_: None), 2e9)["runs"]
     incidents = [incident for run in runs for incident in run["incidents"]]
-    return [one for i in incidents if i["detector"] == "kl-blowup" for one in i["told"]]
+    return [one for i in incidents if i["detector"] == "kl-blowup" for one in i["notifications"]]
 
 
 @pytest.mark.slow
@@ -63,7 +63,7 @@ def test_the_earlier_log_of_one_training_tells(tmp_path):
     lines = [",".join(names), *(",".join(str(row[name]) for name in names) for row in rows)]
     (tmp_path / "metrics.csv").write_text("\n".join(lines) + "\n")
     runs = document(replay([tmp_path], Config(signals={"kl": "kl"}), lambda *_: None), 2e9)["runs"]
-    decided = {run["source"]: run["incidents"][0]["told"][0]["reason"] for run in runs}
+    decided = {run["source"]: run["incidents"][0]["notifications"][0]["reason"] for run in runs}
     assert decided == {
         "jsonl": "first-notification",
         "csv": "told-of-another-log",
@@ -72,17 +72,17 @@ def test_the_earlier_log_of_one_training_tells(tmp_path):
 
 def replayed(verdicts, policies, pieces):
     """What the sinks would have heard of one run whose verdicts came in so many pieces."""
-    ours = book()
-    tracker = SimpleNamespace(
-        id="jsonl:/a", log=None, described=lambda: RunIdentity(run="a", path="/a"), book=ours
+    ours = tracker()
+    run_pipeline = SimpleNamespace(
+        id="jsonl:/a", log=None, described=lambda: RunIdentity(run="a", path="/a"), tracker=ours
     )
-    run = JudgedRun(tracker)
+    run = JudgedRun(run_pipeline)
     for piece in range(pieces):
         begin, end = (1000 * part // pieces for part in (piece, piece + 1))
         part = [stretch for stretch in verdicts if begin <= stretch[0].index < end]
-        run.add(Advance(run.tracker, NOTHING, ours.advance(part), None, Counter()))
-    tell_in_order([run], policies)
-    outcomes = (outcome for told in run.told.values() for outcome in told)
+        run.add(Advance(run.run_pipeline, NOTHING, ours.advance(part), None, Counter()))
+    simulate_notifications([run], policies)
+    outcomes = (outcome for told in run.notifications.values() for outcome in told)
     return {(o.sink, o.incident.detector, str(o.decision.event), str(o.decision.reason)) for o in outcomes}
 
 

@@ -48,7 +48,7 @@ def test_a_report_has_the_band_of_the_siblings(sentinel, tree):
 def test_a_run_without_siblings_says_so(sentinel, tree):
     (run,) = judged(sentinel, str(tree / "run-5")).values()
     (reason,) = [one for one in run["not_judged"] if one["detector"] == "worse-than-siblings"]
-    assert reason == {"detector": "worse-than-siblings", "missing": [], "held_back": {"no siblings": 1}}
+    assert reason == {"detector": "worse-than-siblings", "missing": [], "skipped": {"no siblings": 1}}
 
 
 @pytest.mark.long

@@ -22,7 +22,7 @@ def judged(folder):
     config = Config()
     for part in replay_in_parts([folder], config, lambda *_: None):
         for run in part.runs:
-            pages.add(run.seen, run.told, (), {})
+            pages.add(run.seen, run.notifications, (), {})
     judge_stricter(pages, with_factors([folder], config))
     return {**pages.healthy, **pages.others}
 

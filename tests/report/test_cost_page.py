@@ -11,7 +11,7 @@ from sentinel.incidents.incident import Incident
 from sentinel.report import cost_page
 from sentinel.report.cost import CostGroup, CostOfFailures, Failure
 
-_MOST_BYTES = 20 << 20
+_MAX_BYTES = 20 << 20
 
 
 def failure(number, name="run"):
@@ -49,7 +49,7 @@ def cost(failures, more=0):
 @pytest.mark.slow
 def test_it_stays_below_its_limit_however_many_runs_there_are():
     page = cost_page.html(cost([failure(number) for number in range(5000)], 995_000))
-    assert len(page.encode()) < _MOST_BYTES
+    assert len(page.encode()) < _MAX_BYTES
     assert "995000 more failures" in page.replace(",", "")
     assert page.count("<details>") == 50
 

@@ -10,7 +10,7 @@ from tests.sinks.samples import INCIDENT
 
 def test_each_column_has_its_label_and_unit():
     evidence = {"value": 3.2, "level": 2.9, "limit": 2.0, "clipped": 0.125, "completion_length": 512.0}
-    assert evidence_rows(INCIDENT.changed(evidence=evidence)) == [
+    assert evidence_rows(INCIDENT.replace(evidence=evidence)) == [
         ("KL", "3.2 nats per token"),
         ("median of the last 10 points", "2.9 nats per token"),
         ("limit", "2 nats per token"),
@@ -20,7 +20,7 @@ def test_each_column_has_its_label_and_unit():
 
 
 def test_the_numbers_of_ones_own_rules_have_labels_as_well():
-    own = INCIDENT.changed(
+    own = INCIDENT.replace(
         detector="my-rule", evidence={"value": 3.2, "lowest": 1.0, "missing_seconds": 1830.0}
     )
     assert evidence_rows(own) == [
@@ -31,13 +31,13 @@ def test_the_numbers_of_ones_own_rules_have_labels_as_well():
 
 
 def test_what_is_not_known_is_left_out():
-    assert evidence_rows(INCIDENT.changed(evidence={"value": 3.2, "level": None})) == [
+    assert evidence_rows(INCIDENT.replace(evidence={"value": 3.2, "level": None})) == [
         ("KL", "3.2 nats per token")
     ]
 
 
 def test_a_detector_or_a_signal_that_is_gone_keeps_its_names():
-    gone = INCIDENT.changed(detector="gone", signal="gone", evidence={"value": 0.25, "of_peak": 1})
+    gone = INCIDENT.replace(detector="gone", signal="gone", evidence={"value": 0.25, "of_peak": 1})
     assert evidence_rows(gone) == [("value", "0.25"), ("of peak", "1")]
 
 

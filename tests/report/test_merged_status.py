@@ -16,7 +16,7 @@ def state(place, runs, at=NOW, incidents=True):
     """What a state directory holds after a watch recorded these runs."""
     with Store(place) as store:
         for name in runs:
-            one = INCIDENT.changed(id=f"{name}00", run=f"jsonl:/runs/{name}")
+            one = INCIDENT.replace(id=f"{name}00", run=f"jsonl:/runs/{name}")
             store.commit([Update(one.run, f"/runs/{name}", "jsonl", b"", [one] if incidents else [])], at)
         return status(store, place, NOW)
 

@@ -60,7 +60,7 @@ def test_the_checkpoint_to_keep_is_the_best_by_the_evaluation_loss(told, tmp_pat
         (tmp_path / f"checkpoint-{step}").mkdir()
     keep = told().runs[0].keep
     assert keep.path.endswith("checkpoint-40")
-    assert keep.because == (
+    assert keep.reason == (
         "eval loss is 1 there, the lowest of 3 checkpoints on disk from before step 60 (its settings name "
         "no other metric). By eval accuracy the one of step 50 is better (0.5, against 0.4). The run spent "
         "59 min after it."
@@ -78,7 +78,7 @@ def test_a_run_that_names_its_metric_is_taken_at_its_word(told, tmp_path):
         (tmp_path / f"checkpoint-{step}").mkdir()
     keep = told().runs[0].keep
     assert keep.path.endswith("checkpoint-50")
-    assert "f1 is 0.5 there, the highest of 3 checkpoints on disk from before step 60 (the" in keep.because
+    assert "f1 is 0.5 there, the highest of 3 checkpoints on disk from before step 60 (the" in keep.reason
 
 
 def test_no_checkpoint_is_named_that_nobody_evaluated(told, tmp_path):
@@ -166,7 +166,7 @@ def test_files_that_are_too_large_or_too_many_are_said(told, illustrated, monkey
     (problem,) = told().runs[0].problems
     assert problem.endswith("so its texts and images are not shown")
     shutil.copy(next(illustrated.glob("*tfevents*")), illustrated / "events.out.tfevents.1.copy")
-    monkeypatch.setattr(samples, "_MOST_FILES", 1)
+    monkeypatch.setattr(samples, "_MAX_FILES", 1)
     assert "texts and images were searched in 1 of 2 event files" in told().runs[0].problems
 
 

@@ -12,8 +12,8 @@ from rich.console import Console
 from sentinel.detectors.api import Severity
 from sentinel.report import lines, status, status_lines
 from sentinel.report.watch_table import watch_table
-from sentinel.runs.log import Remembered
-from sentinel.runs.metadata import Facts, FoundSetting
+from sentinel.runs.log import StoredRun
+from sentinel.runs.metadata import FoundSetting, RunMetadata
 from sentinel.sources.base import Ending, EndKind
 from sentinel.storage.outbox import Undelivered
 from sentinel.storage.store import Store, Update
@@ -34,7 +34,7 @@ def fill(store, count, sick):
     updates = []
     for number in range(count):
         path = PATH.format(number)
-        one = INCIDENT.changed(id=f"{number:016x}", run=f"jsonl:{path}")
+        one = INCIDENT.replace(id=f"{number:016x}", run=f"jsonl:{path}")
         updates.append(Update(f"jsonl:{path}", path, "jsonl", b"\x80", [one] if number in sick else []))
     store.commit(updates, NOW)
 
@@ -89,7 +89,7 @@ def test_the_document_is_json_and_holds_all_runs(store, tmp_path):
 @pytest.mark.long
 def test_the_document_holds_all_open_incidents_the_worst_first(store, tmp_path):
     fill(store, 1500, range(1500))
-    mild = INCIDENT.changed(id="mild", run=f"jsonl:{PATH.format(7)}", severity=Severity.INFO)
+    mild = INCIDENT.replace(id="mild", run=f"jsonl:{PATH.format(7)}", severity=Severity.INFO)
     store.commit([Update(mild.run, PATH.format(7), "jsonl", b"\x80", [mild])], NOW + 1)
     incidents = status.document(shown(store, tmp_path))["incidents"]
     assert len(incidents) == 1501
@@ -99,17 +99,19 @@ def test_the_document_holds_all_open_incidents_the_worst_first(store, tmp_path):
 def test_names_of_runs_cannot_write_to_the_terminal(store, tmp_path):
     path = "/data/\x1b[2Jgone\u202e/run\n  critical: faked"
     store.commit(
-        [Update(f"jsonl:{path}", path, "jsonl", b"\x80", [INCIDENT.changed(run=f"jsonl:{path}")])], NOW
+        [Update(f"jsonl:{path}", path, "jsonl", b"\x80", [INCIDENT.replace(run=f"jsonl:{path}")])], NOW
     )
     for _, line in status_lines.lines(shown(store, tmp_path)):
         assert line.isprintable()
 
 
 def test_the_logs_of_one_training_stand_together(store, tmp_path):
-    settled = Remembered(Facts(last_step=5, config={"lr": FoundSetting(0.1, "jsonl")}))
-    logs = {f"{kind}:/none/a/metrics.{kind}": Remembered(Facts(last_step=5)) for kind in ("csv", "console")}
-    logs |= {"jsonl:/none/b/metrics.jsonl": Remembered(), "jsonl:/none/a/metrics.jsonl": settled}
-    sick = INCIDENT.changed(run="console:/none/a/metrics.console")
+    settled = StoredRun(RunMetadata(last_step=5, config={"lr": FoundSetting(0.1, "jsonl")}))
+    logs = {
+        f"{kind}:/none/a/metrics.{kind}": StoredRun(RunMetadata(last_step=5)) for kind in ("csv", "console")
+    }
+    logs |= {"jsonl:/none/b/metrics.jsonl": StoredRun(), "jsonl:/none/a/metrics.jsonl": settled}
+    sick = INCIDENT.replace(run="console:/none/a/metrics.console")
     for id_ in logs:
         found = [sick] if sick.run == id_ else []
         store.commit([Update(id_, id_.partition(":")[2], id_.partition(":")[0], b"", found)], NOW)
@@ -133,11 +135,11 @@ def test_the_logs_of_one_training_stand_together(store, tmp_path):
 
 
 def test_what_several_logs_of_a_training_tell_stands_once(store, tmp_path):
-    runs = {f"{kind}:/none/a/metrics.{kind}": Remembered() for kind in ("csv", "jsonl")}
-    runs["csv:/none/b/metrics.csv"] = Remembered()
+    runs = {f"{kind}:/none/a/metrics.{kind}": StoredRun() for kind in ("csv", "jsonl")}
+    runs["csv:/none/b/metrics.csv"] = StoredRun()
     for number, id_ in enumerate(runs):
-        found = [INCIDENT.changed(id=f"{number}", run=id_)]
-        found += [INCIDENT.changed(id="later", run=id_, onset_step=9000, fired_step=9000)] * (number == 1)
+        found = [INCIDENT.replace(id=f"{number}", run=id_)]
+        found += [INCIDENT.replace(id="later", run=id_, onset_step=9000, fired_step=9000)] * (number == 1)
         store.commit([Update(id_, id_.partition(":")[2], id_.partition(":")[0], b"", found)], NOW)
     found = status.status(store, tmp_path, NOW, remember=lambda row: runs[row.id])
     told = "\n".join(line for _, line in status_lines.lines(found)).partition("Runs, the worst first")[0]
@@ -150,8 +152,8 @@ def test_what_several_logs_of_a_training_tell_stands_once(store, tmp_path):
 def test_a_log_that_grows_beside_its_crashed_training_is_no_running_one(store, tmp_path):
     """What measures the machine may go on."""
     (tmp_path / "system.csv").write_text("step,cpu\n")
-    crashed = Remembered(Facts(), Ending(EndKind.CRASHED, "process 7 was killed by SIGKILL"))
-    logs = {f"jsonl:{tmp_path}/metrics.jsonl": crashed, f"csv:{tmp_path}/system.csv": Remembered()}
+    crashed = StoredRun(RunMetadata(), Ending(EndKind.CRASHED, "process 7 was killed by SIGKILL"))
+    logs = {f"jsonl:{tmp_path}/metrics.jsonl": crashed, f"csv:{tmp_path}/system.csv": StoredRun()}
     for id_ in logs:
         store.commit([Update(id_, id_.partition(":")[2], id_.partition(":")[0], b"", [])], NOW)
     written = (tmp_path / "system.csv").stat().st_mtime
@@ -162,8 +164,8 @@ def test_a_log_that_grows_beside_its_crashed_training_is_no_running_one(store, t
 
 
 def test_the_log_that_knows_the_end_stands_for_its_training(store, tmp_path):
-    ended = Remembered(Facts(), Ending(EndKind.FINISHED, "it said so"))
-    logs = {"csv:/none/a/metrics.csv": Remembered(Facts(config={"lr": FoundSetting(0.1, "csv")}))}
+    ended = StoredRun(RunMetadata(), Ending(EndKind.FINISHED, "it said so"))
+    logs = {"csv:/none/a/metrics.csv": StoredRun(RunMetadata(config={"lr": FoundSetting(0.1, "csv")}))}
     logs |= {"jsonl:/none/a/metrics.jsonl": ended}
     for id_ in logs:
         store.commit([Update(id_, id_.partition(":")[2], id_.partition(":")[0], b"", [])], NOW)
@@ -211,9 +213,9 @@ def test_a_run_with_an_open_stall_is_stalled_and_says_what_its_process_does(stor
     log.write_text("{}\n")
     os.utime(log, (NOW, NOW))
     id_ = f"jsonl:{log}"
-    silent = Remembered(Facts(first_time=NOW - 60, last_time=NOW, last_step=5))
+    silent = StoredRun(RunMetadata(first_time=NOW - 60, last_time=NOW, last_step=5))
     evidence = {"silent_seconds": 1200.0, "goes_on": "process 7 holds the log"}
-    stall = INCIDENT.changed(run=id_, detector="stream-stall", evidence=evidence)
+    stall = INCIDENT.replace(run=id_, detector="stream-stall", evidence=evidence)
     states = []
     for incidents in ([], [stall]):
         store.commit([Update(id_, str(log), "jsonl", b"", incidents)], NOW)

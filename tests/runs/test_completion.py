@@ -22,10 +22,10 @@ def outlook(directory, rows, settings=None):
 
 def outlook_of_run(run):
     pipeline = Pipeline(all_detectors().values(), {}, {})
-    tracker = pipeline.track(run, "a")
-    while pipeline.advance([tracker])[0].more:
+    run_pipeline = pipeline.track(run, "a")
+    while pipeline.advance([run_pipeline])[0].more:
         pass
-    return outlook_of(tracker.log)
+    return outlook_of(run_pipeline.log)
 
 
 def rows(steps, rate=None):

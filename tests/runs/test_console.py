@@ -32,7 +32,7 @@ def said(text, console=None):
     """Line, text, place and entries of each error; None as the text where the run went on."""
     whole = text if text.endswith("\n") or not text else f"{text}\n"
     news = (console or ConsoleState()).scan_text("train.log", whole, signatures())
-    return [(n.line, n.text if n.severity else None, n.place, n.catalogue) for n in news]
+    return [(n.line, n.text if n.severity else None, n.location, n.catalogue) for n in news]
 
 
 def test_an_exception_is_told_by_its_last_line_and_the_place_in_ones_own_code():
@@ -185,7 +185,7 @@ def test_any_cut_says_the_same(pieces, cuts, reload):
     assert console.remarks == whole.remarks
     assert console.last_lines == whole.last_lines
     at_once = ConsoleState().scan("train.log", printed, signatures())
-    assert found == [(n.line, n.text if n.severity else None, n.place, n.catalogue) for n in at_once]
+    assert found == [(n.line, n.text if n.severity else None, n.location, n.catalogue) for n in at_once]
     slow = ConsoleState()
     assert found == [news for line in printed for news in said(f"{line.text}\n", slow)]
     assert not printed or slow.origins["train.log"].tracebacks == whole.origins["train.log"].tracebacks

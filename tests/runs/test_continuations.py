@@ -4,9 +4,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sentinel.runs.continuations import Member, Observation, kind_of, standings, successors
+from sentinel.runs.continuations import Member, Observation, kind_of, statuses, successors
 from sentinel.runs.log import RunOverview
-from sentinel.runs.metadata import Facts, Understanding
+from sentinel.runs.metadata import RunMetadata, Understanding
 
 STEPS = st.integers(0, 12)
 TIMES = st.one_of(st.none(), st.integers(0, 12).map(float))
@@ -15,7 +15,7 @@ TIMES = st.one_of(st.none(), st.integers(0, 12).map(float))
 @st.composite
 def facts(draw):
     first, last = sorted((draw(STEPS), draw(STEPS)))
-    return Facts(first_step=first, last_step=last, first_time=draw(TIMES), last_time=draw(TIMES))
+    return RunMetadata(first_step=first, last_step=last, first_time=draw(TIMES), last_time=draw(TIMES))
 
 
 def continues(later, run):
@@ -35,13 +35,13 @@ def test_a_run_is_continued_by_the_first_that_goes_on_from_where_it_stopped(runs
         later = [
             other
             for other in members
-            if this.asked and other.kind == this.kind and continues(other.facts, this.facts)
+            if this.asked and other.kind == this.kind and continues(other.metadata, this.metadata)
         ]
         assert (this.name in found) == bool(later)
         if later:
             (following,) = (other for other in members if other.name == found[this.name])
             assert following in later
-            assert following.facts.first_time == min(other.facts.first_time for other in later)
+            assert following.metadata.first_time == min(other.metadata.first_time for other in later)
 
 
 def test_states_are_the_same_where_what_continues_lies_elsewhere():
@@ -51,7 +51,9 @@ def test_states_are_the_same_where_what_continues_lies_elsewhere():
                 name=name,
                 path=f"/runs/{name}.csv",
                 format="csv",
-                facts=Facts(first_step=first, last_step=first + 100, first_time=first, last_time=first + 100),
+                metadata=RunMetadata(
+                    first_step=first, last_step=first + 100, first_time=first, last_time=first + 100
+                ),
                 ending=None,
                 attempts=1,
                 understanding=Understanding(None, {}, []),
@@ -62,7 +64,7 @@ def test_states_are_the_same_where_what_continues_lies_elsewhere():
         )
         for name, first in (("a", 0), ("b", 100))
     ]
-    members = [Member(look.run.name, kind_of(look.run), look.run.facts, asked=True) for look in seen]
+    members = [Member(look.run.name, kind_of(look.run), look.run.metadata, asked=True) for look in seen]
     known = successors(members)
     assert known == {"a": "b"}
-    assert [standings([look], known)[0] for look in seen] == standings(seen)
+    assert [statuses([look], known)[0] for look in seen] == statuses(seen)

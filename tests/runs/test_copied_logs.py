@@ -8,7 +8,7 @@ import pytest
 
 from sentinel.runs import copied_logs
 from sentinel.runs.copied_logs import birth, is_copy, silence_of
-from sentinel.runs.metadata import Facts
+from sentinel.runs.metadata import RunMetadata
 from sentinel.runs.state import RunState, standing
 
 LATER = 60.0
@@ -29,12 +29,12 @@ def copy(tmp_path):
 
 def test_a_copy_without_times_is_not_running(copy):
     now = copy.stat().st_mtime + LATER
-    facts = Facts(points=99)
+    facts = RunMetadata(points=99)
     silent = silence_of(copy, facts, now)
     assert silent == math.inf
     stands = standing(None, silent, 600.0)
     assert (stands.state, "is a copy" in stands.evidence) == (RunState.SILENT, True)
-    timed = Facts(points=99, last_time=now - 5)
+    timed = RunMetadata(points=99, last_time=now - 5)
     assert silence_of(copy, timed, now) == pytest.approx(LATER), "its own times count"
     assert silence_of(copy.parent, timed, now, whole=False) == math.inf, "they are not all known"
     assert silence_of(copy.parent, facts, now) < math.inf, "its log may lie in a directory below"
@@ -45,13 +45,13 @@ def test_a_file_that_was_written_at_another_time_than_it_was_made_is_no_such_cop
     written = copy.stat().st_mtime + seconds
     os.utime(copy, (written, written))
     assert not is_copy(copy)
-    assert silence_of(copy, Facts(points=99), written + LATER) == pytest.approx(LATER)
+    assert silence_of(copy, RunMetadata(points=99), written + LATER) == pytest.approx(LATER)
 
 
 def test_a_run_that_has_just_begun_is_no_copy(copy):
     written = copy.stat().st_mtime
-    assert silence_of(copy, Facts(points=9), written + LATER) == pytest.approx(LATER)
-    assert silence_of(copy, Facts(points=99), written + 5) == pytest.approx(5)
+    assert silence_of(copy, RunMetadata(points=9), written + LATER) == pytest.approx(LATER)
+    assert silence_of(copy, RunMetadata(points=99), written + 5) == pytest.approx(5)
 
 
 def test_one_file_of_a_directory_that_grew_is_enough(copy):

@@ -6,7 +6,7 @@ import pytest
 from sentinel.detectors.discovery import all_detectors
 from sentinel.incidents.duplicates import KnownIncidents
 from sentinel.notifications.decide import SinkPolicy
-from sentinel.notifications.routing import Audience
+from sentinel.notifications.routing import RoutingContext
 from sentinel.pipeline import Pipeline
 from sentinel.sinks.base import Notification
 from sentinel.sources.base import Run
@@ -23,15 +23,15 @@ def seen(tmp_path):
     ]
     log.write_text("".join(json.dumps(row) + "\n" for row in rows))
     pipeline = Pipeline([all_detectors()["kl-blowup"]], {}, {}, lambda *_: None)
-    tracker = pipeline.track(Run(log, "jsonl", JsonLines(log)), "a")
-    (advance,) = pipeline.advance([tracker])
-    return tracker, advance.changes[0]
+    run_pipeline = pipeline.track(Run(log, "jsonl", JsonLines(log)), "a")
+    (advance,) = pipeline.advance([run_pipeline])
+    return run_pipeline, advance.changes[0]
 
 
 @pytest.mark.slow
 def test_the_judged_signal_comes_first_with_what_the_detector_sees_beside_it(seen):
-    tracker, change = seen
-    judged, *others = tracker.excerpts(change.incident)
+    run_pipeline, change = seen
+    judged, *others = run_pipeline.excerpts(change.incident)
     assert (judged.label, judged.tag) == ("KL, unit unknown", "kl")
     assert len(judged.step) == len(judged.mean) == len(judged.low) == len(judged.high) <= 64
     assert (judged.low[0], judged.high[-1]) == (0.04, 5.0)
@@ -43,18 +43,20 @@ def test_the_judged_signal_comes_first_with_what_the_detector_sees_beside_it(see
 
 @pytest.mark.slow
 def test_an_attempt_that_is_over_has_no_curves(seen):
-    tracker, change = seen
-    assert tracker.excerpts(change.incident.changed(attempt=7)) == []
-    assert tracker.excerpts(change.incident.changed(tag="gone")) == []
-    assert tracker.excerpts(change.incident.changed(stream="")) == []
+    run_pipeline, change = seen
+    assert run_pipeline.excerpts(change.incident.replace(attempt=7)) == []
+    assert run_pipeline.excerpts(change.incident.replace(tag="gone")) == []
+    assert run_pipeline.excerpts(change.incident.replace(stream="")) == []
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("plots", "count"), [(True, 2), (False, 0)])
 def test_only_a_sink_that_shows_plots_gets_them(seen, plots, count):
-    tracker, change = seen
-    audience = Audience([SinkPolicy("a", plots=plots)], [], {}, KnownIncidents([]))
-    (told,) = [one for one in tracker.tell([change], audience, 0.0) if one.incident.id == change.incident.id]
+    run_pipeline, change = seen
+    audience = RoutingContext([SinkPolicy("a", plots=plots)], [], {}, KnownIncidents([]))
+    (told,) = [
+        one for one in run_pipeline.route([change], audience, 0.0) if one.incident.id == change.incident.id
+    ]
     body = json.loads(json.dumps(told.body, allow_nan=False))
     notification = msgspec.convert(body, Notification)
-    assert [*notification.excerpts] == tracker.excerpts(change.incident)[:count]
+    assert [*notification.excerpts] == run_pipeline.excerpts(change.incident)[:count]

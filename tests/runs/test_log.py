@@ -10,13 +10,13 @@ import pytest
 from sentinel.common.days import DAY_SECONDS
 from sentinel.detectors.discovery import all_detectors
 from sentinel.pipeline import Pipeline
-from sentinel.runs.log import Remembered
+from sentinel.runs.log import StoredRun
 from sentinel.runs.metadata import FoundSetting
 from sentinel.runs.state_codec import packed, unpacked
-from sentinel.sources.base import Batch, Chunk, Ending, EndKind, Line, Run
+from sentinel.sources.base import Chunk, Ending, EndKind, Line, PollResult, Run
 from sentinel.sources.discovery import discover
 from sentinel.sources.json.lines import JsonLines
-from sentinel.watch.watched import Watched
+from sentinel.watch.watched import WatchedRun
 
 START = 1.7e9
 
@@ -29,12 +29,12 @@ def pipeline():
     return Pipeline(all_detectors().values(), {}, {}, fail)
 
 
-def tracker(pipeline, directory, name="metrics.jsonl"):
+def run_pipeline(pipeline, directory, name="metrics.jsonl"):
     return pipeline.track(Run(directory / name, "jsonl", JsonLines(directory / name)), name)
 
 
 def log_of(pipeline, directory):
-    return tracker(pipeline, directory).log
+    return run_pipeline(pipeline, directory).log
 
 
 def chunk(steps, tag="loss", stream="s", **fields):
@@ -52,9 +52,9 @@ def arguments(directory, steps, modified):
 def test_a_file_counts_if_it_was_there_before_the_first_point(pipeline, tmp_path, modified, counts):
     arguments(tmp_path, 500, modified)
     run = log_of(pipeline, tmp_path)
-    run.absorb(Batch({}, [chunk([0, 1])]))
+    run.ingest(PollResult({}, [chunk([0, 1])]))
     assert run.streams["s"].planned_steps == (500 if counts else None)
-    assert run.facts.config == {
+    assert run.metadata.config == {
         "max_steps": FoundSetting(500, "args.json"),
         "seed": FoundSetting(7, "args.json"),
     }
@@ -63,21 +63,21 @@ def test_a_file_counts_if_it_was_there_before_the_first_point(pipeline, tmp_path
 def test_a_log_without_times_believes_no_file(pipeline, tmp_path):
     arguments(tmp_path, 500, START - 1)
     run = log_of(pipeline, tmp_path)
-    run.absorb(Batch({}, [replace(chunk([0]), time=np.array([np.nan]))]))
+    run.ingest(PollResult({}, [replace(chunk([0]), time=np.array([np.nan]))]))
     assert run.streams["s"].planned_steps is None
-    assert "seed" in run.facts.config
+    assert "seed" in run.metadata.config
 
 
 def test_what_the_log_says_goes_before_files(pipeline, tmp_path):
     arguments(tmp_path, 500, START - 1)
     run = log_of(pipeline, tmp_path)
-    run.absorb(Batch({}, config={"max_steps": 900}))
-    run.absorb(Batch({}, [chunk([0])]))
+    run.ingest(PollResult({}, config={"max_steps": 900}))
+    run.ingest(PollResult({}, [chunk([0])]))
     assert run.streams["s"].planned_steps == 900
-    assert run.facts.config["max_steps"] == FoundSetting(900, "jsonl")
-    run.absorb(Batch({}, [chunk([1], config={"max_steps": 1000})]))
+    assert run.metadata.config["max_steps"] == FoundSetting(900, "jsonl")
+    run.ingest(PollResult({}, [chunk([1], config={"max_steps": 1000})]))
     assert run.streams["s"].planned_steps == 1000
-    run.absorb(Batch({}, config={"max_steps": 7}))
+    run.ingest(PollResult({}, config={"max_steps": 7}))
     assert run.streams["s"].planned_steps == 1000, "a stream that has begun keeps its plan"
 
 
@@ -86,7 +86,7 @@ def test_what_the_log_says_goes_before_files(pipeline, tmp_path):
 )
 def test_the_last_planned_step_ends_a_run_whether_it_counts_from_0_or_1(pipeline, tmp_path, steps, ends):
     run = log_of(pipeline, tmp_path)
-    run.absorb(Batch({}, [chunk(steps, config={"max_steps": 100})]))
+    run.ingest(PollResult({}, [chunk(steps, config={"max_steps": 100})]))
     assert (run.ending is not None) == ends
 
 
@@ -95,46 +95,46 @@ def test_broken_settings_are_complained_about_once(pipeline, tmp_path):
     run = log_of(pipeline, tmp_path)
     said = []
     for steps in ([0], [1]):
-        said += run.absorb(Batch({}, [chunk(steps), chunk(steps, stream=f"other {steps}")])).complaints
+        said += run.ingest(PollResult({}, [chunk(steps), chunk(steps, stream=f"other {steps}")])).read_issues
     assert len(said) == 1
 
 
 def test_an_ending_holds_until_the_log_goes_on_and_survives_a_restart(pipeline, tmp_path):
     crashed = Ending(EndKind.CRASHED, "exit code 1")
     run = log_of(pipeline, tmp_path)
-    run.absorb(Batch({}, [chunk([0, 1])], ending=crashed))
-    run.absorb(Batch({}))
+    run.ingest(PollResult({}, [chunk([0, 1])], ending=crashed))
+    run.ingest(PollResult({}))
     again = log_of(pipeline, tmp_path)
     state = packed(run.dump())
     again.restore(unpacked(state))
-    assert again.facts == run.facts
+    assert again.metadata == run.metadata
     assert again.ending == run.ending == crashed
-    assert Remembered.of(unpacked(state)) == Remembered(run.facts, crashed)
-    again.absorb(Batch({}, [chunk([2])]))
+    assert StoredRun.from_state(unpacked(state)) == StoredRun(run.metadata, crashed)
+    again.ingest(PollResult({}, [chunk([2])]))
     assert again.ending is None
 
 
 def test_days_without_points_are_no_days_of_the_log_even_after_an_earlier_version(pipeline, tmp_path):
     run = log_of(pipeline, tmp_path)
     begin = int(START // DAY_SECONDS)
-    run.absorb(Batch({}, [chunk([0, 1])]))
+    run.ingest(PollResult({}, [chunk([0, 1])]))
     later = [0, 3 * 86400, 3 * 86400 + 9]
-    run.absorb(Batch({}, [chunk(later)]))
-    assert run.facts.extent.days() == [begin, begin + 3]
+    run.ingest(PollResult({}, [chunk(later)]))
+    assert run.metadata.extent.days() == [begin, begin + 3]
     state = unpacked(packed(run.dump()))
-    del state["facts"]["days"]
+    del state["metadata"]["days"]
     again = log_of(pipeline, tmp_path)
     again.restore(state)
-    assert again.facts.extent.days() == [*range(begin, begin + 4)], "what is not known counts as a day"
-    again.absorb(Batch({}, [chunk([9 * 86400])]))
-    assert again.facts.extent.days() == [*range(begin, begin + 4), begin + 9]
+    assert again.metadata.extent.days() == [*range(begin, begin + 4)], "what is not known counts as a day"
+    again.ingest(PollResult({}, [chunk([9 * 86400])]))
+    assert again.metadata.extent.days() == [*range(begin, begin + 4), begin + 9]
 
 
 def test_silence_after_the_end_is_no_loss(pipeline, tmp_path):
-    watched = Watched(tracker(pipeline, tmp_path), arrived_at=0.0, committed_at=0.0)
-    watched.tracker.log.absorb(Batch({}, [chunk([0, 1])]))
+    watched = WatchedRun(run_pipeline(pipeline, tmp_path), arrived_at=0.0, committed_at=0.0)
+    watched.run_pipeline.log.ingest(PollResult({}, [chunk([0, 1])]))
     assert watched.silent_seconds(1e6) > watched.lost_after_seconds
-    watched.tracker.log.absorb(Batch({}, ending=Ending(EndKind.FINISHED, "exit code 0")))
+    watched.run_pipeline.log.ingest(PollResult({}, ending=Ending(EndKind.FINISHED, "exit code 0")))
     assert watched.silent_seconds(1e6) < watched.lost_after_seconds
 
 
@@ -142,29 +142,29 @@ def test_console_lines_come_from_the_log_and_from_files(pipeline, tmp_path):
     run = log_of(pipeline, tmp_path)
     (tmp_path / "train.log").write_text("begun\nKilled\n")
     run.poll(10)
-    absorbed = run.absorb(Batch({}, lines=[Line(START, "CUDA out of memory")]))
+    absorbed = run.ingest(PollResult({}, lines=[Line(START, "CUDA out of memory")]))
     assert [(news.origin, news.line, news.text) for news in absorbed.printed] == [
         ("", 1, "CUDA out of memory"),
         ("train.log", 2, "Killed"),
     ]
     run.poll(10)
-    assert not run.absorb(Batch({})).printed
+    assert not run.ingest(PollResult({})).printed
 
 
 def test_files_of_lines_wait_until_the_log_is_read_to_its_end(pipeline, tmp_path):
     run = log_of(pipeline, tmp_path)
     (tmp_path / "train.log").write_text("Killed\n")
     run.poll(10)
-    assert not run.absorb(Batch({}, [chunk([0])], more=True)).printed
+    assert not run.ingest(PollResult({}, [chunk([0])], more=True)).printed
     run.poll(10)
-    assert [news.text for news in run.absorb(Batch({}, [chunk([1])])).printed] == ["Killed"]
+    assert [news.text for news in run.ingest(PollResult({}, [chunk([1])])).printed] == ["Killed"]
 
 
 def test_what_nobody_judges_is_not_read(tmp_path):
     (tmp_path / "train.log").write_text("Killed\n")
     run = log_of(Pipeline((), {}, {}, print), tmp_path)
     run.poll(10)
-    assert not run.absorb(Batch({})).printed
+    assert not run.ingest(PollResult({})).printed
 
 
 def test_a_run_whose_console_ends_in_an_exception_crashed(pipeline, tmp_path):
@@ -174,9 +174,9 @@ def test_a_run_whose_console_ends_in_an_exception_crashed(pipeline, tmp_path):
         Line(START, '  File "a.py", line 1'),
         Line(START, "E: x"),
     ]
-    run.absorb(Batch({}, [chunk([0])], lines=error))
+    run.ingest(PollResult({}, [chunk([0])], lines=error))
     assert run.ending == Ending(EndKind.CRASHED, "it printed 'E: x'", inferred=True)
-    run.absorb(Batch({}, [chunk([1])]))
+    run.ingest(PollResult({}, [chunk([1])]))
     assert run.ending is None, "points reopen a run that had ended"
 
 
@@ -218,7 +218,7 @@ def test_a_plan_beside_the_log_makes_a_schedule_wrong_however_it_is_read(tmp_pat
 def test_what_follows_from_logged_signals_is_not_missing(pipeline, tmp_path):
     run = log_of(pipeline, tmp_path)
     signals = {"loss": "loss", "tokens": "data/valid_tokens", "slots": "batch_slots"}
-    run.absorb(Batch({}, [chunk(range(20), tag) for tag in signals.values()]))
+    run.ingest(PollResult({}, [chunk(range(20), tag) for tag in signals.values()]))
     found = run.understanding().signals
     assert found["pad_fraction"] == ["1 - data/valid_tokens/batch_slots"]
     assert pipeline.detectors["loss-scales-with-padding"].demand.missing(found) == []

@@ -6,7 +6,7 @@ from types import SimpleNamespace
 import pytest
 
 from sentinel.runs.prefetch import reading_ahead
-from sentinel.sources.base import Batch, Run
+from sentinel.sources.base import PollResult, Run
 
 LAST = 3
 
@@ -31,7 +31,7 @@ class Numbered:
         self.present.release()
         if part == self.broken:
             raise ValueError("broken")
-        return Batch({"part": part + 1}, more=part < LAST)
+        return PollResult({"part": part + 1}, more=part < LAST)
 
 
 def log_of(source, tmp_path):

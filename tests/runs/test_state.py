@@ -5,7 +5,7 @@ import os
 import numpy as np
 import pytest
 
-from sentinel.runs.metadata import Facts, lost_after_seconds
+from sentinel.runs.metadata import RunMetadata, lost_after_seconds
 from sentinel.runs.state import RunState, silent_seconds, standing
 from sentinel.sources.base import Chunk, Ending, EndKind
 from sentinel.sources.location import Url
@@ -68,7 +68,7 @@ def test_the_files_tell_when_something_was_written(tmp_path):
 
 
 def facts(*points, ending=None):
-    found = Facts()
+    found = RunMetadata()
     for tag, step, time in points:
         one = (np.array([v]) for v in (step, time, 1.0))
         found.count(Chunk("s", [tag], np.array([0], np.uint32), *one))

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from sentinel.config.file import Config
 from sentinel.replays.replaying import replay
 from sentinel.runs import training_groups as module
-from sentinel.runs.metadata import Facts, FoundSetting
-from sentinel.runs.training_groups import Trace, same_training, trace, trainings
+from sentinel.runs.metadata import FoundSetting, RunMetadata
+from sentinel.runs.training_groups import TrainingEvidence, is_same_training, trace, trainings
 from sentinel.sources.base import Ending, EndKind
 
 PROCESS = "events.out.tfevents.17672300{}0.node.{}.{}"
@@ -27,7 +27,7 @@ def log(tmp_path):
         if process is not None:
             (path / PROCESS.format(0, process, 0)).touch()
         config = {"output_dir": FoundSetting(output, "wandb")} if output else {}
-        facts = Facts(config=config, first_time=times[0], last_time=times[1])
+        facts = RunMetadata(config=config, first_time=times[0], last_time=times[1])
         return trace(path, format_ or path.suffix or "tensorboard", facts)
 
     return make
@@ -63,8 +63,8 @@ def log(tmp_path):
 def test_what_joins_logs(log, one, other):
     first = log(*one)
     second = log(*other)
-    assert same_training(first, second)
-    assert same_training(second, first)
+    assert is_same_training(first, second)
+    assert is_same_training(second, first)
 
 
 @pytest.mark.parametrize(
@@ -87,8 +87,8 @@ def test_what_joins_logs(log, one, other):
 def test_what_nothing_joins(log, one, other):
     first = log(*one)
     second = log(*other)
-    assert not same_training(first, second)
-    assert not same_training(second, first)
+    assert not is_same_training(first, second)
+    assert not is_same_training(second, first)
 
 
 def test_the_end_of_one_process_joins_all_logs_that_it_wrote(tmp_path):
@@ -96,15 +96,15 @@ def test_the_end_of_one_process_joins_all_logs_that_it_wrote(tmp_path):
         Ending(EndKind.CRASHED, f"process {pid} (python) exited with status 3", exited=True) for pid in (7, 8)
     ]
     one, same, other = (
-        trace(tmp_path / name, format_, Facts(exit=end))
+        trace(tmp_path / name, format_, RunMetadata(exit=end))
         for name, format_, end in (
             ("out/train.jsonl", "jsonl", ends[0]),
             ("a.log", "console", ends[0]),
             ("b.log", "console", ends[1]),
         )
     )
-    assert same_training(one, same, surely=True)
-    assert not same_training(one, other)
+    assert is_same_training(one, same, surely=True)
+    assert not is_same_training(one, other)
 
 
 def test_logs_are_grouped_by_their_training(log):
@@ -122,11 +122,11 @@ def test_a_log_makes_those_that_it_joins_one_training():
     process = frozenset({"process 1"})
     place = frozenset({"place out"})
     logs = {
-        "out": Trace("trainer_state", place),
-        "console.log": Trace("console", process, process),
-        "tb": Trace("tensorboard", process | place, process, times=(0.0, 9.0)),
-        "metrics.csv": Trace("csv", process, process, times=(1.0, 9.0)),
-        "other.log": Trace("console", place, times=(2.0, 9.0)),
+        "out": TrainingEvidence("trainer_state", place),
+        "console.log": TrainingEvidence("console", process, process),
+        "tb": TrainingEvidence("tensorboard", process | place, process, times=(0.0, 9.0)),
+        "metrics.csv": TrainingEvidence("csv", process, process, times=(1.0, 9.0)),
+        "other.log": TrainingEvidence("console", place, times=(2.0, 9.0)),
     }
     of_one = dict.fromkeys(["out", "console.log", "tb", "metrics.csv"], "out")
     assert trainings(logs) == {**of_one, "other.log": "other.log"}
@@ -139,7 +139,7 @@ def traces(draw):
     began = draw(st.integers(0, 7))
     lasted = draw(st.integers(0, 4))
     times = draw(st.sampled_from([None, (float(began), float(began + lasted))]))
-    return Trace(
+    return TrainingEvidence(
         draw(st.sampled_from("abc")),
         processes | places,
         processes,
@@ -154,7 +154,7 @@ def one_by_one(logs):
     for log in sorted(logs, key=lambda log: (logs[log].times or (-1.0,))[0]):
         own = None
         for group in groups:
-            joined = {other: same_training(logs[log], logs[other]) for other in group}
+            joined = {other: is_same_training(logs[log], logs[other]) for other in group}
             alike = [other for other in group if logs[other].format == logs[log].format]
             if not any(joined.values()) or not all(joined[other] for other in alike):
                 continue
@@ -182,7 +182,9 @@ def test_the_logs_of_one_process_are_looked_at_a_few_times_each(monkeypatch, apa
     monkeypatch.setattr(module._Training, "takes", lambda *pair: looked.append(pair) or takes(*pair))
     process = frozenset({"process 1"})
     logs = {
-        f"log {n}": Trace("tensorboard", process | {f"place {n}"}, process, "", (n * apart, n * apart + 5))
+        f"log {n}": TrainingEvidence(
+            "tensorboard", process | {f"place {n}"}, process, "", (n * apart, n * apart + 5)
+        )
         for n in range(500)
     }
     assert len({*trainings(logs).values()}) == (500 if apart else 1)
@@ -194,12 +196,12 @@ def test_logs_of_one_format_in_one_place_are_not_looked_at(monkeypatch):
     may_take = module._Training.may_take
     monkeypatch.setattr(module._Training, "may_take", lambda *one: looked.append(one) or may_take(*one))
     logs = {
-        f"log {n}": Trace(
+        f"log {n}": TrainingEvidence(
             "tensorboard", frozenset({f"process {n}", "place runs"}), frozenset({f"process {n}"})
         )
         for n in range(500)
     }
-    logs["state"] = Trace("trainer_state", frozenset({"place runs"}))
+    logs["state"] = TrainingEvidence("trainer_state", frozenset({"place runs"}))
     assert len({*trainings(logs).values()}) == 500, "the state joins one of them"
     assert len(looked) <= 500
 
@@ -214,7 +216,7 @@ def test_curves_of_one_writer_of_tensorboardx_are_one_training(tmp_path):
             path.mkdir(parents=True, exist_ok=True)
             (path / "events.out.tfevents.1767230000.node").touch()
             paths[f"{run}/{place}"] = path
-    facts = Facts(first_time=0.0, last_time=9.0)
+    facts = RunMetadata(first_time=0.0, last_time=9.0)
     found = trainings({log: trace(path, "tensorboard", facts) for log, path in paths.items()})
     assert {of.partition("/")[0]: log for log, of in found.items()}.keys() == {"a", "b"}
     assert len({*found.values()}) == 2
@@ -226,10 +228,10 @@ def test_a_copied_run_of_wandb_is_one_training_with_what_it_printed(tmp_path):
     printed.parent.mkdir(parents=True)
     for file in (record, printed):
         file.touch()
-    facts = Facts(first_time=0.0, last_time=9.0)
+    facts = RunMetadata(first_time=0.0, last_time=9.0)
     one = trace(record, "wandb", facts)
     other = trace(printed, "console", facts)
-    assert same_training(one, other, surely=True)
+    assert is_same_training(one, other, surely=True)
 
 
 def test_directories_below_one_another_are_no_curves_without_a_writer_above(tmp_path):
@@ -237,7 +239,7 @@ def test_directories_below_one_another_are_no_curves_without_a_writer_above(tmp_
     for path in paths:
         path.mkdir(parents=True)
         (path / "events.out.tfevents.1767230000.node").touch()
-    facts = Facts(first_time=0.0, last_time=9.0)
+    facts = RunMetadata(first_time=0.0, last_time=9.0)
     found = trainings({str(path): trace(path, "tensorboard", facts) for path in paths})
     assert len({*found.values()}) == len(paths)
 
@@ -265,7 +267,7 @@ def test_two_trainings_with_equal_numbers_are_told_twice_and_one_once(tmp_path, 
     sent = [
         one.decision.event
         for run in found
-        for id_, outcomes in run.told.items()
+        for id_, outcomes in run.notifications.items()
         for one in outcomes
         if one.decision.reason.sends and run.incidents[id_].detector == "kl-blowup"
     ]
@@ -275,8 +277,8 @@ def test_two_trainings_with_equal_numbers_are_told_twice_and_one_once(tmp_path, 
 
 def test_what_a_failed_process_printed_is_of_its_training(tmp_path):
     (tmp_path / "nohup.txt").touch()
-    failed = Facts(output=str(tmp_path / "nohup.txt"))
+    failed = RunMetadata(output=str(tmp_path / "nohup.txt"))
     log = trace(tmp_path / "deep" / "logs" / "version_0", "tensorboard", failed)
-    printed = trace(tmp_path / "nohup.txt", "console", Facts())
-    assert same_training(log, printed, surely=True)
-    assert not same_training(trace(tmp_path / "deep" / "b", "tensorboard", Facts()), printed)
+    printed = trace(tmp_path / "nohup.txt", "console", RunMetadata())
+    assert is_same_training(log, printed, surely=True)
+    assert not is_same_training(trace(tmp_path / "deep" / "b", "tensorboard", RunMetadata()), printed)

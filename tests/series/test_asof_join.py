@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from sentinel.detectors.schema import Every, First, Last, Mean
 from sentinel.detectors.signals import Signal
-from sentinel.series.asof_join import Asked, Context
+from sentinel.series.asof_join import Asked, AsOfJoin
 from sentinel.series.attempts import Points
 
 USES = [kind(Signal.LOSS) for kind in (Last, First, Mean, Every)]
@@ -22,7 +22,7 @@ def points_of(tag, log):
 
 def told(log, cuts):
     """The columns beside the rows of tag "row", whose log arrives in pieces."""
-    context = Context()
+    context = AsOfJoin()
     found = []
     for begin, end in zip([0, *cuts], [*cuts, len(log)], strict=True):
         piece = [point if begin <= at < end else ("", 0, 0.0) for at, point in enumerate(log)]
@@ -32,13 +32,13 @@ def told(log, cuts):
         context.extend(fresh, USES, {Signal.LOSS: known})
         rows = points_of("row", piece)
         if len(rows):
-            ((*numbers, every),) = context.beside([Asked("row", rows, USES)], {Signal.LOSS: known})
+            ((*numbers, every),) = context.values([Asked("row", rows, USES)], {Signal.LOSS: known})
             numbers = [np.full(len(rows), np.nan) if one is None else one for one in numbers]
             found += [
                 [*(column[i].item() for column in numbers), every[i].tolist()] for i in range(len(rows))
             ]
         context.trim()
-        context = Context.load(context.dump())
+        context = AsOfJoin.load(context.dump())
     return [[last, first, mean, ended(every)] for last, first, mean, every in found]
 
 
@@ -100,7 +100,7 @@ def rounded(rows):
 
 
 def test_a_long_pause_between_rows_is_summed_up_and_not_kept():
-    context = Context()
+    context = AsOfJoin()
     uses = [Mean(Signal.LOSS)]
     tags = {Signal.LOSS: ["a"]}
     for step in range(0, 100_000, 1000):
@@ -111,5 +111,5 @@ def test_a_long_pause_between_rows_is_summed_up_and_not_kept():
     assert len(context.value) == 4  # two points, the first of all, and the one that precedes all
     end = np.array([100_000])
     row = Points("row", Signal.EVAL_LOSS, end, end * 0.0, end, end * 1.0)
-    ((mean,),) = context.beside([Asked("row", row, uses)], tags)
+    ((mean,),) = context.values([Asked("row", row, uses)], tags)
     assert mean == [[np.arange(100_000).mean()]]

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sentinel.series.buckets import Coarse
+from sentinel.series.buckets import Buckets
 
 pytestmark = pytest.mark.slow
 
@@ -28,7 +28,7 @@ def test_a_bucket_tells_what_its_rows_say(parts, lost, extremes, late, uneven, s
     beside = random.normal(size=rows)
     step[random.random(rows) < uneven] += 2**60
     value[random.random(rows) < lost] = np.nan
-    coarse = Coarse(extremes=extremes)
+    coarse = Buckets(extremes=extremes)
     end = 0
     for number, size in enumerate(parts):
         part = slice(end, end + size)
@@ -36,7 +36,7 @@ def test_a_bucket_tells_what_its_rows_say(parts, lost, extremes, late, uneven, s
         columns = {5: beside[part]} if number >= late else {}
         beside[part] = beside[part] if columns else np.nan
         coarse.push(value[part], step[part], columns)
-    coarse = Coarse.load(coarse.dump())
+    coarse = Buckets.load(coarse.dump())
     assert coarse.rows == rows
     begins = np.arange(0, rows, coarse.width)
     np.testing.assert_array_equal(coarse.step, step[begins])

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from sentinel.detectors.run_checks import Expected
 from sentinel.detectors.signals import Signal
-from sentinel.series.missing_tags import Presence
+from sentinel.series.missing_tags import MissingTags
 from sentinel.sources.base import Chunk
 
 RULE = Expected(Signal.EVAL_LOSS, 30.0)
@@ -62,21 +62,21 @@ def one_by_one(rows):
 @given(POINTS, st.sets(st.integers(1, 59)), st.booleans())
 def test_absences_do_not_depend_on_the_cut_and_are_those_of_a_loop(points, cuts, restart):
     rows = [*zip([code for code, _ in points], np.cumsum([pause for _, pause in points]), strict=True)]
-    presence = Presence()
+    presence = MissingTags()
     told = []
     begin = 0
     for end in sorted({cut for cut in cuts if cut < len(rows)} | {len(rows)}):
         told += found(presence, chunk(rows[begin:end], begin), begin)
-        presence = Presence.load(presence.dump()) if restart else presence
+        presence = MissingTags.load(presence.dump()) if restart else presence
         begin = end
     assert sorted(told) == sorted(one_by_one(rows))
 
 
 def test_a_log_without_times_goes_by_the_clock_of_the_watch():
     rows = [(0, 0.0), (1, 0.0), (0, 0.0)]
-    presence = Presence()
+    presence = MissingTags()
     assert found(presence, chunk(rows, timed=False), 0, read_at=5.0) == []
     assert found(presence, chunk(rows[:1], 3, timed=False), 3, read_at=25.0) == []
     assert found(presence, chunk(rows[:1], 4, timed=False), 4, read_at=36.0) == [("eval_loss", 4, 1, False)]
     assert found(presence, chunk(rows, 5, timed=False), 5, read_at=37.0) == [("eval_loss", 6, 1, True)]
-    assert found(Presence(), chunk(rows * 9, timed=False), 0) == [], "a replay has no clock for it"
+    assert found(MissingTags(), chunk(rows * 9, timed=False), 0) == [], "a replay has no clock for it"

@@ -5,9 +5,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sentinel.series.buckets import Coarse
+from sentinel.series.buckets import Buckets
 from sentinel.series.history import SeriesHistory
-from sentinel.series.rows import SPARE, Rows, Tape
+from sentinel.series.rows import SPARE, RowBuffer, Rows
 
 pytestmark = pytest.mark.slow
 
@@ -18,7 +18,7 @@ def rows_of(begin, end):
     """From row 70 on the steps need 64 bits, and so do the values of some rows."""
     number = np.arange(begin, end)
     numbers = [number / 2, np.where(number % 50 < 40, number / 4, np.sin(number)), -number]
-    return Rows(number + 2**40 * (number >= 70), np.column_stack(numbers), beside=(3,))
+    return Rows(number + 2**40 * (number >= 70), np.column_stack(numbers), columns=(3,))
 
 
 def parts(sizes):
@@ -38,7 +38,7 @@ def assert_equal(found, wanted):
 
 @given(sizes=SIZES, keep=st.sampled_from([SPARE, 50, 300]))
 def test_a_tape_shows_new_rows_behind_the_last_ones_and_never_changes_what_it_showed(sizes, keep):
-    tape = Tape(Rows.none(0), keep)
+    tape = RowBuffer(Rows.none(0), keep)
     shown = []
     count = 0
     for rows in parts(sizes):
@@ -54,7 +54,7 @@ def test_a_tape_shows_new_rows_behind_the_last_ones_and_never_changes_what_it_sh
     lengths=st.lists(st.integers(0, 3), min_size=60, max_size=60),
 )
 def test_columns_and_lists_that_become_known_late_were_not_known_before(sizes, known, lengths):
-    tape = Tape(Rows.none(1), SPARE)
+    tape = RowBuffer(Rows.none(1), SPARE)
     whole = []
     for rows, places, length in zip(parts(sizes), known, lengths, strict=False):
         step = rows.step.astype(float)
@@ -72,7 +72,7 @@ def test_columns_and_lists_that_become_known_late_were_not_known_before(sizes, k
 @pytest.mark.long
 @given(sizes=SIZES)
 def test_a_tape_does_not_hold_what_a_long_log_brought_at_once(sizes):
-    tape = Tape(Rows.none(0), SPARE)
+    tape = RowBuffer(Rows.none(0), SPARE)
     for rows in parts([*sizes, 100_000]):
         tape.append(rows)
     arrays = [column if column.base is None else column.base for column in tape._columns]
@@ -83,7 +83,7 @@ def test_a_tape_does_not_hold_what_a_long_log_brought_at_once(sizes):
 @given(sizes=SIZES, looks=st.sets(st.integers(0, 59)))
 def test_the_coarse_whole_is_the_same_whenever_somebody_looks(sizes, looks):
     series = SeriesHistory(10, 20, Rows.none(0), sliced=True, plotted=[3])
-    whole = Coarse()
+    whole = Buckets()
     for number, rows in enumerate(parts(sizes)):
         windows = [*series.extend(rows, 10 * rows.step)]
         assert same(windows[-1].rows, windows[-1].first, windows[-1].end)

@@ -4,13 +4,13 @@ import pytest
 
 from sentinel.detectors.signals import Signal
 from sentinel.series.generic_names import fallback
-from sentinel.series.tag_context import Company
+from sentinel.series.tag_context import TagContext
 
 
 def signals(tags: str, **counts: int) -> dict[str, Signal | None]:
     """What the tags mean if each was logged three times, or as often as the counts say."""
     logged = dict.fromkeys(tags.split(), 3) | counts
-    company = Company.load(Company.of(logged, fallback).dump())
+    company = TagContext.load(TagContext.from_tags(logged, fallback).dump())
     return {
         tag: found.signal if (found := company.meaning(tag, fallback)) else None
         for tag in [*logged, "train_loss_step", "train_loss_epoch"]
@@ -32,11 +32,11 @@ def test_of_a_pair_the_one_with_far_more_points_counts(epochs: int, counting: st
 
 def test_the_mean_of_an_evaluation_is_no_pair_of_its_steps():
     assert signals("val_loss_epoch")["val_loss_epoch"] is Signal.EVAL_LOSS
-    assert Company.of({"val_loss_epoch": 9}, fallback) == Company()
+    assert TagContext.from_tags({"val_loss_epoch": 9}, fallback) == TagContext()
 
 
 def test_a_bare_loss_makes_pairs_needless():
-    assert Company.of({"train_loss": 3, "train_loss_epoch": 3}, fallback) == Company()
+    assert TagContext.from_tags({"train_loss": 3, "train_loss_epoch": 3}, fallback) == TagContext()
 
 
 @pytest.mark.parametrize(

@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 
 from sentinel.detectors.signals import Signal
 from sentinel.series.naming import Naming
-from sentinel.series.unmapped_nonfinite import Unnamed
+from sentinel.series.unmapped_nonfinite import UnmappedNonFinite
 from sentinel.sources.base import Chunk
-from tests.series.test_stream import DETECTORS, Stream, views
+from tests.series.test_stream import DETECTORS, Stream, series_specs
 
 NAN = math.nan
 
@@ -26,12 +26,12 @@ def rows(**columns: list[float]) -> Chunk:
 
 def told(chunk: Chunk, *ends: int, losses: tuple[str, ...] = ()) -> list[tuple[str, int]]:
     """The name and the step of what is told of tags that mean nothing, if the chunk comes in pieces."""
-    unnamed = Unnamed()
+    unnamed = UnmappedNonFinite()
     found = []
     for begin, end in pairwise([0, *ends, len(chunk.step)]):
         means = [tag in losses for tag in chunk.tags]
         found += unnamed.extend(chunk, slice(begin, end), 0, [not one for one in means], means)
-        unnamed = Unnamed.load(unnamed.dump())
+        unnamed = UnmappedNonFinite.load(unnamed.dump())
     assert all(points.signal is Signal.OTHER_METRIC for points in found)
     return [(points.tag, int(points.step[0])) for points in found]
 
@@ -76,12 +76,12 @@ def test_what_a_person_ignores_is_left_alone():
     chunk = rows(d_loss=[NAN] * 30, x=[1.0] * 30)
     for ignored, expected in (({}, True), ({"d_loss": "ignore"}, False)):
         asking = [replace(DETECTORS[0], judges=(Signal.OTHER_METRIC,), non_finite=True)]
-        stream = Stream("s", "csv", "", Naming(ignored), views(asking))
+        stream = Stream("s", "csv", "", Naming(ignored), series_specs(asking))
         assert bool([*stream.extend(chunk).windows, *stream.end()]) == expected
 
 
 def test_a_number_that_a_rule_knows_is_judged_as_well():
     chunk = rows(reward=[*[1.0] * 9, *[NAN] * 30], grad_norm=[*[1.0] * 9, *[NAN] * 30], x=[1.0] * 39)
     asking = [replace(DETECTORS[0], judges=(Signal.OTHER_METRIC,), non_finite=True)]
-    stream = Stream("s", "csv", "", Naming({}), views(asking))
+    stream = Stream("s", "csv", "", Naming({}), series_specs(asking))
     assert [one.tag for one in [*stream.extend(chunk).windows, *stream.end()]] == ["reward"]

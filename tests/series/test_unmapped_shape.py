@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sentinel.detectors.signals import Signal
-from sentinel.series.unmapped_shape import LEAP, STILL, Oddities
+from sentinel.series.unmapped_shape import LEAP, STILL, UnmappedShape
 from sentinel.sources.base import Chunk
 from tests.series.test_unmapped_nonfinite import rows
 
@@ -21,11 +21,11 @@ def noise(count: int, level: float = 1.0) -> list[float]:
 
 def told(chunk: Chunk, *ends: int) -> list[tuple[str, str, int]]:
     """What is told, of which tags and at which step, if the chunk comes in pieces."""
-    oddities = Oddities()
+    oddities = UnmappedShape()
     found = []
     for begin, end in pairwise([0, *ends, len(chunk.step)]):
         found += oddities.extend(chunk, slice(begin, end), 0, [True] * len(chunk.tags))
-        oddities = Oddities.load(oddities.dump())
+        oddities = UnmappedShape.load(oddities.dump())
     return [(points.signal.value, points.tag, int(points.step[0])) for points in found]
 
 
@@ -70,6 +70,6 @@ def test_pieces_change_nothing(ends, begins):
 @pytest.mark.slow
 def test_of_very_many_numbers_the_first_are_followed():
     chunk = rows(**{f"n{i}": [float(i), 1.0] for i in range(600)})
-    oddities = Oddities()
+    oddities = UnmappedShape()
     oddities.extend(chunk, slice(0, len(chunk.step)), 0, [True] * 600)
     assert len(oddities.lives) == 512

@@ -17,10 +17,10 @@ from sentinel.detectors.run_checks import RunCheck
 from sentinel.detectors.schema import FINDINGS, INDEX, ONSET, SEVERITY, SIGNAL, STEP, VARIANT
 from sentinel.detectors.severity import Severity
 from sentinel.incidents.duplicates import KnownIncidents
-from sentinel.incidents.lifecycle import Book
+from sentinel.incidents.lifecycle import IncidentTracker
 from sentinel.incidents.verdict_merge import Key, Verdict
 from sentinel.notifications.decide import SinkPolicy
-from sentinel.notifications.routing import Audience, News, tell
+from sentinel.notifications.routing import RoutingContext, RunChanges, route_changes
 from sentinel.sinks.base import Notification
 from sentinel.sinks.message import subject, text
 from sentinel.sinks.pagerduty import event
@@ -51,10 +51,12 @@ VIEWS = ILL, AMID, *AMONG, *ENDED
 
 def notifications() -> Iterator[Notification]:
     """What a sink that asks for everything is told first of each detector's findings."""
-    audience = Audience([SinkPolicy("all", Severity.INFO, include_preview=True)], [], {}, KnownIncidents([]))
+    audience = RoutingContext(
+        [SinkPolicy("all", Severity.INFO, include_preview=True)], [], {}, KnownIncidents([])
+    )
     for detector in all_detectors().values():
-        (change,) = Book("jsonl:/runs/a", {detector.name: detector}).advance([[verdict(detector)]])
-        (outcome,) = tell(News(RunIdentity("a"), [change]), audience, START)
+        (change,) = IncidentTracker("jsonl:/runs/a", {detector.name: detector}).advance([[verdict(detector)]])
+        (outcome,) = route_changes(RunChanges(RunIdentity("a"), [change]), audience, START)
         told = msgspec.convert(outcome.body, Notification)
         entries = [{**entry, "fix": "...", "check": "..."} for entry in told.catalogue[:1]]
         yield replace(told, catalogue=entries)

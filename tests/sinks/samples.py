@@ -9,7 +9,7 @@ from sentinel.detectors.api import Maturity, Severity
 from sentinel.incidents.causes import PossibleCause
 from sentinel.incidents.incident import Event, Incident, State
 from sentinel.notifications.decide import Decision, Reason
-from sentinel.notifications.routing import Outcome
+from sentinel.notifications.routing import SinkDecision
 from sentinel.sinks.base import Digest, Notification
 from sentinel.sources.identity import RunIdentity
 from sentinel.storage.outbox import Outbox, OutboxEntry
@@ -43,7 +43,7 @@ NOTIFICATION = Notification(
         run="grpo-7b",
         path="/runs/grpo-7b",
         framework="trl-grpo",
-        place="/runs/grpo-7b",
+        location="/runs/grpo-7b",
         host="node-7",
         planned_steps=1000.0,
         world_size=8.0,
@@ -68,14 +68,14 @@ def about(event: Event) -> Notification:
         step = 440
     elif event in (Event.LOST, Event.ESCALATED):
         state = State(event.value)
-    incident = INCIDENT.changed(state=state, resolved_step=step)
+    incident = INCIDENT.replace(state=state, resolved_step=step)
     return replace(NOTIFICATION, event=event, incident=incident)
 
 
 def digest(count: int, over: int = 0) -> Digest:
     """Many incidents, the last ones of which are resolved."""
     ids = [str(number) for number in range(count)]
-    told = [replace(NOTIFICATION, key=f"{n}:firing", incident=INCIDENT.changed(id=n)) for n in ids]
+    told = [replace(NOTIFICATION, key=f"{n}:firing", incident=INCIDENT.replace(id=n)) for n in ids]
     done = [replace(n, event=Event.RESOLVED) for n in told[count - over :]]
     return Digest("d1gest", [*told[: count - over], *done])
 
@@ -102,7 +102,7 @@ def enqueue_all(
 ) -> None:
     """Put notifications into the outbox in one transaction."""
     found = [
-        Outcome(
+        SinkDecision(
             told.incident,
             sink,
             Decision(told.event, Reason.FIRST_NOTIFICATION),
@@ -111,4 +111,4 @@ def enqueue_all(
         for told in notifications
         for sink in sinks
     ]
-    store.commit([Update("run", "/runs/run", "jsonl", b"", outcomes=found, held=held)], now)
+    store.commit([Update("run", "/runs/run", "jsonl", b"", outcomes=found, deferred=held)], now)

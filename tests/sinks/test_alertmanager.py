@@ -16,7 +16,7 @@ from tests.patience import PATIENCE
 from tests.sinks.samples import INCIDENT, NOTIFICATION, about, digest
 
 NOW = 1_767_230_000.0
-WARNING = replace(NOTIFICATION, incident=INCIDENT.changed(severity=Severity.WARNING))
+WARNING = replace(NOTIFICATION, incident=INCIDENT.replace(severity=Severity.WARNING))
 PROGRAM = shutil.which("prometheus-alertmanager") or shutil.which("alertmanager")
 CONFIG = """
 route: {{receiver: here, group_by: [incident], group_wait: 1ms, group_interval: 50ms, repeat_interval: 1h}}
@@ -67,7 +67,7 @@ def test_a_digest_is_many_alerts_in_one_post(receiver):
 
 
 def test_a_log_whose_clock_is_ahead_begins_now(receiver):
-    (alert,) = sent(replace(NOTIFICATION, incident=INCIDENT.changed(fired_time=NOW + 1e6)), receiver)
+    (alert,) = sent(replace(NOTIFICATION, incident=INCIDENT.replace(fired_time=NOW + 1e6)), receiver)
     assert alert["startsAt"] == "2026-01-01T01:13:20Z"
 
 

@@ -40,7 +40,7 @@ def fleet(store, deliver, clock):
     def tell(key, severity=Severity.WARNING, event=Event.FIRING, incident=None):
         clock.advance(1.0)  # before the sink can see it: messages of one moment count as one
         store.commit([Update(name, name, "jsonl", b"") for name in names], clock.now())
-        of = INCIDENT.changed(id=incident or key, severity=severity)
+        of = INCIDENT.replace(id=incident or key, severity=severity)
         enqueue(store, replace(NOTIFICATION, key=key, event=event, incident=of), ["sink"], clock.now())
         return wait(0.0)
 
@@ -100,7 +100,7 @@ def test_a_watch_that_starts_anew_each_time_sends_the_digest_as_well(store, deli
     """As `watch --once` does when cron starts it."""
     sink = Collector()
     for key in "abcd":
-        told = replace(NOTIFICATION, key=key, incident=INCIDENT.changed(id=key))
+        told = replace(NOTIFICATION, key=key, incident=INCIDENT.replace(id=key))
         enqueue(store, told, ["sink"], clock.now())
         delivery = deliver(sink, budget=BudgetConfig(pages_per_run_day=1))
         delivery.drain(1e-3)
@@ -121,7 +121,7 @@ def test_a_sink_that_asks_for_a_digest_gets_one_message_a_day(store, deliver, cl
 
     def tell(key, event=Event.FIRING, incident=None):
         clock.advance(1.0)
-        of = INCIDENT.changed(id=incident or key, severity=Severity.INFO)
+        of = INCIDENT.replace(id=incident or key, severity=Severity.INFO)
         enqueue(
             store, replace(NOTIFICATION, key=key, event=event, incident=of), ["sink", "looks"], clock.now()
         )
@@ -145,7 +145,7 @@ def test_a_watch_that_starts_anew_sends_the_daily_digest_in_time(store, deliver,
     sink = Collector()
     for key in "ab":
         enqueue(
-            store, replace(NOTIFICATION, key=key, incident=INCIDENT.changed(id=key)), ["sink"], clock.now()
+            store, replace(NOTIFICATION, key=key, incident=INCIDENT.replace(id=key)), ["sink"], clock.now()
         )
     for hours in (0, 13, 13):
         assert sink.took == []

@@ -14,8 +14,8 @@ from sentinel.detectors.api import Severity
 from sentinel.incidents.incident import Event
 from sentinel.sinks.base import Digest, Permanent, Transient
 from sentinel.sinks.delivery import GIVE_UP_SECONDS, Delivery
-from sentinel.sinks.retry import LONGEST_PAUSE_SECONDS, pause_seconds
-from sentinel.sinks.sink_queue import LONGEST_ASKED_SECONDS, PILE
+from sentinel.sinks.retry import MAX_PAUSE_SECONDS, pause_seconds
+from sentinel.sinks.sink_queue import MAX_ASKED_SECONDS, PILE
 from sentinel.sinks.webhook import WebhookConfig
 from tests.patience import PATIENCE
 from tests.sinks import receiver as rx
@@ -65,7 +65,7 @@ def later(delivery, clock, seconds):
 
 def numbered(number, event=Event.FIRING, incident="a"):
     return replace(
-        NOTIFICATION, key=f"{incident}-{event}-{number}", event=event, incident=INCIDENT.changed(id=incident)
+        NOTIFICATION, key=f"{incident}-{event}-{number}", event=event, incident=INCIDENT.replace(id=incident)
     )
 
 
@@ -144,11 +144,11 @@ def test_after_a_day_of_pauses_it_is_given_up(store, deliver, clock):
     sink = ScriptedSink("sink", *[Transient("busy")] * 1000)
     enqueue(store, NOTIFICATION, ["sink"], START)
     delivery = deliver(sink)
-    while not later(delivery, clock, LONGEST_PAUSE_SECONDS):
+    while not later(delivery, clock, MAX_PAUSE_SECONDS):
         clock.jump(86400.0)  # a suspended machine, or a clock that is set, is no time awake
     assert store.outbox.undelivered()[0].failed
-    assert GIVE_UP_SECONDS / LONGEST_PAUSE_SECONDS < len(sink.tries) < 1000
-    assert clock.awake() >= GIVE_UP_SECONDS
+    assert GIVE_UP_SECONDS / MAX_PAUSE_SECONDS < len(sink.tries) < 1000
+    assert clock.monotonic() >= GIVE_UP_SECONDS
 
 
 @pytest.mark.slow
@@ -165,7 +165,7 @@ def test_a_clock_that_is_set_neither_holds_up_nor_loses_anything(store, deliver,
     clock.jump(-2 * days * 86400)
     second = deliver(sink)
     settle(second)
-    assert later(second, clock, LONGEST_ASKED_SECONDS)
+    assert later(second, clock, MAX_ASKED_SECONDS)
     assert sink.keys == ["a-firing-1"] * 4
 
 
@@ -177,10 +177,10 @@ def test_retry_after_is_believed_for_a_quarter_of_an_hour_and_mutes_one_receiver
     delivery = deliver(sink, other)
     assert not settle(delivery)
     (waiting,) = store.outbox.undelivered()
-    assert (waiting.sink, waiting.next_attempt) == ("sink", START + LONGEST_ASKED_SECONDS)
+    assert (waiting.sink, waiting.next_attempt) == ("sink", START + MAX_ASKED_SECONDS)
     assert waiting.error == "slow down and asked for a pause of 15 min"
     enqueue(store, numbered(2), ["sink", "other"], START)
-    assert not later(delivery, clock, LONGEST_ASKED_SECONDS - 1)
+    assert not later(delivery, clock, MAX_ASKED_SECONDS - 1)
     assert (len(sink.tries), other.keys) == (1, ["a-firing-1", "a-firing-2"])
     assert later(delivery, clock, 1.0)
 
@@ -202,7 +202,7 @@ def pile_up(store, count):
     severities = [Severity.INFO, Severity.WARNING, Severity.CRITICAL]
     told = []
     for number in range(count):
-        incident = INCIDENT.changed(id=str(number), severity=severities[number % 3])
+        incident = INCIDENT.replace(id=str(number), severity=severities[number % 3])
         told.append(replace(NOTIFICATION, key=f"{number}-firing", incident=incident))
         if number % 10 == 0:
             over = replace(told[-1], key=f"{number}-resolved", event=Event.RESOLVED)
@@ -218,7 +218,7 @@ def test_ten_thousand_that_piled_up_are_a_few_messages_and_the_worst_come_first(
     assert not settle(delivery)
     enqueue(store, numbered("new", incident="newest"), ["sink"], START + 60)
     while not settle(delivery):
-        clock.advance(LONGEST_PAUSE_SECONDS)
+        clock.advance(MAX_PAUSE_SECONDS)
     assert len(sink.tries) <= 10 + 4
     newest, *digests = sink.took
     assert newest.incident.id == "newest"
@@ -421,7 +421,7 @@ def test_an_http_receiver_in_trouble_gets_everything_in_the_end(store, deliver, 
 @given(st.text(max_size=20), st.integers(0, 10_000))
 def test_pauses_grow_to_five_minutes_and_are_the_same_each_time(key, attempts):
     pause = pause_seconds(key, attempts)
-    longest = min(2.0 ** min(attempts, 10), LONGEST_PAUSE_SECONDS)
+    longest = min(2.0 ** min(attempts, 10), MAX_PAUSE_SECONDS)
     assert longest / 2 <= pause <= longest
     assert pause == pause_seconds(key, attempts)
 

@@ -66,16 +66,17 @@ def test_a_checkpoint_without_a_step_counts_by_its_time(tmp_path):
 
 def test_a_notification_names_the_checkpoint(tmp_path):
     made(tmp_path, "checkpoint-350")
-    told = replace(NOTIFICATION, run=RunIdentity(run="a", place=str(tmp_path)))
+    told = replace(NOTIFICATION, run=RunIdentity(run="a", location=str(tmp_path)))
     assert completed(told, "").checkpoint == str(tmp_path / "checkpoint-350")
     assert (
-        completed(replace(told, run=RunIdentity(run="a", place=str(tmp_path / "gone"))), "").checkpoint == ""
+        completed(replace(told, run=RunIdentity(run="a", location=str(tmp_path / "gone"))), "").checkpoint
+        == ""
     )
 
 
 def test_the_checkpoint_is_from_before_the_earliest_open_incident_of_the_run(tmp_path):
     made(tmp_path, "checkpoint-100", "checkpoint-399")
-    run = msgspec.structs.replace(NOTIFICATION.run, place=str(tmp_path))
+    run = msgspec.structs.replace(NOTIFICATION.run, location=str(tmp_path))
     told = replace(NOTIFICATION, run=run, first_onset=(200, None), checkpoint="")
     assert completed(told, "").checkpoint == str(tmp_path / "checkpoint-100")
 
@@ -90,17 +91,17 @@ def test_a_file_system_that_hangs_holds_up_nothing(tmp_path, monkeypatch):
         return "late"
 
     monkeypatch.setattr(enrichment, "last_checkpoint", hang)
-    monkeypatch.setattr(enrichment, "_LONGEST_LISTING_SECONDS", 0.01)
-    told = replace(NOTIFICATION, run=RunIdentity(run="a", place=str(tmp_path)))
+    monkeypatch.setattr(enrichment, "_MAX_LISTING_SECONDS", 0.01)
+    told = replace(NOTIFICATION, run=RunIdentity(run="a", location=str(tmp_path)))
     assert completed(told, "").checkpoint == ""
-    monkeypatch.setattr(enrichment, "_LONGEST_LISTING_SECONDS", 60.0)
+    monkeypatch.setattr(enrichment, "_MAX_LISTING_SECONDS", 60.0)
     assert completed(told, "").checkpoint == ""  # at once: the first listing still hangs
     released.set()
     assert ended.wait(PATIENCE)
 
 
 def test_the_link_is_the_template_with_what_it_names_quoted():
-    told = replace(NOTIFICATION, run=RunIdentity(run="a b/<c>", place="/runs/a b"), incident=INCIDENT)
+    told = replace(NOTIFICATION, run=RunIdentity(run="a b/<c>", location="/runs/a b"), incident=INCIDENT)
     template = "https://tb.example/?run={run}&path={path}&step={step}&x={other}"
     link = "https://tb.example/?run=a%20b%2F%3Cc%3E&path=%2Fruns%2Fa%20b&step=400&x={other}"
     assert completed(told, template).link == link
@@ -116,7 +117,7 @@ def test_the_link_is_the_template_with_what_it_names_quoted():
 )
 def test_a_run_on_a_server_has_a_page_of_its_own(base, begins, monkeypatch):
     monkeypatch.setenv("WANDB_BASE_URL", base)
-    told = replace(NOTIFICATION, run=RunIdentity(run="a", place="wandb://team/project/x1y2"))
+    told = replace(NOTIFICATION, run=RunIdentity(run="a", location="wandb://team/project/x1y2"))
     assert completed(told, "").link == f"{begins}/team/project/runs/x1y2"
 
 

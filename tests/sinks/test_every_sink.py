@@ -394,9 +394,9 @@ def test_a_digest_is_one_post(kind, receiver):
 @every_http_sink
 @pytest.mark.parametrize("event", Event)
 def test_every_event_of_any_run_is_strict_json(kind, event, receiver):
-    odd = INCIDENT.changed(
+    odd = INCIDENT.replace(
         summary="a\udcff\x00", evidence={"value": math.nan, "most": math.inf}, fired_time=1e300
     )
-    told = replace(about(event), incident=odd, run=RunIdentity("\udcff", place="\udcff"))
+    told = replace(about(event), incident=odd, run=RunIdentity("\udcff", location="\udcff"))
     opened(kind, receiver.url).send(told, NOW)
     json.loads(receiver.received[0].body.decode("utf-8"), parse_constant=pytest.fail)

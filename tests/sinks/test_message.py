@@ -46,7 +46,7 @@ def test_a_sentence_has_a_capital_letter_and_a_full_stop(words, shown):
 
 def test_what_is_withdrawn_because_the_run_goes_on_says_so():
     told = about(Event.RESOLVED)
-    told = replace(told, incident=told.incident.changed(state=State.WITHDRAWN))
+    told = replace(told, incident=told.incident.replace(state=State.WITHDRAWN))
     assert message(told).headline == f"The run goes on after all, so this is over: {SUMMARY}"
 
 
@@ -58,7 +58,7 @@ def test_a_resolved_incident_asks_for_nothing():
 
 
 def test_what_is_not_known_is_left_out():
-    bare = INCIDENT.changed(onset_time=None, fired_time=None, last_time=None)
+    bare = INCIDENT.replace(onset_time=None, fired_time=None, last_time=None)
     shown = message(replace(NOTIFICATION, incident=bare, run=RunIdentity(run="a"), checkpoint=""))
     assert shown.facts == [
         ("run", "a"),
@@ -69,7 +69,7 @@ def test_what_is_not_known_is_left_out():
 
 
 def test_a_preview_says_so():
-    incident = INCIDENT.changed(maturity=Maturity.PREVIEW)
+    incident = INCIDENT.replace(maturity=Maturity.PREVIEW)
     assert message(replace(NOTIFICATION, incident=incident)).title == "critical kl-blowup (preview)"
 
 
@@ -83,7 +83,7 @@ def test_the_command_that_silences_holds_no_text_of_a_run():
 
 def caused(*causes):
     entries = [{"id": c.id, "title": f"T{c.id}", "fix": "do", "check": "look"} for c in causes]
-    told = replace(NOTIFICATION, incident=INCIDENT.changed(causes=causes), catalogue=entries)
+    told = replace(NOTIFICATION, incident=INCIDENT.replace(causes=causes), catalogue=entries)
     return [line.text for line in message(told).lines if line.label in ("Likely", "One of", "Do", "Check")]
 
 

@@ -66,7 +66,7 @@ def test_a_digest_is_one_alert():
 
 def test_limits_hold_for_any_text():
     long = replace(
-        NOTIFICATION, incident=INCIDENT.changed(summary="x" * 5000), run=RunIdentity(run="y" * 5000)
+        NOTIFICATION, incident=INCIDENT.replace(summary="x" * 5000), run=RunIdentity(run="y" * 5000)
     )
     told = event(long)
     assert len(told["payload"]["summary"]) <= 1024

@@ -56,7 +56,7 @@ def test_without_signals_there_is_no_picture():
 def test_text_from_a_run_is_drawn_literally(text):
     hostile = replace(
         PLOTTED,
-        incident=INCIDENT.changed(summary=text),
+        incident=INCIDENT.replace(summary=text),
         run=RunIdentity(run=text),
         excerpts=[replace(KL, tag=text, label="KL")],
     )

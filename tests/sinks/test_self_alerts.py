@@ -4,7 +4,7 @@ import pytest
 
 from sentinel.sinks import retry
 from sentinel.sinks.base import Permanent, Transient
-from sentinel.sinks.self_alerts import Notices
+from sentinel.sinks.self_alerts import SelfAlerts
 from tests.manual_clock import ManualClock
 from tests.sinks.test_delivery import ScriptedSink
 
@@ -28,7 +28,7 @@ def announcing():
     started = []
 
     def start(*sinks):
-        started.append(Notices(sinks, ManualClock(1.7e9)))
+        started.append(SelfAlerts(sinks, ManualClock(1.7e9)))
         return started[-1].announce
 
     yield start
@@ -68,7 +68,7 @@ def test_a_sink_that_did_not_hear_of_the_trouble_does_not_hear_of_its_end(announ
 
 
 def test_a_sink_that_fails_is_tried_again_with_the_same_key(announcing, monkeypatch):
-    monkeypatch.setattr(retry, "LONGEST_PAUSE_SECONDS", 0.0)
+    monkeypatch.setattr(retry, "MAX_PAUSE_SECONDS", 0.0)
     sink = Recording("sink", Transient("busy"), Transient("busy"))
     announcing(sink)(FULL)
     sink.wait_for(3)

@@ -71,7 +71,7 @@ def test_a_digest_shows_the_worst_and_counts_the_rest(receiver):
 )
 def test_text_from_a_run_stands_in_elements_that_slack_shows_literally(raw):
     hostile = replace(
-        NOTIFICATION, incident=INCIDENT.changed(summary=raw), run=RunIdentity(run=raw, path=raw)
+        NOTIFICATION, incident=INCIDENT.replace(summary=raw), run=RunIdentity(run=raw, path=raw)
     )
     body = slack_body(hostile)
     assert {element["type"] for element in elements(body["blocks"])} <= {"plain_text", "text", "link"}
@@ -86,7 +86,7 @@ def test_text_from_a_run_stands_in_elements_that_slack_shows_literally(raw):
 @settings(deadline=None)
 def test_any_run_makes_a_message_that_slack_takes(evidence, name, summary, tag):
     causes = (PossibleCause(name, 0.05, summary * 50),) * 20
-    odd = INCIDENT.changed(evidence=evidence, summary=summary * 50, tag=tag, causes=causes)
+    odd = INCIDENT.replace(evidence=evidence, summary=summary * 50, tag=tag, causes=causes)
     entry = {"id": name, "title": summary, "fix": summary * 50, "check": tag}
     notification = replace(
         NOTIFICATION,

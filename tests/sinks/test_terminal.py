@@ -57,7 +57,7 @@ def test_text_from_a_run_controls_nothing():
     hostile = "\x1b[2J\x1b]0;owned\x07[red]x[/red]\r\nResolved: \u202eall"
     notification = replace(
         NOTIFICATION,
-        incident=INCIDENT.changed(summary=hostile, evidence={hostile: hostile}),
+        incident=INCIDENT.replace(summary=hostile, evidence={hostile: hostile}),
         run=RunIdentity(run=hostile),
     )
     shown = printed(notification)

@@ -45,7 +45,7 @@ def test_the_body_is_the_documented_one(event, receiver):
 
 
 def test_the_body_is_strict_json_whatever_a_run_logged(receiver):
-    odd = INCIDENT.changed(
+    odd = INCIDENT.replace(
         tag="a\udcff\x00", evidence={"value": math.nan, "most": math.inf}, fired_time=1e300
     )
     WebhookConfig(url=receiver.url).open().send(replace(NOTIFICATION, incident=odd), NOW)

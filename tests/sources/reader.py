@@ -5,9 +5,9 @@ import json
 import msgspec
 import numpy as np
 
-from sentinel.sources.base import Batch, Run
+from sentinel.sources.base import PollResult, Run
 from sentinel.sources.discovery import discover
-from sentinel.sources.location import Place
+from sentinel.sources.location import Location
 from sentinel.sources.readers.plain import LATEST
 from tests.manual_clock import ManualClock
 
@@ -18,15 +18,15 @@ class Reader:
     A server is asked a quarter of a minute after the other, on ``clock``.
     """
 
-    def __init__(self, path: Place, clock: ManualClock | None = None):
+    def __init__(self, path: Location, clock: ManualClock | None = None):
         self.path = path
         self.clock = clock
         self.points: list[tuple[str, int, str]] = []
         """Tag, step and value; the value as text, so that NaN equals NaN."""
         self.times: list[float] = []
-        self.complaints: list[str] = []
+        self.read_issues: list[str] = []
         self.restarts = 0
-        self.batch = Batch({})
+        self.batch = PollResult({})
         self.runs: dict[str, Run] = {}
         self.cursors: dict[str, str] = {}
 
@@ -40,7 +40,7 @@ class Reader:
                 self.batch = batch = run.source.poll(json.loads(self.cursors.get(run.id, "{}")), limit)
                 self.cursors[run.id] = json.dumps(batch.cursor, allow_nan=False)
                 msgspec.msgpack.encode(batch.cursor)  # is how a watch keeps it
-                self.complaints += map(str, batch.complaints)
+                self.read_issues += map(str, batch.read_issues)
                 for chunk in (chunk.flat for chunk in batch.chunks):
                     self.restarts += chunk.restarted
                     assert len(chunk.tag) == len(chunk.step) == len(chunk.time) == len(chunk.value)

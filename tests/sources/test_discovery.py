@@ -142,7 +142,7 @@ def test_a_link_into_the_kernel_is_not_followed(tree):
     (root / "kernel.log").symlink_to("/proc/kmsg")
     discovered = discover([root])
     assert [run.path for run in discovered.runs] == [root / "log.jsonl"]
-    assert [str(complaint.path) for complaint in discovered.complaints] == [f"{root}/kernel.log"]
+    assert [str(complaint.path) for complaint in discovered.read_issues] == [f"{root}/kernel.log"]
 
 
 def test_a_format_that_fails_costs_no_other(tree, monkeypatch):
@@ -150,7 +150,7 @@ def test_a_format_that_fails_costs_no_other(tree, monkeypatch):
     monkeypatch.setitem(discovery.formats(), "csv", Format(lambda *_: [][0]))
     discovered = discover([root])
     assert [run.path for run in discovered.runs] == [root / "a/log.jsonl"]
-    assert {str(c) for c in discovered.complaints} == {
+    assert {str(c) for c in discovered.read_issues} == {
         f"{place}: cannot be searched (IndexError); please report it" for place in (root, root / "a")
     }
 
@@ -162,10 +162,10 @@ def test_a_path_that_is_no_text_is_complained_about(tree):
     (odd / "log.jsonl").touch()
     (root / "link").symlink_to(odd / "log.jsonl")
     assert found(root) == [root / "log.jsonl"]
-    for complaint in [*discover([root]).complaints, *discover([odd]).complaints]:
+    for complaint in [*discover([root]).read_issues, *discover([odd]).read_issues]:
         str(complaint).encode()
     assert not discover([odd]).runs
-    assert discover([odd]).complaints
+    assert discover([odd]).read_issues
 
 
 def test_a_directory_that_cannot_be_read_is_complained_about(tree, monkeypatch):
@@ -180,7 +180,7 @@ def test_a_directory_that_cannot_be_read_is_complained_about(tree, monkeypatch):
     monkeypatch.setattr(os, "scandir", refuse)  # root may read everything
     discovered = discover([root])
     assert [run.path for run in discovered.runs] == [root / "b/log.jsonl"]
-    assert [str(c) for c in discovered.complaints] == [f"{root}/a: cannot be read (Permission denied)"]
+    assert [str(c) for c in discovered.read_issues] == [f"{root}/a: cannot be read (Permission denied)"]
 
 
 def test_a_name_that_is_no_text_is_complained_about(tree):
@@ -188,7 +188,7 @@ def test_a_name_that_is_no_text_is_complained_about(tree):
     (root / os.fsdecode(b"caf\xe9.jsonl")).touch()
     discovered = discover([root])
     assert [run.path for run in discovered.runs] == [root / "log.jsonl"]
-    (complaint,) = discovered.complaints
+    (complaint,) = discovered.read_issues
     assert "rename it" in str(complaint)
     str(complaint).encode()
 
@@ -245,7 +245,7 @@ def test_a_home_directory_without_runs_has_none(tmp_path):
         (tmp_path / name).write_text(content)
     discovered = discover([tmp_path])
     assert not discovered.runs
-    assert not discovered.complaints
+    assert not discovered.read_issues
 
 
 @pytest.mark.slow
@@ -267,7 +267,7 @@ def test_a_name_that_no_path_can_have_is_refused_in_one_line(tmp_path, name):
     writer.close()
     discovered = discover([tmp_path])
     assert [run.path.name for run in discovered.runs] == ["well-well"]
-    (complaint,) = discovered.complaints
+    (complaint,) = discovered.read_issues
     assert complaint.path == tmp_path / "demo.db"
     assert complaint.problem.startswith("no file can be called 'a")
     assert len(complaint.problem) < 150

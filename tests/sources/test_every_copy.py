@@ -38,7 +38,7 @@ def test_a_copy_that_is_renewed_goes_on(source, writer, renew, logged, tmp_path)
     renew(original, copy)
     assert ordered(source, reader.poll().points) == ordered(source, points(STEPS))
     assert not reader.restarts
-    assert not reader.complaints
+    assert not reader.read_issues
 
 
 @pytest.mark.slow
@@ -56,7 +56,7 @@ def test_a_file_that_grows_back_goes_on(source, logged, pieces):
         play(logged, data, begin, end)
     assert reader.poll().points == points(STEPS)
     assert not reader.restarts
-    assert bool(reader.complaints) == (source in IN_TRANSACTIONS)
+    assert bool(reader.read_issues) == (source in IN_TRANSACTIONS)
 
 
 def test_a_file_that_stays_shorter_is_read_again(source, logged):

@@ -64,7 +64,7 @@ def test_a_run_that_was_removed_and_begun_anew_is_read(writer, logged, seen):
         reader.poll()
     write(writer, logged, OTHER_STEPS)
     assert reader.poll().points == points(STEPS) + points(OTHER_STEPS)
-    assert len(reader.complaints) <= seen
+    assert len(reader.read_issues) <= seen
 
 
 def test_a_run_that_is_replaced_file_by_file_begins_anew_once(writer, logged, tmp_path):
@@ -109,4 +109,4 @@ def test_what_takes_the_place_of_a_log_is_not_waited_for(logged, put):
         path.unlink()
         put(path)
     assert reader.poll().poll().points == points(STEPS)
-    assert len(reader.complaints) <= 2
+    assert len(reader.read_issues) <= 2

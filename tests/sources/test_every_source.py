@@ -63,7 +63,7 @@ def test_a_growing_run_gives_exactly_what_was_written(source, writer, reader, tm
         assert ordered(source, reader.poll().points) == ordered(source, points(STEPS[:seen]))
     writer.close()
     assert ordered(source, reader.poll().points) == ordered(source, points(STEPS))
-    assert not reader.complaints
+    assert not reader.read_issues
     assert not reader.restarts
 
 
@@ -78,7 +78,7 @@ def test_pieces_give_the_same(source, writer, reader, tmp_path, seed):
             reader.poll(dice.randint(1, 5), dice.randint(0, 3))
     writer.close()
     assert ordered(source, reader.poll(limit=3).points) == ordered(source, points(STEPS))
-    assert not reader.complaints
+    assert not reader.read_issues
     assert not reader.restarts
 
 
@@ -95,7 +95,7 @@ def test_a_torn_tail_waits(source, torn, tmp_path):
         assert ordered(source, reader.points) == expected[: len(reader.points)]
         play(copy, data, cut, size)
         assert ordered(source, reader.poll().points) == expected
-        assert not reader.complaints
+        assert not reader.read_issues
         assert not reader.restarts
 
 
@@ -107,7 +107,7 @@ def test_a_restarted_training_goes_on(source, writer, reader, tmp_path):
     assert ordered(source, reader.poll().points) == ordered(source, points(STEPS + STEPS[4:]))
     again = Reader(reader.path, reader.clock).poll()
     assert ordered(source, again.points) == ordered(source, reader.points)
-    assert not reader.complaints
+    assert not reader.read_issues
 
 
 @pytest.mark.long
@@ -140,7 +140,7 @@ def test_a_file_that_is_still_empty(logged):
     assert not reader.points
     play(logged, data, 0, sum(map(len, data.values())))
     assert reader.poll().points == points(STEPS)
-    assert not reader.complaints
+    assert not reader.read_issues
 
 
 @pytest.mark.slow
@@ -150,8 +150,8 @@ def test_a_file_that_cannot_be_read_is_complained_about_once(logged, unreadable)
     path = unreadable()
     for _ in range(3):
         reader.poll()
-    assert len(reader.complaints) == 1
-    assert reader.complaints[0].startswith(f"{path}: ")
+    assert len(reader.read_issues) == 1
+    assert reader.read_issues[0].startswith(f"{path}: ")
     assert reader.points == points(STEPS)
 
 
@@ -164,8 +164,8 @@ def test_a_broken_record_is_skipped(source, logged, broken):
         assert reader.points[0] == points(STEPS)[0]
         assert reader.points[-1] == points(STEPS)[-1]
         assert len(reader.points) < len(points(STEPS))
-    assert bool(reader.complaints) != (source in TEXTS)
-    assert all(c.startswith(f"{broken} at ") for c in reader.complaints)
+    assert bool(reader.read_issues) != (source in TEXTS)
+    assert all(c.startswith(f"{broken} at ") for c in reader.read_issues)
 
 
 @functools.cache
@@ -191,7 +191,7 @@ def test_chunking_changes_nothing(name, data):
             play(copy, whole, start, end)
             reader.poll(data.draw(st.integers(1, 9), "limit"), data.draw(st.integers(0, 3), "polls"))
         assert ordered(name, reader.poll(limit=5).points) == ordered(name, points(STEPS * 2))
-        assert not reader.complaints
+        assert not reader.read_issues
 
 
 @pytest.mark.slow

@@ -37,7 +37,7 @@ def test_another_file_is_refused_with_the_reason(tmp_path, text):
     path.write_text(text)
     found = discover([path])
     assert not found.runs
-    assert [(one.path, one.problem.startswith(OTHERS[text])) for one in found.complaints] == [(path, True)]
+    assert [(one.path, one.problem.startswith(OTHERS[text])) for one in found.read_issues] == [(path, True)]
 
 
 def test_a_file_becomes_a_log_while_it_grows(tmp_path):

@@ -28,7 +28,7 @@ def test_a_run_that_the_exporter_wrote():
             ("val/loss", 1, "2.0"),
         ]
         assert reader.times == [BEGIN + seconds for seconds in (0, 10, 15, 20, 30, 35)]
-        assert not reader.complaints
+        assert not reader.read_issues
     assert reader.batch.lines == [Line(BEGIN, "epoch 1"), Line(BEGIN, "epoch 2")]
     assert reader.batch.config == {
         "parameters/lr": 0.1,
@@ -54,7 +54,7 @@ def test_a_part_that_is_still_copied_is_waited_for(tmp_path):
     assert not reader.points
     part.write_bytes(whole)
     assert len(reader.poll().points) == 6
-    assert not reader.complaints
+    assert not reader.read_issues
 
 
 def test_other_parquet_files_are_no_runs(tmp_path):
@@ -71,8 +71,8 @@ def test_a_file_that_parquet_cannot_read_is_complained_about_once(tmp_path):
     path.write_bytes(data[:4] + b"\xff" * (len(data) - 4 - footer) + data[-footer:])
     reader = Reader(path).poll().poll()
     assert not reader.points
-    assert len(reader.complaints) == 1
-    assert reader.complaints[0].startswith(f"{path}: cannot be read (no sound export of Neptune: ")
+    assert len(reader.read_issues) == 1
+    assert reader.read_issues[0].startswith(f"{path}: cannot be read (no sound export of Neptune: ")
 
 
 @pytest.mark.slow
@@ -91,13 +91,13 @@ def test_a_part_that_is_rewritten_while_it_is_read_is_read_again(tmp_path, monke
     reader = Reader(path).poll()
     assert not reader.points
     assert len(reader.poll().points) == 2 * len(STEPS)
-    assert not reader.complaints
+    assert not reader.read_issues
 
 
 @pytest.mark.parametrize(("limit", "value", "said"), [("ROWS", 15, "15 rows"), ("BYTES", 1 << 10, "0 MiB")])
 def test_an_export_that_is_too_large_is_refused(tmp_path, monkeypatch, limit, value, said):
-    monkeypatch.setattr(neptune, f"_MOST_{limit}", value)
+    monkeypatch.setattr(neptune, f"_MAX_{limit}", value)
     path = next(write(NeptuneWriter(), tmp_path, STEPS).iterdir())
     reader = Reader(path).poll().poll()
-    assert reader.complaints == [f"{path}: has more than {said} and is not read"]
+    assert reader.read_issues == [f"{path}: has more than {said} and is not read"]
     assert reader.batch.cursor["refused"] == f"has more than {said} and is not read"

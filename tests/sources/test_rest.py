@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from sentinel.api import replay
-from sentinel.sources.base import Chunk, rest
+from sentinel.sources.base import Chunk, flush
 from sentinel.sources.discovery import discover
 from tests.sources.reader import Reader
 
@@ -16,7 +16,7 @@ def left(place: Path) -> list[tuple[str, int, float]]:
     read = Reader(place).poll()
     found = list[Chunk]()
     for run in read.runs.values():
-        found += rest(run.source, json.loads(read.cursors[run.id]))
+        found += flush(run.source, json.loads(read.cursors[run.id]))
     return [
         (chunk.tags[tag], step, value)
         for chunk in found
@@ -112,7 +112,7 @@ def test_a_poll_after_the_end_reads_the_line_when_it_is_whole(tmp_path):
     path.write_text("".join(f"step {n} loss 0.5\n" for n in range(1, 9)) + "step 9 loss 2.1")
     read = Reader(path).poll()
     (run,) = discover([path]).runs
-    assert [chunk.value.tolist() for chunk in rest(run.source, json.loads(read.cursors[run.id]))] == [[2.1]]
+    assert [chunk.value.tolist() for chunk in flush(run.source, json.loads(read.cursors[run.id]))] == [[2.1]]
     with path.open("a") as log:
         log.write("5\n")
     assert read.poll().points[-1] == ("loss", 9, "2.15")

@@ -8,7 +8,7 @@ import pytest
 from sentinel.common.shard import Shard
 from sentinel.sources.discovery import discover
 from sentinel.sources.location import Url
-from sentinel.sources.sharding import share_of
+from sentinel.sources.sharding import shard_of
 
 LINES = '{"step": 1, "loss": 2.0}\n{"step": 2, "loss": 1.9}\n'
 LOGS = (
@@ -35,7 +35,7 @@ def shares(places, count):
     """The runs below the places that each share holds."""
     runs = discover(places).runs
     assert len(runs) == len(LOGS)
-    return [{run.id for run in share_of(runs, Shard(i, count), places)} for i in range(count)]
+    return [{run.id for run in shard_of(runs, Shard(i, count), places)} for i in range(count)]
 
 
 @pytest.mark.parametrize("count", [1, 2, 3, 7])
@@ -62,4 +62,4 @@ def test_a_glob_a_link_and_another_mount_give_the_same_shares(tree, tmp_path_fac
 )
 def test_a_run_anywhere_is_in_one_share(path, place):
     run = SimpleNamespace(path=path)
-    assert sum(len(share_of([run], Shard(index, 5), [place])) for index in range(5)) == 1
+    assert sum(len(shard_of([run], Shard(index, 5), [place])) for index in range(5)) == 1

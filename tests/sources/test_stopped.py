@@ -29,10 +29,10 @@ def reason(reader):
 
 @pytest.mark.parametrize("name", REFUSED)
 def test_a_file_that_is_no_log_is_stopped_until_it_is_one(tmp_path, monkeypatch, name):
-    monkeypatch.setattr(csv_file, "LONGEST_LINE", 500)
+    monkeypatch.setattr(csv_file, "MAX_LINE", 500)
     (tmp_path / name).write_bytes(REFUSED[name])
     reader = Reader(tmp_path).poll().poll()
-    (complaint,) = reader.complaints
+    (complaint,) = reader.read_issues
     assert complaint.endswith(f": {reason(reader)}")
     kind = {"metrics.json": "json", "run-1.wandb": "wandb", "metrics.csv": "csv"}
     (tmp_path / name).unlink()

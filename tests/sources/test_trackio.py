@@ -67,7 +67,7 @@ def test_a_database_without_ids(tmp_path):
     reader = Reader(tmp_path).poll()
     assert [run.path.name for run in discover([tmp_path]).runs] == ["a_b", "c"]
     assert reader.points == [("loss", 3, "1.0"), ("loss", 3, "2.0")]
-    assert reader.complaints == [
+    assert reader.read_issues == [
         f"{tmp_path}/old.db at row 2 of metrics: is not a JSON object and was skipped"
     ]
 
@@ -100,7 +100,7 @@ def test_a_writer_leaves_a_log_behind_and_the_reader_nothing(tmp_path):
     assert alive == reader.points == [("loss", step, "1.0") for step in range(3)]
     assert seen(tmp_path) == before
     (tmp_path / "demo.db-shm").unlink()
-    assert "demo.db-shm is missing" in reader.poll().complaints[0]
+    assert "demo.db-shm is missing" in reader.poll().read_issues[0]
 
 
 def test_reading_a_database_at_rest_leaves_nothing(tmp_path):

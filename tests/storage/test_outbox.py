@@ -31,7 +31,7 @@ def put(
         NOTIFICATION,
         key=f"{incident}-{event}",
         event=event,
-        incident=INCIDENT.changed(id=incident, run=f"run {incident}", severity=severity),
+        incident=INCIDENT.replace(id=incident, run=f"run {incident}", severity=severity),
     )
     enqueue(store, told, sinks, at, held=held)
 

@@ -17,9 +17,9 @@ from sentinel.common.state_dir import STATE_FILE
 from sentinel.incidents.duplicates import KnownIncidents
 from sentinel.incidents.incident import Event
 from sentinel.notifications.decide import Reason, Sent, SinkPolicy
-from sentinel.notifications.routing import Audience, News, tell
+from sentinel.notifications.routing import RoutingContext, RunChanges, route_changes
 from sentinel.notifications.silences import silence
-from sentinel.runs.training_groups import Trace
+from sentinel.runs.training_groups import TrainingEvidence
 from sentinel.sources.discovery import discover
 from sentinel.sources.identity import RunIdentity
 from sentinel.storage.database import SCHEMA
@@ -27,7 +27,7 @@ from sentinel.storage.lock import sole_watcher
 from sentinel.storage.outbox import Receiver
 from sentinel.storage.store import Store, Update
 from sentinel.watch.state_recovery import sound_store
-from tests.incidents.timeline import RUN, book, changed, rows
+from tests.incidents.timeline import RUN, changed, rows, tracker
 from tests.sinks.samples import first_waiting
 
 NOW = 1000.0
@@ -43,10 +43,12 @@ def store(tmp_path):
 
 
 def update(line="wwcc", state=b"state", run=RUN, sent=None, sinks=(SINK,), ours=None):
-    ours = ours or book()
+    ours = ours or tracker()
     changes = ours.advance(rows(line) if isinstance(line, str) else line)
-    decided = tell(
-        News(NAMES, changes, ours.open()), Audience(sinks, [], sent or {}, KnownIncidents([])), NOW
+    decided = route_changes(
+        RunChanges(NAMES, changes, ours.open()),
+        RoutingContext(sinks, [], sent or {}, KnownIncidents([])),
+        NOW,
     )
     return Update(run, "/runs/a", "jsonl", state, [c.incident for c in changes] + ours.open(), decided)
 
@@ -65,7 +67,7 @@ def test_a_commit_is_kept(tmp_path, store):
 
 
 def test_the_newest_state_of_an_incident_counts(store):
-    ours = book()
+    ours = tracker()
     store.commit([update("ww", ours=ours)], NOW)
     store.commit([update("." * 10, ours=ours)], NOW + 1)
     assert store.incidents(open_only=True) == []
@@ -76,49 +78,49 @@ SILENCE = {"runs_silent": 3, "place": "/runs", "since": 1000.5}
 
 
 JOINTS = {
-    RUN: Trace("jsonl", frozenset({"place /runs", "process 7"}), frozenset({"process 7"})),
-    "csv:/runs/a": Trace("csv", frozenset({"place /runs"})),
-    "csv:/runs/b": Trace("csv", frozenset({"place /other"})),
-    "jsonl:/runs/c": Trace("jsonl", frozenset({"place /runs"})),
-    "jsonl:/runs/d": Trace("jsonl", frozenset({"process 7"}), frozenset({"process 7"})),
+    RUN: TrainingEvidence("jsonl", frozenset({"place /runs", "process 7"}), frozenset({"process 7"})),
+    "csv:/runs/a": TrainingEvidence("csv", frozenset({"place /runs"})),
+    "csv:/runs/b": TrainingEvidence("csv", frozenset({"place /other"})),
+    "jsonl:/runs/c": TrainingEvidence("jsonl", frozenset({"place /runs"})),
+    "jsonl:/runs/d": TrainingEvidence("jsonl", frozenset({"process 7"}), frozenset({"process 7"})),
 }
 
 
 def alike(store, *incidents):
-    return store.told.alike(incidents, JOINTS.__getitem__)
+    return store.history.alike(incidents, JOINTS.__getitem__)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("open_", [True, False])
 def test_what_may_tell_the_same_is_found_among_any_number_of_incidents(store, open_):
-    ours = book()
+    ours = tracker()
     committed = update("ww" if open_ else "ww" + "." * 10, ours=ours)
     known = committed.incidents[-1]
-    fallen = known.changed(id="fallen", onset_step=700, fired_step=700, evidence=SILENCE)
+    fallen = known.replace(id="fallen", onset_step=700, fired_step=700, evidence=SILENCE)
     late = range(5000, 6500)
-    others = [known.changed(id=f"other {step}", onset_step=step, fired_step=step) for step in late]
-    store.commit([replace(committed, incidents=[known, fallen], joints=JOINTS[RUN])], NOW)
+    others = [known.replace(id=f"other {step}", onset_step=step, fired_step=step) for step in late]
+    store.commit([replace(committed, incidents=[known, fallen], join_keys=JOINTS[RUN])], NOW)
     store.commit([replace(committed, incidents=others, outcomes=[])], NOW + 1)
-    asked = known.changed(id="asked", run="csv:/runs/a", evidence={"value": 1.0})
+    asked = known.replace(id="asked", run="csv:/runs/a", evidence={"value": 1.0})
     assert alike(store, asked) == [known]
-    assert alike(store, asked.changed(signal="loss", evidence=SILENCE)) == [fallen]
-    far = asked.changed(evidence={}, onset_step=900, fired_step=900)
-    assert not alike(store, asked.changed(signal="loss"), far)
-    assert known in alike(store, asked.changed(onset_step=900)), "it fired at the same step"
-    assert alike(store, asked.changed(run="jsonl:/runs/d")) == [known]
-    assert not alike(store, asked.changed(run="jsonl:/runs/c")), "a place joins no logs of one format"
-    assert not alike(store, asked.changed(run="csv:/runs/b")), "the logs share nothing"
+    assert alike(store, asked.replace(signal="loss", evidence=SILENCE)) == [fallen]
+    far = asked.replace(evidence={}, onset_step=900, fired_step=900)
+    assert not alike(store, asked.replace(signal="loss"), far)
+    assert known in alike(store, asked.replace(onset_step=900)), "it fired at the same step"
+    assert alike(store, asked.replace(run="jsonl:/runs/d")) == [known]
+    assert not alike(store, asked.replace(run="jsonl:/runs/c")), "a place joins no logs of one format"
+    assert not alike(store, asked.replace(run="csv:/runs/b")), "the logs share nothing"
     assert not alike(store)
 
 
 def test_a_log_of_an_older_state_may_share_anything_until_it_is_recorded_again(tmp_path):
-    committed = replace(update("ww"), joints=JOINTS[RUN])
+    committed = replace(update("ww"), join_keys=JOINTS[RUN])
     with Store(tmp_path) as store:
         store.commit([committed], NOW)
     with closing(sqlite3.connect(tmp_path / STATE_FILE)) as database:
         database.executescript("DROP TABLE joints; PRAGMA user_version = 8;")
     (known,) = {incident.id: incident for incident in committed.incidents}.values()
-    asked = known.changed(id="asked", run="csv:/runs/b")
+    asked = known.replace(id="asked", run="csv:/runs/b")
     with Store(tmp_path) as store:
         assert alike(store, asked) == [known]
         store.commit([replace(committed, outcomes=[])], NOW + 1)
@@ -133,7 +135,7 @@ def test_what_was_sent_is_known(store):
     committed = update("wwcc")
     store.commit([committed], NOW)
     incident = committed.incidents[0].id
-    sent = store.told.sent_before([incident, "other"])
+    sent = store.history.sent_before([incident, "other"])
     assert sent == {
         (incident, "slack"): {
             "firing": Sent(NOW, 2, 2, 1, waiting=True),
@@ -142,35 +144,35 @@ def test_what_was_sent_is_known(store):
     }
     while entry := first_waiting(store.outbox, "slack"):
         store.outbox.sent("slack", [entry], NOW)
-    assert not any(s.waiting for s in store.told.sent_before([incident])[incident, "slack"].values())
+    assert not any(s.waiting for s in store.history.sent_before([incident])[incident, "slack"].values())
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("receiver", ["rests", "is held", "rests, and was tried with it", "takes all"])
 def test_what_was_never_tried_is_withdrawn_when_its_cause_comes(store, receiver):
-    ours = book()
+    ours = tracker()
     first = update(rows("cc", "flat-loss-at-init", tag="loss"), ours=ours)
-    store.commit([replace(first, held=receiver == "is held")], NOW)
+    store.commit([replace(first, deferred=receiver == "is held")], NOW)
     (effect,) = (incident.id for incident in ours.open())
     if receiver.startswith("rests"):
         tried = store.outbox.begin([first_waiting(store.outbox, "slack")]) if receiver != "rests" else []
         store.outbox.postponed("slack", tried, "503", 5.0, Receiver(1, NOW + 5))
     cause = changed(rows("cc", "loss-scale-collapse", first=2), onset=lambda: (0, None))
-    store.commit([update(cause, ours=ours, sent=store.told.sent_before([effect]))], NOW)
+    store.commit([update(cause, ours=ours, sent=store.history.sent_before([effect]))], NOW)
     withdrawn = receiver in ("rests", "is held")
     assert (effect in {one.incident for one in store.outbox.undelivered()}) is not withdrawn
     assert len(store.outbox.undelivered()) == (1 if withdrawn else 2), "the cause is told"
-    assert ((effect, "slack") in store.told.sent_before([effect])) is not withdrawn
+    assert ((effect, "slack") in store.history.sent_before([effect])) is not withdrawn
     assert (Reason.WITHDRAWN in {one.reason for one in store.decisions()}) is withdrawn
 
 
 def withdrawn_while_it_waits(store, meanwhile=lambda: None):
     """The id of an effect whose cause comes while its receiver rests; what happens meanwhile is not seen."""
-    ours = book()
+    ours = tracker()
     store.commit([update(rows("cc", "flat-loss-at-init", tag="loss"), ours=ours)], NOW)
     store.outbox.postponed("slack", [], "503", 5.0, Receiver(1, NOW + 5))
     (effect,) = (incident.id for incident in ours.open())
-    sent = store.told.sent_before([effect])
+    sent = store.history.sent_before([effect])
     cause = changed(rows("cc", "loss-scale-collapse", first=2), onset=lambda: (0, None))
     decided = update(cause, ours=ours, sent=sent)
     meanwhile()
@@ -185,7 +187,7 @@ def test_what_is_being_sent_is_not_withdrawn(store):
         store, lambda: begun.extend(store.outbox.begin([first_waiting(store.outbox, "slack")]))
     )
     store.outbox.sent("slack", begun, NOW)
-    assert [*store.told.sent_before([effect])] == [(effect, "slack")], "so that its end is told, too"
+    assert [*store.history.sent_before([effect])] == [(effect, "slack")], "so that its end is told, too"
 
 
 def test_what_was_withdrawn_is_not_sent(store):
@@ -193,15 +195,15 @@ def test_what_was_withdrawn_is_not_sent(store):
     taken_up = []
     effect = withdrawn_while_it_waits(store, lambda: taken_up.append(first_waiting(store.outbox, "slack")))
     assert store.outbox.begin(taken_up) == []
-    assert store.told.sent_before([effect]) == {}
+    assert store.history.sent_before([effect]) == {}
 
 
 def test_the_end_of_what_was_given_up_is_not_sent(store):
-    ours = book()
+    ours = tracker()
     store.commit([update("ww", ours=ours)], NOW)
     (incident,) = (incident.id for incident in ours.open())
     store.outbox.failed("slack", store.outbox.begin([first_waiting(store.outbox, "slack")]), "404", NOW)
-    over = update("." * 10, ours=ours, sent=store.told.sent_before([incident]))
+    over = update("." * 10, ours=ours, sent=store.history.sent_before([incident]))
     assert [(o.decision.event, o.decision.reason) for o in over.outcomes] == [
         (Event.RESOLVED, Reason.NOT_SENT_BEFORE)
     ]
@@ -210,7 +212,7 @@ def test_the_end_of_what_was_given_up_is_not_sent(store):
 def test_the_same_log_read_again_sends_nothing(store):
     committed = update()
     store.commit([committed], NOW)
-    again = update(sent=store.told.sent_before([committed.incidents[0].id]))
+    again = update(sent=store.history.sent_before([committed.incidents[0].id]))
     assert not any(o.body for o in again.outcomes)
 
 
@@ -223,7 +225,7 @@ def test_the_same_notification_is_never_queued_twice(store):
 @pytest.mark.slow
 def test_surrogates_and_nan_survive(store):
     committed = update("ww", run="jsonl:/runs/\udcff")
-    odd = committed.incidents[0].changed(
+    odd = committed.incidents[0].replace(
         run="jsonl:/runs/\udcff", evidence={"a": float("inf"), "b": "\udcff"}
     )
     store.commit([Update("jsonl:/runs/\udcff", "/runs/\udcff", "jsonl", b"x", [odd])], NOW)
@@ -233,9 +235,9 @@ def test_surrogates_and_nan_survive(store):
 
 @pytest.mark.parametrize("number", [math.nan, math.inf, -math.inf])
 def test_an_incident_with_a_number_that_json_does_not_know_is_found_again(store, number):
-    odd = update("ww").incidents[0].changed(evidence={"value": number, "level": 1.0})
-    store.commit([Update(odd.run, "/runs/a", "jsonl", b"x", [odd], joints=JOINTS[RUN])], NOW)
-    (found,) = store.told.alike([odd], lambda _: JOINTS[RUN])
+    odd = update("ww").incidents[0].replace(evidence={"value": number, "level": 1.0})
+    store.commit([Update(odd.run, "/runs/a", "jsonl", b"x", [odd], join_keys=JOINTS[RUN])], NOW)
+    (found,) = store.history.alike([odd], lambda _: JOINTS[RUN])
     assert str(found.evidence) == str(odd.evidence)
     assert store.open_counts() == {(odd.detector, "warning"): 1}
 
@@ -250,7 +252,7 @@ def test_old_records_go_and_waiting_ones_stay(store):
     store.prune(NOW + 31 * DAY)
     assert store.outbox.undelivered() == []
     (incident,) = store.incidents()
-    known = store.told.sent_before([incident.id])[incident.id, "slack"]
+    known = store.history.sent_before([incident.id])[incident.id, "slack"]
     assert [*known] == [Event.FIRING], "what was given up is not known"
 
 

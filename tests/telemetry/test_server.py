@@ -16,11 +16,11 @@ import httpx
 import pytest
 import yaml
 
-from sentinel.calibration.calibration import Promise
+from sentinel.calibration.calibration import Calibration
 from sentinel.common.address import Address
 from sentinel.common.clock import SystemClock
 from sentinel.common.errors import SentinelError
-from sentinel.runs.metadata import Facts
+from sentinel.runs.metadata import RunMetadata
 from sentinel.sinks.heartbeat import HeartbeatConfig, beating
 from sentinel.storage.store import Store
 from sentinel.telemetry.health import SILENT_SECONDS, Health
@@ -32,7 +32,7 @@ from tests.patience import PATIENCE
 from tests.sinks.receiver import Receiver, status
 from tests.sinks.samples import NOTIFICATION, enqueue
 
-PROMISE = Promise(made_at=datetime(2026, 1, 1, tzinfo=UTC), pages_per_run=0.05, runs=1000, pages=0)
+PROMISE = Calibration(made_at=datetime(2026, 1, 1, tzinfo=UTC), pages_per_run=0.05, runs=1000, pages=0)
 DEPLOY = Path(__file__).parents[2] / "deploy"
 
 
@@ -56,7 +56,7 @@ def server(metrics):
 @pytest.mark.slow
 def test_health_is_what_every_part_reported(server, health):
     assert get(f"{server}/healthz").status_code == 503
-    now = SystemClock().awake()
+    now = SystemClock().monotonic()
     health.report("watch", "", now)
     answer = get(f"{server}/healthz")
     assert (answer.status_code, answer.text) == (200, "ok\n")
@@ -71,7 +71,7 @@ def test_health_is_what_every_part_reported(server, health):
 @pytest.mark.slow
 def test_a_watch_whom_no_sink_hears_is_not_well(server, health, tmp_path):
     clock = SystemClock()
-    health.report("watch", "", clock.awake())
+    health.report("watch", "", clock.monotonic())
     with Store(tmp_path) as store:
         for key, hours in (("old", 3), ("new", 2)):
             enqueue(store, replace(NOTIFICATION, key=key), ("slack",), clock.now() - 3600 * hours)
@@ -89,7 +89,7 @@ def test_a_watch_whom_no_sink_hears_is_not_well(server, health, tmp_path):
 
 @pytest.mark.long  # more connections than may wait at once
 def test_clients_that_ask_nothing_keep_nobody_out(server, health, capfd):
-    health.report("watch", "", SystemClock().awake())
+    health.report("watch", "", SystemClock().monotonic())
     address = Address.parse(server.removeprefix("http://"))
     with ExitStack() as held:
         half_open = []
@@ -128,7 +128,7 @@ def test_a_mistake_of_ours_is_logged_once_a_minute(metrics, monkeypatch, caplog)
     clock = ManualClock()
     with serving(Address("127.0.0.1", 0), metrics, clock) as address:
         for at, times in ((0, 1), (59, 1), (60, 2)):
-            clock.advance(at - clock.awake())
+            clock.advance(at - clock.monotonic())
             assert get(f"http://{address}/healthz").status_code == 500
             assert len(caplog.records) == times
 
@@ -180,10 +180,10 @@ def test_the_heart_beats_only_while_all_is_well(health, caplog):
         receiver.answers.append(status(500))
         often = {"every_seconds": 0.02}  # more often than one may configure
         config = HeartbeatConfig(url=receiver.url).model_copy(update=often)
-        with beating(config, lambda: health.problems(SystemClock().awake()), SystemClock()):
+        with beating(config, lambda: health.problems(SystemClock().monotonic()), SystemClock()):
             with receiver.changed:
                 assert not receiver.changed.wait_for(lambda: receiver.received, timeout=0.2)
-            health.report("watch", "", SystemClock().awake())
+            health.report("watch", "", SystemClock().monotonic())
             receiver.wait_for(lambda: len(receiver.received) >= 2)
     assert "heartbeat: the receiver answered 500" in caplog.text
     assert receiver.url not in caplog.text
@@ -242,7 +242,7 @@ def test_what_came_of_a_promise_is_counted(server, metrics, tmp_path):
     assert "sentinel_promise_broken" not in names(server)
     metrics.promise = PROMISE
     metrics.logs = lambda: [
-        SimpleNamespace(run=SimpleNamespace(id="r"), facts=Facts(), ending=None, stopped="")
+        SimpleNamespace(run=SimpleNamespace(id="r"), metadata=RunMetadata(), ending=None, stopped="")
     ]
     exposed = get(f"{server}/metrics").text
     assert "sentinel_promised_share 0.05\n" in exposed

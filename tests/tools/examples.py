@@ -12,15 +12,15 @@ import polars as pl
 from sentinel.detectors.api import Detector, Severity
 from sentinel.detectors.discovery import all_detectors
 from sentinel.detectors.schema import SEVERITY, SIGNAL, STEP
-from sentinel.detectors.skip_reason import HeldBack
+from sentinel.detectors.skip_reason import SkipReason
 from sentinel.report.pages import EXAMPLES
 from sentinel.report.sparkline import marks, sparkline
 from sentinel.series.windows import frame
 from tests.detectors.golden import Scenario, Stream, message, shipped, windows
 
 WIDTH = 76  # with the four blanks before it, a page has 80 columns
-MOST_BUCKETS = 48
-MOST_STREAMS = 3
+MAX_BUCKETS = 48
+MAX_STREAMS = 3
 HEAD = "# `make docs` writes this file from the goldens of the detectors.\n"
 
 
@@ -35,25 +35,25 @@ def is_rule(detector) -> bool:
 
 
 def section(detector: Detector) -> str:
-    reasons = "".join(f'    "{reason}",\n' for reason in held_back(detector))
+    reasons = "".join(f'    "{reason}",\n' for reason in skipped(detector))
     listed = f"[\n{reasons}]" if reasons else "[]"
-    return f"\n[{detector.name}]\nheld_back = {listed}\npicture = '''\n{picture(detector)}\n'''\n"
+    return f"\n[{detector.name}]\nskipped = {listed}\npicture = '''\n{picture(detector)}\n'''\n"
 
 
-def held_back(detector: Detector) -> list[HeldBack]:
+def skipped(detector: Detector) -> list[SkipReason]:
     """The reasons for which the rule gives no verdict, as its plan names them."""
     shown = frame(detector, windows(detector, shipped()[detector.name][0].streams))
     plan = detector.rule(shown.lazy()).explain(optimized=False)
-    return [reason for reason in HeldBack if f'"{reason}"' in plan]
+    return [reason for reason in SkipReason if f'"{reason}"' in plan]
 
 
 def picture(detector: Detector) -> str:
     """The first golden with the usual severity: its curves, a mark at the finding, and what is said."""
     scenario, row = example(detector)
-    streams = sorted(scenario.streams, key=lambda one: one.signal != row[SIGNAL])[:MOST_STREAMS]
+    streams = sorted(scenario.streams, key=lambda one: one.signal != row[SIGNAL])[:MAX_STREAMS]
     steps = np.concatenate([one.step for one in streams])
     width = max(len(one.tag or one.signal) for one in streams)
-    buckets = min(MOST_BUCKETS, WIDTH - width - 4 - max(len(span(one)) for one in streams))
+    buckets = min(MAX_BUCKETS, WIDTH - width - 4 - max(len(span(one)) for one in streams))
     edges = np.unique(np.linspace(steps.min(), steps.max() + 1, buckets + 1).astype(int))
     lines = [curve(one, edges, width) for one in streams]
     lines.insert(1, " " * (width + 2) + marks(edges[:-1].tolist(), [(row[STEP], "^")]))

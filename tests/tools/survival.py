@@ -34,13 +34,13 @@ from tests.sources.wandb.backend import Backend
 from tests.sources.writers import WRITERS, WandbOnlineWriter, Writer
 
 STEPS = 240  # spread over the lives, so that kills fall before, between and after the incidents
-LONGEST_LIFE_SECONDS = 2.5  # from when the watch begins to read
+MAX_LIFE_SECONDS = 2.5  # from when the watch begins to read
 FAILURES = (status(500), status(429, Retry_After="1"), hang)
 OUTAGES = (None, None, close, status(403))
 """What a flaky receiver answers to all requests during a life; None if it answers as usual."""
 RSYNCED = ("jsonl", "tensorboard", "wandb", "csv")
 RSYNC_EVERY_STEPS = 4
-MOST_RESTS = 5
+MAX_RESTS = 5
 """How often the receiver may rest at the end. It takes everything by then, so one rest is enough, unless the
 machine is so busy that an answer comes too late."""
 LATER = ("state", "resolved_step")
@@ -194,7 +194,7 @@ def survive(directory: Path, kills: int, seed: int, *, flaky: bool = False) -> O
                     training.replace()
             share = -(-STEPS // kills)
             last = dice.randrange(share)
-            pause = dice.uniform(0, LONGEST_LIFE_SECONDS) / (last + 1)
+            pause = dice.uniform(0, MAX_LIFE_SECONDS) / (last + 1)
             for step in range(share):
                 for training in [*steady, *passing]:
                     training.log()
@@ -253,7 +253,7 @@ class Sentinel:
 
     def deliver_all(self) -> None:
         """Deliver what is left. `--once` does not wait for a receiver that rests for more than a minute."""
-        for _ in range(MOST_RESTS):
+        for _ in range(MAX_RESTS):
             with Store(self.state) as store:
                 waiting = store.outbox.undelivered()
             if not waiting:
@@ -268,7 +268,7 @@ class Sentinel:
         runs = json.loads(self._run("replay", *places, "--format", "json"))["runs"]
         for run in runs:
             for incident in run["incidents"]:
-                del incident["told"]  # what it would have told, not what it found
+                del incident["notifications"]  # what it would have told, not what it found
         return [(run["path"], incident["id"], incident) for run in runs for incident in run["incidents"]]
 
     def recorded(self) -> Incidents:

@@ -9,7 +9,7 @@ import pytest
 
 from sentinel.config.file import Config
 from sentinel.detectors.discovery import all_detectors
-from sentinel.pipeline import POINTS_AT_ONCE, Pipeline
+from sentinel.pipeline import MAX_POINTS, Pipeline
 from sentinel.report.status import document, status
 from sentinel.report.status_lines import lines
 from sentinel.sinks.delivery import Delivery
@@ -45,11 +45,11 @@ class House:
         choose_detectors(monkeypatch, {name: every[name] for name in ("non-finite-metric", "stream-stall")})
         original = Pipeline.advance
 
-        def advance(pipeline, trackers, points_at_once, **when):
-            self.read.append(sorted(tracker.log.name for tracker in trackers))
+        def advance(pipeline, run_pipelines, points_at_once, **when):
+            self.read.append(sorted(run_pipeline.log.name for run_pipeline in run_pipelines))
             self.points.append(points_at_once)
-            self.clock.work(self.seconds + self.seconds_a_run * len(trackers))
-            return original(pipeline, trackers, self.slice or points_at_once, **when)
+            self.clock.work(self.seconds + self.seconds_a_run * len(run_pipelines))
+            return original(pipeline, run_pipelines, self.slice or points_at_once, **when)
 
         monkeypatch.setattr(Pipeline, "advance", advance)
         self.store = Store(self.state)
@@ -95,10 +95,10 @@ def test_a_run_that_is_far_behind_is_said_everywhere_and_is_not_silent(house):
     metrics.lags = house.watcher.lags
     house.look()
     assert metrics.problems() == []
-    while house.clock.awake() < 1000:
+    while house.clock.monotonic() < 1000:
         house.look()
         house.clock.advance(99)
-    house.watcher._reports.record(at_once=True)
+    house.watcher._reports.record(immediately=True)
     assert metrics.problems() == [], "a first look at a large log takes long"
     (lag,) = next(one for one in metrics.collect() if one.name == "sentinel_run_lag_seconds").samples
     assert lag.value == pytest.approx(1000, rel=0.02)
@@ -129,10 +129,10 @@ def test_slices_are_smaller_while_they_take_long(house):
     house.log("large", range(2000), 1.0)
     for house.seconds in (5.0, 5.0, 5.0, 0.5, 0.1, 0.1):
         house.look()
-    most = [points / POINTS_AT_ONCE for points in dict.fromkeys(house.points)]
+    most = [points / MAX_POINTS for points in dict.fromkeys(house.points)]
     assert most[:3] == [1, 1 / 2, 1 / 4]
     assert min(most) > 1 / 64
-    assert house.points[-1] == POINTS_AT_ONCE
+    assert house.points[-1] == MAX_POINTS
 
 
 @pytest.mark.long
@@ -143,7 +143,7 @@ def test_many_runs_on_a_slow_machine_are_all_read_to_their_ends(house):
         for number in range(70):
             house.log(f"run {number}", range(begin, end), 1.0)
         house.look()
-    assert house.points[-1] < POINTS_AT_ONCE / 4
+    assert house.points[-1] < MAX_POINTS / 4
     for _ in range(20):
         house.watcher.round((), GOING)
     assert house.watcher.lags() == {}
@@ -187,7 +187,7 @@ def test_a_log_that_changed_and_waits_to_be_read_is_not_silent(house):
     house.clock.advance(5000)
     house.watcher._review_runs(runs)
     assert house.store.incidents() == []
-    house.watcher._backlog.note(*runs, more=False, awake=house.clock.awake())
+    house.watcher._backlog.note(*runs, more=False, awake=house.clock.monotonic())
     house.watcher._review_runs(runs)
     assert [one.detector for one in house.store.incidents()] == ["stream-stall"]
 

@@ -20,6 +20,11 @@ def test_what_fired_and_was_over_between_two_polls_is_told_as_a_replay_says(tmp_
     told = house.look(watcher)
     config = Config(sinks=[{"type": "terminal"}], signals={"kl": "kl"})
     (run,) = replay([house.runs], config, lambda *_: None).runs
-    outcomes = [one for id_ in run.told for one in run.told[id_] if one.incident.detector == "kl-blowup"]
+    outcomes = [
+        one
+        for id_ in run.notifications
+        for one in run.notifications[id_]
+        if one.incident.detector == "kl-blowup"
+    ]
     assert told == [f"{one.decision.event}: {one.decision.reason}" for one in outcomes]
     assert told[:1] == ["firing: first-notification"]

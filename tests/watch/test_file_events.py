@@ -150,7 +150,7 @@ def test_polling_never_knows(tmp_path):
     with Changes([tmp_path], poll=True) as changes:
         assert changes.polled
         assert changes.wait(0.01) is None
-        assert not changes.complaints
+        assert not changes.read_issues
 
 
 def test_a_watch_limit_means_polling_and_one_complaint(tmp_path, monkeypatch):
@@ -161,7 +161,7 @@ def test_a_watch_limit_means_polling_and_one_complaint(tmp_path, monkeypatch):
     with Changes([tmp_path]) as changes:
         assert changes.polled
         assert changes.wait(0.01) is None
-        (complaint,) = changes.complaints
+        (complaint,) = changes.read_issues
         assert "max_user_watches" in str(complaint)
 
 

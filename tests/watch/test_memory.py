@@ -6,7 +6,7 @@ import sys
 import pytest
 
 from sentinel.sources.readers.sniffing import remembered
-from sentinel.watch.discovery_schedule import Searches
+from sentinel.watch.discovery_schedule import DiscoverySchedule
 from sentinel.watch.watched import WatchedRuns
 from tests.manual_clock import ManualClock
 
@@ -14,13 +14,13 @@ from tests.manual_clock import ManualClock
 def test_a_removed_file_that_comes_back_causes_a_search_at_once(tmp_path):
     clock = ManualClock(0.0)
     runs = WatchedRuns()
-    searches = Searches(clock)
+    searches = DiscoverySchedule(clock)
     file = tmp_path / "log.jsonl"
     asked = []
     for there in (True, True, False, True):
         file.touch() if there else file.unlink()
         asked.append(searches.is_due([file], runs))
-        searches.done(clock.awake())
+        searches.done(clock.monotonic())
     assert asked == [True, False, False, True]
 
 

@@ -99,13 +99,13 @@ def test_a_full_disk_is_waited_for(tmp_path, small_disk, caplog):
         watcher.round(None, GOING)
     assert house.told() == before
     assert "the disk is full; free some space" in house.service.status
-    assert "the disk is full" in house.service.health.problems(house.clock.awake())[0]
+    assert "the disk is full" in house.service.health.problems(house.clock.monotonic())[0]
     assert caplog.text.count("reading stops until the state can be recorded") == 1
     (small_disk / "ballast").unlink()
     watcher.round(set(), GOING)
     assert len(house.told()) == len({*house.told()}) == 41
     assert house.service.status == "41 runs"
-    assert not house.service.health.problems(house.clock.awake())
+    assert not house.service.health.problems(house.clock.monotonic())
     assert "the state can be recorded again; reading continues" in caplog.text
     assert len(house.heard) == 2, "the sinks hear of it and of its end"
     assert "the disk is full; free some space" in house.heard[0]
@@ -140,7 +140,7 @@ def test_a_state_that_is_moved_or_removed_is_told(house, caplog, lose):
         for _ in range(3):
             house.clock.advance(10)
             watcher.round(None, GOING)
-        (problem,) = house.service.health.problems(house.clock.awake())
+        (problem,) = house.service.health.problems(house.clock.monotonic())
         assert "moved or removed under the running program" in problem
         assert caplog.text.count("reading stops until the state can be recorded") == len(house.heard) == 1
         with pytest.raises(StateError, match="another watch"), sole_watcher(house.state):
@@ -159,7 +159,7 @@ def test_a_state_that_is_put_back_is_used_again(house):
         house.log("first", range(60))
         watcher.round(None, GOING)
     assert house.told() == ["first"]
-    assert not house.service.health.problems(house.clock.awake())
+    assert not house.service.health.problems(house.clock.monotonic())
     assert house.heard[1:] == [None]
 
 
@@ -217,15 +217,17 @@ def test_a_lock_that_is_held_for_long_is_waited_for(house, monkeypatch):
             watcher.round(None, GOING)
         assert house.told() == ["first"]
         assert "locked" in house.service.status
-        (points,) = {run.tracker.log.facts.points for run in watcher._runs if "second" in run.tracker.id}
+        (points,) = {
+            run.run_pipeline.log.metadata.points for run in watcher._runs if "second" in run.run_pipeline.id
+        }
         house.log("second", range(60, 90))
         watcher.round(None, GOING)
         assert points == 60, "nothing more is read than what can be recorded"
-        assert {run.tracker.log.facts.points for run in watcher._runs} == {60}
+        assert {run.run_pipeline.log.metadata.points for run in watcher._runs} == {60}
         holder.stdin.close()
     watcher.round(None, GOING)
     assert house.told() == ["first", "second"]
-    assert {run.tracker.log.facts.points for run in watcher._runs} == {60, 90}
+    assert {run.run_pipeline.log.metadata.points for run in watcher._runs} == {60, 90}
 
 
 @pytest.mark.slow
@@ -238,7 +240,7 @@ def test_state_that_is_damaged_costs_one_run_a_re_read(house, caplog):
     house.edit("INSERT INTO health VALUES ('x', '{')")
     watcher = house.watch()
     watcher.round(None, GOING)
-    assert {run.tracker.log.facts.points for run in watcher._runs} == {60}
+    assert {run.run_pipeline.log.metadata.points for run in watcher._runs} == {60}
     errors = [one.getMessage() for one in caplog.records if one.levelname == "ERROR"]
     (line,) = (error for error in errors if "bad.jsonl" in error)
     assert "its saved state cannot be used, so its log is read from the start" in line

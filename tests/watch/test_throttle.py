@@ -2,7 +2,7 @@
 
 import pytest
 
-from sentinel.watch.throttle import SHARE, Pace
+from sentinel.watch.throttle import CPU_QUOTA, Throttle
 from tests.manual_clock import ManualClock
 
 
@@ -10,8 +10,8 @@ def rounds(cost: float, wait: float = 0.5, seconds: float = 3600.0) -> tuple[Man
     """A watch whose rounds cost so much each, and its pauses."""
     clock = ManualClock()
     pauses = []
-    pace = Pace(clock)
-    while clock.awake() < seconds:
+    pace = Throttle(clock)
+    while clock.monotonic() < seconds:
         clock.work(cost)
         pauses.append(pace.pause_seconds())
         clock.advance(max(wait, pauses[-1]))
@@ -25,7 +25,7 @@ def test_few_runs_are_read_at_once():
 
 def test_many_runs_leave_the_machine_to_the_trainings():
     clock, pauses = rounds(cost=4.0)
-    assert clock.worked() / clock.awake() == pytest.approx(SHARE, rel=0.05)
+    assert clock.cpu_seconds() / clock.monotonic() == pytest.approx(CPU_QUOTA, rel=0.05)
     assert max(pauses) < 20
 
 
@@ -36,7 +36,7 @@ def test_the_largest_fleets_are_read_nearly_each_minute():
 
 def test_a_start_and_a_burst_of_logs_are_not_slowed():
     clock = ManualClock()
-    pace = Pace(clock)
+    pace = Throttle(clock)
     for _ in range(3):
         clock.work(10.0)
         assert pace.pause_seconds() == 0
@@ -45,7 +45,7 @@ def test_a_start_and_a_burst_of_logs_are_not_slowed():
 
 def test_a_debt_ends_with_one_pause():
     clock = ManualClock()
-    pace = Pace(clock)
+    pace = Throttle(clock)
     clock.work(600.0)
     assert pace.pause_seconds() == 30
     clock.advance(30)

@@ -60,7 +60,9 @@ def test_a_clock_that_jumps_delays_nothing_and_loses_nothing(house, jump):
     house.log(range(30, 90))
     assert house.look() == [], "fired before the jump, and silent for a minute only"
     (run,) = house.watcher._runs
-    assert run.tracker.log.facts.points == 90, "a minute awake is a minute, so everything was looked at"
+    assert run.run_pipeline.log.metadata.points == 90, (
+        "a minute awake is a minute, so everything was looked at"
+    )
     house.clock.advance(599)
     assert house.look() == []
     house.clock.jump(-jump)

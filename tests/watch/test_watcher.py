@@ -235,7 +235,7 @@ def test_one_training_in_two_logs_is_told_once(house):
     pl.DataFrame(rows).write_csv(house.runs / "metrics.csv")
     again = "told-of-another-log"
     done = replay([house.runs], Config(sinks=[{"type": "terminal"}], signals={"kl": "kl"}), lambda *_: None)
-    outcomes = [outcome for run in done.runs for told in run.told.values() for outcome in told]
+    outcomes = [outcome for run in done.runs for told in run.notifications.values() for outcome in told]
     told = [one.decision for one in outcomes if one.incident.detector == "kl-blowup"]
     assert sorted(f"{one.event}: {one.reason}" for one in told) == [
         "firing: first-notification",
@@ -309,7 +309,7 @@ def test_a_file_that_becomes_a_log_late_is_soon_found(house):
     house.clock.advance(5)
     watcher.round(set(), GOING)
     (watched,) = watcher._runs
-    assert watched.tracker.log.facts.points == 2
+    assert watched.run_pipeline.log.metadata.points == 2
 
 
 @pytest.mark.slow
@@ -325,7 +325,7 @@ def test_a_run_that_begins_in_a_known_database_is_soon_found(house, changed):
     writer.log(1, {"loss": 1.0})
     house.clock.advance(5)
     watcher.round({house.runs / changed}, GOING)
-    assert [watched.tracker.log.facts.points for watched in watcher._runs] == [1, 1]
+    assert [watched.run_pipeline.log.metadata.points for watched in watcher._runs] == [1, 1]
     writer.close()
 
 
@@ -341,4 +341,4 @@ def test_changes_of_a_known_run_search_nothing(house, monkeypatch):
     house.log("run", range(3, 6), kl=0.1)
     watcher.round({path}, GOING)
     (watched,) = watcher._runs
-    assert watched.tracker.log.facts.last_step == 5
+    assert watched.run_pipeline.log.metadata.last_step == 5

@@ -16,7 +16,7 @@ import pytest
 from sentinel.common.errors import StateError
 from sentinel.storage.store import Store, Update
 from sentinel.web import state_cache, views
-from sentinel.web.run_session import OpenedRun
+from sentinel.web.run_session import RunSession
 from tests.patience import PATIENCE
 from tests.sinks.samples import INCIDENT
 from tests.web.conftest import TOKEN, log, serving
@@ -96,7 +96,7 @@ def test_a_run_is_shown_as_its_report(client):
     ((steps, values, _),) = data["curves"]["train/grad_norm"]
     assert (steps[0], steps[-1], max(values)) == (0, 199, 3.0)
     assert data["lost"] == {"train/loss": 100}
-    assert "told: " in text
+    assert "sent to: " in text
 
 
 def test_a_page_can_be_sent_compressed(client):
@@ -295,10 +295,10 @@ def test_a_log_that_cannot_be_read_now_holds_up_no_other_page(client, runs, watc
             gate.wait(PATIENCE)
         return real(run)
 
-    real = OpenedRun.grow
+    real = RunSession.grow
     begun = threading.Event()
     gate = threading.Event()
-    monkeypatch.setattr(OpenedRun, "grow", grow)
+    monkeypatch.setattr(RunSession, "grow", grow)
     sick = key_of(client, "sick")
     well = key_of(client, "well")
     with ThreadPoolExecutor(1) as other, client.stream("GET", "/events?since=1") as answer:

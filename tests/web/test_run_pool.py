@@ -8,7 +8,7 @@ import pytest
 from sentinel.config.file import Config
 from sentinel.notifications.silences import acknowledgement
 from sentinel.storage.store import Store
-from sentinel.web.run_pool import OpenRuns
+from sentinel.web.run_pool import RunPool
 from sentinel.web.views import StateView
 from tests.manual_clock import ManualClock
 from tests.web.conftest import log
@@ -25,7 +25,7 @@ def test_a_page_that_is_asked_for_as_a_reading_ends_shows_the_state_of_then(runs
         with Store(config.state_dir) as store:
             (incident,) = store.incidents(open_only=True)
             store.add_silence(acknowledgement(incident, clock.now()))
-        views.refresh(clock.now(), clock.awake())
+        views.refresh(clock.now(), clock.monotonic())
 
     async def looks():
         (key,) = (key for key, run in views.fleet.runs.items() if "sick" in run.row.path)
@@ -37,18 +37,18 @@ def test_a_page_that_is_asked_for_as_a_reading_ends_shows_the_state_of_then(runs
                 worker.submit(acknowledge).result()
                 asked.set_result(asyncio.create_task(shown.page(key)))
 
-        shown = OpenRuns(config, clock, views, worker, drawn)
+        shown = RunPool(config, clock, views, worker, drawn)
         first = asyncio.create_task(shown.page(key))
         before = await first
         log(runs / "sick", range(200, 210))
-        shown.look([key])
+        shown.refresh([key])
         after = await (await asked)
         shown.close()
         return before.body, after.body
 
     with ThreadPoolExecutor(1) as worker:
         views = worker.submit(StateView, [config.state_dir], None).result()
-        worker.submit(views.refresh, clock.now(), clock.awake()).result()
+        worker.submit(views.refresh, clock.now(), clock.monotonic()).result()
         before, after = asyncio.run(looks())
         worker.submit(views.close).result()
     assert b"Acknowledged" not in before

@@ -16,12 +16,12 @@ def run(first, last, gpus=None, state=RunState.FINISHED):
     facts = SimpleNamespace(first_time=first, last_time=last, plan={"world_size": gpus} if gpus else {})
     row = SimpleNamespace(id=INCIDENT.run)
     return SimpleNamespace(
-        row=row, kept=SimpleNamespace(facts=facts), state=state, stands_for_its_training=True
+        row=row, kept=SimpleNamespace(metadata=facts), state=state, stands_for_its_training=True
     )
 
 
 def trouble(begin, end):
-    return INCIDENT.changed(
+    return INCIDENT.replace(
         onset_time=begin, fired_time=begin, last_time=end, severity=Severity.WARNING, inhibited_by=None
     )
 

@@ -24,9 +24,9 @@ import numpy as np
 from sentinel.probes.base import Cost, Moment, Numbers, ProbeSet, Subject, is_on_host
 
 _VALUES = 32  # of a tensor, evenly spread
-_FEWEST_VALUES = 8
+_MIN_VALUES = 8
 _NUMBERS = "biufc"  # NumPy's letters for the kinds of numbers
-_FEWEST_BATCHES = 32  # different ones, before a repetition means something
+_MIN_BATCHES = 32  # different ones, before a repetition means something
 _NEAR = 16  # batches: as many workers may read the same shard
 _MOST = 1 << 16  # batches that are remembered
 _HASH_BITS = 0xFFFFFF  # what a number of 32 bits holds exactly
@@ -66,7 +66,7 @@ class Batches(
         if batch is None:
             return
         self._count += 1
-        if len(self._seen) >= _FEWEST_BATCHES:
+        if len(self._seen) >= _MIN_BATCHES:
             near = self._count - self._seen.get(batch, -_MOST) <= _NEAR
             self._note("data/batches_again", near)
             self._note("data/batches_in_old_order", not near and (self._last, batch) in self._pairs)
@@ -95,7 +95,7 @@ def fingerprint(of: Any) -> int | None:
         apart = max(1, array.size // _VALUES)
         values = array.flat[: _VALUES * apart : apart]  # copies these alone, whatever the array's strides
         several = values.tobytes()
-        are_numbers = array.dtype.kind in _NUMBERS and values.size >= _FEWEST_VALUES
+        are_numbers = array.dtype.kind in _NUMBERS and values.size >= _MIN_VALUES
         if are_numbers and several != several[: values.itemsize] * values.size:
             return int.from_bytes(blake2b(several, digest_size=8).digest())
     return None

@@ -21,7 +21,7 @@ from sentinel.probes.base import Hooks, Moment, Numbers, ProbeSet, Subject
 if TYPE_CHECKING:
     import torch
 
-_MOST_TENSORS = 8
+_MAX_TENSORS = 8
 
 
 class CarriedGradients(
@@ -46,7 +46,7 @@ class CarriedGradients(
         self._new = {}
         self._stepped = False
         trained = self.subject.optimized()
-        for parameter in trained[:: max(1, -(-len(trained) // _MOST_TENSORS))]:
+        for parameter in trained[:: max(1, -(-len(trained) // _MAX_TENSORS))]:
             self._hooks.add(parameter.register_hook, self._watch(parameter))
         for optimizer in self.subject.optimizers:
             self._hooks.add(optimizer.register_step_post_hook, self._note_step)

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 _ZERO = {"ReLU", "ReLU6", "LeakyReLU", "GELU", "SiLU", "Hardswish"}  # dead where they are zero
 _SATURATED = {"Sigmoid", "Tanh", "Hardsigmoid", "Hardtanh"}  # dead near their ends
 _NEAR_END = 0.99
-_MOST_LAYERS = 8
+_MAX_LAYERS = 8
 
 
 class DeadOutputs(
@@ -44,7 +44,7 @@ class DeadOutputs(
         kinds = _ZERO | _SATURATED
         modules = subject.model.named_modules()
         layers = [(name, module) for name, module in modules if type(module).__name__ in kinds]
-        self._layers = layers[:: max(1, -(-len(layers) // _MOST_LAYERS))]
+        self._layers = layers[:: max(1, -(-len(layers) // _MAX_LAYERS))]
         self._hooks = Hooks()
         self._shares: dict[str, torch.Tensor | float] = {}
 

@@ -25,7 +25,7 @@ from sentinel.probes.base import Moment, Numbers, ProbeSet, Subject
 
 # dimensions of a batch of images: samples x channels x height x width
 _IMAGES = 4
-_MOST_CHANNELS = 4
+_MAX_CHANNELS = 4
 
 Array = Any  # a tensor of torch or an array of NumPy
 
@@ -93,7 +93,7 @@ class Statistics(NamedTuple):
     @classmethod
     def of(cls, values: Array) -> "Statistics":
         """Over all samples."""
-        are_images = values.ndim == _IMAGES and values.shape[1] <= _MOST_CHANNELS
+        are_images = values.ndim == _IMAGES and values.shape[1] <= _MAX_CHANNELS
         channels = tuple(values.mean((0, 2, 3))) if are_images else ()
         return cls(values.mean(), _library(values).std(values, correction=0), channels)
 

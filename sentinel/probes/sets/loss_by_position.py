@@ -16,7 +16,7 @@ Probe `loss/len_bucket` of the catalogue (L5): a loss that is a fifth higher is 
 from sentinel.probes.base import Moment, Numbers, ProbeSet
 
 _PARTS = 4
-_FEWEST_TOKENS = 16
+_MIN_TOKENS = 16
 
 
 class LossByPosition(
@@ -35,7 +35,7 @@ class LossByPosition(
         if logits is None or labels is None or logits.ndim != 3 or labels.shape != logits.shape[:2]:
             return {}
         tokens = labels.shape[1] - 1
-        if tokens < _FEWEST_TOKENS:
+        if tokens < _MIN_TOKENS:
             return {}
         part = tokens // _PARTS
         early, late = (

@@ -20,8 +20,8 @@ from sentinel.probes.base import Moment, Numbers, ProbeSet, Subject
 if TYPE_CHECKING:
     import torch
 
-_FEWEST_SAMPLES = 5
-_MOST_CLASSES = 10_000
+_MIN_SAMPLES = 5
+_MAX_CLASSES = 10_000
 
 
 class Predictions(
@@ -50,7 +50,7 @@ class Predictions(
         labels = moment.labels()
         if logits is None or labels is None or logits.ndim != 2 or labels.shape != logits.shape[:1]:
             return
-        if (classes := logits.shape[1]) > _MOST_CLASSES:
+        if (classes := logits.shape[1]) > _MAX_CLASSES:
             return
         labels = labels.to(logits.device)
         counts = (labels >= 0)[:, None]  # others are masked
@@ -69,7 +69,7 @@ class Predictions(
             return {}
         (labelled, hits, predicted) = self._counts
         self._counts = None
-        recall = torch.where(labelled >= _FEWEST_SAMPLES, hits / labelled.clamp_min(1), torch.inf).min()
+        recall = torch.where(labelled >= _MIN_SAMPLES, hits / labelled.clamp_min(1), torch.inf).min()
         entropy, most = (torch.special.entr(of / of.sum()).sum() for of in (predicted, labelled))
         return {
             "eval/recall_min": torch.where(recall.isfinite(), recall, torch.nan),

@@ -28,8 +28,8 @@ from sentinel.probes.sets.batches import fingerprint
 if TYPE_CHECKING:
     import torch
 
-_MOST_OF_A_TENSOR = 1 << 12  # weights
-_MOST_WAITING = 4  # measurements that wait for a rank
+_MAX_OF_A_TENSOR = 1 << 12  # weights
+_MAX_WAITING = 4  # measurements that wait for a rank
 _PATIENCE = timedelta(seconds=5)  # with the store, which answers within milliseconds
 _made = itertools.count()  # each rank makes the same probes in the same order
 
@@ -69,7 +69,7 @@ class Ranks(
             self._arrival()
             key = self._key(self._measured, self._rank)
             self._store.set(key, f"{int(self._sum)} {'' if self._batch is None else self._batch}")
-            self._told = [*self._told, self._measured][-_MOST_WAITING:]
+            self._told = [*self._told, self._measured][-_MAX_WAITING:]
             self._sum = None
 
     def measure(self, moment: Moment) -> Numbers:
@@ -124,4 +124,4 @@ def _checksum(parameter: "torch.Tensor") -> "torch.Tensor":
 
     flat = parameter.detach().reshape(-1)
     bits = {2: torch.int16, 4: torch.int32, 8: torch.int64}.get(flat.element_size(), torch.uint8)
-    return flat[:: max(1, flat.numel() // _MOST_OF_A_TENSOR)].contiguous().view(bits).sum(dtype=torch.int64)
+    return flat[:: max(1, flat.numel() // _MAX_OF_A_TENSOR)].contiguous().view(bits).sum(dtype=torch.int64)

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     import torch
 
 _BYTES_OF_HALF = 2
-_MOST_OF_A_TENSOR = 1 << 16  # weights; their ratio tells that of the whole within a percent
+_MAX_OF_A_TENSOR = 1 << 16  # weights; their ratio tells that of the whole within a percent
 
 
 class Updates(
@@ -129,4 +129,4 @@ def _sample(parameter: "torch.Tensor") -> "torch.Tensor":
     part: Any = parameter.detach()
     here = part.to_local() if hasattr(part, "to_local") else part
     flat: torch.Tensor = here.reshape(-1)
-    return flat[:: max(1, flat.numel() // _MOST_OF_A_TENSOR)]
+    return flat[:: max(1, flat.numel() // _MAX_OF_A_TENSOR)]

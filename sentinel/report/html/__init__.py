@@ -19,8 +19,8 @@ from sentinel import catalogue
 from sentinel.common.text import counted, duration_text, sentence
 from sentinel.report.html.inline import parted, zoned
 from sentinel.report.html.sparks import scales_of, spark
-from sentinel.report.incident_model import IncidentStory
-from sentinel.report.model import MOST_IN_FULL, RunStory, Story
+from sentinel.report.incident_model import IncidentReport
+from sentinel.report.model import MAX_IN_FULL, ReplayReport, RunReport
 from sentinel.runs.state import MEANINGS
 from sentinel.series.curves import BUCKETS, Point
 
@@ -30,30 +30,30 @@ if TYPE_CHECKING:
 SCRIPTS = "uPlot.iife.min.js", "base.js", "charts.js", "table.js", "signals.js", "keys.js", "page.js"
 STYLES = "uPlot.min.css", "page.css", "table.css"
 
-_MOST_POINTS = 3_000_000  # of all curves of a file
-_MOST_POINTS_OF_RUN = 40_000  # some 700 kB
-_FEWEST_OF_CURVE = 64
-_MOST_CHECKPOINTS = 500
-_MOST_SPARKS = 1000  # half of a page of 10,000 runs would be small curves, and a browser waits for them
+_MAX_POINTS = 3_000_000  # of all curves of a file
+_MAX_POINTS_OF_RUN = 40_000  # some 700 kB
+_MIN_OF_CURVE = 64
+_MAX_CHECKPOINTS = 500
+_MAX_SPARKS = 1000  # half of a page of 10,000 runs would be small curves, and a browser waits for them
 _GROUPS_OPEN = 4  # of the signals of a run; the others unfold
 
 ROWS_AT_FIRST = 100
 """Rows of a table that become elements at once. A browser takes seconds for thousands of them."""
 
 
-def render(story: Story) -> str:
+def render(story: ReplayReport) -> str:
     """The page of a story."""
-    runs = story.runs[:MOST_IN_FULL]
-    rest = story.runs[MOST_IN_FULL:]
+    runs = story.runs[:MAX_IN_FULL]
+    rest = story.runs[MAX_IN_FULL:]
     scripts, styles = (["".join(asset(name)) for name in names] for names in (SCRIPTS, STYLES))
-    allowed = min(_MOST_POINTS_OF_RUN, _MOST_POINTS // max(len(runs), 1))
+    allowed = min(_MAX_POINTS_OF_RUN, _MAX_POINTS // max(len(runs), 1))
     all_runs: Any = environment().get_template("runs.html").module
     scales = scales_of(run.lead for run in story.runs)
     rows = [
         all_runs.row(
             logs=[story.runs[at] for at in logs],
             hrefs=[f"#run-{at}" if at < len(runs) else "" for at in logs],
-            spark=spark(story.runs[logs[0]].lead, scales) if logs[0] < _MOST_SPARKS else None,
+            spark=spark(story.runs[logs[0]].lead, scales) if logs[0] < _MAX_SPARKS else None,
             id=f"row-{logs[0]}",
         )
         for logs in _trainings(story.runs)
@@ -78,7 +78,7 @@ def render(story: Story) -> str:
     )
 
 
-def _trainings(runs: Sequence[RunStory]) -> Iterable[Sequence[int]]:
+def _trainings(runs: Sequence[RunReport]) -> Iterable[Sequence[int]]:
     """The places of the logs of each training, in the order of the runs."""
     members: dict[str, list[int]] = {}
     for at, run in enumerate(runs):
@@ -122,7 +122,7 @@ def asset(name: str) -> str:
     return files(__name__).joinpath(name).read_text(encoding="utf-8")
 
 
-def cited(runs: Iterable[RunStory]) -> list[tuple[catalogue.Entry, str]]:
+def cited(runs: Iterable[RunReport]) -> list[tuple[catalogue.Entry, str]]:
     """The catalogue entries that runs cite, each with its body as HTML."""
     entries = {
         cause.entry.id: cause.entry for run in runs for incident in run.incidents for cause in incident.causes
@@ -154,12 +154,12 @@ def _html_of(entry: catalogue.Entry) -> str:
     return str(MarkdownIt("commonmark", {"html": False}).render(entry.body))
 
 
-def data_of(run: RunStory, allowed: int, *, times: bool = False) -> str:
+def data_of(run: RunReport, allowed: int, *, times: bool = False) -> str:
     """The curves of a run, about ``allowed`` points in all, as JSON that may stand in a script element.
 
     With ``times`` each point has its time, too, for a page that lays runs over each other.
     """
-    most = min(2 * BUCKETS, max(_FEWEST_OF_CURVE, allowed // max(len(run.curves), 1)))
+    most = min(2 * BUCKETS, max(_MIN_OF_CURVE, allowed // max(len(run.curves), 1)))
     drawn = {
         "curves": {tag: _attempts(curve.points(most), times) for tag, curve in run.curves.items()},
         "siblings": {
@@ -168,7 +168,7 @@ def data_of(run: RunStory, allowed: int, *, times: bool = False) -> str:
         },
         "lost": {tag: curve.lost_at for tag, curve in run.curves.items() if curve.lost_at is not None},
         "marks": [_mark(incident) for incident in run.incidents],
-        "checkpoints": run.checkpoints[-_MOST_CHECKPOINTS:],
+        "checkpoints": run.checkpoints[-_MAX_CHECKPOINTS:],
     }
     if times:
         drawn |= {"signals": run.tags, "planned": run.planned_steps}
@@ -187,7 +187,7 @@ def _attempts(points: Sequence[Point], times: bool) -> list[list[list[float | No
     return [*columns.values()]
 
 
-def _mark(incident: IncidentStory) -> Mapping[str, Any]:
+def _mark(incident: IncidentReport) -> Mapping[str, Any]:
     return {
         "tag": incident.tag,
         "severity": incident.severity.label,
@@ -197,7 +197,7 @@ def _mark(incident: IncidentStory) -> Mapping[str, Any]:
     }
 
 
-def _timeline(run: RunStory) -> Sequence[tuple[IncidentStory, float, float]]:
+def _timeline(run: RunReport) -> Sequence[tuple[IncidentReport, float, float]]:
     """The incidents with their begin and end in percent of the run."""
     first = run.first_step or 0
     last = run.last_step or 0
@@ -211,7 +211,7 @@ def _timeline(run: RunStory) -> Sequence[tuple[IncidentStory, float, float]]:
     ]
 
 
-def _multiples(run: RunStory) -> Sequence[tuple[str, Sequence[tuple[str, str]]]]:
+def _multiples(run: RunReport) -> Sequence[tuple[str, Sequence[tuple[str, str]]]]:
     """Groups of tags, each tag with its signal in words, those of incidents first.
 
     A group is what stands before the last slash. Tags that never change are left out.

@@ -43,7 +43,7 @@ _PROCESS = re.compile(r"\[(?:default|rank)\d{1,5}\]:")
 _CUT = re.compile(rf"(?<=\])(?={_PROCESS.pattern})")
 """Where another process of torchrun prints behind a bar, which ends no line."""
 
-_MOST_PRINTED = 64  # names; further ones are read from bars as well
+_MAX_PRINTED = 64  # names; further ones are read from bars as well
 
 _HELD_OUT = re.compile(
     r"(?<![a-z])(?:val|valid|validation|test|eval|evaluation|validating|testing|evaluating)(?![a-z])",
@@ -105,7 +105,7 @@ class Bars:
 
     def leave(self, names: Collection[str]) -> None:
         """Leave these metrics to the lines that tell them at their steps, which no bar knows."""
-        if not self._printed.issuperset(names) and len(self._printed) < _MOST_PRINTED:
+        if not self._printed.issuperset(names) and len(self._printed) < _MAX_PRINTED:
             self._printed.update(names)
 
     def parse(self, bar: re.Match[str], epoch: float, metrics: Record, ended: bool) -> list[Record]:

@@ -13,7 +13,7 @@ from sentinel.sources.console.printed import NUMBER, Record, number
 from sentinel.sources.console.shapes import has_word
 
 _GAP = re.compile(r" {2,}")
-_LEAST_COLUMNS = 3
+_MIN_COLUMNS = 3
 _AXES = {"epoch": "epoch", "e": "epoch", "step": "step", "#": "step", "iteration": "step"}
 """Names of the first column, and of the step wherever it stands, in lower case. spaCy's are "E" and "#"."""
 
@@ -43,7 +43,7 @@ class Columns:
             self._evaluated = _AROUND.sub("", _FULL.sub("", line)).split()
             return True
         names = _GAP.split(line) if line[:1].lower() in ("e", "s", "i") else []
-        if len(names) < _LEAST_COLUMNS or names[0].lower() not in _AXES:
+        if len(names) < _MIN_COLUMNS or names[0].lower() not in _AXES:
             return False
         if not any(is_metric(name) or name.lower() == _OF_TRAINING for name in names):
             return False

@@ -8,8 +8,8 @@ from sentinel.sources.console.pairs import is_of_training
 from sentinel.sources.console.printed import Record, kept, restored
 from sentinel.sources.readers.records import TIME_KEYS, Records
 
-_LEAST_ALIKE = 5  # lines with the same names that prove a log of metrics
-_MOST_WAITING = 64  # lines
+_MIN_ALIKE = 5  # lines with the same names that prove a log of metrics
+_MAX_WAITING = 64  # lines
 
 
 class Laps:
@@ -60,7 +60,7 @@ class CountedRows:
         self.count: int = memory.get("count", 0)
         self._names: set[str] = set(memory.get("names", []))  # of the last row
         waiting = map(restored, memory.get("waiting", []))
-        self._waiting: deque[Record] = deque(waiting, _MOST_WAITING)
+        self._waiting: deque[Record] = deque(waiting, _MAX_WAITING)
 
     def memory(self) -> dict[str, Any]:
         """What the next lines need to know of these; JSON-able."""
@@ -96,4 +96,4 @@ class CountedRows:
         """Whether enough lines have the names of this record, and these are surely those of a training."""
         if not any(map(is_of_training, record)):
             return False
-        return sum(row.keys() == record.keys() for row in self._waiting) >= _LEAST_ALIKE
+        return sum(row.keys() == record.keys() for row in self._waiting) >= _MIN_ALIKE

@@ -18,8 +18,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from sentinel.sources.base import Batch, Chunk, Cursor, Run
-from sentinel.sources.console.passages import LONGEST_LINE
+from sentinel.sources.base import Chunk, Cursor, PollResult, Run
+from sentinel.sources.console.passages import MAX_LINE
 from sentinel.sources.readers.files import open_log
 from sentinel.sources.readers.growing import Mark, Read, nothing_new, read_lines, read_rest, unreadable
 from sentinel.sources.readers.sniffing import remembered
@@ -30,12 +30,12 @@ if TYPE_CHECKING:
 
 FORMAT = "console"
 
-_LEAST_READ = 1 << 16
-_MOST_READ = 1 << 22
+_MIN_READ = 1 << 16
+_MAX_READ = 1 << 22
 _BYTES_A_POINT = 32  # a guess of how far to read for some points; a wrong one only costs time
 _SNIFFED = 1 << 16  # bytes at the beginning and at the end of a file
 _FEW = 10  # points that are read at once until a file is known to hold metrics
-_MOST_TEXTS = 20  # in a directory with logs; more are data
+_MAX_TEXTS = 20  # in a directory with logs; more are data
 
 _NAME = re.compile(
     r".*\.(?:log|out|err|stdout|stderr)|.*(?:log|out|output|console|err|stdout|stderr)[\w.-]*\.txt",
@@ -57,7 +57,7 @@ def find(directory: Path, names: Sequence[str]) -> Iterator[Run]:
     own = [name for name in names if name not in _OF_TOOLS]
     texts = [name for name in own if name.endswith(".txt")]
     usual = [name for name in own if _NAME.fullmatch(name)]
-    named = dict.fromkeys([*usual, *texts] if len(texts) <= _MOST_TEXTS else usual)
+    named = dict.fromkeys([*usual, *texts] if len(texts) <= _MAX_TEXTS else usual)
     paths = [directory / name for name in named]
     logs = [path for path in paths if _holds_metrics(path)]
     if not logs and not any(each.has_text_of(directory) for each in formats().values()):
@@ -80,7 +80,7 @@ class ConsoleLog:
 
     path: Path
 
-    def poll(self, cursor: Cursor, limit: int) -> Batch:
+    def poll(self, cursor: Cursor, limit: int) -> PollResult:
         """What was printed since ``cursor``; see `sentinel.sources.base.Source`."""
         try:
             read = _read(self.path, cursor.get("mark", {}), limit)
@@ -92,12 +92,12 @@ class ConsoleLog:
         consumed = text.parse(read.data, read.offset, limit)
         more = consumed > 0 and (read.more or text.count >= limit)
         cursor = text.memory(read.mark(consumed, waiting=not more))
-        return Batch(cursor, text.chunks(), text.complaints, more, config=text.config, lines=text.lines)
+        return PollResult(cursor, text.chunks(), text.read_issues, more, config=text.config, lines=text.lines)
 
-    def rest(self, cursor: Cursor) -> Sequence[Chunk]:
-        """What a last line without a line break tells, and what waits for other lines; see `Unfinished`."""
+    def flush(self, cursor: Cursor) -> Sequence[Chunk]:
+        """What a last line without a line break tells, and what waits for other lines; see `Flushable`."""
         try:
-            read = read_rest(self.path, cursor.get("mark", {}), LONGEST_LINE)
+            read = read_rest(self.path, cursor.get("mark", {}), MAX_LINE)
         except OSError:
             return ()
         text = _text(self.path, cursor, False)
@@ -113,7 +113,7 @@ def _text(path: Path, cursor: Cursor, restarted: bool) -> "Text":
 
 def _read(path: Path, mark: Mark, limit: int) -> Read | None:
     """Read about ``limit`` new points, but at least one line, unless that is overlong."""
-    return read_lines(path, mark, min(_MOST_READ, max(_LEAST_READ, limit * _BYTES_A_POINT)), LONGEST_LINE)
+    return read_lines(path, mark, min(_MAX_READ, max(_MIN_READ, limit * _BYTES_A_POINT)), MAX_LINE)
 
 
 @remembered

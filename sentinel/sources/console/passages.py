@@ -8,7 +8,7 @@ from typing import overload
 from sentinel.sources.base import Line
 from sentinel.sources.readers import records
 
-LONGEST_LINE = 1 << 20
+MAX_LINE = 1 << 20
 """Bytes. A longer line is skipped. This bounds the memory of a poll."""
 
 STAMP = re.compile(r"\d{4}([-/])\d\d\1\d\d[ T]\d\d:\d\d:\d\d(?:[.,]\d{1,9})?(?:Z|[+-]\d\d:?\d\d)?")

@@ -12,10 +12,10 @@ from typing import Any
 
 from sentinel.sources.console.printed import Record, kept, restored
 
-_MOST_WAITING = 128  # rows; a buffer of 8 KiB holds fewer
+_MAX_WAITING = 128  # rows; a buffer of 8 KiB holds fewer
 _SUMMARY = "train_runtime"
 _NOT_A_STEP = ("eval_", _SUMMARY)  # beginnings of names in records that belong to no training step
-_MOST_EPOCHS = 16  # of a plan; of more it is not certain how many there are
+_MAX_EPOCHS = 16  # of a plan; of more it is not certain how many there are
 _CERTAIN = 0.02  # of the planned epochs, by which they may miss a whole number
 _ROUNDED = 0.006  # of an epoch: epochs are printed with two decimals
 
@@ -57,7 +57,7 @@ class Waiting:
         self._rows.append(row)
         if _SUMMARY in row and len(self._rows) > 1 and (epoch := _epoch(row)):
             self._of_epoch = self._total / epoch
-        if _SUMMARY in row or len(self._rows) >= _MOST_WAITING:
+        if _SUMMARY in row or len(self._rows) >= _MAX_WAITING:
             yield from self.due()
 
     def bar(self, count: int, total: int) -> list[Record]:
@@ -102,7 +102,7 @@ class Waiting:
         # The next row may have been due as well.
         latest = last + (last - first) / max(1, len(rows) - 1)
         planned = math.ceil(self._total * last / passed * (1 - _CERTAIN))
-        if 0 < planned <= min(_MOST_EPOCHS, self._total * latest / passed * (1 + _CERTAIN)):
+        if 0 < planned <= min(_MAX_EPOCHS, self._total * latest / passed * (1 + _CERTAIN)):
             self._of_epoch = self._of_epoch or self._total / planned
         of_epoch = self._of_epoch or self._count / max(_epoch(rows[-1]), 1e-9)
         steps = [round(min(_epoch(row) * of_epoch, self._total)) for row in rows]

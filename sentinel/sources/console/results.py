@@ -16,7 +16,7 @@ _ENTRY = re.compile(
 )
 
 _INDENT = 2
-_MOST_ENTRIES = 500
+_MAX_ENTRIES = 500
 
 
 class TrialResults:
@@ -55,7 +55,7 @@ class TrialResults:
         if self._record is None or not line.startswith(" " * _INDENT):
             return False
         entry = _ENTRY.fullmatch(line.rstrip())
-        if entry is not None and len(self._record) < _MOST_ENTRIES:
+        if entry is not None and len(self._record) < _MAX_ENTRIES:
             self._path = [*self._path[: len(entry["indent"]) // _INDENT - 1], entry["name"]]
             if entry["value"] and (value := number(entry["value"])) is not None:
                 self._record["/".join(self._path)] = value

@@ -5,17 +5,17 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from sentinel.sources.base import Chunk, Complaint, Cursor
+from sentinel.sources.base import Chunk, Cursor, ReadIssue
 from sentinel.sources.console.bars import BAR, is_kept, redrawn, states
 from sentinel.sources.console.lines import counts_metrics, parse, planned
-from sentinel.sources.console.passages import LONGEST_LINE, Passages
+from sentinel.sources.console.passages import MAX_LINE, Passages
 from sentinel.sources.console.prefilter import Wanted, may_count
 from sentinel.sources.console.writer import PrintedMetrics
 from sentinel.sources.readers.growing import Mark, size_of
 
-_LONGEST_TEXT = 2000  # characters of a line that are passed on
-_LONGEST_BAR = 1000  # bytes before its count
-_MOST_WRITERS = 16  # processes; what further ones print is ignored
+_MAX_TEXT = 2000  # characters of a line that are passed on
+_MAX_BAR = 1000  # bytes before its count
+_MAX_WRITERS = 16  # processes; what further ones print is ignored
 
 _SUMMARY = (b"{'train_runtime'", b'{"train_runtime"')  # of Hugging Face's Trainer
 
@@ -35,7 +35,7 @@ class Text:
         writers: Mapping[str, Mapping[str, Any]] = cursor.get("writers", {})
         if restarted:
             writers = {name: {"restarted": True} for name in writers}
-        self.complaints: list[Complaint] = []
+        self.read_issues: list[ReadIssue] = []
         self.lines = Passages()
         self.config: dict[str, int] = {}  # printed before the first point
         self._path = path
@@ -89,12 +89,12 @@ class Text:
                 start = shown + 1
             if self._glance(data[start:]):
                 return len(data)
-        if len(data) - start < LONGEST_LINE:
+        if len(data) - start < MAX_LINE:
             return start
         if not self._overlong:
             self._overlong = True
-            problem = f"a line is longer than {LONGEST_LINE >> 20} MiB and was skipped"
-            self.complaints.append(Complaint(self._path, f"byte {offset + start}", problem))
+            problem = f"a line is longer than {MAX_LINE >> 20} MiB and was skipped"
+            self.read_issues.append(ReadIssue(self._path, f"byte {offset + start}", problem))
         return len(data)
 
     def end(self, torn: bytes) -> None:
@@ -165,7 +165,7 @@ class Text:
 
     def _pass(self, lines: Sequence[str]) -> None:
         """Pass lines on that tell no metrics."""
-        if told := [line[:_LONGEST_TEXT] for line in lines if line and not line.isspace()]:
+        if told := [line[:_MAX_TEXT] for line in lines if line and not line.isspace()]:
             self.lines.add(told, self._step)
 
     def _glance(self, torn: bytes) -> bool:
@@ -178,7 +178,7 @@ class Text:
         if is_summary and parse(*_segments(torn)) is not None:
             self._parse_line(*_segments(torn))
             return True
-        text, *_ = _segments(torn.removesuffix(b"\r")) if b"%|" in torn[:_LONGEST_BAR] else [""]
+        text, *_ = _segments(torn.removesuffix(b"\r")) if b"%|" in torn[:_MAX_BAR] else [""]
         if (bar := _bar(text)) is not None:
             self._progress(bar)
         return False
@@ -222,7 +222,7 @@ class Text:
         if writer is not None and (is_metric or writer.rows.waits):
             self._keep(name, writer)
         if not is_metric and text and not text.isspace():
-            self.lines.add([f"{prefix}{text}"[:_LONGEST_TEXT]], self._step)
+            self.lines.add([f"{prefix}{text}"[:_MAX_TEXT]], self._step)
             if self._step is None:
                 self.config |= planned(text)
         return is_metric or counts
@@ -243,7 +243,7 @@ class Text:
         return True
 
     def _writer(self, name: str) -> PrintedMetrics | None:
-        return self._writers.get(name) or (self._unused if len(self._writers) < _MOST_WRITERS else None)
+        return self._writers.get(name) or (self._unused if len(self._writers) < _MAX_WRITERS else None)
 
     def _keep(self, name: str, writer: PrintedMetrics) -> None:
         self._writers[name] = writer

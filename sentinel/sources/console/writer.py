@@ -28,7 +28,7 @@ from sentinel.sources.console.shapes import IN_EPOCH, KERAS
 from sentinel.sources.console.splits import begun_part, of_part
 from sentinel.sources.readers.records import STEP_KEYS, Records, is_metrics, named
 
-_MOST_ROWS = 500  # of a table
+_MAX_ROWS = 500  # of a table
 
 
 class PrintedMetrics:
@@ -244,9 +244,7 @@ class PrintedMetrics:
         if not value and name.endswith("/"):
             self._heading = name.strip()
         elif (
-            (parsed := number(value)) is not None
-            and self._table is not None
-            and len(self._table) < _MOST_ROWS
+            (parsed := number(value)) is not None and self._table is not None and len(self._table) < _MAX_ROWS
         ):
             indented = name.startswith("   ")
             self._table[f"{self._heading}{name.strip()}" if indented else name.strip()] = parsed

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from sentinel.sources.base import Batch, Chunk, Complaint, Cursor
+from sentinel.sources.base import Chunk, Cursor, PollResult, ReadIssue
 from sentinel.sources.csv.header import CsvRows, Header, read_header
 from sentinel.sources.csv.points import CsvAxis, RowFingerprints, points
 from sentinel.sources.csv.rows import read_rows
@@ -28,12 +28,12 @@ from sentinel.sources.readers.growing import (
 )
 from sentinel.sources.readers.problems import skipped
 
-LONGEST_LINE = 4 << 20
+MAX_LINE = 4 << 20
 """Bytes. A file with a longer line is no log."""
 
 _BYTES_A_POINT = 20  # a guess of how far to read for some points; a wrong one only costs time
-_LEAST_READ = 1 << 16
-_MOST_READ = 24 << 20  # bytes; this bounds the memory of a poll
+_MIN_READ = 1 << 16
+_MAX_READ = 24 << 20  # bytes; this bounds the memory of a poll
 _TAIL_BYTES = 64
 
 
@@ -64,21 +64,21 @@ class CsvLog:
     path: Path
     columns: Sequence[str] | None = None
 
-    def poll(self, cursor: Cursor, limit: int) -> Batch:
+    def poll(self, cursor: Cursor, limit: int) -> PollResult:
         """The points of the rows that were completed since ``cursor``; see `sentinel.sources.base.Source`."""
         try:
             return self._poll(cursor, limit)
         except OSError as error:
             return unreadable(self.path, cursor, error)
 
-    def rest(self, cursor: Cursor) -> Sequence[Chunk]:
-        """The points of a last row without a line break; see `sentinel.sources.base.Unfinished`."""
+    def flush(self, cursor: Cursor) -> Sequence[Chunk]:
+        """The points of a last row without a line break; see `sentinel.sources.base.Flushable`."""
         try:
-            return _Reader(self.path, cursor.get("reader", {}), self.columns).rest()
+            return _Reader(self.path, cursor.get("reader", {}), self.columns).flush()
         except OSError:
             return ()
 
-    def _poll(self, cursor: Cursor, limit: int) -> Batch:
+    def _poll(self, cursor: Cursor, limit: int) -> PollResult:
         reader = _Reader(self.path, cursor.get("reader", {}), self.columns)
         read = reader.read(limit)
         if read is None:
@@ -89,16 +89,16 @@ class CsvLog:
                 again = reader.reread()
                 differs = not again.agrees(reader)
                 if differs or again.rows < reader.rows:
-                    return Batch({**cursor, "examined": now, "differs": differs}, more=differs)
+                    return PollResult({**cursor, "examined": now, "differs": differs}, more=differs)
             elif cursor["differs"]:  # it also differed at the last poll, so nobody is writing it now
                 again = _Reader(self.path, {"restarted": True}, self.columns)
             else:
-                return Batch(cursor)
+                return PollResult(cursor)
             reader = again
             read = again.read(limit)
         more = reader.parse(read, limit) if read else False
         state = {"reader": reader.state(), "refused": reader.refused}
-        return Batch(state, reader.chunks, reader.complaints, more, reader.config)
+        return PollResult(state, reader.chunks, reader.read_issues, more, reader.config)
 
 
 class _Reader:
@@ -106,7 +106,7 @@ class _Reader:
 
     def __init__(self, path: Path, state: Mapping[str, Any], columns: Sequence[str] | None) -> None:
         self.chunks: list[Chunk] = []
-        self.complaints: list[Complaint] = []
+        self.read_issues: list[ReadIssue] = []
         self.config: Mapping[str, Any] = {}
         self._path = path
         self._columns = columns
@@ -146,17 +146,17 @@ class _Reader:
     def read(self, limit: int) -> Read | None:
         """Read about ``limit`` new points, but at least one line, unless that is overlong."""
         wanted = limit * _BYTES_A_POINT if self._header else 0  # what is read with a header is copied
-        size = min(_MOST_READ, max(_LEAST_READ, wanted))
-        read = read_lines(self._path, self._mark, size, LONGEST_LINE)
+        size = min(_MAX_READ, max(_MIN_READ, wanted))
+        read = read_lines(self._path, self._mark, size, MAX_LINE)
         if read and read.more and self._header is None and read_header(read.data) is None:
-            return read_text(self._path, self._mark, LONGEST_LINE)
+            return read_text(self._path, self._mark, MAX_LINE)
         return read
 
-    def rest(self) -> Sequence[Chunk]:
+    def flush(self) -> Sequence[Chunk]:
         """The points of a last row without a line break. Nothing else is read with this reader after that."""
-        read = read_rest(self._path, self._mark, LONGEST_LINE) if self._header else None
+        read = read_rest(self._path, self._mark, MAX_LINE) if self._header else None
         if read is not None:
-            self.parse(replace(read, data=read.data + b"\n"), LONGEST_LINE)
+            self.parse(replace(read, data=read.data + b"\n"), MAX_LINE)
         return self.chunks
 
     def goes_on(self) -> bool:
@@ -172,12 +172,12 @@ class _Reader:
         """A reader that has read the file from its start, up to this reader's row count."""
         again = _Reader(self._path, {"restarted": self._restarted}, self._columns)
         more = True
-        while more and again.rows < self.rows and (read := again.read(LONGEST_LINE)):
-            more = again.parse(read, LONGEST_LINE, self.rows - again.rows)
+        while more and again.rows < self.rows and (read := again.read(MAX_LINE)):
+            more = again.parse(read, MAX_LINE, self.rows - again.rows)
             again.chunks.clear()
         again._broken = self._broken
         again._restarted = self._restarted
-        again.complaints.clear()
+        again.read_issues.clear()
         return again
 
     def agrees(self, other: "_Reader") -> bool:
@@ -204,7 +204,7 @@ class _Reader:
                 kept = len(self._header.names)
                 left_out = self._header.left_out
                 problem = f"has {kept + left_out} columns; only the first {kept} are read, so log fewer"
-                self.complaints.append(Complaint(self._path, "line 1", problem))
+                self.read_issues.append(ReadIssue(self._path, "line 1", problem))
             if read.more and limit * _BYTES_A_POINT > len(data):
                 end = start  # the next read brings these rows and many more
         consumed = start
@@ -215,7 +215,7 @@ class _Reader:
             rows = read_rows(lines, most, self._header)
             consumed = start + size_of(rows.lines, lines) if rows.cut else end
             self._add(rows, self._header)
-        elif read.more and len(data) - start >= LONGEST_LINE:
+        elif read.more and len(data) - start >= MAX_LINE:
             return self._wait(read)
         more = read.more or consumed < end
         self._tail = (self._tail + read.in_file(max(0, consumed - _TAIL_BYTES), consumed))[-_TAIL_BYTES:]
@@ -226,7 +226,7 @@ class _Reader:
         for line, problem in rows.broken.items():
             self._broken += 1
             if words := skipped(problem, self._broken):
-                self.complaints.append(Complaint(self._path, f"line {self._lines + line + 1}", words))
+                self.read_issues.append(ReadIssue(self._path, f"line {self._lines + line + 1}", words))
         steps = self._axis.steps(header, rows)
         self.seen.add(header, rows, steps)
         chunk = points(header, rows, steps, self._path.name, self._restarted)
@@ -238,9 +238,9 @@ class _Reader:
 
     def _wait(self, read: Read) -> bool:
         """Wait until the file has grown, or for good if a line is too long."""
-        if len(read.data) >= LONGEST_LINE and not self.refused:
-            self.refused = f"is longer than {LONGEST_LINE >> 20} MiB, so that the file is not read on"
-            self.complaints.append(Complaint(self._path, f"line {self._lines + 1}", self.refused))
+        if len(read.data) >= MAX_LINE and not self.refused:
+            self.refused = f"is longer than {MAX_LINE >> 20} MiB, so that the file is not read on"
+            self.read_issues.append(ReadIssue(self._path, f"line {self._lines + 1}", self.refused))
         self._mark = read.mark(0, waiting=True)
         return False
 

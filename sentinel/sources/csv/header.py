@@ -19,10 +19,10 @@ _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 BLANKS = " \t"
 """Characters that may surround the content of a cell."""
 
-MOST_COLUMNS = 1 << 14
+MAX_COLUMNS = 1 << 14
 """How many columns of a file are read. A spreadsheet has as many."""
 
-_LONGEST_SETTINGS = 4096  # bytes
+_MAX_SETTINGS = 4096  # bytes
 
 
 @dataclass(frozen=True)
@@ -95,8 +95,8 @@ def read_header(data: bytes) -> Header | None:
     text = data[start:end].decode(errors="replace")
     separator = max(",\t;", key=text.count)
     names = cells_of(text, separator)
-    left_out = max(0, len(names) - MOST_COLUMNS)
-    return Header(names[:MOST_COLUMNS], separator, end + 1, settings, left_out) if names else None
+    left_out = max(0, len(names) - MAX_COLUMNS)
+    return Header(names[:MAX_COLUMNS], separator, end + 1, settings, left_out) if names else None
 
 
 def cells_of(text: str, separator: str) -> list[str]:
@@ -120,7 +120,7 @@ def _quoted_line(separator: str) -> re.Pattern[str]:
 
 def _settings(line: bytes) -> dict[str, Any]:
     try:
-        settings = orjson.loads(line) if len(line) < _LONGEST_SETTINGS else None
+        settings = orjson.loads(line) if len(line) < _MAX_SETTINGS else None
     except orjson.JSONDecodeError:
         return {}
     return settings if isinstance(settings, dict) else {}

@@ -19,7 +19,7 @@ from sentinel.sources.readers.sniffing import COUNTS, HEAD_BYTES, are_metrics, i
 
 FORMAT = "csv"
 
-_MOST_ROWS = 64  # in which a step has to grow
+_MAX_ROWS = 64  # in which a step has to grow
 
 
 def find(directory: Path, names: Sequence[str]) -> Iterator[Run]:
@@ -58,7 +58,7 @@ def _has_columns_of_log(path: Path, stem: str) -> bool:
     header = read_header(head)
     if header is None:
         return False
-    first, *others = head[header.size :].decode(errors="replace").split("\n")[:_MOST_ROWS]
+    first, *others = head[header.size :].decode(errors="replace").split("\n")[:_MAX_ROWS]
     cell = first.split(header.separator)[0].strip(' "\r')
     is_name = bool(cell) and 0 not in (header.time, header.part) and not NUMBER.fullmatch(cell)
     if not others or is_name:

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 from pathlib import Path
 
-from sentinel.sources.base import Batch, Chunk, Complaint, Cursor, Run
+from sentinel.sources.base import Chunk, Cursor, PollResult, ReadIssue, Run
 from sentinel.sources.csv.file import CsvLog
 from sentinel.sources.readers.splits import of_part
 
@@ -20,7 +20,7 @@ _BESIDE_TORCHRL = ("videos", "texts")
 _DEEPSPEED = "Train_Samples_"  # the beginning of the names of its files
 _CATBOOST = "learn_error.tsv"
 _CATBOOST_PARTS = {_CATBOOST: "", "test_error.tsv": "test"}
-_MOST_FILES = 4096
+_MAX_FILES = 4096
 
 
 @dataclass(frozen=True)
@@ -29,12 +29,12 @@ class MetricFiles:
 
     directory: Path
 
-    def poll(self, cursor: Cursor, limit: int) -> Batch:
+    def poll(self, cursor: Cursor, limit: int) -> PollResult:
         """Read what was logged since ``cursor``; see `sentinel.sources.base.Source`."""
         cursors = dict(cursor)
         more = False
         chunks: list[Chunk] = []
-        complaints: list[Complaint] = []
+        complaints: list[ReadIssue] = []
         for name, log in self._logs():
             batch = log.poll(cursors.get(name, {}), limit) if limit > 0 else None
             if batch is None:
@@ -43,16 +43,16 @@ class MetricFiles:
             cursors[name] = batch.cursor
             chunks += (named := [self._named(chunk, log.path, name) for chunk in batch.chunks])
             limit -= sum(chunk.value.size for chunk in named)
-            complaints += batch.complaints
+            complaints += batch.read_issues
             more = more or batch.more
-        return Batch(cursors, chunks, complaints, more)
+        return PollResult(cursors, chunks, complaints, more)
 
-    def rest(self, cursor: Cursor) -> Sequence[Chunk]:
-        """The points of last rows without a line break; see `sentinel.sources.base.Unfinished`."""
+    def flush(self, cursor: Cursor) -> Sequence[Chunk]:
+        """The points of last rows without a line break; see `sentinel.sources.base.Flushable`."""
         return [
             self._named(chunk, log.path, name)
             for name, log in self._logs()
-            for chunk in log.rest(cursor.get(name, {}))
+            for chunk in log.flush(cursor.get(name, {}))
         ]
 
     def _logs(self) -> Iterator[tuple[str, CsvLog]]:
@@ -105,7 +105,7 @@ def _files(directory: Path) -> Iterator[Path]:
                 Path(above, name) for name in names if _is_of_deepspeed(name) or name in _CATBOOST_PARTS
             ]
             folders.clear()
-    yield from sorted(files)[:_MOST_FILES]
+    yield from sorted(files)[:_MAX_FILES]
 
 
 def _tags(directory: Path, path: Path, columns: Sequence[str]) -> Sequence[str]:

@@ -9,7 +9,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from sentinel.sources.csv.header import BLANKS, MOST_COLUMNS, CsvRows, Header, cells_of
+from sentinel.sources.csv.header import BLANKS, MAX_COLUMNS, CsvRows, Header, cells_of
 from sentinel.sources.readers.records import EPOCH_KEYS, NUMBER, STEP_KEYS, named
 from sentinel.sources.readers.splits import held_out
 
@@ -37,7 +37,7 @@ def _narrow(line: bytes, separator: bytes) -> bytes:
     """The first cells of a line. A line with quotes stays whole, and is then reported as too long."""
     if b'"' in line:
         return line
-    return separator.join(line.split(separator, MOST_COLUMNS)[:MOST_COLUMNS])
+    return separator.join(line.split(separator, MAX_COLUMNS)[:MAX_COLUMNS])
 
 
 def _read_each(data: bytes, most: int, header: Header) -> CsvRows:

@@ -13,7 +13,7 @@ from typing import Any
 
 import orjson
 
-from sentinel.sources.base import Chunk, Complaint, Cursor
+from sentinel.sources.base import Chunk, Cursor, ReadIssue
 from sentinel.sources.readers.files import open_log, plain_utf_8
 from sentinel.sources.readers.plain import JSON
 from sentinel.sources.readers.records import Records
@@ -25,7 +25,7 @@ _CONFLICT = re.compile(
     rb"^<<<<<<<[^\n]*\n(?P<ours>.*?)(?:^=======\s.*?(?:^>>>>>>>[^\n]*\n?|\Z)|\Z)", re.DOTALL | re.MULTILINE
 )
 
-_LONGEST_TOKEN = 10  # bytes of a word or an escape that the end of a torn document may cut in two
+_MAX_TOKEN = 10  # bytes of a word or an escape that the end of a torn document may cut in two
 
 
 class BrokenError(Exception):
@@ -33,10 +33,10 @@ class BrokenError(Exception):
 
     def __init__(self, path: Path, place: str, problem: str) -> None:
         super().__init__(problem)
-        self.complaint = Complaint(path, place, problem)
+        self.complaint = ReadIssue(path, place, problem)
 
 
-def settled(data: bytes) -> bytes:
+def is_complete(data: bytes) -> bytes:
     """The document, or its beginning, in UTF-8 and without the marks of a merge conflict.
 
     Of each conflict the first side stays, which is what `git merge` calls ours.
@@ -51,7 +51,7 @@ def load(path: Path) -> Any:
         data = file.read(LARGEST + 1)
     if len(data) > LARGEST:
         raise BrokenError(path, "", f"is larger than {LARGEST >> 20} MiB and is not read")
-    data = settled(data)
+    data = is_complete(data)
     try:
         return orjson.loads(data)
     except orjson.JSONDecodeError:
@@ -60,7 +60,7 @@ def load(path: Path) -> Any:
     try:
         return JSON.decode(text)
     except json.JSONDecodeError as error:
-        if error.pos + _LONGEST_TOKEN >= len(text) or error.msg.startswith("Unterminated"):
+        if error.pos + _MAX_TOKEN >= len(text) or error.msg.startswith("Unterminated"):
             return None
         problem = f"is no JSON ({error.msg}) and is not read until it is saved again"
         raise BrokenError(path, f"line {error.lineno}", problem) from None

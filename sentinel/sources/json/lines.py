@@ -22,7 +22,7 @@ from typing import Any
 
 import orjson
 
-from sentinel.sources.base import Batch, Chunk, Complaint, Cursor, Run
+from sentinel.sources.base import Chunk, Cursor, PollResult, ReadIssue, Run
 from sentinel.sources.json.writers import Writers
 from sentinel.sources.readers.files import open_log, plain_utf_8
 from sentinel.sources.readers.growing import Read, nothing_new, read_lines, unreadable
@@ -33,15 +33,15 @@ from sentinel.sources.readers.sniffing import are_log, remembered
 
 FORMAT = "jsonl"
 
-LONGEST_LINE = 4 << 20
+MAX_LINE = 4 << 20
 """Bytes. A longer line is skipped."""
 
 _BYTES_A_POINT = 32  # a guess of how far to read for some points; a wrong one only costs time
-_LEAST_READ = 1 << 16
-_MOST_READ = 24 << 20  # bytes; this bounds the memory of a poll
-_LEAST_BYTES = 1 << 16  # fewer bytes are read as fast line by line
-_LEAST_POINTS = 4096  # and fewer points
-_MOST_AT_ONCE = 10_000  # objects of a line, so that a file without line breaks is read in pieces as well
+_MIN_READ = 1 << 16
+_MAX_READ = 24 << 20  # bytes; this bounds the memory of a poll
+_MIN_BYTES = 1 << 16  # fewer bytes are read as fast line by line
+_MIN_POINTS = 4096  # and fewer points
+_MAX_AT_ONCE = 10_000  # objects of a line, so that a file without line breaks is read in pieces as well
 _SNIFFED_LINES = 64
 _LINES_BY_NAME = (".jsonl", ".ndjson")
 _ENDINGS = (*_LINES_BY_NAME, ".json", ".log", ".txt")
@@ -78,7 +78,7 @@ class JsonLines:
 
     path: Path
 
-    def poll(self, cursor: Cursor, limit: int) -> Batch:
+    def poll(self, cursor: Cursor, limit: int) -> PollResult:
         """The points of the lines that were completed since ``cursor``."""
         try:
             read = _read(self.path, cursor.get("mark", {}), limit)
@@ -91,7 +91,9 @@ class JsonLines:
         limited = (lines.at_once or lines.points >= limit) and consumed < len(read.data)
         more = read.more or limited
         chunks = lines.chunks()
-        return Batch(lines.memory(read.mark(consumed, waiting=not more)), chunks, lines.complaints, more)
+        return PollResult(
+            lines.memory(read.mark(consumed, waiting=not more)), chunks, lines.read_issues, more
+        )
 
 
 class _Lines:
@@ -99,7 +101,7 @@ class _Lines:
 
     def __init__(self, path: Path, cursor: Cursor, restarted: bool) -> None:
         self.path = path
-        self.complaints: list[Complaint] = []
+        self.read_issues: list[ReadIssue] = []
         self.at_once = False  # whether the last lines were read at once, and more can follow
         self._writers = Writers(path.name, cursor.get("writers", {}), restarted)
         cursor = {} if restarted else cursor
@@ -151,7 +153,7 @@ class _Lines:
 
     def _parse_at_once(self, data: bytes, limit: int) -> int:
         """Read many lines at once. Gives the bytes read; 0 if the lines must be read one by one."""
-        if len(data) < _LEAST_BYTES or limit < _LEAST_POINTS:
+        if len(data) < _MIN_BYTES or limit < _MIN_POINTS:
             return 0
         from sentinel.sources.json.rows import read_rows  # with polars, which is slow to import
 
@@ -167,11 +169,11 @@ class _Lines:
         objects, taken = ([], len(line)) if self._overlong else _objects(line)
         self._add(objects)
         if taken < len(line):
-            if len(objects) == _MOST_AT_ONCE:
+            if len(objects) == _MAX_AT_ONCE:
                 return taken
             self._broken += 1
             if problem := skipped("is not a JSON object", self._broken):
-                self._complain(self._place, problem)
+                self._complain(self._location, problem)
         self._overlong = False
         self._finished += 1
         return len(line) + 1
@@ -179,15 +181,15 @@ class _Lines:
     def _parse_unfinished(self, rest: bytes, more: bool) -> int:
         if self._overlong:
             return len(rest)
-        if more and len(rest) < LONGEST_LINE:
+        if more and len(rest) < MAX_LINE:
             return 0  # the next poll reads more of the line
         objects, taken = _objects(rest)
         self._add(objects)
         if objects:
             return taken
-        if len(rest) < LONGEST_LINE:
+        if len(rest) < MAX_LINE:
             return 0
-        self._complain(self._place, f"is longer than {LONGEST_LINE >> 20} MiB and was skipped")
+        self._complain(self._location, f"is longer than {MAX_LINE >> 20} MiB and was skipped")
         self._overlong = True
         return len(rest)
 
@@ -200,16 +202,16 @@ class _Lines:
                 self._writers.add(record, self._finished + 1)
 
     @property
-    def _place(self) -> str:
+    def _location(self) -> str:
         return f"line {self._finished + 1}"
 
     def _complain(self, place: str, problem: str) -> None:
-        self.complaints.append(Complaint(self.path, place, problem))
+        self.read_issues.append(ReadIssue(self.path, place, problem))
 
 
 def _read(path: Path, mark: Mapping[str, Any], limit: int) -> Read | None:
     """Read about ``limit`` new points, but at least one line, unless that is overlong."""
-    return read_lines(path, mark, min(_MOST_READ, max(_LEAST_READ, limit * _BYTES_A_POINT)), LONGEST_LINE)
+    return read_lines(path, mark, min(_MAX_READ, max(_MIN_READ, limit * _BYTES_A_POINT)), MAX_LINE)
 
 
 def _settings(record: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -235,7 +237,7 @@ def _objects(line: bytes) -> tuple[list[dict[str, Any]], int]:
     end = _skip_blank(text, 0)
     if end < len(text) and not _OBJECT.match(text, end):
         return [], 0
-    while end < len(text) and len(objects) < _MOST_AT_ONCE:
+    while end < len(text) and len(objects) < _MAX_AT_ONCE:
         try:
             record, after = JSON.raw_decode(text, end)
         except (ValueError, RecursionError):
@@ -268,7 +270,7 @@ def _is_log(path: Path) -> bool:
     """Whether the lines at the beginning of the file are those of a log."""
     try:
         with open_log(path) as file:
-            head = plain_utf_8(file.read(_LEAST_READ))
+            head = plain_utf_8(file.read(_MIN_READ))
     except OSError:
         return False
     *whole, rest = head.split(b"\n", _SNIFFED_LINES)

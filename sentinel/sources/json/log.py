@@ -14,8 +14,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from sentinel.sources.base import Batch, Cursor, Run
-from sentinel.sources.json.documents import BrokenError, load, parse_new, settled
+from sentinel.sources.base import Cursor, PollResult, Run
+from sentinel.sources.json.documents import BrokenError, is_complete, load, parse_new
 from sentinel.sources.json.trainer_state import STATE, settings
 from sentinel.sources.readers.files import open_log, stamp
 from sentinel.sources.readers.growing import nothing_new, unreadable
@@ -55,7 +55,7 @@ class JsonLog:
 
     path: Path
 
-    def poll(self, cursor: Cursor, limit: int) -> Batch:
+    def poll(self, cursor: Cursor, limit: int) -> PollResult:
         """The entries that were added since ``cursor``; see `sentinel.sources.base.Source`."""
         try:
             newest = stamp(self.path)
@@ -66,12 +66,12 @@ class JsonLog:
             return unreadable(self.path, cursor, error)
         except BrokenError as error:
             refused = error.complaint.problem
-            return Batch({**cursor, "newest": newest, "refused": refused}, complaints=[error.complaint])
+            return PollResult({**cursor, "newest": newest, "refused": refused}, read_issues=[error.complaint])
         if document is None:
-            return Batch({**cursor, "newest": newest})
+            return PollResult({**cursor, "newest": newest})
         plan = settings(document) if isinstance(document, dict) and "log_history" in document else {}
         taken, chunks, more = parse_new(cursor, _entries(document), limit, self.path.name, {})
-        return Batch({**taken, "newest": None if more else newest}, chunks, more=more, config=plan)
+        return PollResult({**taken, "newest": None if more else newest}, chunks, more=more, config=plan)
 
 
 def _entries(document: Any) -> Sequence[Any]:
@@ -106,7 +106,7 @@ def _is_log(path: Path, stem: str) -> bool:
     """
     try:
         with open_log(path) as file:
-            head = settled(file.read(HEAD_BYTES)).decode("utf-8-sig", errors="replace")
+            head = is_complete(file.read(HEAD_BYTES)).decode("utf-8-sig", errors="replace")
     except OSError:
         return False
     if opening := _LIST.match(head):

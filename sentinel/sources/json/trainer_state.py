@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from sentinel.sources.base import Batch, Complaint, Cursor, Ending, EndKind, Run
+from sentinel.sources.base import Cursor, Ending, EndKind, PollResult, ReadIssue, Run
 from sentinel.sources.json.documents import BrokenError, begins_with, load, parse_new
 from sentinel.sources.readers.files import open_log, stamp
 from sentinel.sources.readers.growing import nothing_new, unreadable
@@ -45,7 +45,7 @@ class TrainerState:
 
     directory: Path
 
-    def poll(self, cursor: Cursor, limit: int) -> Batch:
+    def poll(self, cursor: Cursor, limit: int) -> PollResult:
         """The entries that were logged since ``cursor``; see `sentinel.sources.base.Source`."""
         try:
             paths = self._newest_first()
@@ -54,7 +54,7 @@ class TrainerState:
             return unreadable(self.directory, cursor, error)
         if newest is None or newest == cursor.get("newest") or _was_outlived(newest, cursor.get("newest")):
             return nothing_new(cursor)
-        complaints: list[Complaint] = []
+        complaints: list[ReadIssue] = []
         for path in paths[:1] if cursor.get("entries") else paths:  # an older state has nothing new
             try:
                 state = load(path)
@@ -67,12 +67,14 @@ class TrainerState:
                 complaints.append(error.complaint)
         else:
             refused = {"refused": complaints[0].problem} if complaints else {}
-            return Batch({**cursor, "newest": newest, **refused}, complaints=complaints)
+            return PollResult({**cursor, "newest": newest, **refused}, read_issues=complaints)
         plan = settings(state)
         steps = {name: plan[name] for name in ("max_steps",) if name in plan}
         taken, chunks, more = parse_new(cursor, state["log_history"], limit, STATE, steps)
         ending = None if more else _ending(state)
-        return Batch({**taken, "newest": None if more else newest}, chunks, complaints, more, plan, ending)
+        return PollResult(
+            {**taken, "newest": None if more else newest}, chunks, complaints, more, plan, ending
+        )
 
     def _newest_first(self) -> list[Path]:
         """The states, the one that was saved last first."""

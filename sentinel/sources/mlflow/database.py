@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from sentinel.sources.base import Batch, Chunk, Cursor, Ending, EndKind
+from sentinel.sources.base import Chunk, Cursor, Ending, EndKind, PollResult
 from sentinel.sources.readers import sqlite
 from sentinel.sources.readers.plain import plain_times
 from sentinel.sources.readers.records import NUMBER
@@ -50,11 +50,11 @@ class SqliteRun:
     path: Path
     run: str
 
-    def poll(self, cursor: Cursor, limit: int) -> Batch:
+    def poll(self, cursor: Cursor, limit: int) -> PollResult:
         """The points that were written since ``cursor``; see `sentinel.sources.base.Source`."""
         return sqlite.poll(self.path, cursor, lambda connection: self._read(connection, cursor, limit))
 
-    def _read(self, connection: sqlite3.Connection, cursor: Cursor, limit: int) -> Batch:
+    def _read(self, connection: sqlite3.Connection, cursor: Cursor, limit: int) -> PollResult:
         last: list[Any] = cursor.get("last", [0])  # the newest point's row, name, time and step
         restarted = cursor.get("restarted", False)
         points = connection.execute(_POINTS, (self.run, last[0], limit + 1)).fetchall()
@@ -64,7 +64,7 @@ class SqliteRun:
             shorter = not points
             points = connection.execute(_POINTS, (self.run, 0, limit + 1)).fetchall()
             if shorter and points and list(points[0][:4]) == cursor.get("first"):
-                return Batch(cursor)  # an older copy, or one whose write-ahead log is not copied yet
+                return PollResult(cursor)  # an older copy, or one whose write-ahead log is not copied yet
             # Another database has the same name, or its rows were numbered again.
             cursor = {}
             last = [0]
@@ -83,7 +83,7 @@ class SqliteRun:
             "settings": len(params),
             "status": now,
         }
-        return Batch(
+        return PollResult(
             state,
             [_chunk(points, restarted)] if points else [],
             more=more,

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sentinel.sources.base import Batch, Chunk, Complaint, Cursor, Ending
+from sentinel.sources.base import Chunk, Cursor, Ending, PollResult, ReadIssue
 from sentinel.sources.mlflow.database import ending, settings
 from sentinel.sources.readers.files import open_log
 from sentinel.sources.readers.growing import Read, read_new, unreadable
@@ -35,8 +35,8 @@ LINE = re.compile(rb"(-?\d{9,16}) (\S+)(?: (-?\d{1,18})(?: .*)?)?\r?")
 _STATUS = re.compile(rb"^status: (\d)\r?$", re.MULTILINE)
 _STATUSES = {"3": "FINISHED", "4": "FAILED", "5": "KILLED"}
 _BYTES_A_POINT = 40  # a guess of how far to read for some points; a wrong one only costs time
-_LEAST_READ = 1 << 12  # of a file; also the longest line
-_LONGEST_SETTING = 1 << 16  # bytes
+_MIN_READ = 1 << 12  # of a file; also the longest line
+_MAX_SETTING = 1 << 16  # bytes
 
 
 @dataclass(frozen=True)
@@ -45,7 +45,7 @@ class Files:
 
     directory: Path
 
-    def poll(self, cursor: Cursor, limit: int) -> Batch:
+    def poll(self, cursor: Cursor, limit: int) -> PollResult:
         """The points that were written since ``cursor``; see `sentinel.sources.base.Source`."""
         try:
             names = _file_names(self.directory / METRICS)
@@ -80,10 +80,10 @@ class _StorePoll:
         self._broken: int = cursor.get("broken", 0)  # lines
         self._settings: int = cursor.get("settings", 0)
         self._status: str = cursor.get("status", "")
-        self._complaints: list[Complaint] = []
+        self._read_issues: list[ReadIssue] = []
 
-    def batch(self, names: Sequence[str], params: Sequence[str], limit: int) -> Batch:
-        size = max(_LEAST_READ, limit * _BYTES_A_POINT // max(1, len(names)))
+    def batch(self, names: Sequence[str], params: Sequence[str], limit: int) -> PollResult:
+        size = max(_MIN_READ, limit * _BYTES_A_POINT // max(1, len(names)))
         pieces = [lines for name in names if (lines := self._read(name, size)) is not None]
         chunks, more = self._merge(pieces, limit) if pieces else ([], False)
         config = self._config(params)
@@ -97,7 +97,7 @@ class _StorePoll:
             "settings": self._settings,
             "status": self._status,
         }
-        return Batch(cursor, chunks, self._complaints, more, config, ended)
+        return PollResult(cursor, chunks, self._read_issues, more, config, ended)
 
     def _read(self, name: str, size: int) -> _MetricLines | None:
         path = self._directory / METRICS / name
@@ -107,7 +107,7 @@ class _StorePoll:
             return None
         except OSError as error:
             batch = unreadable(path, {"unreadable": self._unreadable.get(name)}, error)
-            self._complaints += batch.complaints
+            self._read_issues += batch.read_issues
             self._unreadable[name] = batch.cursor["unreadable"]
             return None
         self._unreadable.pop(name, None)
@@ -117,7 +117,7 @@ class _StorePoll:
         for offset in lines.broken:
             self._broken += 1
             if problem := skipped('is no "time value step"', self._broken):
-                self._complaints.append(Complaint(path, f"byte {read.offset + offset}", problem))
+                self._read_issues.append(ReadIssue(path, f"byte {read.offset + offset}", problem))
         return lines
 
     def _merge(self, pieces: Sequence[_MetricLines], limit: int) -> tuple[list[Chunk], bool]:
@@ -174,14 +174,14 @@ class _StorePoll:
         texts = []
         for name in names:
             with suppress(OSError), open_log(self._directory / PARAMS / name) as file:
-                texts.append((name, file.read(_LONGEST_SETTING).decode(errors="replace")))
+                texts.append((name, file.read(_MAX_SETTING).decode(errors="replace")))
         return settings(texts)
 
     def _ending(self) -> Ending | None:
         before = self._status
         self._status = ""
         with suppress(OSError), open_log(self._directory / META) as file:
-            status = _STATUS.search(file.read(_LONGEST_SETTING))
+            status = _STATUS.search(file.read(_MAX_SETTING))
             self._status = _STATUSES.get(status[1].decode(), "") if status else ""
         return ending(self._status) if self._status != before else None
 

@@ -21,7 +21,7 @@ FORMAT = "mlflow"
 
 _ID = re.compile(r"[\w-]{1,64}", re.ASCII)
 _COLUMNS = {"run_uuid", "key", "value", "timestamp", "step", "is_nan"}
-_MOST_RUNS = 10_000  # of one database, the newest
+_MAX_RUNS = 10_000  # of one database, the newest
 _FILES_SNIFFED = 5
 _HEAD_BYTES = 1 << 10
 
@@ -59,7 +59,7 @@ def _runs(path: Path) -> list[str]:
     def ids(connection: sqlite3.Connection) -> list[str]:
         if not sqlite.columns(connection, "metrics") >= _COLUMNS:
             return []
-        rows = connection.execute(query, (_MOST_RUNS,))
+        rows = connection.execute(query, (_MAX_RUNS,))
         return [run for (run,) in rows if _ID.fullmatch(str(run))]
 
     try:

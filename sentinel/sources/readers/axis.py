@@ -5,7 +5,7 @@ import re
 from dataclasses import dataclass
 from typing import Any
 
-from sentinel.sources.readers.plain import LARGEST_STEP
+from sentinel.sources.readers.plain import MAX_STEP
 
 _COUNT = re.compile(r"\s*(\d{1,18})\s*(?:/\s*(\d{1,18})\s*)?", re.ASCII)
 
@@ -62,17 +62,17 @@ class Axis:
             count < self.highest or (batches and (count == self.highest or not self.highest))
         ):
             passed = self._batches_of(epoch - self.epoch, self.batches) or self.highest
-            self.offset = min(self.offset + passed, LARGEST_STEP)
+            self.offset = min(self.offset + passed, MAX_STEP)
         if epoch != self.epoch:
             self.epoch = epoch
             self.highest = 0
         self.highest = max(self.highest, count)
         self.batches = batches or self.batches
-        return min(self.offset + count, LARGEST_STEP)
+        return min(self.offset + count, MAX_STEP)
 
     @staticmethod
     def _batches_of(epochs: float, batches: int) -> int:
-        return int(min(epochs * batches, LARGEST_STEP))
+        return int(min(epochs * batches, MAX_STEP))
 
 
 def count_of(value: Any) -> tuple[int | None, int | None]:
@@ -80,5 +80,5 @@ def count_of(value: Any) -> tuple[int | None, int | None]:
     if isinstance(value, str):
         count = _COUNT.fullmatch(value)
         return (int(count[1]), int(count[2]) if count[2] else None) if count else (None, None)
-    whole = abs(value) < LARGEST_STEP and value == int(value)
+    whole = abs(value) < MAX_STEP and value == int(value)
     return (int(value) if whole else None), None

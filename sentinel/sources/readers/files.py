@@ -10,7 +10,7 @@ from pathlib import Path
 from stat import S_ISREG
 from typing import Any, BinaryIO
 
-_LONGEST_PATH = 4096
+_MAX_PATH = 4096
 """Bytes, with the zero at its end; Linux's PATH_MAX."""
 
 
@@ -45,7 +45,7 @@ def is_text(name: str) -> bool:
 
 def can_exist(path: Path) -> bool:
     """Whether the system takes such a path. A database may give a run any name."""
-    return "\0" not in str(path) and is_text(str(path)) and len(os.fsencode(path)) < _LONGEST_PATH
+    return "\0" not in str(path) and is_text(str(path)) and len(os.fsencode(path)) < _MAX_PATH
 
 
 def stamp(path: Path) -> list[Any]:

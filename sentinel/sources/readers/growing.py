@@ -23,14 +23,14 @@ from typing import Any, BinaryIO
 
 import polars as pl
 
-from sentinel.sources.base import Batch, Complaint, Cursor
-from sentinel.sources.location import Place
+from sentinel.sources.base import Cursor, PollResult, ReadIssue
+from sentinel.sources.location import Location
 from sentinel.sources.readers.files import as_utf_8, open_log, utf_16
 
 _HEAD_BYTES = 64
 _TAIL_BYTES = 1024
 _BLOCK_BYTES = 4096  # buffers are filled, and left to the file, in multiples of it
-_MOST_WAITS = 10  # polls in which a shorter file may grow back
+_MAX_WAITS = 10  # polls in which a shorter file may grow back
 
 Mark = Mapping[str, Any]
 
@@ -65,7 +65,7 @@ class Read:
     more: bool
     size: int  # of the file
     _inode: int
-    _changed: int  # ns since the epoch
+    _replaced: int  # ns since the epoch
     head: bytes  # of the file
     _before: bytes  # ``data``
     _waiting: Mark | None = None  # the mark of a file that is shorter than what was consumed of it
@@ -81,7 +81,7 @@ class Read:
 
         ``waiting`` says that the rest of the file is torn. The rest is not read again until the file grows.
         """
-        seen = {"inode": self._inode, "changed": self._changed}
+        seen = {"inode": self._inode, "changed": self._replaced}
         if self._waiting is not None:
             waits = self._waiting.get("waits", 0) + 1
             return {**self._waiting, **seen, "size": self.size, "waits": waits}
@@ -119,7 +119,7 @@ def read_new(path: Path, mark: Mark, limit: int) -> Read | None:
             return None
         before = _at(file, max(0, offset - _TAIL_BYTES), min(offset, _TAIL_BYTES))
         about = (size, status.st_ino, status.st_mtime_ns, head)
-        if size < offset and seen.startswith(head) and not unchanged and waits < _MOST_WAITS:
+        if size < offset and seen.startswith(head) and not unchanged and waits < _MAX_WAITS:
             return Read(b"", offset, False, False, *about, before, mark)
         restarted = bool(mark) and (
             size < offset
@@ -185,18 +185,18 @@ def _fingerprint(data: bytes) -> str:
     return hashlib.blake2b(data[-_TAIL_BYTES:], digest_size=8).hexdigest()
 
 
-def nothing_new(cursor: Cursor) -> Batch:
+def nothing_new(cursor: Cursor) -> PollResult:
     """The result of a poll that found nothing new."""
-    return Batch({name: value for name, value in cursor.items() if name != "unreadable"})
+    return PollResult({name: value for name, value in cursor.items() if name != "unreadable"})
 
 
-def unreadable(path: Place, cursor: Cursor, error: OSError) -> Batch:
+def unreadable(path: Location, cursor: Cursor, error: OSError) -> PollResult:
     """The result of a poll that met ``error``. It complains only if the reason is another one than before."""
     reason = error.strerror or str(error)
     if cursor.get("unreadable") == reason:
-        return Batch(cursor)
+        return PollResult(cursor)
     problem = f"cannot be read ({reason}); trying again at every poll"
-    return Batch({**cursor, "unreadable": reason}, complaints=[Complaint(path, "", problem)])
+    return PollResult({**cursor, "unreadable": reason}, read_issues=[ReadIssue(path, "", problem)])
 
 
 def size_of(lines: int, data: bytes) -> int:

@@ -21,22 +21,22 @@ from sentinel.sources.readers.growing import Mark, Read, read_new
 from sentinel.sources.readers.problems import Problem, summed
 
 BLOCK_BYTES = 1 << 15
-LONGEST_RECORD = 32 << 20
+MAX_RECORD = 32 << 20
 """Bytes. A longer record holds tables or the like, and is skipped. This bounds the memory of a poll."""
 
 FILE_HEADER_BYTES = 7
 
 # bytes at once
-_LEAST_READ = BLOCK_BYTES // 4
-_MOST_READ = 8 << 20
+_MIN_READ = BLOCK_BYTES // 4
+_MAX_READ = 8 << 20
 _HEADER = Struct("<IHB")
 _CHECKED = 6  # offset in a chunk of what the checksum covers: type and payload
 _FULL = 1
 _FIRST = 2
 _MIDDLE = 3
 _LAST = 4
-_MOST_BROKEN = 16  # chunks of one block; after them the rest of the block is skipped
-_MOST_SEARCHED = 128 * BLOCK_BYTES  # bytes whose checksums a search for a sound chunk may compute
+_MAX_BROKEN = 16  # chunks of one block; after them the rest of the block is skipped
+_MAX_SEARCHED = 128 * BLOCK_BYTES  # bytes whose checksums a search for a sound chunk may compute
 
 
 @dataclass(frozen=True)
@@ -109,9 +109,9 @@ def split(data: bytes, start: int, offset: int, at_end: bool) -> Log:
             if fits and end > written:
                 break
             block_end = position + left
-            in_block = sum(place >= block_end - BLOCK_BYTES for place in broken[-_MOST_BROKEN:])
+            in_block = sum(place >= block_end - BLOCK_BYTES for place in broken[-_MAX_BROKEN:])
             following = None
-            if in_block < _MOST_BROKEN:
+            if in_block < _MAX_BROKEN:
                 following = _sound_chunk(data, position + 1, block_end)
             if following is None and block_end > len(data):
                 break
@@ -129,7 +129,7 @@ def split(data: bytes, start: int, offset: int, at_end: bool) -> Log:
             parts.append(payload)
             if kind == _LAST:
                 records.append(b"".join(parts))
-            elif end - consumed > LONGEST_RECORD:
+            elif end - consumed > MAX_RECORD:
                 overlong.append(consumed)
                 parts = []
         if kind in (_FULL, _LAST):
@@ -141,7 +141,7 @@ def split(data: bytes, start: int, offset: int, at_end: bool) -> Log:
             ends.append(end)
     problems = [
         *summed(np.array(broken), "record does not match its checksum and was skipped"),
-        *summed(np.array(overlong), f"record is longer than {LONGEST_RECORD >> 20} MiB and was skipped"),
+        *summed(np.array(overlong), f"record is longer than {MAX_RECORD >> 20} MiB and was skipped"),
     ]
     return Log(records, ends, problems, min(consumed, len(data)))
 
@@ -151,13 +151,13 @@ def read_log(path: Path, mark: Mark, size: int) -> tuple[Read, Log] | None:
 
     A longer record is read whole if it is not overlong. Raises OSError.
     """
-    read = read_new(path, mark, min(max(size, _LEAST_READ), _MOST_READ))
+    read = read_new(path, mark, min(max(size, _MIN_READ), _MAX_READ))
     while read:
         start = 0 if read.offset else FILE_HEADER_BYTES
         log = split(read.data, start, read.offset, not read.more)
         if log.consumed > start or not read.more:
             return read, log
-        read = read_new(path, mark, min(4 * len(read.data), LONGEST_RECORD + 2 * BLOCK_BYTES))
+        read = read_new(path, mark, min(4 * len(read.data), MAX_RECORD + 2 * BLOCK_BYTES))
     return None
 
 
@@ -172,7 +172,7 @@ def _sound_chunk(data: bytes, start: int, block_end: int) -> int | None:
         if chunk_end > end:
             continue
         searched += length
-        if searched > _MOST_SEARCHED:
+        if searched > _MAX_SEARCHED:
             return None
         if zlib.crc32(data[place + _CHECKED : chunk_end]) == checksum:
             return int(place)

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-LARGEST_STEP = 2**62
+MAX_STEP = 2**62
 """The largest absolute value of a number that is read as a step."""
 
 LATEST = 253_402_300_800
@@ -37,7 +37,7 @@ JSON = json.JSONDecoder(strict=False, parse_int=float, object_pairs_hook=_with_p
 
 def whole(values: NDArray[np.float64]) -> NDArray[np.bool_]:
     """Which values can be a step, because they are whole and not too large."""
-    fits: NDArray[np.bool_] = (np.abs(values) < LARGEST_STEP) & (values == np.floor(values))
+    fits: NDArray[np.bool_] = (np.abs(values) < MAX_STEP) & (values == np.floor(values))
     return fits
 
 
@@ -46,21 +46,21 @@ def plain_times(seconds: NDArray[np.float64]) -> NDArray[np.float64]:
     return np.where((seconds >= 0) & (seconds < LATEST), seconds, np.nan)
 
 
-MOST_KEYS = 5000
-_MOST_VISITS = 4 * MOST_KEYS  # empty nodes count as well, because aliases in YAML may repeat them endlessly
+MAX_KEYS = 5000
+_MAX_VISITS = 4 * MAX_KEYS  # empty nodes count as well, because aliases in YAML may repeat them endlessly
 _DEEPEST = 16  # levels of nesting; what lies deeper is left out
-_MOST_CHARACTERS = 1 << 22  # in all names of a nested record: joined names can be far longer than the record
-_LONGEST_KEY = 300
-_LONGEST_TEXT = 1000
+_MAX_CHARACTERS = 1 << 22  # in all names of a nested record: joined names can be far longer than the record
+_MAX_KEY = 300
+_MAX_TEXT = 1000
 _LARGEST = 2**63  # larger integers cannot be stored in every format
 
 Plain = str | int | float | bool | None
 
 
 def flat(settings: Mapping[Any, Any]) -> dict[str, Plain]:
-    """At most ``MOST_KEYS`` plain values by dotted key. Long texts are cut, and deep values are left out."""
-    pairs = ((key, value) for key, value in islice(_walk(settings, "", 0), _MOST_VISITS) if key)
-    return dict(islice(pairs, MOST_KEYS))
+    """At most ``MAX_KEYS`` plain values by dotted key. Long texts are cut, and deep values are left out."""
+    pairs = ((key, value) for key, value in islice(_walk(settings, "", 0), _MAX_VISITS) if key)
+    return dict(islice(pairs, MAX_KEYS))
 
 
 def _walk(node: Any, key: str, depth: int) -> Iterator[tuple[str, Plain]]:
@@ -75,7 +75,7 @@ def _walk(node: Any, key: str, depth: int) -> Iterator[tuple[str, Plain]]:
     yield "", None
     for name, value in below:
         path = f"{key}.{name}" if key else name
-        if depth < _DEEPEST and len(path) <= _LONGEST_KEY:
+        if depth < _DEEPEST and len(path) <= _MAX_KEY:
             yield from _walk(value, path, depth + 1)
 
 
@@ -93,7 +93,7 @@ def _text(value: Any) -> str:
         text = str(value)
     except ValueError:
         text = f"{type(value).__name__} of {value.bit_length()} bits"
-    return text[:_LONGEST_TEXT].encode(errors="replace").decode()
+    return text[:_MAX_TEXT].encode(errors="replace").decode()
 
 
 def flattened(record: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -104,7 +104,7 @@ def flattened(record: Mapping[str, Any]) -> Mapping[str, Any]:
     characters = 0
     for name, value in _joined(record):
         characters += len(name)
-        if characters > _MOST_CHARACTERS:
+        if characters > _MAX_CHARACTERS:
             break
         joined[name] = value
     return joined

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-_MOST_TOLD = 5  # broken records of one file
+_MAX_TOLD = 5  # broken records of one file
 
 
 def skipped(problem: str, number: int) -> str:
@@ -13,9 +13,9 @@ def skipped(problem: str, number: int) -> str:
 
     ``number`` counts the broken records of the file from 1.
     """
-    if number > _MOST_TOLD:
+    if number > _MAX_TOLD:
         return ""
-    last = "; more like it are skipped silently" if number == _MOST_TOLD else ""
+    last = "; more like it are skipped silently" if number == _MAX_TOLD else ""
     return f"{problem} and was skipped{last}"
 
 

@@ -66,8 +66,8 @@ NUMBER = re.compile(
 
 _PLANNED = "max_steps"  # tag of the 500 in a step logged as "12/500"
 _LEARNING_RATES = ("lr", "learning_rate")
-_MOST_STEPS = 2.0**53  # that a float counts without a gap
-_MOST_SERIES = 1000  # whose nulls are told apart; in any further one a null means "not logged"
+_MAX_STEPS = 2.0**53  # that a float counts without a gap
+_MAX_SERIES = 1000  # whose nulls are told apart; in any further one a null means "not logged"
 
 
 _NUMERIC = "n"
@@ -191,7 +191,7 @@ class Records:
         times = np.full(len(step), math.nan)
         if shape.time:
             times = np.array([*map(seconds, frame[:, shape.time[0]])], dtype=np.float64)
-        if (shape.time and np.isnan(times).any()) or not (np.abs(step) < _MOST_STEPS).all():
+        if (shape.time and np.isnan(times).any()) or not (np.abs(step) < _MAX_STEPS).all():
             return None
         steps = step.astype(np.int64)
         if (steps != step).any():
@@ -265,7 +265,7 @@ class _NullMeaning:
     def numbers(self, names: Iterable[str]) -> None:
         """Record that these series had a number."""
         for name in names:
-            if name not in self.always and len(self.always) < _MOST_SERIES:
+            if name not in self.always and len(self.always) < _MAX_SERIES:
                 self.always[name] = True
 
     def not_a_number(self, nulls: list[str], numeric: list[str]) -> list[str]:
@@ -275,7 +275,7 @@ class _NullMeaning:
         if nans and (lacks_rate or not all(map(self.always.get, numeric))):
             nans = []
         for name in nulls:
-            if name not in nans and (name in self.always or len(self.always) < _MOST_SERIES):
+            if name not in nans and (name in self.always or len(self.always) < _MAX_SERIES):
                 self.always[name] = False
         return nans
 

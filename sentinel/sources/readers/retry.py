@@ -8,7 +8,7 @@ from queue import SimpleQueue
 from typing import NoReturn, TypeVar
 
 FIRST_PAUSE_SECONDS = 15.0
-_LONGEST_PAUSE_SECONDS = 900.0
+_MAX_PAUSE_SECONDS = 900.0
 _ANSWER_SECONDS = 60.0
 
 NO_ANSWER = "no answer, or none that makes sense"
@@ -52,7 +52,7 @@ class Patience:
             self._waiting = None
             answer = outcome()
         except Exception as error:  # noqa: BLE001  clients raise their own errors and those of many libraries
-            pause = min(FIRST_PAUSE_SECONDS * 2**self._failures, _LONGEST_PAUSE_SECONDS)
+            pause = min(FIRST_PAUSE_SECONDS * 2**self._failures, _MAX_PAUSE_SECONDS)
             self._until = self._now() + pause
             self._failures = self._failures + 1
             self._trouble = str(error) if isinstance(error, Unavailable) else self._reason(error)

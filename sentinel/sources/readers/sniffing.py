@@ -32,7 +32,7 @@ _LOG_WORD = re.compile(
 """A word in the name of logs, not of data sets: `train.jsonl` and `dialogs.jsonl` are data."""
 
 _LONG_TEXT = 200  # characters of a text that belongs into a data set: a prompt, a completion, an answer
-_LEAST_REMEMBERED = 1 << 10  # files
+_MIN_REMEMBERED = 1 << 10  # files
 _QUESTIONS_A_FILE = 8  # a search may ask for a file more than once
 _LOGGERS = frozenset({"metrics", "progress"})  # names that loggers choose: a column of steps is enough
 _INDEX = ("", "unnamed: 0")  # what pandas writes before the columns
@@ -168,7 +168,7 @@ def remembered(sniff: Callable[[Path], bool]) -> Callable[[Path], bool]:
     def answer(path: Path) -> bool:
         nonlocal before_that, known, questions
         questions += 1
-        if questions > _QUESTIONS_A_FILE * max(len(known), _LEAST_REMEMBERED):
+        if questions > _QUESTIONS_A_FILE * max(len(known), _MIN_REMEMBERED):
             before_that = known
             known = {}
             questions = 0

@@ -9,7 +9,7 @@ from typing import TypeVar
 from urllib.parse import quote
 
 from sentinel.common.state_dir import STATE_FILE
-from sentinel.sources.base import Batch, Cursor
+from sentinel.sources.base import Cursor, PollResult
 from sentinel.sources.readers.files import open_log
 from sentinel.sources.readers.growing import unreadable
 
@@ -20,8 +20,8 @@ _MAGIC = b"SQLite format 3\0"
 _JOURNAL = 18
 _WAL = 2
 _PATIENCE_SECONDS = 1.0  # while a writer commits
-_LONGEST_VALUE = 4 << 20  # bytes
-_MOST_INSTRUCTIONS = 200_000_000  # of one query: about a second; only a malicious database needs more
+_MAX_VALUE = 4 << 20  # bytes
+_MAX_INSTRUCTIONS = 200_000_000  # of one query: about a second; only a malicious database needs more
 _PASSING = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_SCHEMA)  # a writer is at work
 _PRIMARY = 0xFF  # the bits of an error code that do not go into detail
 _HALF_WRITTEN = (sqlite3.SQLITE_READONLY_RECOVERY, sqlite3.SQLITE_READONLY_CANTINIT)
@@ -61,8 +61,8 @@ def _reading(path: Path) -> Iterator[sqlite3.Connection]:
     how = _logged(path) if header[_JOURNAL:] == bytes([_WAL]) else "mode=ro"
     uri = f"file:{quote(str(path))}?{how}"
     with closing(sqlite3.connect(uri, uri=True, timeout=_PATIENCE_SECONDS)) as connection:
-        connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, _LONGEST_VALUE)
-        connection.set_progress_handler(lambda: 1, _MOST_INSTRUCTIONS)
+        connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, _MAX_VALUE)
+        connection.set_progress_handler(lambda: 1, _MAX_INSTRUCTIONS)
         connection.execute("PRAGMA trusted_schema = OFF")
         connection.text_factory = lambda text: text.decode(errors="replace")
         yield connection
@@ -91,7 +91,7 @@ def columns(connection: sqlite3.Connection, table: str) -> frozenset[str]:
     return frozenset(name for (name,) in rows)
 
 
-def poll(path: Path, cursor: Cursor, query: Callable[[sqlite3.Connection], Batch]) -> Batch:
+def poll(path: Path, cursor: Cursor, query: Callable[[sqlite3.Connection], PollResult]) -> PollResult:
     """The result of ``query``; if the database cannot be read, a complaint, unless it was made before."""
     try:
         return read(path, query)
@@ -99,7 +99,7 @@ def poll(path: Path, cursor: Cursor, query: Callable[[sqlite3.Connection], Batch
         return unreadable(path, cursor, error)
     except sqlite3.Error as error:
         if error.sqlite_errorcode & _PRIMARY in _PASSING:
-            return Batch(cursor)
+            return PollResult(cursor)
         return unreadable(path, cursor, OSError(str(error)))
 
 

@@ -13,7 +13,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Protocol
 
-from sentinel.sources.base import Batch, Chunk, Cursor, Run, Source, rest
+from sentinel.sources.base import Chunk, Cursor, PollResult, Run, Source, flush
 from sentinel.sources.location import Url
 from sentinel.sources.readers.growing import unreadable
 from sentinel.sources.readers.retry import Unavailable
@@ -85,7 +85,7 @@ class RemoteRun:
     mirror: Copies
     source: Source
 
-    def poll(self, cursor: Cursor, limit: int) -> Batch:
+    def poll(self, cursor: Cursor, limit: int) -> PollResult:
         """What is new in the copy; see `sentinel.sources.base.Source`."""
         try:
             self.mirror.refresh()
@@ -94,14 +94,14 @@ class RemoteRun:
         batch = self.source.poll(_answered(cursor), limit)
         complaints = [
             replace(complaint, path=self.mirror.address(complaint.path))
-            for complaint in batch.complaints
+            for complaint in batch.read_issues
             if isinstance(complaint.path, Path)
         ]
-        return replace(batch, complaints=complaints, more=batch.more or self.mirror.behind)
+        return replace(batch, read_issues=complaints, more=batch.more or self.mirror.behind)
 
-    def rest(self, cursor: Cursor) -> Sequence[Chunk]:
-        """The points that are left in the copy; see `sentinel.sources.base.Unfinished`."""
-        return rest(self.source, _answered(cursor))
+    def flush(self, cursor: Cursor) -> Sequence[Chunk]:
+        """The points that are left in the copy; see `sentinel.sources.base.Flushable`."""
+        return flush(self.source, _answered(cursor))
 
 
 def _answered(cursor: Cursor) -> Cursor:

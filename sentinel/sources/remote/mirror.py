@@ -20,7 +20,7 @@ _REFRESH_SECONDS = FIRST_PAUSE_SECONDS
 _BATCH_BYTES = 32 << 20
 _CHUNK_BYTES = 1 << 20  # of each file, if there are many
 _OVERLAP_BYTES = 1 << 10  # of the copy, fetched again to see whether the file only grew
-_LARGEST_DOCUMENT = 64 << 20
+_MAX_DOCUMENT = 64 << 20
 
 _TIMES = ("mtime", "LastModified", "updated", "last_modified", "uploaded_at")  # names in the file systems
 _STAMPS = (*_TIMES, "ETag", "etag", "md5Hash", "blob_id", "xet_hash")
@@ -158,7 +158,7 @@ class Mirror:
 
 def is_wanted(name: str, size: int) -> bool:
     """Whether a file may be a log, or hold settings, by its name below the address and its bytes."""
-    document = size <= _LARGEST_DOCUMENT and _DOCUMENT.search(name)
+    document = size <= _MAX_DOCUMENT and _DOCUMENT.search(name)
     inside = {"", ".", ".."}.isdisjoint(name.split("/"))
     return inside and bool(document or _LOG.search(name))
 

@@ -14,7 +14,7 @@ from pathlib import Path
 from stat import S_ISREG
 from typing import Any
 
-from sentinel.sources.base import Complaint, Run
+from sentinel.sources.base import ReadIssue, Run
 from sentinel.sources.readers.files import open_log
 from sentinel.sources.readers.plain import Plain, flat
 
@@ -65,12 +65,12 @@ class ConfigFiles:
     run: Run
     _known: dict[str, tuple[tuple[int, int, int], ConfigFile | None]] = field(default_factory=dict)
 
-    def read(self) -> tuple[list[ConfigFile], list[Complaint]]:
+    def read(self) -> tuple[list[ConfigFile], list[ReadIssue]]:
         """The files that are there now, in order of precedence, and complaints that are new."""
         if self.run.local is None:
             return [], []
         own = self.run.local if self.run.local.is_dir() else self.run.local.parent
-        complaints: list[Complaint] = []
+        complaints: list[ReadIssue] = []
         files = [self._read(path, own, complaints) for path in self._candidates(own)]
         return [file for file in files if file is not None], complaints
 
@@ -82,7 +82,7 @@ class ConfigFiles:
                 if name != "config.json" or trained or (place / "trainer_state.json").exists():
                     yield f"{place}/{name}"
 
-    def _read(self, path: str, own: Path, complaints: list[Complaint]) -> ConfigFile | None:
+    def _read(self, path: str, own: Path, complaints: list[ReadIssue]) -> ConfigFile | None:
         known, file = self._known.get(path, (None, None))
         try:
             status = os.stat(path)
@@ -98,10 +98,10 @@ class ConfigFiles:
                 return None
             stamp = _UNREADABLE
             file = None
-            complaints.append(Complaint(Path(path), "", f"cannot be read ({error.strerror})"))
+            complaints.append(ReadIssue(Path(path), "", f"cannot be read ({error.strerror})"))
         except ValueError as error:
             file = None
-            complaints.append(Complaint(Path(path), "", f"{error}; its settings are not known"))
+            complaints.append(ReadIssue(Path(path), "", f"{error}; its settings are not known"))
         self._known[path] = stamp, file
         return file
 

@@ -12,8 +12,8 @@ from sentinel.sources.readers.growing import Mark, read_text
 ENDINGS = (".log", ".out", ".err")
 """Endings of the names of files with console output."""
 
-_MOST_FILES = 50  # more files cannot be the console output of one run
-_MOST_AT_ONCE = 1 << 20  # bytes of a file in one poll
+_MAX_FILES = 50  # more files cannot be the console output of one run
+_MAX_AT_ONCE = 1 << 20  # bytes of a file in one poll
 
 
 @dataclass(frozen=True)
@@ -56,7 +56,7 @@ class OutputFiles:
         directory = self.run.local if self.run.local.is_dir() else self.run.local.parent
         with suppress(OSError):
             names = self._names(directory, self.run.local)
-            return [directory / name for name in names] if len(names) <= _MOST_FILES else []
+            return [directory / name for name in names] if len(names) <= _MAX_FILES else []
         return []
 
     def _names(self, directory: Path, own: Path) -> list[str]:
@@ -72,11 +72,11 @@ class OutputFiles:
 
 def _read(path: Path, mark: Mark) -> tuple[str, Mark, bool] | None:
     """Complete lines, the next mark, and whether more follow; None if nothing is new."""
-    read = read_text(path, mark, _MOST_AT_ONCE)
+    read = read_text(path, mark, _MAX_AT_ONCE)
     if read is None:
         return None
     consumed = read.data.rfind(b"\n") + 1
-    if not consumed and len(read.data) == _MOST_AT_ONCE:
+    if not consumed and len(read.data) == _MAX_AT_ONCE:
         consumed = len(read.data)
     text = read.data[: read.data.rfind(b"\n") + 1].decode(errors="replace")
     return text, read.mark(consumed, waiting=not read.more), read.more

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import numpy as np
 
-from sentinel.sources.base import Batch, Chunk, Complaint, Cursor, Ending, Line, Run
+from sentinel.sources.base import Chunk, Cursor, Ending, Line, PollResult, ReadIssue, Run
 from sentinel.sources.readers.growing import Read, nothing_new, unreadable
 from sentinel.sources.readers.leveldb import FileHeader, Log, read_log
 from sentinel.sources.readers.problems import summed
@@ -49,7 +49,7 @@ class SwanLabFile:
 
     path: Path
 
-    def poll(self, cursor: Cursor, limit: int) -> Batch:
+    def poll(self, cursor: Cursor, limit: int) -> PollResult:
         """What was logged since ``cursor``; see `sentinel.sources.base.Source`."""
         try:
             news = read_log(self.path, cursor.get("mark", {}), limit * _BYTES_A_POINT)
@@ -61,7 +61,7 @@ class SwanLabFile:
         return _batch(self.path, {"restarted": True} if read.restarted else cursor, read, log, limit)
 
 
-def _batch(path: Path, cursor: Cursor, read: Read, log: Log, limit: int) -> Batch:
+def _batch(path: Path, cursor: Cursor, read: Read, log: Log, limit: int) -> PollResult:
     """The content of the first records, up to ``limit`` points."""
     version: int | None = cursor.get("version")
     restarted: bool = cursor.get("restarted", False)
@@ -70,9 +70,11 @@ def _batch(path: Path, cursor: Cursor, read: Read, log: Log, limit: int) -> Batc
             version = _HEADER.version(read.data)
         except ValueError as error:
             mark = read.mark(len(read.data), waiting=True)
-            return Batch({"mark": mark, "refused": str(error)}, complaints=[Complaint(path, "", str(error))])
+            return PollResult(
+                {"mark": mark, "refused": str(error)}, read_issues=[ReadIssue(path, "", str(error))]
+            )
     if version is None:  # the header is torn, or the file was refused before
-        return Batch({**cursor, "mark": read.mark(len(read.data) if read.offset else 0, waiting=True)})
+        return PollResult({**cursor, "mark": read.mark(len(read.data) if read.offset else 0, waiting=True)})
     scalars: list[Scalar] = []
     lines: list[Line] = []
     foreign: list[int] = []
@@ -100,7 +102,7 @@ def _batch(path: Path, cursor: Cursor, read: Read, log: Log, limit: int) -> Batc
     problems = [problem for problem in log.problems if problem.offset < consumed]
     problems += summed(np.array(foreign), "record is no message of SwanLab's and was skipped")
     complaints = [
-        Complaint(path, f"byte {read.offset + problem.offset}", problem.text) for problem in problems
+        ReadIssue(path, f"byte {read.offset + problem.offset}", problem.text) for problem in problems
     ]
     state = {
         "mark": read.mark(consumed, waiting=not more),
@@ -108,7 +110,7 @@ def _batch(path: Path, cursor: Cursor, read: Read, log: Log, limit: int) -> Batc
         "restarted": restarted and not scalars,
     }
     chunks = [_chunk(path.name, scalars, restarted)] if scalars else []
-    return Batch(state, chunks, complaints, more, ending=ending, lines=lines)
+    return PollResult(state, chunks, complaints, more, ending=ending, lines=lines)
 
 
 def _chunk(stream: str, scalars: Sequence[Scalar], restarted: bool) -> Chunk:

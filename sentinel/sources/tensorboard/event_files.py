@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from sentinel.sources.base import Batch, Chunk, Complaint, Cursor, Run, Samples
+from sentinel.sources.base import Chunk, Cursor, PollResult, ReadIssue, Run, Samples
 from sentinel.sources.readers.files import is_text
 from sentinel.sources.readers.growing import Mark, Read, read_new
 from sentinel.sources.readers.problems import Problem
@@ -34,18 +34,18 @@ FORMAT = "tensorboard"
 hidden_logs = (".guild", ".summary")
 """Where Guild AI and Sample Factory keep their event files."""
 
-LONGEST_RECORD = 8 << 20
+MAX_RECORD = 8 << 20
 """Bytes. A longer record holds images or the like, and is skipped. This bounds the memory of a poll."""
 
 # bytes at once
-_LEAST_READ = 1 << 13
-_MOST_READ = 1 << 24
+_MIN_READ = 1 << 13
+_MAX_READ = 1 << 24
 _BYTES_A_RECORD = 64  # a guess of how far to read for some records; a wrong one only costs time
 
 _TOO_LONG = " and was skipped; scalars come in shorter ones. More as long are skipped silently"
 
 _UNIX_TIME = re.compile(r"\d{10}\.\d+")
-_LONGEST_SETTINGS = 1 << 16  # bytes; a log that begins with settings grows longer
+_MAX_SETTINGS = 1 << 16  # bytes; a log that begins with settings grows longer
 
 
 def find(directory: Path, names: Sequence[str]) -> Iterator[Run]:
@@ -66,7 +66,7 @@ class EventFiles:
 
     directory: Path
 
-    def poll(self, cursor: Cursor, limit: int) -> Batch:
+    def poll(self, cursor: Cursor, limit: int) -> PollResult:
         """The scalars that were appended since ``cursor``; see `sentinel.sources.base.Source`."""
         return _EventPoll(self.directory, cursor, limit).batch()
 
@@ -85,16 +85,16 @@ class _EventPoll:
         self._unreadable: dict[str, str] = dict(cursor.get("unreadable", {}))  # why, by name
         self._left = limit  # points
         self._chunks: list[Chunk] = []
-        self._complaints: list[Complaint] = []
+        self._read_issues: list[ReadIssue] = []
 
-    def batch(self) -> Batch:
+    def batch(self) -> PollResult:
         streams = self._streams()
         for directory in held_out(self._directory):
             streams |= self._streams(f"{directory.name}/")
         more = [self._read_stream(stream, names) for stream, names in streams.items()]
         state = {"files": self._marks, "unreadable": self._unreadable}
         cursor = {key: entries for key, entries in state.items() if entries}
-        return Batch(cursor, self._chunks, self._complaints, any(more))
+        return PollResult(cursor, self._chunks, self._read_issues, any(more))
 
     def _streams(self, beside: str = "") -> dict[str, list[str]]:
         """The names of each stream's files, in their order; those of a directory ``beside`` hold its name."""
@@ -127,7 +127,7 @@ class _EventPoll:
         """Read a file. True if more follows."""
         path = self._path(name)
         mark = self._marks.get(name, {})
-        size = min(max(self._left * _BYTES_A_RECORD, _LEAST_READ), _MOST_READ)
+        size = min(max(self._left * _BYTES_A_RECORD, _MIN_READ), _MAX_READ)
         cut = _cut(path, mark, size, self._left + 1)  # the first record of a file has no point
         if cut is None:
             return False
@@ -144,7 +144,7 @@ class _EventPoll:
             problems = [problem for problem in problems if problem.offset < consumed]
         rest = read.size - read.offset - consumed
         overlong = mark.get("overlong", False) and not read.restarted
-        if LONGEST_RECORD < wanted <= rest:
+        if MAX_RECORD < wanted <= rest:
             if not overlong:
                 problems.append(Problem(consumed, f"record is {wanted >> 20} MiB long{_TOO_LONG}"))
             overlong = True
@@ -165,7 +165,7 @@ class _EventPoll:
         self._marks[name] = read.mark(consumed, waiting=not more) | {k: v for k, v in flags.items() if v}
         self._left -= max(len(points.value), 1)
         for problem in sorted(problems, key=lambda problem: problem.offset):
-            self._complaints.append(Complaint(path, f"byte {read.offset + problem.offset}", problem.text))
+            self._read_issues.append(ReadIssue(path, f"byte {read.offset + problem.offset}", problem.text))
         return more
 
     @contextmanager
@@ -179,7 +179,7 @@ class _EventPoll:
             reason = error.strerror or str(error)
             if self._unreadable.get(name) != reason:
                 problem = f"cannot be read ({reason}); trying again at every poll"
-                self._complaints.append(Complaint(self._path(name), "", problem))
+                self._read_issues.append(ReadIssue(self._path(name), "", problem))
             self._unreadable[name] = reason
         else:
             self._unreadable.pop(name, None)
@@ -205,7 +205,7 @@ def _cut(path: Path, mark: Mark, size: int, most: int) -> tuple[Read, Frames] | 
     if read is None:
         return None
     frames = split(read.data, most, bool(mark.get("lost")) and not read.restarted, not read.more)
-    longest = min(read.size - read.offset, LONGEST_RECORD)
+    longest = min(read.size - read.offset, MAX_RECORD)
     if frames.consumed == 0 and len(read.data) < frames.wanted <= longest:
         return _cut(path, mark, frames.wanted, most)
     return read, frames
@@ -213,7 +213,7 @@ def _cut(path: Path, mark: Mark, size: int, most: int) -> tuple[Read, Frames] | 
 
 def _holds_settings(path: Path) -> bool:
     """Whether it is a short file with the settings of a run."""
-    data = path.read_bytes() if path.stat().st_size < _LONGEST_SETTINGS else b""
+    data = path.read_bytes() if path.stat().st_size < _MAX_SETTINGS else b""
     return b"_hparams_/experiment" in data
 
 

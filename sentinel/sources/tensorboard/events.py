@@ -17,12 +17,12 @@ from sentinel.sources.readers.plain import plain_times
 from sentinel.sources.readers.problems import Problem, summed
 from sentinel.sources.tensorboard.layouts import WORTH_A_PROOF, Layout, find_layout, recognise
 from sentinel.sources.tensorboard.settings import settings_in
-from sentinel.sources.tensorboard.tfrecord import LONGEST_ROW, Frames
+from sentinel.sources.tensorboard.tfrecord import MAX_ROW, Frames
 from sentinel.sources.tensorboard.values import values
 
 _SAMPLES = (0.5, 0.1, 0.9, 0.3, 0.7, 0.0)  # where among the unknown records of a length to look for a layout
 _KINDS = (np.int64, np.uint32, np.int64, np.float64, np.float64)  # of number, tag, step, time and value
-_MIX = np.full(LONGEST_ROW // 8, 0x9E3779B97F4A7C15, np.uint64).cumprod(dtype=np.uint64)  # a polynomial hash
+_MIX = np.full(MAX_ROW // 8, 0x9E3779B97F4A7C15, np.uint64).cumprod(dtype=np.uint64)  # a polynomial hash
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-_MOST_BUCKETS = 1 << 16  # no writer makes more by itself; a histogram with more is skipped
+_MAX_BUCKETS = 1 << 16  # no writer makes more by itself; a histogram with more is skipped
 
 
 def statistics(value: Any) -> list[tuple[str, float]]:
@@ -50,7 +50,7 @@ def _buckets(value: Any) -> NDArray[np.float64] | None:
 
 def _of_message(histogram: Any) -> NDArray[np.float64] | None:
     """A bucket begins where the one before it ends, and no value lies outside `min` and `max`."""
-    if not 0 < len(histogram.bucket) == len(histogram.bucket_limit) <= _MOST_BUCKETS:
+    if not 0 < len(histogram.bucket) == len(histogram.bucket_limit) <= _MAX_BUCKETS:
         return None
     limits = np.array([histogram.min, *histogram.bucket_limit])
     edges = np.clip(limits, histogram.min, histogram.max)
@@ -59,7 +59,7 @@ def _of_message(histogram: Any) -> NDArray[np.float64] | None:
 
 def _of_tensor(tensor: Any) -> NDArray[np.float64] | None:
     shape = [dim.size for dim in tensor.tensor_shape.dim]
-    if len(shape) != 2 or shape[1] != 3 or not 0 < shape[0] <= _MOST_BUCKETS:
+    if len(shape) != 2 or shape[1] != 3 or not 0 < shape[0] <= _MAX_BUCKETS:
         return None
     from tensorboard.util.tensor_util import make_ndarray  # slow to import
 

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sentinel.sources.tensorboard.tfrecord import LONGEST_ROW
+from sentinel.sources.tensorboard.tfrecord import MAX_ROW
 from sentinel.sources.tensorboard.values import Values, values
 
 WORTH_A_PROOF = 8
@@ -27,8 +27,8 @@ WORTH_A_PROOF = 8
 _TIME = 1
 _STEP = 10
 _STEP_FIELD = b"\x10"
-_MOST_SKELETONS = 1 << 13  # remembered; with LONGEST_ROW this bounds the memory to some 16 MB
-_PROBES = (np.arange(3 * LONGEST_ROW).reshape(3, -1) * 37 % 61 + 2).astype(np.uint8)  # no NaN, no zero
+_MAX_SKELETONS = 1 << 13  # remembered; with MAX_ROW this bounds the memory to some 16 MB
+_PROBES = (np.arange(3 * MAX_ROW).reshape(3, -1) * 37 % 61 + 2).astype(np.uint8)  # no NaN, no zero
 _FORMS = {"<f4": "f", "<f8": "d"}
 
 
@@ -136,7 +136,7 @@ def recognise(record: bytes) -> tuple[Layout, tuple[str, ...]] | None:
     """
     known = _known.get(len(record))
     if known is None:
-        if len(record) > LONGEST_ROW:
+        if len(record) > MAX_ROW:
             return None
         known = _known[len(record)] = _EventsOfLength()
     event = int.from_bytes(record, "little")
@@ -177,7 +177,7 @@ def _is_place(record: bytes, event: Values, i: int, place: int, kind: str) -> bo
 
 
 def _remember(layout: Layout, skeleton: int, tags: tuple[str, ...]) -> None:
-    if sum(len(old.proved) for known in _known.values() for old in known.layouts) >= _MOST_SKELETONS:
+    if sum(len(old.proved) for known in _known.values() for old in known.layouts) >= _MAX_SKELETONS:
         for old in (old for known in _known.values() for old in known.layouts):
             old.proved.clear()
         _known.clear()

@@ -18,11 +18,11 @@ _HEADER = Struct("<Q4x")  # length, and its checksum
 _MARKS = b"\x0a\x04text", b"\x0a\x06images", b"\x89PNG\r\n\x1a\n", b"\xff\xd8\xff"
 """Names of plugins as protobuf writes them, and how PNG and JPEG begin."""
 
-_MOST_FILES = 64
+_MAX_FILES = 64
 _LARGEST = 128 << 20  # bytes of a file
-_LARGEST_RECORD = 1 << 20  # bytes; a report would grow too large
-_MOST_RECORDS = 20_000  # of a file that are looked at
-_MOST_TAGS = 12  # for each step
+_MAX_RECORD = 1 << 20  # bytes; a report would grow too large
+_MAX_RECORDS = 20_000  # of a file that are looked at
+_MAX_TAGS = 12  # for each step
 
 
 def samples(files: Sequence[Path], steps: Iterable[int]) -> Samples:
@@ -34,9 +34,9 @@ def samples(files: Sequence[Path], steps: Iterable[int]) -> Samples:
     wanted = sorted({*steps})
     problems = []
     near: dict[int, dict[str, tuple[int, bytes]]] = {step: {} for step in wanted}
-    if len(files) > _MOST_FILES:
-        problems.append(f"texts and images were searched in {_MOST_FILES} of {len(files)} event files")
-    for path in files[:_MOST_FILES]:
+    if len(files) > _MAX_FILES:
+        problems.append(f"texts and images were searched in {_MAX_FILES} of {len(files)} event files")
+    for path in files[:_MAX_FILES]:
         try:
             with open_log(path) as file:
                 data = file.read(_LARGEST + 1)
@@ -47,12 +47,12 @@ def samples(files: Sequence[Path], steps: Iterable[int]) -> Samples:
             limit = f"{_LARGEST >> 20} MiB"
             problems.append(f"{path.name}: is larger than {limit}, so its texts and images are not shown")
             continue
-        for tag, step, framed in islice(_samples(data), _MOST_RECORDS):
+        for tag, step, framed in islice(_samples(data), _MAX_RECORDS):
             for asked in wanted:
                 of_step = near[asked]
                 distance = abs(step - asked)
                 known = of_step.get(tag)
-                if distance < known[0] if known else len(of_step) < _MOST_TAGS:
+                if distance < known[0] if known else len(of_step) < _MAX_TAGS:
                     of_step[tag] = distance, framed
     nearest = {step: dict.fromkeys(framed for _, framed in tags.values()) for step, tags in near.items()}
     return Samples({step: b"".join(framed) for step, framed in nearest.items() if framed}, problems)
@@ -94,7 +94,7 @@ def _marked(data: bytes) -> Iterator[bytes]:
         (length,) = _HEADER.unpack_from(data, begin)
         end = begin + _HEADER.size + length + 4
         if mark < end <= len(data):
-            if length <= _LARGEST_RECORD:
+            if length <= _MAX_RECORD:
                 yield data[begin:end]
             while mark is not None and mark < end:
                 mark = next(marks, None)

@@ -11,7 +11,7 @@ from typing import Any
 from sentinel.sources.readers.plain import Plain, flat
 
 _PLUGINS = (b"hparams", b"text")
-_LONGEST_TEXT = 1 << 20  # bytes
+_MAX_TEXT = 1 << 20  # bytes
 _TEXT_ENDING = "/text_summary"  # PyTorch's, behind every name
 _OF_THE_RUN = ("args", "config", "hparams", "hyperparameters", "hyperparams", "training_args")
 """Texts whose settings keep their names. In others, such as ``model_config``, the text's name comes first."""
@@ -52,7 +52,7 @@ _KINDS = ("number_value", "string_value", "bool_value")
 
 
 def _table(text: bytes) -> Mapping[str, Any]:
-    if len(text) > _LONGEST_TEXT:
+    if len(text) > _MAX_TEXT:
         return {}
     if text.lstrip().startswith(b"{"):
         try:

@@ -22,13 +22,13 @@ from numpy.typing import NDArray
 
 from sentinel.sources.readers.problems import Problem, summed
 
-LARGEST_PAYLOAD = 1 << 31  # protobuf's own limit: a longer message cannot exist
+MAX_PAYLOAD = 1 << 31  # protobuf's own limit: a longer message cannot exist
 
 _HEADER = Struct("<QI")
 HEADER_BYTES = _HEADER.size
 _FRAME_BYTES = HEADER_BYTES + 4
 _WORTH_A_MATRIX = 64  # rows; below this, checksums are cheaper one by one
-LONGEST_ROW = 2048
+MAX_ROW = 2048
 """Bytes: about fifty scalars in one event. Checksums of longer records are computed one by one."""
 
 _STRETCH = 256  # records walked one by one before a repetition is looked for
@@ -66,7 +66,7 @@ def split(data: bytes, most: int, lost: bool = False, at_end: bool = False) -> F
     """Split off the first ``most`` records of ``data``. ``lost`` is that of the frames before ``data``.
 
     A torn record is left for the next call. A payload with a wrong checksum is skipped. If the header has a
-    wrong checksum or claims more than LARGEST_PAYLOAD, nobody knows where the next record begins. The bytes
+    wrong checksum or claims more than MAX_PAYLOAD, nobody knows where the next record begins. The bytes
     are then searched for a header whose checksum is right.
 
     ``at_end`` says that the file ends with ``data``. Network file systems show bytes that are not written yet
@@ -119,7 +119,7 @@ def _walk(data: bytes, position: int, most: int) -> tuple[NDArray[np.int64], int
         if checksum != _checksum_of_length(length):
             wrong = "record length does not match its checksum"
             break
-        if length >= LARGEST_PAYLOAD:
+        if length >= MAX_PAYLOAD:
             wrong = f"record claims to be {length} bytes long"
             break
         if position + length + _FRAME_BYTES > len(data):
@@ -169,7 +169,7 @@ def _find_header(data: bytes, position: int) -> tuple[int, bool]:
     last = len(data) - HEADER_BYTES
     while position <= last:
         places = np.arange(position, min(position + _SEARCH_BYTES, last + 1))
-        places = places[lengths[places] < LARGEST_PAYLOAD]
+        places = places[lengths[places] < MAX_PAYLOAD]
         headers = lengths[places].view(np.uint8).reshape(-1, 8)
         sound = places[_checksums(headers, np.ones(8, np.bool_)) == _unmasked(checksums[places + 8])]
         if len(sound):
@@ -189,7 +189,7 @@ def _checked(
     alike: list[Alike] = []
     single: list[tuple[int, bytes]] = []
     broken: list[int] = []
-    short = np.where(lengths <= LONGEST_ROW, lengths, 0)
+    short = np.where(lengths <= MAX_ROW, lengths, 0)
     worth = np.bincount(short, minlength=1) >= _WORTH_A_MATRIX
     worth[0] = False
     many = np.flatnonzero(worth[short])
@@ -238,7 +238,7 @@ def _effects() -> NDArray[np.uint32]:
     for _ in range(8):
         crc = np.where(crc & 1, crc >> 1 ^ _CRC32C_REVERSED, crc >> 1)
     effects = [crc]
-    for _ in range(LONGEST_ROW - 1):
+    for _ in range(MAX_ROW - 1):
         effects.append(effects[-1] >> 8 ^ crc[effects[-1] & 0xFF])
     return np.array(effects, np.uint32)
 

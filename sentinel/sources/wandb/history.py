@@ -31,7 +31,7 @@ _VALUE_JSON = (0x82, 0x01)
 _SPARE = bytes(8)  # follows the last record, so that reading ahead stays within the bytes
 _NO_LENGTH = 1 << 40
 _WORTH_A_WALK = 16  # records; fewer are read faster one by one
-_MOST_NAMES = 64  # of one length that are compared at once; further ones are looked up one by one
+_MAX_NAMES = 64  # of one length that are compared at once; further ones are looked up one by one
 
 _NUMBER_SIGNS = tuple("-0123456789")  # of which one begins a number
 _BEGINS_NUMBER = np.isin(np.arange(256), list(map(ord, _NUMBER_SIGNS)))
@@ -260,7 +260,7 @@ def _ids_of(text: bytes, begin: _Array, end: _Array, ids: dict[str, int]) -> _Ar
     for length in np.flatnonzero(np.bincount(lengths)).tolist():
         left = np.flatnonzero(lengths == length)
         fields = np.ndarray((len(text) - length + 1,), f"V{length}", text, strides=(1,))[begin[left]]
-        for _ in range(min(_MOST_NAMES, len(left))):
+        for _ in range(min(_MAX_NAMES, len(left))):
             same = fields == fields[0]
             indices[left[same]] = ids.setdefault(name_in(fields[0].tobytes()), len(ids))
             left = left[~same]

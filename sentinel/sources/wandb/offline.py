@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from google.protobuf.message import DecodeError
 
-from sentinel.sources.base import Batch, Chunk, Complaint, Cursor, Ending, EndKind, Line, Run
+from sentinel.sources.base import Chunk, Cursor, Ending, EndKind, Line, PollResult, ReadIssue, Run
 from sentinel.sources.readers.growing import Mark, Read, nothing_new, unreadable
 from sentinel.sources.readers.leveldb import FileHeader, Log, read_log
 from sentinel.sources.readers.plain import LATEST, Plain, flat
@@ -42,7 +42,7 @@ _NUMBER = 0x08
 _HISTORY = 0x12
 _UNREAD = frozenset(b"\x1a\x32\x3a")  # the frequent ones of summaries, files and system metrics
 
-_LONGEST_LINE = 4096  # characters of console output
+_MAX_LINE = 4096  # characters of console output
 
 
 def find(directory: Path, names: Sequence[str]) -> Iterator[Run]:
@@ -70,7 +70,7 @@ class WandbFile:
 
     path: Path
 
-    def poll(self, cursor: Cursor, limit: int) -> Batch:
+    def poll(self, cursor: Cursor, limit: int) -> PollResult:
         """What was logged since ``cursor``; see `sentinel.sources.base.Source`."""
         try:
             news = read_log(self.path, cursor.get("mark", {}), limit * _BYTES_A_POINT)
@@ -96,12 +96,12 @@ class _Messages:
         self._history: list[tuple[int, bytes]] = []  # place and bytes of records that are not points yet
         self._foreign: list[int] = []  # places of records that are no messages
         self._chunks: list[Chunk] = []
-        self._complaints: list[Complaint] = []
+        self._read_issues: list[ReadIssue] = []
         self._config: dict[str, Plain] = {}  # that precedes the next point
         self._exit: int | None = cursor.get("exit")  # code; a last row may follow it
         self._lines: list[Line] = []
 
-    def batch(self, mark: Mark, more: bool) -> Batch:
+    def batch(self, mark: Mark, more: bool) -> PollResult:
         """The result of the poll."""
         cursor = {
             "mark": mark,
@@ -112,9 +112,9 @@ class _Messages:
             "exit": self._exit,
         }
         chunks = self._chunks
-        complaints = self._complaints
+        complaints = self._read_issues
         ending = None if self._exit is None else _ending(self._exit)
-        return Batch(cursor, chunks, complaints, more, ending=ending, lines=self._lines)
+        return PollResult(cursor, chunks, complaints, more, ending=ending, lines=self._lines)
 
     def parse(self, read: Read, log: Log, most: int) -> tuple[int, bool]:
         """Parse up to ``most`` bytes of history. Gives the bytes consumed, and whether more follow."""
@@ -139,7 +139,7 @@ class _Messages:
         problems += summed(np.array(sorted(self._foreign)), "record is no message of wandb's and was skipped")
         for problem in problems:
             where = f"byte {read.offset + problem.offset}"
-            self._complaints.append(Complaint(self._path, where, problem.text))
+            self._read_issues.append(ReadIssue(self._path, where, problem.text))
         return consumed, read.more or consumed < log.consumed
 
     def _starts_well(self, data: bytes) -> bool:
@@ -148,7 +148,7 @@ class _Messages:
             return _HEADER.version(data) is not None
         except ValueError as error:
             self._refused = str(error)
-            self._complaints.append(Complaint(self._path, "", self._refused))
+            self._read_issues.append(ReadIssue(self._path, "", self._refused))
             return True
 
     def _add(self, place: int, record: bytes) -> int:
@@ -196,11 +196,11 @@ class _Messages:
         *ended, rest = (self._unfinished.pop(channel, "") + output.line).split("\n")
         time = output.timestamp.seconds + output.timestamp.nanos / 1e9
         time = time if 0 < time < LATEST else math.nan
-        lines = (line.rstrip("\r").rpartition("\r")[2][:_LONGEST_LINE] for line in ended)
+        lines = (line.rstrip("\r").rpartition("\r")[2][:_MAX_LINE] for line in ended)
         self._lines += [Line(time, line) for line in lines if line.strip()]
         if rest:
             overwritten = rest.rfind("\r", 0, -1) + 1  # by progress bars
-            self._unfinished[channel] = rest[overwritten:][:_LONGEST_LINE]
+            self._unfinished[channel] = rest[overwritten:][:_MAX_LINE]
 
     def _make_points(self) -> None:
         """Make points of the history so far, by the definitions so far."""

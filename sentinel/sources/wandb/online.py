@@ -10,7 +10,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from sentinel.sources.base import Batch, Cursor, Ending, EndKind, Run
+from sentinel.sources.base import Cursor, Ending, EndKind, PollResult, Run
 from sentinel.sources.location import Url
 from sentinel.sources.readers.axis import count_of
 from sentinel.sources.readers.growing import nothing_new, unreadable
@@ -24,8 +24,8 @@ SCHEMES = ("wandb",)
 
 _FORMAT = "wandb"
 _STEPS_A_PAGE = 1000
-_MOST_SPARSE = 10  # times as many steps, if few of them were logged
-_MOST_PAGES = 20  # in one poll
+_MAX_SPARSE = 10  # times as many steps, if few of them were logged
+_MAX_PAGES = 20  # in one poll
 _OUTCOMES = {
     "finished": EndKind.FINISHED,
     "crashed": EndKind.CRASHED,
@@ -64,7 +64,7 @@ class OnlineRun:
     path: Url
     project: Project
 
-    def poll(self, cursor: Cursor, limit: int) -> Batch:
+    def poll(self, cursor: Cursor, limit: int) -> PollResult:
         """What was logged since ``cursor``; see `sentinel.sources.base.Source`."""
         try:
             listed = self.project.runs().get(self.path.name)
@@ -91,7 +91,7 @@ class OnlineRun:
         }
         ending = None if news.more else _ending(news.state)
         chunks = [replace(chunk, restarted=restarted)] if has_points else []
-        return Batch(cursor, chunks, more=news.more, config=flat(news.config), ending=ending)
+        return PollResult(cursor, chunks, more=news.more, config=flat(news.config), ending=ending)
 
 
 @dataclass(frozen=True)
@@ -119,8 +119,8 @@ def _news(run: Any, cursor: Cursor, limit: int) -> _Fetched:
     rows: list[dict[str, Any]] = []
     end = begin
     if last >= begin:
-        page = _STEPS_A_PAGE * min(max((last + 1) // max(lines, 1), 1), _MOST_SPARSE)
-        end = min(begin + _MOST_PAGES * page, last + 1)
+        page = _STEPS_A_PAGE * min(max((last + 1) // max(lines, 1), 1), _MAX_SPARSE)
+        end = min(begin + _MAX_PAGES * page, last + 1)
         for row in run.scan_history(min_step=begin, max_step=end, page_size=page):
             rows.append(row)
             limit -= len(row)

@@ -23,8 +23,8 @@ from sentinel.sources.wandb.history import Groups, Numbers
 COUNTER = "_step"
 
 _USUAL = [key for key in STEP_KEYS if key != COUNTER]
-_MOST_DEFINED = 4096  # names with an axis of their own
-_MOST_LOGGED = 4096  # names of metrics that are remembered
+_MAX_DEFINED = 4096  # names with an axis of their own
+_MAX_LOGGED = 4096  # names of metrics that are remembered
 
 _Floats = NDArray[np.float64]
 
@@ -64,7 +64,7 @@ class Steps:
 
     def changed_by(self, name: str, axis: str) -> bool:
         """Whether this definition says something new."""
-        return bool(axis) and self._axis(name) != axis and len(self._axes) < _MOST_DEFINED
+        return bool(axis) and self._axis(name) != axis and len(self._axes) < _MAX_DEFINED
 
     def define(self, name: str, axis: str) -> None:
         """Record that numbers of this name are logged over this axis. The name may end in ``*``."""
@@ -102,7 +102,7 @@ class Steps:
             step[at] = np.where(np.isnan(of_axis), step[at], of_axis)
         if self._last.keys() - {COUNTER}:
             new = [name for name in metrics.of_training() if name not in self._logged]
-            self._logged.update(new[: _MOST_LOGGED - len(self._logged)])
+            self._logged.update(new[: _MAX_LOGGED - len(self._logged)])
         return step.astype(np.int64), numbers.name == named[numbers.row]
 
     def _axis(self, name: str) -> str | None:

@@ -16,7 +16,7 @@ from tests.detectors.trainings.make import log
 STEPS = 300
 GROUPS = 16
 GROUP = 8
-MOST_TURNS = 8
+MAX_TURNS = 8
 ANSWER = 0
 CALL = 1
 BEGIN, RESULT, ERROR = range(3)  # what the policy saw last
@@ -37,7 +37,7 @@ def answers(policy: nn.Module, failing: float) -> tuple[torch.Tensor, ...]:
     failed = torch.zeros(n)
     helped = torch.zeros(n, dtype=torch.bool)
     open_ = torch.ones(n, dtype=torch.bool)
-    for _ in range(MOST_TURNS):
+    for _ in range(MAX_TURNS):
         choice = torch.distributions.Categorical(logits=policy(nn.functional.one_hot(seen, 3).float()))
         action = choice.sample()
         said = said + torch.where(open_, choice.log_prob(action), 0.0)

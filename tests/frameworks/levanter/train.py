@@ -19,8 +19,8 @@ from levanter.distributed import RayConfig
 from levanter.models.llama import LlamaConfig
 from levanter.models.lm_model import LmExample, compute_next_token_loss
 from levanter.optim import AdamConfig
-from levanter.tracker.json_logger import JsonLoggerConfig
-from levanter.tracker.tensorboard import TensorboardConfig
+from levanter.run_pipeline.json_logger import JsonLoggerConfig
+from levanter.run_pipeline.tensorboard import TensorboardConfig
 from levanter.trainer import Trainer, TrainerConfig
 
 socket.gethostname = lambda: "localhost"
@@ -43,7 +43,7 @@ def main(directory: Path, steps: int) -> None:
     logging.basicConfig(level=logging.INFO, stream=sys.stdout)
     config = TrainerConfig(
         id="cycle",
-        tracker=(TensorboardConfig(logdir=str(directory / "tensorboard")), JsonLoggerConfig()),
+        run_pipeline=(TensorboardConfig(logdir=str(directory / "tensorboard")), JsonLoggerConfig()),
         log_dir=directory / "text",
         train_batch_size=BATCH,
         num_train_steps=steps,
@@ -70,7 +70,7 @@ def main(directory: Path, steps: int) -> None:
         )
         loader = trainer.data_loader(examples(BATCH * steps, 0, model.Pos))
         trainer.train(state, loader.iter_from_step(0))
-    trainer.tracker.finish()
+    trainer.run_pipeline.finish()
     shutil.rmtree(directory / "checkpoints", ignore_errors=True)
     shutil.rmtree(directory / "text")  # the JSON logger's lines
 

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from sentinel.sources.base import Run, rest
+from sentinel.sources.base import Run, flush
 from sentinel.sources.console import text as console_text
 from sentinel.sources.console.log import ConsoleLog
 from tests.sources.reader import Reader
@@ -85,7 +85,7 @@ def reader(path: Path) -> Reader:
 def left(read: Reader) -> list[tuple[str, int, str]]:
     """The tag, the step and the value of each point that the end of the log makes sure."""
     chunks = [
-        chunk for run in read.runs.values() for chunk in rest(run.source, json.loads(read.cursors[run.id]))
+        chunk for run in read.runs.values() for chunk in flush(run.source, json.loads(read.cursors[run.id]))
     ]
     return sorted(
         (chunk.tags[tag], step, str(value))

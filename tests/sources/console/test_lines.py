@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from sentinel.sources.console import shapes as console_shapes
 from sentinel.sources.console.lines import begun_epoch, parse, uncounted
 from sentinel.sources.console.splits import of_part
-from sentinel.sources.console.text import LONGEST_LINE
+from sentinel.sources.console.text import MAX_LINE
 
 LINES = {
     "epoch 1 step 10 train loss 0.5 lr 1e-3": {"epoch": 1.0, "iter": 10.0, "train loss": 0.5, "lr": 0.001},
@@ -228,7 +228,7 @@ def test_any_printed_dictionary(metrics, printed, rest):
     ],
 )
 def test_the_cost_of_a_line_is_linear(unit):
-    line = (unit * LONGEST_LINE)[: LONGEST_LINE // 2]
+    line = (unit * MAX_LINE)[: MAX_LINE // 2]
     for text in (line, f"step 1: {line}", f"{{'step': 1, '{line}", f"(epoch: 1, iters: 1, {line}"):
         parse(text)  # were it quadratic, this would not come to an end
     begun_epoch(line)

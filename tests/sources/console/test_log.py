@@ -7,11 +7,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sentinel.runs.metadata import Facts
-from sentinel.runs.training_groups import same_training, trace_of
+from sentinel.runs.metadata import RunMetadata
+from sentinel.runs.training_groups import is_same_training, trace_of
 from sentinel.sources.base import Run
 from sentinel.sources.console.log import ConsoleLog, find
-from sentinel.sources.console.passages import LONGEST_LINE
+from sentinel.sources.console.passages import MAX_LINE
 from sentinel.sources.console.text import Text
 from sentinel.sources.discovery import discover
 from tests.sources.reader import Reader
@@ -199,7 +199,7 @@ def test_output_of_wandb_is_a_log_of_its_run(tmp_path):
         record.history({"_step": step, "loss": 1.0})
     found = discover([tmp_path]).runs
     assert [each.path for each in found] == [run, path]
-    assert same_training(*(trace_of(each.id, Facts()) for each in found))
+    assert is_same_training(*(trace_of(each.id, RunMetadata()) for each in found))
 
 
 def test_steps_come_from_the_bar_that_follows(tmp_path):
@@ -361,15 +361,15 @@ def test_a_table_that_counts_nothing_is_none(tmp_path):
 
 @pytest.mark.slow
 def test_a_long_line_is_skipped_and_bars_without_end_are_read(tmp_path):
-    path = log(tmp_path, loss(1), "x" * (2 * LONGEST_LINE), loss(2))
+    path = log(tmp_path, loss(1), "x" * (2 * MAX_LINE), loss(2))
     reader = read(path)
     assert [p[1] for p in reader.points] == [1, 2]
-    assert reader.complaints == [f"{path} at byte 17: a line is longer than 1 MiB and was skipped"]
+    assert reader.read_issues == [f"{path} at byte 17: a line is longer than 1 MiB and was skipped"]
     bars = "".join(f"\r {i % 100}%|█ | {i}/99999 [00:01<00:03, 1.0it/s]" for i in range(60_000))
     path.write_text(f"{bars}\r   \r{{'loss': 1.0, 'epoch': 0.5}}\nbye\n")
     reader = read(path)
     assert ("loss", 59_999, "1.0") in reader.points
-    assert not reader.complaints
+    assert not reader.read_issues
 
 
 @pytest.mark.slow

@@ -49,7 +49,7 @@ def read(tmp_path, text, name="metrics.csv"):
 def test_however_it_is_written(tmp_path, text):
     reader = read(tmp_path, text)
     assert reader.points == [("loss", 1, "2.5"), ("lr", 2, "0.1")]
-    assert not reader.complaints
+    assert not reader.read_issues
 
 
 @pytest.mark.parametrize(
@@ -100,7 +100,7 @@ def test_broken_lines_are_told_of_and_skipped(tmp_path):
     lines = ["1,2,3", "2,2", "3,2,3,4", "soon,2,3", "a,b,c", '5,"2,3', "6,2,3", "7,2", "8,2,3"]
     reader = read(tmp_path, "\n".join(["step,loss,lr", *lines, ""]))
     assert [point[1] for point in reader.points] == [1, 1, 6, 6, 8, 8]
-    where = [complaint.removeprefix(f"{tmp_path}/metrics.csv at ") for complaint in reader.complaints]
+    where = [complaint.removeprefix(f"{tmp_path}/metrics.csv at ") for complaint in reader.read_issues]
     assert where == [
         "line 3: has 2 cells where the header has 3 and was skipped",
         "line 4: has 4 cells where the header has 3 and was skipped",
@@ -113,7 +113,7 @@ def test_broken_lines_are_told_of_and_skipped(tmp_path):
 def test_a_header_that_comes_again(tmp_path):
     reader = read(tmp_path, "step,loss\n1,3\nstep,loss\n1,2\nlr,step,loss\n0.1,2,1\n")
     assert reader.points == [("loss", 1, "3.0"), ("loss", 1, "2.0"), ("lr", 2, "0.1"), ("loss", 2, "1.0")]
-    assert not reader.complaints
+    assert not reader.read_issues
 
 
 @pytest.mark.slow
@@ -134,7 +134,7 @@ def test_further_columns_are_no_restart(tmp_path, in_place):
     path.write_bytes(new)
     assert reader.poll().points == [*before, (loss, 2000, "0.5"), ("val", 2000, "7.0")]
     assert not reader.restarts
-    assert not reader.complaints
+    assert not reader.read_issues
 
 
 @pytest.mark.parametrize("rows", [3, 5, 40])
@@ -160,8 +160,8 @@ def test_a_file_saved_anew_under_another_inode_goes_on(tmp_path):
 def test_a_line_that_never_ends(tmp_path):
     reader = read(tmp_path, b"step,loss\n1,2\n" + b"9" * (5 << 20))
     assert len(reader.points) == 1
-    assert len(reader.complaints) == 1
-    assert reader.poll().complaints == reader.complaints
+    assert len(reader.read_issues) == 1
+    assert reader.poll().read_issues == reader.read_issues
 
 
 def test_which_files_count(tmp_path):
@@ -246,7 +246,7 @@ def test_logs_that_libraries_wrote(path, tag, step, count):
     reader = Reader(FIXTURES / path).poll()
     assert len(reader.points) == count
     assert (tag, step) in [point[:2] for point in reader.points]
-    assert not reader.complaints
+    assert not reader.read_issues
 
 
 @pytest.mark.slow
@@ -290,7 +290,7 @@ def test_chunking_changes_nothing_however_odd_the_content(data):
                 file.write(whole[start:end])
             reader.poll(data.draw(st.integers(1, 9)), data.draw(st.integers(0, 3)))
         reader.poll(limit=5)
-        assert (reader.points, reader.complaints) == (expected.points, expected.complaints)
+        assert (reader.points, reader.read_issues) == (expected.points, expected.read_issues)
 
 
 @pytest.mark.long
@@ -308,7 +308,7 @@ def test_mutated_files(data):
         whole = Reader(path).poll()
         pieces = Reader(path).poll(limit=data.draw(st.integers(1, 9)))
         assert (pieces.points, pieces.times) == (whole.points, pytest.approx(whole.times, nan_ok=True))
-        assert pieces.complaints == whole.complaints
+        assert pieces.read_issues == whole.read_issues
 
 
 def test_a_poll_reads_about_as_much_as_it_may(tmp_path):
@@ -322,7 +322,7 @@ def test_a_poll_reads_about_as_much_as_it_may(tmp_path):
 @pytest.mark.parametrize("rows", [3, 300])
 def test_of_a_very_wide_file_the_first_columns_are_read(tmp_path, monkeypatch, rows):
     for module in (csv_header, csv_rows):
-        monkeypatch.setattr(module, "MOST_COLUMNS", 4)
+        monkeypatch.setattr(module, "MAX_COLUMNS", 4)
     path = tmp_path / "metrics.csv"
     path.write_text("step,loss,lr,a,b,c\n" + "".join(f"{i},0.5,0.1,1,2,3\n" for i in range(rows)))
     reader = Reader(tmp_path).poll()
@@ -332,7 +332,7 @@ def test_of_a_very_wide_file_the_first_columns_are_read(tmp_path, monkeypatch, r
     assert tags == {"loss", "lr", "a"}
     assert reader.poll().points[-2:] == [("loss", rows, "0.25"), ("a", rows, "1.0")]
     problem = "has 6 columns; only the first 4 are read, so log fewer"
-    assert reader.complaints == [f"{path} at line 1: {problem}"]
+    assert reader.read_issues == [f"{path} at line 1: {problem}"]
 
 
 @pytest.mark.parametrize("limit", [1, 2, 1000])
@@ -383,4 +383,4 @@ def test_utf_16_is_read_while_it_grows_and_when_it_is_rewritten(tmp_path, encodi
     assert reader.poll().points == [("損失", step, str(loss)) for step, loss in rows]
     path.write_text("step,loss\n1,0.5\n")
     assert reader.poll().poll().points[-1] == ("loss", 1, "0.5")
-    assert not reader.complaints
+    assert not reader.read_issues

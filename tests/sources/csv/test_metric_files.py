@@ -82,7 +82,7 @@ def test_the_files_of_one_run(tmp_path, files, run, points, limit):
     assert [one.path for one in discover([tmp_path]).runs] == [tmp_path / run]
     reader = Reader(tmp_path).poll(limit)
     assert reader.points == points
-    assert not reader.complaints
+    assert not reader.read_issues
 
 
 def test_a_metric_that_appears_and_one_that_grows(tmp_path):

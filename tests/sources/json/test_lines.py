@@ -53,13 +53,13 @@ LINES = '{"step": 1, "loss": 0.5}\n{"step": 2, "loss": 0.25}\n'
 def test_ways_to_write_two_lines(log, content):
     reader = read(log, content)
     assert reader.points == [("loss", 1, "0.5"), ("loss", 2, "0.25")]
-    assert not reader.complaints
+    assert not reader.read_issues
 
 
 def test_literals_that_are_no_json(log):
     reader = read(log, '{"step": 1, "a": NaN, "note": "NaN, -Infinity", "b": [NaN], "c": -Infinity}\n')
     assert reader.points == [("a", 1, "nan"), ("c", 1, "-inf")]
-    assert not reader.complaints
+    assert not reader.read_issues
 
 
 @pytest.mark.parametrize(
@@ -69,7 +69,7 @@ def test_literals_that_are_no_json(log):
 def test_numbers_as_other_languages_print_them(log, number, value):
     reader = read(log, f'{{"step": 1, "loss": {number}, "note": "not .5 , nan"}}\n')
     assert reader.points == [("loss", 1, value)]
-    assert not reader.complaints
+    assert not reader.read_issues
 
 
 def test_a_name_that_comes_twice_has_its_last_value(log):
@@ -82,21 +82,21 @@ def test_a_name_that_comes_twice_has_its_last_value(log):
 def test_a_broken_line_is_named_and_skipped(log, line):
     reader = read(log, LINES + line + "\n" + LINES)
     assert steps(reader) == [1, 2, 1, 2]
-    assert reader.complaints == [f"{log} at line 3: is not a JSON object and was skipped"]
+    assert reader.read_issues == [f"{log} at line 3: is not a JSON object and was skipped"]
 
 
 @pytest.mark.slow
 def test_nesting_without_end_is_a_broken_line(log):
     reader = read(log, '{"a":' * 100_000 + "\n" + "[" * 100_000 + "\n" + LINES)
     assert steps(reader) == [1, 2]
-    assert len(reader.complaints) == 2
+    assert len(reader.read_issues) == 2
 
 
 def test_complaints_have_an_end(log):
     reader = read(log, "no JSON\n" * 1000 + LINES)
     assert steps(reader) == [1, 2]
-    assert len(reader.complaints) == 5
-    assert "skipped silently" in reader.complaints[-1]
+    assert len(reader.read_issues) == 5
+    assert "skipped silently" in reader.read_issues[-1]
 
 
 @pytest.mark.slow
@@ -114,13 +114,13 @@ def test_utf_16_is_read_while_it_grows(tmp_path, encoding, rows):
         written = end
         reader.poll(10**6)
     assert reader.points == [("損失", i, str(i / 8)) for i in range(rows)]
-    assert not reader.complaints
+    assert not reader.read_issues
     assert not reader.restarts
 
 
 @pytest.mark.parametrize("polled_while_torn", [True, False])
 def test_a_line_that_is_too_long_is_skipped(log, polled_while_torn, monkeypatch):
-    monkeypatch.setattr(jsonl, "LONGEST_LINE", 100_000)
+    monkeypatch.setattr(jsonl, "MAX_LINE", 100_000)
     long = json.dumps({"step": 3, "text": "x" * 250_000}) + "\n"
     log.write_text(LINES)
     reader = Reader(log).poll()
@@ -130,13 +130,13 @@ def test_a_line_that_is_too_long_is_skipped(log, polled_while_torn, monkeypatch)
         if polled_while_torn:
             reader.poll()
     assert steps(reader.poll()) == [1, 2, 1, 2]
-    assert reader.complaints == [f"{log} at line 3: is longer than 0 MiB and was skipped"]
+    assert reader.read_issues == [f"{log} at line 3: is longer than 0 MiB and was skipped"]
 
 
 @pytest.mark.long  # long logs
 @pytest.mark.parametrize("pieces", [1, 7])
 def test_a_file_without_line_breaks_is_read_however_long_it_grows(log, pieces, monkeypatch):
-    monkeypatch.setattr(jsonl, "LONGEST_LINE", 100_000)
+    monkeypatch.setattr(jsonl, "MAX_LINE", 100_000)
     content = "".join(json.dumps({"step": i, "loss": 0.5}) for i in range(20_000))
     reader = Reader(log)
     for start in range(0, len(content), len(content) // pieces + 1):
@@ -144,7 +144,7 @@ def test_a_file_without_line_breaks_is_read_however_long_it_grows(log, pieces, m
             file.write(content[start : start + len(content) // pieces + 1])
         reader.poll()
     assert steps(reader) == list(range(20_000))
-    assert not reader.complaints
+    assert not reader.read_issues
 
 
 def test_a_long_line_is_read_whole(log):
@@ -183,7 +183,7 @@ def test_nothing_new_leaves_the_cursor_as_it_is(log):
     again = source.poll(cursor, 100)
     assert again.cursor == cursor
     assert not again.chunks
-    assert not again.complaints
+    assert not again.read_issues
     assert not again.more
 
 
@@ -218,8 +218,8 @@ def test_chunking_changes_nothing_however_odd_the_content(pieces, cuts, limit):
             reader.poll(limit)
         at_once = Reader(whole).poll()
         assert reader.points == at_once.points
-        assert [c.partition(" at ")[2] for c in reader.complaints] == [
-            c.partition(" at ")[2] for c in at_once.complaints
+        assert [c.partition(" at ")[2] for c in reader.read_issues] == [
+            c.partition(" at ")[2] for c in at_once.read_issues
         ]
 
 
@@ -344,6 +344,6 @@ def test_lines_of_a_merge_conflict_are_named_and_skipped(tmp_path):
     (tmp_path / "metrics.json").write_text("<<<<<<< HEAD\n" + 4 * LINES)
     reader = Reader(tmp_path).poll()
     assert steps(reader) == 4 * [1, 2]
-    assert [line.partition(" at ")[2] for line in reader.complaints] == [
+    assert [line.partition(" at ")[2] for line in reader.read_issues] == [
         "line 1: is not a JSON object and was skipped"
     ]

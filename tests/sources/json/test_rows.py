@@ -26,8 +26,8 @@ FORMS = [
 
 
 def read_at_once_whatever_there_is(patch):
-    patch.setattr(jsonl, "_LEAST_BYTES", 0)
-    patch.setattr(jsonl, "_LEAST_POINTS", 0)
+    patch.setattr(jsonl, "_MIN_BYTES", 0)
+    patch.setattr(jsonl, "_MIN_POINTS", 0)
 
 
 def polls(log, limit=10_000):
@@ -93,5 +93,5 @@ def test_reading_at_once_is_reading_line_by_line(tmp_path, monkeypatch, data, li
     with monkeypatch.context() as patch:
         read_at_once_whatever_there_is(patch)
         reader = Reader(log).poll(limit)
-    assert (reader.points, reader.complaints) == (expected.points, expected.complaints)
+    assert (reader.points, reader.read_issues) == (expected.points, expected.read_issues)
     assert reader.times == pytest.approx(expected.times, nan_ok=True)

@@ -110,7 +110,7 @@ def test_a_state_that_is_being_saved(tmp_path):
     assert steps(reader) == [5, 10]
     path.write_bytes(whole)
     assert steps(reader.poll()) == [5, 10, 15, 20]
-    assert not reader.complaints
+    assert not reader.read_issues
 
 
 def test_one_that_is_broken_is_told_of_once(tmp_path):
@@ -119,7 +119,7 @@ def test_one_that_is_broken_is_told_of_once(tmp_path):
     path.write_text('{"log_history": [\n{"step": 1 "loss": 2}\n], "global_step": 20}')
     reader = Reader(tmp_path).poll().poll()
     assert steps(reader) == [5, 10]
-    assert [c.split(" and is")[0] for c in reader.complaints] == [
+    assert [c.split(" and is")[0] for c in reader.read_issues] == [
         f"{path} at line 2: is no JSON (Expecting ',' delimiter)"
     ]
 
@@ -151,4 +151,4 @@ def test_what_transformers_wrote():
     reader = Reader(FIXTURE).poll()
     assert steps(reader) == list(range(2, 31, 2))
     assert [step for tag, step, _ in reader.points if tag == "eval_loss"] == [10, 20, 30]
-    assert not reader.complaints
+    assert not reader.read_issues

@@ -112,11 +112,11 @@ def test_torn_broken_and_old_lines(run):
         file.write("nonsense\n1700000000005 0.5\n1700000000006 0.25 2 data digest\n17000000")
     reader = Reader(run).poll()
     assert reader.points == [("loss", 0, "1.0"), ("loss", 0, "0.5"), ("loss", 2, "0.25")]
-    assert reader.complaints == [f'{path} at byte 20: is no "time value step" and was skipped']
+    assert reader.read_issues == [f'{path} at byte 20: is no "time value step" and was skipped']
     with path.open("a") as file:
         file.write("00009 0.125 3\n")
     assert reader.poll().points[-1] == ("loss", 3, "0.125")
-    assert len(reader.complaints) == 1
+    assert len(reader.read_issues) == 1
 
 
 def test_a_metric_that_was_written_anew(run):
@@ -134,7 +134,7 @@ def test_a_metric_that_cannot_be_read(run):
     (run / "metrics" / "odd").symlink_to("/proc/self/mem")
     reader = Reader(run).poll().poll()
     assert reader.points == [("loss", 0, "1.0")]
-    assert len(reader.complaints) == 1
+    assert len(reader.read_issues) == 1
 
 
 @pytest.mark.slow
@@ -191,7 +191,7 @@ def test_a_database_at_work_is_waited_for(database, tmp_path, monkeypatch):
     reader = Reader(tmp_path).poll()
     before = len(reader.points)
     database.execute("BEGIN EXCLUSIVE")
-    assert not reader.poll().complaints
+    assert not reader.poll().read_issues
     database.rollback()
     assert len(reader.poll().points) == before
 
@@ -209,5 +209,5 @@ def test_a_database_that_breaks_is_complained_about_once(database, tmp_path):
     reader = Reader(tmp_path).poll()
     (tmp_path / "mlflow.db").write_bytes(b"no database any more" * 100)
     reader.poll().poll()
-    assert len(reader.complaints) == 2
-    assert "file is not a database" in reader.complaints[0]
+    assert len(reader.read_issues) == 2
+    assert "file is not a database" in reader.read_issues[0]

@@ -42,10 +42,10 @@ def test_nothing_comes_behind_an_overlong_line(tmp_path, data, size):
 def test_a_line_is_as_overlong_in_a_large_piece_as_in_a_small_one(
     tmp_path, monkeypatch, module, begin, row, overlong
 ):
-    monkeypatch.setattr(module, "LONGEST_LINE", 100_000)
+    monkeypatch.setattr(module, "MAX_LINE", 100_000)
     path = tmp_path / f"metrics.{'csv' if module is csv_file else 'jsonl'}"
     rows = "".join(row % i for i in range(30_000))
     path.write_text(begin + rows + overlong % ("x" * 150_000) + rows)
     large, small = (Reader(path).poll(limit) for limit in (10**6, 1000))
     assert large.points == small.points
-    assert large.complaints == small.complaints != []
+    assert large.read_issues == small.read_issues != []

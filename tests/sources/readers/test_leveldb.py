@@ -95,7 +95,7 @@ def test_a_continuation_without_a_beginning_is_skipped():
 
 
 def test_an_overlong_record_is_skipped(monkeypatch):
-    monkeypatch.setattr(leveldb_log, "LONGEST_RECORD", 3 * BLOCK)
+    monkeypatch.setattr(leveldb_log, "MAX_RECORD", 3 * BLOCK)
     payloads = of_length(5, 6 * BLOCK, 7)
     data, ends = log_of(payloads)
     log = whole(data)

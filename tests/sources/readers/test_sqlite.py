@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from sentinel.sources.base import Batch
+from sentinel.sources.base import PollResult
 from sentinel.sources.readers import sqlite
 
 pytestmark = pytest.mark.slow
@@ -46,12 +46,12 @@ class HalfWritten:
         self.whole = self.index.read_bytes()
         self._write(bytes(48))
 
-    def __call__(self, connection: sqlite3.Connection) -> Batch:
+    def __call__(self, connection: sqlite3.Connection) -> PollResult:
         self.looks += 1
         if self.looks == self.whole_at:
             self._write(self.whole[_COPY_OF_THE_HEADER])
         (value,) = connection.execute("SELECT value FROM points").fetchone()
-        return Batch({"value": value})
+        return PollResult({"value": value})
 
     def _write(self, header: bytes) -> None:
         with self.index.open("r+b") as file:
@@ -61,14 +61,14 @@ class HalfWritten:
 
 def test_an_index_that_is_written_just_now_is_looked_at_again(database: Path) -> None:
     query = HalfWritten(database, whole_at=3)
-    assert sqlite.poll(database, {}, query) == Batch({"value": 7})
+    assert sqlite.poll(database, {}, query) == PollResult({"value": 7})
     assert query.looks == 3
 
 
 def test_an_index_that_stays_broken_is_complained_about_once(database: Path) -> None:
     query = HalfWritten(database, whole_at=-1)
     first = sqlite.poll(database, {}, query)
-    assert [complaint.problem for complaint in first.complaints] == [
+    assert [complaint.problem for complaint in first.read_issues] == [
         "cannot be read (attempt to write a readonly database); trying again at every poll"
     ]
-    assert not sqlite.poll(database, first.cursor, query).complaints
+    assert not sqlite.poll(database, first.cursor, query).read_issues

@@ -11,7 +11,7 @@ import pytest
 
 from sentinel.cli.app import main
 from sentinel.sources import discovery
-from sentinel.sources.discovery import discover, place
+from sentinel.sources.discovery import discover, location
 from sentinel.sources.readers import retry
 from sentinel.sources.remote import clients, mirror
 from sentinel.sources.remote import directories as remote
@@ -53,7 +53,7 @@ def clock(monkeypatch, tmp_path):
 
 @pytest.fixture
 def reader(server, clock):
-    return Reader(place(server.address), clock)
+    return Reader(location(server.address), clock)
 
 
 def lines(begin, end):
@@ -79,7 +79,7 @@ def test_a_log_is_read_as_it_grows(server, reader, tmp_path, name):
         reader.poll()
     assert reader.points == points(STEPS)
     assert reader.restarts == 0
-    assert not reader.complaints
+    assert not reader.read_issues
 
 
 def test_only_what_is_new_is_fetched(server, reader):
@@ -133,8 +133,8 @@ def test_a_file_that_was_replaced_is_read_again(server, reader, count):
 
 
 def test_runs_that_come_and_go(server, clock):
-    url = place(server.address)
-    (complaint,) = map(str, discover([url]).complaints)
+    url = location(server.address)
+    (complaint,) = map(str, discover([url]).read_issues)
     assert complaint == f"{url}: cannot be read (no log lies there, or none that may be seen)"
     clock.advance(1000)
     server.write("a/metrics.jsonl", lines(0, 3))
@@ -150,7 +150,7 @@ def test_runs_that_come_and_go(server, clock):
 def test_one_file(server, clock):
     server.write("a/metrics.jsonl", lines(0, 3))
     server.write("a/other.jsonl", lines(0, 3))
-    reader = Reader(place(f"{server.address}/a/metrics.jsonl"), clock).poll()
+    reader = Reader(location(f"{server.address}/a/metrics.jsonl"), clock).poll()
     server.write("a/metrics.jsonl", lines(0, 5))
     assert reader.poll().points == losses(0, 5)
     (run,) = reader.runs.values()
@@ -177,7 +177,7 @@ def test_odd_names(server, reader):
 
 def test_complaints_name_the_address(server, reader):
     server.write("a/metrics.jsonl", lines(0, 3) + b"broken\n" + lines(3, 6))
-    (complaint,) = reader.poll().complaints
+    (complaint,) = reader.poll().read_issues
     assert complaint.startswith(f"{server.address}/a/metrics.jsonl at line 4: ")
 
 
@@ -188,10 +188,10 @@ def test_an_outage_is_said_once_and_waited_for(server, reader):
     server.stop()
     reader.clock.advance(mirror._REFRESH_SECONDS)
     batch = run.source.poll(cursor, 1000)
-    (complaint,) = map(str, batch.complaints)
+    (complaint,) = map(str, batch.read_issues)
     assert complaint.startswith(f"{server.address}/a/metrics.jsonl: cannot be read (no answer")
     assert SECRET not in complaint
-    assert not run.source.poll(batch.cursor, 1000).complaints
+    assert not run.source.poll(batch.cursor, 1000).read_issues
     server.start()
     server.write("a/metrics.jsonl", lines(0, 5))
     assert not run.source.poll(batch.cursor, 1000).chunks
@@ -271,7 +271,7 @@ def test_a_watch_that_is_killed_says_nothing_twice(server, clock, tmp_path, caps
 def test_a_host_that_is_not_known_is_not_asked(server, clock):
     server.write("a/metrics.jsonl", lines(0, 3))
     server.known_hosts.write_text("")
-    (complaint,) = map(str, discover([place(server.address)]).complaints)
+    (complaint,) = map(str, discover([location(server.address)]).read_issues)
     assert "the host's key is not known" in complaint
     assert not server.users
 
@@ -283,7 +283,7 @@ def test_directories_that_cannot_be_looked_into(server, reader):
     (server.files / "runs/link.jsonl").symlink_to("a/metrics.jsonl")
     (server.files / "runs/loop").symlink_to(".")
     assert reader.poll().points == losses(0, 3)
-    assert not reader.complaints
+    assert not reader.read_issues
 
 
 @pytest.mark.parametrize(
@@ -297,5 +297,5 @@ def test_directories_that_cannot_be_looked_into(server, reader):
 def test_addresses_that_cannot_be_used(text, problem, monkeypatch):
     monkeypatch.setitem(clients.PACKAGES, "gs", "not_there")
     with pytest.raises(ValueError, match=problem) as raised:
-        place(text)
+        location(text)
     assert "word@" not in str(raised.value)

@@ -46,7 +46,7 @@ def test_a_run_that_swanlab_wrote(name, tmp_path):
     assert reader.batch.ending.outcome is EndKind.FINISHED
     assert "epoch 1 of 1 done" in [line.text for line in reader.batch.lines]
     assert all(1.79e9 < time < 1.8e9 for time in [*reader.times, *(line.time for line in reader.batch.lines)])
-    assert not reader.complaints
+    assert not reader.read_issues
     assert [run.path for run in discover([tmp_path]).runs] == [tmp_path / name]
 
 
@@ -68,7 +68,7 @@ def test_a_file_with_another_header_is_refused_once(run, header, problem):
     path.write_bytes(header)
     reader = Reader(run).poll()
     path.write_bytes(header + bytes(100))
-    assert reader.poll().complaints == [f"{path}: {problem}"]
+    assert reader.poll().read_issues == [f"{path}: {problem}"]
     assert reader.batch.cursor["refused"] == problem
 
 
@@ -83,7 +83,7 @@ def test_a_foreign_record_is_skipped(writer, run):
     writer.log(1, {"loss": 1.0})
     reader = Reader(run).poll()
     assert reader.points == [("loss", 1, "1.0")]
-    assert reader.complaints == [
+    assert reader.read_issues == [
         f"{writer.path} at byte 0: record is no message of SwanLab's and was skipped"
     ]
 

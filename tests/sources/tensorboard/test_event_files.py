@@ -37,7 +37,7 @@ def test_broken_records_are_complained_about_once_and_skipped(log):
     assert reader.points == [("a", 1, "1.0")] * 5
     second = len(VERSION + good)
     fourth = len(VERSION + good + bad + good)
-    assert reader.complaints == [
+    assert reader.read_issues == [
         f"{log} at byte {second}: record does not match its checksum and was skipped",
         f"{log} at byte {fourth}: record length does not match its checksum; "
         "reading goes on at the next sound record header",
@@ -50,7 +50,7 @@ def test_a_file_of_something_else_is_complained_about_once(log):
     reader = Reader(log.parent).poll(limit=10).poll()
     with log.open("ab") as file:
         file.write(b"<html>" * 10_000)
-    assert reader.poll().complaints == [
+    assert reader.poll().read_issues == [
         f"{log} at byte 0: record length does not match its checksum; "
         "reading goes on at the next sound record header"
     ]
@@ -59,7 +59,7 @@ def test_a_file_of_something_else_is_complained_about_once(log):
 def test_a_claim_of_an_exabyte_takes_no_memory(log):
     reader = read(log, scalar("a", 1, 1.0), header(1 << 60), scalar("a", 2, 1.0))
     assert reader.points == [("a", 1, "1.0"), ("a", 2, "1.0")]
-    assert f"claims to be {1 << 60} bytes long" in reader.complaints[0]
+    assert f"claims to be {1 << 60} bytes long" in reader.read_issues[0]
 
 
 def test_records_longer_than_a_read(log, monkeypatch):
@@ -67,12 +67,12 @@ def test_records_longer_than_a_read(log, monkeypatch):
     number = Summary.Value(tag="a", simple_value=1.0)
     log.write_bytes(VERSION + scalar("a", 1, 1.0) + event(large, number, step=2) + scalar("a", 3, 1.0))
     assert [step for _, step, _ in Reader(log.parent).poll(limit=10).points] == [1, 2, 3]
-    monkeypatch.setattr(tensorboard, "LONGEST_RECORD", 100_000)
+    monkeypatch.setattr(tensorboard, "MAX_RECORD", 100_000)
     with log.open("ab") as file:
         file.write(event(large, step=4) + scalar("a", 5, 1.0))
     reader = Reader(log.parent).poll(limit=10)
     assert [step for _, step, _ in reader.points] == [1, 3, 5]
-    [complaint] = reader.complaints
+    [complaint] = reader.read_issues
     place = len(VERSION + scalar("a", 1, 1.0))
     assert complaint.startswith(f"{log} at byte {place}: record is 0 MiB long and was skipped")
 
@@ -111,12 +111,12 @@ def test_an_event_of_more_values_than_the_limit_is_read_whole(log, limit):
     log.write_bytes(VERSION + event(*values, step=1) + b"?" * 30 + event(*values, step=2))
     reader = Reader(log.parent).poll(limit)
     assert [step for _, step, _ in reader.points] == [1] * 20 + [2] * 20
-    assert len(reader.complaints) == 1
+    assert len(reader.read_issues) == 1
 
 
 def nothing_new(directory, cursor):
     batch = EventFiles(directory).poll(cursor, 10)
-    return batch.cursor == cursor and not (batch.chunks or batch.complaints or batch.more)
+    return batch.cursor == cursor and not (batch.chunks or batch.read_issues or batch.more)
 
 
 def write(directory, name, *steps):

@@ -14,7 +14,7 @@ from sentinel.detectors.discovery import all_detectors
 from sentinel.pipeline import Pipeline
 from sentinel.replays.replaying import replay
 from sentinel.sources.discovery import discover, run_name
-from sentinel.watch.watched import Watched, WatchedRuns
+from sentinel.watch.watched import WatchedRun, WatchedRuns
 
 EPOCHS = 60
 
@@ -45,8 +45,8 @@ def names(directory: Path) -> list[str]:
 @pytest.mark.slow
 def test_one_run_with_two_streams(keras):
     (run,) = replay([keras], Config(), lambda *_: None).runs
-    log = run.tracker.log
-    assert (log.name, log.attempts, log.facts.points) == ("train", 1, 2 * EPOCHS)
+    log = run.run_pipeline.log
+    assert (log.name, log.attempts, log.metadata.points) == ("train", 1, 2 * EPOCHS)
     assert log.understanding().signals == {"loss": ["epoch_loss"], "eval_loss": ["validation/epoch_loss"]}
     assert {one.tag for one in run.incidents.values()} == {"epoch_loss", "validation/epoch_loss"}
 
@@ -87,13 +87,13 @@ def test_add_scalars_of_torch(keras, training, validation):
     (keras / "train").rename(keras / training)
     (keras / "validation").rename(keras / validation)
     (run,) = replay([keras], Config(), lambda *_: None).runs
-    assert set(run.tracker.log.understanding().signals) == {"loss", "eval_loss"}
+    assert set(run.run_pipeline.log.understanding().signals) == {"loss", "eval_loss"}
 
 
 def test_a_change_of_the_part_concerns_the_run(keras):
     (run,) = discover([keras / "train"]).runs
     pipeline = Pipeline((), {}, {}, pytest.fail)
-    watched = Watched(pipeline.track(run, "train"), 0.0, 0.0)
+    watched = WatchedRun(pipeline.track(run, "train"), 0.0, 0.0)
     runs = WatchedRuns()
     runs.add(watched)
     assert [*runs.touched([file_in(keras / "validation")])] == [watched]
@@ -122,7 +122,7 @@ def test_any_order_of_arrival_gives_what_a_replay_gives(keras, tmp_path_factory,
     (run,) = discover([grown]).runs
     detectors = [detector for detector in all_detectors().values() if detector.enabled]
     pipeline = Pipeline(detectors, {}, {}, lambda *failure: pytest.fail(str(failure)))
-    tracker = pipeline.track(run, "train")
+    run_pipeline = pipeline.track(run, "train")
     incidents = {}
     favourite = dice.choice([0.02, 0.5, 0.98])
     while any(size < len(content) for size, (_, content) in zip(sizes, contents, strict=True)):
@@ -132,16 +132,16 @@ def test_any_order_of_arrival_gives_what_a_replay_gives(keras, tmp_path_factory,
         with (grown / name).open("ab") as file:
             file.write(content[sizes[which] : end])
         sizes[which] = min(end, len(content))
-        (advance,) = pipeline.advance([tracker])
+        (advance,) = pipeline.advance([run_pipeline])
         incidents |= {change.incident.id: change.incident for change in advance.changes}
-    (last,) = pipeline.conclude([tracker])
+    (last,) = pipeline.finalize([run_pipeline])
     incidents |= {change.incident.id: change.incident for change in last.changes}
-    incidents |= {incident.id: incident for incident in tracker.book.open()}
+    incidents |= {incident.id: incident for incident in run_pipeline.incidents.open()}
     (replayed,) = replay([grown], Config(), lambda *_: None).runs
     assert {one.detector for one in replayed.incidents.values()} >= {
         "non-finite-metric",
         "generalization-gap",
     }
-    assert {i: one.changed(evidence={}) for i, one in incidents.items()} == {
-        i: one.changed(evidence={}) for i, one in replayed.incidents.items()
+    assert {i: one.replace(evidence={}) for i, one in incidents.items()} == {
+        i: one.replace(evidence={}) for i, one in replayed.incidents.items()
     }

@@ -29,7 +29,7 @@ def read(directory, *values):
     """Statistics of the last event, by their names."""
     (directory / NAME).write_bytes(VERSION + b"".join(event(value) for value in values))
     reader = Reader(directory).poll()
-    assert not reader.complaints
+    assert not reader.read_issues
     return {tag.rpartition("#")[2]: float(value) for tag, _, value in reader.points[-len(STATISTICS) :]}
 
 
@@ -134,7 +134,7 @@ def test_what_is_no_histogram_is_left_out(tmp_path, value):
     (tmp_path / NAME).write_bytes(VERSION + event(value) * 100 + scalar("a", 1, 1.0))
     reader = Reader(tmp_path).poll()
     assert reader.points == [("a", 1, "1.0")]
-    assert not reader.complaints
+    assert not reader.read_issues
 
 
 @pytest.mark.parametrize("odd", [math.nan, math.inf, 1e308])
@@ -144,6 +144,6 @@ def test_odd_numbers_are_read(tmp_path, odd):
 
 
 def test_a_histogram_of_too_many_buckets_is_skipped(tmp_path, monkeypatch):
-    monkeypatch.setattr(tensorboard_histograms, "_MOST_BUCKETS", 29)
+    monkeypatch.setattr(tensorboard_histograms, "_MAX_BUCKETS", 29)
     legacy = Summary.Value(tag="w", histo=HistogramProto(max=1.0, bucket_limit=[1.0] * 30, bucket=[1.0] * 30))
     assert not read(tmp_path, histogram_pb("weights", NORMAL).value[0], legacy)

@@ -119,7 +119,7 @@ def test_all_readers_agree(records, tmp_path_factory):
     log = tmp_path_factory.mktemp("agree") / NAME
     log.write_bytes(b"".join([VERSION, *records]))
     reader = Reader(log.parent).poll(limit=50_000)
-    assert not reader.complaints
+    assert not reader.read_issues
     with pytest.MonkeyPatch.context() as patch:
         slow = by_protobuf(log, patch)
     assert reader.points == slow.points
@@ -214,7 +214,7 @@ def test_a_layout_reads_what_protobuf_reads(numbers, step, form, time):
 
 @pytest.mark.slow
 def test_memory_is_bounded(log, parsed, monkeypatch):
-    monkeypatch.setattr(tensorboard_layouts, "_MOST_SKELETONS", 10)
+    monkeypatch.setattr(tensorboard_layouts, "_MAX_SKELETONS", 10)
     records = [scalar(f"tag{i:03}", step, i) for i in range(100) for step in range(100)]
     assert len(read(log, *records).points) == 10_000
     kept = [layout for known in tensorboard_layouts._known.values() for layout in known.layouts]

@@ -25,7 +25,7 @@ def read(directory, limit=1000):
         batch = EventFiles(directory).poll(cursor, limit)
         cursor = json.loads(json.dumps(batch.cursor))
         more = batch.more
-        assert not batch.complaints
+        assert not batch.read_issues
         for chunk in batch.chunks:
             found += [dict(chunk.config)] if chunk.config else []
             found += [(chunk.tags[t], s) for t, s in zip(chunk.tag, chunk.step.tolist(), strict=True)]

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sentinel.sources.tensorboard import tfrecord
-from sentinel.sources.tensorboard.tfrecord import LARGEST_PAYLOAD, split
+from sentinel.sources.tensorboard.tfrecord import MAX_PAYLOAD, split
 from tests.sources.tensorboard.writer import checksum, header, record
 
 MANY = 10**9
@@ -30,7 +30,7 @@ def plainly(data):
     lost = False
     while position + 12 <= len(data):
         (length,) = struct.unpack_from("<Q", data, position)
-        if data[position : position + 12] != header(length) or length >= LARGEST_PAYLOAD:
+        if data[position : position + 12] != header(length) or length >= MAX_PAYLOAD:
             if not lost:
                 broken.append(position)
             lost = True
@@ -135,7 +135,7 @@ def test_broken_payloads_are_summed_up():
     ]
 
 
-@pytest.mark.parametrize("claim", [LARGEST_PAYLOAD, 1 << 60, (1 << 64) - 1])
+@pytest.mark.parametrize("claim", [MAX_PAYLOAD, 1 << 60, (1 << 64) - 1])
 def test_a_claim_beyond_belief_is_a_broken_header(claim):
     frames = split(record(b"a") + header(claim) + b"some bytes" + record(b"b"), MANY)
     assert payloads(frames) == [b"a", b"b"]
@@ -188,7 +188,7 @@ def test_checksums_of_many_rows(rows):
 @pytest.mark.slow
 def test_checksums_are_those_of_the_library_for_every_length():
     assert google_crc32c.value(b"123456789") == 0xE3069283
-    for length in range(1, tfrecord.LONGEST_ROW + 1, 51):
+    for length in range(1, tfrecord.MAX_ROW + 1, 51):
         row = np.random.default_rng(length).integers(256, size=(1, length), dtype=np.uint8)
         found = tfrecord._checksums(row, np.ones(length, np.bool_))
         assert found == google_crc32c.value(bytes(row[0]))

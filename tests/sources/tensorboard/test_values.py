@@ -89,7 +89,7 @@ def test_forms_of_a_whole_number(log, fields, number):
 def test_what_is_no_scalar_is_left_out(log, value):
     reader = read(log, scalar("a", 1, 1.0), event(value), *[event(value)] * 100, scalar("a", 2, 1.0))
     assert reader.points == [("a", 1, "1.0"), ("a", 2, "1.0")]
-    assert not reader.complaints
+    assert not reader.read_issues
 
 
 def test_several_values_in_one_event_keep_their_order(log):
@@ -121,5 +121,5 @@ def test_what_is_no_event_is_complained_about(log, count):
     reader = read(log, *good, *[record(payload.replace(b"xyz", b"\xff\xfe\xfd"))] * count, *good)
     assert len(reader.points) == 2 * count
     place = len(VERSION) + len(b"".join(good))
-    [complaint] = reader.complaints
+    [complaint] = reader.read_issues
     assert complaint.startswith(f"{log} at byte {place}: record is not a TensorBoard event and was skipped")

@@ -68,7 +68,7 @@ def test_a_row_that_follows_the_exit_record_does_not_undo_it(log):
 @pytest.mark.parametrize("kind", ENDINGS)
 def test_a_run_that_wandb_wrote(kind):
     batch = WandbFile(RUNS / f"run-{kind}.wandb").poll({}, 100_000)
-    assert not batch.complaints
+    assert not batch.read_issues
     assert not batch.more
     series = {}
     for chunk in batch.chunks:
@@ -218,7 +218,7 @@ def test_a_long_record_is_read_whole(log, reader):
     log.history({"table": random.Random(0).randbytes(300_000).hex(), "loss": 2, "_step": 1})
     log.history({"loss": 3, "_step": 2})
     assert reader.poll(limit=1).points == [("loss", i, f"{i + 1}.0") for i in range(3)]
-    assert not reader.complaints
+    assert not reader.read_issues
 
 
 @pytest.mark.parametrize(
@@ -232,8 +232,8 @@ def test_a_file_of_another_kind_is_refused_once(log, reader, begin, words):
     with log.path.open("ab") as file:
         file.write(sound)
     reader.poll()
-    assert len(reader.complaints) == 1
-    assert words in reader.complaints[0]
+    assert len(reader.read_issues) == 1
+    assert words in reader.read_issues[0]
     log.path.unlink()
     log.path.write_bytes(sound)
     assert reader.poll().points == [("loss", 0, "1.0")]
@@ -250,7 +250,7 @@ def test_zeros_may_be_bytes_on_their_way(log, tmp_path):
         reader = Reader(tmp_path).poll()
         log.path.write_bytes(sound)
         assert reader.poll().points[-2:] == [("loss", 0, "1.0"), ("loss", 1, "2.0")]
-        assert not reader.complaints
+        assert not reader.read_issues
 
 
 def test_a_record_that_is_no_message_is_skipped(log, reader):
@@ -260,9 +260,9 @@ def test_a_record_that_is_no_message_is_skipped(log, reader):
         log.append(framed(payload, log.size))
     log.history({"loss": 2, "_step": 1})
     assert reader.poll().points == [("loss", 0, "1.0"), ("loss", 1, "2.0")]
-    assert len(reader.complaints) == 1
-    assert f"at byte {place}: record is no message" in reader.complaints[0]
-    assert "2 more" in reader.complaints[0]
+    assert len(reader.read_issues) == 1
+    assert f"at byte {place}: record is no message" in reader.read_issues[0]
+    assert "2 more" in reader.read_issues[0]
     log.write(Record(history=HistoryRecord()))
     assert len(reader.poll().points) == 2
 

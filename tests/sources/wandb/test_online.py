@@ -11,7 +11,7 @@ from sentinel.common.clock import SystemClock
 from sentinel.config.file import Config
 from sentinel.sinks.delivery import Delivery
 from sentinel.sources.base import EndKind
-from sentinel.sources.discovery import discover, place
+from sentinel.sources.discovery import discover, location
 from sentinel.sources.location import Url
 from sentinel.sources.wandb import online as wandb_online
 from sentinel.sources.wandb import server as wandb_server
@@ -46,7 +46,7 @@ def test_only_what_is_new_is_read(backend, live):
 @pytest.mark.parametrize("limit", [1, 7, 1000])
 def test_chunking_changes_nothing(backend, clock, monkeypatch, limit):
     monkeypatch.setattr(wandb_online, "_STEPS_A_PAGE", 5)
-    monkeypatch.setattr(wandb_online, "_MOST_PAGES", 2)
+    monkeypatch.setattr(wandb_online, "_MAX_PAGES", 2)
     rows = [*history(0, 12), *history(500, 503)]
     backend.runs["r1"] = StoredRun(rows=rows, state="finished")
     reader = Reader(PROJECT, clock).poll(limit)
@@ -108,7 +108,7 @@ def test_runs_that_appear_later_and_go(backend, clock):
     reader = Reader(PROJECT, clock).poll()
     assert reader.points == losses(0, 1)
     backend.runs = {}
-    (complaint,) = reader.poll().complaints
+    (complaint,) = reader.poll().read_issues
     assert "no longer" in complaint
 
 
@@ -123,7 +123,7 @@ def test_one_run_of_a_project(backend, clock):
 @pytest.mark.parametrize("text", ["wandb://", "wandb://team", "wandb://team/project/r1/x", "wandbb://a/b"])
 def test_addresses_that_are_none(text):
     with pytest.raises(ValueError, match=r"write wandb://ENTITY/PROJECT|did you mean 'wandb'"):
-        place(text)
+        location(text)
 
 
 @pytest.mark.slow

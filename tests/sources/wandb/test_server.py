@@ -8,7 +8,7 @@ import pytest
 import wandb
 
 from sentinel.cli.app import main
-from sentinel.sources.discovery import discover, place
+from sentinel.sources.discovery import discover, location
 from sentinel.sources.readers import retry
 from sentinel.sources.wandb import server as wandb_server
 from tests.sources.reader import Reader
@@ -23,7 +23,7 @@ def test_a_server_is_not_asked_twice_in_a_quarter_of_a_minute(backend, live):
         live.clock.advance(-14)
         live.poll()
     assert backend.names() == []
-    assert not live.complaints
+    assert not live.read_issues
 
 
 @pytest.mark.parametrize(
@@ -39,7 +39,7 @@ def test_an_outage_is_said_once_and_waited_for(backend, live, failure, headers, 
     backend.failure = failure
     backend.headers = headers
     backend.runs["r1"].rows += history(10, 12)
-    (complaint,) = live.poll().complaints
+    (complaint,) = live.poll().read_issues
     assert complaint.startswith("wandb://team/project/r1: cannot be read (")
     assert reason in complaint
     assert KEY not in complaint
@@ -51,9 +51,9 @@ def test_an_outage_is_said_once_and_waited_for(backend, live, failure, headers, 
     backend.failure = None
     live.clock.advance(60)
     assert live.poll().points == losses(0, 12)
-    assert live.complaints == [complaint]
+    assert live.read_issues == [complaint]
     backend.failure = 403
-    assert len(live.poll().complaints) == 2
+    assert len(live.poll().read_issues) == 2
 
 
 def test_a_server_that_bids_to_wait_for_long_holds_nothing_up(backend, live, monkeypatch):
@@ -62,7 +62,7 @@ def test_a_server_that_bids_to_wait_for_long_holds_nothing_up(backend, live, mon
     backend.headers = {"Retry-After": "3600"}
     live.poll()
     backend.asked.clear()
-    assert len(live.poll().complaints) == 1
+    assert len(live.poll().read_issues) == 1
     assert not backend.asked
 
 
@@ -73,7 +73,7 @@ def test_one_run_that_cannot_be_read_does_not_stop_the_others(backend, clock, mo
         backend.answers, "HistoryPage", lambda run, name, v: None if name == "bad" else page(run, name, v)
     )
     reader = Reader(PROJECT, clock).poll()
-    assert [complaint.partition(": ")[0] for complaint in reader.complaints] == [f"{PROJECT}/bad"]
+    assert [complaint.partition(": ")[0] for complaint in reader.read_issues] == [f"{PROJECT}/bad"]
     assert reader.points == losses(0, 3)
 
 
@@ -120,7 +120,7 @@ def test_a_wrong_key_is_said_and_not_shown(anew, monkeypatch, capfd):
 
 def test_no_key_is_said_without_asking(anew, monkeypatch):
     monkeypatch.delenv("WANDB_API_KEY")
-    (complaint,) = discover([PROJECT]).complaints
+    (complaint,) = discover([PROJECT]).read_issues
     assert "there is no key for http://127.0.0.1" in str(complaint)
     assert not anew.asked
 
@@ -136,7 +136,7 @@ def test_a_key_in_netrc(anew, monkeypatch):
 
 
 def test_a_project_that_is_not_there(backend, clock):
-    (complaint,) = discover([place("wandb://team/other")]).complaints
+    (complaint,) = discover([location("wandb://team/other")]).read_issues
     assert "knows no such project" in str(complaint)
 
 

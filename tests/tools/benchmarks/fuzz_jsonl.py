@@ -125,9 +125,9 @@ def _read_in_pieces(path: Path, data: bytes, chance: random.Random) -> int:
             batch = source.poll(cursor, chance.choice([1, 50, 10_000]))
             cursor = json.loads(json.dumps(batch.cursor, allow_nan=False))
             points += sum(chunk.value.size for chunk in batch.chunks)
-            for complaint in batch.complaints:
+            for complaint in batch.read_issues:
                 assert complaint.path == path
-                assert re.fullmatch(r"line \d+", complaint.place) or "UTF-16" in complaint.problem
+                assert re.fullmatch(r"line \d+", complaint.location) or "UTF-16" in complaint.problem
             if not batch.more:
                 break
         else:

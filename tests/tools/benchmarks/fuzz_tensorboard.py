@@ -127,7 +127,7 @@ def _read_in_pieces(path: Path, data: bytes, chance: random.Random) -> int:
             file.write(data[start:end])
         reader.poll(chance.choice([1, 50, 10_000]))
     assert reader.points == Reader(path.parent).poll(10_000).points
-    for complaint in reader.complaints:
+    for complaint in reader.read_issues:
         assert re.match(rf"{re.escape(str(path))} at byte \d+: record ", complaint), complaint
     return len(reader.points)
 

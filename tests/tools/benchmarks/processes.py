@@ -1,7 +1,7 @@
 """What it costs a watch to know the processes behind its logs: the processor time that it spends on that.
 
 `python -m tests.tools.benchmarks.processes [RUNS PROCESSES SECONDS]`: so many processes, of which each of the
-first ones writes a log of its own. The time is counted within the watch, by the methods of `Ends`.
+first ones writes a log of its own. The time is counted within the watch, by the methods of `ProcessMonitor`.
 """
 
 import os
@@ -19,7 +19,7 @@ from tests.tools.ear import watching
 
 COUNTS = """
 import json, sys, time
-from sentinel.watch.process_monitor import Ends
+from sentinel.watch.process_monitor import ProcessMonitor
 spent = dict.fromkeys(("seek", "ended", "news", "dead_rank", "ranks", "shortages", "process"), 0.0)
 def counted(name, method):
     def call(*words):
@@ -35,7 +35,7 @@ def counted(name, method):
     return call
 out = open(sys.argv.pop(1), "w")
 for name in spent:
-    setattr(Ends, name, counted(name, getattr(Ends, name)))
+    setattr(ProcessMonitor, name, counted(name, getattr(ProcessMonitor, name)))
 from sentinel.cli.app import main
 main()
 """

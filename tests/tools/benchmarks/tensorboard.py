@@ -52,7 +52,7 @@ def sentinel(path: Path) -> int:
     more = True
     while more:
         batch = source.poll(cursor, LIMIT)
-        assert not batch.complaints
+        assert not batch.read_issues
         points += sum(len(chunk.value) for chunk in batch.chunks)
         cursor = batch.cursor
         more = batch.more
@@ -62,7 +62,7 @@ def sentinel(path: Path) -> int:
 def whole_replay(path: Path) -> int:
     """Read and judged by every detector."""
     done = replay([path.parent], Config(), lambda *_: None)
-    return sum(run.tracker.log.facts.points for run in done.runs)
+    return sum(run.run_pipeline.log.metadata.points for run in done.runs)
 
 
 def tbparse(path: Path) -> int:

@@ -91,7 +91,7 @@ def points(source: Source) -> int:
     more = True
     while more:
         batch = source.poll(cursor, LIMIT)
-        assert not batch.complaints
+        assert not batch.read_issues
         count += sum(chunk.value.size for chunk in batch.chunks)
         cursor = batch.cursor
         more = batch.more

@@ -57,7 +57,7 @@ def sentinel(path: Path) -> int:
     more = True
     while more:
         batch = source.poll(cursor, LIMIT)
-        assert not batch.complaints
+        assert not batch.read_issues
         points += sum(len(chunk.value) for chunk in batch.chunks)
         cursor = batch.cursor
         more = batch.more

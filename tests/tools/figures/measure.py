@@ -80,9 +80,9 @@ def real_figures(detectors: Collection[Detector]) -> dict[str, Real]:
             raised.update(
                 one.detector for one in run.incidents.values() if one.severity >= least.get(one.detector, 0)
             )
-            for stream in run.tracker.log.streams.values():
+            for stream in run.run_pipeline.log.streams.values():
                 rows = {key: sum(s.count for s in of.values()) for key, of in stream.attempt.series.items()}
-                for view in stream.views:
+                for view in stream.specs:
                     judged.update({one.name: rows.get(view.key, 0) for one in view.detectors})
     return {one.name: Real(judged[one.name], raised[one.name]) for one in detectors}
 

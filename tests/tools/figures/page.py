@@ -17,7 +17,7 @@ from tests.tools.figures.measure import FAULTY, HEALTHY, NOISES, Figures, Real, 
 DATA = Path(__file__).with_name("figures.json")
 PAGE = Path(__file__).parents[3] / "detectors" / "FIGURES.md"
 
-LEAST_RECALL = 0.9
+MIN_RECALL = 0.9
 """Share of the sick runs of `ENOUGH` points that a stable detector finds where the noise is smallest."""
 
 ENOUGH = 1_000
@@ -113,7 +113,7 @@ def shortfalls(name: str, one: Measured) -> list[str]:
     recall = next(length for length in one.lengths if length.points == ENOUGH).recall[0]
     falls_short = {
         "false alarms on real logs": one.real.alarms > 0,
-        f"finds {recall:.0%}": recall < LEAST_RECALL,
+        f"finds {recall:.0%}": recall < MIN_RECALL,
     }
     return [*by_run.broken(by_run.read()[name]), *(text for text, holds in falls_short.items() if holds)]
 
@@ -142,7 +142,7 @@ def rendered(measured: Mapping[str, Measured]) -> str:
     runs = by_run.read()
     head = HEAD.format(
         enough=ENOUGH,
-        recall=LEAST_RECALL,
+        recall=MIN_RECALL,
         checks=", ".join(f"`{name}`" for name in unpointed),
         others=", ".join(f"`{name}`" for name in sorted({*rules} - {*simulable()} - {*unpointed})),
         faulty=faulty,
@@ -166,7 +166,7 @@ def rendered(measured: Mapping[str, Measured]) -> str:
         "points of their metrics: what `sentinel calibrate` sets beside fewer than "
         f"{ENOUGH_RUNS} runs of one's own (`make promises`). Verdicts have no score that is comparable over "
         "runs, so these are counts and no quantiles. Frameworks with fewer than "
-        f"{_FEWEST_PUBLIC} runs are left out here.\n\n"
+        f"{_MIN_PUBLIC} runs are left out here.\n\n"
         + _table(("Framework", *_PUBLIC_LENGTHS.values()), _public())
         + "".join(
             f"\n## {title} in detail\n\nBy the points of a run, at noise of 1, 5 and 20 %.\n\n"
@@ -195,7 +195,7 @@ def _strangers() -> str:
     return "\n".join(itertools.takewhile(lambda line: line.startswith("|"), lines)) + "\n"
 
 
-_FEWEST_PUBLIC = 5
+_MIN_PUBLIC = 5
 _PUBLIC_LENGTHS = {100: "up to 100", 1_000: "up to 1,000", float("inf"): "more"}
 
 
@@ -205,7 +205,7 @@ def _public() -> Iterable[Sequence[str]]:
     for stratum, public in reference().items():
         rates.setdefault(stratum.framework, {})[stratum.up_to] = public.rate()
     for framework, of in sorted(rates.items()):
-        if sum(rate.units for rate in of.values()) >= _FEWEST_PUBLIC:
+        if sum(rate.units for rate in of.values()) >= _MIN_PUBLIC:
             cells = (of.get(up_to, Rate(0, 0)) for up_to in _PUBLIC_LENGTHS)
             yield framework or "not known", *(f"{rate.pages} of {rate.units}" for rate in cells)
 

@@ -73,7 +73,7 @@ def _beside(own: Sibling, healthy: Sequence[Sibling], count: int) -> tuple[str, 
     """A run is no sibling of itself, so a healthy one is compared with one less."""
     others = [other for other in healthy if other.training != own.training][:count]
     found = among_siblings(own, healthy_siblings([own, *others])(own.fingerprint))
-    if found is None or not found.departed:
+    if found is None or not found.deviations:
         return None
-    first = found.departed[0]
+    first = found.deviations[0]
     return first.signal.value, first.step / own.last_step

@@ -48,7 +48,7 @@ def _read(pipeline: Pipeline, log: Path) -> ComparedRun:
     (run,) = discover([log]).runs
     (one,) = judged(pipeline, [(run, log.name)], means=True)
     assert one.means is not None
-    return ComparedRun(log.name, {}, one.tracker.log.understanding().signals, one.means)
+    return ComparedRun(log.name, {}, one.run_pipeline.log.understanding().signals, one.means)
 
 
 def _told(read: Sequence[ComparedRun], size: int) -> int:

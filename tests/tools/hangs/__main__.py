@@ -32,12 +32,13 @@ FIRED = "fired:"
 TRAIN = Path(__file__).with_name("train.py")
 SAYS_WHEN = f"""
 import sys, time
-from sentinel.watch.process_monitor import Ends
-ask = Ends.standstill
+from sentinel.watch.process_monitor import ProcessMonitor
+ask = ProcessMonitor.hang_diagnosis
 def asked(self, watched):
-    print("{FIRED}", watched.tracker.log.run.path.parent.name, time.monotonic(), file=sys.stderr, flush=True)
+    name = watched.run_pipeline.log.run.path.parent.name
+    print("{FIRED}", name, time.monotonic(), file=sys.stderr, flush=True)
     return ask(self, watched)
-Ends.standstill = asked
+ProcessMonitor.hang_diagnosis = asked
 from sentinel.cli.app import main
 main()
 """

@@ -24,7 +24,7 @@ from sentinel.common.errors import SentinelError
 from sentinel.detectors.discovery import all_detectors
 from sentinel.replays.listing import list_runs
 from sentinel.report.json import listing_document
-from sentinel.runs.log import Remembered
+from sentinel.runs.log import StoredRun
 from sentinel.runs.state_codec import unpacked
 from sentinel.storage.store import Store
 from tests.sinks.receiver import Receiver
@@ -42,7 +42,7 @@ ENVIRONMENT = {
 SILENCES = {0.0: "running", 20 * 60.0: "silent", 2 * 86400.0: "lost"}  # seconds after the last job
 TROUBLE = re.compile(r"^\S+Z (WARNING|ERROR) |^Traceback")  # in what the watch logs
 KILLED_BYTES = 8 << 15  # W&B writes whole blocks of 32 KiB
-LONGEST_SECONDS = 600.0  # of a job
+MAX_SECONDS = 600.0  # of a job
 SILENT_SECONDS = 20.0  # that are always allowed, in place of ten minutes
 LATE_SECONDS = 10.0  # at most that much later than it is written the watch has read all, also of new logs
 
@@ -133,7 +133,7 @@ def follow(name: str, runs: Path, enough: Callable[[], bool] | None) -> Iterator
         )
     wrong: dict[str, list[str]] = {}  # by run; one that was once seen as it should be is not looked at again
     late = False
-    deadline = time.monotonic() + LONGEST_SECONDS
+    deadline = time.monotonic() + MAX_SECONDS
     while job.poll() is None:
         for path, run in listed(directory, runs).items():
             if run["state"] != "finished" and wrong.get(path) != []:
@@ -144,7 +144,7 @@ def follow(name: str, runs: Path, enough: Callable[[], bool] | None) -> Iterator
             job.wait()
         time.sleep(0.5)
     if late:
-        yield f"{name}: not at its end after {LONGEST_SECONDS:.0f} s"
+        yield f"{name}: not at its end after {MAX_SECONDS:.0f} s"
     yield from (fault for found in wrong.values() for fault in found)
     for pattern in EXPECTED:
         if pattern.split("/")[0] == name and not any(fnmatch(path, pattern) for path in wrong):
@@ -162,7 +162,8 @@ def aftermath(runs: Path, state: Path) -> Iterator[str]:
     with Store(state) as store:
         paths = {row.id: str(Path(row.path).relative_to(runs)) for row in store.runs()}
         facts = {
-            path: Remembered.of(unpacked(store.run_state(run) or b"")).facts for run, path in paths.items()
+            path: StoredRun.from_state(unpacked(store.run_state(run) or b"")).metadata
+            for run, path in paths.items()
         }
         incidents = {(paths[incident.run], incident.detector) for incident in store.incidents()}
     command = [*SENTINEL, "replay", str(runs), "--format", "json"]

@@ -28,10 +28,10 @@ def judged(folder: Path) -> Archive:
     config = Config.model_construct()
     for part in replay_in_parts([folder], config, lambda *_: None):
         for run in part.runs:
-            path = Path(str(run.tracker.log.run.path)).relative_to(folder)
+            path = Path(str(run.run_pipeline.log.run.path)).relative_to(folder)
             label = next((labels[str(at)] for at in (path, *path.parents) if str(at) in labels), None)
             if label is not None and label.healthy is not None:
-                repositories[run.tracker.log.name] = label.repository
-                pages.add(run.seen, run.told, () if label.healthy else ["*"], {})
+                repositories[run.run_pipeline.log.name] = label.repository
+                pages.add(run.seen, run.notifications, () if label.healthy else ["*"], {})
     judge_stricter(pages, with_factors([folder], config))
     return Archive(pages, repositories)

@@ -73,7 +73,7 @@ class Fleet:
             self.written(Path(folder))
             for part in replay_in_parts([Path(folder)], config, lambda *_: None):
                 for run in part.runs:
-                    pages.add(run.seen, run.told, (), {})
+                    pages.add(run.seen, run.notifications, (), {})
             judge_stricter(pages, with_factors([Path(folder)], config))
         return pages
 

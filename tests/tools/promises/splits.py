@@ -6,7 +6,7 @@ from statistics import mean
 
 import numpy as np
 
-from sentinel.calibration.calibration import FALSE, PageSent, Promise
+from sentinel.calibration.calibration import FALSE, Calibration, PageSent
 from sentinel.calibration.check import Ledger
 from sentinel.calibration.page_rates import Rate
 from sentinel.calibration.page_statistics import ArchivedRun, Change, Kind, Pages, Stricter
@@ -25,7 +25,7 @@ class Kept:
     ``changes`` are what the calibration changed.
     """
 
-    promise: Promise
+    promise: Calibration
     changes: Collection[Change]
     realised: Rate
     noticed: int | None = None  # after how many runs, or days of them, a watch says to calibrate again
@@ -47,7 +47,7 @@ def _calibrated(budget: float, half: Pages, other: Pages) -> Kept:
     return Kept(promised(budget, half, 0.0), changes, other.rate(changes))
 
 
-def noticed(promise: Promise, pages: Pages, changes: Collection[Change]) -> int | None:
+def noticed(promise: Calibration, pages: Pages, changes: Collection[Change]) -> int | None:
     """After how many healthy runs, or days of them, a watch that looks each day says to calibrate again."""
     timed = {name: run for name, run in pages.healthy.items() if run.logged}
     sent = [

@@ -91,7 +91,7 @@ def judged(folder: Path, labels: Sequence[Label]) -> list[Outcome]:
     kinds = [folder / kind for kind in sorted({label.kind for label in labels})]
     for part in replay_in_parts(kinds, Config.model_construct(), lambda *_: None, curves=True):
         for run in part.runs:
-            path = Path(str(run.tracker.log.run.path)).relative_to(folder)
+            path = Path(str(run.run_pipeline.log.run.path)).relative_to(folder)
             home = next((str(at) for at in (path, *path.parents) if str(at) in of), None)
             if home is not None:
                 said[home].append(_outcome(of[home], run, part))
@@ -100,7 +100,7 @@ def judged(folder: Path, labels: Sequence[Label]) -> list[Outcome]:
 
 def _outcome(label: Label, run: JudgedRun, part: Replay) -> Outcome:
     silent = {name: f"lacks {', '.join(lacks)}" for name, lacks in run.lacking.items() if lacks}
-    silent |= {name: ", ".join(reasons) for name, reasons in run.held_back(run.lacking).items()}
+    silent |= {name: ", ".join(reasons) for name, reasons in run.skipped(run.lacking).items()}
     return Outcome(
         label=label,
         read=True,
@@ -135,6 +135,6 @@ def _listed(cause: PossibleCause) -> Listed:
     entry = catalogue.load()[cause.id]
     return Listed(
         cause.id,
-        sum(rule.because in cause.because for rule in (*entry.checks, *entry.confirms)),
-        sum(f"against it: {rule.because}" in cause.because for rule in entry.excludes),
+        sum(rule.because in cause.reason for rule in (*entry.checks, *entry.confirms)),
+        sum(f"against it: {rule.because}" in cause.reason for rule in entry.excludes),
     )

@@ -23,7 +23,7 @@ LATE_SECONDS = 10.0
 STALL_SECONDS = 30.0  # in place of ten minutes
 QUIET_SECONDS = 60.0  # before an ending is believed that the log only suggests
 REVIEW_SECONDS = 10.0  # between two looks at what time alone brings
-LONGEST_SECONDS = 240.0  # of a job
+MAX_SECONDS = 240.0  # of a job
 ENVIRONMENT = {
     "CUDA_VISIBLE_DEVICES": "",
     "HF_HUB_OFFLINE": "1",
@@ -95,7 +95,7 @@ def follow(name: str, runs: Path, ear: Ear, evidence: Path) -> Iterator[str]:
     directory = runs / name
     job = start(name, directory, evidence)
     begun = time.monotonic()
-    while not evidence.exists() and time.monotonic() - begun < LONGEST_SECONDS:
+    while not evidence.exists() and time.monotonic() - begun < MAX_SECONDS:
         ear.listen(name)
         time.sleep(0.1)
     seen = time.monotonic()
@@ -104,7 +104,7 @@ def follow(name: str, runs: Path, ear: Ear, evidence: Path) -> Iterator[str]:
     told = ear.wait(name, lambda one: one.incident["detector"] in right.detectors, 3 * right.within_seconds)
     if right.resumes and told:
         job = start(name, directory, evidence)
-        ended = ear.wait(name, lambda one: one.event == "resolved", LONGEST_SECONDS)
+        ended = ear.wait(name, lambda one: one.event == "resolved", MAX_SECONDS)
         yield from [] if ended else [f"{name}: nobody heard that it went on"]
     job.kill()
     job.wait()
