@@ -106,7 +106,7 @@ class Demand:
     clock: bool = False
 
     def missing(self, signals: Collection[str], no_clock: str = "") -> list[str]:
-        """What a run that logs these signals lacks; nothing if it can be judged.
+        """Return what a run that logs these signals lacks; nothing if it can be judged.
 
         ``no_clock`` says what its log lacks to serve as a clock.
         """
@@ -210,7 +210,7 @@ class Detector(Declaration):
         )
 
     def run(self, points: "pl.DataFrame", parameters: Mapping[str, Any] | None = None) -> "pl.DataFrame":
-        """The rows of `look` that have a verdict."""
+        """Return the rows of `look` that have a verdict."""
         from sentinel.detectors.schema import SEVERITY
 
         return self.detect(points, parameters).drop_nulls(SEVERITY)
@@ -267,7 +267,7 @@ def declared(
     cause: Cause | None,
     inhibits: tuple[Cause, ...],
 ) -> dict[str, Any]:
-    """The fields of a `Declaration`; a rule's name, page and parameters are its function's."""
+    """Return the fields of a `Declaration`; a rule's name, page and parameters are its function's."""
     return {
         "name": rule.__name__.replace("_", "-"),
         "doc": inspect.getdoc(inspect.getmodule(rule)) or "",

@@ -36,7 +36,7 @@ def with_blocks(
     every: int,
     at_least: int,
 ) -> pl.LazyFrame:
-    """The rows that are due, with what ``measure`` makes of the block means of their series so far.
+    """Return the rows that are due, with what ``measure`` makes of the block means of their series so far.
 
     ``measure`` takes rows x blocks, all with as many blocks, and returns an array for each name. Rows
     beyond the 256th see the blocks of the last checkpoint.
@@ -53,7 +53,9 @@ def with_blocks(
 
 
 def _by_count(frame: pl.DataFrame, due: pl.DataFrame) -> list[tuple[Ints, Floats]]:
-    """The block means of the due rows, those with as many blocks together; one row where all are equal."""
+    """Return the block means of the due rows, those with as many blocks together; one row where all are
+    equal.
+    """
     is_short = due[INDEX].to_numpy() <= ROWS
     short = np.flatnonzero(is_short)
     long = np.flatnonzero(~is_short)
@@ -63,7 +65,7 @@ def _by_count(frame: pl.DataFrame, due: pl.DataFrame) -> list[tuple[Ints, Floats
 
 
 def _of_rows(frame: pl.DataFrame, due: pl.DataFrame) -> tuple[Ints, Floats]:
-    """How many blocks the rows of short series make up to each due one, and their means.
+    """Return how many blocks the rows of short series make up to each due one, and their means.
 
     What lies behind those blocks is not of the rows up to the due one.
     """
@@ -81,8 +83,8 @@ def _of_rows(frame: pl.DataFrame, due: pl.DataFrame) -> tuple[Ints, Floats]:
 
 
 def _of_coarse(frame: pl.DataFrame, due: pl.DataFrame, long: Ints) -> list[tuple[Ints, Floats]]:
-    """The coarse history at the due rows of long series. A window never crosses a checkpoint, so its rows
-    share one list.
+    """Return the coarse history at the due rows of long series. A window never crosses a checkpoint, so its
+    rows share one list.
     """
     series = due[SERIES].to_numpy()
     windows = np.split(long, np.flatnonzero(np.diff(series[long])) + 1) if len(long) else []
@@ -92,7 +94,7 @@ def _of_coarse(frame: pl.DataFrame, due: pl.DataFrame, long: Ints) -> list[tuple
 
 
 def _width(rows: int) -> int:
-    """Rows in a block, so that the series has at most 64 of them."""
+    """Return rows in a block, so that the series has at most 64 of them."""
     width = 1
     while rows > MOST * width:
         width *= 2
@@ -108,7 +110,8 @@ def rolling(means: Floats, n: int) -> Floats:
 
 
 def gain(means: Floats) -> Mapping[str, Floats]:
-    """The gain from the first to the last quarter of the blocks, for `with_blocks`, and what it is worth.
+    """Return the gain from the first to the last quarter of the blocks, for `with_blocks`, and what it is
+    worth.
 
     The error comes from the scatter of the blocks, which holds the log's own autocorrelation. The highest
     level is a mean over an eighth of the blocks.

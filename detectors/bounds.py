@@ -25,7 +25,7 @@ class Bound(NamedTuple):
 
 
 def beyond(points: pl.LazyFrame, bounds: Mapping[str, tuple[Signal, Bound]]) -> pl.LazyFrame:
-    """The verdicts of a rule whose variants are each a bound of a signal.
+    """Return the verdicts of a rule whose variants are each a bound of a signal.
 
     Several variants may bound one signal.
     """

@@ -10,7 +10,7 @@ from sentinel.detectors.api import Declaration
 
 @cache
 def all_detectors() -> dict[str, Declaration]:
-    """Every detector and run check by name, in alphabetical order.
+    """Return every detector and run check by name, in alphabetical order.
 
     Raises ValueError if two of them share a name.
     """

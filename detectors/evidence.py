@@ -99,7 +99,7 @@ _LABELS: Mapping[Signal, str] = {
 
 
 def measure_of(signal: Signal) -> Measure:
-    """A signal as evidence: its name in words, and its unit."""
+    """Return a signal as evidence: its name in words, and its unit."""
     if signal in _LABELS:
         return Measure(_LABELS[signal], _UNITS.get(signal, Unit.NONE))
     words = (_WORDS.get(word, word) for word in signal.value.split("_"))

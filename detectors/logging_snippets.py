@@ -106,7 +106,8 @@ LINES: Mapping[Signal, Mapping[str, str]] = {
 
 
 def line_for(signal: str, framework: str) -> str:
-    """The line for a framework (a profile's name, empty if none is known), else that for plain PyTorch.
+    """Return the line for a framework (a profile's name, empty if none is known), else that for plain
+    PyTorch.
 
     Empty for what is no signal that a detector needs.
     """

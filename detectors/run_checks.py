@@ -266,7 +266,7 @@ class RunCheck(Declaration):
         return Demand((self.expects.signal,), (), clock=True) if self.expects else Demand((), ())
 
     def severity(self, finding: RunFinding) -> Severity:
-        """How bad a finding of the check is."""
+        """Return how bad a finding of the check is."""
         if finding.variant is None:
             return Severity.CLEAN
         declared = self.variants[finding.variant].severities

@@ -66,7 +66,8 @@ LATELY = 0.2
 
 
 def warms_up(most: int) -> pl.Expr:
-    """Whether the learning rate rose over the last third of the attempt, or began it far below its peak.
+    """Return whether the learning rate rose over the last third of the attempt, or began it far below its
+    peak.
 
     A third has ``most`` rows at most. Far is a tenth.
     """
@@ -79,7 +80,8 @@ def warms_up(most: int) -> pl.Expr:
 
 
 def with_schedule(points: pl.LazyFrame, *, longest_warmup: float) -> pl.LazyFrame:
-    """A frame whose judged signal is the learning rate, with the columns of ``SCHEDULE`` and some more.
+    """Return a frame whose judged signal is the learning rate, with the columns of ``SCHEDULE`` and some
+    more.
 
     The warm-up should ``end`` after the share ``longest_warmup`` of the plan, and soon after its planned end.
     ``start_step`` is the first step, ``warm_up`` the planned steps of the warm-up. ``lowest`` is the lowest
@@ -114,7 +116,7 @@ def with_schedule(points: pl.LazyFrame, *, longest_warmup: float) -> pl.LazyFram
 
 
 def _with_course(points: pl.LazyFrame) -> pl.LazyFrame:
-    """A frame with what the rates so far tell, whatever was planned.
+    """Return a frame with what the rates so far tell, whatever was planned.
 
     ``rested`` counts the steps and ``still`` the rows on the present rate, ``before_rest`` the recent rows
     before, and ``rungs`` the recent changes. ``before`` and ``long_before`` are the rate one row ago and ten.
@@ -169,26 +171,26 @@ def _is_at_peak() -> pl.Expr:
 
 
 def _is_far_below_peak() -> pl.Expr:
-    """Whether the rate is above its start and far below the planned peak."""
+    """Return whether the rate is above its start and far below the planned peak."""
     rate = pl.col(VALUE)
     start = pl.col("start")
     return (start < rate / ABOVE_START) & (rate < LOW * pl.coalesce("planned_peak", "start"))
 
 
 def _is_in_line() -> pl.Expr:
-    """Whether the rate began low and has lately risen no more steeply than a line from zero."""
+    """Return whether the rate began low and has lately risen no more steeply than a line from zero."""
     rate = pl.col(VALUE)
     line = LINE * LEAST / (pl.col(INDEX) + 1) * rate
     return (rate - pl.col("long_before") <= line) & (pl.col("start") < LOW * rate)
 
 
 def _is_in_rungs() -> pl.Expr:
-    """Whether the rate rises by rare steps, as a staircase does."""
+    """Return whether the rate rises by rare steps, as a staircase does."""
     return pl.col("rungs") < RARE * pl.col("before_rest")
 
 
 def _rises() -> pl.Expr:
-    """Whether the rate is higher than a row ago, and than all that are ten rows old."""
+    """Return whether the rate is higher than a row ago, and than all that are ten rows old."""
     rate = pl.col(VALUE)
     highest_before = recent_max(pl.col("long_before"), REACH, at_least=1)
     return (rate > pl.col("before")) & (rate > HIGHER * highest_before)
@@ -202,13 +204,13 @@ def _has_hardly_risen() -> pl.Expr:
 
 
 def _never_fell() -> pl.Expr:
-    """Whether the rate never fell, nor rests since long."""
+    """Return whether the rate never fell, nor rests since long."""
     is_lowest = (_lately("fell") == 0) & (pl.col("start") <= pl.col("lowest"))
     return is_lowest & (pl.col("rested") <= LATELY * pl.col("trained"))
 
 
 def _misses_warm_up() -> pl.Expr:
-    """Whether the rate is at its planned peak after a warm-up that the log saw begin."""
+    """Return whether the rate is at its planned peak after a warm-up that the log saw begin."""
     at_planned_peak = (pl.col(VALUE) / pl.coalesce("planned_peak", "start") - 1).abs() < PRECISION
     saw_warm_up = pl.col("start_step") < LOW * pl.col("warm_up")
     return at_planned_peak & saw_warm_up & (pl.col(STEP) > pl.col("end"))

@@ -77,7 +77,7 @@ FINDINGS: dict[str, pl.DataType] = {
 
 
 def severity_of(declared: Mapping[str, Sequence[Severity]], columns: Collection[str]) -> pl.Expr:
-    """How bad a finding is, null for a row without a variant.
+    """Return how bad a finding is, null for a row without a variant.
 
     It has the worst severity that its variant declares and that one of the ``columns`` says, else the first
     one that its variant declares. ``declared`` has the severities of each variant.
@@ -96,7 +96,7 @@ def severity_of(declared: Mapping[str, Sequence[Severity]], columns: Collection[
 
 
 def capped(informs: Collection[str]) -> pl.Expr:
-    """How bad a finding is if these variants only inform."""
+    """Return how bad a finding is if these variants only inform."""
     is_quiet = pl.col(VARIANT).is_in([*informs]) & (pl.col(SEVERITY) > Severity.INFO)
     return (
         pl.when(is_quiet).then(pl.lit(Severity.INFO, FINDINGS[SEVERITY])).otherwise(SEVERITY).alias(SEVERITY)
@@ -162,10 +162,10 @@ Use = Last | First | Mean | Every
 
 
 def numbers(uses: Iterable[Use]) -> list[Last | First | Mean]:
-    """Those that are a number in each row."""
+    """Return those that are a number in each row."""
     return [use for use in uses if not isinstance(use, Every)]
 
 
 def lists(uses: Iterable[Use]) -> list[Every]:
-    """Those that are a list in each row."""
+    """Return those that are a list in each row."""
     return [use for use in uses if isinstance(use, Every)]

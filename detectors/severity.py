@@ -17,7 +17,7 @@ class Severity(IntEnum):
 
     @classmethod
     def named(cls, name: SeverityName) -> "Severity":
-        """The severity of that name."""
+        """Return the severity of that name."""
         return cls[name.upper()]
 
     @property

@@ -164,5 +164,5 @@ OWN = "tag:"
 
 
 def tag_pattern(signal: Signal) -> str | None:
-    """The pattern of tags behind the signal of a person's own rule; None for any other signal."""
+    """Return the pattern of tags behind the signal of a person's own rule; None for any other signal."""
     return signal.value.removeprefix(OWN) if signal.value.startswith(OWN) else None

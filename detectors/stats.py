@@ -47,29 +47,33 @@ PRECISION = 1e-5
 
 
 def first_true(cases: Mapping[Any, pl.Expr]) -> pl.Expr:
-    """The key of the first case that holds, such as a variant; null if none does. Null does not hold."""
+    """Return the key of the first case that holds, such as a variant; null if none does. Null does not
+    hold.
+    """
     return pl.coalesce(*(pl.when(case).then(pl.lit(key)) for key, case in cases.items()), pl.lit(None))
 
 
 def metric_name() -> pl.Expr:
-    """The judged signal as a sentence names a metric on held-out data: "accuracy" for `eval_accuracy`."""
+    """Return the judged signal as a sentence names a metric on held-out data: "accuracy" for
+    `eval_accuracy`.
+    """
     return pl.col(SIGNAL).str.replace("eval_", "").str.replace_all("_", " ")
 
 
 def nearest(value: pl.Expr, levels: Sequence[float]) -> pl.Expr:
-    """The level that a value is nearest to, in proportion."""
+    """Return the level that a value is nearest to, in proportion."""
     off = {level: (value / level - 1).abs() for level in levels}
     least = pl.min_horizontal(off.values())
     return first_true({level: away == least for level, away in off.items()})
 
 
 def is_of(signal: Signal) -> pl.Expr:
-    """Whether a row is of this judged signal."""
+    """Return whether a row is of this judged signal."""
     return pl.col(SIGNAL) == signal
 
 
 def has_points(count: "int | pl.Expr") -> pl.Expr:
-    """Whether a row is at least the ``count``-th of its series."""
+    """Return whether a row is at least the ``count``-th of its series."""
     return pl.col(INDEX) >= count - 1
 
 
@@ -107,7 +111,7 @@ def recent_noise(column: str, n: int, *, apart: int = 1, at_least: int = 2) -> p
 
 
 def in_a_row(condition: pl.Expr, rows: int) -> pl.Expr:
-    """Whether a condition held in so many successive rows, up to the present one."""
+    """Return whether a condition held in so many successive rows, up to the present one."""
     held = condition.fill_null(False).cast(pl.Int32).rolling_sum(rows).over(SERIES)
     return (held == rows).fill_null(False)
 
@@ -121,7 +125,9 @@ def resting(values: pl.Expr, n: int) -> pl.Expr:
 
 
 def moved() -> pl.Expr:
-    """Whether a value differs from the one before by more than a log loses of it; null in the first row."""
+    """Return whether a value differs from the one before by more than a log loses of it; null in the first
+    row.
+    """
     value = pl.col(VALUE)
     before = pl.col(VALUE).shift(1).over(SERIES)
     return (value - before).abs() > PRECISION * pl.max_horizontal(value.abs(), before.abs())
@@ -147,17 +153,19 @@ def _is_among_first(n: int) -> pl.Expr:
 
 
 def of_buckets(measured: pl.Expr) -> pl.Expr:
-    """What was measured of a coarse column, which is in one row of a series alone, for all its rows."""
+    """Return what was measured of a coarse column, which is in one row of a series alone, for all its
+    rows.
+    """
     return measured.drop_nulls().first().over(SERIES)
 
 
 def start_value(column: str) -> pl.Expr:
-    """The attempt's first value."""
+    """Return the attempt's first value."""
     return pl.col(column).filter(pl.col(INDEX) == 0).first().over(SERIES)
 
 
 def was_resumed() -> pl.Expr:
-    """Whether the attempt begins later than a log begins, by the steps between its first rows."""
+    """Return whether the attempt begins later than a log begins, by the steps between its first rows."""
     intervals = pl.col(STEP).filter(_is_among_first(INTERVALS + 1)).diff()
     even = (intervals.max() == intervals.min()).over(SERIES)
     late = pl.when(even).then(LATE).otherwise(LATE_IF_UNEVEN)
@@ -178,7 +186,8 @@ def now_and_then(
     at_least: int | None = None,
     of: str = "",
 ) -> dict[str, pl.Expr]:
-    """The median of the last ``now`` rows, as the column ``level``, and that with which it is compared.
+    """Return the median of the last ``now`` rows, as the column ``level``, and that with which it is
+    compared.
 
     That is the median of the attempt's first ``start`` rows, as ``start``; or, of rows ``past`` as
     `recent_median` takes them, ``before``. Names begin with ``of``. Of the last rows ``at_least`` so many
@@ -210,7 +219,7 @@ Columns = Callable[[pl.DataFrame, pl.DataFrame], Mapping[str, Floats]]
 def with_arrays(
     points: pl.LazyFrame, names: Sequence[str], columns: Columns, *, every: int, at_least: int
 ) -> pl.LazyFrame:
-    """The rows of a WINDOW frame that are due, with more columns.
+    """Return the rows of a WINDOW frame that are due, with more columns.
 
     For statistics that no expression can say. ``columns`` takes the frame and those of its due rows that have
     ``at_least`` rows up to them, and returns an array with a value for each of those by name; the columns of
@@ -239,7 +248,7 @@ def with_arrays(
 
 
 def last_values(column: Floats, rows: Ints, n: int) -> Floats:
-    """The ``n`` values of ``column`` up to each of ``rows``, newest first: rows x n."""
+    """Return the ``n`` values of ``column`` up to each of ``rows``, newest first: rows x n."""
     latest: Floats = column[np.maximum(rows[:, None] - np.arange(n), 0)]
     return latest
 
@@ -272,7 +281,7 @@ def spearman(first: Floats, other: Floats) -> Floats:
 
 
 def _ranks(values: Floats) -> Floats:
-    """The place of each value in its row, from 0 on. Equal values have the mean of their places.
+    """Return the place of each value in its row, from 0 on. Equal values have the mean of their places.
 
     All ranks of a row with a NaN are NaN. `scipy.stats.rankdata` gives the same and takes a second to import.
     """

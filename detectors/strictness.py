@@ -28,7 +28,7 @@ class Strictness:
         return self.larger + self.smaller + self.full
 
     def of(self, factor: float, usual: Mapping[str, Any]) -> dict[str, Any]:
-        """What these parameters are with a factor of at least 1, from what they usually are."""
+        """Return what these parameters are with a factor of at least 1, from what they usually are."""
         return {
             **{name: usual[name] * factor for name in self.larger},
             **{name: usual[name] / factor for name in self.smaller},

@@ -34,7 +34,7 @@ FIRST = 5
 
 
 def is_learned(loss: pl.Expr) -> pl.Expr:
-    """Whether a loss is so far below its start that its rises are of rounding and of single samples.
+    """Return whether a loss is so far below its start that its rises are of rounding and of single samples.
 
     The rule needs a head of 5 rows.
     """
@@ -42,19 +42,19 @@ def is_learned(loss: pl.Expr) -> pl.Expr:
 
 
 def is_supervised() -> pl.Expr:
-    """Whether none of the signals ``ELSE`` was logged so far."""
+    """Return whether none of the signals ``ELSE`` was logged so far."""
     return pl.all_horizontal(pl.col(signal).is_null() for signal in ELSE)
 
 
 def supervised(enough: pl.Expr) -> dict[SkipReason, pl.Expr]:
-    """What a rule on the loss of supervised training asks of a row, for `verdicts`: that the
+    """Return what a rule on the loss of supervised training asks of a row, for `verdicts`: that the
     training is supervised, and that there are ``enough`` points.
     """
     return {SkipReason.NOT_SUPERVISED: is_supervised(), SkipReason.FEW_POINTS: enough}
 
 
 def cost_of_guessing(loss: pl.Expr, *, near: float, settings: Sequence[Setting] = ()) -> pl.Expr:
-    """The cross-entropy of guessing among the classes of the settings, in nats.
+    """Return the cross-entropy of guessing among the classes of the settings, in nats.
 
     Where the settings name none, or none whose cost the loss is ``near`` to, in proportion, it is the
     nearest one of the usual numbers of classes.
@@ -65,7 +65,7 @@ def cost_of_guessing(loss: pl.Expr, *, near: float, settings: Sequence[Setting] 
 
 
 def settled_at_guessing(settings: Sequence[Setting]) -> pl.Expr:
-    """Whether a loss that began above the cost of guessing came down to it, and surely not below.
+    """Return whether a loss that began above the cost of guessing came down to it, and surely not below.
 
     Guessing is among the classes that the settings state. Else it is between two, and the loss began a little
     above: other costs of guessing are ordinary losses of language models. Reads the columns of

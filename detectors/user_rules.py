@@ -92,7 +92,7 @@ class Bounds:
 def own_rule(
     name: str, signal: Signal, bounds: Bounds, for_points: int, severity: Severity, message: str
 ) -> Detector:
-    """A detector called ``name`` that fires when ``for_points`` points in a row break the bounds.
+    """Return a detector called ``name`` that fires when ``for_points`` points in a row break the bounds.
 
     ``message`` is a format string as in `Variant`; empty for the usual one.
     """
@@ -120,7 +120,7 @@ def own_rule(
 
 
 def own_absence(name: str, expected: Expected, severity: Severity, message: str) -> RunCheck:
-    """A run check called ``name`` that fires when a tag is missing for longer than expected.
+    """Return a run check called ``name`` that fires when a tag is missing for longer than expected.
 
     It ends when the tag is logged again. ``message`` is a format string; empty for the usual one.
     """

@@ -61,8 +61,8 @@ def ending(column: str, most: int) -> pl.Expr:
 
 
 def with_ends_apart(points: pl.LazyFrame, *, most: int) -> pl.LazyFrame:
-    """A frame with ``low``, the lowest value in the last third of the rows, and ``high``, the highest in the
-    first one, of ``most`` rows at most; null before the end.
+    """Return a frame with ``low``, the lowest value in the last third of the rows, and ``high``, the highest
+    in the first one, of ``most`` rows at most; null before the end.
     """
     index = pl.col(INDEX)
     third = _third(most)
@@ -74,7 +74,9 @@ def with_ends_apart(points: pl.LazyFrame, *, most: int) -> pl.LazyFrame:
 
 
 def rests_since(value: pl.Expr, most: int) -> pl.Expr:
-    """The step at which a value became what it still is, in the last ``most`` rows; null if it was before."""
+    """Return the step at which a value became what it still is, in the last ``most`` rows; null if it was
+    before.
+    """
     return pl.when(value != value.shift(1).over(SERIES)).then(STEP).forward_fill(most).over(SERIES)
 
 
@@ -83,9 +85,9 @@ def _third(most: int) -> pl.Expr:
 
 
 def with_whole(points: pl.LazyFrame, *, most: int) -> pl.LazyFrame:
-    """A frame of losses with the columns of ``WHOLE``, ``range``, the share by which the loss ever moved, and
-    ``poor``: whether no accuracy is good or gained anything, null where none is logged; one on held-out data
-    decides where there is one.
+    """Return a frame of losses with the columns of ``WHOLE``, ``range``, the share by which the loss ever
+    moved, and ``poor``: whether no accuracy is good or gained anything, null where none is logged; one on
+    held-out data decides where there is one.
     """
     rows = pl.col(INDEX) + 1
     lasts = {name: ending(name, most) for name in ACCURACIES}
@@ -105,13 +107,15 @@ def with_whole(points: pl.LazyFrame, *, most: int) -> pl.LazyFrame:
 
 
 def is_training(steps: int, epochs: pl.Expr | int) -> pl.Expr:
-    """Whether a loss was trained for long enough to have fallen, rather than tried on a few batches."""
+    """Return whether a loss was trained for long enough to have fallen, rather than tried on a few
+    batches.
+    """
     long = [pl.col("rows") >= MANY, pl.col("trained") >= steps, pl.col(Signal.EPOCH) >= epochs]
     return pl.any_horizontal(long).fill_null(False)
 
 
 def never_fell(steps: int, least_fall: float) -> pl.Expr:
-    """Whether a loss ends no lower than it began, by what few rows can tell.
+    """Return whether a loss ends no lower than it began, by what few rows can tell.
 
     Reads the columns of `with_whole` and `thirds.with_fall`. Rows without an epoch and a learning rate,
     beside an accuracy, are epochs: whoever logs single batches logs the rate, too. A loss on held-out data

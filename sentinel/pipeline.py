@@ -61,7 +61,7 @@ class Pipeline:
         self._layout = sha256(shape.encode("utf-8", "backslashreplace")).hexdigest()  # every state holds it
 
     def track(self, run: Run, name: str) -> RunPipeline:
-        """A new tracker for a run, at the start of its log."""
+        """Return a new tracker for a run, at the start of its log."""
         tracker = IncidentTracker(run.id, self.detectors, self._parameters)
         console = ConsoleState() if self.checking.checks else None
         log = RunLog(run, name, self._naming, self._views, console=console)
@@ -115,12 +115,12 @@ class Pipeline:
         ]
 
     def review(self, run_pipeline: RunPipeline, silence: Inactivity) -> list[Change]:
-        """The changes that time alone brings to a run under watch; see `RunChecks.segments`."""
+        """Return the changes that time alone brings to a run under watch; see `RunChecks.segments`."""
         infer_end(run_pipeline.log, silence.seconds)
         return run_pipeline.incidents.advance(self.checking.segments(run_pipeline.log, silence=silence))
 
     def report_failure(self, run_pipeline: RunPipeline, reason: str) -> Sequence[Change]:
-        """The incident that says which stage failed on a run; none if that fails as well."""
+        """Return the incident that says which stage failed on a run; none if that fails as well."""
         checked = self.checking.segments(run_pipeline.log, failure=reason)
         return (
             Guard()(run_pipeline.log.run, "reporting", partial(run_pipeline.incidents.advance, checked)) or ()

@@ -51,7 +51,7 @@ class RunPipeline:
         return self.log.run.id
 
     def described(self) -> RunIdentity:
-        """The run as notifications name it."""
+        """Return the run as notifications name it."""
         log = self.log
         path = self.log.run.path
         plans = [stream.plans.now for stream in log.streams.values()]
@@ -93,7 +93,9 @@ class RunPipeline:
     def apply(
         self, verdicts: Sequence[Segment], guard: Guard, *, concluded: bool = False
     ) -> Sequence[Change]:
-        """The changes that the verdicts bring to the incidents; the run is over if it is ``concluded``."""
+        """Return the changes that the verdicts bring to the incidents; the run is over if it is
+        ``concluded``.
+        """
         change = self.incidents.finalize if concluded else self.incidents.advance
         return guard(self.log.run, "advancing incidents", partial(change, verdicts)) or ()
 
@@ -113,11 +115,11 @@ class RunPipeline:
         return route_changes(news, audience, now)
 
     def excerpts(self, incident: Incident) -> list[Excerpt]:
-        """The signals around an incident, the judged one first; none if its attempt is over."""
+        """Return the signals around an incident, the judged one first; none if its attempt is over."""
         return excerpts(self.log, incident.stream, incident.attempt, incident.tag, incident.detector)
 
     def dump(self) -> bytes:
-        """Everything that `restore` needs. Raises TypeError for a value that cannot be stored."""
+        """Return everything that `restore` needs. Raises TypeError for a value that cannot be stored."""
         state = {
             "layout": self.layout,
             "machine": self.machine,
@@ -148,7 +150,7 @@ class RunPipeline:
 
 
 def bands_of(state: Mapping[str, Any]) -> Mapping[str, SiblingRange]:
-    """The bands of the siblings of a run, by tag, in what `RunPipeline.dump` packed."""
+    """Return the bands of the siblings of a run, by tag, in what `RunPipeline.dump` packed."""
     return {tag: SiblingRange(*band) for tag, band in state.get("bands", {}).items()}
 
 

@@ -24,7 +24,7 @@ LEVELS = {
 
 
 def with_levels(points: pl.LazyFrame) -> pl.LazyFrame:
-    """The rows with the levels of now, of the start and of before; before that, the start's."""
+    """Return the rows with the levels of now, of the start and of before; before that, the start's."""
     measured = points.with_columns(
         **now_and_then(VALUE, NOW, start=NOW),
         before=recent_median(VALUE, NOW, skip=AGO, at_least=1),
@@ -33,6 +33,6 @@ def with_levels(points: pl.LazyFrame) -> pl.LazyFrame:
 
 
 def grows(bound: float, growth: float) -> pl.Expr:
-    """Whether a level lies above a bound and above a multiple of the first one, and still rises."""
+    """Return whether a level lies above a bound and above a multiple of the first one, and still rises."""
     level = pl.col("level")
     return (level > bound) & (level > growth * pl.col("start")) & (level > RISES * pl.col("before"))

@@ -111,7 +111,7 @@ def _compare(frame: pl.DataFrame, due: pl.DataFrame) -> dict[str, Floats]:
 
 
 def _epoch_length(epoch: Floats) -> float:
-    """Points in which the epoch grows by one; 0 where it does not grow."""
+    """Return points in which the epoch grows by one; 0 where it does not grow."""
     grew = np.flatnonzero(np.diff(epoch) > 0)  # a whole number rests until the epoch is over
     passed = np.ptp(epoch[grew[[0, -1]] + 1]) if len(grew) else 0
     return float((grew[-1] - grew[0]) / passed) if passed > 0 else 0.0

@@ -107,7 +107,7 @@ def loss_scales_with_padding(
 
 
 def _line(frame: pl.DataFrame, due: pl.DataFrame) -> dict[str, Floats]:
-    """The line through the last points: log loss over log share of real tokens."""
+    """Return the line through the last points: log loss over log share of real tokens."""
     columns = (frame[n].to_numpy() for n in (VALUE, Signal.PAD_FRACTION))
     loss, padding = (last_values(c, due["row"].to_numpy(), POINTS + DETREND) for c in columns)
     y, x = (_detrended(values) for values in (np.log(loss), np.log1p(-padding)))
@@ -124,7 +124,9 @@ def _line(frame: pl.DataFrame, due: pl.DataFrame) -> dict[str, Floats]:
 
 
 def _detrended(values: Floats) -> Floats:
-    """The last points, newest first, less the mean of the `DETREND` up to each of them, and centred."""
+    """Return the last points, newest first, less the mean of the `DETREND` up to each of them, and
+    centred.
+    """
     sums = np.cumsum(values, axis=1)
     off = values[:, :POINTS] - (sums[:, DETREND : DETREND + POINTS] - sums[:, :POINTS]) / DETREND
     centred: Floats = off - off.mean(axis=1, keepdims=True)

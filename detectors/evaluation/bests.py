@@ -92,7 +92,7 @@ _THEN_AND_NOW = "metric", "metric_then", "train", "train_then"
 
 
 def with_gap(points: pl.LazyFrame) -> pl.LazyFrame:
-    """The evaluations, from the fourth on with the columns of ``GAP``, ``short`` and ``steady``, the
+    """Return the evaluations, from the fourth on with the columns of ``GAP``, ``short`` and ``steady``, the
     trend less what a memory of the noise makes of it, and ``kept``, what is left of the training loss at the
     best, as a share.
 
@@ -134,7 +134,7 @@ def with_gap(points: pl.LazyFrame) -> pl.LazyFrame:
 
 
 def _noises() -> pl.Expr:
-    """How many standard deviations of the noise a level stands above the best one."""
+    """Return how many standard deviations of the noise a level stands above the best one."""
     gap = pl.col("stays").log1p()
     rise = (pl.col("level") / pl.col("best")).log()
     noise = pl.col("noise") * (1 + FEW / (pl.col(INDEX) - 1))
@@ -148,7 +148,7 @@ def _memory() -> pl.Expr:
 
 
 def ends_above() -> pl.Expr:
-    """Whether a run with few evaluations is over and ended above its best, by `with_gap`.
+    """Return whether a run with few evaluations is over and ended above its best, by `with_gap`.
 
     The accuracy, if there is one, is off its best.
     """
@@ -158,7 +158,7 @@ def ends_above() -> pl.Expr:
 
 
 def _compare(frame: pl.DataFrame, due: pl.DataFrame) -> dict[str, Floats]:
-    """The best level so far and the present one, and what else was logged at both."""
+    """Return the best level so far and the present one, and what else was logged at both."""
     row = due["row"].to_numpy()
     count = due[INDEX].to_numpy()
     short = count < LONG_FROM
@@ -180,7 +180,7 @@ def _compare(frame: pl.DataFrame, due: pl.DataFrame) -> dict[str, Floats]:
 
 
 def _lowest_lately(levels: Floats, row: Ints, count: Ints) -> Floats:
-    """The lowest level over the last tenth of the evaluations."""
+    """Return the lowest level over the last tenth of the evaluations."""
     recent = np.arange(REACH) <= (count // LOOKS[0]).clip(0, LOOKS[1])[:, None]
     lowest: Floats = np.where(recent, last_values(levels, row, REACH), np.inf).min(axis=1)
     return lowest
@@ -204,7 +204,7 @@ def _beside(
 
 
 def _past(levels: Floats, row: Ints, count: Ints, size: Ints) -> Floats:
-    """The levels before those of the last ``size`` evaluations, newest first: rows x REACH."""
+    """Return the levels before those of the last ``size`` evaluations, newest first: rows x REACH."""
     age = np.arange(REACH)
     earlier = last_values(levels, row, REACH)
     past = (age >= size[:, None]) & (age < np.minimum(count + 1, REACH)[:, None])
@@ -223,7 +223,7 @@ def _rise_of_thirds(frame: pl.DataFrame, row: Ints, count: Ints) -> Floats:
 
 
 def _trend(frame: pl.DataFrame, row: Ints, many: Ints) -> Floats:
-    """The Mann-Kendall statistic of the last ``many`` evaluations at each row; of 40 at most."""
+    """Return the Mann-Kendall statistic of the last ``many`` evaluations at each row; of 40 at most."""
     values = last_values(frame[VALUE].to_numpy(), row, LONG_FROM)[:, ::-1]
     many = np.minimum(many, LONG_FROM)
     counts = np.arange(LONG_FROM)[::-1] < many[:, None]

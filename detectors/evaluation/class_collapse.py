@@ -146,15 +146,15 @@ def class_collapse(
 
 
 def _has_waited() -> pl.Expr:
-    """Whether enough of the plan is done. Without a plan: whether the held-out loss has not stirred, or there
-    are many evaluations.
+    """Return whether enough of the plan is done. Without a plan: whether the held-out loss has not stirred,
+    or there are many evaluations.
     """
     unstirred = is_of(Signal.EVAL_ACCURACY) & ~pl.col("stirs")
     return pl.col("passed").fill_null(unstirred.fill_null(False) | (pl.col("count") >= REACH))
 
 
 def _is_poor() -> pl.Expr:
-    """Whether the accuracy of a run that is over ended low, but not at zero."""
+    """Return whether the accuracy of a run that is over ended low, but not at zero."""
     return pl.col("last").is_between(0, POOR, closed="none")
 
 
@@ -164,7 +164,7 @@ def _never_changed(most_accuracy: float) -> pl.Expr:
 
 
 def _is_stuck(few_samples: pl.Expr) -> pl.Expr:
-    """Whether the accuracy rests below its best, or at a poor level for most of the run."""
+    """Return whether the accuracy rests below its best, or at a poor level for most of the run."""
     value = pl.col(VALUE)
     rests = pl.col("rests")
     below = value < pl.col("highest") * pl.when(few_samples).then(FAR_BELOW).otherwise(BELOW)
@@ -173,7 +173,7 @@ def _is_stuck(few_samples: pl.Expr) -> pl.Expr:
 
 
 def _follows() -> pl.Expr:
-    """Whether the loss fell by little, or the accuracy may have gained something.
+    """Return whether the loss fell by little, or the accuracy may have gained something.
 
     No gain of a poor accuracy is enough beside a loss that fell to nothing.
     """

@@ -90,7 +90,7 @@ def eval_metric_collapse(
     few = pl.col(INDEX) < MANY_FROM
 
     def both(of: Callable[[int], pl.Expr]) -> pl.Expr:
-        """An expression of the number of evaluations that count now."""
+        """Return an expression of the number of evaluations that count now."""
         return pl.when(few).then(of(FEW)).otherwise(of(MANY))
 
     measured = (

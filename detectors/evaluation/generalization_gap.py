@@ -134,7 +134,7 @@ def generalization_gap(
 
 
 def _learned() -> pl.Expr:
-    """Whether the training loss has fallen since the best."""
+    """Return whether the training loss has fallen since the best."""
     return (pl.col("kept") < LEARNED).fill_null(False)
 
 
@@ -144,34 +144,34 @@ def _asked(least: float) -> pl.Expr:
 
 
 def _exceeds_noise(noises: pl.Expr | float) -> pl.Expr:
-    """Whether the rise exceeds so many standard deviations of the noise."""
+    """Return whether the rise exceeds so many standard deviations of the noise."""
     return pl.col("noises") > noises * _asked(MIN_LEFT)
 
 
 def _trends(far_rise: float) -> pl.Expr:
-    """Whether a rise that is so far shows a trend, however large the noise."""
+    """Return whether a rise that is so far shows a trend, however large the noise."""
     far = pl.col("stays") > far_rise * _asked(FAR_LEFT)
     return far & (pl.col("trend") > TREND) & _exceeds_noise(MIN_NOISES)
 
 
 def _accuracy_holds(slack: pl.Expr) -> pl.Expr:
-    """Whether the accuracy is what it was at the best; null where there is none."""
+    """Return whether the accuracy is what it was at the best; null where there is none."""
     return pl.col("metric") >= pl.col("metric_then") - slack
 
 
 def _may_be_chance(sure: pl.Expr) -> pl.Expr:
-    """Whether the best is the first evaluation, which few of them or much noise make so."""
+    """Return whether the best is the first evaluation, which few of them or much noise make so."""
     first_is_best = pl.col("since") == pl.col(INDEX)
     return first_is_best & ((pl.col(INDEX) < FIRST) | ~sure) & ~_learned()
 
 
 def _is_memorised() -> pl.Expr:
-    """Whether the training loss is so low that the model knows its data by heart."""
+    """Return whether the training loss is so low that the model knows its data by heart."""
     return (pl.col("train") < MEMORISED * pl.col("level")).fill_null(False)
 
 
 def _widens() -> pl.Expr:
-    """Whether the training loss is as low as at the best, or has risen less than half as far."""
+    """Return whether the training loss is as low as at the best, or has risen less than half as far."""
     train = pl.col("train")
     train_then = pl.col("train_then")
     return (train <= SAME * train_then) | (train - train_then < (pl.col("level") - pl.col("best")) / 2)

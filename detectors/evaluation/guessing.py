@@ -47,14 +47,15 @@ ROUNDED = 5e-5
 
 
 def is_of_few_samples(accuracy: pl.Expr) -> pl.Expr:
-    """Whether an accuracy is a share of so few samples that it may repeat itself by chance."""
+    """Return whether an accuracy is a share of so few samples that it may repeat itself by chance."""
     right = {n: accuracy * n for n in range(1, FEW_SAMPLES + 1)}
     return pl.any_horizontal((k - k.round()).abs() < ROUNDED * n for n, k in right.items())
 
 
 def with_guess(points: pl.LazyFrame) -> pl.LazyFrame:
-    """A frame of accuracies with the columns of ``GUESS``, what `guesses` reads, and ``stirs``: whether the
-    loss on held-out data may have begun to fall, or that of training where there is none, null without them.
+    """Return a frame of accuracies with the columns of ``GUESS``, what `guesses` reads, and ``stirs``:
+    whether the loss on held-out data may have begun to fall, or that of training where there is none, null
+    without them.
     """
     lows = {
         use: pl.min_horizontal(recent_median(use, REACH, at_least=GUESSES), use)
@@ -70,7 +71,7 @@ def with_guess(points: pl.LazyFrame) -> pl.LazyFrame:
 
 
 def guesses() -> pl.Expr:
-    """Whether the accuracy and the loss are those of a guess, and the loss does not fall below that.
+    """Return whether the accuracy and the loss are those of a guess, and the loss does not fall below that.
 
     A loss that began above a guess, as with a learning rate that is too high, comes down to it without
     learning. But then the accuracy was never far from a guess. Reads the columns of `with_guess`, and

@@ -89,7 +89,7 @@ def quality_loss_divergence(
 
 
 def _compare(frame: pl.DataFrame, due: pl.DataFrame) -> dict[str, Floats]:
-    """The best value so far, the best of the last ones, and the training loss beside the former."""
+    """Return the best value so far, the best of the last ones, and the training loss beside the former."""
     row = due["row"].to_numpy()
     count = due[INDEX].to_numpy() + 1
     loss = frame["loss_mean"].fill_null(np.nan).to_numpy()

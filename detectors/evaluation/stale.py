@@ -27,7 +27,7 @@ STALE = {
 
 
 def with_stale(points: pl.LazyFrame) -> pl.LazyFrame:
-    """A frame of losses on held-out data with the condition ``stale``, null while there are too few.
+    """Return a frame of losses on held-out data with the condition ``stale``, null while there are too few.
 
     Needs the context ``Mean(Signal.LOSS)``, and the recent rows and the head that the rest of the rule has.
     """

@@ -111,7 +111,9 @@ def zero_gradient(
 
 
 def _is_harmless() -> pl.Expr:
-    """Whether there is nothing to learn from, nothing left to learn, or a log that rounds small norms."""
+    """Return whether there is nothing to learn from, nothing left to learn, or a log that rounds small
+    norms.
+    """
     loss = pl.col("loss_level")
     loss_start = pl.col("loss_start")
     without_advantage = pl.col("no_advantage") > MOST

@@ -35,8 +35,8 @@ CONSTANT = {
 
 
 def with_costs(points: pl.LazyFrame, *, reach: int) -> pl.LazyFrame:
-    """A frame of losses with ``pays``, the median cost of a wrong sample over the last ``reach`` rows, and a
-    condition ``constant``: it is that of a probability of 0, or never changes while the accuracy does.
+    """Return a frame of losses with ``pays``, the median cost of a wrong sample over the last ``reach`` rows,
+    and a condition ``constant``: it is that of a probability of 0, or never changes while the accuracy does.
 
     Needs the context ``Signal.ACCURACY``, which is that of the row before.
     """

@@ -135,18 +135,18 @@ def flat_loss_at_init(
 
 
 def _guesses() -> pl.Expr:
-    """Whether the loss began and stands at the cost of guessing."""
+    """Return whether the loss began and stands at the cost of guessing."""
     off = ((pl.col(level) / pl.col("chance") - 1).abs() for level in ("start", "now"))
     return pl.max_horizontal(off) < NEAR
 
 
 def _did_its_part(waits: int) -> pl.Expr:
-    """Whether so many waits are over, in a run with a plan."""
+    """Return whether so many waits are over, in a run with a plan."""
     return pl.col(Signal.TOTAL_STEPS).is_null() | (pl.col("trained") >= waits * pl.col("wait"))
 
 
 def _is_flat(doubtful_fall: float) -> pl.Expr:
-    """Whether the loss stands where it began, or came down to the cost of guessing and settled there.
+    """Return whether the loss stands where it began, or came down to the cost of guessing and settled there.
 
     What stands is told when it is late, and sooner at the cost of guessing or without a gradient.
     """
@@ -157,12 +157,15 @@ def _is_flat(doubtful_fall: float) -> pl.Expr:
 
 
 def _rests_at_guessing(sure_fall: float) -> pl.Expr:
-    """Whether the loss is at the cost of guessing; before it is late, without a certain fall by so much."""
+    """Return whether the loss is at the cost of guessing; before it is late, without a certain fall by so
+    much.
+    """
     return pl.col("guesses") & (pl.col("late") | (pl.col("least") < sure_fall))
 
 
 def _stands_still(doubtful_fall: float) -> pl.Expr:
-    """Whether nothing speaks for a fall, or in many points of a run that is over for a slight one at most.
+    """Return whether nothing speaks for a fall, or in many points of a run that is over for a slight one at
+    most.
 
     Nor is the loss surely above its start.
     """
@@ -171,7 +174,9 @@ def _stands_still(doubtful_fall: float) -> pl.Expr:
 
 
 def _has_waited(clear_bound: float) -> pl.Expr:
-    """Whether the wait is over; half of it is enough where the noise allows for so small a fall at most."""
+    """Return whether the wait is over; half of it is enough where the noise allows for so small a fall at
+    most.
+    """
     trained = pl.col("trained")
     wait = pl.col("wait")
     return (trained >= wait) | ((trained >= wait / 2) & (pl.col("most") < clear_bound))

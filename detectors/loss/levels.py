@@ -80,7 +80,7 @@ RISE = {
 
 
 def with_rise(points: pl.LazyFrame) -> pl.LazyFrame:
-    """A frame with the columns of ``RISE``; needs ``LEVELS`` as history.
+    """Return a frame with the columns of ``RISE``; needs ``LEVELS`` as history.
 
     They are null where more than one in five of the last points is not positive. All is measured in
     logarithms. Second differences tell the noise, so neither a trend nor a fall is any.
@@ -133,7 +133,9 @@ def with_rise(points: pl.LazyFrame) -> pl.LazyFrame:
 
 
 def _climbs_from_zero() -> pl.Expr:
-    """Whether a series begins as a moving average does that starts at 0, without a correction for that."""
+    """Return whether a series begins as a moving average does that starts at 0, without a correction for
+    that.
+    """
     value = pl.col(VALUE)
     index = pl.col(INDEX)
     level, next_level, last_level = (value.filter(index // FIRST == n).median() for n in range(3))
@@ -145,12 +147,12 @@ def _climbs_from_zero() -> pl.Expr:
 
 
 def _reached(level: pl.Expr, before: pl.Expr) -> pl.Expr:
-    """A level that may be the best one: of a series that climbs from 0, one to which it fell."""
+    """Return a level that may be the best one: of a series that climbs from 0, one to which it fell."""
     return pl.when(~pl.col("climbs") | (level < before)).then(level)
 
 
 def _returns(levels: Mapping[int, pl.Expr]) -> pl.Expr:
-    """Whether the last points come back to the best level, as after a jump or with a new task.
+    """Return whether the last points come back to the best level, as after a jump or with a new task.
 
     The newest of them have then fallen below others of them, or all of them below as many points before.
     Noise hides that at single points, so the fewest points of a level must show none of it.
@@ -163,7 +165,7 @@ def _returns(levels: Mapping[int, pl.Expr]) -> pl.Expr:
 
 
 def _falls(earlier: pl.Expr, level: pl.Expr, points: int) -> pl.Expr:
-    """Whether a level of so many points, in logarithms, is surely below an earlier one."""
+    """Return whether a level of so many points, in logarithms, is surely below an earlier one."""
     fall = earlier - level
     seldom = SURELY * pl.col("noise") * (2 / points) ** 0.5
     falls: pl.Expr = (fall > seldom) & (fall > RETURNS * (earlier - pl.col("log_best")))
@@ -180,7 +182,7 @@ def _of_full(rows: int, level: pl.Expr) -> pl.Expr:
 
 
 def _by_points(columns: Mapping[int, pl.Expr]) -> pl.Expr:
-    """The column of the longest window for which there are enough points."""
+    """Return the column of the longest window for which there are enough points."""
     (_, shortest), *longer = columns.items()
     return reduce(
         lambda shorter, level: pl.when(pl.col(INDEX) >= WINDOWS[level[0]]).then(level[1]).otherwise(shorter),

@@ -128,19 +128,22 @@ def loss_accuracy_mismatch(
 
 
 def _classes() -> pl.Expr:
-    """The number of classes: that of the settings, else the one whose guess costs what the loss began at."""
+    """Return the number of classes: that of the settings, else the one whose guess costs what the loss began
+    at.
+    """
     return pl.coalesce(Setting.NUM_CLASSES, start_value(VALUE).clip(upper_bound=MAX_START).exp())
 
 
 def _allowed(right: pl.Expr, classes: pl.Expr) -> pl.Expr:
-    """What a calibrated classifier of this accuracy pays at most, by Fano's bound."""
+    """Return what a calibrated classifier of this accuracy pays at most, by Fano's bound."""
     wrong = 1 - right
     surprise = -pl.when(wrong > 0).then(wrong * wrong.log()).otherwise(0) - right * right.log()
     return surprise + wrong * (classes - 1).clip(1).log()
 
 
 def _are_classes_known() -> pl.Expr:
-    """Whether the number of classes, five at least, is in the settings or of a loss that began at guessing.
+    """Return whether the number of classes, five at least, is in the settings or of a loss that began at
+    guessing.
 
     An accuracy that has doubled since tells that.
     """
@@ -150,7 +153,7 @@ def _are_classes_known() -> pl.Expr:
 
 
 def _is_softmax_twice() -> pl.Expr:
-    """Whether the loss is where softmax twice puts it, and was never below what that allows for.
+    """Return whether the loss is where softmax twice puts it, and was never below what that allows for.
 
     Nor is the loss on held-out data, if it is logged.
     """

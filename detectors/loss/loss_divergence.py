@@ -131,7 +131,7 @@ def loss_divergence(
 
 
 def _is_lost() -> pl.Expr:
-    """Whether a critic's loss grew beyond its start and its rewards, and nothing was gained."""
+    """Return whether a critic's loss grew beyond its start and its rewards, and nothing was gained."""
     no_gain = recent_median(Signal.REWARD, MANY, at_least=1) <= start_quantile(HIGH, Signal.REWARD, MANY)
     beyond = pl.col("level") > BEYOND * pl.col("size").clip(1) ** 2
     return (pl.col("level") > GREW * pl.col("start")) & beyond & no_gain

@@ -118,7 +118,9 @@ def loss_plateau(
 
 
 def _stands(most_change: float) -> pl.Expr:
-    """Whether the last third is surely where the one before was, and the second sixth of the run, too."""
+    """Return whether the last third is surely where the one before was, and the second sixth of the run,
+    too.
+    """
     change = pl.col("change").abs()
     error = pl.col("error")
     alike = (change < error.clip(most_change / STILL)) & (change + SURELY * error < most_change)
@@ -127,7 +129,7 @@ def _stands(most_change: float) -> pl.Expr:
 
 
 def _is_certain(most_change: float) -> pl.Expr:
-    """Whether enough points tell that the loss stands, and it has not slid since the second sixth."""
+    """Return whether enough points tell that the loss stands, and it has not slid since the second sixth."""
     rows = pl.col(INDEX) + 1
     change = pl.col("change").abs()
     error = pl.col("error")
@@ -136,6 +138,6 @@ def _is_certain(most_change: float) -> pl.Expr:
 
 
 def _is_stuck() -> pl.Expr:
-    """Whether the loss is the same in all digits, above its best."""
+    """Return whether the loss is the same in all digits, above its best."""
     best = pl.col("best")
     return (pl.col("rows") == STUCK) & (best < BETTER * pl.col(VALUE)) & (best > 0)

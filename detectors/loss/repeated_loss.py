@@ -114,26 +114,26 @@ def repeated_loss(
 
 
 def _has_many_digits() -> pl.Expr:
-    """Whether a number has more than five digits, so that two of them are hardly equal by chance."""
+    """Return whether a number has more than five digits, so that two of them are hardly equal by chance."""
     value = pl.col(VALUE)
     five = DIGITS * value / TEN ** value.abs().log10().floor()
     return (value != 0) & ((five - five.round()).abs() > ROUNDED)
 
 
 def _had_moved() -> pl.Expr:
-    """Whether the noise before the rest was too large for a loss that converged or was rounded."""
+    """Return whether the noise before the rest was too large for a loss that converged or was rounded."""
     least = pl.when("fine").then(MIN_NOISE * pl.col(VALUE).abs()).otherwise(LEVELS * pl.col("smallest"))
     return pl.col("moving") > least
 
 
 def _rests_long(least: pl.Expr) -> pl.Expr:
-    """Whether the loss rests for so many points, and much longer than it had ever paused."""
+    """Return whether the loss rests for so many points, and much longer than it had ever paused."""
     value = pl.col(VALUE)
     still = pl.col("still")
     return (value != 0) & (still >= least) & (still > PAUSES * (pl.col("pauses") - 1))
 
 
 def _is_left_to_loss_plateau() -> pl.Expr:
-    """Whether `loss-plateau` judges the loss, and tells of one that rests above its best."""
+    """Return whether `loss-plateau` judges the loss, and tells of one that rests above its best."""
     best = pl.col("best")
     return is_supervised() & (best > 0) & (pl.col(VALUE) > ABOVE * best)

@@ -73,7 +73,7 @@ class Level(NamedTuple):
 
 
 def mean_level(values: Floats, sizes: Ints) -> Level:
-    """The level of the first ``sizes[i]`` values of row i; at least 4 of them.
+    """Return the level of the first ``sizes[i]`` values of row i; at least 4 of them.
 
     The lag-1 autocorrelation is corrected for its bias in short series (Kendall 1954) and held below
     0.95, above which so few points do not tell how sure their mean is.
@@ -90,7 +90,7 @@ def mean_level(values: Floats, sizes: Ints) -> Level:
 
 
 def with_fall(points: pl.LazyFrame, *, most: int, every: int) -> pl.LazyFrame:
-    """The first and the last third of each series so far compared; needs coarse history.
+    """Return the first and the last third of each series so far compared; needs coarse history.
 
     ``start`` and ``now`` are their means, ``low`` the lower bound of the latter. The ``fall``, its bounds
     ``least`` and ``most`` at a confidence of 95 % each, and the ``spread`` of single points are shares of the
@@ -143,7 +143,7 @@ def _early_fall(early: Floats, times: Floats, tail: Level) -> Floats:
 
 
 def with_rest(points: pl.LazyFrame, *, most: int, every: int, at_least: int) -> pl.LazyFrame:
-    """The last third of each series so far compared with the one before it; needs coarse history.
+    """Return the last third of each series so far compared with the one before it; needs coarse history.
 
     ``change`` is the fall from one to the other and ``error`` its standard error, both shares of the level
     before. ``since`` is the first step of the two thirds. ``start`` is the mean of the first points, null in

@@ -126,43 +126,45 @@ def lr_schedule_mismatch(
 
 
 def _was_never_above_zero() -> pl.Expr:
-    """Whether the rate was zero from the first step on, and the first group's, too: others may be frozen."""
+    """Return whether the rate was zero from the first step on, and the first group's, too: others may be
+    frozen.
+    """
     first_group = pl.col(Signal.LEARNING_RATE).fill_null(0)
     return (pl.max_horizontal("peak", first_group) <= ZERO) & (pl.col("trained") >= UNTRAINED)
 
 
 def _learns() -> pl.Expr:
-    """Whether the loss fell, which it does not at a rate of zero."""
+    """Return whether the loss fell, which it does not at a rate of zero."""
     now = recent_median(Signal.LOSS, LEAST)
     start = start_median(Signal.LOSS, LEAST)
     return (now < LEARNS * start).fill_null(False)
 
 
 def _decayed(at_zero: pl.Expr, at_smooth_end: pl.Expr) -> pl.Expr:
-    """Whether the rate came down to where it rests, rather than jumped there."""
+    """Return whether the rate came down to where it rests, rather than jumped there."""
     return pl.when(at_zero).then(pl.col("least_of_peak") < DECAYED).otherwise(at_smooth_end)
 
 
 def _was_zero_too_long(share: float) -> pl.Expr:
-    """Whether a rate without a plan decayed to zero and was there for so large a share of the run."""
+    """Return whether a rate without a plan decayed to zero and was there for so large a share of the run."""
     decayed = pl.col("least_of_peak") < DECAYED_FAR
     return decayed & pl.col("planned").is_null() & (pl.col("zero_share") >= share)
 
 
 def _is_past_warm_up() -> pl.Expr:
-    """Whether the warm-up should have ended, in a log that saw it whole."""
+    """Return whether the warm-up should have ended, in a log that saw it whole."""
     end = pl.col("end")
     return (pl.col(STEP) > end) & (pl.col("start_step") <= FRESH * end)
 
 
 def _ended_rising(steps_left: float) -> pl.Expr:
-    """Whether the rate of a run that is over only rose, unless so much of its plan is left."""
+    """Return whether the rate of a run that is over only rose, unless so much of its plan is left."""
     stopped = (pl.col(STEP) < (1 - steps_left) * pl.col("planned")).fill_null(False)
     return pl.col(ENDED) & pl.col("only_rose") & ~stopped
 
 
 def _is_constant(points: int) -> pl.Expr:
-    """Whether a rate above zero has never moved in so many points.
+    """Return whether a rate above zero has never moved in so many points.
 
     The first points of a long cosine are all but constant, but each of them is the lowest so far.
     """

@@ -92,7 +92,8 @@ def lr_schedule_restart(
 
 
 def _compare(frame: pl.DataFrame, due: pl.DataFrame) -> dict[str, Floats]:
-    """The points since a restart beside the first points of the attempt; NaN where there was none lately.
+    """Return the points since a restart beside the first points of the attempt; NaN where there was none
+    lately.
 
     ``off`` is their largest difference, ``risen`` the highest rate over the first one, and ``loss_left`` the
     share of the earlier fall of the loss that was lost.
@@ -112,7 +113,9 @@ def _compare(frame: pl.DataFrame, due: pl.DataFrame) -> dict[str, Floats]:
 
 
 def _repetition(step: Floats, rate: Floats, loss: Floats, at: int) -> Sequence[float]:
-    """The values of ``NAMES`` for an attempt that restarted at a row; NaN where it does not begin anew."""
+    """Return the values of ``NAMES`` for an attempt that restarted at a row; NaN where it does not begin
+    anew.
+    """
     off = _off(step, rate, at)
     if off is None:
         return [np.nan] * len(NAMES)
@@ -121,7 +124,8 @@ def _repetition(step: Floats, rate: Floats, loss: Floats, at: int) -> Sequence[f
 
 
 def _off(step: Floats, rate: Floats, at: int) -> float | None:
-    """How far the rates since a restart are off those of the start, as a share; None where they begin later.
+    """Return how far the rates since a restart are off those of the start, as a share; None where they begin
+    later.
 
     A restart may fall elsewhere between two points of the log than the start of the run does.
     """

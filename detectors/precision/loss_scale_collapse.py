@@ -118,20 +118,20 @@ def loss_scale_collapse(
 
 
 def _rests(steps: int) -> pl.Expr:
-    """Whether the scale has not changed for so many steps."""
+    """Return whether the scale has not changed for so many steps."""
     scale = pl.col(VALUE)
     alike = _lowest(scale, steps) == -_lowest(-scale, steps)
     return alike & (scale == scale.shift(1).over(SERIES))
 
 
 def _is_exhausted() -> pl.Expr:
-    """Whether a scale that began as usual is below 1, or has come down to 1 and stays there."""
+    """Return whether a scale that began as usual is below 1, or has come down to 1 and stays there."""
     stays = recent_max(pl.col(VALUE), LAST) <= 1
     return (pl.col("start") >= ORDINARY) & ((pl.col(VALUE) < 1) | stays)
 
 
 def _halvings(settled: pl.Expr) -> pl.Expr:
-    """How often the scale was halved, net, since its highest level once it had settled."""
+    """Return how often the scale was halved, net, since its highest level once it had settled."""
     highest = -_lowest(pl.when(settled).then(-pl.col("level")), SPAN)
     return highest - pl.col("level")
 

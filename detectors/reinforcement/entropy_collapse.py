@@ -136,7 +136,9 @@ def entropy_collapse(
 
 
 def _rewards() -> dict[str, pl.Expr]:
-    """The reward now and at the start; where none was logged then, rewards of long ago stand for it."""
+    """Return the reward now and at the start; where none was logged then, rewards of long ago stand for
+    it.
+    """
     reward = Signal.REWARD
     long_ago = {"n": REWARDS, "skip": BACK, "at_least": 1}
     return {
@@ -151,24 +153,24 @@ def _rewards() -> dict[str, pl.Expr]:
 
 
 def _is_below_share(share: float) -> pl.Expr:
-    """Whether less than a share is left of an entropy that began high enough to tell."""
+    """Return whether less than a share is left of an entropy that began high enough to tell."""
     start = pl.col("start")
     return (start >= MIN_START) & (pl.col("level") < share * start)
 
 
 def _is_below_floor(per_token: float) -> pl.Expr:
-    """Whether the entropy per token is below a floor, and has more than halved."""
+    """Return whether the entropy per token is below a floor, and has more than halved."""
     level = pl.col("level")
     return is_of(Signal.ENTROPY) & (2 * level < pl.col("start")) & (level < per_token)
 
 
 def _are_rewards_alike() -> pl.Expr:
-    """Whether the spread of rewards has halved."""
+    """Return whether the spread of rewards has halved."""
     return (2 * pl.col("reward_std_level") < pl.col("reward_std_start")).fill_null(False)
 
 
 def _has_improved() -> pl.Expr:
-    """Whether the reward is above its start, or at its best after it rose within the first points."""
+    """Return whether the reward is above its start, or at its best after it rose within the first points."""
     level = pl.col("reward_level")
     best = pl.col("reward_best")
     at_best = (level >= best) & (best > pl.col("reward_worst"))

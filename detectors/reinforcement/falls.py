@@ -32,7 +32,9 @@ MEASURES = tuple(FALLS)
 
 
 def levels(means: Floats) -> Mapping[str, Floats]:
-    """The columns of ``MEASURES``, for `blocks.with_blocks`: levels are means over eighths of the run."""
+    """Return the columns of ``MEASURES``, for `blocks.with_blocks`: levels are means over eighths of the
+    run.
+    """
     eighth = max(5, means.shape[1] // 8)
     tenth = max(1, means.shape[1] // 10)
     tenths = rolling(means, tenth)
@@ -49,13 +51,15 @@ def levels(means: Floats) -> Mapping[str, Floats]:
 
 
 def _of_span(difference: Floats, span: Floats) -> Floats:
-    """A difference as a share of the range of a run, 0 where it has none."""
+    """Return a difference as a share of the range of a run, 0 where it has none."""
     share: Floats = np.where(span > 0, difference / span, 0.0)
     return share
 
 
 def _fall(means: Floats, width: int) -> dict[str, Floats]:
-    """The level now and the best one before. A fall counts once the whole last eighth is nearer its end."""
+    """Return the level now and the best one before. A fall counts once the whole last eighth is nearer its
+    end.
+    """
     count = means.shape[1]
     eighths = rolling(means, width)
     now = eighths[:, -1]
@@ -74,7 +78,7 @@ def _fall(means: Floats, width: int) -> dict[str, Floats]:
 
 
 def _late(means: Floats, width: int, span: Floats) -> dict[str, Floats]:
-    """The last quarter beside the first eighth."""
+    """Return the last quarter beside the first eighth."""
     first = means[:, :width]
     late = means[:, -max(5, means.shape[1] // 4) :]
     errors = [2 * part.var(axis=1) / part.shape[1] for part in (first, late)]  # twice, as blocks are alike

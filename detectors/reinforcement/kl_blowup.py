@@ -144,19 +144,23 @@ def kl_blowup(
 
 
 def _before() -> pl.Expr:
-    """The level before the last points; of updates that of the first ones, once others have followed."""
+    """Return the level before the last points; of updates that of the first ones, once others have
+    followed.
+    """
     lately = recent_median(VALUE, BEFORE, skip=NOW)
     first = start_median(VALUE, NOW)
     return pl.when(~is_of(Signal.APPROX_KL)).then(lately).when(has_points(2 * NOW)).then(first)
 
 
 def _band(per_token: float, per_sequence: float) -> pl.Expr:
-    """The KL to the reference that is ignored: as much for a response as for all its tokens, if not more."""
+    """Return the KL to the reference that is ignored: as much for a response as for all its tokens, if not
+    more.
+    """
     of_tokens = per_token * recent_median(Signal.COMPLETION_LENGTH, NOW, at_least=1).fill_null(0)
     summed = of_tokens.clip(per_sequence)
     return pl.when(is_of(Signal.KL_PER_SEQUENCE)).then(summed).otherwise(per_token)
 
 
 def _clips_few(grew_past_limit: pl.Expr) -> pl.Expr:
-    """Whether the update clips few samples, so that a few unlikely ones make its KL."""
+    """Return whether the update clips few samples, so that a few unlikely ones make its KL."""
     return pl.col("clipped") < pl.when(grew_past_limit).then(FEWER).otherwise(FEW)

@@ -28,7 +28,7 @@ USED = (Signal.EPISODE_LENGTH, Signal.EXPLORATION_RATE, *LANGUAGE)
 
 
 def with_rests(points: pl.LazyFrame, *, most: int) -> pl.LazyFrame:
-    """A frame of rewards with five columns more. The rule needs ``most`` recent rows.
+    """Return a frame of rewards with five columns more. The rule needs ``most`` recent rows.
 
     ``still`` counts the rows on the present value, at most ``most``; ``rests_from`` is the step of the first,
     if it is among these. ``changes`` counts those among the last or the first rows. Two are conditions: a
@@ -56,7 +56,7 @@ def _by_chance() -> pl.Expr:
 
 
 def _explores() -> pl.Expr:
-    """Where the length of an episode is not known, steps that count by one are episodes."""
+    """Return where the length of an episode is not known, steps that count by one are episodes."""
     control = pl.all_horizontal(pl.col(signal).is_null() for signal in LANGUAGE)
     gone = pl.col(STEP) - start_value(STEP)
     counted = pl.when(gone <= pl.col(INDEX)).then(gone)
@@ -65,5 +65,5 @@ def _explores() -> pl.Expr:
 
 
 def acts_at_random() -> pl.Expr:
-    """Whether so many actions are random that the reward is not the policy's."""
+    """Return whether so many actions are random that the reward is not the policy's."""
     return (pl.col(Signal.EXPLORATION_RATE) > RANDOM).fill_null(False)

@@ -124,37 +124,41 @@ def _moves() -> pl.Expr:
 
 
 def _is_of_language() -> pl.Expr:
-    """Whether a language model is trained."""
+    """Return whether a language model is trained."""
     return pl.col(Signal.COMPLETION_LENGTH).is_not_null() | pl.col(Signal.ENTROPY).is_not_null()
 
 
 def _fell(scatters: float, sure: float, least_fall: float) -> pl.Expr:
-    """Whether the level fell below the best by so many scatters and errors, and such a share of its size."""
+    """Return whether the level fell below the best by so many scatters and errors, and such a share of its
+    size.
+    """
     fall = pl.col("best") - pl.col("now")
     clear = (fall > scatters * pl.col("scatter")) & (fall > sure * pl.col("error"))
     return clear & (fall > least_fall * pl.col("size"))
 
 
 def _has_explored() -> pl.Expr:
-    """Whether there were so many points that exploration no longer ruins the reward."""
+    """Return whether there were so many points that exploration no longer ruins the reward."""
     is_mean = is_of(Signal.EVAL_REWARD) | (pl.col("moves") < SINGLE * pl.col("size"))
     least = pl.when(~is_mean).then(EPISODES).when(ENDED).then(SHORT).otherwise(EXPLORES)
     return has_points(least) & ~acts_at_random()
 
 
 def _are_ends_apart() -> pl.Expr:
-    """Whether the last tenth lies below nearly all before, point by point."""
+    """Return whether the last tenth lies below nearly all before, point by point."""
     return (pl.col("apart") > 0) & ~acts_at_random()
 
 
 def _sank(least_fall: float, most_below: float) -> pl.Expr:
-    """Whether the last quarter lies surely below the first eighth, by such shares of size and range."""
+    """Return whether the last quarter lies surely below the first eighth, by such shares of size and
+    range.
+    """
     far = pl.col("start") - pl.col("late") > least_fall * pl.col("size")
     return far & (pl.col("under") > most_below) & (pl.col("surely") > SURELY)
 
 
 def _since() -> pl.Expr:
-    """The step from which on the reward has been low; null where the recent rows tell it better."""
+    """Return the step from which on the reward has been low; null where the recent rows tell it better."""
     step = pl.col(STEP)
     begun = start_value(STEP)
     since = begun + ((1 - pl.col("held")) * (step - begun)).round().cast(pl.Int64)

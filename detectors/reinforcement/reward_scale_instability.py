@@ -78,7 +78,7 @@ def reward_scale_instability(
 
 
 def _compare(frame: pl.DataFrame, due: pl.DataFrame, least_variation: float) -> dict[str, Floats]:
-    """How much the spread varies; where that is much, how the gradient norm follows it."""
+    """Return how much the spread varies; where that is much, how the gradient norm follows it."""
     row = due["row"].to_numpy()
     spread, norm = (last_values(frame[n].to_numpy(), row, REACH) for n in (VALUE, Signal.GRAD_NORM))
     mean = spread.mean(axis=1)

@@ -114,7 +114,7 @@ def reward_stagnation(
 
 
 def _rests(points: int, share: float) -> pl.Expr:
-    """Whether a reward has been on one value for so many points and such a share of the run.
+    """Return whether a reward has been on one value for so many points and such a share of the run.
 
     Where the spread of rewards is logged, `reward-zero-std` tells of it.
     """
@@ -126,7 +126,7 @@ def _rests(points: int, share: float) -> pl.Expr:
 
 
 def _ranges(share: float) -> pl.Expr:
-    """Whether the reward has ever moved by such a share of its size."""
+    """Return whether the reward has ever moved by such a share of its size."""
     lowest = pl.col("lowest")
     highest = pl.col("highest")
     return highest - lowest > share * pl.max_horizontal(highest.abs(), lowest.abs())
@@ -139,7 +139,7 @@ def _is_at_best() -> pl.Expr:
 
 
 def _gained_nothing(least_gain: float) -> pl.Expr:
-    """Whether a mean over episodes gained no more than its noise, and surely less than such a share.
+    """Return whether a mean over episodes gained no more than its noise, and surely less than such a share.
 
     A single episode scatters more than a mean.
     """

@@ -137,19 +137,21 @@ def reward_zero_std(
 
 
 def _groups() -> pl.Expr:
-    """The groups in a point, by the variance of a binomial share: one of few groups scatters more."""
+    """Return the groups in a point, by the variance of a binomial share: one of few groups scatters more."""
     first = pl.col("at_point").filter(pl.col(INDEX) < START)
     groups = first.mean() * (1 - first.mean()) / first.var()
     return groups.over(SERIES).fill_nan(1).clip(1, MAX_GROUPS)
 
 
 def _share(rows: int) -> pl.Expr:
-    """The share of groups without spread in the last rows."""
+    """Return the share of groups without spread in the last rows."""
     return recent_mean("at_point", rows, at_least=START)
 
 
 def _is_little_learnt(rows: int, warning_share: float, healthy_share: float) -> pl.Expr:
-    """Whether so many of the last groups are without spread, and more than a healthy run has, surely."""
+    """Return whether so many of the last groups are without spread, and more than a healthy run has,
+    surely.
+    """
     share = _share(rows)
     groups = pl.col("groups") * pl.min_horizontal(rows, pl.col(INDEX) + 1)
     is_no_chance = wilson_lower(share, groups, SURE) > healthy_share + ROUNDING

@@ -20,7 +20,9 @@ EARLY = 0.95
 
 
 def is_early(run: RunView) -> bool:
-    """Whether a run is said to be finished only because its process exited, far before its planned end."""
+    """Return whether a run is said to be finished only because its process exited, far before its planned
+    end.
+    """
     end = run.finalized
     planned = run.planned_steps
     last = run.last_step
@@ -29,7 +31,7 @@ def is_early(run: RunView) -> bool:
 
 
 def ended(run: RunView, variant: str) -> RunFinding:
-    """The finding on a run that is concluded."""
+    """Return the finding on a run that is concluded."""
     planned = f" of {run.planned_steps:.0f}" if run.planned_steps else ""
     evidence: dict[str, Any] = {
         "reason": run.finalized.evidence if run.finalized else "",

@@ -51,7 +51,7 @@ class Long:
 
 
 def long_silence(run: RunView, least_seconds: float) -> Long | None:
-    """The silence of a run if it is long, or its process ended, and the run is not over; else None."""
+    """Return the silence of a run if it is long, or its process ended, and the run is not over; else None."""
     pauses = sorted(run.pauses)
     silent = run.silent_seconds
     usual = pauses[math.ceil(LONG_PAUSE * len(pauses)) - 1] if pauses else 0.0
@@ -73,19 +73,19 @@ def long_silence(run: RunView, least_seconds: float) -> Long | None:
 
 
 def _is_removed(run: RunView) -> bool:
-    """Whether its process was seen to end, and no other one goes on with its log."""
+    """Return whether its process was seen to end, and no other one goes on with its log."""
     return bool(run.process_gone) and run.process().lives is False
 
 
 def _goes_on(outlook: Completion, process: Writer) -> str:
-    """Why more is to come. A process that is gone writes no more."""
+    """Return why more is to come. A process that is gone writes no more."""
     if process.lives is False:
         return ""
     return outlook.goes_on or (process.text if process.lives else "")
 
 
 def _told(run: RunView, process: Writer) -> Iterator[tuple[str, Any]]:
-    """What else is known of a silent run."""
+    """Yield what else is known of a silent run."""
     if process.text:
         yield "process", process.text
     if short := run.shortages():
@@ -95,7 +95,7 @@ def _told(run: RunView, process: Writer) -> Iterator[tuple[str, Any]]:
 
 
 def _together(run: RunView) -> dict[str, Any]:
-    """That other runs fell silent with this one."""
+    """Return that other runs fell silent with this one."""
     all_ = run.together
     if all_ is None or all_.runs < FEWEST or all_.shortest_seconds < (run.silent_seconds or 0) / 2:
         return {}

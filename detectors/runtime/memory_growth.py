@@ -101,7 +101,9 @@ def memory_growth(
 
 
 def _growth(means: Floats) -> Mapping[str, Floats]:
-    """The last sixteenths of the first quarter and of all, and how the change between them is spread."""
+    """Return the last sixteenths of the first quarter and of all, and how the change between them is
+    spread.
+    """
     edges = np.linspace(0, means.shape[1], PARTS + 1).astype(int)
     parts = np.stack([means[:, a:b].mean(axis=1) for a, b in pairwise(edges)], axis=1)
     start = parts[:, QUARTER - 1]

@@ -88,7 +88,7 @@ def missing_signal(run: RunView) -> Iterator[RunFinding]:
 
 
 def _missing(survey: Inventory) -> list[tuple[ExpectedSignal, str]]:
-    """What the settings make worth watching and the stream does not log, with the reason."""
+    """Return what the settings make worth watching and the stream does not log, with the reason."""
     if TRAINS.isdisjoint(survey.signals):
         return []
     clips = survey.settings.get(Setting.MAX_GRAD_NORM)

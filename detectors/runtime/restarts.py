@@ -19,7 +19,7 @@ REPEATED = 0.1
 
 
 def with_restart(points: pl.LazyFrame) -> pl.LazyFrame:
-    """The rows of the attempt before and the first ones of this one, with the step of the restart as
+    """Return the rows of the attempt before and the first ones of this one, with the step of the restart as
     ``first_step`` and the one at which the attempt before ended as ``last_step``, null where there was none.
     """
     return points.filter(pl.col(INDEX) < SOON).with_columns(
@@ -28,10 +28,10 @@ def with_restart(points: pl.LazyFrame) -> pl.LazyFrame:
 
 
 def earlier_value(column: str) -> pl.Expr:
-    """The last value of the attempt before."""
+    """Return the last value of the attempt before."""
     return pl.col(column).filter(pl.col(INDEX) < 0).last().over(SERIES)
 
 
 def goes_on() -> pl.Expr:
-    """Whether the restart goes on with the steps, rather than repeats the run."""
+    """Return whether the restart goes on with the steps, rather than repeats the run."""
     return pl.col("first_step") > REPEATED * pl.col("last_step")

@@ -104,7 +104,9 @@ def resume_discontinuity(
 
 
 def _differs(other: float, of_peak: float) -> pl.Expr:
-    """Whether the rate is another one than before at this step, by shares of the larger and of the peak."""
+    """Return whether the rate is another one than before at this step, by shares of the larger and of the
+    peak.
+    """
     rate = pl.col(VALUE)
     before = pl.col("rate_before")
     difference = (rate - before).abs()
@@ -112,7 +114,7 @@ def _differs(other: float, of_peak: float) -> pl.Expr:
 
 
 def _loss_goes_on(learnt: float) -> pl.Expr:
-    """Whether the loss begins near where the attempt before ended, which had learned something."""
+    """Return whether the loss begins near where the attempt before ended, which had learned something."""
     level = pl.col("level")
     first = pl.col("earlier_first")
     end = pl.col("earlier_level")
@@ -120,7 +122,7 @@ def _loss_goes_on(learnt: float) -> pl.Expr:
 
 
 def _rate_before(frame: pl.DataFrame, due: pl.DataFrame) -> dict[str, Floats]:
-    """What the attempt before had at each row's step; NaN where it was not there."""
+    """Return what the attempt before had at each row's step; NaN where it was not there."""
     rates = np.full(len(due), np.nan)
     earlier = frame.filter(pl.col(INDEX) < 0)
     series = due[SERIES].to_numpy()

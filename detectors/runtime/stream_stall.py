@@ -111,7 +111,7 @@ def stream_stall(
 
 
 def _of_ranks(kind: str) -> str:
-    """A process that a signal stopped waits for nobody, so no cause of a hang explains it."""
+    """Return a process that a signal stopped waits for nobody, so no cause of a hang explains it."""
     return kind if kind == "stopped" else "hangs"
 
 

@@ -24,7 +24,7 @@ _SCHEMA = pl.Schema(
 
 
 def points(logs: Iterable[RunLog]) -> pl.DataFrame:
-    """The points of the logs, read from their beginning, in the order of each log."""
+    """Return the points of the logs, read from their beginning, in the order of each log."""
     frames = [_frame(log, chunk.flat) for log in logs for chunk in _chunks(log.run)]
     return pl.concat([_SCHEMA.to_frame(), *frames])
 

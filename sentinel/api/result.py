@@ -61,13 +61,14 @@ class Report:
         return sorted(own, key=lambda incident: -incident.severity)
 
     def is_healthy(self, below: SeverityName = "warning") -> bool:
-        """Whether every run was judged to its end and every incident is less severe than ``below``."""
+        """Return whether every run was judged to its end and every incident is less severe than ``below``."""
         covered = self._replay.coverage
         worst = max((run.worst for run in self._replay.runs), default=Severity.CLEAN)
         return not covered.cut and not covered.unread and worst < Severity.named(below)
 
     def points(self, run: str = "*") -> "pl.DataFrame":
-        """The points of the runs whose name fits a glob, read anew: as logged, in the order of the log.
+        """Return the points of the runs whose name fits a glob, read anew: as logged, in the order of the
+        log.
 
         The columns are ``run``, ``stream`` (the writer), ``tag``, ``signal`` (what the tag means; null if
         nothing is known), ``step``, ``time`` (UTC; null where the log has none) and ``value``.
@@ -83,23 +84,23 @@ class Report:
         )
 
     def to_dict(self) -> ReplayBody:
-        """The object that `sentinel replay --format json` prints."""
+        """Return the object that `sentinel replay --format json` prints."""
         return json_report.document(self._replay, self._now)
 
     def to_html(self) -> str:
-        """The page that `sentinel replay --format html` writes."""
+        """Return the page that `sentinel replay --format html` writes."""
         from sentinel.report import html
 
         return html.render(self.story)
 
     def to_markdown(self) -> str:
-        """The text that `sentinel replay --format markdown` writes."""
+        """Return the text that `sentinel replay --format markdown` writes."""
         from sentinel.report import markdown
 
         return markdown.render(self.story)
 
     def __str__(self) -> str:
-        """The report for a terminal, without colours."""
+        """Return the report for a terminal, without colours."""
         from sentinel.report.terminal import show
 
         out = io.StringIO()
@@ -110,5 +111,5 @@ class Report:
         return f"<Report: {self.verdict}>"
 
     def _repr_html_(self) -> str:
-        """The page, for a notebook."""
+        """Return the page, for a notebook."""
         return _FRAME.format(escape(self.to_html()))

@@ -84,7 +84,9 @@ def judge_archive(
 
 
 def origin_of(places: Sequence[Location]) -> ArchiveSource:
-    """The origin of what lies at some places. Raises SentinelError for a mixture that no part can hold."""
+    """Return the origin of what lies at some places. Raises SentinelError for a mixture that no part can
+    hold.
+    """
     paths = [place for place in places if isinstance(place, Path)]
     if len(paths) == len(places):
         return Tree(tuple(paths))
@@ -105,7 +107,7 @@ def _read(left: IO[bytes]) -> Iterator[Part]:
 
 
 def _salt(config: Config, compare: bool) -> str:
-    """What changes the results beside the logs."""
+    """Return what changes the results beside the logs."""
     rules = [repr(rule) for rule in config.rules]
     base = str(common_path(config.paths))  # the names of the runs depend on it
     return repr((version("training-sentinel"), base, config.detectors, config.signals, rules, compare))

@@ -45,7 +45,7 @@ class Bucket:
     url: Url
 
     def listed(self, _complaints: list[str], /) -> Iterator[ListedFile]:
-        """All objects that may be logs; see `sentinel.archives.origin.ArchiveSource.listed`."""
+        """Yield all objects that may be logs; see `sentinel.archives.origin.ArchiveSource.listed`."""
         prefix = "/".join(self.url.parts[1:])
         any_there = False
         with _named(self.url):
@@ -109,7 +109,7 @@ class _ScratchCopies:
         """Nothing is new."""
 
     def address(self, copy: Path) -> Url:
-        """The address of a copy."""
+        """Return the address of a copy."""
         return Url(self.url.scheme, (self.url.parts[0], *copy.relative_to(self.root).parts))
 
 
@@ -130,7 +130,7 @@ def _directory(local: Path) -> Path:
 
 @lru_cache(1 << 10)
 def _is_left_out(directory: str) -> bool:
-    """Whether a walk over the same files would not go there."""
+    """Return whether a walk over the same files would not go there."""
     above, _, name = directory.rpartition("/")
     return bool(name) and (is_skipped(name) or is_internal(directory) or _is_left_out(above))
 

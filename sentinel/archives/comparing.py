@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def comparable(run: JudgedRun) -> Comparable | None:
-    """What `compared` needs of a run; None if it was read without its means."""
+    """Return what `compared` needs of a run; None if it was read without its means."""
     if run.means is None:
         return None
     from sentinel.comparison.measures import COMPARED  # scipy is slow to import
@@ -32,13 +32,15 @@ def comparable(run: JudgedRun) -> Comparable | None:
 
 
 def kept_courses(means: Means, tags: Iterable[str]) -> PackedCourses:
-    """The courses of some tags, of which the same tag may come twice."""
+    """Return the courses of some tags, of which the same tag may come twice."""
     courses = {tag: means.course(tag) for tag in tags}
     return {tag: (step.tobytes(), mean.tobytes()) for tag, (step, mean) in courses.items()}
 
 
 def compared(contents: "Contents") -> "Sequence[Comparison]":
-    """What `replay --compare` finds in the same runs. Raises SentinelError if too little of them is kept."""
+    """Return what `replay --compare` finds in the same runs. Raises SentinelError if too little of them is
+    kept.
+    """
     from sentinel.comparison.compare import compare
     from sentinel.comparison.measures import ComparedRun
 
@@ -67,5 +69,5 @@ class KeptCourses:
         return np.frombuffer(step, np.int64), np.frombuffer(mean, np.float64)
 
     def width(self, tag: str) -> int:  # noqa: ARG002
-        """One: only a run that goes on asks for other stretches."""
+        """Return one: only a run that goes on asks for other stretches."""
         return 1

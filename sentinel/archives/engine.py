@@ -30,7 +30,7 @@ class Engine(Protocol):
     """Gives the results of parts in any order. A part whose process dies is a result, too."""
 
     def results(self, work: Work, parts: Iterable[Part]) -> Iterator[tuple[Part, Result]]:
-        """The result of each part."""
+        """Return the result of each part."""
         ...
 
 
@@ -42,7 +42,7 @@ class Local:
         self._seconds = seconds
 
     def results(self, work: Work, parts: Iterable[Part]) -> Iterator[tuple[Part, Result]]:
-        """The result of each part.
+        """Yield the result of each part.
 
         If a process dies, all parts that were handed out have no result: which one killed it is not known.
         """
@@ -98,7 +98,7 @@ def _outlive(driver: int) -> None:
 
 
 def seconds_for(part: Part) -> float:
-    """How long the work on a part may take, which is far longer than it does."""
+    """Return how long the work on a part may take, which is far longer than it does."""
     return _SECONDS + _SECONDS_A_FILE * part.files
 
 
@@ -112,7 +112,7 @@ def limited(work: Work, part: Part, seconds: float) -> list[bytes]:
 
 
 def reason(error: BaseException) -> str:
-    """Why a part has no result."""
+    """Return why a part has no result."""
     if isinstance(error, SentinelError):
         return str(error)
     return f"judging it failed ({type(error).__name__}); please report it"

@@ -63,7 +63,7 @@ class Contents:
 
     @classmethod
     def of(cls, results: "Results") -> Self:
-        """The runs in some results. Raises SentinelError if these are not complete."""
+        """Return the runs in some results. Raises SentinelError if these are not complete."""
         parts = results.parts()
         told = (
             _told(part, row, content)
@@ -80,23 +80,23 @@ class Contents:
         return cls(results, parts, rows.select(kept).rechunk(), goes_on_in)
 
     def row(self, number: int) -> Row:
-        """Where the record of a run is."""
+        """Return where the record of a run is."""
         return Row(self.parts[self.rows["part"][number]], self.rows["row"][number])
 
     def record(self, number: int) -> Record:
-        """The record of a run."""
+        """Return the record of a run."""
         return self.results.record(self.row(number))
 
     def glance(self, number: int) -> Glance:
-        """What is compared among all runs, of one."""
+        """Return what is compared among all runs, of one."""
         return self.results.glance(self.row(number))
 
     def numbers(self, *, judged: bool = True) -> list[int]:
-        """The numbers of the runs that were judged, or of those that could not be."""
+        """Return the numbers of the runs that were judged, or of those that could not be."""
         return (self.rows["judged"] == judged).arg_true().to_list()
 
     def groups(self) -> Iterator[list[int]]:
-        """The numbers of runs that may be of one training, in the order of the first of each group."""
+        """Yield the numbers of runs that may be of one training, in the order of the first of each group."""
         judged = self.rows["judged"].arg_true().to_numpy()
         of = self.rows["group"].to_numpy()[judged]
         _, first, of, sizes = np.unique(of, return_index=True, return_inverse=True, return_counts=True)
@@ -118,7 +118,7 @@ class Contents:
 
 
 def _in_chunks(told: Iterable[tuple[Any, ...]]) -> Iterator[list[tuple[Any, ...]]]:
-    """The rows in lists, at least one."""
+    """Yield the rows in lists, at least one."""
     left = iter(told)
     yield [*islice(left, _AT_ONCE)]
     while some := [*islice(left, _AT_ONCE)]:
@@ -126,7 +126,7 @@ def _in_chunks(told: Iterable[tuple[Any, ...]]) -> Iterator[list[tuple[Any, ...]
 
 
 def _told(part: int, row: int, content: bytes) -> tuple[Any, ...]:
-    """The row of a run."""
+    """Return the row of a run."""
     run = glance(content)
     place = "\0".join((*Path(run.path).parts, "", run.format))
     id_ = hash((run.id, run.failure))
@@ -157,12 +157,12 @@ def _told(part: int, row: int, content: bytes) -> tuple[Any, ...]:
 
 
 def _program(read: Understanding, own: SiblingRecord) -> int:
-    """The same number for runs with equal fingerprints."""
+    """Return the same number for runs with equal fingerprints."""
     return hash((read.framework, frozenset(read.tags), own.settings))
 
 
 def _members(rows: pl.DataFrame) -> Iterator[Member]:
-    """The runs of kinds of which one may continue another one: it begins after the first step."""
+    """Yield the runs of kinds of which one may continue another one: it begins after the first step."""
     may = (pl.col("first_step") > 1).any().over("kind") & (pl.len() > 1).over("kind")
     told = rows.lazy().filter("judged").filter(may).select("name", "kind", *_FACTS).collect()
     for name, kind, *facts in told.iter_rows():

@@ -12,7 +12,7 @@ from sentinel.archives.record import Record, failed, packed_record
 
 
 def isolated(engine: Engine, judge: Judge, parts: Iterable[Part]) -> Iterator[tuple[Part, list[bytes]]]:
-    """The packed records of all parts. A part without a result is tried again alone, then in halves.
+    """Yield the packed records of all parts. A part without a result is tried again alone, then in halves.
 
     The record of what has no result then says why.
     """

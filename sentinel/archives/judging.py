@@ -38,11 +38,13 @@ class Judge:
     compare: bool = False
 
     def __call__(self, part: Part) -> list[bytes]:
-        """The packed records of the runs in which there is anything. Raises SentinelError with a reason."""
+        """Return the packed records of the runs in which there is anything. Raises SentinelError with a
+        reason.
+        """
         return [packed_record(record) for record in self._records(part)]
 
     def names(self, part: Part) -> list[bytes]:
-        """The packed names of the runs of a part, each a `RunName`."""
+        """Return the packed names of the runs of a part, each a `RunName`."""
         with self.origin.opened(part) as opened:
             return [msgspec.msgpack.encode(RunName(run.id, name)) for run, name in opened.runs]
 

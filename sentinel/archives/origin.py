@@ -19,12 +19,14 @@ class ArchiveSource(Protocol):
     """Where the logs of an archive lie. It can be pickled."""
 
     def listed(self, complaints: list[str], /) -> Iterator[ListedFile]:
-        """All files, once; see `parts` for their order. What cannot be listed becomes a complaint.
+        """Return all files, once; see `parts` for their order. What cannot be listed becomes a complaint.
 
         Raises SentinelError if there is nothing at all.
         """
         ...
 
     def opened(self, part: Part) -> AbstractContextManager[Opened]:
-        """The runs of a part, which can be read within the context. Raises SentinelError with a reason."""
+        """Return the runs of a part, which can be read within the context. Raises SentinelError with a
+        reason.
+        """
         ...

@@ -63,7 +63,7 @@ class Part:
         return names
 
     def halves(self) -> "tuple[Part, Part]":
-        """The part in two, to find the run that cannot be judged."""
+        """Return the part in two, to find the run that cannot be judged."""
         middle = len(self.only) // 2
         return replace(self, only=self.only[:middle]), replace(self, only=self.only[middle:])
 
@@ -84,7 +84,7 @@ class _JoinedFolders:
 
 
 def parts(files: Iterable[ListedFile], salt: str) -> Iterator[Part]:
-    """The parts of an archive. All that lies below one directory has to come in one piece.
+    """Yield the parts of an archive. All that lies below one directory has to come in one piece.
 
     The key of a part changes with its files and the ``salt``.
     """
@@ -103,7 +103,7 @@ def parts(files: Iterable[ListedFile], salt: str) -> Iterator[Part]:
 
 
 def _units(files: Iterable[ListedFile]) -> Iterator[_JoinedFolders]:
-    """The units, each when the listing has left all that lies below it."""
+    """Yield the units, each when the listing has left all that lies below it."""
     open_: list[_JoinedFolders] = []
     for file in files:
         while open_ and not f"{file.directory}/".startswith(open_[-1].prefix):

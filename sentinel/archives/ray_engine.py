@@ -28,7 +28,7 @@ class Ray:
         self._workers = workers
 
     def results(self, work: Work, parts: Iterable[Part]) -> Iterator[tuple[Part, Result]]:
-        """The result of each part; see `sentinel.archives.engine.Engine.results`."""
+        """Yield the result of each part; see `sentinel.archives.engine.Engine.results`."""
         with _connected(self._address, self._workers) as ray:
             task = ray.remote(num_cpus=1, memory=_MEMORY_BYTES, max_retries=_RETRIES)(limited)
             task = task.options(runtime_env={"env_vars": dict.fromkeys(THREADS, "1")})

@@ -87,7 +87,7 @@ class Record(Glance, frozen=True):
     gpus: float | None = None
 
     def seconds_after(self, incident: Incident) -> float | None:
-        """How long the log went on after an incident began; None where it has no times."""
+        """Return how long the log went on after an incident began; None where it has no times."""
         last = self.seen.metadata.last_time if self.seen else None
         if incident.onset_time is None or last is None:
             return None
@@ -103,13 +103,13 @@ class Record(Glance, frozen=True):
 
 
 def failed(run: RunName, why: str) -> Record:
-    """The record of a run that could not be judged."""
+    """Return the record of a run that could not be judged."""
     format_, _, path = run.id.partition(":")
     return Record(run.name, path, format_, failure=why)
 
 
 def packed_record(record: Record) -> bytes:
-    """The record in bytes."""
+    """Return the record in bytes."""
     return msgspec.msgpack.encode(record)
 
 
@@ -119,7 +119,9 @@ def unpacked_record(content: bytes) -> Record:
 
 
 def glance(content: bytes) -> Glance:
-    """What is compared among all runs, of a record in bytes. Takes a tenth of the time of the whole."""
+    """Return what is compared among all runs, of a record in bytes. Takes a tenth of the time of the
+    whole.
+    """
     return _GLANCES.decode(content)
 
 

@@ -70,12 +70,12 @@ class Archive:
         return [self.contents.record(number) for number in self.contents.numbers(judged=False)]
 
     def groups(self) -> Iterator[list[Settled]]:
-        """The runs that were judged. All logs of one training are in one group."""
+        """Yield the runs that were judged. All logs of one training are in one group."""
         for numbers in self.contents.groups():
             yield self._settled(numbers)
 
     def runs(self) -> Iterator[Settled]:
-        """The runs that were judged, by path."""
+        """Yield the runs that were judged, by path."""
         with TemporaryFile() as file:
             waiting = _OutOfTurn(file)
             for numbers in self.contents.groups():
@@ -91,7 +91,7 @@ class Archive:
         return with_siblings(record, self.beside[number]) if number in self.beside else record
 
     def _settled(self, numbers: Sequence[int]) -> list[Settled]:
-        """The runs of a group."""
+        """Return the runs of a group."""
         records = [self._record(number) for number in numbers]
         seen = [
             Observation(record.judged, True, record.silent_seconds, record.of_training) for record in records
@@ -126,7 +126,7 @@ class _OutOfTurn:
         self._file.write(content)
 
     def until(self, number: int) -> Iterator[tuple[int, RunStatus, _Told, str]]:
-        """The runs before one, in their order. They wait no longer."""
+        """Yield the runs before one, in their order. They wait no longer."""
         while self._places and self._places[0][0] < number:
             of, begin, length = heappop(self._places)
             self._file.seek(begin)
@@ -137,7 +137,7 @@ _SETTLED = msgspec.msgpack.Decoder(tuple[RunStatus, dict[str, list[SinkDecision]
 
 
 def reduced(results: "Results", policies: Sequence[SinkPolicy]) -> Archive:
-    """The whole archive. Raises SentinelError if its results are not complete.
+    """Return the whole archive. Raises SentinelError if its results are not complete.
 
     It decides what depends on other runs: which run continues which, what a sink hears only once, and which
     run is worse than its siblings. The incidents of these are written beside those of the parts, where the

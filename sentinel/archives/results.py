@@ -59,11 +59,11 @@ class Results:
             raise SentinelError(f"{self._directory}: results cannot be written: {error.strerror}") from None
 
     def has(self, key: str) -> bool:
-        """Whether a part is done."""
+        """Return whether a part is done."""
         return self._file("runs", key).exists()
 
     def failures(self, key: str) -> bool:
-        """Whether a part that is done has a run which could not be judged."""
+        """Return whether a part that is done has a run which could not be judged."""
         column = pl.read_parquet(self._file("runs", key), columns=["failure"])["failure"]
         return column.null_count() < len(column)
 
@@ -114,28 +114,28 @@ class Results:
                         file.unlink()
 
     def parts(self) -> list[str]:
-        """The keys of all parts. Raises SentinelError if the results are not complete."""
+        """Return the keys of all parts. Raises SentinelError if the results are not complete."""
         return [key for done in self._told() for key in done["parts"]]
 
     def packed(self, part: str) -> Iterator[bytes]:
-        """The packed records of a part, in their order."""
+        """Yield the packed records of a part, in their order."""
         first = 0
         while block := self._block(part, first):
             yield from (content for content, _, _ in block)
             first += _BLOCK
 
     def glance(self, row: Row) -> Glance:
-        """What is compared among all runs, of the record in a row."""
+        """Return what is compared among all runs, of the record in a row."""
         return glance(self._row(row)[0])
 
     def record(self, row: Row) -> Record:
-        """The record in a row, with what the table says of its owner."""
+        """Return the record in a row, with what the table says of its owner."""
         content, user, gpus = self._row(row)
         return msgspec.structs.replace(unpacked_record(content), user=user, gpus=gpus)
 
     @lru_cache(_COURSES_AT_HAND)  # noqa: B019  one is made for each command
     def courses(self, row: Row) -> PackedCourses:
-        """The courses by which a run is compared with those that differ from it in one setting."""
+        """Return the courses by which a run is compared with those that differ from it in one setting."""
         comparable = self.record(row).comparable
         return comparable.courses if comparable else {}
 
@@ -149,11 +149,11 @@ class Results:
         return table.select("record", "user", "gpus").collect().rows()
 
     def sibling_rule(self) -> Mapping[str, Any] | None:
-        """What the configuration said of the rule about siblings; None of results that are older."""
+        """Return what the configuration said of the rule about siblings; None of results that are older."""
         return next((done["siblings"] for done in self._told() if "siblings" in done), None)
 
     def read_issues(self) -> list[str]:
-        """What could not be searched."""
+        """Return what could not be searched."""
         return [*dict.fromkeys(text for done in self._told() for text in done["read_issues"])]
 
     def _told(self) -> list[dict[str, Any]]:

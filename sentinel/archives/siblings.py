@@ -35,7 +35,7 @@ _MAX_SHARED = 100_000  # settings, some 20 MB
 
 
 def sibling_record(run: JudgedRun) -> SiblingRecord | None:
-    """What `beside_siblings` needs of a run; None if it cannot have siblings."""
+    """Return what `beside_siblings` needs of a run; None if it cannot have siblings."""
     if run.means is None:
         return None
     own = sibling(run, run.means, run.run_pipeline.id)
@@ -47,7 +47,7 @@ def sibling_record(run: JudgedRun) -> SiblingRecord | None:
 
 
 def beside_siblings(contents: Contents) -> dict[int, Sequence[Change]]:
-    """What happened in runs beside their siblings, by the number of each run that has enough of them.
+    """Return what happened in runs beside their siblings, by the number of each run that has enough of them.
 
     Runs of some programs are compared at a time, so that memory holds the courses of few.
     """
@@ -71,7 +71,7 @@ def beside_siblings(contents: Contents) -> dict[int, Sequence[Change]]:
 
 
 def with_siblings(record: Record, changes: Sequence[Change]) -> Record:
-    """The record of a run with what happened in it beside its siblings."""
+    """Return the record of a run with what happened in it beside its siblings."""
     return msgspec.structs.replace(
         record,
         incidents=[*record.incidents, *(change.incident for change in changes)],
@@ -83,7 +83,7 @@ def with_siblings(record: Record, changes: Sequence[Change]) -> Record:
 def _beside(
     known: "_KeptSiblings", rule: "_SiblingRule", healthy: Near, runs: pl.DataFrame
 ) -> Iterator[tuple[int, Sequence[Change]]]:
-    """The same for some runs."""
+    """Yield the same for some runs."""
     used: dict[int, Sequence[Sibling]] = {}  # by program
     for number, program in runs.select("run", "program").iter_rows():
         if program in used and len(used[program]) < FEWEST:
@@ -105,7 +105,7 @@ class _KeptSiblings:
         self._trainings = contents.trainings()
 
     def healthy(self, runs: pl.DataFrame) -> dict[Fingerprint, list[Sibling]]:
-        """The healthy ones of these runs with which others are compared; see `representatives`."""
+        """Return the healthy ones of these runs with which others are compared; see `representatives`."""
         by_program: dict[int, list[int]] = {}
         for number, program in runs.select("run", "program").iter_rows():
             by_program.setdefault(program, []).append(number)
@@ -116,7 +116,7 @@ class _KeptSiblings:
         return {alike[0].fingerprint: alike for alike in of_program}
 
     def sibling(self, number: int) -> tuple[Sibling, Glance]:
-        """A run that can have siblings, and what its record says of it."""
+        """Return a run that can have siblings, and what its record says of it."""
         run = self._contents.glance(number)
         if (told := run.sibling) is None:
             raise ValueError(f"{run.path}: can have no siblings")
@@ -141,7 +141,7 @@ def _fingerprint(framework: str | None, tags: frozenset[str], settings: bytes) -
 
 @lru_cache(_MAX_SHARED)
 def _setting(one: tuple[str, str]) -> tuple[str, str]:
-    """The same object for equal settings, which makes comparing many of them faster."""
+    """Return the same object for equal settings, which makes comparing many of them faster."""
     return one
 
 
@@ -158,7 +158,7 @@ class _SiblingRule:
     config: Config
 
     def beside(self, run: Glance, own: Sibling, healthy: Sequence[Sibling]) -> Sequence[Change] | None:
-        """What happened in a run beside the healthy runs of its program; None if they are too few."""
+        """Return what happened in a run beside the healthy runs of its program; None if they are too few."""
         guard = Guard()
         found = guard(run, "siblings", partial(among_siblings, own, healthy))
         if found is None:

@@ -45,7 +45,7 @@ class Owners:
 
     @classmethod
     def read(cls, table: Path) -> Self:
-        """The jobs in a Parquet table. Raises SentinelError if it is none, or lacks a column."""
+        """Return the jobs in a Parquet table. Raises SentinelError if it is none, or lacks a column."""
         try:
             content = table.read_bytes()
             rows = pl.read_parquet(content, columns=list(_COLUMNS))
@@ -61,7 +61,7 @@ class Owners:
         return cls(jobs, blake2b(content, digest_size=8).hexdigest())
 
     def of(self, path: str, began: float | None) -> Owner:
-        """The owner of the run at ``path``: the job that worked nearest above it when the run began.
+        """Return the owner of the run at ``path``: the job that worked nearest above it when the run began.
 
         Nothing is known if several jobs with different answers worked there then, or if the log has no times.
         """
@@ -81,7 +81,7 @@ def _job(row: dict[str, Any]) -> _Job:
 
 
 def _time(text: object, unknown: float) -> float:
-    """Seconds since the epoch; Slurm writes local times, and `Unknown` for a job that still runs."""
+    """Return seconds since the epoch; Slurm writes local times, and `Unknown` for a job that still runs."""
     try:
         return datetime.fromisoformat(str(text)).timestamp()
     except ValueError:

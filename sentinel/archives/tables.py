@@ -72,12 +72,12 @@ class IncidentColumns(TypedDict):
 
 
 def columns(row: type) -> Mapping[str, type[pl.DataType] | pl.DataType]:
-    """The columns of a table by name, with their types in polars."""
+    """Return the columns of a table by name, with their types in polars."""
     return {name: hint.__metadata__[0] for name, hint in row.__annotations__.items()}
 
 
 def run_row(record: Record, fingerprint: str, owners: Owners) -> RunColumns:
-    """The row of a run."""
+    """Return the row of a run."""
     seen = record.seen
     facts = seen.metadata if seen else None
     began, ended = (facts.first_time, facts.last_time) if facts else (None, None)
@@ -112,7 +112,7 @@ def run_row(record: Record, fingerprint: str, owners: Owners) -> RunColumns:
 
 
 def incident_row(record: Record, incident: Incident) -> IncidentColumns:
-    """The row of an incident."""
+    """Return the row of an incident."""
     return {
         "run": record.name,
         "path": record.path,
@@ -136,7 +136,7 @@ def incident_row(record: Record, incident: Incident) -> IncidentColumns:
 
 @cache
 def _version() -> str:
-    """The version of this program. Python reads it from a file at each call."""
+    """Return the version of this program. Python reads it from a file at each call."""
     return version("training-sentinel")
 
 

@@ -21,7 +21,7 @@ class Tree:
     roots: tuple[Path, ...]
 
     def listed(self, complaints: list[str], /) -> Iterator[ListedFile]:
-        """The files of all directories that a replay would search; see `ArchiveSource.listed`."""
+        """Yield the files of all directories that a replay would search; see `ArchiveSource.listed`."""
         walk = Walk(self.roots)
         missing = [ReadIssue(place, "", "no such file or directory") for place in walk.missing]
         if missing and len(missing) == len(self.roots):

@@ -22,7 +22,7 @@ _WITH_ALL_BELOW = re.compile(r"(?P<above>.*?(/[0-9a-f]{32}|/plots))/(metrics|par
 
 
 def unit_of(directory: str) -> str:
-    """The beginning that the paths of all directories of its unit share, and of those below.
+    """Return the beginning that the paths of all directories of its unit share, and of those below.
 
     No directory belongs to two units, and what belongs to one has no other unit's beginning that is longer.
     """

@@ -104,7 +104,8 @@ class Calibration(ConfigTable):
         return max(self.budget, self.rate.high)
 
     def highest_of(self, kind: str) -> float:
-        """The largest share that one variant may page in: what its pages in the archive prove, or the whole.
+        """Return the largest share that one variant may page in: what its pages in the archive prove, or the
+        whole.
 
         Those that still page were chosen for being quiet, and one of a hundred looks so by chance. So the
         limits of all variants hold together, before any is chosen.
@@ -122,7 +123,7 @@ class Calibration(ConfigTable):
 
 
 def of_metrics(detector: str) -> bool:
-    """Whether a calibration counts what it says.
+    """Return whether a calibration counts what it says.
 
     That a job crashed or hangs is no question of thresholds, so what checks of the run find does not count,
     and neither do the rules that the user wrote.
@@ -131,5 +132,5 @@ def of_metrics(detector: str) -> bool:
 
 
 def variants() -> int:
-    """How many variants there are of which a calibration counts the pages."""
+    """Return how many variants there are of which a calibration counts the pages."""
     return sum(len(of.variants) for name, of in all_detectors().items() if of_metrics(name))

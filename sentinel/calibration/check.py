@@ -129,7 +129,7 @@ class Ledger:
         return bool(self._days.get(page.run)) and self._unit(page) not in self._out
 
     def rate(self, pages: Sequence[PageSent]) -> Rate:
-        """How often these pages come, at most one in a unit."""
+        """Return how often these pages come, at most one in a unit."""
         paged = Counter(run for _, run in {self._unit(page) for page in pages})
         if self._promise.daily:
             counts = [(paged[run], days) for run, days in self._of_run.items()]
@@ -137,7 +137,7 @@ class Ledger:
         return Rate(paged.total(), self._runs.total())
 
     def beyond(self, pages: Sequence[PageSent]) -> tuple[bool, Sequence[str]]:
-        """Whether these pages come more often than was promised, and of which variants they do.
+        """Return whether these pages come more often than was promised, and of which variants they do.
 
         An incident counts on its first day only. That it comes back is likelier once it is there, so the days
         of its returns are no further evidence: with them a promise that is kept would not last its patience.
@@ -160,5 +160,5 @@ class Ledger:
         return bool(broken), [kind for kind, is_so in zip(kinds, beyond, strict=True) if is_so]
 
     def _unit(self, page: PageSent) -> tuple[int, str]:
-        """The day that a page counts on, and its run. It may be sent after the day of the points."""
+        """Return the day that a page counts on, and its run. It may be sent after the day of the points."""
         return last_before(self._days[page.run], page.day), page.run

@@ -28,7 +28,7 @@ Numbers = NDArray[np.float64]
 
 
 def log_evidence(pages: Numbers, runs: Numbers, shares: Numbers) -> Numbers:
-    """The logarithm of the detector of each stream after each time: an array of (times, streams).
+    """Return the logarithm of the detector of each stream after each time: an array of (times, streams).
 
     ``pages`` has how many of the ``runs`` of each time page, in the same form, and ``shares`` the promised
     share of each stream. The runs may as well be run-days.
@@ -47,7 +47,7 @@ def log_evidence(pages: Numbers, runs: Numbers, shares: Numbers) -> Numbers:
 
 
 def is_beyond(evidence: Numbers, parts: Numbers) -> NDArray[np.bool_]:
-    """Which streams leave their promise.
+    """Return which streams leave their promise.
 
     ``evidence`` has the logarithm of the detector of each stream now, in its last axis, and ``parts`` the
     part of the errors that each may make. With those of streams that are not given they add up to 1.

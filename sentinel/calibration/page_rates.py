@@ -30,7 +30,7 @@ class Rate:
 
     @classmethod
     def of_days(cls, runs: Collection[tuple[int, int]], least: float = 1.0) -> "Rate":
-        """The rate of run-days, from how many days of each run page and how many there are of it.
+        """Return the rate of run-days, from how many days of each run page and how many there are of it.
 
         ``least`` is a design effect that is known from more pages of such runs: few pages show none.
         """
@@ -57,8 +57,8 @@ class Rate:
         return self.high_of(1)
 
     def high_of(self, rates: int) -> float:
-        """The upper end of an interval so wide that those of so many rates hold together, whichever of them
-        are looked at (Bonferroni).
+        """Return the upper end of an interval so wide that those of so many rates hold together, whichever of
+        them are looked at (Bonferroni).
         """
         from scipy.special import betaincinv
 
@@ -76,7 +76,7 @@ class Rate:
 
 
 def _design_effect(runs: Collection[tuple[int, int]], pages: int, days: int) -> float:
-    """The variance of the share of days that page, with runs as clusters, by that of independent days.
+    """Return the variance of the share of days that page, with runs as clusters, by that of independent days.
 
     Few runs tell little of the variance, so it grows as the quantile of Student's distribution does. It is no
     larger than if all pages of a run were one event, and no smaller than 1. Where no day pages, or every day

@@ -28,7 +28,7 @@ class Kind:
     variant: str
 
     def covers(self, kind: "Kind") -> bool:
-        """Whether it is that kind."""
+        """Return whether it is that kind."""
         return kind == self
 
     def __str__(self) -> str:
@@ -43,7 +43,7 @@ class Stricter:
     factor: float
 
     def covers(self, kind: Kind) -> bool:
-        """Whether it changes when that kind pages."""
+        """Return whether it changes when that kind pages."""
         return kind.detector == self.detector
 
     @property
@@ -74,7 +74,7 @@ class Stratum:
 
     @classmethod
     def of(cls, seen: RunOverview) -> "Stratum":
-        """The stratum of a run."""
+        """Return the stratum of a run."""
         what = seen.understanding
         tags = len(what.unmapped) + sum(map(len, what.signals.values()))
         up_to = next((most for most in LENGTHS if seen.metadata.points <= most * tags), math.inf)
@@ -106,7 +106,9 @@ class ArchivedRun:
     def of(
         cls, seen: RunOverview, logged: Sequence[int], pages: Iterable[tuple[int | None, Incident]]
     ) -> "ArchivedRun":
-        """A run on some days on which it logged, with its pages about metrics on these days or on none."""
+        """Return a run on some days on which it logged, with its pages about metrics on these days or on
+        none.
+        """
         first: dict[Kind, Incident] = {}
         days: dict[int, set[Kind]] = {}
         for day, page in pages:
@@ -129,8 +131,8 @@ class ArchivedRun:
         return self.kinds.union(*(run.kinds for run in self.stricter.values()))
 
     def units(self, changes: Collection[Change] = (), *, daily: bool) -> list[frozenset[Kind]]:
-        """The kinds that page after some changes in each unit that has any: in the run, or on each of its
-        days.
+        """Return the kinds that page after some changes in each unit that has any: in the run, or on each of
+        its days.
         """
         if not (self.paged or self.days or self.stricter):  # as most runs
             return []
@@ -138,12 +140,12 @@ class ArchivedRun:
         return [kinds for kinds in left if kinds]
 
     def by_day(self, changes: Collection[Change] = ()) -> dict[int, frozenset[Kind]]:
-        """The kinds that page after some changes on each day."""
+        """Return the kinds that page after some changes on each day."""
         days = {*self.days}.union(*(run.days for run in self.stricter.values()))
         return {day: self._left(day, changes) for day in sorted(days)}
 
     def _left(self, day: int | None, changes: Collection[Change]) -> frozenset[Kind]:
-        """The kinds that page after some changes on a day, or at all.
+        """Return the kinds that page after some changes on a day, or at all.
 
         A detector that is made stricter may have hidden what others found. That pages then, so it counts.
         """
@@ -156,7 +158,7 @@ class ArchivedRun:
         return frozenset(left.difference(changes))
 
     def on(self, day: int | None) -> Collection[Kind]:
-        """The kinds that page on a day, or at all."""
+        """Return the kinds that page on a day, or at all."""
         return self.paged if day is None else self.days.get(day, ())
 
 
@@ -193,7 +195,7 @@ class Pages:
             self.healthy[seen.name] = ArchivedRun.of(seen, well, pages)
 
     def paging(self, detector: str) -> list[str]:
-        """The names of all runs in which a detector paged."""
+        """Return the names of all runs in which a detector paged."""
         runs = [*self.healthy.items(), *self.others.items()]
         return sorted({name for name, run in runs if any(kind.detector == detector for kind in run.kinds)})
 
@@ -215,39 +217,39 @@ class Pages:
         return f"{runs} and {counted(days, 'run-day')}" if days else runs
 
     def rate(self, changes: Collection[Change] = ()) -> Rate:
-        """How often healthy runs page after some changes. Raises ValueError if there is none."""
+        """Return how often healthy runs page after some changes. Raises ValueError if there is none."""
         if not self.healthy:
             raise ValueError("no run of the archive counts as healthy")
         return self._rate(self.healthy.values(), changes)
 
     def by_stratum(self, changes: Collection[Change] = ()) -> dict[Stratum, Rate]:
-        """The same for each stratum of the healthy runs."""
+        """Return the same for each stratum of the healthy runs."""
         members: dict[Stratum, list[ArchivedRun]] = {}
         for run in self.healthy.values():
             members.setdefault(run.stratum, []).append(run)
         return {stratum: self._rate(runs, changes) for stratum, runs in sorted(members.items())}
 
     def by_kind(self) -> list[tuple[Kind, Rate]]:
-        """How often each kind pages in healthy runs, the most first."""
+        """Return how often each kind pages in healthy runs, the most first."""
         return [(kind, self.rate_of(kind)) for kind, _ in self.counted().most_common()]
 
     def rate_of(self, what: Change, changes: Collection[Change] = ()) -> Rate:
-        """How often pages in healthy runs what a change is about, after some changes."""
+        """Return how often pages in healthy runs what a change is about, after some changes."""
         return self.rate({*changes, *self._beside(what)})
 
     def of_kind(self, kind: Kind) -> dict[Stratum, Rate]:
-        """The same of a kind in each stratum of the healthy runs."""
+        """Return the same of a kind in each stratum of the healthy runs."""
         return self.by_stratum(self._beside(kind))
 
     def counted(self, changes: Collection[Change] = ()) -> Counter[Kind]:
-        """How often each kind pages in healthy runs."""
+        """Return how often each kind pages in healthy runs."""
         runs = self.healthy.values()
         return Counter(
             kind for run in runs for kinds in run.units(changes, daily=self.daily) for kind in kinds
         )
 
     def halves(self, changes: Collection[Change] = ()) -> tuple[Rate, Rate]:
-        """The same for the half of the healthy runs that ended first and for the other one.
+        """Return the same for the half of the healthy runs that ended first and for the other one.
 
         Runs without a clock are in neither.
         """
@@ -257,7 +259,7 @@ class Pages:
         return self._rate(in_order[:middle], changes), self._rate(in_order[middle:], changes)
 
     def by_run(self, changes: Collection[Change] = ()) -> list[tuple[int, int]]:
-        """How many units of each healthy run page after some changes, and how many there are."""
+        """Return how many units of each healthy run page after some changes, and how many there are."""
         return self._by_run(self.healthy.values(), changes)
 
     def rate_by_run(self, counts: Collection[tuple[int, int]]) -> Rate:
@@ -278,8 +280,8 @@ class Pages:
 
 
 def _pages(told: Telling, logged: Sequence[int]) -> Iterable[tuple[int | None, Incident]]:
-    """What sinks were told that is a page, with its day among those on which the run logged; None without a
-    time.
+    """Return what sinks were told that is a page, with its day among those on which the run logged; None
+    without a time.
     """
     for outcomes in told.values():
         for outcome in outcomes:

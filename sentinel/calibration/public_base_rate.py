@@ -31,13 +31,15 @@ class PublicRuns:
     paged: Collection[frozenset[Kind]]
 
     def rate(self, changes: Collection[Change] = ()) -> Rate:
-        """How many of them page if some kinds only inform. What stricter detectors would do is not known."""
+        """Return how many of them page if some kinds only inform. What stricter detectors would do is not
+        known.
+        """
         return Rate(sum(not kinds <= {*changes} for kinds in self.paged), self.runs)
 
 
 @cache
 def reference() -> Mapping[Stratum, PublicRuns]:
-    """The public runs by stratum."""
+    """Return the public runs by stratum."""
     return {
         Stratum(row["framework"], row["up_to"] or float("inf")): PublicRuns(
             row["runs"], [frozenset(Kind(*kind) for kind in kinds) for kinds in row["paged"]]
@@ -54,7 +56,7 @@ def faulty() -> Mapping[Kind, Sequence[int]]:
 
 
 def faults_lost(change: Change) -> int:
-    """How many pages of faulty public runs a change costs."""
+    """Return how many pages of faulty public runs a change costs."""
     kinds = [runs for kind, runs in faulty().items() if change.covers(kind)]
     if isinstance(change, Kind):
         return sum(runs[0] for runs in kinds)
@@ -62,7 +64,9 @@ def faults_lost(change: Change) -> int:
 
 
 def written(pages: Pages) -> str:
-    """The runs of an archive as the content of `DATA`. Each was judged with each factor of what paged."""
+    """Return the runs of an archive as the content of `DATA`. Each was judged with each factor of what
+    paged.
+    """
     healthy = []
     for stratum in pages.by_stratum():
         runs = [run for run in pages.healthy.values() if run.stratum == stratum]
@@ -88,13 +92,13 @@ def written(pages: Pages) -> str:
 
 
 def _with(run: ArchivedRun, factor: float) -> Collection[Kind]:
-    """What pages in a run if all detectors that can be are stricter by a factor."""
+    """Return what pages in a run if all detectors that can be are stricter by a factor."""
     changes = [change for change in run.stricter if change.factor == factor]
     return {kind for kinds in run.units(changes, daily=False) for kind in kinds}
 
 
 def by_stratum(pages: Pages, changes: Collection[Change]) -> Iterable[str]:
-    """How often healthy runs of each stratum page, in lines for a person.
+    """Return how often healthy runs of each stratum page, in lines for a person.
 
     Where there are fewer runs than `ENOUGH`, the reference stands beside them, if it has more.
     """

@@ -62,7 +62,7 @@ def judge_stricter(pages: Pages, judge: Judge) -> None:
 
 
 def cross_fitted(budget: float, pages: Pages) -> Rate:
-    """How often healthy runs page that the moves were not chosen by: each of five parts by the others.
+    """Return how often healthy runs page that the moves were not chosen by: each of five parts by the others.
 
     The moves fit the runs that they are chosen by better than the coming ones, so this is what can be
     promised. A part holds neighbours by name, since runs of one directory are alike.
@@ -79,8 +79,8 @@ def cross_fitted(budget: float, pages: Pages) -> Rate:
 
 
 def promised(budget: float, pages: Pages, now: float) -> Calibration:
-    """What a calibration at a time, in seconds since the epoch, promises. Raises ValueError if the unit is
-    the run-day and no run has a clock.
+    """Return what a calibration at a time, in seconds since the epoch, promises. Raises ValueError if the
+    unit is the run-day and no run has a clock.
 
     What pages no more tells as well how days of these runs depend, and the few pages that are left hardly do.
     """
@@ -103,19 +103,19 @@ def promised(budget: float, pages: Pages, now: float) -> Calibration:
 
 
 def drifted(first: Rate, later: Rate) -> bool:
-    """Whether the halves of an archive page so differently that chance does not explain it: their intervals
-    are apart, so what one promises does not hold for the other.
+    """Return whether the halves of an archive page so differently that chance does not explain it: their
+    intervals are apart, so what one promises does not hold for the other.
     """
     return later.low > first.high or first.low > later.high
 
 
 def changes_of(moves: Iterable[Move]) -> set[Change]:
-    """What the moves change."""
+    """Return what the moves change."""
     return {move.change for move in moves}
 
 
 def kept_within(budget: float, pages: Pages) -> list[Move]:
-    """The changes after which healthy runs page no more often than the budget allows.
+    """Return the changes after which healthy runs page no more often than the budget allows.
 
     Each time that one comes which takes the fewest faults with it for each page that it saves: first of the
     other runs of the archive, then of public runs. What turns out to be needless is taken back.
@@ -131,7 +131,7 @@ def kept_within(budget: float, pages: Pages) -> list[Move]:
 
 
 def _concerned(pages: Pages, change: Change) -> Pages:
-    """The runs that a change can concern. Most page for other kinds or not at all."""
+    """Return the runs that a change can concern. Most page for other kinds or not at all."""
 
     def only(runs: Mapping[str, ArchivedRun]) -> dict[str, ArchivedRun]:
         return {name: run for name, run in runs.items() if any(map(change.covers, run.all_kinds))}
@@ -140,13 +140,13 @@ def _concerned(pages: Pages, change: Change) -> Pages:
 
 
 def is_kept(budget: float, pages: Pages, changes: Collection[Change] = ()) -> bool:
-    """Whether healthy runs page no more often after some changes than the budget allows."""
+    """Return whether healthy runs page no more often after some changes than the budget allows."""
     rate = pages.rate(changes)
     return rate.pages <= budget * rate.units
 
 
 def _with(taken: Collection[Change], change: Change) -> list[Change]:
-    """The changes and one more, which replaces a milder one of its detector."""
+    """Return the changes and one more, which replaces a milder one of its detector."""
     return [one for one in taken if not isinstance(change, Stricter) or one not in _all(change)] + [change]
 
 
@@ -155,7 +155,9 @@ def _all(change: Stricter) -> list[Stricter]:
 
 
 def _milder(taken: Sequence[Change]) -> Iterator[list[Change]]:
-    """The same without one of the changes, or with a smaller factor; first without the one that came last."""
+    """Yield the same without one of the changes, or with a smaller factor; first without the one that came
+    last.
+    """
     for change in reversed(taken):
         others = [one for one in taken if one != change]
         yield others
@@ -164,7 +166,7 @@ def _milder(taken: Sequence[Change]) -> Iterator[list[Change]]:
 
 
 def _choices(pages: Pages, taken: Collection[Change]) -> list[Change]:
-    """What may be changed next: kinds that still page, and detectors that can become stricter yet."""
+    """Return what may be changed next: kinds that still page, and detectors that can become stricter yet."""
     kinds = sorted(pages.counted(taken))
     judged = {change for run in pages.healthy.values() for change in run.stricter}
     factors = {change.detector: change.factor for change in taken if isinstance(change, Stricter)}
@@ -187,8 +189,9 @@ class _Paging:
 
 
 def _price(concerned: Pages, taken: Collection[Change], change: Change) -> tuple[float, ...]:
-    """What one more change costs: faults of the archive and public ones for each page that it saves. Of equal
-    ones it is better that the detector still pages, and that more is saved. What saves nothing has no price.
+    """Return what one more change costs: faults of the archive and public ones for each page that it saves.
+    Of equal ones it is better that the detector still pages, and that more is saved. What saves nothing has
+    no price.
     """
     before = _Paging.of(concerned, taken)
     after = _Paging.of(concerned, _with(taken, change))

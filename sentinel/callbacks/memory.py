@@ -36,7 +36,7 @@ class Memory:
         self._rows.append(row)
 
     def poll(self, cursor: Cursor, limit: int) -> PollResult:
-        """The rows that were handed over since the last poll, about as many points as the limit."""
+        """Return the rows that were handed over since the last poll, about as many points as the limit."""
         rows = []
         points = 0
         while self._rows and points < limit:

@@ -82,7 +82,7 @@ class Monitor:
             self._source.add(LoggedRow(int(step), self._clock.now(), numbers))
 
     def news(self) -> list[IncidentReport]:
-        """The incidents that began or got worse since the last call, for the loop to act on."""
+        """Return the incidents that began or got worse since the last call, for the loop to act on."""
         return [self._news.popleft() for _ in range(len(self._news))]
 
     @property
@@ -134,7 +134,7 @@ class Monitor:
             delivery.drain(_DELIVER_SECONDS)
 
     def _receivers(self, held: ExitStack) -> tuple[Recorder | None, Delivery | None]:
-        """What records incidents for the sinks and sends them, if there are sinks."""
+        """Return what records incidents for the sinks and sends them, if there are sinks."""
         if not self._sinks:
             return None, None
         state = Path(held.enter_context(tempfile.TemporaryDirectory(prefix="sentinel-")))

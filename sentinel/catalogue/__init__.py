@@ -58,7 +58,7 @@ class Signature(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         return f"{self.entry} {self.text} {self.pattern}"
 
     def is_in(self, line: str, place: str = "") -> bool:
-        """Whether a line has it. ``place`` is where it was raised, empty where nothing was."""
+        """Return whether a line has it. ``place`` is where it was raised, empty where nothing was."""
         return (
             self.text in line
             and (self.pattern is None or bool(re.search(self.pattern, line)))
@@ -107,19 +107,19 @@ class Entry:
     body: str
 
     def is_printed(self, line: str, place: str) -> bool:
-        """Whether a line that the run printed is one by which the entry is known."""
+        """Return whether a line that the run printed is one by which the entry is known."""
         return any(signature.is_in(line, place) for signature in self.signatures)
 
 
 @cache
 def signatures() -> tuple[Signature, ...]:
-    """Those of all entries, in the order of their ids."""
+    """Return those of all entries, in the order of their ids."""
     return tuple(signature for entry in load().values() for signature in entry.signatures)
 
 
 @cache
 def load() -> Mapping[str, Entry]:
-    """Every entry by id.
+    """Return every entry by id.
 
     Raises KeyError for a page whose front matter lacks a field, and msgspec.ValidationError for a rule, a
     signature or a check against a source that is not of its form.
@@ -155,7 +155,7 @@ def load() -> Mapping[str, Entry]:
 
 
 def cited(ids: Iterable[str]) -> list[dict[str, str]]:
-    """What a notification says of some entries, in the same order; ids without a page are left out."""
+    """Return what a notification says of some entries, in the same order; ids without a page are left out."""
     entries = load()
     return [
         {"id": i, "title": entries[i].title, "fix": entries[i].fix, "check": entries[i].check}
@@ -165,5 +165,5 @@ def cited(ids: Iterable[str]) -> list[dict[str, str]]:
 
 
 def _natural(name: str) -> list[str | int]:
-    """A sort key by which O3 precedes O21."""
+    """Return a sort key by which O3 precedes O21."""
     return [int(part) if part.isdigit() else part for part in re.split(r"(\d+)", name)]

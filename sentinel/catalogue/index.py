@@ -23,7 +23,7 @@ _FAMILIES = {
 
 
 def families() -> Mapping[str, Sequence[Entry]]:
-    """All entries by the name of their family, in the order of their ids."""
+    """Return all entries by the name of their family, in the order of their ids."""
     families: dict[str, list[Entry]] = {name: [] for name in _FAMILIES.values()}
     for entry in load().values():
         letters = re.match("[A-Z]+", entry.id)[0]  # type: ignore[index] # a test holds that ids begin so
@@ -32,7 +32,9 @@ def families() -> Mapping[str, Sequence[Entry]]:
 
 
 def search(words: Sequence[str]) -> list[Entry]:
-    """The entries that hold all the words, in any case; first those that hold more of them in the title."""
+    """Return the entries that hold all the words, in any case; first those that hold more of them in the
+    title.
+    """
     wanted = [word.casefold() for word in words]
 
     def holds(entry: Entry) -> bool:

@@ -45,13 +45,13 @@ class Known(Protocol):
         """The profile that the stream's names are of."""
 
     def shows(self, word: str) -> bool:
-        """Whether every run of the framework has what this word of `needs.toml` means."""
+        """Return whether every run of the framework has what this word of `needs.toml` means."""
 
     def logs(self, signal: str, position: int) -> bool:
-        """Whether the signal had a point up to this position of the stream."""
+        """Return whether the signal had a point up to this position of the stream."""
 
     def setting(self, name: str, position: int, step: int) -> float | str | bool | None:
-        """The value that a setting has there; a switch is true or false."""
+        """Return the value that a setting has there; a switch is true or false."""
 
 
 @dataclass(frozen=True)
@@ -84,7 +84,9 @@ class ValueRange(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename
     modulo: str | None = None
 
     def hold(self, name: str, look_up: Callable[[str], Any]) -> bool:
-        """Whether the value of that name lies there; ``look_up`` gives a value by name, None if unknown."""
+        """Return whether the value of that name lies there; ``look_up`` gives a value by name, None if
+        unknown.
+        """
         value = look_up(name)
         choices = self.is_ if isinstance(self.is_, tuple) else (self.is_,)
         if value is None:
@@ -103,7 +105,7 @@ class ValueRange(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename
         )
 
     def said_of(self, name: str) -> str:
-        """The question to a value of that name, in words."""
+        """Return the question to a value of that name, in words."""
         choices = self.is_ if isinstance(self.is_, tuple) else (self.is_,)
         whole = (
             f"{name} per {self.per}" if self.per else f"{name} modulo {self.modulo}" if self.modulo else name
@@ -127,7 +129,7 @@ class Condition(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     console: str | None = None
 
     def __str__(self) -> str:
-        """What it asks for, in words."""
+        """Return what it asks for, in words."""
         of = f"{self.finding}'s " if self.finding is not None else ""
         asked = [f"{self.finding} is open"] if of and not self.evidence else []
         asked += [f"{of}{bounds.said_of(name)}" for name, bounds in self.evidence.items()]
@@ -138,7 +140,7 @@ class Condition(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         return ", ".join(asked)
 
     def holds(self, clues: Clues) -> bool:
-        """Whether the run is as the rule says."""
+        """Return whether the run is as the rule says."""
         known = clues.known
         evidence = clues.evidence if self.finding is None else clues.findings.get(self.finding)
         if evidence is None:
@@ -151,7 +153,7 @@ class Condition(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         return all(bounds.hold(name, evidence.get) for name, bounds in self.evidence.items())
 
     def _holds_of(self, known: Known, position: int, step: int) -> bool:
-        """Whether the log, apart from findings, is as the rule says."""
+        """Return whether the log, apart from findings, is as the rule says."""
         if self.framework and (known.framework or UNKNOWN) not in self.framework:
             return False
         for name, be in self.signals.items():
@@ -169,7 +171,7 @@ class CauseRule(Condition, frozen=True, forbid_unknown_fields=True, kw_only=True
     because: str
 
     def speaks(self, clues: Clues) -> bool:
-        """Whether it holds and says more than that the incident is there."""
+        """Return whether it holds and says more than that the incident is there."""
         if not self.holds(clues):
             return False
         says_more = self.evidence or self.signals or self.settings or self.framework or self.console
@@ -199,13 +201,13 @@ _to_needs = converter(dict[str, Need])
 
 @cache
 def needs() -> Mapping[str, Need]:
-    """All words. Raises msgspec.ValidationError for a row that is no word."""
+    """Return all words. Raises msgspec.ValidationError for a row that is no word."""
     table = tomllib.loads((files(__package__) / "needs.toml").read_text(encoding="utf-8"))
     return _to_needs(table)
 
 
 def not_shown(words: Iterable[str], clues: Clues) -> tuple[str, ...]:
-    """What the words mean that the run does not show, by what precedes the incident in its log."""
+    """Return what the words mean that the run does not show, by what precedes the incident in its log."""
     return tuple(needs()[word].means for word in words if not _is_shown(word, clues))
 
 

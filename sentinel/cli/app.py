@@ -109,7 +109,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 
 def with_command(given: Sequence[str]) -> Sequence[str]:
-    """The arguments, with the command that they leave out: none at all, or a path first."""
+    """Return the arguments, with the command that they leave out: none at all, or a path first."""
     names = get_command(app).commands  # type: ignore[attr-defined]
     is_place = bool(given) and given[0] not in names and (Path(given[0]).exists() or "://" in given[0])
     return ["overview", *given] if is_place or not given else given

@@ -110,7 +110,7 @@ class ArchiveOptions:
             raise SentinelError("--address needs --engine ray")
 
     def made_engine(self) -> "Engine":
-        """The engine that was asked for."""
+        """Return the engine that was asked for."""
         if self.engine is EngineName.RAY:
             from sentinel.archives.ray_engine import Ray
 

@@ -135,7 +135,7 @@ def calibrate(
 
 
 def _replayed(config: "Config") -> "Iterator[tuple[RunOverview, Telling]]":
-    """The runs, read and judged now."""
+    """Return the runs, read and judged now."""
     from sentinel.replays.replaying import replay_in_parts
 
     for part in replay_in_parts(config.paths, config, lambda *_: None):
@@ -143,7 +143,7 @@ def _replayed(config: "Config") -> "Iterator[tuple[RunOverview, Telling]]":
 
 
 def _said(config: "Config", move: "Move") -> str:
-    """A move, for a person."""
+    """Return a move, for a person."""
     from sentinel.calibration.page_statistics import Kind
 
     if isinstance(move.change, Kind):
@@ -154,7 +154,7 @@ def _said(config: "Config", move: "Move") -> str:
 
 
 def _thresholds(config: "Config", change: "Stricter") -> Iterator[str]:
-    """What becomes of the thresholds of a stricter detector."""
+    """Yield what becomes of the thresholds of a stricter detector."""
     from sentinel.detectors.discovery import all_detectors
 
     detector = all_detectors()[change.detector]
@@ -166,7 +166,9 @@ def _thresholds(config: "Config", change: "Stricter") -> Iterator[str]:
 
 
 def _kept(config: "Config", out: Path, workers: int | None) -> "Iterator[tuple[RunOverview, Telling]]":
-    """The same of an archive whose results are kept: what is there and did not change is not read again."""
+    """Return the same of an archive whose results are kept: what is there and did not change is not read
+    again.
+    """
     from sentinel.archives.reducing import reduced
     from sentinel.archives.results import Results
 
@@ -179,7 +181,7 @@ def _kept(config: "Config", out: Path, workers: int | None) -> "Iterator[tuple[R
 
 
 def _questions(config: "Config", pages: "Pages", moves: "Sequence[Move]", answers: Collection[str]) -> str:
-    """The page of the pages to look at first. Their runs are read again, for their curves."""
+    """Return the page of the pages to look at first. Their runs are read again, for their curves."""
     from sentinel.replays.replaying import replay_in_parts
     from sentinel.report.model import story
     from sentinel.report.review_queue import Doubt, doubtful, html
@@ -194,7 +196,7 @@ def _questions(config: "Config", pages: "Pages", moves: "Sequence[Move]", answer
 
 
 def _loud(tables: Mapping[str, Mapping[str, Any]]) -> dict[str, dict[str, Any]]:
-    """The settings of the detectors without what an earlier calibration changed."""
+    """Return the settings of the detectors without what an earlier calibration changed."""
     return {
         name: {key: value for key, value in table.items() if key not in {"informs", "stricter"}}
         for name, table in tables.items()

@@ -30,7 +30,7 @@ def explain(name: _Name = None, config: ConfigFile = None) -> None:
 
 
 def own_rules(config: Path | None) -> "Sequence[WrittenRule]":
-    """The rules of the configuration; none if there is no configuration."""
+    """Return the rules of the configuration; none if there is no configuration."""
     from sentinel.config.file import written_rules
 
     file = config_file(config)

@@ -63,13 +63,15 @@ Notify = Annotated[
 
 
 def config_file(named: Path | None) -> Path | None:
-    """The configuration file to use: the one that was named, else sentinel.toml in the current directory."""
+    """Return the configuration file to use: the one that was named, else sentinel.toml in the current
+    directory.
+    """
     here = Path(CONFIG_FILE)
     return named or (here if here.is_file() else None)
 
 
 def address(option: str, text: str) -> Address:
-    """The address that was given to an option. Raises SentinelError for a text that is no address."""
+    """Return the address that was given to an option. Raises SentinelError for a text that is no address."""
     from sentinel.common.address import Address
 
     try:
@@ -79,7 +81,9 @@ def address(option: str, text: str) -> Address:
 
 
 def shard(text: str) -> Shard | None:
-    """The shard that was given to ``--shard``, None if none was. Raises SentinelError for another text."""
+    """Return the shard that was given to ``--shard``, None if none was. Raises SentinelError for another
+    text.
+    """
     from sentinel.common.shard import Shard
 
     try:
@@ -97,7 +101,7 @@ def configuration(
     notify: Sequence[str] = (),
     share: str = "",
 ) -> Config:
-    """The configuration of a command: the file's, overridden by the command line.
+    """Return the configuration of a command: the file's, overridden by the command line.
 
     Raises ConfigError for an invalid file and SentinelError for an invalid address.
     """
@@ -122,7 +126,7 @@ def configuration(
 
 
 def answers(state_dir: Path) -> dict[str, str]:
-    """What people answered about incidents, by their ids; nothing where nothing was watched."""
+    """Return what people answered about incidents, by their ids; nothing where nothing was watched."""
     from sentinel.common.errors import StateError
     from sentinel.storage.store import Store
 

@@ -162,7 +162,7 @@ class _ForExitStatus:
     read: bool = False  # something could be read, or nothing was selected
 
     def through(self, parts: "Iterable[Replay]") -> "Iterator[Replay]":
-        """The same parts; each is taken note of."""
+        """Return the same parts; each is taken note of."""
         for part in parts:
             self.worst = max([self.worst, *(run.worst for run in part.runs)])
             self.unjudged = self.unjudged or bool(part.coverage.cut or part.coverage.unread)
@@ -170,7 +170,7 @@ class _ForExitStatus:
             yield part
 
     def status(self, fail_on: SeverityName | None) -> int:
-        """The exit status."""
+        """Return the exit status."""
         if not self.read:
             return 2
         return int(fail_on is not None and (self.unjudged or self.worst >= Severity.named(fail_on)))
@@ -223,5 +223,5 @@ def _write(parts: "Iterator[Replay]", format_: _Form, sort: Order | None, file: 
 
 
 def _progress(format_: _Form) -> AbstractContextManager[Progress]:
-    """The progress bar; none beside lines, which show the progress."""
+    """Return the progress bar; none beside lines, which show the progress."""
     return nullcontext(lambda *_: None) if format_ is _Form.JSONL else progress_bar()

@@ -84,7 +84,7 @@ def _no_garbage() -> Iterator[None]:
 
 
 def _settings(config: Path | None) -> tuple[Mapping[str, str], Mapping[str, Demand]]:
-    """The meaning of the user's own tags, and what each enabled detector demands, by detector name."""
+    """Return the meaning of the user's own tags, and what each enabled detector demands, by detector name."""
     from sentinel.detectors.discovery import all_detectors
     from sentinel.detectors.signals import tag_pattern
 

@@ -97,7 +97,7 @@ def serve(
 
 
 def _given_token(file: Path | None) -> str:
-    """The token that a person chose; empty if there is none. Raises SentinelError for a poor one."""
+    """Return the token that a person chose; empty if there is none. Raises SentinelError for a poor one."""
     from sentinel.web.auth import MIN_CHARACTERS
 
     try:

@@ -18,7 +18,7 @@ silences = typer.Typer(help="Stop notifications about some runs for a while.")
 
 
 def seconds(duration: str) -> float:
-    """The seconds in a duration. Raises typer.BadParameter for anything else."""
+    """Return the seconds in a duration. Raises typer.BadParameter for anything else."""
     try:
         return seconds_in(duration)
     except ValueError as error:
@@ -77,7 +77,7 @@ def add(
 
 
 def _runs(silence: "Silence") -> str:
-    """The runs that a silence is about, in words; that of one incident names its run by id."""
+    """Return the runs that a silence is about, in words; that of one incident names its run by id."""
     if not silence.incident:
         return silence.run
     return f"{silence.run.partition(':')[2]}, incident {silence.incident}"

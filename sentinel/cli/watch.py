@@ -221,7 +221,7 @@ class _Signals:
 
 
 def _reloaded(load: "Callable[[], _Wanted]", old: "_Wanted") -> "_Wanted":
-    """The new configuration; if it cannot be used, log why and keep the old one."""
+    """Return the new configuration; if it cannot be used, log why and keep the old one."""
     try:
         new = load()
     except SentinelError as error:

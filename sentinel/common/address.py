@@ -15,7 +15,8 @@ class Address:
 
     @classmethod
     def parse(cls, text: str) -> "Address":
-        """The address in ``PORT``, ``HOST:PORT`` or ``[IPV6]:PORT``. A port alone means this machine only.
+        """Return the address in ``PORT``, ``HOST:PORT`` or ``[IPV6]:PORT``. A port alone means this machine
+        only.
 
         Raises ValueError.
         """

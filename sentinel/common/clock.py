@@ -13,15 +13,17 @@ class Clock(Protocol):
     """Gives these times."""
 
     def now(self) -> float:
-        """The time of day in seconds since the epoch. It may jump both ways."""
+        """Return the time of day in seconds since the epoch. It may jump both ways."""
         ...
 
     def monotonic(self) -> float:
-        """Seconds since a fixed moment. The value never goes back and stands still during a suspend."""
+        """Return seconds since a fixed moment. The value never goes back and stands still during a
+        suspend.
+        """
         ...
 
     def cpu_seconds(self) -> float:
-        """Seconds for which this process has used a core, over all its threads."""
+        """Return seconds for which this process has used a core, over all its threads."""
         ...
 
 
@@ -29,13 +31,13 @@ class SystemClock:
     """The machine's clock."""
 
     def now(self) -> float:
-        """The time of day in seconds since the epoch."""
+        """Return the time of day in seconds since the epoch."""
         return time.time()
 
     def monotonic(self) -> float:
-        """Seconds that the machine has been awake since it started."""
+        """Return seconds that the machine has been awake since it started."""
         return time.monotonic()
 
     def cpu_seconds(self) -> float:
-        """Seconds for which this process has used a core, over all its threads."""
+        """Return seconds for which this process has used a core, over all its threads."""
         return time.process_time()

@@ -27,12 +27,12 @@ class Lazily:
     make: Callable[[], Any]
 
     def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> Any:
-        """The schema of the type, as pydantic asks for it."""
+        """Return the schema of the type, as pydantic asks for it."""
         return handler.generate_schema(self.make())
 
 
 def beside_the_file(path: Path, info: ValidationInfo) -> Path:
-    """The path, taken as relative to the directory of the configuration file, if there is one."""
+    """Return the path, taken as relative to the directory of the configuration file, if there is one."""
     directory = (info.context or {}).get("directory", Path())
     return Path(directory) / path.expanduser()
 

@@ -19,7 +19,7 @@ Span = tuple[int, int]
 
 
 def day_of(at: float) -> int:
-    """The day of a time in seconds since the epoch."""
+    """Return the day of a time in seconds since the epoch."""
     return int(min(max(at // DAY_SECONDS, 0), _LAST_DAY))
 
 
@@ -62,11 +62,13 @@ class Extent:
         return [(day_of(self.first), day_of(self.last))]
 
     def days(self, since: float = 0.0) -> list[int]:
-        """Its days in order, from the day of a time on, in seconds since the epoch."""
+        """Return its days in order, from the day of a time on, in seconds since the epoch."""
         begin = day_of(since)
         return [day for first, last in self.whole for day in range(max(first, begin), last + 1)]
 
 
 def last_before(days: Sequence[int], day: int) -> int:
-    """The last of some days, which are in order, that does not come after another one; else the first."""
+    """Return the last of some days, which are in order, that does not come after another one; else the
+    first.
+    """
     return days[max(bisect_right(days, day) - 1, 0)]

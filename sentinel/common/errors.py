@@ -37,7 +37,7 @@ class StateUnavailable(StateError):
 
 
 def is_defect(error: BaseException) -> bool:
-    """Whether the error is the fault of one run, so that the other runs can go on.
+    """Return whether the error is the fault of one run, so that the other runs can go on.
 
     An interrupt is not, and a state directory that fails concerns all runs. A panic of polars is, although
     it is not an Exception.

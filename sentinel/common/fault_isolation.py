@@ -39,7 +39,7 @@ class Guard:
     failures: dict[str, str] = field(default_factory=dict)
 
     def __call__(self, run: Guarded, stage: str, work: Callable[[], _R]) -> _R | None:
-        """The result of the work; None if it raises."""
+        """Return the result of the work; None if it raises."""
         try:
             return work()
         except BaseException as error:
@@ -55,7 +55,9 @@ class Guard:
         work: Callable[[Sequence[_T]], list[_R]],
         things: Sequence[_T],
     ) -> list[_R]:
-        """The results of the work for all runs at once, one thing each; if it raises, for each run alone."""
+        """Return the results of the work for all runs at once, one thing each; if it raises, for each run
+        alone.
+        """
         try:
             return work(things)
         except BaseException as error:
@@ -66,7 +68,7 @@ class Guard:
 
 
 def reason(run: Guarded, error: BaseException) -> str:
-    """An error in one line: its type, its message and where it was raised.
+    """Return an error in one line: its type, its message and where it was raised.
 
     The message is left out for a run at an address, because it may hold a secret of that address.
     """

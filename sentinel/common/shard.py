@@ -14,14 +14,16 @@ class Shard:
 
     @classmethod
     def parse(cls, text: str) -> Self:
-        """The shard in a text such as 3/64, which counts from 0. Raises ValueError for another text."""
+        """Return the shard in a text such as 3/64, which counts from 0. Raises ValueError for another
+        text.
+        """
         index, _, count = text.partition("/")
         if not (index.isdecimal() and count.isdecimal() and int(index) < int(count)):
             raise ValueError("write I/N with I from 0 to N - 1, such as 3/64")
         return cls(int(index), int(count))
 
     def holds(self, name: str) -> bool:
-        """Whether what has this name is of this shard, which is the same on every machine."""
+        """Return whether what has this name is of this shard, which is the same on every machine."""
         return stable_hash(name) % self.count == self.index
 
 
@@ -29,6 +31,6 @@ WHOLE = Shard()
 
 
 def stable_hash(text: str) -> int:
-    """A number below 2^64 that is the same in every process."""
+    """Return a number below 2^64 that is the same in every process."""
     digest = blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).digest()
     return int.from_bytes(digest, "big")

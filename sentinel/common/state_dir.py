@@ -11,7 +11,7 @@ of it loses the locks of all its connections, and then another process may delet
 
 
 def default_state_dir(environment: Mapping[str, str] = os.environ) -> Path:
-    """The $STATE_DIRECTORY that systemd sets, else the user's state directory (XDG)."""
+    """Return the $STATE_DIRECTORY that systemd sets, else the user's state directory (XDG)."""
     if granted := environment.get("STATE_DIRECTORY"):
         return Path(granted.split(":")[0])
     home = environment.get("XDG_STATE_HOME") or "~/.local/state"
@@ -19,7 +19,7 @@ def default_state_dir(environment: Mapping[str, str] = os.environ) -> Path:
 
 
 def state_dir_option(state_dir: Path, environment: Mapping[str, str] = os.environ) -> str:
-    """The option that a command in a person's shell needs to find this state, with a blank before it.
+    """Return the option that a command in a person's shell needs to find this state, with a blank before it.
 
     Empty if it finds it anyhow. A shell does not have what systemd sets.
     """

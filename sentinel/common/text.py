@@ -22,7 +22,7 @@ _UNSEEN = {"Cc", "Cf", "Cs", "Co", "Zl", "Zp"}  # controls, formats (bidi), surr
 
 
 def clean_text(text: str, limit: int = 300) -> str:
-    """One line of at most ``limit`` visible characters. An ellipsis marks a cut.
+    """Return one line of at most ``limit`` visible characters. An ellipsis marks a cut.
 
     Escape sequences are removed. Every other invisible character becomes a space, and each run of white
     space becomes one space.
@@ -38,29 +38,31 @@ def clean_text(text: str, limit: int = 300) -> str:
 
 
 def quoted(line: str) -> str:
-    """A printed line in quotation marks, safe to show."""
+    """Return a printed line in quotation marks, safe to show."""
     return repr(clean_text(line.strip(), 120))
 
 
 def one_of(words: Iterable[str]) -> str:
-    """The words as a choice: "info, warning or critical"."""
+    """Return the words as a choice: "info, warning or critical"."""
     *others, last = words
     return f"{', '.join(others)} or {last}" if others else last
 
 
 def counted(number: int, noun: str, nouns: str = "") -> str:
-    """A number with its noun: "1 run", "1,200 runs"."""
+    """Return a number with its noun: "1 run", "1,200 runs"."""
     return f"{number:,} {noun if number == 1 else nouns or noun + 's'}"
 
 
 def counted_runs(runs: int, logs: int) -> str:
-    """How many runs there are in how many logs: "26 runs in 34 logs", or "34 runs" if each has one log."""
+    """Return how many runs there are in how many logs: "26 runs in 34 logs", or "34 runs" if each has one
+    log.
+    """
     in_logs = f" in {counted(logs, 'log')}" if logs != runs else ""
     return f"{counted(runs, 'run')}{in_logs}"
 
 
 def duration_text(seconds: float) -> str:
-    """A duration in its two largest units: "40 s", "12 min 5 s", "3 h 20 min", "2 d 4 h"."""
+    """Return a duration in its two largest units: "40 s", "12 min 5 s", "3 h 20 min", "2 d 4 h"."""
     whole = max(0, round(seconds))
     parts: list[tuple[int, str]] = []
     for unit, size in (("d", 86400), ("h", 3600), ("min", 60), ("s", 1)):
@@ -72,7 +74,7 @@ def duration_text(seconds: float) -> str:
 
 
 def seconds_in(duration: str) -> float:
-    """The seconds in "90s", "30m", "2h", "1.5d" or "1w". Raises ValueError for anything else."""
+    """Return the seconds in "90s", "30m", "2h", "1.5d" or "1w". Raises ValueError for anything else."""
     match = re.fullmatch(r"(\d+(?:\.\d+)?)([smhdw])", duration)
     if not match or not float(match[1]):
         raise ValueError(f"{duration!r} is not a duration; write 30m, 2h, 1d or 1w")
@@ -80,12 +82,12 @@ def seconds_in(duration: str) -> float:
 
 
 def fits(name: str, glob: str) -> bool:
-    """Whether a name or a path, or its end after a slash, fits a glob."""
+    """Return whether a name or a path, or its end after a slash, fits a glob."""
     return fnmatchcase(name, glob) or fnmatchcase(name, f"*/{glob}")
 
 
 def sentence(words: str) -> str:
-    """The words with a capital letter and a full stop; untrusted, so cleaned.
+    """Return the words with a capital letter and a full stop; untrusted, so cleaned.
 
     The name of a metric, such as `eval/loss` or `kl`, keeps its letters if it comes first.
     """

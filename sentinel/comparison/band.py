@@ -52,7 +52,7 @@ class Departure(NamedTuple):
 
 
 def aligned(step: NDArray[np.int64], value: Course, plan: float, whole: bool) -> Course:
-    """A course by share of the plan: the mean of the values at each place, with gaps filled.
+    """Return a course by share of the plan: the mean of the values at each place, with gaps filled.
 
     Of a run that goes on, not ``whole``, the place at which it is does not count. Neither do steps beyond
     the plan.
@@ -70,7 +70,7 @@ def aligned(step: NDArray[np.int64], value: Course, plan: float, whole: bool) ->
 
 
 def band(siblings: NDArray[np.float64], tests: int) -> SiblingBand:
-    """The band of healthy runs, a row each, if so many ``tests`` share the chance of a false alarm.
+    """Return the band of healthy runs, a row each, if so many ``tests`` share the chance of a false alarm.
 
     The limit is that of a further run, if scores are normal: the largest scores of the siblings, each against
     the others, have a mean and a spread, of which few siblings tell little.
@@ -96,7 +96,7 @@ def _band(content: bytes, count: int, tests: int) -> SiblingBand:
 
 
 def _noise(level: Course, variance: Course, count: int) -> Course:
-    """The spread around the level of ``count`` runs, of a further run; places are in the last axis."""
+    """Return the spread around the level of ``count`` runs, of a further run; places are in the last axis."""
     around = np.pad(
         variance * (1 + 1 / count), [(0, 0)] * (variance.ndim - 1) + [(_NEAR, _NEAR)], mode="edge"
     )
@@ -106,7 +106,7 @@ def _noise(level: Course, variance: Course, count: int) -> Course:
 
 
 def scores(course: Course, level: Course, noise: Course) -> Course:
-    """How far above its siblings a run lastingly is at each place, in their noise.
+    """Return how far above its siblings a run lastingly is at each place, in their noise.
 
     It is NaN where the run has not got to, and minus infinity at the first places, which are too few.
     """
@@ -117,7 +117,7 @@ def scores(course: Course, level: Course, noise: Course) -> Course:
 
 
 def departure(course: Course, of: SiblingBand) -> Departure | None:
-    """Where a run left the band upwards for too long; None if it did not."""
+    """Return where a run left the band upwards for too long; None if it did not."""
     score = scores(course, of.level, of.noise)
     beyond = np.flatnonzero(score > of.limit)
     if not len(beyond):

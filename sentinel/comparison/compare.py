@@ -39,7 +39,9 @@ def compare(subjects: Sequence[ComparedRun]) -> list[Comparison]:
 
 
 def _compared(group: Group, subjects: Sequence[ComparedRun], told: set[frozenset[int]]) -> Comparison:
-    """The comparison of a group. ``told`` has the equal runs of which one told that they end far apart."""
+    """Return the comparison of a group. ``told`` has the equal runs of which one told that they end far
+    apart.
+    """
     arms = {value: [subjects[run] for run in runs] for value, runs in group.arms.items()}
     courses = {signal: of_arms for signal in COMPARED if (of_arms := courses_of(signal, arms))}
     measures = [measured(signal, of_arms) for signal, of_arms in courses.items()]
@@ -58,7 +60,7 @@ def _begin(courses: Sequence[Course]) -> float:
 
 
 def _outcome(group: Group, measures: Sequence[SignalInArms], courses: Courses) -> Iterator[Finding]:
-    """How much the setting matters for what the runs are judged by."""
+    """Yield how much the setting matters for what the runs are judged by."""
     decisive = next((measure for measure in measures if measure.signal in OUTCOMES), None)
     if decisive is None or group.of_seeds:
         return
@@ -86,7 +88,7 @@ def _seeds(group: Group) -> Iterator[Finding]:
 
 
 def _far_apart(group: Group, subjects: Sequence[ComparedRun], told: set[frozenset[int]]) -> Iterator[Finding]:
-    """The arms whose runs end far apart. An arm stands in a comparison for each setting of a sweep."""
+    """Yield the arms whose runs end far apart. An arm stands in a comparison for each setting of a sweep."""
     every = [run for runs in group.arms.values() for run in runs]
     arms = {"": every} if group.of_seeds else {f" with {value}": runs for value, runs in group.arms.items()}
     for which, runs in arms.items():

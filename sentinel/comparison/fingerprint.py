@@ -30,7 +30,7 @@ NOT_STATED = "not stated"
 
 
 def matters(name: str, value: object) -> bool:
-    """Whether a setting may change what a run computes. A time in seconds since the epoch does not."""
+    """Return whether a setting may change what a run computes. A time in seconds since the epoch does not."""
     is_time = isinstance(value, float | int) and 1e9 < value < 4e9
     return not is_time and not IDENTITY.search(name)
 
@@ -45,7 +45,7 @@ class Fingerprint:
 
     @classmethod
     def of(cls, framework: str | None, tags: Iterable[str], settings: Mapping[str, object]) -> "Fingerprint":
-        """That of a run with these flat settings."""
+        """Return that of a run with these flat settings."""
         kept = {
             name: str(value)
             for name, value in settings.items()
@@ -60,7 +60,7 @@ class Fingerprint:
 
 
 def differences(this: Fingerprint, other: Fingerprint) -> dict[str, tuple[str, str]]:
-    """The settings that differ, with the value of each, sorted by name."""
+    """Return the settings that differ, with the value of each, sorted by name."""
     ours = dict(this.settings)
     theirs = dict(other.settings)
     names = sorted({name for name, _ in this.settings ^ other.settings})
@@ -68,13 +68,13 @@ def differences(this: Fingerprint, other: Fingerprint) -> dict[str, tuple[str, s
 
 
 def names_that_differ(first: Fingerprint, *others: Fingerprint) -> set[str]:
-    """The names of the settings in which some runs differ."""
+    """Return the names of the settings in which some runs differ."""
     settings = [other.settings for other in others]
     return {name for name, _ in first.settings.union(*settings) - first.settings.intersection(*settings)}
 
 
 def are_siblings(this: Fingerprint, other: Fingerprint) -> bool:
-    """Whether two runs are of one program, as far as both are known. Symmetric.
+    """Return whether two runs are of one program, as far as both are known. Symmetric.
 
     A run that has just begun has not logged all of its tags, so those of one may be a part of the other's.
     """
@@ -88,7 +88,7 @@ def are_siblings(this: Fingerprint, other: Fingerprint) -> bool:
 
 
 def sibling_groups(runs: Sequence[Fingerprint]) -> list[list[int]]:
-    """Groups of two runs or more with equal tags, by their indices; each run is in one at most.
+    """Return groups of two runs or more with equal tags, by their indices; each run is in one at most.
 
     The most frequent settings come first, and each group has the runs that differ from its first settings in
     few values. The order of the groups is that of their first runs.
@@ -109,7 +109,7 @@ def sibling_groups(runs: Sequence[Fingerprint]) -> list[list[int]]:
 
 
 def differing(runs: Iterable[Fingerprint]) -> dict[str, list[str]]:
-    """The settings in which some runs differ, each with its values, sorted by name."""
+    """Return the settings in which some runs differ, each with its values, sorted by name."""
     settings = [dict(run.settings) for run in runs]
     names = sorted({name for of_run in settings for name in of_run})
     values = {name: sorted({of_run.get(name, NOT_STATED) for of_run in settings}) for name in names}

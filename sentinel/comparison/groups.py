@@ -18,7 +18,7 @@ class Group:
 
 
 def grouped(configs: Sequence[Mapping[str, object]]) -> list[Group]:
-    """The groups among runs with these flat settings, sorted by the name of the setting.
+    """Return the groups among runs with these flat settings, sorted by the name of the setting.
 
     A setting that a run does not state counts as a value of its own. A run without settings is in no group.
     Runs that differ in the seed alone stand together in an arm, and are a group of their own only where no
@@ -69,7 +69,7 @@ def _by_seed(kept: Sequence[Mapping[str, str]], runs: Sequence[int]) -> dict[str
 
 
 def _order(value: str) -> tuple[float, str]:
-    """Numbers by size, then texts."""
+    """Return numbers by size, then texts."""
     try:
         return float(value), ""
     except ValueError:

@@ -36,7 +36,7 @@ class Means:
                 self._of.setdefault(tag, Buckets(extremes=False)).push(rows.value, rows.step)
 
     def new(self, chunks: Iterable[Chunk]) -> set[str]:
-        """The tags of chunks yet to be added that no earlier chunk had."""
+        """Return the tags of chunks yet to be added that no earlier chunk had."""
         return {tag for chunk in chunks for tag in chunk.tags} - self._of.keys() - self._left_out
 
     def keep(self, tags: AbstractSet[str], new: AbstractSet[str]) -> None:
@@ -45,7 +45,7 @@ class Means:
         self._of = {tag: course for tag, course in self._of.items() if tag in tags}
 
     def dump(self) -> dict[str, list[Any]]:
-        """Everything `load` needs."""
+        """Return everything `load` needs."""
         return {tag: course.dump() for tag, course in self._of.items()}
 
     @classmethod
@@ -56,11 +56,11 @@ class Means:
         return means
 
     def width(self, tag: str) -> int:
-        """The rows of a stretch of a tag."""
+        """Return the rows of a stretch of a tag."""
         return self._of[tag].width if tag in self._of else 1
 
     def course(self, tag: str, width: int = 1) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-        """The first step of each stretch, in rising order, and the mean of its finite values.
+        """Return the first step of each stretch, in rising order, and the mean of its finite values.
 
         Stretches have at least ``width`` rows. Those without a finite value are left out. A tag that was not
         logged has none.

@@ -92,7 +92,7 @@ class Comparison:
 
 
 def courses_of(signal: Signal, arms: Mapping[str, Sequence[ComparedRun]]) -> dict[str, list[Course]]:
-    """The courses of a signal by arm. Empty if a run lacks it, or if the runs share no steps.
+    """Return the courses of a signal by arm. Empty if a run lacks it, or if the runs share no steps.
 
     Runs that take several times as many samples a step are compared at equal samples.
     """
@@ -126,13 +126,13 @@ def _end(course: Course) -> float:
 
 
 def smooth(courses: NDArray[np.float64]) -> NDArray[np.float64]:
-    """The medians of so many neighbouring places as an end has, a row for each course."""
+    """Return the medians of so many neighbouring places as an end has, a row for each course."""
     smoothed: NDArray[np.float64] = np.median(sliding_window_view(courses, _END, axis=1), axis=2)
     return smoothed
 
 
 def _best(signal: Signal, courses: Sequence[Course]) -> float | None:
-    """The lowest loss or the highest score of neighbouring places, in the mean over runs."""
+    """Return the lowest loss or the highest score of neighbouring places, in the mean over runs."""
     if signal not in OUTCOMES:
         return None
     smoothed = smooth(np.array(courses))
@@ -140,7 +140,7 @@ def _best(signal: Signal, courses: Sequence[Course]) -> float | None:
 
 
 def measured(signal: Signal, courses: Mapping[str, Sequence[Course]]) -> SignalInArms:
-    """What the courses of a signal, by arm, show of it."""
+    """Return what the courses of a signal, by arm, show of it."""
     ends = {value: [_end(course) for course in of_arm] for value, of_arm in courses.items()}
     means = {value: float(np.mean(of_arm)) for value, of_arm in ends.items()}
     bests = {value: best for value, of_arm in courses.items() if (best := _best(signal, of_arm)) is not None}
@@ -155,7 +155,7 @@ def measured(signal: Signal, courses: Mapping[str, Sequence[Course]]) -> SignalI
 def _apart(
     ends: Mapping[str, Sequence[float]], means: Mapping[str, float], spread: float, freedom: int
 ) -> bool:
-    """Whether the lowest and the highest arm differ by more than chance.
+    """Return whether the lowest and the highest arm differ by more than chance.
 
     It is Student's test with Bonferroni's correction, as these two are chosen from all pairs of arms.
     """

@@ -39,7 +39,8 @@ class SeedsApart(NamedTuple):
 
 
 def seeds_apart(runs: Sequence[ComparedRun]) -> SeedsApart | None:
-    """Whether equal runs end far apart in what they are judged by; None also if too few went to the end.
+    """Return whether equal runs end far apart in what they are judged by; None also if too few went to the
+    end.
 
     Some stay below half of what the best one gains in the whole second half of the course, and others rise
     above it and stay there. So what goes up and down within a run does not count, nor does what differs from
@@ -56,7 +57,7 @@ def seeds_apart(runs: Sequence[ComparedRun]) -> SeedsApart | None:
 
 
 def _whole(runs: Sequence[ComparedRun], signal: Signal) -> list[ComparedRun]:
-    """The runs that log a signal, without those that ended before the others."""
+    """Return the runs that log a signal, without those that ended before the others."""
     last = [_last_step(run, signal) for run in runs]
     return [run for run, step in zip(runs, last, strict=True) if step >= max(0, _WHOLE * max(last))]
 

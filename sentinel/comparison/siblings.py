@@ -72,7 +72,7 @@ MAX_SETTINGS = 1000
 
 
 def compared_tags(tags: Sequence[str]) -> Sequence[str]:
-    """The tags of a signal by which runs are compared, the one that a run is judged by first.
+    """Return the tags of a signal by which runs are compared, the one that a run is judged by first.
 
     Their lengths and names decide, because the order in which tags became known depends on the polls.
     """
@@ -100,11 +100,11 @@ class Sibling:
     _courses: dict[tuple[str, float], Course] = field(default_factory=dict, repr=False)
 
     def tags(self, signal: Signal) -> Sequence[str]:
-        """The tags of a signal by which it may be compared."""
+        """Return the tags of a signal by which it may be compared."""
         return compared_tags(self.signals.get(signal, ()))
 
     def course_so_far(self, tag: str, plan: float, like: "Sequence[Sibling]") -> Course:
-        """A signal by share of the plan, in stretches as long as those of runs that are whole.
+        """Return a signal by share of the plan, in stretches as long as those of runs that are whole.
 
         Shorter ones would lie elsewhere in the places, which shows where a signal is steep.
         """
@@ -118,14 +118,14 @@ class Sibling:
         self._courses.clear()
 
     def course(self, tag: str, plan: float) -> Course:
-        """A signal of a whole run by share of the plan, kept because many runs ask for it."""
+        """Return a signal of a whole run by share of the plan, kept because many runs ask for it."""
         if (tag, plan) not in self._courses:
             self._courses[tag, plan] = aligned(*self.means.course(tag), plan=max(plan, 1.0), whole=True)
         return self._courses[tag, plan]
 
 
 def healthy_siblings(runs: Iterable[Sibling]) -> "Near":
-    """What gives the healthy ones of these runs that are of the program of a fingerprint."""
+    """Return what gives the healthy ones of these runs that are of the program of a fingerprint."""
     healthy: dict[Fingerprint, list[Sibling]] = {}
     for run in runs:
         if run.healthy and run.fingerprint.tells_enough:
@@ -150,7 +150,7 @@ def representatives(
 
 
 def near(healthy: Mapping[Fingerprint, Sequence[Sibling]]) -> Near:
-    """What gives, of `representatives`, those of the program of a fingerprint."""
+    """Return what gives, of `representatives`, those of the program of a fingerprint."""
 
     @lru_cache(64)  # runs of one program lie near one another
     def of_program(one: Fingerprint) -> list[Sibling]:
@@ -165,7 +165,7 @@ def _last(runs: Sequence[_Run], training: Callable[[_Run], object]) -> list[_Run
 
 
 def among_siblings(run: Sibling, near: Sequence[Sibling]) -> SiblingComparison | None:
-    """What a run that is over looks like beside its siblings; None if it has too few.
+    """Return what a run that is over looks like beside its siblings; None if it has too few.
 
     ``near`` are the healthy runs of its program, see `healthy_siblings`; its own logs do not count.
     """
@@ -213,7 +213,7 @@ def _moves(name: str, *values: str) -> bool:
 
 
 def _courses(run: Sibling, near: Sequence[Sibling], *, by_beginning: bool) -> dict[Signal, _Aligned]:
-    """The signals that enough siblings log to the end. Copies of a run count once."""
+    """Return the signals that enough siblings log to the end. Copies of a run count once."""
     usual = float(np.median([other.last_step for other in near]))
     plan = run.plan or usual
     tags = {signal: own[0] for signal in WORSE if (own := run.tags(signal))}
@@ -256,7 +256,7 @@ class _Side(NamedTuple):
 
 
 def _sides(signal: Signal, courses: _Aligned, tests: int) -> Iterator[_Side]:
-    """A signal beside that of the siblings, on each side that is bad."""
+    """Yield a signal beside that of the siblings, on each side that is bad."""
     own, theirs, tag, plan, by_beginning = courses
     in_ratios = bool((theirs > 0).all() and (own[np.isfinite(own)] > 0).all())
     change, back = (np.log, np.exp) if in_ratios else (np.asarray, np.asarray)
@@ -291,7 +291,7 @@ def _sides(signal: Signal, courses: _Aligned, tests: int) -> Iterator[_Side]:
 
 
 def _drawn(plan: float, sides: Sequence[_Side]) -> SiblingRange:
-    """The band between both sides. Where only one is bad, the other is as far from the level."""
+    """Return the band between both sides. Where only one is bad, the other is as far from the level."""
     bounds = {of.side: of.bound for of in sides}
     low = bounds.get(LOW, sides[0].mirrored)
     high = bounds.get(HIGH, sides[0].mirrored)

@@ -18,7 +18,7 @@ _MAX_LISTED = 25  # keys; there are more detectors than anybody reads in a messa
 
 
 def describe(path: Path, text: str, error: ValidationError, schema: Mapping[str, Any]) -> Iterator[str]:
-    """One line for each mistake. ``schema`` is the JSON Schema of the file, which holds the valid keys.
+    """Yield one line for each mistake. ``schema`` is the JSON Schema of the file, which holds the valid keys.
 
     A line quotes a value only if the valid values form a closed list, because any other value may be a
     secret.
@@ -58,7 +58,9 @@ def _quoted(expected: str) -> Sequence[str]:
 
 
 def _locate(schema: Mapping[str, Any], location: Keys) -> tuple[Keys, Mapping[str, Any]]:
-    """The keys in the file for pydantic's location, and the schema of the table that holds the last key."""
+    """Return the keys in the file for pydantic's location, and the schema of the table that holds the last
+    key.
+    """
     keys: list[str | int] = []
     table: Mapping[str, Any] = schema
     node: Any = schema
@@ -85,7 +87,7 @@ def _resolved(schema: Mapping[str, Any], node: Any) -> Mapping[str, Any]:
 
 
 def line_of(text: str, keys: Keys) -> int:
-    """The line on which the value, or the nearest table around it, is complete."""
+    """Return the line on which the value, or the nearest table around it, is complete."""
     for number, beginning in enumerate(accumulate(text.splitlines(keepends=True)), start=1):
         try:
             node: Any = tomllib.loads(beginning)

@@ -279,7 +279,7 @@ def _load(path: Path, *, included: bool) -> Config:
 
 
 def written_rules(path: Path) -> list[WrittenRule]:
-    """The rules of one's own in a configuration, in order. Raises ConfigError as `load` does."""
+    """Return the rules of one's own in a configuration, in order. Raises ConfigError as `load` does."""
     rules = load(path).rules
     text = path.read_text(encoding="utf-8")
     tables = tomllib.loads(text).get("rules", [])
@@ -291,5 +291,5 @@ def written_rules(path: Path) -> list[WrittenRule]:
 
 @cache
 def json_schema() -> dict[str, Any]:
-    """The JSON Schema of the file, for editors. It takes a tenth of a second to make."""
+    """Return the JSON Schema of the file, for editors. It takes a tenth of a second to make."""
     return {**Config.model_json_schema(), "title": CONFIG_FILE}

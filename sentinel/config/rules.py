@@ -84,7 +84,7 @@ class Rule(ConfigTable):
         return self
 
     def detector(self) -> Declaration:
-        """The detector that applies it."""
+        """Return the detector that applies it."""
         signal = Signal(self.signal or f"{OWN}{self.tag}")
         severity = Severity[self.severity.upper()]
         if self.missing_for is not None:
@@ -105,7 +105,7 @@ class WrittenRule:
 
 
 def _problem_of_format(say: str, known: Mapping[str, Any]) -> str:
-    """What is wrong with a message that may hold what is ``known``; empty if nothing is."""
+    """Return what is wrong with a message that may hold what is ``known``; empty if nothing is."""
     try:
         fields = [(name, form) for _, name, form, _ in Formatter().parse(say) if name is not None]
         if unknown := sorted({name for name, _ in fields} - {*known}):
@@ -119,7 +119,7 @@ def _problem_of_format(say: str, known: Mapping[str, Any]) -> str:
 
 
 def unique(rules: list[Rule], taken: set[str]) -> list[Rule]:
-    """The same rules. Raises ValueError if a name is one of ``taken``, or that of two rules."""
+    """Return the same rules. Raises ValueError if a name is one of ``taken``, or that of two rules."""
     for rule in rules:
         if rule.detector_name in taken:
             raise ValueError(

@@ -17,7 +17,7 @@ Traces = Callable[[str], TrainingEvidence]
 def traces_of(
     run_pipelines: Iterable[RunPipeline], remembered: Callable[[str], RunMetadata] = lambda _: RunMetadata()
 ) -> Traces:
-    """What logs tell. ``remembered`` gives the facts of a run that has no tracker here."""
+    """Return what logs tell. ``remembered`` gives the facts of a run that has no tracker here."""
     logs = {run_pipeline.id: run_pipeline.log for run_pipeline in run_pipelines}
     return cache(lambda run: trace_of(run, logs[run].metadata if run in logs else remembered(run)))
 
@@ -25,7 +25,7 @@ def traces_of(
 def known_incidents(
     incidents: Iterable[Incident], run_pipelines: Iterable[RunPipeline], traces: Traces
 ) -> KnownIncidents:
-    """The incidents of all runs.
+    """Return the incidents of all runs.
 
     The better informed of two logs is the one with more signals, then with more settings. A run without a
     tracker is known only by what was decided about it before, so nothing waits for it.
@@ -46,5 +46,5 @@ def known_incidents(
 
 
 def how_informed(log: RunLog) -> tuple[int, int]:
-    """How much a log tells of its training: its signals, then its settings."""
+    """Return how much a log tells of its training: its signals, then its settings."""
     return len(log.understanding().signals), len(log.metadata.config)

@@ -56,7 +56,7 @@ class Judging:
         *,
         concluded: bool = False,
     ) -> tuple[Verdicts, RowCounts]:
-        """The verdicts on what is new in each run. The runs are over if they are ``concluded``."""
+        """Return the verdicts on what is new in each run. The runs are over if they are ``concluded``."""
         verdicts, looked = self._rows(run_pipelines, [absorbed.rows for absorbed in news], guard)
         for run_pipeline, absorbed in zip(run_pipelines, news, strict=True):
             check = partial(self._check, run_pipeline, absorbed, concluded)
@@ -65,7 +65,7 @@ class Judging:
         return verdicts, looked
 
     def _check(self, run_pipeline: RunPipeline, news: Ingested, concluded: bool) -> list[Segment]:
-        """The findings of the run checks, if there is something new that they judge."""
+        """Return the findings of the run checks, if there is something new that they judge."""
         grew = news.points > 0
         if not (concluded or news.tells_of_run or (grew and run_pipeline.incidents.watches_run)):
             return []

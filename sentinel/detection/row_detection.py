@@ -66,7 +66,7 @@ class Verdicts:
         self._history = history
 
     def segments(self) -> Iterator[Segment]:
-        """All of them, in order within each series."""
+        """Return all of them, in order within each series."""
         changes = np.diff(self._number, prepend=-1) | np.diff(self._severity, prepend=-1)
         begins = [*np.flatnonzero(changes).tolist(), self._rows.height]
         return (_StretchOfRows(self, range(*bounds)) for bounds in pairwise(begins))
@@ -99,7 +99,7 @@ class Verdicts:
         )
 
     def _first_beyond(self, rows: Rows, place: int, above: float | None, below: float | None) -> int | None:
-        """Where the points began that lie mostly beyond a value and end with the row at ``place``.
+        """Return where the points began that lie mostly beyond a value and end with the row at ``place``.
 
         Going back from there, each point beyond the value adds one to a count, and each other point takes
         two away. The points began where the count is highest before it falls to zero. So one good point
@@ -117,7 +117,7 @@ class Verdicts:
         return place - int(count.argmax()) if len(count) else None
 
     def _time(self, window: Window, index: int, step: int) -> float | None:
-        """The time of a step, if the verdict on row ``index`` may depend on the row of that step.
+        """Return the time of a step, if the verdict on row ``index`` may depend on the row of that step.
 
         Other rows may be present by chance, depending on how the log was cut into polls.
         """
@@ -191,7 +191,8 @@ class RowDetection:
     row_counts: dict[str, Counter[tuple[str, str]]] = field(default_factory=dict)
 
     def segments(self, arrived: Sequence[Arrived], awake: set[Key]) -> Iterator[Segment]:
-        """The verdicts of all judged rows, but clean ones only for keys that are ``awake`` or have a finding.
+        """Yield the verdicts of all judged rows, but clean ones only for keys that are ``awake`` or have a
+        finding.
 
         A clean verdict means something only where there was a finding. Each window stands for itself, so all
         windows of a series are judged in one frame.
@@ -215,7 +216,9 @@ class RowDetection:
     def _detect(
         self, shown: tuple[Detector, Sequence[Arrived]]
     ) -> list[tuple[Sequence[Arrived], pl.DataFrame]]:
-        """What one detector finds in some series: in all at once, or in each alone if it raises on them."""
+        """Return what one detector finds in some series: in all at once, or in each alone if it raises on
+        them.
+        """
         detector, arrived = shown
         try:
             window = frame(detector, [(arrival.series.view, arrival.series.window) for arrival in arrived])
@@ -231,7 +234,7 @@ class RowDetection:
     def _verdicts(
         self, detector: Detector, arrived: Sequence[Arrived], looked: pl.DataFrame, awake: set[Key]
     ) -> Iterator[Segment]:
-        """The verdicts of one detector; ``awake`` are its keys, and those with findings join them."""
+        """Yield the verdicts of one detector; ``awake`` are its keys, and those with findings join them."""
         self._count(detector, arrived, looked)
         # NaN for null
         number = looked[SERIES].to_numpy()
@@ -267,12 +270,12 @@ class RowDetection:
 
 
 def _key(arrival: Arrived, detector: Detector) -> Key:
-    """The key of the detector's verdicts on these rows."""
+    """Return the key of the detector's verdicts on these rows."""
     return Key(arrival.run, arrival.stream, arrival.series.attempt, arrival.series.tag, detector.name)
 
 
 def _judged(arrival: Arrived, detector: Detector) -> Judged:
-    """What the detector's verdicts on these rows are about."""
+    """Return what the detector's verdicts on these rows are about."""
     return Judged(
         _key(arrival, detector), arrival.series.view.judged, arrival.series.window, arrival.series.known
     )

@@ -48,7 +48,7 @@ class RunChecks:
         failure: str | None = None,
         concluded: bool = False,
     ) -> Stretches:
-        """The present findings of the checks, but for those that ask for other runs; see `beside`.
+        """Return the present findings of the checks, but for those that ask for other runs; see `beside`.
 
         ``news`` is what a poll brought. ``silence`` is None if it is not known for how long the log was
         silent. ``failure`` says which stage failed on the run. A run is ``concluded`` if nothing more is
@@ -90,7 +90,8 @@ class RunChecks:
     def beside(
         self, name: str, run: str, facts: RunMetadata, known: KnownOfRun, among: SiblingComparison
     ) -> Stretches:
-        """What the check of that name, which asks for other runs, finds in a run ``among`` its siblings.
+        """Return what the check of that name, which asks for other runs, finds in a run ``among`` its
+        siblings.
 
         Its log need not be there: all that counts are the ``facts`` and what the log had told.
         """

@@ -61,7 +61,7 @@ class Likelihoods(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     entries: dict[str, Fitted]
 
     def weights(self, listed: "Sequence[Listed]") -> list[float]:
-        """The shares of the weights of entries that are listed in their usual order."""
+        """Return the shares of the weights of entries that are listed in their usual order."""
         weights = [
             self._factor(cause.id) * self.confirms**cause.confirms / self.excludes**cause.excludes / rank
             for rank, cause in enumerate(listed, 1)
@@ -70,7 +70,7 @@ class Likelihoods(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         return [weight / whole for weight in weights]
 
     def shares(self, listed: "Sequence[Listed]") -> list[float]:
-        """How likely each of them is. The shares add up to 1."""
+        """Return how likely each of them is. The shares add up to 1."""
         weights = self.weights(listed)
         if len(weights) < 2:
             return weights
@@ -83,7 +83,7 @@ class Likelihoods(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         ]
 
     def calibrated(self, share: float) -> float:
-        """How often the first entry is right if it has this share of the weights."""
+        """Return how often the first entry is right if it has this share of the weights."""
         return 1 / (1 + math.exp(-self.offset - self.slope * logit(share)))
 
     def _factor(self, entry: str) -> float:
@@ -100,7 +100,7 @@ class Listed:
 
 
 def logit(share: float) -> float:
-    """The logarithm of the odds, bounded."""
+    """Return the logarithm of the odds, bounded."""
     share = min(max(share, 1 - _SURE), _SURE)
     return math.log(share / (1 - share))
 
@@ -110,7 +110,7 @@ _to_likelihoods = converter(Likelihoods)
 
 @cache
 def likelihoods() -> Likelihoods:
-    """Those that sentinel uses. Raises msgspec.ValidationError for a file that holds others."""
+    """Return those that sentinel uses. Raises msgspec.ValidationError for a file that holds others."""
     told: Mapping[str, object] = tomllib.loads((files(__package__) / "likelihoods.toml").read_text("utf-8"))
     return _to_likelihoods(told)
 
@@ -137,7 +137,8 @@ class PossibleCause:
 
 
 def share(cause: PossibleCause, causes: Sequence[PossibleCause]) -> str:
-    """How likely the first cause is, "80%"; empty for other causes, and if no clue of the run supports any.
+    """Return how likely the first cause is, "80%"; empty for other causes, and if no clue of the run supports
+    any.
 
     Labelled runs show how often the first cause is right. They do not show it for the others, because several
     may describe one trouble.
@@ -148,7 +149,9 @@ def share(cause: PossibleCause, causes: Sequence[PossibleCause]) -> str:
 def possible_causes(
     cited: Sequence[str], clues: Clues, entries: Mapping[str, Entry]
 ) -> tuple[PossibleCause, ...]:
-    """The cited entries that the run allows, the likeliest first; among equals the more usual one first."""
+    """Return the cited entries that the run allows, the likeliest first; among equals the more usual one
+    first.
+    """
     supposed = {id_: _supposed(entries[id_], clues) for id_ in cited}
     shown = [id_ for id_ in cited if not supposed[id_]] or cited
     listed = []
@@ -166,6 +169,6 @@ def possible_causes(
 
 
 def _supposed(entry: Entry, clues: Clues) -> tuple[str, ...]:
-    """What the entry supposes and the run does not show."""
+    """Return what the entry supposes and the run does not show."""
     printed = entry.is_printed(str(clues.evidence.get("text", "")), str(clues.evidence.get("place", "")))
     return () if printed else not_shown(entry.needs, clues)

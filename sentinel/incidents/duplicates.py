@@ -82,12 +82,12 @@ class KnownIncidents:
                 self._together.setdefault(silence, []).append(incident)
 
     def silent_together(self, incident: Incident) -> Iterator[Incident]:
-        """The incidents of other runs that fell silent together with its run."""
+        """Yield the incidents of other runs that fell silent together with its run."""
         others = self._together.get(outage_key(incident), ())
         yield from (other for other in others if other.id != incident.id)
 
     def duplicates_of(self, incident: Incident) -> Iterator[Incident]:
-        """The incidents of other logs of the same training that tell of the same."""
+        """Yield the incidents of other logs of the same training that tell of the same."""
         if all(other.run == incident.run for other in self._by_kind.get(kind_of(incident), ())):
             return
         by_joint = self._joined(kind_of(incident))
@@ -106,7 +106,7 @@ class KnownIncidents:
                     yield other
 
     def crashes_that_say(self, incident: Incident) -> Iterator[Incident]:
-        """The crashes of other logs of the training that tell the line which this incident is about."""
+        """Yield the crashes of other logs of the training that tell the line which this incident is about."""
         if (crash := as_crash(incident)) is not None:
             line = incident.evidence["text"]
             yield from (other for other in self.duplicates_of(crash) if quoted(str(line)) in other.summary)
@@ -121,12 +121,12 @@ class KnownIncidents:
         return known
 
     def tells_more(self, other: Incident, incident: Incident) -> bool:
-        """Whether the log of ``other`` is better informed, so that it speaks for the training."""
+        """Return whether the log of ``other`` is better informed, so that it speaks for the training."""
         return self._informed(other.run) > self._informed(incident.run)
 
 
 def same_finding(this: Incident, other: Incident) -> bool:
-    """Whether two logs report the same problem, if they are of one training.
+    """Return whether two logs report the same problem, if they are of one training.
 
     It is of the same signal, or of one tag if that has no meaning. It began or was found at about the same
     step, unless it is of the whole run and a log has no steps, and at about the same time if both times are
@@ -146,20 +146,22 @@ def same_finding(this: Incident, other: Incident) -> bool:
 
 
 def as_crash(incident: Incident) -> Incident | None:
-    """The crash that another log may tell instead of a printed error; None for anything else."""
+    """Return the crash that another log may tell instead of a printed error; None for anything else."""
     if incident.detector != _ERROR:
         return None
     return incident.replace(detector=_CRASH, signal="", tag="")
 
 
 def outage_key(incident: Incident) -> tuple[Any, ...]:
-    """What `stream-stall` says of runs that fell silent together: where and since when; else empty."""
+    """Return what `stream-stall` says of runs that fell silent together: where and since when; else empty."""
     told = incident.evidence
     return (told["place"], told["since"]) if {"runs_silent", "place", "since"} <= told.keys() else ()
 
 
 def kind_of(incident: Incident) -> tuple[str, str]:
-    """What has to be equal of incidents that tell of the same: the detector, and the signal or the tag."""
+    """Return what has to be equal of incidents that tell of the same: the detector, and the signal or the
+    tag.
+    """
     return incident.detector, incident.signal or incident.tag
 
 
@@ -172,7 +174,9 @@ def _same_moment(this: float | None, other: float | None) -> bool:
 
 
 def _same_numbers(this: Incident, other: Incident) -> bool:
-    """Whether the numbers of the evidence agree, as far as both have them. An escalation brings new ones."""
+    """Return whether the numbers of the evidence agree, as far as both have them. An escalation brings new
+    ones.
+    """
     if this.severity != other.severity:
         return True
     shared = (

@@ -94,12 +94,14 @@ class Incident(msgspec.Struct, frozen=True):
         return tuple(cause.id for cause in self.causes)
 
     def replace(self, **fields: Any) -> Self:
-        """A copy with some fields replaced."""
+        """Return a copy with some fields replaced."""
         return msgspec.structs.replace(self, **fields)
 
 
 def began_first(incident: Incident, others: Iterable[Incident]) -> Incident:
-    """The open incident of a run that began first: this one, or another that sinks are told by default."""
+    """Return the open incident of a run that began first: this one, or another that sinks are told by
+    default.
+    """
     told = (i for i in others if i.open and i.severity > Severity.INFO and i.maturity is Maturity.STABLE)
     return min((incident, *told), key=lambda other: (other.attempt, other.onset_step))
 
@@ -113,7 +115,9 @@ DURATION = "duration"
 
 
 def lasted_text(steps: int, seconds: float | None) -> str:
-    """How long something has lasted, in words: "218 steps (7 min)"; without known times "218 steps"."""
+    """Return how long something has lasted, in words: "218 steps (7 min)"; without known times "218
+    steps".
+    """
     counted = f"{max(steps, 0):,} {'step' if steps == 1 else 'steps'}"
     return counted if seconds is None or round(seconds) < 1 else f"{counted} ({duration_text(seconds)})"
 
@@ -121,7 +125,7 @@ def lasted_text(steps: int, seconds: float | None) -> str:
 def incident_id(
     run: str, stream: str, attempt: int, tag: str, detector: str, index: int, *, final: bool = False
 ) -> str:
-    """The id of an incident. The same finding in the same log always has the same id.
+    """Return the id of an incident. The same finding in the same log always has the same id.
 
     What is found only because the run is over (``final``) has an id of its own, because it may be withdrawn.
     """
@@ -161,5 +165,5 @@ class _LenientFormatter(Formatter):
 
 
 def format_message(message: str, values: Mapping[str, Any]) -> str:
-    """A variant's message with its numbers. Missing or odd evidence never raises."""
+    """Return a variant's message with its numbers. Missing or odd evidence never raises."""
     return _LenientFormatter().vformat(message, (), values)

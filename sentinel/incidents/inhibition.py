@@ -17,7 +17,7 @@ OF_THE_RUN = ""
 
 
 def explains(cause: Incident, effect: Incident, detectors: Mapping[str, Declaration]) -> bool:
-    """Whether the incident ``cause`` explains the incident ``effect``.
+    """Return whether the incident ``cause`` explains the incident ``effect``.
 
     Incidents of different streams are not related, except to those of the run as a whole. An incident that
     no sink is sent by default (info, preview) does not explain one that is sent.
@@ -26,7 +26,7 @@ def explains(cause: Incident, effect: Incident, detectors: Mapping[str, Declarat
 
 
 def goes_on_as(cause: Incident, effect: Incident, detectors: Mapping[str, Declaration]) -> bool:
-    """Whether ``effect``, which ``cause`` explains, would explain it as well if it had begun first.
+    """Return whether ``effect``, which ``cause`` explains, would explain it as well if it had begun first.
 
     The two are then one trouble, such as a loss and a gradient norm that diverge together.
     """

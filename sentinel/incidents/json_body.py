@@ -43,7 +43,7 @@ class IncidentBody(TypedDict):
 
 
 def incident_body(incident: Incident) -> IncidentBody:
-    """The JSON form of ``incident``."""
+    """Return the JSON form of ``incident``."""
     return IncidentBody(
         id=incident.id,
         detector=plain(incident.detector),

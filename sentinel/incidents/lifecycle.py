@@ -48,7 +48,7 @@ class IncidentTracker:
         self._weighing = Weighing()
 
     def tracked_keys(self) -> set[Key]:
-        """The keys for which a clean verdict matters. For all others it may be left out."""
+        """Return the keys for which a clean verdict matters. For all others it may be left out."""
         return set(self._tracks)
 
     @property
@@ -57,7 +57,7 @@ class IncidentTracker:
         return any(key.stream == OF_THE_RUN for key in self._tracks)
 
     def open(self) -> list[Incident]:
-        """The open incidents, oldest first."""
+        """Return the open incidents, oldest first."""
         return [track.current(incident) for track, incident in self._open()]
 
     def advance(self, stretches: Iterable[Segment]) -> list[Change]:
@@ -123,7 +123,7 @@ class IncidentTracker:
         return changes
 
     def dump(self) -> Any:
-        """The state in built-in types."""
+        """Return the state in built-in types."""
         return msgspec.to_builtins([list(self._tracks.values()), self.before_finalize])
 
     def restore(self, dumped: Any) -> None:
@@ -198,7 +198,9 @@ class IncidentTracker:
             yield self._begin(Event.FIRING, track, alone.replace(latest=""))
 
     def _goes_on(self, incident: Incident | None) -> bool:
-        """Whether the trouble of an incident whose own rows are clean goes on as one that it explains."""
+        """Return whether the trouble of an incident whose own rows are clean goes on as one that it
+        explains.
+        """
         return incident is not None and any(
             goes_on_as(incident, effect, self.detectors) for _, effect in self._open()
         )
@@ -248,7 +250,7 @@ class IncidentTracker:
         return change
 
     def _cause(self, effect: Incident) -> str | None:
-        """The id of the open root incident that explains ``effect``; None if nothing does."""
+        """Return the id of the open root incident that explains ``effect``; None if nothing does."""
         open_ = {incident.id: incident for _, incident in self._open()}
         for incident in open_.values():
             root = open_.get(incident.inhibited_by or incident.id)
@@ -288,7 +290,7 @@ class IncidentTracker:
 def _taken_back(
     concluded: Iterable[tuple[Track, Incident]], known: Mapping[str, Incident]
 ) -> Iterator[Change]:
-    """The ends of the incidents that a conclusion began or reopened; ``known`` are those without it."""
+    """Yield the ends of the incidents that a conclusion began or reopened; ``known`` are those without it."""
     for track, incident in concluded:
         before = known.get(incident.id)
         if before is None:

@@ -21,7 +21,7 @@ def statement(
     parameters: Mapping[str, Any],
     findings: Findings,
 ) -> dict[str, Any]:
-    """The fields of an incident that depend on what a verdict found.
+    """Return the fields of an incident that depend on what a verdict found.
 
     ``began`` is the step and the time of the first row of the finding, for a verdict that knows no onset.
     ``parameters`` are the thresholds that differ from the detector's defaults. ``findings`` are those of the
@@ -44,7 +44,7 @@ def statement(
 def summary(
     v: Verdict, began: tuple[int, float | None], detector: Declaration, parameters: Mapping[str, Any]
 ) -> str:
-    """The sentence of what a verdict found, with its numbers; see `statement`."""
+    """Return the sentence of what a verdict found, with its numbers; see `statement`."""
     if (variant := detector.variants.get(v.variant or "")) is None:
         return detector.name
     thresholds = {name: parameter.default for name, parameter in detector.parameters.items()} | {**parameters}
@@ -55,7 +55,7 @@ def summary(
 
 
 def onset_of(v: Verdict, step: int, time: float | None) -> dict[str, Any]:
-    """The fields of an incident that say when it began: where the verdict does not know, then."""
+    """Return the fields of an incident that say when it began: where the verdict does not know, then."""
     onset_step, onset_time = v.onset() or (step, time)
     return {"onset_step": onset_step, "onset_time": onset_time}
 
@@ -63,7 +63,7 @@ def onset_of(v: Verdict, step: int, time: float | None) -> dict[str, Any]:
 def weighed(
     detector: str, cited: Sequence[str], evidence: Mapping[str, Any], findings: Findings, v: Verdict
 ) -> tuple[PossibleCause, ...]:
-    """The entries that a detector's finding cites, weighed by all that is known at a verdict."""
+    """Return the entries that a detector's finding cites, weighed by all that is known at a verdict."""
     clues = Clues(evidence, findings, v.known, v.position, v.step, detector)
     return possible_causes(cited, clues, catalogue.load())
 

@@ -48,7 +48,7 @@ class Track:
     incident: Incident | None = None
 
     def current(self, incident: Incident) -> Incident:
-        """The incident with the newest finding of this track."""
+        """Return the incident with the newest finding of this track."""
         return incident.replace(last_step=self.last_step, last_time=self.last_time, findings=self.findings)
 
     def change(self, event: Event, incident: Incident) -> Change:
@@ -71,15 +71,17 @@ class Track:
             self.alone += rows
 
     def confirmed_severity(self, detector: Declaration) -> Severity:
-        """The lowest severity of the last ``hold`` rows; CLEAN if fewer rows in a row were found."""
+        """Return the lowest severity of the last ``hold`` rows; CLEAN if fewer rows in a row were found."""
         return Severity(min(self.streak) if len(self.streak) == detector.hold else Severity.CLEAN)
 
     def is_over(self, detector: Declaration) -> bool:
-        """Whether enough clean rows have passed to resolve the incident or to drop the finding."""
+        """Return whether enough clean rows have passed to resolve the incident or to drop the finding."""
         return self.clean >= self._clean_rows(detector)
 
     def skippable_rows(self, severity: int, detector: Declaration) -> int:
-        """How many further rows of this severity cannot change the incident, unless another key changes."""
+        """Return how many further rows of this severity cannot change the incident, unless another key
+        changes.
+        """
         if not severity:
             return max(0, self._clean_rows(detector) - self.clean - 1)
         incident = self.incident
@@ -88,7 +90,9 @@ class Track:
         return ENDLESS if self.alone is None else detector.clear - self.alone - 1
 
     def _clean_rows(self, detector: Declaration) -> int:
-        """The number of clean rows after which the incident ends, or after which the track is dropped."""
+        """Return the number of clean rows after which the incident ends, or after which the track is
+        dropped.
+        """
         if self.incident is None:
             return 1
         enough = detector.clear << min(self.incident.reopen_count, _MAX_DOUBLINGS)
@@ -127,7 +131,7 @@ class Latest:
 
 
 def findings(open_: Iterable[tuple[Track, Incident]], stream: str) -> Findings:
-    """The evidence of the open incidents of a stream."""
+    """Return the evidence of the open incidents of a stream."""
     return {told.detector: told.evidence for _, told in open_ if told.stream == stream}
 
 
@@ -145,7 +149,7 @@ class Weighing:
         self._beside.pop(v.key, None)
 
     def weighed(self, track: Track, incident: Incident) -> Incident:
-        """The open incident of a track with the causes by what was found last."""
+        """Return the open incident of a track with the causes by what was found last."""
         beside = self._beside.pop(track.key, None)
         if beside is None:
             return incident

@@ -63,7 +63,7 @@ SortKey = tuple[str, bool, int, int, str, str, int]
 
 
 def sort_key(verdict: Verdict) -> SortKey:
-    """The place of a verdict. It also orders verdicts of one position, whatever order they arrive in.
+    """Return the place of a verdict. It also orders verdicts of one position, whatever order they arrive in.
 
     Verdicts on the end of a stream follow all others of that stream.
     """

@@ -41,7 +41,7 @@ class Answers:
     now: Callable[[], float]
 
     def runs(self, run: str) -> JsonRows:
-        """The runs that fit a glob, the worst first, JSON-able."""
+        """Return the runs that fit a glob, the worst first, JSON-able."""
         if not self.paths:
             rows: JsonRows = self._status(run)["runs"]
             return rows
@@ -56,7 +56,9 @@ class Answers:
         ]
 
     def incidents(self, run: str) -> JsonRows:
-        """The incidents of runs that fit a glob, JSON-able: all of a replay, the open ones of a watch."""
+        """Return the incidents of runs that fit a glob, JSON-able: all of a replay, the open ones of a
+        watch.
+        """
         if not self.paths:
             rows: JsonRows = self._status(run)["incidents"]
             return rows
@@ -65,7 +67,7 @@ class Answers:
         ]
 
     def replayed(self, run: str) -> JudgedRun:
-        """The one run that fits a glob, judged anew, with its curves."""
+        """Return the one run that fits a glob, judged anew, with its curves."""
         if self.paths:
             names = [run]
             runs = replay(self.paths, self.config, lambda *_: None, curves=True, names=names).runs
@@ -83,7 +85,7 @@ class Answers:
         return runs[0]
 
     def siblings(self, run: str) -> Mapping[str, Any]:
-        """The one run that fits a glob beside the healthy runs of its program, JSON-able.
+        """Return the one run that fits a glob beside the healthy runs of its program, JSON-able.
 
         All runs are judged anew, because any of them may be a sibling.
         """

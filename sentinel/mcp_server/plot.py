@@ -14,7 +14,7 @@ _LARGEST = 1e100  # matplotlib's own arithmetic overflows not far above
 
 
 def png(run: JudgedRun, signal: str) -> bytes:
-    """All tags of a signal, or one tag, over the steps. Raises SentinelError if the run logs none."""
+    """Return all tags of a signal, or one tag, over the steps. Raises SentinelError if the run logs none."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 

@@ -24,7 +24,9 @@ _CHANGES = ToolAnnotations(read_only_hint=False, destructive_hint=False, open_wo
 
 
 def server(known: Answers, own_rules: "Callable[[], Sequence[WrittenRule]]") -> MCPServer:
-    """A server whose tools answer about the known runs. ``own_rules`` are those that `explain` knows, too."""
+    """Return a server whose tools answer about the known runs. ``own_rules`` are those that `explain` knows,
+    too.
+    """
     app = MCPServer("sentinel", instructions=INSTRUCTIONS, version=version("training-sentinel"))
 
     @app.tool(annotations=_READS, structured_output=False)

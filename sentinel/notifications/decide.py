@@ -26,7 +26,7 @@ class Route:
     detectors: Sequence[str] = ()
 
     def leads(self, run: RunIdentity, detector: str) -> bool:
-        """Whether an incident of this detector takes this route."""
+        """Return whether an incident of this detector takes this route."""
         return (
             _matches(self.runs, run.run, run.path)
             and _matches(self.frameworks, run.framework or "")
@@ -58,7 +58,7 @@ class QuietHours:
         return cls(60 * hour + minute, 60 * end_hour + end_minute)
 
     def cover(self, now: float) -> bool:
-        """Whether a time in seconds since the epoch is quiet."""
+        """Return whether a time in seconds since the epoch is quiet."""
         local = datetime.fromtimestamp(now, UTC).astimezone()
         minute = 60 * local.hour + local.minute
         if self.begin <= self.end:
@@ -80,7 +80,7 @@ class Reason(StrEnum):
     sends: bool
 
     def __new__(cls, name: str, text: str, sends: bool = False) -> Self:
-        """A member with its wording."""
+        """Return a member with its wording."""
         member = str.__new__(cls, name)
         member._value_ = name
         member.text = text
@@ -130,11 +130,11 @@ class SinkPolicy:
     quiet_hours: QuietHours | None = None  # what is critical goes through
 
     def wants(self, incident: Incident, run: RunIdentity) -> bool:
-        """Whether the sink asks for an incident of this run. ``run`` is as notifications name it."""
+        """Return whether the sink asks for an incident of this run. ``run`` is as notifications name it."""
         return self.refusal(incident, run) is None
 
     def refusal(self, incident: Incident, run: RunIdentity) -> Reason | None:
-        """Why the sink does not ask for an incident of this run; None if it does."""
+        """Return why the sink does not ask for an incident of this run; None if it does."""
         if incident.severity < self.min_severity:
             return Reason.BELOW_SINK_SEVERITY
         if incident.maturity is Maturity.PREVIEW and not self.include_preview:
@@ -142,7 +142,7 @@ class SinkPolicy:
         return None if self.route.leads(run, incident.detector) else Reason.NOT_ROUTED
 
     def is_quiet(self, severity: Severity, now: float) -> bool:
-        """Whether an incident of this severity has to wait."""
+        """Return whether an incident of this severity has to wait."""
         return severity < Severity.CRITICAL and self.quiet_hours is not None and self.quiet_hours.cover(now)
 
 
@@ -259,12 +259,14 @@ def _reason_at_end(incident: Incident, policy: SinkPolicy, sent: Mapping[Event, 
 
 
 def _last(sent: Mapping[Event, Sent]) -> tuple[Event, Sent]:
-    """The last notification. The clock may have been set back since, so its time does not count."""
+    """Return the last notification. The clock may have been set back since, so its time does not count."""
     return max(sent.items(), key=lambda item: (item[1].number, item[1].findings, item[1].at))
 
 
 def _is_news(incident: Incident, before: Sent | None, policy: SinkPolicy, now: float) -> bool:
-    """Whether the sink should hear that the log is silent: it was not told lately, or not since a finding."""
+    """Return whether the sink should hear that the log is silent: it was not told lately, or not since a
+    finding.
+    """
     if before is None or incident.findings > before.findings:
         return True
     return not 0 <= now - before.at < policy.repeat_seconds

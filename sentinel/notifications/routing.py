@@ -125,9 +125,9 @@ def route_changes(news: RunChanges, audience: RoutingContext, now: float) -> lis
 def _told_of_others(
     incident: Incident, run: RunIdentity, policy: SinkPolicy, audience: RoutingContext, now: float
 ) -> Iterator[Severity]:
-    """How bad the sink was told that the same trouble is, of other logs of the training or of logs that fell
-    silent together; a better informed log speaks for the training even before. What another incident explains
-    in its own log was told through that one: of a crash, the error that the console shows.
+    """Yield how bad the sink was told that the same trouble is, of other logs of the training or of logs that
+    fell silent together; a better informed log speaks for the training even before. What another incident
+    explains in its own log was told through that one: of a crash, the error that the console shows.
     """
     sent = audience.sent
     known = audience.known
@@ -145,18 +145,22 @@ def _told_of_others(
 
 
 def _heard(incident: str | None, policy: SinkPolicy, sent: SentBefore) -> Mapping[Event, Sent]:
-    """What a sink was sent of the incident with this id."""
+    """Return what a sink was sent of the incident with this id."""
     return sent.get((incident or "", policy.name), {})
 
 
 def _lasts(heard: Mapping[Event, Sent], now: float) -> bool:
-    """Whether a silence that a sink heard of goes on, or ended just now, so that others may end with it."""
+    """Return whether a silence that a sink heard of goes on, or ended just now, so that others may end with
+    it.
+    """
     over = heard.get(Event.RESOLVED)
     return bool(heard) and (over is None or 0 <= now - over.at < _ENDS_TOGETHER_SECONDS)
 
 
 def _tells_of_silence(standing: Mapping[str, Incident], policy: SinkPolicy, run: RunIdentity) -> str | None:
-    """The id of an incident of the whole run that tells the sink of a lost log; None if there is none."""
+    """Return the id of an incident of the whole run that tells the sink of a lost log; None if there is
+    none.
+    """
     of_the_run = (i for i in standing.values() if i.stream == OF_THE_RUN and policy.wants(i, run))
     return next((i.id for i in of_the_run), None)
 
@@ -169,7 +173,7 @@ def _worst_first(changes: Sequence[Change]) -> list[Change]:
 
 
 def _as_it_is(incident: Incident, event: Event) -> Incident:
-    """The incident with its newest numbers if the event says that it is still there; else as it is."""
+    """Return the incident with its newest numbers if the event says that it is still there; else as it is."""
     return (
         incident.replace(summary=incident.latest or incident.summary) if event is Event.REPEAT else incident
     )
@@ -192,7 +196,7 @@ def _body(event: Event, incident: Incident, number: int, news: RunChanges, plots
 
 
 def idempotency_key(run: RunIdentity, incident: Incident, event: Event, number: int = 0) -> str:
-    """A key that is the same whenever the same event of the same incident is derived or sent.
+    """Return a key that is the same whenever the same event of the same incident is derived or sent.
 
     ``number`` counts the notifications of the incident to a sink; 0 where none is sent. Logs on two machines
     may have the same path.
@@ -202,7 +206,9 @@ def idempotency_key(run: RunIdentity, incident: Incident, event: Event, number: 
 
 
 def cost(incident: Incident) -> str:
-    """What the run has spent from the onset to the newest finding: "340 steps, 2 h 5 min"; may be empty."""
+    """Return what the run has spent from the onset to the newest finding: "340 steps, 2 h 5 min"; may be
+    empty.
+    """
     parts = []
     if incident.last_step is not None and incident.last_step > incident.onset_step:
         parts.append(f"{incident.last_step - incident.onset_step} steps")

@@ -24,7 +24,7 @@ class Silence:
     incident: str = ""
 
     def matches(self, run: RunIdentity, incident: Incident, now: float) -> bool:
-        """Whether the silence covers an incident of a run at this time."""
+        """Return whether the silence covers an incident of a run at this time."""
         if now >= self.until:
             return False
         if self.incident:
@@ -33,7 +33,7 @@ class Silence:
         return named and fnmatchcase(incident.detector, self.detector)
 
     def covers(self, path: str, name: str) -> bool:
-        """Whether the silence is about a run, by its path or its name."""
+        """Return whether the silence is about a run, by its path or its name."""
         return any(fnmatchcase(known_as, self.run) for known_as in (path, name))
 
 
@@ -41,13 +41,13 @@ _ACKNOWLEDGED_SECONDS = 30 * 86400.0
 
 
 def acknowledgement(incident: Incident, now: float) -> Silence:
-    """The silence that says that a person knows of an incident, so only its end is sent."""
+    """Return the silence that says that a person knows of an incident, so only its end is sent."""
     until = now + _ACKNOWLEDGED_SECONDS
     return silence(incident.run, incident.detector, until, "acknowledged", now, incident.id)
 
 
 def silence(run: str, detector: str, until: float, reason: str, now: float, incident: str = "") -> Silence:
-    """A new silence. Raises ValueError if it would end before it begins."""
+    """Return a new silence. Raises ValueError if it would end before it begins."""
     if not until > now:
         raise ValueError("a silence must end in the future")
     key = "\x1f".join((run, detector, repr(until), reason, repr(now), incident))

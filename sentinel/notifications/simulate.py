@@ -11,7 +11,7 @@ Story = tuple[RunIdentity, Sequence[Change]]
 
 
 def retold(stories: Sequence[Story], audience: RoutingContext) -> list[dict[str, list[SinkDecision]]]:
-    """The decisions about each run by incident id, without reminders."""
+    """Return the decisions about each run by incident id, without reminders."""
     told: list[dict[str, list[SinkDecision]]] = [{} for _ in stories]
     happened = [
         (at, change, number) for number, (_, changes) in enumerate(stories) for at, change in _dated(changes)
@@ -29,7 +29,7 @@ def retold(stories: Sequence[Story], audience: RoutingContext) -> list[dict[str,
 
 
 def _dated(changes: Iterable[Change]) -> Iterator[tuple[float, Change]]:
-    """The changes with their times, which never go back. A log without times has time 0."""
+    """Yield the changes with their times, which never go back. A log without times has time 0."""
     at = 0.0
     for change in changes:
         at = max(at, change.incident.last_time or 0.0)

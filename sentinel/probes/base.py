@@ -68,15 +68,15 @@ class Subject:
         vars(self).pop("parts", None)
 
     def optimized(self) -> "list[torch.Tensor]":
-        """The parameters that an optimizer holds and may change, each once."""
+        """Return the parameters that an optimizer holds and may change, each once."""
         return [parameter for parameter in self.parts.held if parameter.requires_grad]
 
     def is_of_torch(self) -> bool:
-        """Whether the model is one of torch, which then is imported."""
+        """Return whether the model is one of torch, which then is imported."""
         return "torch" in sys.modules and isinstance(self.model, sys.modules["torch"].nn.Module)
 
     def is_compiled(self) -> bool:
-        """Whether hooks on modules would make torch.compile compile the model again."""
+        """Return whether hooks on modules would make torch.compile compile the model again."""
         compiled = getattr(self.model, "_compiled_call_impl", None) is not None
         return compiled or hasattr(self.model, "_orig_mod")
 
@@ -95,7 +95,7 @@ class Moment(NamedTuple):
     features: tuple[Any, Any] | None = None  # of real and of generated samples: samples x dimensions
 
     def logits(self) -> "torch.Tensor | None":
-        """The logits among the outputs: samples x ... x classes."""
+        """Return the logits among the outputs: samples x ... x classes."""
         outputs = self.outputs
         if isinstance(outputs, Mapping) and "logits" in outputs:
             outputs = outputs["logits"]
@@ -103,7 +103,7 @@ class Moment(NamedTuple):
         return logits if hasattr(logits, "softmax") and logits.ndim > 1 else None
 
     def labels(self) -> "torch.Tensor | None":
-        """The labels of the batch: those of that name, else its last tensor of integers."""
+        """Return the labels of the batch: those of that name, else its last tensor of integers."""
         batch = self.batch
         if isinstance(batch, Mapping):
             return batch.get("labels", batch.get("label"))
@@ -150,14 +150,14 @@ class ProbeSet:
         """Note a step, measured or not, by what lies on the host. Most sets do not."""
 
     def measure(self, moment: Moment) -> Numbers:
-        """The numbers of the step that ended; none of what it cannot know. Raises Unsuitable."""
+        """Return the numbers of the step that ended; none of what it cannot know. Raises Unsuitable."""
         raise AssertionError(f"{type(self).__name__} measures nothing at {moment}")
 
     def evaluate(self, moment: Moment) -> None:
         """Take a batch of an evaluation into account. Most sets do not."""
 
     def evaluated(self) -> Numbers:
-        """The numbers of the evaluation that ended, of whose batches nothing is kept."""
+        """Return the numbers of the evaluation that ended, of whose batches nothing is kept."""
         return {}
 
     def disarm(self) -> None:
@@ -196,7 +196,9 @@ class Hooks:
 
 
 def arrival() -> Callable[[], object]:
-    """What waits for copies from a CUDA device that are on their way; a step later they have long arrived."""
+    """Return what waits for copies from a CUDA device that are on their way; a step later they have long
+    arrived.
+    """
     if "torch" not in sys.modules or not sys.modules["torch"].cuda.is_initialized():
         return lambda: None
     event = sys.modules["torch"].cuda.Event()
@@ -205,6 +207,6 @@ def arrival() -> Callable[[], object]:
 
 
 def is_on_host(numbers: Any) -> bool:
-    """Whether these can be read without waiting for a device: of torch, of NumPy, or of Python."""
+    """Return whether these can be read without waiting for a device: of torch, of NumPy, or of Python."""
     known: bool = getattr(numbers, "is_cpu", isinstance(numbers, np.ndarray | float | int))
     return known

@@ -19,7 +19,7 @@ def _raise(_: int, __: FrameType | None) -> None:
 
 @contextmanager
 def deadline() -> Iterator[Callable[[], None]]:
-    """Raises TimeoutError within work that takes too long. It gives what starts the time anew.
+    """Raise TimeoutError within work that takes too long. It gives what starts the time anew.
 
     It reaches all that returns to Python or waits in a system call, in the main thread of a process that does
     not use SIGALRM itself. Elsewhere, and within another deadline, it does nothing. A thread of its own would

@@ -12,7 +12,7 @@ from sentinel.probes.base import Cost, ProbeSet
 
 @cache
 def probe_sets() -> dict[str, type[ProbeSet]]:
-    """Every set by the name of its file, in alphabetical order."""
+    """Return every set by the name of its file, in alphabetical order."""
     kinds: dict[str, type[ProbeSet]] = {}
     for module in pkgutil.iter_modules(sets.__path__):
         for thing in vars(importlib.import_module(f"{sets.__name__}.{module.name}")).values():
@@ -22,7 +22,9 @@ def probe_sets() -> dict[str, type[ProbeSet]]:
 
 
 def chosen(names: str | Iterable[str]) -> dict[str, type[ProbeSet]]:
-    """The sets of a cost and of those below it, or the named ones. Raises ValueError for an unknown name."""
+    """Return the sets of a cost and of those below it, or the named ones. Raises ValueError for an unknown
+    name.
+    """
     known = probe_sets()
     if names == Cost.CHEAP:
         return known
@@ -35,5 +37,7 @@ def chosen(names: str | Iterable[str]) -> dict[str, type[ProbeSet]]:
 
 
 def page(name: str) -> str:
-    """The page of a set: what it shows, what it costs, when it misleads. Raises KeyError for no set."""
+    """Return the page of a set: what it shows, what it costs, when it misleads. Raises KeyError for no
+    set.
+    """
     return (sys.modules[probe_sets()[name].__module__].__doc__ or "").strip()

@@ -131,7 +131,7 @@ class probe:  # noqa: N801  it reads as a function at its call, as `contextlib.s
         self.close()
 
     def _suitable(self, kinds: Mapping[str, type[ProbeSet]]) -> Mapping[str, type[ProbeSet]]:
-        """The sets that this process measures."""
+        """Return the sets that this process measures."""
         if not self._subject.is_of_torch():
             if off := [name for name, kind in kinds.items() if kind.needs_torch]:
                 _log.warning("these probes are off, as they need a model of torch: %s", ", ".join(off))
@@ -144,7 +144,9 @@ class probe:  # noqa: N801  it reads as a function at its call, as `contextlib.s
         self._sets[name] = self._kinds[name](self._subject)
 
     def _that(self, does: str) -> list[str]:
-        """The sets that have a method of their own; to call one that does nothing would cost something."""
+        """Return the sets that have a method of their own; to call one that does nothing would cost
+        something.
+        """
         theirs = getattr(ProbeSet, does)
         return [name for name, probes in self._sets.items() if getattr(type(probes), does) is not theirs]
 
@@ -159,7 +161,7 @@ class probe:  # noqa: N801  it reads as a function at its call, as `contextlib.s
         self._glancing = []
 
     def _measured(self, moment: Moment, name: str) -> Numbers:
-        """The numbers of a set, which ends if they took too long."""
+        """Return the numbers of a set, which ends if they took too long."""
         probes = self._sets[name]
         begun = time.perf_counter()
         numbers = _on_the_way(probes.measure(moment))
@@ -195,7 +197,7 @@ class probe:  # noqa: N801  it reads as a function at its call, as `contextlib.s
                 _log.error("probes are off: the numbers cannot be written: %s", _said(error))
 
     def _each(self, names: Iterable[str], work: Callable[[str], Numbers | None]) -> Numbers:
-        """What work with sets gives, without gradients. A set that raises or hangs is switched off."""
+        """Return what work with sets gives, without gradients. A set that raises or hangs is switched off."""
         numbers: dict[str, torch.Tensor | float] = {}
         try:
             with _without_gradients(), deadline() as restart:
@@ -219,13 +221,15 @@ class probe:  # noqa: N801  it reads as a function at its call, as `contextlib.s
 
 
 def _unwrapped(optimizer: Any) -> "torch.optim.Optimizer":
-    """The optimizer within those that Accelerate and Lightning put around it, which call no hooks."""
+    """Return the optimizer within those that Accelerate and Lightning put around it, which call no hooks."""
     inner = getattr(optimizer, "optimizer", None)
     return _unwrapped(inner) if hasattr(inner, "param_groups") else optimizer
 
 
 def _on_the_way(numbers: Numbers) -> Numbers:
-    """The numbers, with a copy of each tensor on its way to the host, so that nobody waits for the device."""
+    """Return the numbers, with a copy of each tensor on its way to the host, so that nobody waits for the
+    device.
+    """
     return {
         name: number.detach().to("cpu", non_blocking=True, copy=True)
         if hasattr(number, "detach")
@@ -235,7 +239,7 @@ def _on_the_way(numbers: Numbers) -> Numbers:
 
 
 def _without_gradients() -> AbstractContextManager[Any]:
-    """What keeps torch from recording what the probes compute."""
+    """Return what keeps torch from recording what the probes compute."""
     return sys.modules["torch"].no_grad() if "torch" in sys.modules else nullcontext()
 
 

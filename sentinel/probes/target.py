@@ -12,7 +12,7 @@ Target = Any
 
 
 def target(to: Target) -> Write:
-    """The function that writes a step's numbers. Raises TypeError for what is no target."""
+    """Return the function that writes a step's numbers. Raises TypeError for what is no target."""
     if isinstance(to, str | os.PathLike):
         return _json_lines(Path(to))
     if hasattr(to, "add_scalar"):
@@ -44,7 +44,9 @@ def _tensorboard(writer: Any) -> Write:
 
 
 def _wandb(run: Any) -> Write:
-    """Numbers join the row that the training logs next, because a row of their own would move its steps."""
+    """Return numbers join the row that the training logs next, because a row of their own would move its
+    steps.
+    """
     return lambda _, numbers: run.log(dict(numbers), commit=False)
 
 

@@ -32,7 +32,7 @@ class Activity:
 
 
 def _family(pid: int) -> list[int]:
-    """A process and those below it, as far as its main thread started them."""
+    """Return a process and those below it, as far as its main thread started them."""
     family = [pid]
     for member in family:
         family += [child for child in _children(member) if len(family) < _MOST]

@@ -15,7 +15,8 @@ _KERNELS = ("ipykernel", "colab_kernel_launcher")
 
 
 def process_of(log: Path, host: Host) -> Writer:
-    """The process that writes a log, and what it does: "process 7 (python), which holds the log, sleeps".
+    """Return the process that writes a log, and what it does: "process 7 (python), which holds the log,
+    sleeps".
 
     Else what a file beside the log says of it: "train.pid names process 7, which does not run on gpu-3".
     """
@@ -24,7 +25,7 @@ def process_of(log: Path, host: Host) -> Writer:
 
 
 def described(writer: Found) -> Writer:
-    """What a process that writes a log does at present."""
+    """Return what a process that writes a log does at present."""
     now = process(writer.process.pid)
     if now is None or now.started != writer.process.started:
         return Writer()
@@ -36,18 +37,20 @@ def described(writer: Found) -> Writer:
 
 
 def title(target: Process) -> str:
-    """A process for a person: "process 7 (python)"."""
+    """Return a process for a person: "process 7 (python)"."""
     return f"process {target.pid} ({clean_text(target.name, 40)})"
 
 
 def does(target: Process) -> str:
-    """What a process does, and where it waits in the kernel: "sleeps in pipe_read"."""
+    """Return what a process does, and where it waits in the kernel: "sleeps in pipe_read"."""
     wait = waits_in(target.pid)
     return _STATES.get(target.state, "lives") + (f" in {wait}" if wait else "")
 
 
 def waits_in(pid: int) -> str:
-    """The function of the kernel in which a process waits; empty if it does not, or it may not be seen."""
+    """Return the function of the kernel in which a process waits; empty if it does not, or it may not be
+    seen.
+    """
     with suppress(OSError):
         wait = (PROC / str(pid) / "wchan").read_text()
         return clean_text(wait, 60) if wait not in ("", "0") else ""
@@ -55,5 +58,5 @@ def waits_in(pid: int) -> str:
 
 
 def _outlives_a_training(pid: int) -> bool:
-    """Whether it is the kernel of a notebook, which goes on when the training in it has ended."""
+    """Return whether it is the kernel of a notebook, which goes on when the training in it has ended."""
     return any(name in word for word in arguments(pid) for name in _KERNELS)

@@ -14,7 +14,9 @@ from sentinel.processes.ras import asked
 
 
 def devices(ranks: Sequence[Rank], log: Path) -> str:
-    """What the kernel's log, NCCL, PyTorch and NVIDIA's library say of some ranks, in words; may be empty."""
+    """Return what the kernel's log, NCCL, PyTorch and NVIDIA's library say of some ranks, in words; may be
+    empty.
+    """
     called = {rank.process.pid: rank.title if rank.world > 1 else "its process" for rank in ranks}
     errors = dict.fromkeys(xids(rank.process) for rank in ranks)
     return "; ".join(filter(None, [*errors, asked(called), recorded(ranks, log), devices_of(called)]))

@@ -81,7 +81,9 @@ class Handle:
         self._memory = self._memory.counted()
 
     def exit(self) -> Exit | None:
-        """How the process ended; None while it lives, and for some looks after that until it is known."""
+        """Return how the process ended; None while it lives, and for some looks after that until it is
+        known.
+        """
         if self._exit is None and self._poll.poll(0):
             self._looks += 1
             self._exit = self._how()
@@ -105,7 +107,7 @@ class Handle:
         return Exit(signal=ended_by, killer=killer, library=library, spared=spared)
 
     def _code(self) -> int | None:
-        """What `wait` would give of the process; None if it is not known yet, or never will be."""
+        """Return what `wait` would give of the process; None if it is not known yet, or never will be."""
         buffer = bytearray(_INFO.pack(_EXIT, *[0] * 13))
         with suppress(OSError):
             fcntl.ioctl(self.descriptor, _GET_INFO, buffer)
@@ -122,7 +124,9 @@ class Handle:
 
 
 def opened(target: Process) -> Handle | None:
-    """A handle of a process; None if it is gone, its number has another one, or the system knows no pidfd."""
+    """Return a handle of a process; None if it is gone, its number has another one, or the system knows no
+    pidfd.
+    """
     try:
         descriptor = os.pidfd_open(target.pid)
     except (OSError, AttributeError):

@@ -84,7 +84,7 @@ class Host:
         return Host(self)
 
     def writer(self, log: Path) -> Found | None:
-        """The process that writes a log, a file or a directory with files; None if none is certain."""
+        """Return the process that writes a log, a file or a directory with files; None if none is certain."""
         owners = files_of(log)
         holders = {pid for file in owners for pid in self.writers(file)}
         mine = [pid for pid in holders if self._may_write(pid, owners)]
@@ -103,17 +103,17 @@ class Host:
         return self._found(top, HOLDS, owners)
 
     def open(self, pid: int) -> Descriptors:
-        """What a process had open when it was first asked for."""
+        """Return what a process had open when it was first asked for."""
         if pid not in self._open:
             self._open[pid] = descriptors(pid)
         return self._open[pid]
 
     def writers(self, file: File) -> Sequence[int]:
-        """The processes that have a file or a pipe open for writing."""
+        """Return the processes that have a file or a pipe open for writing."""
         return self._holders.get(file, ())
 
     def above(self, pid: int) -> Iterator[Process]:
-        """The parents of a process, the nearest first."""
+        """Yield the parents of a process, the nearest first."""
         seen: set[int] = set()
         while (process := self.processes.get(pid)) is not None and process.parent not in seen:
             seen.add(pid := process.parent)
@@ -121,7 +121,9 @@ class Host:
                 yield parent
 
     def about(self, log: Path) -> list[Process]:
-        """The processes that work in a log's directory or above, or name it in arguments or environment."""
+        """Return the processes that work in a log's directory or above, or name it in arguments or
+        environment.
+        """
         place = Path(real_path(log))
         near = {str(path) for path in (place, place.parent, place.parent.parent)}
         pids = {pid for path in near for pid in self._naming.get(path, ())}
@@ -152,7 +154,7 @@ class Host:
         return _by((file, pid) for pid in self._asked for file in self.open(pid).writes)
 
     def _may_write(self, pid: int, owners: Mapping[File, int]) -> bool:
-        """Whether a process has a log open for its owner now; it had some file of this number open."""
+        """Return whether a process has a log open for its owner now; it had some file of this number open."""
         process = self.processes[pid]
         now = descriptors(pid).writes
         serves = process.name in _SERVICES
@@ -173,19 +175,21 @@ class Host:
         return top[0] if len(top) == 1 else None
 
     def _behind(self, pipes: set[File], copier: int) -> int | None:
-        """The process whose output another one copies."""
+        """Return the process whose output another one copies."""
         behind = {pid for pipe in pipes for pid in self._holders.get(pipe, ())} - {copier}
         return self._topmost([pid for pid in behind if self.open(pid).prints & pipes])
 
     def _helped(self, pid: int) -> int | None:
-        """The process that W&B's helper works for."""
+        """Return the process that W&B's helper works for."""
         words = arguments(pid)
         with suppress(ValueError, IndexError):
             return int(words[words.index("--pid") + 1])
         return self.processes[pid].parent
 
     def _of_event_files(self, log: Path) -> Found | None:
-        """The process that the newest event file of this machine names, if it is as old as that file says."""
+        """Return the process that the newest event file of this machine names, if it is as old as that file
+        says.
+        """
         with suppress(OSError):
             named = [
                 (int(told[1]), int(told[3]), file)
@@ -208,7 +212,7 @@ def _by(pairs: Iterable[tuple[_Key, int]]) -> Mapping[_Key, list[int]]:
 
 
 def files_of(log: Path) -> Mapping[File, int]:
-    """The files of a log, with their owners."""
+    """Return the files of a log, with their owners."""
     owners = {}
     with suppress(OSError):
         for file in _listed(log):
@@ -219,7 +223,7 @@ def files_of(log: Path) -> Mapping[File, int]:
 
 
 def size_of(log: Path) -> int:
-    """The bytes of all files of a log."""
+    """Return the bytes of all files of a log."""
     with suppress(OSError):
         return sum(os.stat(file).st_size for file in _listed(log))
     return 0

@@ -46,8 +46,8 @@ _recording = converter(_Recording)
 
 
 def recorded(ranks: Sequence[Rank], log: Path) -> str:
-    """How far the ranks got with the collectives of a group in which they differ, else of the first; empty
-    where nothing was written of at least two since they were started.
+    """Return how far the ranks got with the collectives of a group in which they differ, else of the first;
+    empty where nothing was written of at least two since they were started.
     """
     groups: dict[str, dict[str, list[Rank]]] = {}
     for rank, collective in _last(ranks, log):
@@ -63,7 +63,7 @@ def recorded(ranks: Sequence[Rank], log: Path) -> str:
 
 
 def _last(ranks: Sequence[Rank], log: Path) -> Iterator[tuple[Rank, _Collective]]:
-    """The last collective of each rank in each group."""
+    """Yield the last collective of each rank in each group."""
     left = _MAX_BYTES
     for rank in ranks:
         content = next((file for place in _places(rank, log) for file in _written(rank, place, left)), b"")
@@ -77,7 +77,7 @@ def _last(ranks: Sequence[Rank], log: Path) -> Iterator[tuple[Rank, _Collective]
 
 
 def _places(rank: Rank, log: Path) -> Iterator[Path]:
-    """The directories in which a recording of a rank may lie."""
+    """Yield the directories in which a recording of a rank may lie."""
     yield log if log.is_dir() else log.parent
     with suppress(KeyError):
         yield Path(pwd.getpwuid(rank.process.user).pw_dir) / ".cache" / "torch"
@@ -85,7 +85,7 @@ def _places(rank: Rank, log: Path) -> Iterator[Path]:
 
 
 def _written(rank: Rank, place: Path, most: int) -> Iterator[bytes]:
-    """What a rank wrote to a directory since it was started, up to so many bytes."""
+    """Yield what a rank wrote to a directory since it was started, up to so many bytes."""
     with suppress(OSError):
         for name in os.listdir(place):
             if (numbered := _NAME.fullmatch(name)) is None or int(numbered[1]) != rank.number:
@@ -99,7 +99,7 @@ def _written(rank: Rank, place: Path, most: int) -> Iterator[bytes]:
 
 
 def _words(collective: _Collective) -> str:
-    """A collective for a person: "collective 18, gloo:all_reduce, in backward (train.py:34)"."""
+    """Return a collective for a person: "collective 18, gloo:all_reduce, in backward (train.py:34)"."""
     place = Stack(frames_of(collective.frames)).location
     name = clean_text(collective.profiling_name, 60)
     return f"collective {collective.collective_seq_id:,}, {name}" + (f", in {place}" if place else "")

@@ -39,7 +39,9 @@ class StackSample(NamedTuple):
         return self.stack.location
 
     def calls(self, *, lines: bool) -> object:
-        """What ranks that wait for the same thing have in common: their calls, from the training's own on."""
+        """Return what ranks that wait for the same thing have in common: their calls, from the training's own
+        on.
+        """
         frames = self.stack.frames
         own = next((number for number, frame in enumerate(frames) if frame.ours), 0)
         return tuple(frame if lines else frame[:2] for frame in frames[own:])
@@ -61,7 +63,7 @@ class Seen(NamedTuple):
 
 
 def verdict(seen: Sequence[Seen], gone: str = "") -> HangDiagnosis:
-    """Why some ranks stand still. ``gone`` says that one of them died: "Rank 2 of 4 died: SIGKILL"."""
+    """Return why some ranks stand still. ``gone`` says that one of them died: "Rank 2 of 4 died: SIGKILL"."""
     if not seen:
         return HangDiagnosis()
     kind, guilty, what = _guilty(seen) if not gone else ("gone", [], "")
@@ -75,7 +77,7 @@ def verdict(seen: Sequence[Seen], gone: str = "") -> HangDiagnosis:
 
 
 def _guilty(seen: Sequence[Seen]) -> tuple[str, list[Seen], str]:
-    """The kind of the verdict, the ranks that the others wait for, and what these do."""
+    """Return the kind of the verdict, the ranks that the others wait for, and what these do."""
     for kind, states, what in (
         ("stopped", "Tt", "stopped by a signal"),
         ("device", "D", "waiting for a device"),
@@ -99,7 +101,7 @@ def _wake(stopped: Sequence[Seen]) -> str:
 
 
 def _apart(seen: Sequence[Seen], *, lines: bool) -> list[Seen] | None:
-    """The ranks that are not where most of them are; None if there is no such place."""
+    """Return the ranks that are not where most of them are; None if there is no such place."""
     most, count = Counter(member.sample.calls(lines=lines) for member in seen).most_common(1)[0]
     return (
         [member for member in seen if member.sample.calls(lines=lines) != most]
@@ -109,7 +111,7 @@ def _apart(seen: Sequence[Seen], *, lines: bool) -> list[Seen] | None:
 
 
 def _starved(member: Seen) -> bool:
-    """Whether a rank waits for loader workers that are in code of the training."""
+    """Return whether a rank waits for loader workers that are in code of the training."""
     waits = any(frame.file in _LOADING for frame in member.sample.stack.frames)
     return waits and any(_in_own_code(worker) for worker in member.workers)
 
@@ -131,7 +133,7 @@ def _loading(starved: Sequence[Seen]) -> str:
 
 
 def _waiting(others: Sequence[Seen]) -> list[str]:
-    """Where the other ranks wait: "Ranks 0, 1 and 3 wait in backward (train.py:34)"."""
+    """Return where the other ranks wait: "Ranks 0, 1 and 3 wait in backward (train.py:34)"."""
     places: dict[object, list[Seen]] = {}
     for member in others:
         places.setdefault(member.sample.location and member.sample.location[:2], []).append(member)
@@ -144,7 +146,7 @@ def _waits(some: Sequence[Seen]) -> str:
 
 
 def _alike(seen: Sequence[Seen]) -> str:
-    """That all ranks are at one place, and what they wait for."""
+    """Return that all ranks are at one place, and what they wait for."""
     place = seen[0].sample.location
     busy = any(member.sample.busy >= _IDLE for member in seen)
     if place is None:
@@ -173,7 +175,7 @@ def _alone(member: Seen) -> str:
 
 
 def _asleep(some: Sequence[Seen]) -> str:
-    """What is known of ranks whose line is not."""
+    """Return what is known of ranks whose line is not."""
     look = some[0].sample
     its = "its line is" if len(some) == 1 else "their lines are"
     return f"{_is(some)} {look.doing}{_in_kernel(some)}; {its} unknown because {look.stack.unknown}"
@@ -207,7 +209,7 @@ def _who(some: Sequence[Seen]) -> str:
 
 
 def _all_frames(seen: Sequence[Seen]) -> str:
-    """The frames of each rank and of its workers, the innermost first."""
+    """Return the frames of each rank and of its workers, the innermost first."""
     lines = []
     for member in seen:
         for name, look in [

@@ -47,7 +47,7 @@ class HangSampling:
         self._thread.start()
 
     def result(self) -> HangDiagnosis | None:
-        """The verdict; None while the examination goes on."""
+        """Return the verdict; None while the examination goes on."""
         return None if self._thread.is_alive() and self._found is None else self._found or HangDiagnosis()
 
     def _examine(self) -> None:
@@ -79,7 +79,7 @@ class HangSampling:
         ]
 
     def _sample(self, target: Process) -> StackSample:
-        """What a process does between two looks at its stack."""
+        """Return what a process does between two looks at its stack."""
         first = self._stack(target)
         before = cpu_seconds(target.pid)
         threading.Event().wait(_APART_SECONDS)

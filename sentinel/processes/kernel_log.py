@@ -25,20 +25,22 @@ _MAX_XIDS = 4
 
 
 def killed_by_oom(target: Process) -> bool | None:
-    """Whether the OOM killer ended a process; None if the log cannot be asked."""
+    """Return whether the OOM killer ended a process; None if the log cannot be asked."""
     records = _search(target, _KILLED)
     return None if records is None else bool(records)
 
 
 def faulted_in(target: Process) -> str:
-    """The library in which a process's main thread had a segmentation fault; empty if that is unknown."""
+    """Return the library in which a process's main thread had a segmentation fault; empty if that is
+    unknown.
+    """
     records = _search(target, _FAULT)
     return clean_text(os.fsdecode(records[-1][1]), 60) if records else ""
 
 
 def xids(target: Process) -> str:
-    """The last errors of GPUs that NVIDIA's driver told of a process, or of no process, in words; empty if it
-    told none.
+    """Return the last errors of GPUs that NVIDIA's driver told of a process, or of no process, in words;
+    empty if it told none.
     """
     said = (
         f"Xid {int(line[2])} of the GPU at {os.fsdecode(line[1])} ({clean_text(os.fsdecode(line[3]), 80)})"
@@ -48,7 +50,7 @@ def xids(target: Process) -> str:
 
 
 def _search(target: Process, words: bytes) -> list[re.Match[bytes]] | None:
-    """The lines about a process since it started; None if the log cannot be read."""
+    """Return the lines about a process since it started; None if the log cannot be read."""
     try:
         if str((PROC / "self" / "ns" / "pid").readlink()) != _INITIAL:
             return None
@@ -61,7 +63,7 @@ def _search(target: Process, words: bytes) -> list[re.Match[bytes]] | None:
 
 
 def _records() -> Iterator[tuple[float, bytes]]:
-    """The records of the kernel's log, with the seconds since the machine started."""
+    """Yield the records of the kernel's log, with the seconds since the machine started."""
     log = os.open(_LOG, os.O_RDONLY | os.O_NONBLOCK)
     try:
         while True:

@@ -27,11 +27,13 @@ class GroupMemory:
     kills: int
 
     def counted(self) -> Self:
-        """The same with what the group has counted by now."""
+        """Return the same with what the group has counted by now."""
         return replace(self, kills=_kills(self.group))
 
     def killer(self) -> str:
-        """Who killed the process with SIGKILL: the OOM killer, with the limit; empty if that is not known."""
+        """Return who killed the process with SIGKILL: the OOM killer, with the limit; empty if that is not
+        known.
+        """
         log = killed_by_oom(self.process)
         if not (_kills(self.group) > self.kills if log is None else log):
             return ""
@@ -39,12 +41,12 @@ class GroupMemory:
         return f"the OOM killer ({f'cgroup limit {limit / _GIB:.3g} GiB' if limit else 'the host is full'})"
 
     def limit(self) -> int | None:
-        """The bytes that the group may use; None if only the machine bounds them."""
+        """Return the bytes that the group may use; None if only the machine bounds them."""
         limits = [number for each in _upwards(self.group) for number in [_number(each, *_LIMITS)] if number]
         return min((number for number in limits if number < _UNLIMITED), default=None)
 
     def used(self) -> int | None:
-        """The bytes that the group uses."""
+        """Return the bytes that the group uses."""
         return _number(self.group, *_USED) if self.group else None
 
 
@@ -54,13 +56,13 @@ _COUNTS = "memory.events", "memory.oom_control"
 
 
 def memory_of(target: Process) -> GroupMemory:
-    """What is known of the memory of a process's control group."""
+    """Return what is known of the memory of a process's control group."""
     group = _group(target.pid)
     return GroupMemory(target, group, _kills(group))
 
 
 def _group(pid: int) -> Path | None:
-    """The directory of a process's memory control group, of version 1 or 2."""
+    """Return the directory of a process's memory control group, of version 1 or 2."""
     with suppress(OSError, ValueError):
         paths = {}
         for line in (PROC / str(pid) / "cgroup").read_text().splitlines():
@@ -76,7 +78,7 @@ def _group(pid: int) -> Path | None:
 
 
 def _mounts() -> Iterator[tuple[str, str, str, list[str]]]:
-    """The kind, the root, the place and the options of each mount of control groups."""
+    """Yield the kind, the root, the place and the options of each mount of control groups."""
     for line in (PROC / "self" / "mountinfo").read_text().splitlines():
         about, _, rest = line.partition(" - ")
         kind, _, options = rest.split(" ", 2)
@@ -86,14 +88,14 @@ def _mounts() -> Iterator[tuple[str, str, str, list[str]]]:
 
 
 def _upwards(group: Path | None) -> Iterator[Path]:
-    """The group and those above it."""
+    """Yield the group and those above it."""
     while group is not None and any((group / name).exists() for name in _LIMITS):
         yield group
         group = group.parent
 
 
 def _kills(group: Path | None) -> int:
-    """How many processes of a group the OOM killer has ended."""
+    """Return how many processes of a group the OOM killer has ended."""
     return (_number(group, *_COUNTS, label="oom_kill ") or 0) if group else 0
 
 

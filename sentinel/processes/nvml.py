@@ -12,8 +12,8 @@ _GIB = 1 << 30
 
 
 def devices_of(processes: Mapping[int, str]) -> str:
-    """The use of each GPU on which some processes compute, in words; ``processes`` says what each number is
-    called. Empty if they use none.
+    """Return the use of each GPU on which some processes compute, in words; ``processes`` says what each
+    number is called. Empty if they use none.
     """
     try:
         import pynvml
@@ -32,8 +32,8 @@ def devices_of(processes: Mapping[int, str]) -> str:
 
 
 def _use(nvml: Any, number: int, processes: Mapping[int, str]) -> Iterator[str]:
-    """The use of one GPU, if any of the processes computes on it: "GPU 2 (rank 2 of 4): 100% busy, 118 of
-    700 W, 61.2 GiB".
+    """Yield the use of one GPU, if any of the processes computes on it: "GPU 2 (rank 2 of 4): 100% busy, 118
+    of 700 W, 61.2 GiB".
     """
     device = nvml.nvmlDeviceGetHandleByIndex(number)
     all_ = nvml.nvmlDeviceGetComputeRunningProcesses(device)

@@ -20,7 +20,9 @@ _EMPTY = {"EMPTY_TUPLE": tuple, "EMPTY_LIST": list, "EMPTY_DICT": dict}
 
 
 def data_of(pickled: bytes) -> Any:
-    """The data of a pickle. Raises ValueError if it holds anything else, ends too early or is very long."""
+    """Return the data of a pickle. Raises ValueError if it holds anything else, ends too early or is very
+    long.
+    """
     machine = _Machine()
     try:
         for count, (instruction, argument, _) in enumerate(genops(pickled)):
@@ -75,7 +77,7 @@ class _Machine:
         into(self.stack[-1], values)
 
     def _popped(self, count: int | None) -> list[Any]:
-        """The last values, so many or all since the last mark."""
+        """Return the last values, so many or all since the last mark."""
         start = self._marks.pop() if count is None else len(self.stack) - count
         if start < 0:
             raise ValueError("not a pickle")

@@ -41,7 +41,7 @@ class _Named(NamedTuple):
 
 
 def named(log: Path) -> Found | Writer:
-    """The process that a file beside a log names if it fits, else what is to be said of it."""
+    """Return the process that a file beside a log names if it fits, else what is to be said of it."""
     with suppress(OSError):
         names = [*_of_wandb(log)] or [*_of_pid_files(log)]
         if len(names) == 1:  # several name several
@@ -50,7 +50,7 @@ def named(log: Path) -> Found | Writer:
 
 
 def _checked(told: _Named, written: float) -> Found | Writer:
-    """What the file says, if it fits what runs here; ``written`` is when the log was last written."""
+    """Return what the file says, if it fits what runs here; ``written`` is when the log was last written."""
     here = socket.gethostname()
     file = clean_text(told.file, 80)
     names = f"{file} names process {told.pid}"
@@ -72,7 +72,7 @@ def _of_wandb(log: Path) -> Iterator[_Named]:
 
 
 def _host(log: Path) -> str:
-    """The machine that W&B's metadata names; W&B writes them only for runs that it uploads."""
+    """Return the machine that W&B's metadata names; W&B writes them only for runs that it uploads."""
     try:
         metadata = orjson.loads(_beginning(log / "files" / "wandb-metadata.json"))
     except (OSError, ValueError):
@@ -81,7 +81,7 @@ def _host(log: Path) -> str:
 
 
 def _of_pid_files(log: Path) -> Iterator[_Named]:
-    """What pid files say: that of the log's own name, else all in its directory."""
+    """Yield what pid files say: that of the log's own name, else all in its directory."""
     place = log if log.is_dir() else log.parent
     files = sorted(place.glob("*.pid"))
     for file in [file for file in files if file.stem == log.stem] or files:

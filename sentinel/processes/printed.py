@@ -30,7 +30,7 @@ class OutputFile(NamedTuple):
 
 
 def output_files(target: Process) -> Sequence[OutputFile]:
-    """The files of its user into which a process prints, that of its errors first."""
+    """Return the files of its user into which a process prints, that of its errors first."""
     found: dict[File, OutputFile] = {}
     for name in (_ERRORS, _OUTPUT):
         link = PROC / str(target.pid) / "fd" / name
@@ -44,7 +44,7 @@ def output_files(target: Process) -> Sequence[OutputFile]:
 
 
 def printed_last(files: Sequence[OutputFile], host: Host) -> tuple[Path, Ending] | None:
-    """How a process that failed told its end, and the file in which; None if it told none.
+    """Return how a process that failed told its end, and the file in which; None if it told none.
 
     That its training had finished says nothing about its failure. A file into which others print as well may
     tell the end of another one. Shells only pass it on.

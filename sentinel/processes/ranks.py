@@ -84,7 +84,7 @@ class Roster:
                 self._by_group.setdefault((process.user, place.group, place.world), []).append(process)
 
     def ranks_of(self, trainer: Process) -> list[Rank]:
-        """The ranks that train together with a process, itself among them; none if it is no rank."""
+        """Return the ranks that train together with a process, itself among them; none if it is no rank."""
         mine = self._places.get(trainer.pid)
         if mine is None:
             return self._spawned_with(trainer)
@@ -98,7 +98,7 @@ class Roster:
         return sorted(by_number.values(), key=lambda rank: rank.number)[:_MAX_RANKS]
 
     def _spawned_with(self, trainer: Process) -> list[Rank]:
-        """The processes that the parent of a spawned one spawned, in the order of their start."""
+        """Return the processes that the parent of a spawned one spawned, in the order of their start."""
         if not self._is_spawned(trainer):
             return []
         children = [process for process in self._processes.values() if process.parent == trainer.parent]
@@ -115,7 +115,9 @@ class Roster:
 
 
 def _told(target: Process, before: _Introduced | None, settled: int) -> _Introduced:
-    """What a process tells of itself, or told before, if it was started before some time and is the same."""
+    """Return what a process tells of itself, or told before, if it was started before some time and is the
+    same.
+    """
     if before is not None and before.settled and before.by[:5] == target[:5]:
         return before
     place = None if target.name in SHELLS | {LOADER} else _location(target)
@@ -123,7 +125,7 @@ def _told(target: Process, before: _Introduced | None, settled: int) -> _Introdu
 
 
 def _location(target: Process) -> _Location | None:
-    """Where a process says that it stands; None if it says nothing, or trains alone."""
+    """Return where a process says that it stands; None if it says nothing, or trains alone."""
     keys = rank_keys(target.pid)
     for number, world in _NUMBERS:
         with suppress(KeyError, ValueError):
@@ -134,7 +136,7 @@ def _location(target: Process) -> _Location | None:
 
 
 def is_spawned(target: Process) -> bool:
-    """Whether Python's multiprocessing started a process as a new one, by its arguments."""
+    """Return whether Python's multiprocessing started a process as a new one, by its arguments."""
     return any(_SPAWNED in word for word in arguments(target.pid))
 
 
@@ -194,7 +196,7 @@ class Team:
                 self.dead.pop(rank.number, None)
 
     def refresh(self, awake: float) -> bool:
-        """Whether ranks have ended since the last look."""
+        """Return whether ranks have ended since the last look."""
         ended = {
             number: how for number, handle in self._handles.items() if (how := handle.exit()) is not None
         }
@@ -206,12 +208,12 @@ class Team:
         return bool(ended)
 
     def culprit(self) -> Death | None:
-        """The first rank that failed; None if none did."""
+        """Return the first rank that failed; None if none did."""
         failed = [death for death in self.dead.values() if death.failed]
         return min(failed, key=lambda death: (death.at, death.rank.number), default=None)
 
     def news(self, awake: float) -> str:
-        """That a rank died while others live; empty if none did."""
+        """Return that a rank died while others live; empty if none did."""
         death = self.culprit()
         living = self.living
         if death is None or not living:
@@ -222,13 +224,15 @@ class Team:
 
 
 def still(living: Sequence[Rank]) -> str:
-    """That some ranks are left: "Ranks 0, 1 and 3 still run and wait for it"."""
+    """Return that some ranks are left: "Ranks 0, 1 and 3 still run and wait for it"."""
     alone = len(living) == 1
     return f"{names(living)} still {'runs and waits' if alone else 'run and wait'} for it"
 
 
 def names(ranks: Sequence[Rank]) -> str:
-    """Some ranks for the beginning of a sentence: "Rank 2", "Ranks 0, 1 and 3", "The 1st of 2 spawned"."""
+    """Return some ranks for the beginning of a sentence: "Rank 2", "Ranks 0, 1 and 3", "The 1st of 2
+    spawned".
+    """
     if ranks[0].spawned:
         words = [_ordinal(rank.number + 1) for rank in ranks]
         return f"The {joined(words)} of {ranks[0].world} spawned"

@@ -57,8 +57,8 @@ _ANSWER = msgspec.json.Decoder(_RasAnswer)
 
 
 def asked(pids: Collection[int]) -> str:
-    """What is wrong with the ranks of the job that some processes of this machine belong to, in words; empty
-    if nothing is, or nobody answers for these processes.
+    """Return what is wrong with the ranks of the job that some processes of this machine belong to, in words;
+    empty if nothing is, or nobody answers for these processes.
     """
     with suppress(OSError, msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
         told = _ANSWER.decode(_status())
@@ -75,7 +75,9 @@ def asked(pids: Collection[int]) -> str:
 
 
 def _status() -> bytes:
-    """The status as it was sent, without the lines before it, cut. Raises OSError if nobody answers."""
+    """Return the status as it was sent, without the lines before it, cut. Raises OSError if nobody
+    answers.
+    """
     with socket.create_connection(_ADDRESS, _SECONDS) as peer, peer.makefile("rb") as stream:
         deadline = threading.Timer(_SECONDS, _hang_up, [peer])
         deadline.start()
@@ -92,7 +94,7 @@ def _hang_up(peer: socket.socket) -> None:
 
 
 def _is_about(told: _RasAnswer, pids: set[int]) -> bool:
-    """Whether one host of an answer has all of these processes."""
+    """Return whether one host of an answer has all of these processes."""
     by_host: dict[str, set[int]] = {}
     for group in told.communicators:
         for peer in (*group.ranks, *group.missing_ranks):
@@ -114,7 +116,7 @@ def _failed(group: _Communicator) -> Iterator[tuple[_Peer, str]]:
 
 
 def _behind(group: _Communicator) -> Iterator[tuple[_Peer, str]]:
-    """The ranks that launched fewer collectives of one kind than most of them."""
+    """Yield the ranks that launched fewer collectives of one kind than most of them."""
     for kind in {kind: None for peer in group.ranks for kind in peer.collective_counts}:
         counts = Counter(peer.collective_counts.get(kind, 0) for peer in group.ranks)
         most = max(counts, key=lambda count: (counts[count], count))

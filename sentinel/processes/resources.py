@@ -16,7 +16,9 @@ _MIB = 1 << 20
 
 
 def shortages(log: Path, writer: Process | None) -> str:
-    """What is used up or waited for, in words: "/dev/shm is full (0 MiB left)"; empty if nothing is."""
+    """Return what is used up or waited for, in words: "/dev/shm is full (0 MiB left)"; empty if nothing
+    is.
+    """
     lacks = [full(log)] if full(log) else []
     if writer is not None:
         lacks += [*_memory(writer), *_descriptors(writer)]
@@ -24,7 +26,7 @@ def shortages(log: Path, writer: Process | None) -> str:
 
 
 def full(log: Path) -> str:
-    """The file systems without room that a training writes to, in words; empty if there are none."""
+    """Return the file systems without room that a training writes to, in words; empty if there are none."""
     return "; ".join([*_full("the file system of the log", log), *_full(str(_SHARED), _SHARED)])
 
 

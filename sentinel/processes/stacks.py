@@ -70,13 +70,13 @@ _THREADS = msgspec.json.Decoder(list[_Thread])
 
 
 def py_spy() -> str | None:
-    """The program that dumps stacks; None if it is not installed."""
+    """Return the program that dumps stacks; None if it is not installed."""
     beside = Path(sysconfig.get_path("scripts")) / "py-spy"
     return str(beside) if beside.exists() else which("py-spy")
 
 
 def stack_of(pid: int, now: Callable[[], float] = time.monotonic) -> Stack:
-    """The stack of the main thread of a Python process. All tries together have one time limit."""
+    """Return the stack of the main thread of a Python process. All tries together have one time limit."""
     program = py_spy()
     if program is None:
         return Stack(unknown="py-spy is not installed (pip install '.[stacks]')")
@@ -94,7 +94,7 @@ def stack_of(pid: int, now: Callable[[], float] = time.monotonic) -> Stack:
 
 
 def _run(command: Sequence[str], seconds: float) -> tuple[bytes, str]:
-    """What a program printed, cut, and what it said of its trouble; it is killed at its deadline."""
+    """Return what a program printed, cut, and what it said of its trouble; it is killed at its deadline."""
     with subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=-1, stderr=-1) as running:  # noqa: S603
         deadline = threading.Timer(seconds, running.kill)
         deadline.start()
@@ -112,7 +112,7 @@ def _run(command: Sequence[str], seconds: float) -> tuple[bytes, str]:
 
 
 def frames_of(dumped: Sequence[DumpedFrame]) -> tuple[Frame, ...]:
-    """Some calls, the innermost first, cleaned and cut."""
+    """Return some calls, the innermost first, cleaned and cut."""
     calls: list[Frame] = []
     for frame in dumped[:_MAX_FRAMES]:
         if frame.name in _BEGINNINGS and calls:
@@ -124,7 +124,7 @@ def frames_of(dumped: Sequence[DumpedFrame]) -> tuple[Frame, ...]:
 
 
 def _reason(said: str) -> str:
-    """Why a stack could not be had."""
+    """Return why a stack could not be had."""
     if "ermission" in said or "not permitted" in said:
         with suppress(OSError):
             if (scope := Path("/proc/sys/kernel/yama/ptrace_scope").read_text().strip()) != "0":

@@ -54,7 +54,7 @@ class Descriptors:
 
 
 def process(pid: int) -> Process | None:
-    """A process by its number; None if there is none."""
+    """Return a process by its number; None if there is none."""
     with suppress(OSError, ValueError, IndexError):
         fields = stat_fields(pid)
         user = os.stat(f"{PROC}/{pid}").st_uid
@@ -63,13 +63,15 @@ def process(pid: int) -> Process | None:
 
 
 def lives(target: Process) -> bool:
-    """Whether a process is still there, and not another one that got its number."""
+    """Return whether a process is still there, and not another one that got its number."""
     now = process(target.pid)
     return now is not None and now.started == target.started and now.state not in "ZX"
 
 
 def stat_fields(pid: int) -> list[str]:
-    """The fields of `/proc/PID/stat` from the second on. Raises OSError if there is no such process."""
+    """Return the fields of `/proc/PID/stat` from the second on. Raises OSError if there is no such
+    process.
+    """
     file = os.open(f"{PROC}/{pid}/stat", os.O_RDONLY)  # of all processes, so not by slower means
     try:
         text = os.read(file, _MAX_STAT).decode(errors="replace")
@@ -80,7 +82,7 @@ def stat_fields(pid: int) -> list[str]:
 
 
 def processes() -> dict[int, Process]:
-    """All processes but this one, by number."""
+    """Return all processes but this one, by number."""
     with suppress(OSError):
         numbers = (int(name) for name in os.listdir(PROC) if name.isdigit())
         return {pid: known for pid in numbers if pid != os.getpid() and (known := process(pid)) is not None}
@@ -88,7 +90,7 @@ def processes() -> dict[int, Process]:
 
 
 def descriptors(pid: int) -> Descriptors:
-    """What a process has open; nothing where that may not be seen."""
+    """Return what a process has open; nothing where that may not be seen."""
     opened = Descriptors()
     with suppress(OSError), os.scandir(PROC / str(pid) / "fd") as links:
         for link in islice(links, _MAX_DESCRIPTORS):
@@ -112,18 +114,20 @@ def descriptors(pid: int) -> Descriptors:
 
 
 def arguments(pid: int) -> list[str]:
-    """The arguments of a process, which are untrusted; empty where they may not be seen."""
+    """Return the arguments of a process, which are untrusted; empty where they may not be seen."""
     return [os.fsdecode(part) for part in _parts(pid, "cmdline")]
 
 
 def rank_keys(pid: int) -> Mapping[str, str]:
-    """What the environment of a process says of its rank, and nothing else of it."""
+    """Return what the environment of a process says of its rank, and nothing else of it."""
     pairs = (os.fsdecode(part).partition("=") for part in _parts(pid, "environ"))
     return {name: value for name, _, value in pairs if name in RANK_KEYS}
 
 
 def places(pid: int) -> set[str]:
-    """The paths that the arguments and the environment of a process name; for comparing, not for showing."""
+    """Return the paths that the arguments and the environment of a process name; for comparing, not for
+    showing.
+    """
     here = str(directory(pid) or "/")
     words = arguments(pid) + [os.fsdecode(part) for part in _parts(pid, "environ") if b"=/" in part]
     named = {end for word in words for end in (word, word.partition("=")[2]) if end and len(end) < _MAX_PATH}
@@ -131,44 +135,46 @@ def places(pid: int) -> set[str]:
 
 
 def directory(pid: int) -> Path | None:
-    """The working directory of a process; None where it may not be seen."""
+    """Return the working directory of a process; None where it may not be seen."""
     with suppress(OSError):
         return (PROC / str(pid) / "cwd").readlink()
     return None
 
 
 def written(pid: int) -> int | None:
-    """How many bytes a process has written, to whatever; None where it may not be seen."""
+    """Return how many bytes a process has written, to whatever; None where it may not be seen."""
     return _number(PROC / str(pid) / "io", "wchar:")
 
 
 def moved(pid: int) -> int | None:
-    """How many bytes a process has read and written, from and to whatever; None where it may not be seen."""
+    """Return how many bytes a process has read and written, from and to whatever; None where it may not be
+    seen.
+    """
     read = _number(PROC / str(pid) / "io", "rchar:")
     wrote = written(pid)
     return None if read is None or wrote is None else read + wrote
 
 
 def cpu_seconds(pid: int) -> float:
-    """The processor time that a process has used; 0 if there is no such process."""
+    """Return the processor time that a process has used; 0 if there is no such process."""
     with suppress(OSError, ValueError, IndexError):
         return sum(map(int, stat_fields(pid)[12:14])) / ticks_per_second()
     return 0.0
 
 
 def started_at(target: Process) -> float:
-    """When a process was started, in seconds since the epoch."""
+    """Return when a process was started, in seconds since the epoch."""
     return _booted() + target.started / ticks_per_second()
 
 
 def seconds_awake(target: Process) -> float:
-    """When a process was started, in seconds since the machine was."""
+    """Return when a process was started, in seconds since the machine was."""
     return target.started / ticks_per_second()
 
 
 @cache
 def ticks_per_second() -> int:
-    """The unit of the times in `/proc/PID/stat`."""
+    """Return the unit of the times in `/proc/PID/stat`."""
     return os.sysconf("SC_CLK_TCK")
 
 
@@ -183,7 +189,7 @@ def _parts(pid: int, name: str) -> list[bytes]:
 
 
 def _number(file: Path, label: str) -> int | None:
-    """The number behind a label in a file of `/proc`."""
+    """Return the number behind a label in a file of `/proc`."""
     with suppress(OSError, ValueError):
         for line in file.read_text().splitlines():
             if line.startswith(label):

@@ -30,7 +30,7 @@ class WriteRate:
         self._size = size_of(log)
 
     def refresh(self) -> Found | None:
-        """The writer, once it is certain; call it when the log may have grown."""
+        """Return the writer, once it is certain; call it when the log may have grown."""
         before = {candidate: written(candidate.pid) for candidate in self._wrote}
         grown = size_of(self._log) - self._size
         if not before or not grown:
@@ -53,7 +53,7 @@ class WriteRate:
         return not self._wrote
 
     def probable(self) -> Found | None:
-        """The only process that may write the log; None if there are none or several."""
+        """Return the only process that may write the log; None if there are none or several."""
         writer = self._only()
         return Found(writer, PROBABLY) if writer and lives(writer) else None
 
@@ -62,7 +62,7 @@ class WriteRate:
 
 
 def _candidates(log: Path, host: Host) -> Iterator[Process]:
-    """The processes that may write a log that none of them has open."""
+    """Yield the processes that may write a log that none of them has open."""
     files = files_of(log)
     owners = {*files.values()}
     for process in host.about(log):

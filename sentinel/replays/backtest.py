@@ -35,7 +35,7 @@ class Difference:
 
 
 def differences(old: Replay, new: Replay) -> list[Difference]:
-    """All incidents of both replays, which are of the same logs, in the order of the runs.
+    """Return all incidents of both replays, which are of the same logs, in the order of the runs.
 
     The incidents of a series are paired in their order.
     """

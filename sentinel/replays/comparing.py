@@ -11,12 +11,12 @@ from sentinel.replays.judged import JudgedRun
 
 
 def compared(runs: Sequence[JudgedRun]) -> Sequence[Comparison]:
-    """The runs that differ in one setting or in the seed alone."""
+    """Return the runs that differ in one setting or in the seed alone."""
     return compare(_subjects(runs))
 
 
 def against_baseline(runs: Sequence[JudgedRun], baselines: Sequence[JudgedRun]) -> Iterator[Comparison]:
-    """Each run that is no baseline itself, beside all baselines; also whether these have incidents."""
+    """Yield each run that is no baseline itself, beside all baselines; also whether these have incidents."""
     known = {run.run_pipeline.log.run.id for run in baselines}
     good = _subjects(baselines)
     doubtful = {

@@ -47,7 +47,7 @@ class Coverage:
 
 
 def skipped(looked: Mapping[tuple[str, str], int], detectors: Iterable[str]) -> dict[str, dict[str, int]]:
-    """Those of the detectors that judged no row, with the rows that they held back by reason.
+    """Return those of the detectors that judged no row, with the rows that they held back by reason.
 
     The most frequent reason comes first. ``looked`` counts rows as `RowDetection` does.
     """

@@ -85,7 +85,7 @@ class JudgedRun:
         return {name: detector.demand.missing(signals, no_clock) for name, detector in detectors.items()}
 
     def skipped(self, lacking: Mapping[str, Sequence[str]]) -> dict[str, dict[str, int]]:
-        """Why detectors judged no row of signals that the run logs; see `coverage.skipped`.
+        """Return why detectors judged no row of signals that the run logs; see `coverage.skipped`.
 
         ``lacking`` is the run's own.
 

@@ -66,7 +66,9 @@ class Siblings:
 
 
 def siblings(listing: Listing) -> list[Siblings]:
-    """The groups of siblings among the trainings of a listing; see `sentinel.comparison.fingerprint`."""
+    """Return the groups of siblings among the trainings of a listing; see
+    `sentinel.comparison.fingerprint`.
+    """
     runs = [run for run in listing.runs if run.stands_for_its_training]
     prints = [_fingerprint(run.overview) for run in runs]
     return [
@@ -174,6 +176,6 @@ def _scan(pipeline: Pipeline, run: Run, name: str, limit: int, now: float) -> _S
 
 
 def _lacking(signals: Collection[str], demands: Mapping[str, Demand]) -> dict[str, list[str]]:
-    """The missing signals of each detector that cannot judge a run with these signals."""
+    """Return the missing signals of each detector that cannot judge a run with these signals."""
     lacking = {detector: demand.missing(signals) for detector, demand in demands.items()}
     return {name: missing for name, missing in lacking.items() if missing}

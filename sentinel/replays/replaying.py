@@ -68,7 +68,8 @@ def replay_in_parts(
     curves: bool = False,
     names: Sequence[str] = (),
 ) -> Iterator[Replay]:
-    """The same as `replay` in parts of some dozens of runs, so that memory does not grow with their number.
+    """Yield the same as `replay` in parts of some dozens of runs, so that memory does not grow with their
+    number.
 
     Each part decides for itself which sinks are told, and its runs are siblings only of one another. The
     complaints stand in the first part. Logs that lie in one directory share a part, if they are not hundreds,
@@ -88,7 +89,7 @@ def _parts(
     curves: bool,
     names: Sequence[str],
 ) -> Iterator[Replay]:
-    """The runs, read and judged, in parts. Which sinks are told is not decided yet."""
+    """Yield the runs, read and judged, in parts. Which sinks are told is not decided yet."""
     discovered = discover(paths)
     complaints = discovered.complained()
     pipeline = Pipeline(config.enabled_detectors, config.parameters, config.signals)
@@ -117,7 +118,7 @@ def _parts(
 def judged(
     pipeline: Pipeline, named_runs: Iterable[tuple[Run, str]], *, curves: bool = False, means: bool = False
 ) -> list[JudgedRun]:
-    """Runs with their names, read to their end, without those in which there is nothing at all.
+    """Return runs with their names, read to their end, without those in which there is nothing at all.
 
     Which sinks are told is not decided yet.
     """
@@ -148,7 +149,7 @@ def _is_wanted(name: str, globs: Sequence[str]) -> bool:
 
 
 def _groups(runs: Iterable[tuple[Run, str]]) -> Iterator[list[tuple[Run, str]]]:
-    """The runs in groups that are read at once. The runs of one directory stay together if they can."""
+    """Yield the runs in groups that are read at once. The runs of one directory stay together if they can."""
     group: list[tuple[Run, str]] = []
     for run, name in runs:
         if group:

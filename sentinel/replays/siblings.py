@@ -50,7 +50,7 @@ def _siblings(runs: Sequence[JudgedRun]) -> list[Sibling]:
 
 
 def sibling(run: JudgedRun, means: Means, training: str) -> Sibling:
-    """The run as others are compared with it; ``training`` is the first log of its training."""
+    """Return the run as others are compared with it; ``training`` is the first log of its training."""
     log = run.run_pipeline.log
     well = log.ending is None or log.ending.outcome is EndKind.FINISHED
     healthy = run.stopped is None and run.worst < Severity.WARNING and well
@@ -58,7 +58,7 @@ def sibling(run: JudgedRun, means: Means, training: str) -> Sibling:
 
 
 def sibling_of(log: RunLog, means: Means, training: str, *, healthy: bool, whole: bool = True) -> Sibling:
-    """The same of a log. A run that goes on is not ``whole``."""
+    """Return the same of a log. A run that goes on is not ``whole``."""
     read = log.understanding()
     return Sibling(
         name=log.name,

@@ -17,7 +17,7 @@ _AT_ONCE = 192  # runs, so that memory does not grow with their number
 
 
 def with_factors(paths: Sequence[Location], config: Config) -> Judge:
-    """Judges named runs below some paths, which are searched once. Their results are kept nowhere, so no
+    """Judge named runs below some paths, which are searched once. Their results are kept nowhere, so no
     others can be mixed with them.
     """
     policies = [sink.policy() for sink in config.sinks]

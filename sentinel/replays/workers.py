@@ -54,12 +54,12 @@ def _send(sender: Connection, work: Callable[[], object]) -> None:
 
 
 def in_turn(work: Callable[[_T], _R], things: Sequence[_T]) -> list[_R]:
-    """The results of the work on all things."""
+    """Return the results of the work on all things."""
     return [work(thing) for thing in things]
 
 
 def in_copies(work: Callable[[_T], _R], things: Sequence[_T]) -> list[_R]:
-    """The results of the work on all things, done in several copies of this process.
+    """Return the results of the work on all things, done in several copies of this process.
 
     A process that has little to do does it itself.
     """
@@ -73,7 +73,7 @@ def in_copies(work: Callable[[_T], _R], things: Sequence[_T]) -> list[_R]:
     os.close(counter)
 
     def free_shares() -> list[tuple[int, list[_R]]]:
-        """The shares that no other copy took, by number, with their results."""
+        """Return the shares that no other copy took, by number, with their results."""
         numbers = (ticket[0] for ticket in iter(lambda: os.read(tickets, 1), b""))
         return [(number, in_turn(work, shares[number])) for number in numbers]
 
@@ -86,7 +86,7 @@ def in_copies(work: Callable[[_T], _R], things: Sequence[_T]) -> list[_R]:
 
 
 def _has_one_thread() -> bool:
-    """Whether this process has one thread; false if the system does not say."""
+    """Return whether this process has one thread; false if the system does not say."""
     try:
         return len(os.listdir(_THREADS)) == 1
     except OSError:

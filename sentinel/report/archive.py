@@ -12,7 +12,7 @@ _INDENT = "\n    "  # of a run
 
 
 def pieces(archive: Archive) -> Iterator[str]:
-    """The archive as `sentinel replay --format json` gives the same runs, in pieces of a run each."""
+    """Yield the archive as `sentinel replay --format json` gives the same runs, in pieces of a run each."""
     rows = archive.contents.rows.filter("judged")
     failed = archive.failed
     problems = [*archive.read_issues, *(f"{one.path}: {one.failure}" for one in failed)]

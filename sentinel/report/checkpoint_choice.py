@@ -38,11 +38,11 @@ class _Metric:
     stated: bool = False
 
     def at(self, step: int) -> float | None:
-        """The last value that was measured at or before a step."""
+        """Return the last value that was measured at or before a step."""
         return max(((p.step, p.value) for p in self.points if p.step <= step), default=(0, None))[1]
 
     def best(self, steps: Mapping[int, str]) -> int | None:
-        """The step of the best checkpoint, the first of equals; None if none was evaluated."""
+        """Return the step of the best checkpoint, the first of equals; None if none was evaluated."""
         known = {step: value for step in sorted(steps) if (value := self.at(step)) is not None}
         return (max if self.higher else min)(known, key=lambda step: known[step], default=None)
 
@@ -55,7 +55,7 @@ def checkpoint_to_keep(
     last_time: float | None,
     before: int | None,
 ) -> Keep | None:
-    """The best checkpoint beside a run; None if none is found whose step was evaluated.
+    """Return the best checkpoint beside a run; None if none is found whose step was evaluated.
 
     ``tags`` are the run's by signal, and ``last_time`` is that of its last point. Only
     checkpoints from before the step ``before`` count, if it is given. A run that names no metric
@@ -90,7 +90,7 @@ def checkpoint_to_keep(
 def _metrics(
     tags: Mapping[str, Sequence[str]], curves: Mapping[str, Curve], settings: Mapping[str, FoundSetting]
 ) -> Iterator[_Metric]:
-    """The stated metric, the evaluation loss, then the scores that are logged."""
+    """Yield the stated metric, the evaluation loss, then the scores that are logged."""
     named = str(_setting(settings, _SELECTS_BY) or "")
     words = named.removeprefix("eval_")
     prefers = _setting(settings, _PREFERS_HIGHER)
@@ -105,12 +105,12 @@ def _metrics(
 
 
 def _setting(settings: Mapping[str, FoundSetting], name: str) -> object:
-    """The value of a setting of this name, in whatever table."""
+    """Return the value of a setting of this name, in whatever table."""
     return next((setting.value for key, setting in settings.items() if key.rpartition(".")[2] == name), None)
 
 
 def _spent_after(step: int, curves: Mapping[str, Curve], last_time: float | None) -> str:
-    """How long the run went on after a step, by the points near it; empty if it has no times."""
+    """Return how long the run went on after a step, by the points near it; empty if it has no times."""
     times = [p.time for curve in curves.values() for p in curve.points() if p.step <= step]
     then = max((time for time in times if math.isfinite(time)), default=None)
     spent = last_time - then if then is not None and last_time is not None else 0.0

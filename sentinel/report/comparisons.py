@@ -15,8 +15,8 @@ _MAX_VALUES = 8  # that are shown one by one
 
 
 def title(comparison: "Comparison") -> str:
-    """What differs, and how many runs each value has: "learning_rate: 0.1 (3 runs), 0.2 (1 run)", or of many
-    values "seed: 20 values, 20 runs".
+    """Return what differs, and how many runs each value has: "learning_rate: 0.1 (3 runs), 0.2 (1 run)", or
+    of many values "seed: 20 values, 20 runs".
 
     Of a run beside its baseline: "runs/new beside 3 runs of the baseline".
     """
@@ -31,7 +31,7 @@ def title(comparison: "Comparison") -> str:
 
 
 def statements(comparison: "Comparison") -> Iterator[str]:
-    """What the comparison shows, then where each other signal ends."""
+    """Yield what the comparison shows, then where each other signal ends."""
     for finding in comparison.findings:
         cited = f" ({', '.join(finding.catalogue)})" if finding.catalogue else ""
         yield clean_text(f"{finding.text}{cited}", 1000)
@@ -45,7 +45,9 @@ def statements(comparison: "Comparison") -> Iterator[str]:
 
 
 def _ends(ends: Mapping[str, float]) -> str:
-    """Where a signal ends with each value; of many values, the lowest, the middle and the highest end."""
+    """Return where a signal ends with each value; of many values, the lowest, the middle and the highest
+    end.
+    """
     if len(ends) <= _MAX_VALUES:
         return "   ".join(f"{value}: {end:.4g}" for value, end in ends.items())
     (low, least), *_, (high, most) = sorted(ends.items(), key=itemgetter(1))

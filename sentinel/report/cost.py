@@ -43,7 +43,7 @@ class Failure:
 
     @classmethod
     def of(cls, record: Record, incident: Incident) -> Self:
-        """An incident of a run, as the first trouble of its training."""
+        """Return an incident of a run, as the first trouble of its training."""
         return cls(
             run=record.name,
             path=record.path,
@@ -132,7 +132,7 @@ class CostOfFailures:
 
 
 def cost(archive: Archive) -> CostOfFailures:
-    """What the failures of an archive cost."""
+    """Return what the failures of an archive cost."""
     count = _Count()
     failures = nsmallest(_MAX_FAILURES, _failures(archive, count), key=lambda failure: failure.rank)
     quiet = count.trainings - count.failures
@@ -149,7 +149,7 @@ def cost(archive: Archive) -> CostOfFailures:
 
 
 def lines(cost: CostOfFailures) -> Iterator[tuple[int, str]]:
-    """The cost for a terminal: each line with its indent."""
+    """Yield the cost for a terminal: each line with its indent."""
     yield 0, cost.verdict
     if cost.unread:
         yield 0, f"could not be read: {cost.unread}"

@@ -17,7 +17,7 @@ _STYLE = "page.css"
 
 
 def html(cost: CostOfFailures) -> str:
-    """The page. It links to what lies on this machine; what lies elsewhere is named."""
+    """Return the page. It links to what lies on this machine; what lies elsewhere is named."""
     style = asset(_STYLE)
     return (
         environment()
@@ -34,7 +34,7 @@ def html(cost: CostOfFailures) -> str:
 
 
 def markdown(cost: CostOfFailures) -> str:
-    """The report as GitHub-flavoured Markdown."""
+    """Return the report as GitHub-flavoured Markdown."""
     return "\n".join(_lines(cost))
 
 
@@ -55,7 +55,7 @@ def _lines(cost: CostOfFailures) -> Iterator[str]:
 
 
 def _pages(cost: CostOfFailures) -> Iterator[tuple[int, list[Failure]]]:
-    """The failures in pages, each with the number of its first one."""
+    """Yield the failures in pages, each with the number of its first one."""
     left = iter(cost.failures)
     first = 1
     while page := [*islice(left, _ROWS_A_PAGE)]:

@@ -38,7 +38,7 @@ def _rows(incident: Incident) -> Iterator[tuple[str, str]]:
 
 
 def in_words(value: Any, unit: Unit) -> str:
-    """A value with its unit: "12%", "3.2 nats", "7 min", "step 400". Text stays as it is."""
+    """Return a value with its unit: "12%", "3.2 nats", "7 min", "step 400". Text stays as it is."""
     if isinstance(value, bool) or not isinstance(value, int | float):
         return str(value)
     return _FORMS[unit](value) if unit in _FORMS else f"{number(value)} {unit.value}"

@@ -74,7 +74,7 @@ def incident_story(
     samples: Sequence[Sample] = (),
     printed: ConsoleExcerpt | None = None,
 ) -> IncidentReport:
-    """The story of an incident.
+    """Return the story of an incident.
 
     ``of_run`` are all incidents of its run by their ids, ``place`` is where the run's log lies, and the rest
     is what was told of the incident, and what was logged and printed around its onset.
@@ -126,7 +126,7 @@ def _life(incident: Incident) -> str:
 
 
 def told_lines(run: JudgedRun, incident: Incident) -> Iterator[str]:
-    """Which sinks would have been sent an incident, and why the others would not."""
+    """Yield which sinks would have been sent an incident, and why the others would not."""
     decided = [(outcome.sink, outcome.decision.reason) for outcome in run.notifications.get(incident.id, ())]
     told = {sink: None for sink, reason in decided if reason.sends}
     if told:

@@ -14,7 +14,7 @@ _INDENT = 2
 
 
 def lines(told: Notification) -> Iterator[tuple[int, str]]:
-    """The lines with their indents: facts, causes, evidence, curves, other incidents and commands."""
+    """Yield the lines with their indents: facts, causes, evidence, curves, other incidents and commands."""
     shown = message(told)
     yield 0, shown.headline
     yield from _table([("severity", shown.title), ("id", told.incident.id), *shown.facts])

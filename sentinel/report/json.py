@@ -183,7 +183,7 @@ class ListingBody(TypedDict):
 
 
 def document(replay: Replay, now: float) -> ReplayBody:
-    """The whole replay. The states of the runs depend on the time of day ``now``."""
+    """Return the whole replay. The states of the runs depend on the time of day ``now``."""
     runs = [_replayed(*pair) for pair in zip(replay.runs, standings_of(replay, now), strict=True)]
     covered = replay.coverage
     return {
@@ -196,13 +196,13 @@ def document(replay: Replay, now: float) -> ReplayBody:
 
 
 def lines(replay: Replay, now: float) -> Iterator[LineBody]:
-    """The runs of a replay, one by one."""
+    """Yield the runs of a replay, one by one."""
     for run, stands in zip(replay.runs, standings_of(replay, now), strict=True):
         yield {"schema": 1, **_replayed(run, stands)}
 
 
 def listing_document(listing: Listing) -> ListingBody:
-    """The runs that were found."""
+    """Return the runs that were found."""
     return {
         "schema": 1,
         "runs": [_listed(run) for run in listing.runs],
@@ -211,12 +211,12 @@ def listing_document(listing: Listing) -> ListingBody:
 
 
 def standings_of(replay: Replay, now: float) -> list[RunStatus]:
-    """The states of the runs of a replay at the time of day ``now``, in their order."""
+    """Return the states of the runs of a replay at the time of day ``now``, in their order."""
     return statuses([observe(run.run_pipeline.log, True, now) for run in replay.runs])
 
 
 def comparison_body(comparison: "Comparison") -> ComparisonBody:
-    """What differs between runs that differ in one setting."""
+    """Return what differs between runs that differ in one setting."""
     return {
         "setting": comparison.setting,
         "arms": {value: list(names) for value, names in comparison.arms.items()},
@@ -252,7 +252,7 @@ def _replayed(run: JudgedRun, stands: RunStatus) -> ReplayedRunBody:
 
 
 def told_bodies(outcomes: Iterable[SinkDecision]) -> list[ToldBody]:
-    """The decision of each sink about an incident, in order."""
+    """Return the decision of each sink about an incident, in order."""
     told = ((outcome.sink, outcome.decision) for outcome in outcomes)
     return [{"sink": sink, "event": decision.event, "reason": decision.reason} for sink, decision in told]
 
@@ -274,7 +274,7 @@ def run_body(
     lacking: Mapping[str, Sequence[str]],
     skipped: Mapping[str, Mapping[str, int]],
 ) -> RunBody:
-    """A run with the signals that each detector lacks, and why detectors judged nothing."""
+    """Return a run with the signals that each detector lacks, and why detectors judged nothing."""
     understood = run.understanding
     return {
         "run": run.name,

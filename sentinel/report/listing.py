@@ -11,7 +11,7 @@ _MAX_TAGS = 3
 
 
 def lines(listing: Listing, details: bool) -> Iterator[tuple[int, str]]:
-    """The report, line by line with the indent of each, safe to print.
+    """Yield the report, line by line with the indent of each, safe to print.
 
     The logs of one training stand below the one that tells most of it.
     """

@@ -27,7 +27,7 @@ class Sample:
 
 
 def samples_near(run: Run, steps: Sequence[int]) -> tuple[Mapping[int, Sequence[Sample]], Sequence[str]]:
-    """The samples nearest to each step, and what could not be searched for them."""
+    """Return the samples nearest to each step, and what could not be searched for them."""
     if not isinstance(run.source, Illustrated) or not steps:
         return {}, ()
     samples = run.source.samples(steps)
@@ -62,14 +62,14 @@ def _parsed(events: bytes) -> Iterator[Sample]:
 
 
 def _text(parts: Iterable[bytes]) -> str:
-    """The text without what a browser would not show; longer ones are cut."""
+    """Return the text without what a browser would not show; longer ones are cut."""
     whole = "\n".join(part.decode("utf-8", "replace") for part in parts)
     plain = "".join(c if c == "\n" or c.isprintable() else " " for c in whole[: _MAX_TEXT + 1])
     return plain if len(plain) <= _MAX_TEXT else plain[: _MAX_TEXT - 1] + "…"
 
 
 def _uri(data: bytes) -> str:
-    """A data URI; empty for what is too large or no image that browsers show."""
+    """Return a data URI; empty for what is too large or no image that browsers show."""
     kind = next((kind for begin, kind in _IMAGES.items() if data.startswith(begin)), "")
     if not kind or len(data) > _MAX_IMAGE:
         return ""

@@ -16,12 +16,12 @@ _JOINER = "\u2060"  # an invisible mark that keeps a name or an address from bec
 
 
 def render(story: ReplayReport) -> str:
-    """The report as GitHub-flavoured Markdown."""
+    """Return the report as GitHub-flavoured Markdown."""
     return "\n".join(_lines(story)) + "\n"
 
 
 def of_run(run: RunReport) -> str:
-    """One run as GitHub-flavoured Markdown: how far it is, and what is wrong with it."""
+    """Return one run as GitHub-flavoured Markdown: how far it is, and what is wrong with it."""
     plan = f" of {run.planned_steps:,}" if run.planned_steps else ""
     own = [incident for incident in run.incidents if not incident.explained_by]
     nothing = f"Nothing was found by the {run.judged_by} detectors that could judge this run."
@@ -97,7 +97,7 @@ def _curve(run: RunReport, told: IncidentReport) -> str:
 
 
 def compared_lines(comparisons: Sequence[tuple[str, Sequence[str]]]) -> Iterator[str]:
-    """Runs beside one another: a title and sentences for each comparison."""
+    """Run beside one another: a title and sentences for each comparison."""
     for title, sentences in comparisons:
         yield f"\n### {plain(title)}\n"
         yield from (f"- {plain(sentence)}" for sentence in sentences)

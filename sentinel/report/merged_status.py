@@ -9,7 +9,7 @@ from sentinel.report.status import DECISIONS_SHOWN, SHOWN, KnownRun, Status, tog
 
 
 def joined(shown: Mapping[Path, Status]) -> Status:
-    """The content of some state directories by their places, at least one.
+    """Return the content of some state directories by their places, at least one.
 
     What several hold of a run is that of the state which recorded it last.
     """

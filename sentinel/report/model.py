@@ -114,7 +114,7 @@ class ReplayReport:
 
 
 def story(parts: Iterable[Replay], now: float, order: Order) -> ReplayReport:
-    """The story of the parts of a replay at a time of day in seconds since the epoch.
+    """Return the story of the parts of a replay at a time of day in seconds since the epoch.
 
     Only the first `MAX_IN_FULL` runs in this order keep their curves.
     """
@@ -143,7 +143,7 @@ def story(parts: Iterable[Replay], now: float, order: Order) -> ReplayReport:
 
 
 def story_of(runs: Sequence[RunReport], coverage: str, now: float) -> ReplayReport:
-    """The story of runs in this order, without complaints."""
+    """Return the story of runs in this order, without complaints."""
     kinds = Counter(
         incident.detector for run in runs for incident in run.incidents if not incident.explained_by
     )
@@ -151,7 +151,7 @@ def story_of(runs: Sequence[RunReport], coverage: str, now: float) -> ReplayRepo
 
 
 def verdict(runs: Sequence[RunReport]) -> str:
-    """What a person wants to know first, in a sentence or two."""
+    """Return what a person wants to know first, in a sentence or two."""
     own = [incident for run in runs for incident in run.incidents if not incident.explained_by]
     of_all = {run.training for run in runs}
     whole = f"{counted_runs(len(of_all), len(runs))} with {counted(sum(run.points for run in runs), 'point')}"
@@ -167,7 +167,7 @@ def verdict(runs: Sequence[RunReport]) -> str:
 
 
 def run_story(run: JudgedRun, stands: RunStatus, training: str, illustrations: Samples) -> RunReport:
-    """The story of a run in this state. ``training`` is the id of the first log of its training."""
+    """Return the story of a run in this state. ``training`` is the id of the first log of its training."""
     log = run.run_pipeline.log
     facts = run.run_pipeline.log.metadata
     understood = log.understanding()
@@ -235,7 +235,7 @@ def run_story(run: JudgedRun, stands: RunStatus, training: str, illustrations: S
 
 
 def _first_onset(run: JudgedRun) -> int | None:
-    """The step at which the earliest open incident began that sinks are told of by default."""
+    """Return the step at which the earliest open incident began that sinks are told of by default."""
     told = [incident for incident in run.own if incident.open and incident.severity > Severity.INFO]
     return min((began_first(incident, told).onset_step for incident in told), default=None)
 
@@ -243,7 +243,7 @@ def _first_onset(run: JudgedRun) -> int | None:
 def _lead(
     incidents: Sequence[Incident], tags: Mapping[str, Sequence[str]], curves: Mapping[str, Curve]
 ) -> tuple[str, Sequence[float]]:
-    """The curve of the worst incident's tag, else that of the objective, with the tag."""
+    """Return the curve of the worst incident's tag, else that of the objective, with the tag."""
     first = [incident.drawn_tag for incident in incidents] + [
         tag for signal in OBJECTIVES for tag in tags.get(signal, ())
     ]
@@ -252,7 +252,7 @@ def _lead(
 
 
 def _cost_of(run: JudgedRun) -> str:
-    """What the run spent from the first onset of its own incidents to its end."""
+    """Return what the run spent from the first onset of its own incidents to its end."""
     facts = run.run_pipeline.log.metadata
     open_ = [incident for incident in run.own if incident.severity > Severity.INFO and incident.open]
     if not open_ or facts.last_step is None:
@@ -277,7 +277,9 @@ def _problems(run: JudgedRun) -> Iterator[str]:
 
 
 def _blind(lacking: Mapping[str, Sequence[str]], framework: str) -> Iterator[Blind]:
-    """What the detectors lack: first what one line of `sentinel.probe` would log, then what most lack."""
+    """Yield what the detectors lack: first what one line of `sentinel.probe` would log, then what most
+    lack.
+    """
     by_signals: dict[tuple[str, ...], list[str]] = {}
     for detector, missing in sorted(lacking.items()):
         if missing:

@@ -67,7 +67,7 @@ class Overview:
 
 
 def overview(parts: Iterable[Replay], now: float) -> Overview:
-    """The overview of all parts of a replay."""
+    """Return the overview of all parts of a replay."""
     whole = Overview()
     for part in parts:
         whole.add(part, now)
@@ -75,7 +75,7 @@ def overview(parts: Iterable[Replay], now: float) -> Overview:
 
 
 def lines(whole: Overview, seconds: float, paths: Sequence[str]) -> Iterator[tuple[int, str]]:
-    """The screen: what was read in how many ``seconds``, the trouble, and the commands that show more.
+    """Yield the screen: what was read in how many ``seconds``, the trouble, and the commands that show more.
 
     Each line comes with its indent.
     """

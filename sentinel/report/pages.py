@@ -37,7 +37,8 @@ warning, and in its quiet hours only what is critical; info stands in reports.
 
 
 def page(name: str, own_rules: "Callable[[], Sequence[WrittenRule]]" = tuple) -> str:
-    """The page of a detector, a catalogue entry or a rule of one's own, by its name or that in kebab-case.
+    """Return the page of a detector, a catalogue entry or a rule of one's own, by its name or that in
+    kebab-case.
 
     ``own_rules`` is asked if nothing else has the name. Raises UnknownName, and what ``own_rules`` raises.
     """
@@ -58,7 +59,7 @@ def page(name: str, own_rules: "Callable[[], Sequence[WrittenRule]]" = tuple) ->
 
 
 def index(own_rules: "Sequence[WrittenRule]" = ()) -> str:
-    """All detectors with what they flag, the rules of one's own, and the families of the catalogue."""
+    """Return all detectors with what they flag, the rules of one's own, and the families of the catalogue."""
     lines = ["# Detectors\n", *(f"- **{name}**: {flags(d)}" for name, d in all_detectors().items())]
     if own_rules:
         lines += ["\n# Rules of your own\n"]
@@ -72,18 +73,18 @@ def index(own_rules: "Sequence[WrittenRule]" = ()) -> str:
 
 
 def listed() -> str:
-    """The titles of all catalogue entries, by family."""
+    """Return the titles of all catalogue entries, by family."""
     return "\n\n".join(f"# {family}\n\n{_titles(entries)}" for family, entries in families().items())
 
 
 def found(words: Sequence[str]) -> str:
-    """The titles of the catalogue entries whose pages hold all the words."""
+    """Return the titles of the catalogue entries whose pages hold all the words."""
     entries = search(words)
     return _titles(entries) if entries else f"No page of the catalogue holds {' and '.join(words)}."
 
 
 def stale(today: date) -> str:
-    """The catalogue entries that were compared with their source over a year ago, the oldest first."""
+    """Return the catalogue entries that were compared with their source over a year ago, the oldest first."""
     entries = [entry for entry in catalogue.load().values() if today - entry.checked.date > _YEAR]
     entries.sort(key=lambda entry: entry.checked.date)
     if not entries:
@@ -92,7 +93,7 @@ def stale(today: date) -> str:
 
 
 def flags(detector: Declaration) -> str:
-    """The first paragraph of a detector's page, in one line."""
+    """Return the first paragraph of a detector's page, in one line."""
     return " ".join(detector.doc.split("\n\n")[0].split())
 
 
@@ -150,7 +151,7 @@ def _detector(detector: Declaration) -> Iterator[str]:
 
 
 def _told(detector: Declaration) -> Iterator[str]:
-    """The rule's own page, with what is generated: an example, and when it does not judge."""
+    """Yield the rule's own page, with what is generated: an example, and when it does not judge."""
     example = _examples().get(detector.name, {})
     *sections, source = detector.doc.split("\n## ")
     yield "\n## ".join(sections).rstrip()
@@ -226,7 +227,7 @@ def _line(signature: Signature) -> str:
 
 
 def _wrapped(page: str) -> str:
-    """The page with paragraphs and list items in lines of at most 80 characters."""
+    """Return the page with paragraphs and list items in lines of at most 80 characters."""
     lines: list[str] = []
     for line in page.splitlines():
         begins = not line or line.startswith(("#", "- ", _DRAWN))

@@ -35,7 +35,7 @@ class Transcript:
         self._read: Mapping[str, Sequence[Line]] | None = None
 
     def around(self, incident: Incident) -> ConsoleExcerpt | None:
-        """The lines at the onset; None if nothing tells which ones these are.
+        """Return the lines at the onset; None if nothing tells which ones these are.
 
         An incident that is about a line names it. Others are found by the time, else by the step of a line.
         """
@@ -52,7 +52,7 @@ class Transcript:
 
 
 def _location(lines: Sequence[Line], incident: Incident) -> int | None:
-    """The index of the first line from the onset."""
+    """Return the index of the first line from the onset."""
     began = incident.onset_time
     times = [(index, line.time) for index, line in enumerate(lines) if math.isfinite(line.time)]
     if began is not None and times and times[0][1] <= began <= times[-1][1]:
@@ -64,7 +64,7 @@ def _location(lines: Sequence[Line], incident: Incident) -> int | None:
 
 
 def _by_number(lines: Iterable[Line], step: int) -> int | None:
-    """The index of the first line that counts this step: "step 120", "iter=120", "120/500"."""
+    """Return the index of the first line that counts this step: "step 120", "iter=120", "120/500"."""
     counts = re.compile(
         rf"\b(?:(?:global_?)?step|iter(?:ation)?|update|it)s?\b\W{{0,3}}0*{step}(?![\d.])|(?<![\d/.]){step}/\d",
         re.IGNORECASE,
@@ -79,5 +79,5 @@ def _excerpt(origin: str, lines: Sequence[Line], at: int) -> ConsoleExcerpt:
 
 
 def _shown(text: str) -> str:
-    """The line with its indentation."""
+    """Return the line with its indentation."""
     return " " * min(len(text) - len(text.lstrip(" ")), 16) + clean_text(text, 200)

@@ -17,13 +17,13 @@ _OF_MANY = {"<group>": "0", "<layer>": "fc1", "<channel>": "0"}
 
 
 def index() -> str:
-    """A table of all numbers."""
+    """Return a table of all numbers."""
     rows = [_row(name, number) for name, kind in probe_sets().items() for number in kind.shows]
     return "\n".join(f"| {' | '.join(row)} |" for row in [_HEAD, ["---"] * len(_HEAD), *rows])
 
 
 def page(name: str) -> str:
-    """The page of a set. Raises UnknownName."""
+    """Return the page of a set. Raises UnknownName."""
     if name not in probe_sets():
         raise UnknownName("set of probes", name, [*probe_sets()])
     kind = probe_sets()[name]
@@ -33,7 +33,7 @@ def page(name: str) -> str:
 
 
 def judging(number: str) -> list[str]:
-    """The names of the detectors that judge a number, or need it."""
+    """Return the names of the detectors that judge a number, or need it."""
     signal = signal_of(number)
     detectors = [detector for detector in all_detectors().values() if isinstance(detector, Detector)]
     return [
@@ -44,7 +44,7 @@ def judging(number: str) -> list[str]:
 
 
 def signal_of(number: str) -> Signal | None:
-    """What sentinel reads a number as."""
+    """Return what sentinel reads a number as."""
     for many, one_of_them in _OF_MANY.items():
         number = number.replace(many, one_of_them)
     meaning = fallback(number)

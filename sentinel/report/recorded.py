@@ -35,19 +35,19 @@ class _Elsewhere:
 
 
 def place_of(row: RunRow) -> Path | Url:
-    """Where the log of a recorded run lies."""
+    """Return where the log of a recorded run lies."""
     return Url.parse(row.path) or Path(row.path)
 
 
 def recorded_run(row: RunRow) -> Run:
-    """The run without its log: what is known of it is what the watch kept."""
+    """Return the run without its log: what is known of it is what the watch kept."""
     return Run(place_of(row), row.format, _Elsewhere())
 
 
 def recorded_incident(
     store: Store, pipeline: Pipeline, beginning: str, link: str, options: str
 ) -> Notification:
-    """What a sink would be sent now of the incident whose id begins so, with its curves.
+    """Return what a sink would be sent now of the incident whose id begins so, with its curves.
 
     Raises SentinelError unless there is exactly one such incident. ``link`` is the template of links, and
     ``options`` are those that commands about the incident need.

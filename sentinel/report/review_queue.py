@@ -22,7 +22,7 @@ _BESIDE = 3  # curves beside the one of the incident
 def doubtful(
     pages: Pages, moves: Iterable[Move], answers: Collection[str], most: int = 5
 ) -> list[tuple[str, Incident]]:
-    """The pages to look at first: of healthy runs, by name, and without those that were answered.
+    """Return the pages to look at first: of healthy runs, by name, and without those that were answered.
 
     The kinds that would change come first, then those that page most, one page of each in turn. Of a
     kind, the page comes first that stands alone in its run: the one that nothing else speaks for.
@@ -53,7 +53,7 @@ class Doubt:
 
     @classmethod
     def of(cls, run: RunReport, incident: Incident) -> "Doubt":
-        """The doubt about an incident of a run."""
+        """Return the doubt about an incident of a run."""
         (told,) = (one for one in run.incidents if one.id == incident.id)
         goals = (tag for signal in OBJECTIVES for tag in run.tags.get(signal, ()))
         beside = [
@@ -66,7 +66,7 @@ class Doubt:
 
 
 def html(doubts: Iterable[Doubt], pages: Pages, moves: Sequence[Move]) -> str:
-    """The page: a question about each doubt, and how often each kind pages in which runs."""
+    """Return the page: a question about each doubt, and how often each kind pages in which runs."""
     doubts = [*doubts]
     scripts, styles = [[*map(asset, names)] for names in ((*SCRIPTS, "answers.js"), STYLES)]
     changes = changes_of(moves)
@@ -91,7 +91,7 @@ def html(doubts: Iterable[Doubt], pages: Pages, moves: Sequence[Move]) -> str:
 
 
 def _from_now_on(kind: Kind, moves: Iterable[Move]) -> str:
-    """What becomes of a kind."""
+    """Return what becomes of a kind."""
     became = [move.change for move in moves if move.change.covers(kind)]
     if kind in became:
         return "only informs"

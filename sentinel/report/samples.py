@@ -28,5 +28,5 @@ class Samples:
         self.problems += [problem for problem in unsearched if problem not in self.problems]
 
     def of(self, incident: Incident) -> tuple[Sequence[Sample], ConsoleExcerpt | None]:
-        """The texts and images nearest to the onset, and the console lines around it."""
+        """Return the texts and images nearest to the onset, and the console lines around it."""
         return self._of.get(incident.id, ((), None))

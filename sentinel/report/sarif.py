@@ -24,7 +24,9 @@ _SPECIAL = re.compile(r"([\\\[\]])")  # of a link, 3.11.6 of the standard
 
 
 def document(parts: Iterable[Replay], base: Path) -> dict[str, Any]:
-    """The results of the parts of a replay. Paths of logs below the directory ``base`` are relative to it."""
+    """Return the results of the parts of a replay. Paths of logs below the directory ``base`` are relative to
+    it.
+    """
     rules: dict[str, Declaration] = {}
     results: list[dict[str, Any]] = []
     notes: list[dict[str, Any]] = []
@@ -93,7 +95,7 @@ def _result(run: JudgedRun, incident: Incident, index: dict[str, int], base: Pat
 
 
 def _told(incident: Incident) -> Iterator[str]:
-    """What is wrong, since when, the likeliest cause, and what to do."""
+    """Yield what is wrong, since when, the likeliest cause, and what to do."""
     yield sentence(incident.summary)
     yield f"It began at step {incident.onset_step:,} and was found at step {incident.fired_step:,}."
     for cause in incident.causes[:1]:
@@ -107,7 +109,7 @@ def _troubles(run: JudgedRun) -> Sequence[str]:
 
 
 def _location(run: JudgedRun, base: Path, incident: Incident | None = None) -> dict[str, Any]:
-    """The log of a run; for an incident about a printed line, the file and the line."""
+    """Return the log of a run; for an incident about a printed line, the file and the line."""
     log = run.run_pipeline.log
     line = incident.evidence.get("line") if incident else None
     place = log.run.path

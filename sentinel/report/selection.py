@@ -36,7 +36,7 @@ class Selection:
 
     @classmethod
     def parse(cls, only: Sequence[str], since: str, known: Collection[str]) -> Self:
-        """The selection that a person wrote.
+        """Return the selection that a person wrote.
 
         ``only`` holds names of ``known`` detectors and of severities. ``since`` is a step, a date or an ISO
         8601 time, in UTC unless it says otherwise; empty for the whole run. Raises SentinelError for others.
@@ -60,7 +60,9 @@ class Selection:
         return cls({*only} - {*_SEVERITIES}, min(severities, default=None), step, time, text)
 
     def of(self, replay: "Replay") -> "Replay":
-        """The replay with only the selected incidents, and the runs that have some or could not be judged."""
+        """Return the replay with only the selected incidents, and the runs that have some or could not be
+        judged.
+        """
         if not self.text:
             return replay
         runs = [
@@ -80,7 +82,7 @@ class Selection:
 
 
 def ordered(replay: "Replay", order: Order) -> "Replay":
-    """The replay with its runs in this order; runs that are equal in it keep theirs."""
+    """Return the replay with its runs in this order; runs that are equal in it keep theirs."""
     return replace(replay, runs=sorted(replay.runs, key=ORDERS[order]))
 
 

@@ -18,7 +18,7 @@ class SiblingsBody(TypedDict):
 
 
 def sibling_bodies(groups: Sequence[Siblings]) -> list[SiblingsBody]:
-    """The groups as data."""
+    """Return the groups as data."""
     return [
         {
             "runs": [run.overview.name for run in group.runs],
@@ -29,7 +29,7 @@ def sibling_bodies(groups: Sequence[Siblings]) -> list[SiblingsBody]:
 
 
 def sibling_lines(groups: Sequence[Siblings]) -> Iterator[tuple[int, str]]:
-    """The groups of siblings, with what differs within each; see `sentinel.report.listing.lines`."""
+    """Yield the groups of siblings, with what differs within each; see `sentinel.report.listing.lines`."""
     for group in groups:
         framework = group.runs[0].overview.understanding.framework
         of = f" of {framework}" if framework else ""

@@ -8,7 +8,9 @@ _LOG_RATIO = 1000.0  # above this, a positive series is drawn by its logarithm
 
 
 def sparkline(values: Sequence[float]) -> str:
-    """One bar for each value, a gap for NaN. A positive series that spans decades is drawn by logarithm."""
+    """Return one bar for each value, a gap for NaN. A positive series that spans decades is drawn by
+    logarithm.
+    """
     known = [value for value in values if not math.isnan(value)]
     if not known:
         return ""
@@ -28,7 +30,7 @@ def sparkline(values: Sequence[float]) -> str:
 
 
 def marks(first_steps: Sequence[int], steps: Sequence[tuple[int, str]]) -> str:
-    """A line as long as the sparkline, with each mark below the bucket of its step.
+    """Return a line as long as the sparkline, with each mark below the bucket of its step.
 
     ``first_steps`` are those with which the buckets begin.
     """

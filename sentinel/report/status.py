@@ -205,7 +205,7 @@ def worst_first(incidents: Sequence[Incident]) -> list[Incident]:
 
 
 def together(runs: Sequence[KnownRun]) -> list[KnownRun]:
-    """The worst training first, and in each the log that stands for it."""
+    """Return the worst training first, and in each the log that stands for it."""
     trainings: dict[str, list[KnownRun]] = {}
     for run in sorted(runs, key=lambda run: run.badness):
         trainings.setdefault(run.training, []).append(run)
@@ -217,7 +217,7 @@ def together(runs: Sequence[KnownRun]) -> list[KnownRun]:
 
 
 def remembered(store: Store, row: RunRow) -> StoredRun | None:
-    """What is stored of a run; None if it cannot be decoded."""
+    """Return what is stored of a run; None if it cannot be decoded."""
     try:
         return StoredRun.from_state(unpacked(store.run_state(row.id) or b""))
     except ValueError:
@@ -225,7 +225,9 @@ def remembered(store: Store, row: RunRow) -> StoredRun | None:
 
 
 def _standing(row: RunRow, kept: StoredRun | None, now: float, goes_on: str) -> tuple[str, str]:
-    """The state of a run and the evidence for it. ``goes_on`` is what an open stall says of its process."""
+    """Return the state of a run and the evidence for it. ``goes_on`` is what an open stall says of its
+    process.
+    """
     if kept is None:
         return _UNKNOWN, "its saved state cannot be decoded; a watch reads its log from the start"
     try:
@@ -247,7 +249,7 @@ def _outage(health: Mapping[str, Any], process: str | None, now: float) -> str:
 
 
 def document(shown: Status) -> dict[str, Any]:
-    """The whole status, JSON-able."""
+    """Return the whole status, JSON-able."""
     return {
         "schema": 1,
         "runs": [

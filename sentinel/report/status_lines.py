@@ -17,14 +17,14 @@ _FURTHER_SHOWN = 3  # logs of one training
 
 
 def workings(shown: Status) -> Iterator[tuple[int, str]]:
-    """The health of each part, what was sent and what waits, and what people said."""
+    """Yield the health of each part, what was sent and what waits, and what people said."""
     name = names_of(shown.runs)
     for section in (_health, _deliveries, _feedback, _promise):
         yield from section(shown, name)
 
 
 def lines(shown: Status) -> Iterator[tuple[int, str]]:
-    """The report, line by line with the indent of each, safe to print."""
+    """Yield the report, line by line with the indent of each, safe to print."""
     name = names_of(shown.runs)
     yield 0, summary(shown.runs)
     for section in (_health, _incidents, _runs, _deliveries, _silences, _feedback, _promise):
@@ -38,7 +38,7 @@ _Lines = Iterator[tuple[int, str]]
 
 
 def names_of(runs: Sequence[KnownRun]) -> _Names:
-    """The paths of the runs below what they have in common."""
+    """Return the paths of the runs below what they have in common."""
     paths = {run.row.id: run.row.path for run in runs}
     base = _base(runs)
     return {id_: clean_text(path.removeprefix(f"{base}/") if base else path) for id_, path in paths.items()}
@@ -51,7 +51,7 @@ def _base(runs: Sequence[KnownRun]) -> str:
 
 
 def summary(runs: Sequence[KnownRun]) -> str:
-    """How many runs there are, in how many logs, where, and in which states."""
+    """Return how many runs there are, in how many logs, where, and in which states."""
     own = [run for run in runs if run.stands_for_its_training]
     base = _base(runs)
     below = f" below {clean_text(base)}" if base.strip("/") else ""
@@ -105,7 +105,7 @@ def _incidents(shown: Status, name: _Names) -> _Lines:
 
 
 def _alike(shown: Status) -> list[list[Incident]]:
-    """The incidents, each with those of other logs of its training that tell of the same."""
+    """Return the incidents, each with those of other logs of its training that tell of the same."""
     training = {run.row.id: run.training for run in shown.runs}
     alike: list[list[Incident]] = []
     of_kind: dict[tuple[str, ...], list[list[Incident]]] = {}

@@ -78,7 +78,7 @@ def _report(replay: Replay) -> Iterator[RenderableType]:
 
 
 def _summary(replay: Replay, troubled: Sequence[JudgedRun]) -> Iterator[RenderableType]:
-    """One screen: what was found, and the worst incidents that no other one explains."""
+    """Yield one screen: what was found, and the worst incidents that no other one explains."""
     own = sorted(
         ((incident, run) for run in troubled for incident in run.own), key=lambda pair: -pair[0].severity
     )
@@ -111,7 +111,7 @@ def _run(run: JudgedRun) -> Iterator[RenderableType]:
 
 
 def _advisories(run: JudgedRun) -> Iterator[RenderableType]:
-    """What the settings and the console lines of a run give reason to read."""
+    """Yield what the settings and the console lines of a run give reason to read."""
     if told := advisories(run.run_pipeline.log):
         rows = [(", ".join(check.catalogue), str(check)) for check in told]
         yield Padding(_table("worth a look", rows), (0, 0, 1, 2), expand=False)
@@ -141,7 +141,7 @@ def _incident(run: JudgedRun, incident: Incident) -> Iterator[RenderableType]:
 
 
 def _causes(incident: Incident) -> Iterator[tuple[str, str]]:
-    """The likeliest causes: what speaks for each, what to try, and the check that tells."""
+    """Yield the likeliest causes: what speaks for each, what to try, and the check that tells."""
     entries = catalogue.load()
     for cause in incident.causes[:_MAX_CAUSES]:
         entry = entries[cause.id]
@@ -158,7 +158,9 @@ def _life(incident: Incident) -> str:
 
 
 def _picture(incident: Incident, judged: Excerpt, *others: Excerpt) -> Iterator[Text]:
-    """The signals over the attempt, and below them the steps at which the incident began, fired and ended."""
+    """Yield the signals over the attempt, and below them the steps at which the incident began, fired and
+    ended.
+    """
     steps = [(incident.onset_step, "o"), (incident.fired_step, "!")]
     legend = "o onset, ! fired"
     if incident.resolved_step is not None:
@@ -195,14 +197,16 @@ def _headline(run: JudgedRun) -> str:
 
 
 def _judged(run: JudgedRun) -> str:
-    """How many of the detectors found the signals that they need."""
+    """Return how many of the detectors found the signals that they need."""
     lacking = run.lacking
     able = sum(not missing for missing in lacking.values())
     return f"{able} of {counted(len(lacking), 'detector')}"
 
 
 def _not_judged(of_runs: Sequence[_Reasons]) -> Iterator[str]:
-    """The detectors that judged nothing, by their reasons, with the number of runs if not all have them."""
+    """Yield the detectors that judged nothing, by their reasons, with the number of runs if not all have
+    them.
+    """
     blind: Counter[tuple[str, str]] = Counter()
     for of_run in of_runs:
         for name, reasons in of_run.items():

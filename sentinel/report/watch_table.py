@@ -18,7 +18,7 @@ _AROUND = 8  # lines above, below and between
 
 
 def watch_table(shown: Status, height: int) -> RenderableType:
-    """The table of a status in at most ``height`` lines."""
+    """Return the table of a status in at most ``height`` lines."""
     trainings = [[*logs] for _, logs in groupby(shown.runs, key=lambda run: run.training)]
     room = max(1, height - _AROUND)
     name = names_of(shown.runs)
@@ -55,7 +55,7 @@ def _row(logs: Sequence[KnownRun], shown: Status, name: str) -> Iterator[Text]:
 
 
 def _waiting(shown: Status) -> Iterator[str]:
-    """What the watch waits for, and what keeps it from its work."""
+    """Yield what the watch waits for, and what keeps it from its work."""
     if shown.trouble:
         yield shown.trouble
     if behind := [run.lag for run in shown.runs if run.lag]:

@@ -26,7 +26,7 @@ class Advisory:
 
 
 def advisories(log: RunLog) -> list[Advisory]:
-    """What all settings of a run, wherever they stand, and its console lines give reason to check.
+    """Return what all settings of a run, wherever they stand, and its console lines give reason to check.
 
     One reason may lead to several entries.
     """

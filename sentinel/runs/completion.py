@@ -32,7 +32,7 @@ _EVALUATED = {signal for signal in Signal if signal.startswith("eval_")}
 def completion(
     facts: RunMetadata, streams: Iterable[Stream], planned_steps: float | None, save_steps: int = 0
 ) -> Completion:
-    """Why the run seems to be over, and why it should go on.
+    """Return why the run seems to be over, and why it should go on.
 
     ``save_steps`` is how often the log is written, if that is when a checkpoint is saved.
     """
@@ -59,7 +59,7 @@ def completion(
 
 
 def _of_plan(last: int, steps: float | None, interval: int, schedule: Completion) -> Completion | None:
-    """What the planned steps say; a plan that was passed counts something else."""
+    """Return what the planned steps say; a plan that was passed counts something else."""
     if not steps or last > steps:
         return None
     of = f"step {last} of {steps:.0f} planned"
@@ -69,7 +69,7 @@ def _of_plan(last: int, steps: float | None, interval: int, schedule: Completion
 
 
 def _of_epochs(facts: RunMetadata) -> str:
-    """Says that a log with one row for each epoch has all planned epochs; empty if it does not.
+    """Say that a log with one row for each epoch has all planned epochs; empty if it does not.
 
     Unlike a rule, this may use settings that were written after the first point.
     """
@@ -82,7 +82,8 @@ def _of_epochs(facts: RunMetadata) -> str:
 
 
 def _of_schedule(steps: Steps, rates: Floats) -> Completion | None:
-    """What a learning rate says that only falls: it is at the end of its schedule, or in the middle of it.
+    """Return what a learning rate says that only falls: it is at the end of its schedule, or in the middle of
+    it.
 
     A rate that fell far may have reached its floor, which shows only that it fell until now.
     """
@@ -102,7 +103,9 @@ def _of_schedule(steps: Steps, rates: Floats) -> Completion | None:
 
 
 def _rates(stream: Stream) -> tuple[Steps, Floats] | None:
-    """Steps and learning rates of the first parameter group over the whole attempt; None without any."""
+    """Return steps and learning rates of the first parameter group over the whole attempt; None without
+    any.
+    """
     for history in _histories(stream, _RATE):
         coarse = history.coarse
         recent = history.recent
@@ -132,14 +135,14 @@ def _signs(facts: RunMetadata, streams: Sequence[Stream], interval: int | None) 
 
 
 def _histories(stream: Stream, signals: set[Signal]) -> Iterator[SeriesHistory]:
-    """The histories of all tags of some signals, alone or with others beside them."""
+    """Yield the histories of all tags of some signals, alone or with others beside them."""
     for view in stream.specs:
         if view.judged in signals:
             yield from stream.attempt.series.get(view.key, {}).values()
 
 
 def _interval(streams: Sequence[Stream]) -> int | None:
-    """The usual number of steps between the last rows of the log; None if it has too few."""
+    """Return the usual number of steps between the last rows of the log; None if it has too few."""
     best: list[int] = []
     for stream in streams:
         for of_tag in stream.attempt.series.values():
@@ -152,7 +155,7 @@ def _interval(streams: Sequence[Stream]) -> int | None:
 
 
 def _round(number: int) -> int:
-    """The largest of 1, 2, 5, 10, 20, 50, ... that divides the number."""
+    """Return the largest of 1, 2, 5, 10, 20, 50, ... that divides the number."""
     if number <= 0:
         return 0
     powers = (10**n * m for n in range(int(math.log10(number)) + 1) for m in (1, 2, 5))

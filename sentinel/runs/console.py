@@ -136,7 +136,7 @@ class ConsoleState(msgspec.Struct):
     remarks: dict[str, Remark] = {}  # the first line for each signature that ends nothing
 
     def scan_text(self, name: str, text: str, signatures: Sequence[Signature]) -> Iterator[Printed]:
-        """The news in the next whole lines of a file, given as text."""
+        """Yield the news in the next whole lines of a file, given as text."""
         if (origin := self._origin(name)) is None:
             return
         # Keep what a terminal would show: a progress bar overwrites what precedes a carriage return.
@@ -144,7 +144,7 @@ class ConsoleState(msgspec.Struct):
         yield from self._scan(name, origin, shown, lambda at: Line(math.nan, shown[at]), signatures)
 
     def scan(self, name: str, lines: Sequence[Line], signatures: Sequence[Signature]) -> Iterator[Printed]:
-        """The news in the next lines of one file."""
+        """Yield the news in the next lines of one file."""
         if (origin := self._origin(name)) is not None:
             texts = lines.texts if isinstance(lines, Passages) else [line.text for line in lines]
             yield from self._scan(name, origin, texts, lines.__getitem__, signatures)
@@ -157,7 +157,7 @@ class ConsoleState(msgspec.Struct):
         line_at: Callable[[int], Line],
         signatures: Sequence[Signature],
     ) -> Iterator[Printed]:
-        """The news in the next lines, of which only those are looked at that may bring any."""
+        """Yield the news in the next lines, of which only those are looked at that may bring any."""
         at = 0
         wanted = [signature.text for signature in signatures if signature.key not in self.remarks]
         for place in telling(texts, (_TRACEBACK, *PREEMPTION_WORDS, *wanted)):
@@ -181,7 +181,7 @@ class ConsoleState(msgspec.Struct):
         line: Callable[[], Line],
         signatures: Sequence[Signature],
     ) -> Iterator[Printed]:
-        """The news in one line. Its time and step are read only if they matter."""
+        """Yield the news in one line. Its time and step are read only if they matter."""
         origin.lines += 1
         text = whole[:MAX_LINE]
         if not text or text.isspace():
@@ -228,7 +228,7 @@ class ConsoleState(msgspec.Struct):
         return next((origin.preempted for origin in self.origins.values() if origin.preempted), "")
 
     def _origin(self, name: str) -> _Origin | None:
-        """The state of a file; None if there are too many files."""
+        """Return the state of a file; None if there are too many files."""
         if name not in self.origins and len(self.origins) >= _MAX_ORIGINS:
             return None
         return self.origins.setdefault(name, _Origin())
@@ -252,7 +252,9 @@ class _Error:
 def _error(
     origin: _Origin, whole: str, signatures: Sequence[Signature], line: Callable[[], Line]
 ) -> _Error | None:
-    """The error that the line completes, if any. Records a traceback that the line begins or continues."""
+    """Return the error that the line completes, if any. Records a traceback that the line begins or
+    continues.
+    """
     prefix = _WRITER.match(whole)
     writer, text = (prefix[0], whole[prefix.end() :]) if prefix else ("", whole)
     if text.startswith(_TRACEBACK) or (_TRACEBACK in text and _BAR.search(text)):
@@ -285,6 +287,6 @@ def _error(
 
 
 def _known(signatures: Sequence[Signature], line: str, place: str) -> list[Signature]:
-    """The signatures of an error that a line has; first those that ask where it was raised."""
+    """Return the signatures of an error that a line has; first those that ask where it was raised."""
     known = [s for s in signatures if s.severity > Severity.INFO and s.is_in(line, place)]
     return sorted(known, key=lambda signature: signature.raised is None)

@@ -13,7 +13,7 @@ _POINTS_AT_ONCE = 100_000
 
 
 def printed_lines(log: RunLog) -> dict[str, list[Line]]:
-    """All lines by the file that they stand in."""
+    """Return all lines by the file that they stand in."""
     printed: dict[str, list[Line]] = {}
     if log.console is None or not log.console.origins:
         return printed

@@ -36,7 +36,7 @@ class Observation:
 
 
 def observe(log: RunLog, whole: bool, now: float) -> Observation:
-    """A run as far as it was read, at the time of day ``now``."""
+    """Return a run as far as it was read, at the time of day ``now``."""
     silent = silence_of(log.run.path, log.metadata, now, whole=whole)
     if whole:
         infer_end(log, silent)
@@ -44,7 +44,7 @@ def observe(log: RunLog, whole: bool, now: float) -> Observation:
 
 
 def statuses(seen: Sequence[Observation], goes_on_in: Mapping[str, str] | None = None) -> list[RunStatus]:
-    """The state of each run, in their order.
+    """Return the state of each run, in their order.
 
     ``goes_on_in`` is what `successors` gives of more runs than these, which hold all logs of their trainings.
     """
@@ -64,7 +64,8 @@ def statuses(seen: Sequence[Observation], goes_on_in: Mapping[str, str] | None =
 
 
 def _stated(seen: Sequence[Observation]) -> dict[str, Ending]:
-    """The ends that a record of another log of the same training states, by the id of a log that states none.
+    """Return the ends that a record of another log of the same training states, by the id of a log that
+    states none.
 
     Words may mean the end of a part; a record does not, so that it overrides them.
     """
@@ -95,7 +96,9 @@ def _successors(seen: Iterable[Observation]) -> dict[str, str]:
 
 
 def kind_of(run: RunOverview) -> tuple[str | None, ...]:
-    """What a run has in common with those that may continue it: its directory, format and framework."""
+    """Return what a run has in common with those that may continue it: its directory, format and
+    framework.
+    """
     return run.path.rpartition("/")[0], run.format, run.understanding.framework
 
 
@@ -110,7 +113,7 @@ class Member:
 
 
 def successors(members: Iterable[Member]) -> dict[str, str]:
-    """Runs that another run of their kind continues: that run's name, by name."""
+    """Return the runs that another run of their kind continues: that run's name, by name."""
     families: dict[Hashable, list[Member]] = {}
     for member in members:
         families.setdefault(member.kind, []).append(member)
@@ -135,7 +138,7 @@ class _Later:
         self._since = np.array([np.nan if one.first_time is None else one.first_time for one in facts])
 
     def goes_on_from(self, run: RunMetadata) -> Member | None:
-        """The run that continues from about the step where this one stopped: the first one since.
+        """Return the run that continues from about the step where this one stopped: the first one since.
 
         It may continue from a checkpoint, but not from one before the middle: there, a run that logs less
         often begins.

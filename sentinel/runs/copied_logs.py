@@ -25,7 +25,7 @@ _BIRTH_AT = 0x50
 
 
 def silence_of(place: Location, facts: RunMetadata, now: float, *, whole: bool = True) -> float | None:
-    """Seconds since the last write to a run, as `silent_seconds`; infinite for a copy of unknown age.
+    """Return seconds since the last write to a run, as `silent_seconds`; infinite for a copy of unknown age.
 
     The age of a copy is not known if its log has no times, or was not read to its end.
     """
@@ -38,7 +38,7 @@ def silence_of(place: Location, facts: RunMetadata, now: float, *, whole: bool =
 
 
 def is_copy(path: Path) -> bool:
-    """Whether a file, or each file directly in a directory, was written within a moment of its birth.
+    """Return whether a file, or each file directly in a directory, was written within a moment of its birth.
 
     A copy that keeps the time of its original is older than its birth, so its time tells. Of a file system
     that does not know births the answer is no.
@@ -58,7 +58,7 @@ def _was_written_at_once(file: Path) -> bool:
 
 
 def birth(path: Path) -> float | None:
-    """When a file was made, in seconds since the epoch; None if the file system does not tell."""
+    """Return when a file was made, in seconds since the epoch; None if the file system does not tell."""
     if (statx := _statx()) is None:
         return None
     buffer = ctypes.create_string_buffer(_SIZE)
@@ -71,7 +71,7 @@ def birth(path: Path) -> float | None:
 
 @cache
 def _statx() -> Any:
-    """The C library's function; Python 3.11 has none. None on a system without it."""
+    """Return the C library's function; Python 3.11 has none. None on a system without it."""
     try:
         return ctypes.CDLL(None).statx
     except (OSError, AttributeError):

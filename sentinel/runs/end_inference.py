@@ -29,7 +29,7 @@ def infer_end(log: RunLog, silent_seconds: float | None) -> None:
 
 
 def outlook_of(log: RunLog) -> Completion:
-    """What the last words of a silent log and its points say about whether more is to come."""
+    """Return what the last words of a silent log and its points say about whether more is to come."""
     _listen(log)
     if log.metadata.last_words is not None:
         return Completion(over=log.metadata.last_words.evidence)

@@ -33,7 +33,7 @@ _WRITTEN = ("jsonl", "csv")
 
 
 def last_words(run: Run, attempts: int = 1) -> Ending | None:
-    """How the run ended by its last words; None if they do not say. It began ``attempts`` times.
+    """Return how the run ended by its last words; None if they do not say. It began ``attempts`` times.
 
     Files are only read, and one that cannot be read says nothing.
     """
@@ -53,12 +53,14 @@ def last_words(run: Run, attempts: int = 1) -> Ending | None:
 
 
 def said_in(file: Path, attempts: int = 1) -> Ending | None:
-    """How a run ended by the last lines that it printed into a file. Raises OSError."""
+    """Return how a run ended by the last lines that it printed into a file. Raises OSError."""
     return ending_in([*_shown(_tail(file))], attempts, partial(_head, file))
 
 
 def heard_from(run: Run) -> int:
-    """A sum over the sizes and times of the files that may hold last words: while it stays, so do they."""
+    """Return a sum over the sizes and times of the files that may hold last words: while it stays, so do
+    they.
+    """
     files = []
     if (path := run.local) is not None:
         own = [path] if run.format in _WRITTEN else []
@@ -70,12 +72,12 @@ def heard_from(run: Run) -> int:
 
 
 def _texts(run: Run, path: Path) -> list[Path]:
-    """The files with what the run printed."""
+    """Return the files with what the run printed."""
     return [*([path] if run.format in _PRINTED else []), *OutputFiles(run).paths(), path / _OF_WANDB]
 
 
 def done_file(run: Run) -> Path | None:
-    """The file that says that the run is done, if somebody makes it; None if no place is its own."""
+    """Return the file that says that the run is done, if somebody makes it; None if no place is its own."""
     path = run.local
     if path is None or not path.exists():
         return None
@@ -83,7 +85,9 @@ def done_file(run: Run) -> Path | None:
 
 
 def _marked(path: Path) -> Path | None:
-    """The file that says that the run is done; one that is older than its log is of an earlier attempt."""
+    """Return the file that says that the run is done; one that is older than its log is of an earlier
+    attempt.
+    """
     for mark in _marks(path):
         with suppress(OSError):
             logs = [file for file in path.iterdir() if file != mark] if path.is_dir() else [path]
@@ -93,7 +97,7 @@ def _marked(path: Path) -> Path | None:
 
 
 def _marks(path: Path) -> list[Path]:
-    """The files that say, once somebody makes them, that the run is done."""
+    """Return the files that say, once somebody makes them, that the run is done."""
     if path.is_dir():
         return [path / DONE]
     marks = [path.with_name(f"{path.name}{DONE}")]
@@ -104,7 +108,7 @@ def _marks(path: Path) -> list[Path]:
 
 
 def _says_done(path: Path) -> bool:
-    """Whether the last row has `done: true`, and no row before it."""
+    """Return whether the last row has `done: true`, and no row before it."""
     with suppress(OSError, ValueError, csv.Error):
         lines = [line for line in _tail(path).splitlines() if line.strip()]
         if path.suffix in (".csv", ".tsv"):
@@ -122,13 +126,13 @@ def _says_done(path: Path) -> bool:
 
 
 def _head(path: Path) -> Iterator[str]:
-    """The lines at the beginning of a file."""
+    """Return the lines at the beginning of a file."""
     with open_log(path) as file:
         return _shown(file.read(_TAIL).decode(errors="replace"))
 
 
 def _tail(path: Path) -> str:
-    """The end of a file."""
+    """Return the end of a file."""
     with open_log(path) as file:
         size = file.seek(0, 2)
         file.seek(max(0, size - _TAIL))
@@ -136,7 +140,7 @@ def _tail(path: Path) -> str:
 
 
 def _shown(text: str) -> Iterator[str]:
-    """The lines that a terminal would show, without those that hold nothing."""
+    """Yield the lines that a terminal would show, without those that hold nothing."""
     for line in text.split("\n"):
         last = line.rstrip("\r").rpartition("\r")[2][:_LONGEST]
         if last and not last.isspace():
@@ -144,5 +148,7 @@ def _shown(text: str) -> Iterator[str]:
 
 
 def _is_as_late(file: Path, log: Path) -> bool:
-    """Whether a file was written to as late as the log; else its last words are not those of the run."""
+    """Return whether a file was written to as late as the log; else its last words are not those of the
+    run.
+    """
     return file == log or file.stat().st_mtime >= last_write(log) - _LATE_SECONDS

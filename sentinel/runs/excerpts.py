@@ -15,7 +15,7 @@ _MAX_POINTS = 200
 
 
 def excerpts(log: RunLog, stream: str, attempt: int, tag: str, detector: str) -> list[Excerpt]:
-    """The judged signal, then those that the detector sees beside it; none if the attempt is over."""
+    """Return the judged signal, then those that the detector sees beside it; none if the attempt is over."""
     own = log.streams.get(stream)
     if own is None or own.attempt.number != attempt:
         return []

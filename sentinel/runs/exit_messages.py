@@ -66,7 +66,8 @@ _DIGITS = re.compile(r"\d+")
 
 
 def ending_in(lines: Sequence[str], attempts: int, head: Callable[[], Iterable[str]]) -> Ending | None:
-    """The end that the last lines of a file tell; None if they tell none. The run began ``attempts`` times.
+    """Return the end that the last lines of a file tell; None if they tell none. The run began ``attempts``
+    times.
 
     ``head`` reads the first lines of the file, and may raise OSError.
     """
@@ -98,13 +99,15 @@ def _ending(outcome: EndKind, line: str) -> Ending:
 
 
 def _is_rare(line: str, lines: Sequence[str], attempts: int) -> bool:
-    """Whether a line was printed no more often than the run ended; one that each epoch prints is no end."""
+    """Return whether a line was printed no more often than the run ended; one that each epoch prints is no
+    end.
+    """
     shape = _DIGITS.sub("0", line.strip())
     return sum(_DIGITS.sub("0", other.strip()) == shape for other in lines) <= attempts
 
 
 def _stopped_early(lines: Sequence[str], attempts: int) -> Ending | None:
-    """The end that an earlier line tells, if nothing that was printed before it was printed again."""
+    """Return the end that an earlier line tells, if nothing that was printed before it was printed again."""
     for at in range(len(lines) - _LAST_LINES - 1, -1, -1):
         if _EARLY.search(lines[at]) and _is_rare(lines[at], lines, attempts):
             counted = {_DIGITS.sub("0", line) for line in lines[max(0, at - _LAST_LINES) : at]}
@@ -114,7 +117,8 @@ def _stopped_early(lines: Sequence[str], attempts: int) -> Ending | None:
 
 
 def _is_whole(line: str, lines: Sequence[str], attempts: int) -> bool:
-    """Whether all counts of the line are at their end, as in `epoch: 20/20`, and no other line has them.
+    """Return whether all counts of the line are at their end, as in `epoch: 20/20`, and no other line has
+    them.
 
     A line that announces an epoch says nothing of its end, so an epoch counts only beside a value.
     """
@@ -137,7 +141,7 @@ def _is_whole(line: str, lines: Sequence[str], attempts: int) -> bool:
 
 
 def _ends_its_last_epoch(line: str, lines: Sequence[str], head: Callable[[], Iterable[str]]) -> bool:
-    """Whether the last epoch is the last one planned, and has as many lines as the one before.
+    """Return whether the last epoch is the last one planned, and has as many lines as the one before.
 
     ``line`` is the last one that counts. What it counts beside epochs must be at its end.
     """
@@ -162,7 +166,9 @@ def _ends_its_last_epoch(line: str, lines: Sequence[str], head: Callable[[], Ite
 
 
 def _cut_traceback(lines: Sequence[str]) -> Ending | None:
-    """That the lines end within a traceback, or with the name of its error where bars overwrote the rest."""
+    """Return that the lines end within a traceback, or with the name of its error where bars overwrote the
+    rest.
+    """
     begun = next((at for at, line in enumerate(lines) if line.startswith(_TRACEBACK)), len(lines))
     if lines and _ERROR.match(lines[-1]):
         return None if preempts(lines[-1]) else _ending(EndKind.CRASHED, lines[-1])
@@ -171,7 +177,7 @@ def _cut_traceback(lines: Sequence[str]) -> Ending | None:
 
 
 def _crash(lines: Sequence[str]) -> Ending | None:
-    """The error with which the lines end. The line that names it may lack its line break."""
+    """Return the error with which the lines end. The line that names it may lack its line break."""
     error = None
     for news in ConsoleState().scan_text("", "".join(f"{line}\n" for line in lines), ()):
         if news.location or news.severity is Severity.CLEAN:

@@ -139,7 +139,8 @@ class RunLog:
         return printed, more
 
     def _plan_at(self, begin: float) -> tuple[dict[str, float], Sequence[ReadIssue]]:
-        """The plan of a stream whose first point has this time, and complaints about files that tell it.
+        """Return the plan of a stream whose first point has this time, and complaints about files that tell
+        it.
 
         A file counts only if it was last changed before that time, because only then it says the same
         whenever the log is read. The time of a log without times is NaN, so no file counts for it.
@@ -184,7 +185,7 @@ class RunLog:
         return stopped(self.cursor)
 
     def _stopped(self) -> Iterator[Stopped]:
-        """The streams that are no longer judged, and the signals with tags that are left out."""
+        """Yield the streams that are no longer judged, and the signals with tags that are left out."""
         for name, stream in self.streams.items():
             if stream.attempts.disordered_at is not None:
                 step, time = stream.attempts.disordered_at
@@ -194,7 +195,7 @@ class RunLog:
                 yield Stopped(name, step, None if math.isnan(time) else time, reason, signal)
 
     def _stream(self, name: str) -> Stream:
-        """The stream of that name, created if it is new."""
+        """Return the stream of that name, created if it is new."""
         if name not in self.streams:
             self.streams[name] = Stream(name, self.run.format, self.run.part, self.naming, self.specs)
         return self.streams[name]
@@ -217,11 +218,11 @@ class RunLog:
         return max(counts.values(), default=0)
 
     def understanding(self) -> Understanding:
-        """What the log is taken to say, over all streams."""
+        """Return what the log is taken to say, over all streams."""
         return understood(self.streams.values())
 
     def overview(self) -> RunOverview:
-        """The run as reports show it."""
+        """Return the run as reports show it."""
         return RunOverview(
             name=self.name,
             path=str(self.run.path),
@@ -260,7 +261,7 @@ class RunLog:
         return copy
 
     def dump(self) -> dict[str, Any]:
-        """Everything that `restore` and `remembered` need, for `packed`."""
+        """Return everything that `restore` and `remembered` need, for `packed`."""
         return {
             "cursor": self.cursor,
             "streams": {name: stream.dump() for name, stream in self.streams.items()},

@@ -95,7 +95,7 @@ class RunMetadata(msgspec.Struct):
                 self.config[key] = FoundSetting(value, origin)
 
     def ending(self, planned_steps: float | None) -> Ending | None:
-        """How the run ended; None if its log does not say that it ended."""
+        """Return how the run ended; None if its log does not say that it ended."""
         if self.told_ending is not None:
             return self.told_ending
         if self.exit is not None and self.exit.outcome is not EndKind.FINISHED:
@@ -114,7 +114,9 @@ class RunMetadata(msgspec.Struct):
         return self.last_words or self.exit
 
     def seconds_to_go(self, planned_steps: float | None) -> float | None:
-        """How long the run would take to its planned end at its mean pace; None if that is not known."""
+        """Return how long the run would take to its planned end at its mean pace; None if that is not
+        known.
+        """
         if planned_steps is None or self.lasted_seconds is None or self.last_step is None:
             return None
         done = self.last_step - (self.first_step or 0)
@@ -140,7 +142,9 @@ class RunMetadata(msgspec.Struct):
 
 
 def lost_after_seconds(intervals: Sequence[float]) -> float:
-    """How long a log may be silent, given the seconds between its arrivals (any order, may be empty)."""
+    """Return how long a log may be silent, given the seconds between its arrivals (any order, may be
+    empty).
+    """
     if not intervals:
         return _MIN_LOSS_SECONDS
     long_interval = sorted(intervals)[math.ceil(0.95 * len(intervals)) - 1]
@@ -165,13 +169,13 @@ class Understanding:
 
 
 def framework(streams: Iterable[Stream]) -> str | None:
-    """The framework that wrote most of some streams of one run; None if it is not known."""
+    """Return the framework that wrote most of some streams of one run; None if it is not known."""
     profiles = Counter(profile.name for stream in streams if (profile := stream.explained()[0]) is not None)
     return profiles.most_common(1)[0][0] if profiles else None
 
 
 def understood(streams: Collection[Stream]) -> Understanding:
-    """What some streams of one run say together."""
+    """Return what some streams of one run say together."""
     signals: dict[str, dict[str, None]] = {}
     unmapped: dict[str, None] = {}
     for stream in streams:

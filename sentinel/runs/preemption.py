@@ -22,6 +22,6 @@ PREEMPTION_WORDS = ("CANCELLED AT", "signal", "SIGTERM", "KeyboardInterrupt", "C
 
 
 def preempts(line: str) -> bool:
-    """Whether a line says that the run is ended from outside."""
+    """Return whether a line says that the run is ended from outside."""
     # Nearly no line has a word, which is found in a tenth of the time of the pattern.
     return any(word in line for word in PREEMPTION_WORDS) and _PREEMPTED.search(line) is not None

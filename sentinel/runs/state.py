@@ -70,7 +70,7 @@ def standing(
     goes_on_in: str | None = None,
     goes_on: str = "",
 ) -> RunStatus:
-    """The state of a run. What the log says about its end overrides everything else.
+    """Return the state of a run. What the log says about its end overrides everything else.
 
     ``silent_seconds`` is the time since the last write, None if the log is gone. ``lost_after_seconds`` is
     how long the log may be silent. ``goes_on_in`` names the run that continues this one. ``goes_on`` says why
@@ -96,12 +96,15 @@ def standing(
 
 
 def of_training(states: Iterable[RunState]) -> RunState:
-    """The state of a training from those of its logs: an end that one of them tells, else the liveliest."""
+    """Return the state of a training from those of its logs: an end that one of them tells, else the
+    liveliest.
+    """
     return min(states, key=_TELLING.index)
 
 
 def silent_seconds(place: Location, last_time: float | None, now: float) -> float | None:
-    """Seconds since the last write to a run; None if it is gone. ``last_time`` is the newest in its log.
+    """Return seconds since the last write to a run; None if it is gone. ``last_time`` is the newest in its
+    log.
 
     The modification times of the files count, because the time zone of a log may be unknown. They do not
     count for a copy, whose files are younger than its log.
@@ -119,12 +122,14 @@ def silent_seconds(place: Location, last_time: float | None, now: float) -> floa
 
 
 def is_removed(place: Location) -> bool:
-    """Whether a run is no longer where it was."""
+    """Return whether a run is no longer where it was."""
     return silent_seconds(place, None, 0.0) is None
 
 
 def last_write(path: Path) -> float:
-    """When a file, or a file directly in a directory, was last written. Raises OSError if it is gone."""
+    """Return when a file, or a file directly in a directory, was last written. Raises OSError if it is
+    gone.
+    """
     status = os.lstat(path)
     times = [status.st_mtime]
     if S_ISDIR(status.st_mode):

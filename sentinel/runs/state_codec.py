@@ -57,7 +57,7 @@ def _array(code: int, data: memoryview) -> Any:
 
 
 def _sorted_bytes(array: np.ndarray[Any, Any]) -> bytes:
-    """The content by columns: the first byte of every number, then the second ones.
+    """Return the content by columns: the first byte of every number, then the second ones.
 
     Neighbours in a column mostly share their sign, exponent and high digits. So these bytes repeat, and the
     compressed state is half as long as one of numbers in their usual form.

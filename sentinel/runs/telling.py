@@ -6,7 +6,7 @@ import polars as pl
 
 
 def telling(lines: Sequence[str], words: Iterable[str]) -> list[int]:
-    """The places of the lines that hold a word, each with the line before it, and the last line.
+    """Return the places of the lines that hold a word, each with the line before it, and the last line.
 
     Lines without text count as none: the line before is the last one with text.
     """

@@ -12,7 +12,7 @@ _FAILURE = re.compile(r"\brank +: (\d+) .{0,400}?\bexitcode +: (-?\d+) \(pid: (\
 
 
 def first_failure(lines: Sequence[str]) -> Ending | None:
-    """How the rank ended that failed first; None if no launcher told it."""
+    """Return how the rank ended that failed first; None if no launcher told it."""
     _, begins, table = "\n".join(lines).rpartition(_CAUSE)
     if not begins or (told := _FAILURE.search(table)) is None:
         return None

@@ -76,12 +76,12 @@ class TrainingEvidence:
     times: tuple[float, float] | None = None
 
     def until(self, facts: RunMetadata) -> "TrainingEvidence":
-        """The same with the times of a log that has grown."""
+        """Return the same with the times of a log that has grown."""
         return replace(self, times=_times(facts))
 
 
 def is_same_training(trace: TrainingEvidence, other: TrainingEvidence, surely: bool = False) -> bool:
-    """Whether two logs are of one training. Symmetric.
+    """Return whether two logs are of one training. Symmetric.
 
     With ``surely``, whether a process or W&B's id joins them: a place may have seen several trainings.
     """
@@ -161,7 +161,7 @@ class _Training:
         return self.processes.keys()
 
     def may_take(self, trace: TrainingEvidence, joint: str) -> bool:
-        """Whether this log, or one of its format that began later, can join because of a joint."""
+        """Return whether this log, or one of its format that began later, can join because of a joint."""
         if trace.format in self.formats and joint not in trace.processes:
             return False
         ended = self.times.get(trace.format, (0.0, math.inf))[1]
@@ -169,7 +169,7 @@ class _Training:
         return not alone and (trace.times is None or ended >= trace.times[0])
 
     def takes(self, trace: TrainingEvidence) -> bool:
-        """Whether the log is of this training."""
+        """Return whether the log is of this training."""
         if trace.format in self.processes:
             begin, end = self._common(trace.times or (-math.inf, math.inf), trace.format)
             return begin <= end and all(trace.processes & own for own in self.processes[trace.format])
@@ -187,13 +187,13 @@ def trainings_of(logs: Mapping[str, RunMetadata]) -> dict[str, str]:
 
 
 def trace_of(run: str, facts: RunMetadata) -> TrainingEvidence:
-    """What the log of a run tells, by its id. Never raises."""
+    """Return what the log of a run tells, by its id. Never raises."""
     format_, _, place = run.partition(":")
     return trace(Url.parse(place) or Path(place), format_, facts)
 
 
 def trace(place: Location, format_: str, facts: RunMetadata) -> TrainingEvidence:
-    """What a log at a place tells, with the names of the files there. Never raises."""
+    """Return what a log at a place tells, with the names of the files there. Never raises."""
     if not isinstance(place, Path):
         return TrainingEvidence(format_, frozenset({f"id {place.parts[-1]}"}))
     writers = _processes(place)
@@ -226,7 +226,7 @@ def _side_by_side(trace: TrainingEvidence, other: TrainingEvidence) -> bool:
 
 
 def _home(place: Path) -> Path:
-    """The place of a training without the names that only say what kind of log lies there."""
+    """Return the place of a training without the names that only say what kind of log lies there."""
     directory = place
     own = list[str]()
     if _is_file(place):
@@ -252,7 +252,7 @@ def _output(place: Path, has_events: bool, facts: RunMetadata) -> str:
 
 
 def _working_directory(place: Path) -> Path:
-    """Where the training was started, as far as its log tells: W&B writes two levels below."""
+    """Return where the training was started, as far as its log tells: W&B writes two levels below."""
     below = (directory for directory in (place, *place.parents) if _WANDB.fullmatch(directory.name))
     return next((directory.parent.parent for directory in below), place.parent)
 
@@ -263,7 +263,7 @@ def _processes(place: Path) -> set[str]:
 
 
 def _writer(place: Path) -> Path:
-    """The directory of the writer of tensorboardX, whose files do not name their process.
+    """Return the directory of the writer of tensorboardX, whose files do not name their process.
 
     Its `add_scalars` writes `TAG/CURVE/` below that, of which only some are sure: `TAG/TAG/`, if a program
     logs one number under its own name, and curves that are called like a part of the data, as in

@@ -96,7 +96,7 @@ class AsOfJoin:
             self.counts[tag] = self.counts.get(tag, 0) + len(self._values(tag)[1]) - count
 
     def _placed(self, points: Points) -> Iterator[tuple[int, Points]]:
-        """The points of a tag with their places."""
+        """Yield the points of a tag with their places."""
         if points.tag not in self.places:
             self.places[points.tag] = 2 * len(self.places)
             yield self.places[points.tag] + 1, points.take(slice(1))
@@ -121,13 +121,13 @@ class AsOfJoin:
         self.value = self.value[which]
 
     def _values(self, tag: str) -> tuple[int, Floats]:
-        """The last points of a tag: where they begin in the table, and their values."""
+        """Return the last points of a tag: where they begin in the table, and their values."""
         place = self.places.get(tag, _NOWHERE)
         begin, end = self.key.searchsorted([place << _POSITION_BITS, (place + 1) << _POSITION_BITS])
         return int(begin), self.value[begin:end]
 
     def values(self, asked: Sequence[Asked], tags: Tags) -> Iterator[list[Floats | None]]:
-        """The values beside the rows of some series, with NaN for null.
+        """Yield the values beside the rows of some series, with NaN for null.
 
         There is one array for each use: a value for each row, or rows x tags for `Every`. It is None if the
         signal of the use was never logged.
@@ -154,12 +154,13 @@ class AsOfJoin:
             yield values
 
     def _places(self, use: Use, tags: Tags) -> list[int]:
-        """The places of the points that a use asks for."""
+        """Return the places of the points that a use asks for."""
         places = [self.places[tag] for tag in _asked(use, tags) if tag in self.places]
         return [place + 1 for place in places] if isinstance(use, First) else places
 
     def _before(self, asked: Sequence[tuple[Points, Sequence[int]]]) -> tuple[Steps, NDArray[np.bool_]]:
-        """The last point that counts, for each place and each row that asks for it, and whether there is one.
+        """Return the last point that counts, for each place and each row that asks for it, and whether there
+        is one.
 
         If points before a row have later steps than the row, none of them counts.
         """
@@ -180,7 +181,7 @@ class AsOfJoin:
         return is_there
 
     def _means(self, tag: str, series: str, last: Steps, known: NDArray[np.bool_]) -> Floats:
-        """The mean of a tag since the previous row, for each row of a series."""
+        """Return the mean of a tag since the previous row, for each row of a series."""
         begin, values = self._values(tag)
         sums = self.sums[tag]
         number = self.counts[tag] - len(values)
@@ -190,7 +191,7 @@ class AsOfJoin:
         return np.where(known & (counts > 0), totals / np.maximum(counts, 1), np.nan)
 
     def newest(self, tag: str) -> float | None:
-        """The last value of a tag that a use asks for; None if the tag has no value."""
+        """Return the last value of a tag that a use asks for; None if the tag has no value."""
         if tag not in self.places:
             return None
         _, values = self._values(tag)
@@ -209,7 +210,7 @@ class AsOfJoin:
         self._take(last)
 
     def dump(self) -> list[Any]:
-        """Everything `load` needs."""
+        """Return everything `load` needs."""
         table = self.key, self.step, self.value
         sums = {
             tag: {key: list(astuple(mean)) for key, mean in of_tag.items()}
@@ -226,6 +227,6 @@ class AsOfJoin:
 
 
 def _asked(use: Use, tags: Tags) -> Sequence[str]:
-    """The tags that a use asks for, in the order of their appearance."""
+    """Return the tags that a use asks for, in the order of their appearance."""
     of_signal = tags.get(use.signal, ())
     return of_signal if isinstance(use, Every) else of_signal[:1]

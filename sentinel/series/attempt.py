@@ -58,7 +58,7 @@ class Attempt:
     )  # signal -> step and time of the first
 
     def next(self, number: int, views: SeriesSpecs) -> "Attempt":
-        """The attempt that begins where this one ends."""
+        """Return the attempt that begins where this one ends."""
         earlier = {view.key: dict(self.earlier.get(view.key, {})) for view in views if view.earlier_rows}
         for key, of_tag in earlier.items():
             of_tag.update({tag: history.recent for tag, history in self.series.get(key, {}).items()})
@@ -67,7 +67,7 @@ class Attempt:
     def windows(
         self, arrived: Sequence[Points], views: SeriesSpecs, plans: Plans
     ) -> Iterator[tuple[SeriesSpec, str, Window]]:
-        """The windows of the rows that new points complete, each with its view and its judged tag."""
+        """Yield the windows of the rows that new points complete, each with its view and its judged tag."""
         arrived = _in_order(arrived)
         raw = _admitted(arrived, self.raw_tags)
         logged = _in_order(finite(arrived))
@@ -90,7 +90,7 @@ class Attempt:
                 self.partners[partner.tag] = partner.after(self.partners.get(partner.tag)).tail(REACH + 1)
 
     def _history(self, view: SeriesSpec, tag: str) -> SeriesHistory:
-        """The history of one series, which is created if it is new."""
+        """Return the history of one series, which is created if it is new."""
         series = self.series.setdefault(view.key, {})
         if tag not in series:
             recent = max(view.recent_rows, view.earlier_rows)
@@ -99,20 +99,22 @@ class Attempt:
         return series[tag]
 
     def end(self, views: SeriesSpecs) -> Iterator[tuple[SeriesSpec, str, Window]]:
-        """The last row of each series, in which some detectors judge it again when the run is over."""
+        """Yield the last row of each series, in which some detectors judge it again when the run is over."""
         for view in views:
             if view.at_end:
                 series = self.series.get(view.key, {})
                 yield from ((view, tag, history.end()) for tag, history in series.items())
 
     def last(self, signal: Signal) -> float | None:
-        """The newest value of a signal that the views or the plan ask for."""
+        """Return the newest value of a signal that the views or the plan ask for."""
         return self.context.newest(self._first_tag(signal))
 
     def _complete(
         self, views: SeriesSpecs, raw: Mapping[str, Points], fresh: Mapping[str, Points]
     ) -> Iterator[tuple[SeriesSpec, Points, Sequence[Floats]]]:
-        """The judged points of each series whose partners have arrived, and the values of the partners."""
+        """Yield the judged points of each series whose partners have arrived, and the values of the
+        partners.
+        """
         for view in views:
             seen, tags = (raw, self.raw_tags) if view.non_finite else (fresh, self.tags)
             for tag in tags.get(view.judged, ())[:MAX_JUDGED_TAGS]:
@@ -126,7 +128,9 @@ class Attempt:
     def _joined(
         self, view: SeriesSpec, tag: str, judged: Points | None, fresh: Mapping[str, Points]
     ) -> tuple[Points, Sequence[Floats]] | None:
-        """The judged points of ``tag`` whose partners have all arrived, and the values of the partners."""
+        """Return the judged points of ``tag`` whose partners have all arrived, and the values of the
+        partners.
+        """
         partners = [self._first_tag(signal) for signal in view.needs]
         arrived = {name: fresh[name] for name in partners if name in fresh} | (
             {tag: judged} if judged else {}
@@ -154,11 +158,11 @@ class Attempt:
         return made
 
     def _first_tag(self, signal: Signal) -> str:
-        """The tag that represents a signal; "" if the signal has no tag yet."""
+        """Return the tag that represents a signal; "" if the signal has no tag yet."""
         return next(iter(self.tags.get(signal, ())), "")
 
     def dump(self) -> AttemptState:
-        """Everything `load` needs."""
+        """Return everything `load` needs."""
         return AttemptState(
             number=self.number,
             sums=self.sums,
@@ -195,7 +199,9 @@ def _asked(view: SeriesSpec, judged: Points) -> Asked:
 
 
 def _rows(view: SeriesSpec, judged: Points, beside: Sequence[Floats | None], plans: Plans) -> Rows:
-    """The rows of judged points, with the values ``beside`` them: needed signals, used ones, then lists."""
+    """Return the rows of judged points, with the values ``beside`` them: needed signals, used ones, then
+    lists.
+    """
     number = len(view.needs) + len(view.uses)
     known = {place: values for place, values in enumerate(beside[:number]) if values is not None}
     for place, use in enumerate(view.uses, len(view.needs)):
@@ -213,12 +219,12 @@ def _rows(view: SeriesSpec, judged: Points, beside: Sequence[Floats | None], pla
 
 
 def _in_order(arrived: Iterable[Points]) -> list[Points]:
-    """The points of some tags, in the order in which the tags first came in the log."""
+    """Return the points of some tags, in the order in which the tags first came in the log."""
     return sorted((points for points in arrived if len(points)), key=lambda p: int(p.position[0]))
 
 
 def _admitted(arrived: Iterable[Points], tags: dict[str, list[str]]) -> dict[str, Points]:
-    """The points by tag, without tags that come too late. Adds new tags to ``tags``, in order."""
+    """Return the points by tag, without tags that come too late. Adds new tags to ``tags``, in order."""
     admitted = {}
     for points in arrived:
         known = tags.setdefault(points.signal, [])

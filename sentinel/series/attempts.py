@@ -38,21 +38,21 @@ class Points(msgspec.Struct, frozen=True, gc=False):
         return len(self.step)
 
     def take(self, which: Any) -> "Points":
-        """Some of the points, by anything that indexes an array."""
+        """Return some of the points, by anything that indexes an array."""
         return Points(
             self.tag, self.signal, self.step[which], self.time[which], self.position[which], self.value[which]
         )
 
     def with_value(self, value: Floats) -> "Points":
-        """The same points with other values."""
+        """Return the same points with other values."""
         return Points(self.tag, self.signal, self.step, self.time, self.position, value)
 
     def tail(self, count: int) -> "Points":
-        """At most the last ``count`` points, in arrays of their own."""
+        """Return at most the last ``count`` points, in arrays of their own."""
         return self.take(np.arange(max(0, len(self) - count), len(self)))
 
     def after(self, earlier: "Points | None") -> "Points":
-        """These points after ``earlier`` ones of the same tag, without repeated steps."""
+        """Return these points after ``earlier`` ones of the same tag, without repeated steps."""
         both = self
         if earlier is not None:
             fields = ("step", "time", "position", "value")
@@ -62,7 +62,7 @@ class Points(msgspec.Struct, frozen=True, gc=False):
         return both if is_new.all() else both.take(np.append(True, is_new))
 
     def dump(self) -> list[Any]:
-        """Everything the constructor needs."""
+        """Return everything the constructor needs."""
         return [self.tag, self.signal, self.step, self.time, self.position, self.value]
 
     @classmethod
@@ -73,7 +73,7 @@ class Points(msgspec.Struct, frozen=True, gc=False):
 
 
 def finite(points: Sequence[Points]) -> Sequence[Points]:
-    """The points of some tags whose value is finite."""
+    """Return the points of some tags whose value is finite."""
     if np.isfinite(np.concatenate([np.empty(0), *(part.value for part in points)])).all():
         return points
     return [part.take(np.isfinite(part.value)) for part in points]
@@ -99,7 +99,7 @@ class Attempts:
         return self.number > MAX_ATTEMPTS
 
     def split(self, chunk: Chunk, telling: NDArray[np.bool_]) -> Iterator[tuple[int, slice]]:
-        """The attempts within a chunk: the number and the slice of points of each.
+        """Yield the attempts within a chunk: the number and the slice of points of each.
 
         ``telling`` says for each tag of the chunk whether its steps count. Nothing follows once the stream is
         disordered.
@@ -133,7 +133,9 @@ class Attempts:
         self.last_step = {}
 
     def _first_step_back(self, chunk: Chunk, telling: NDArray[np.bool_], part: slice) -> int | None:
-        """The index of the first point in ``part`` whose step goes back. Remembers the steps before it."""
+        """Return the index of the first point in ``part`` whose step goes back. Remembers the steps before
+        it.
+        """
         own = np.flatnonzero(telling[chunk.tag[part]])
         if not len(own):
             return None
@@ -163,7 +165,7 @@ class Attempts:
         return None
 
     def dump(self) -> list[Any]:
-        """Everything `load` needs."""
+        """Return everything `load` needs."""
         return [self.number, self.last_step, self.disordered_at]
 
     @classmethod

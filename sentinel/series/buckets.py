@@ -43,7 +43,7 @@ _BESIDE = _Column(_first, np.nan)
 
 
 def next_checkpoint(rows: int) -> int:
-    """The first row count above ``rows`` at which detectors get a fresh coarse view.
+    """Return the first row count above ``rows`` at which detectors get a fresh coarse view.
 
     These are 256, then four for each doubling: 320, 384, 448, 512, 640, ... So the view never lags by more
     than a fifth of the series.
@@ -155,7 +155,9 @@ class Buckets:
         self.width *= 2
 
     def widened(self, width: int) -> Self:
-        """The same rows in buckets of at least this ``width``, as they are once the series is longer."""
+        """Return the same rows in buckets of at least this ``width``, as they are once the series is
+        longer.
+        """
         wide = copy(self)
         while wide.width < width:
             wide.widen()
@@ -174,7 +176,7 @@ class Buckets:
         return self._even(self.width * np.arange(self.buckets))
 
     def _even(self, rows: Steps) -> Steps:
-        """The steps of rows of a log that counts evenly."""
+        """Return the steps of rows of a log that counts evenly."""
         return self.origin + (self.pace or 0) * rows
 
     @property
@@ -212,11 +214,11 @@ class Buckets:
         return column
 
     def view(self) -> dict[str, Floats]:
-        """The coarse columns of a WINDOW frame, as arrays; NaN for a bucket without a finite value."""
+        """Return the coarse columns of a WINDOW frame, as arrays; NaN for a bucket without a finite value."""
         return {"coarse_low": self.low, "coarse_mean": self.mean, "coarse_high": self.high}
 
     def dump(self) -> list[Any]:
-        """Everything `load` needs."""
+        """Return everything `load` needs."""
         shape = self.rows, self.width, self.origin, self.pace, self.steps
         return [*shape, self.extremes, self.columns, self.table, self.missing]
 

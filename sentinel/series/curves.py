@@ -64,7 +64,7 @@ class Curve:
             self._kept = self._thinned(BUCKETS)
 
     def points(self, most: int = 2 * BUCKETS) -> list[Point]:
-        """At most this many points, an even number of them."""
+        """Return at most this many points, an even number of them."""
         kept = self._thinned(max(most // 2, 1))
         attempt = np.cumsum(np.diff(kept.step, prepend=kept.step[:1]) < 0)
         columns = (column.tolist() for column in (attempt, kept.step, kept.value, kept.time))
@@ -77,7 +77,7 @@ class Curve:
         return float(values[0]) if len(values) == 1 and self.lost_at is None else None
 
     def _thinned(self, buckets: int) -> _Kept:
-        """The lowest and the highest value of each group of rows, of at most this many groups."""
+        """Return the lowest and the highest value of each group of rows, of at most this many groups."""
         width, bucket, step, value, time = self._kept
         while self.rows > buckets * width:
             width = 2 * width
@@ -111,7 +111,7 @@ class CurvePoints(NamedTuple):
 
 
 def by_tag(chunks: Iterable[Chunk]) -> Iterator[tuple[str, CurvePoints]]:
-    """The points of each tag of each chunk."""
+    """Yield the points of each tag of each chunk."""
     for chunk in (chunk.flat for chunk in chunks if chunk.value.size):
         order = order_by_tag(chunk.tag)
         tag = chunk.tag[order]

@@ -24,7 +24,7 @@ class Derived:
     value: Callable[..., Floats]
 
     def tags(self, first: Callable[[Signal], str], sums: Mapping[str, Sequence[str]]) -> Sequence[str]:
-        """The tags that it needs; "" for a tag that is not known yet."""
+        """Return the tags that it needs; "" for a tag that is not known yet."""
         only, *more = self.parts
         return [first(part) for part in self.parts] if more else sums.get(only, ())
 
@@ -59,7 +59,7 @@ _MOST = 1.5  # no share is larger, even if it was rounded
 
 
 def derived(tags: Mapping[str, Sequence[str]]) -> Iterator[tuple[Signal, str]]:
-    """The derived signals and their tags, given the tags of logged signals."""
+    """Yield the derived signals and their tags, given the tags of logged signals."""
     sums: dict[str, Sequence[str]] = {part: sorted(tags.get(part, ())) for part in SUMMED}
     for made in DERIVED:
         parts = made.tags(lambda part: next(iter(tags.get(part, ())), ""), sums)
@@ -74,7 +74,7 @@ class Units:
     factors: dict[str, float] = field(default_factory=dict)  # by tag
 
     def shares(self, tag: str, values: Floats) -> tuple[Floats, NDArray[np.bool_]]:
-        """The values as shares, and which of them can be shares. A percentage may begin below 1.5."""
+        """Return the values as shares, and which of them can be shares. A percentage may begin below 1.5."""
         finite = np.isfinite(values)
         telling = values[finite & (values != 0)]
         if tag not in self.factors and len(telling):
@@ -83,7 +83,7 @@ class Units:
         return scaled, ~finite | (scaled <= _MOST)
 
     def positive(self, tag: str, values: Floats) -> Floats:
-        """The values with the sign that makes the first of them positive."""
+        """Return the values with the sign that makes the first of them positive."""
         telling = values[np.isfinite(values) & (values != 0)]
         if tag not in self.factors and len(telling):
             self.factors[tag] = float(np.sign(telling[0]))

@@ -18,7 +18,7 @@ POINT_FIELDS = ("tag", "step", "time", "value")
 
 
 def joined(earlier: Chunk | None, later: Chunk) -> Chunk:
-    """The points of both, which begin a stream."""
+    """Return the points of both, which begin a stream."""
     if earlier is None or later.restarted:
         return replace(later, restarted=False)
     tags = list(dict.fromkeys([*earlier.tags, *later.tags]))
@@ -30,7 +30,7 @@ def joined(earlier: Chunk | None, later: Chunk) -> Chunk:
 
 
 def prologue_end(chunk: Chunk) -> int | None:
-    """How many points the framework is recognised from; None while there are too few."""
+    """Return how many points the framework is recognised from; None while there are too few."""
     telling = [not is_of_histogram(tag) for tag in chunk.tags]
     points = blocks = new_in = 0  # the last is the number of the step that brought the newest tag
     last = None
@@ -51,6 +51,6 @@ def prologue_end(chunk: Chunk) -> int | None:
 
 
 def counts(chunk: Chunk, end: int | None = None) -> dict[str, int]:
-    """How many of the first points each tag has that is among them."""
+    """Return how many of the first points each tag has that is among them."""
     codes, counts = np.unique(chunk.tag[:end], return_counts=True)
     return {chunk.tags[code]: count for code, count in zip(codes.tolist(), counts.tolist(), strict=True)}

@@ -232,7 +232,7 @@ _SIGN_UNKNOWN = frozenset({Signal.POLICY_ENTROPY, Signal.KL_UNKNOWN_UNIT, Signal
 
 
 def fallback(tag: str) -> Meaning | None:
-    """The meaning of all words of ``tag`` together; None if they are not clear."""
+    """Return the meaning of all words of ``tag`` together; None if they are not clear."""
     if _OF_A_LIST.search(tag):
         return None
     if (meaning := _EXACT.get(tag) or probe(tag) or _read(tag)) is not None or not _OF_A_LOSS.match(tag):
@@ -252,7 +252,7 @@ def _read(tag: str) -> Meaning | None:
 
 
 def _of_one_agent(words: Sequence[str]) -> Sequence[str]:
-    """The words without the number of an agent: that after "agent", or the last one."""
+    """Return the words without the number of an agent: that after "agent", or the last one."""
     numbered = [
         at
         for at, (before, word) in enumerate(pairwise(["", *words]))

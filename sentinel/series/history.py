@@ -89,7 +89,7 @@ class SeriesHistory:
         return self._tape[-self._recent_rows :]
 
     def last_steps(self, rows: int) -> Steps:
-        """The steps of that many of the last rows, of which it keeps at least `SPARE`."""
+        """Return the steps of that many of the last rows, of which it keeps at least `SPARE`."""
         return self._tape[-min(rows, self._recent_rows) :].step
 
     @property
@@ -98,7 +98,7 @@ class SeriesHistory:
         return self._buckets_with(self._tape[:])
 
     def _buckets_with(self, rows: Rows) -> Buckets:
-        """The buckets, with those of the last rows that are not in them yet."""
+        """Return the buckets, with those of the last rows that are not in them yet."""
         coarse = self._coarse or Buckets()
         waiting = rows.last(self.count - coarse.rows)
         shown = {place: waiting.column(place) for place in waiting.columns if place in self._plotted}
@@ -115,7 +115,7 @@ class SeriesHistory:
             yield self._push(rows, position)
 
     def end(self) -> Window:
-        """The window in which the last row is judged again, with the present coarse view."""
+        """Return the window in which the last row is judged again, with the present coarse view."""
         first = self.count - 1
         coarse = self.coarse.view()
         head = self.head
@@ -142,7 +142,7 @@ class SeriesHistory:
         return Window(first, self.count, seen, position, head, self.earlier, coarse)
 
     def dump(self) -> SeriesState:
-        """Everything `load` needs."""
+        """Return everything `load` needs."""
         return SeriesState(
             head_rows=self._head_rows,
             recent_rows=self._recent_rows,

@@ -31,7 +31,7 @@ class InventoryTaker:
     done: bool = False
 
     def survey(self, stream: str, chunk: Chunk, position: int, known: KnownOfStream) -> Sequence[Inventory]:
-        """The survey, if the stream gets there in this chunk, whose first point has this position."""
+        """Return the survey, if the stream gets there in this chunk, whose first point has this position."""
         if self.done or not len(chunk.step):
             return ()
         self.first = int(chunk.step[0]) if self.first is None else self.first
@@ -59,7 +59,7 @@ class InventoryTaker:
         ]
 
     def dump(self) -> list[Any]:
-        """Everything `load` needs."""
+        """Return everything `load` needs."""
         return [self.first, self.last, self.rows, self.done]
 
     @classmethod
@@ -94,7 +94,7 @@ class MissingTags:
     def extend(
         self, chunk: Chunk, position: int, expected: Mapping[Expected, Sequence[str]], read_at: float
     ) -> Iterator[Absence]:
-        """What is missed, or logged again, within the chunk, whose first point has this position.
+        """Yield what is missed, or logged again, within the chunk, whose first point has this position.
 
         ``expected`` names the tags of the chunk that each rule is about. ``read_at`` is the time awake of the
         watch that read the chunk, NaN in a replay. A pause of the whole stream that is longer than a rule
@@ -123,7 +123,7 @@ class MissingTags:
         chunk: Chunk,
         position: int,
     ) -> Iterator[Absence]:
-        """The same for one tag, which is logged at the places ``logged`` of the chunk."""
+        """Yield the same for one tag, which is logged at the places ``logged`` of the chunk."""
         known = self.last[rule.key]
         last = known.get(tag) or _LastPoint(0, math.nan, math.nan, missed=False)
         begins = np.union1d(logged, breaks[breaks > logged[0]] if tag not in known else breaks)
@@ -157,7 +157,7 @@ class MissingTags:
         known[tag] = _LastPoint(newest.step, newest.time, float(since[-1]), missed=still)
 
     def dump(self) -> list[Any]:
-        """Everything `load` needs."""
+        """Return everything `load` needs."""
         return [self.newest, {rule: {t: astuple(p) for t, p in of.items()} for rule, of in self.last.items()}]
 
     @classmethod

@@ -72,14 +72,14 @@ class Profile:
     depth: int  # how many profiles it extends, one after the other
 
     def meaning(self, tag: str) -> Meaning | None:
-        """The meaning of ``tag``; None if the tag is no signal or not known to the profile."""
+        """Return the meaning of ``tag``; None if the tag is no signal or not known to the profile."""
         pattern = self.names.find(tag)
         return None if pattern is None else self.names.rows[pattern]
 
 
 @cache
 def profiles() -> Mapping[str, Profile]:
-    """All profiles by name. Raises ValueError for a signal that does not exist."""
+    """Return all profiles by name. Raises ValueError for a signal that does not exist."""
     folder = Path(__file__).parent / "profiles"
     texts = {path.stem: path.read_text(encoding="utf-8") for path in sorted(folder.glob("*.toml"))}
     tables = {name: tomllib.loads(text) for name, text in texts.items()}
@@ -88,7 +88,9 @@ def profiles() -> Mapping[str, Profile]:
 
 @cache
 def summaries() -> tuple[str, ...]:
-    """The tags, without a logger's prefix, that some framework logs once, when the training is over."""
+    """Return the tags, without a logger's prefix, that some framework logs once, when the training is
+    over.
+    """
     return tuple(tag for profile in profiles().values() for tag in profile.summary)
 
 
@@ -124,7 +126,8 @@ def _meaning(value: str | Mapping[str, Any]) -> Meaning:
 
 
 def recognise(tags: Collection[str], format: str) -> Profile | None:  # noqa: A002 - the source's own word
-    """The framework that wrote a log with these tags in this format; None if no profile has a mark in it.
+    """Return the framework that wrote a log with these tags in this format; None if no profile has a mark in
+    it.
 
     The tags of the first few steps are enough.
     """
@@ -151,7 +154,7 @@ def _recognise(tags: frozenset[str], format_: str) -> Profile | None:
 
 
 def is_of_histogram(tag: str) -> bool:
-    """Whether the ending of a tag says that it is a statistic of a histogram."""
+    """Return whether the ending of a tag says that it is a statistic of a histogram."""
     return "#" in tag and tag.rpartition("#")[2] in _OF_HISTOGRAMS
 
 
@@ -170,7 +173,7 @@ class Naming:
         self._known: dict[tuple[str, str], Meaning | None] = {}  # by profile and tag
 
     def meaning(self, profile: Profile | None, tag: str) -> Meaning | None:
-        """The meaning of ``tag`` in a run of ``profile``; None if the tag is no signal."""
+        """Return the meaning of ``tag`` in a run of ``profile``; None if the tag is no signal."""
         key = profile.name if profile else "", tag
         if key not in self._known:
             if len(self._known) >= _MAX_KNOWN:
@@ -179,12 +182,12 @@ class Naming:
         return self._known[key]
 
     def ignores(self, tag: str) -> bool:
-        """Whether the user wants nothing to be made of ``tag``."""
+        """Return whether the user wants nothing to be made of ``tag``."""
         pattern = self._overrides.find(tag)
         return pattern is not None and self._overrides.rows[pattern] is None
 
     def own(self, tag: str) -> list[Meaning]:
-        """The meanings of ``tag`` for the user's own rules, in addition to its usual meaning."""
+        """Return the meanings of ``tag`` for the user's own rules, in addition to its usual meaning."""
         return [Meaning(signal) for signal, names in self._own.items() if names.find(tag) is not None]
 
     def _meaning(self, profile: Profile | None, tag: str) -> Meaning | None:

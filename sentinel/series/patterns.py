@@ -21,7 +21,7 @@ class Meaning:
 
 
 def bare(tag: str, prefixes: Sequence[str]) -> list[str]:
-    """The tag without each of the prefixes that it has, in the order of the prefixes."""
+    """Return the tag without each of the prefixes that it has, in the order of the prefixes."""
     return [tag.removeprefix(prefix) for prefix in prefixes if tag.startswith(prefix)]
 
 
@@ -42,7 +42,7 @@ class Patterns:
         return patterns, re.compile("|".join(f"({_expression(pattern)})" for pattern in patterns))
 
     def find(self, tag: str) -> str | None:
-        """The pattern for ``tag``, which is a key of ``rows``; None if the tag is unknown."""
+        """Return the pattern for ``tag``, which is a key of ``rows``; None if the tag is unknown."""
         names = bare(tag, self.prefixes)
         for name in names:
             if name in self.rows:
@@ -55,7 +55,7 @@ class Patterns:
 
 
 def is_logged(pattern: str, tags: frozenset[str]) -> bool:
-    """Whether one of ``tags`` fits ``pattern``."""
+    """Return whether one of ``tags`` fits ``pattern``."""
     if "*" not in pattern:
         return pattern in tags
     expression = re.compile(_expression(pattern))

@@ -42,7 +42,7 @@ class _Name:
 
 
 def planned(settings: Mapping[str, Any]) -> dict[str, float]:
-    """The values in flat settings, by `Setting`.
+    """Return the values in flat settings, by `Setting`.
 
     A setting is left out if two names give it different values, or if its value means that it is not known,
     such as -1 or "auto".
@@ -58,7 +58,7 @@ def planned(settings: Mapping[str, Any]) -> dict[str, float]:
 
 
 def meant(name: str, value: float) -> float | str | bool:
-    """The meaning of a setting's value: a text, whether a switch is on, or the number itself."""
+    """Return the meaning of a setting's value: a text, whether a switch is on, or the number itself."""
     setting = Setting(name)
     if (choices := CHOICES.get(setting)) is not None:
         return choices[int(value)]
@@ -66,7 +66,7 @@ def meant(name: str, value: float) -> float | str | bool:
 
 
 def _named(parts: tuple[str, ...]) -> list[_Name]:
-    """The settings that a key may state."""
+    """Return the settings that a key may state."""
     names = _names()
     lengths = range(1, min(len(parts), _MAX_NAME) + 1)
     candidates = ((name, parts[:-n]) for n in lengths for name in names.get(parts[-n:], ()))
@@ -96,7 +96,7 @@ def _value(name: _Name, stated: Any) -> float | None:
 
 
 def _text(setting: Setting, stated: Any) -> str | None:
-    """The text of the setting that the stated text means; None if it means none."""
+    """Return the text of the setting that the stated text means; None if it means none."""
     if isinstance(stated, bool) or not isinstance(stated, (str, int)):
         return None
     row = _rows()[setting]
@@ -114,7 +114,7 @@ def _rows() -> dict[str, Any]:
 
 @cache
 def _names() -> dict[tuple[str, ...], list[_Name]]:
-    """All names by their parts."""
+    """Return all names by their parts."""
     names: dict[tuple[str, ...], list[_Name]] = {}
     for setting in Setting:
         row = _rows()[setting]
@@ -151,11 +151,11 @@ class Plans:
         return list(accumulate((self.first, *(news for _, news in self.later)), or_))
 
     def state(self, setting: str) -> bool:
-        """Whether a setting is known at any position."""
+        """Return whether a setting is known at any position."""
         return setting in self.first or any(setting in news for _, news in self.later)
 
     def column(self, setting: str, position: NDArray[np.int64], step: Steps) -> Floats:
-        """The value of a setting at each row; NaN if it is not known.
+        """Return the value of a setting at each row; NaN if it is not known.
 
         If the rows are past a planned number of steps, this number counts something else, and is not known.
         """
@@ -164,7 +164,7 @@ class Plans:
         return np.where(step > column, np.nan, column) if setting == Setting.TOTAL_STEPS else column
 
     def value(self, setting: str, position: int, step: int) -> float | None:
-        """The value of a setting at one row; see `column`."""
+        """Return the value of a setting at one row; see `column`."""
         value = self.first.get(setting)
         for at, news in self.later:
             if at <= position:
@@ -173,7 +173,7 @@ class Plans:
         return None if past else value
 
     def dump(self) -> list[Any]:
-        """Everything the constructor needs."""
+        """Return everything the constructor needs."""
         return [self.first, self.later]
 
 
@@ -188,15 +188,15 @@ class KnownOfStream(msgspec.Struct, frozen=True):
     plans: Plans
 
     def shows(self, word: str) -> bool:
-        """Whether the framework's profile says that its runs have it."""
+        """Return whether the framework's profile says that its runs have it."""
         return self.framework is not None and word in profiles()[self.framework].shows
 
     def logs(self, signal: str, position: int) -> bool:
-        """Whether the signal had a point up to this position, in any attempt."""
+        """Return whether the signal had a point up to this position, in any attempt."""
         return signal in self.begun and self.begun[signal] <= position
 
     def setting(self, name: str, position: int, step: int) -> float | str | bool | None:
-        """The value of a setting at this position; None if it is not known."""
+        """Return the value of a setting at this position; None if it is not known."""
         value = self.plans.value(name, position, step)
         return None if value is None else meant(name, value)
 
@@ -215,14 +215,14 @@ class KnownOfRun(msgspec.Struct, frozen=True):
         return next((stream.framework for stream in self.streams if stream.framework), None)
 
     def shows(self, word: str) -> bool:
-        """Whether the profile of a stream says that its runs have it."""
+        """Return whether the profile of a stream says that its runs have it."""
         return any(stream.shows(word) for stream in self.streams)
 
     def logs(self, signal: str, position: int) -> bool:  # noqa: ARG002 - as rules ask
-        """Whether the signal had a point in any stream."""
+        """Return whether the signal had a point in any stream."""
         return any(signal in stream.begun for stream in self.streams)
 
     def setting(self, name: str, position: int, step: int) -> float | str | bool | None:  # noqa: ARG002
-        """The last value of a setting in the first stream that knows it."""
+        """Return the last value of a setting in the first stream that knows it."""
         told = (stream.setting(name, _END, 0) for stream in self.streams)
         return next((value for value in told if value is not None), None)

@@ -118,12 +118,12 @@ _AROUND_MEMORY = (
 
 
 def probe(tag: str) -> Meaning | None:
-    """The meaning of a tag that names a probe; None if it names none."""
+    """Return the meaning of a tag that names a probe; None if it names none."""
     return _OF_THE_TRAINING.get(tag) or _of_a_group(tag) or _of_a_layer(tag) or _memory(tag)
 
 
 def _of_a_group(tag: str) -> Meaning | None:
-    """A probe that gives a group its name, whatever stands in the group: ``debug/zero_frac/a``."""
+    """Return a probe that gives a group its name, whatever stands in the group: ``debug/zero_frac/a``."""
     names = [_content(name) for name in _SEGMENT.split(tag)]
     while names and names[0] <= _PLACES:
         names = names[1:]
@@ -134,7 +134,7 @@ def _of_a_group(tag: str) -> Meaning | None:
 
 
 def _of_a_layer(tag: str) -> Meaning | None:
-    """A probe beside words that name a layer: ``layer0_grad_norm``."""
+    """Return a probe beside words that name a layer: ``layer0_grad_norm``."""
     content = {word for word in _content(tag) if not _COUNT.fullmatch(word)}
     if content.isdisjoint(_LAYERS) or not content.isdisjoint(EVAL):
         return None

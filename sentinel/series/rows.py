@@ -45,11 +45,11 @@ class Rows(msgspec.Struct, frozen=True, gc=False):
         return self.numbers[:, 1]
 
     def column(self, place: int) -> Floats:
-        """A column beside the value; NaN where it is not known."""
+        """Return a column beside the value; NaN where it is not known."""
         return self.with_columns((place,)).numbers[:, _FIRST]
 
     def with_columns(self, beside: tuple[int, ...]) -> "Rows":
-        """The same rows with these columns, in this order."""
+        """Return the same rows with these columns, in this order."""
         if beside == self.columns:
             return self
         numbers = np.full((len(self), _FIRST + len(beside)), np.nan)
@@ -68,12 +68,12 @@ class Rows(msgspec.Struct, frozen=True, gc=False):
         return Rows(self.step[part], self.numbers[part], self.columns, lists)
 
     def last(self, count: int) -> "Rows":
-        """At most the last ``count`` rows."""
+        """Return at most the last ``count`` rows."""
         return self[max(0, len(self) - count) :]
 
     @classmethod
     def joined(cls, parts: Sequence["Rows"]) -> Self:
-        """The rows of some parts, one after the other, with all columns that one of them has."""
+        """Return the rows of some parts, one after the other, with all columns that one of them has."""
         beside = parts[0].columns
         if any(part.columns != beside for part in parts):
             beside = tuple(sorted({place for part in parts for place in part.columns}))
@@ -88,11 +88,11 @@ class Rows(msgspec.Struct, frozen=True, gc=False):
     @staticmethod
     @cache
     def none(lists: int) -> "Rows":
-        """Rows without any row, with this many lists. All series share them."""
+        """Return rows without any row, with this many lists. All series share them."""
         return Rows(np.empty(0, np.int64), np.empty((0, _FIRST)), (), (np.empty((0, 0)),) * lists)
 
     def dump(self) -> list[Any]:
-        """Everything `load` needs."""
+        """Return everything `load` needs."""
         return [self.step, self.numbers, self.columns, list(self.lists)]
 
     @classmethod
@@ -103,7 +103,7 @@ class Rows(msgspec.Struct, frozen=True, gc=False):
 
 
 def padded(parts: Sequence[Floats]) -> Floats:
-    """Lists of different lengths as one array, with NaN at the end of the shorter ones."""
+    """Return lists of different lengths as one array, with NaN at the end of the shorter ones."""
     longest = max(part.shape[1] for part in parts)
     return np.concatenate([part if part.shape[1] == longest else _wide(part, longest) for part in parts])
 
@@ -133,7 +133,9 @@ class RowBuffer:
             self._arrays = [_with_room(array, narrow=n != _TIME) for n, array in enumerate(self._arrays)]
 
     def __getitem__(self, part: slice) -> Rows:
-        """Some of the rows that it holds, in arrays of their own: the last ``keep`` or more are there."""
+        """Return some of the rows that it holds, in arrays of their own: the last ``keep`` or more are
+        there.
+        """
         own = slice(*part.indices(self._end))
         step, time, values, *lists = (array[own] for array in self._arrays)
         numbers = np.empty((len(step), 1 + values.shape[1]))
@@ -162,12 +164,12 @@ class RowBuffer:
 
 
 def _arrays(rows: Rows) -> list[NDArray[Any]]:
-    """The steps, the times, the values with what stands beside them, and each list."""
+    """Return the steps, the times, the values with what stands beside them, and each list."""
     return [rows.step, rows.time, rows.numbers[:, 1:], *rows.lists]
 
 
 def _with_room(column: NDArray[Any], narrow: bool) -> NDArray[Any]:
-    """A column with room for more rows, in half the size if this is to be tried and loses nothing."""
+    """Return a column with room for more rows, in half the size if this is to be tried and loses nothing."""
     room = np.empty(
         (len(column) + SPARE, *column.shape[1:]), _HALF[column.dtype.kind] if narrow else column.dtype
     )

@@ -112,7 +112,7 @@ class SeriesSpecs(tuple[SeriesSpec, ...]):
 
 
 def series_specs(detectors: Iterable[Declaration]) -> SeriesSpecs:
-    """The views that these detectors need, and what run checks among them expect."""
+    """Return the views that these detectors need, and what run checks among them expect."""
     declared = [*detectors]
     shared: dict[tuple[Signal, bool, tuple[Signal, ...]], list[Detector]] = {}
     for detector in (rule for rule in declared if isinstance(rule, Detector)):
@@ -136,7 +136,7 @@ def series_specs(detectors: Iterable[Declaration]) -> SeriesSpecs:
 
 
 def layout(views: SeriesSpecs) -> list[Any]:
-    """What the state of streams depends on. A state of another layout cannot be restored."""
+    """Return what the state of streams depends on. A state of another layout cannot be restored."""
     shapes = [
         (v.key, v.columns, [kept.column for kept in v.lists], v.head_rows, v.recent_rows, v.earlier_rows)
         for v in views

@@ -34,7 +34,8 @@ class Join:
     def extend(
         self, tags: Sequence[str], arrived: Mapping[str, Points]
     ) -> tuple[Points, Sequence[Floats]] | None:
-        """The points of the first tag that are complete now, and the values of the other tags beside them.
+        """Return the points of the first tag that are complete now, and the values of the other tags beside
+        them.
 
         ``tags`` holds "" for a tag that has not appeared yet. A complete point has the position of its last
         partner.
@@ -64,7 +65,7 @@ class Join:
             self.waiting[tag] = part.tail(len(part) - keep)
 
     def dump(self) -> list[Any]:
-        """Everything `load` needs."""
+        """Return everything `load` needs."""
         return [{tag: points.dump() for tag, points in self.waiting.items()}, self.passed]
 
     @classmethod
@@ -75,7 +76,7 @@ class Join:
 
 
 def _common(steps: Sequence[Steps]) -> Steps:
-    """The steps that all of them have, in order."""
+    """Return the steps that all of them have, in order."""
     first, *others = steps
     is_usual = all(len(theirs) == len(first) and (theirs == first).all() for theirs in others)
     if is_usual and (first[1:] > first[:-1]).all():

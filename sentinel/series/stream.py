@@ -113,7 +113,9 @@ class Stream:
         return self._extend(chunk, read_at)
 
     def end(self) -> Iterator[SeriesWindow]:
-        """The windows that are left when the run is over: points that wait for names, and last rows again."""
+        """Yield the windows that are left when the run is over: points that wait for names, and last rows
+        again.
+        """
         if self.first_points is not None:
             waiting = self.first_points
             self._name(counts(waiting))
@@ -170,7 +172,7 @@ class Stream:
         return KnownOfStream(self.profile.name if self.profile else None, self.signals, self.plans)
 
     def explained(self) -> tuple[Profile | None, dict[str, Meaning | None]]:
-        """The framework and the meaning of every tag. They may change while the stream is short."""
+        """Return the framework and the meaning of every tag. They may change while the stream is short."""
         if self.named or self.first_points is None:
             return self.profile, self.meanings
         profile, company = self._recognised(counts(self.first_points))
@@ -178,7 +180,7 @@ class Stream:
         return profile, {tag: company.meaning(tag, named) for tag in self.first_points.tags}
 
     def _recognised(self, tags: Mapping[str, int]) -> tuple[Profile | None, TagContext]:
-        """What the first tags say, given how often each was logged."""
+        """Return what the first tags say, given how often each was logged."""
         profile = recognise({self._full(tag) for tag in tags if not is_of_histogram(tag)}, self.format)
         return profile, TagContext.from_tags(tags, partial(self._named, profile))
 
@@ -189,7 +191,7 @@ class Stream:
         return self.naming.meaning(profile, self._full(tag))
 
     def own(self, tag: str) -> list[Meaning]:
-        """The meanings of a tag for the user's own rules."""
+        """Return the meanings of a tag for the user's own rules."""
         return self.naming.own(self._full(tag))
 
     def _learn(self, tag: str) -> None:
@@ -209,7 +211,9 @@ class Stream:
         return meaning is not None and meaning.signal not in _OF_THE_MACHINE and not is_of_histogram(tag)
 
     def _points(self, chunk: Chunk, part: slice) -> list[Points]:
-        """The points of tags that a view or the plan asks for, in the unit and sign of their signals."""
+        """Return the points of tags that a view or the plan asks for, in the unit and sign of their
+        signals.
+        """
         asked = np.array([bool(self.judged[tag]) for tag in chunk.tags], dtype=bool)
         at = np.flatnonzero(asked[chunk.tag[part]]) + part.start
         at = at[order_by_tag(chunk.tag[at])]
@@ -231,7 +235,7 @@ class Stream:
         return arrived
 
     def _odd(self, chunk: Chunk, part: slice) -> list[Points]:
-        """The points that tell of numbers that no detector judges, if a view asks for them."""
+        """Return the points that tell of numbers that no detector judges, if a view asks for them."""
         signals = [meaning.signal if (meaning := self.meanings[tag]) else None for tag in chunk.tags]
         free = [not is_of_histogram(tag) and not self.naming.ignores(self._full(tag)) for tag in chunk.tags]
         unnamed = [is_free and signal is None for is_free, signal in zip(free, signals, strict=True)]
@@ -247,7 +251,9 @@ class Stream:
         return odd
 
     def _converted(self, points: Points, meaning: Meaning) -> Points:
-        """The points in the unit and sign of their signal, without values that the signal cannot have."""
+        """Return the points in the unit and sign of their signal, without values that the signal cannot
+        have.
+        """
         if meaning.factor != 1.0:
             points = points.with_value(points.value * meaning.factor)
         if meaning.signal in SHARES:
@@ -258,7 +264,7 @@ class Stream:
         return points
 
     def dump(self) -> StreamState:
-        """Everything `restore` needs."""
+        """Return everything `restore` needs."""
         first = self.first_points
         waiting = first and [[*first.tags], *(getattr(first, name) for name in POINT_FIELDS)]
         return StreamState(
@@ -281,7 +287,7 @@ class Stream:
 
     @staticmethod
     def attempt_in(state: Sequence[Any]) -> Attempt:
-        """The present attempt in what `dump` gave."""
+        """Return the present attempt in what `dump` gave."""
         return Attempt.load(StreamState(*state).attempt)
 
     def restore(self, state: Sequence[Any]) -> None:

@@ -39,13 +39,13 @@ class TagContext:
 
     @classmethod
     def from_tags(cls, counts: Mapping[str, int], find: Find) -> Self:
-        """The company of the first tags, given how often each was logged."""
+        """Return the company of the first tags, given how often each was logged."""
         return cls(
             frozenset(_epochs(counts, find)), _held_out(counts, find), frozenset(_errors(counts, find))
         )
 
     def meaning(self, tag: str, find: Find) -> Meaning | None:
-        """What a tag means; ``find`` is asked what its name says."""
+        """Return what a tag means; ``find`` is asked what its name says."""
         if self.epochs and tag.endswith((STEP, EPOCH)):
             stem = tag.removesuffix(STEP).removesuffix(EPOCH)
             if stem in self.epochs:
@@ -56,7 +56,7 @@ class TagContext:
         return Meaning(Signal.LOSS) if tag in self.errors else meaning
 
     def dump(self) -> list[Any]:
-        """Everything `load` needs."""
+        """Return everything `load` needs."""
         return [sorted(self.epochs), self.held_out, sorted(self.errors)]
 
     @classmethod

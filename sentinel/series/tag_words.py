@@ -62,10 +62,10 @@ _SPELLINGS = {
 
 
 def words_of(tag: str) -> list[str]:
-    """The words of a tag in their order, as they are spelled, in lower case."""
+    """Return the words of a tag in their order, as they are spelled, in lower case."""
     return [word.lower() for word in _WORD.findall(tag)]
 
 
 def spelled(words: Iterable[str]) -> Sequence[str]:
-    """The words in the spelling of the tables."""
+    """Return the words in the spelling of the tables."""
     return [part for word in words for part in _SPELLINGS.get(word, word).split()]

@@ -41,7 +41,7 @@ _LOSS = re.compile("loss", re.IGNORECASE)
 
 
 def as_one_name(tags: Sequence[str]) -> str:
-    """Some tags as the name of a point that is about all of them."""
+    """Return some tags as the name of a point that is about all of them."""
     more = len(tags) - _NAMED
     return ", ".join(tags[:_NAMED]) + (f" and {more} more" if more > 0 else "")
 
@@ -57,7 +57,8 @@ class UnmappedNonFinite:
     def extend(
         self, chunk: Chunk, part: slice, position: int, unnamed: Sequence[bool], losses: Sequence[bool]
     ) -> list[Points]:
-        """The point at which it is sure, if it is in this part of a chunk; ``position`` is that of the chunk.
+        """Return the point at which it is sure, if it is in this part of a chunk; ``position`` is that of the
+        chunk.
 
         ``unnamed`` and ``losses`` say for each tag of the chunk whether it means nothing, or one of `LOSSES`.
         """
@@ -85,7 +86,7 @@ class UnmappedNonFinite:
     def _walk(
         self, chunk: Chunk, part: slice, places: NDArray[np.intp], finite: NDArray[np.bool_], position: int
     ) -> list[Points]:
-        """The same point by point."""
+        """Return the same point by point."""
         for place in places.tolist():
             at = part.start + place
             tag = chunk.tags[chunk.tag[at]]
@@ -102,7 +103,7 @@ class UnmappedNonFinite:
         return []
 
     def dump(self) -> list[Any]:
-        """Everything `load` needs."""
+        """Return everything `load` needs."""
         return [self.finite, self.broken, self.reported]
 
     @classmethod

@@ -55,7 +55,7 @@ class Life:
     last: Sequence[float] = ()  # at most `IN_A_ROW` points
 
     def then(self, values: Floats) -> tuple["Life", Mapping[Signal, NDArray[np.bool_]]]:
-        """What is known after more values, and at which of these the number is frozen or has leapt.
+        """Return what is known after more values, and at which of these the number is frozen or has leapt.
 
         Nothing says the latter of a number that moved too seldom to be alive.
         """
@@ -82,7 +82,7 @@ class Life:
     def _odd(
         self, values: Floats, seen: Floats, moved: NDArray[np.int64], turned: NDArray[np.int64]
     ) -> Mapping[Signal, NDArray[np.bool_]]:
-        """At which of the values the number is odd; ``seen`` has the last points before them, too."""
+        """Return at which of the values the number is odd; ``seen`` has the last points before them, too."""
         index = np.arange(len(values))
         moves, turns = (
             count + np.bincount(places, minlength=len(values)).cumsum()
@@ -108,7 +108,7 @@ _UNKNOWN = Life()
 
 
 def _leaps(size: Floats, top: Floats) -> NDArray[np.bool_]:
-    """Whether each point is the last of some in a row that exceed by far what was before them."""
+    """Return whether each point is the last of some in a row that exceed by far what was before them."""
     count = max(len(size) - IN_A_ROW + 1, 0)
     least = np.min([size[place : place + count] for place in range(IN_A_ROW)], axis=0)
     leaps = (least > LEAP * top[:count]) & (top[:count] > 0)
@@ -128,7 +128,7 @@ class UnmappedShape:
     reported: list[Signal] = field(default_factory=list)
 
     def extend(self, chunk: Chunk, part: slice, position: int, unnamed: Sequence[bool]) -> list[Points]:
-        """What is told in this part of a chunk; ``position`` is that of the chunk.
+        """Return what is told in this part of a chunk; ``position`` is that of the chunk.
 
         ``unnamed`` says for each tag of the chunk whether it means nothing.
         """
@@ -142,7 +142,7 @@ class UnmappedShape:
     def _events(
         self, chunk: Chunk, part: slice, unnamed: Sequence[bool]
     ) -> dict[Signal, list[tuple[int, str]]]:
-        """Where in the chunk each number is odd first, in order."""
+        """Return where in the chunk each number is odd first, in order."""
         asked = np.array(unnamed)[chunk.tag[part]] & np.isfinite(chunk.value[part])
         places = np.flatnonzero(asked) + part.start
         places = places[order_by_tag(chunk.tag[places])]
@@ -162,7 +162,7 @@ class UnmappedShape:
     def _report(
         self, signal: Signal, events: Sequence[tuple[int, str]], chunk: Chunk, part: slice, position: int
     ) -> Iterator[Points]:
-        """The point that tells of ``events``, once there is one of another step."""
+        """Yield the point that tells of ``events``, once there is one of another step."""
         begin = part.start
         if signal not in self.waiting:
             if not events:
@@ -181,7 +181,7 @@ class UnmappedShape:
             yield Points(as_one_name(names), signal, chunk.step[point], chunk.time[point], where, value)
 
     def dump(self) -> list[Any]:
-        """Everything `load` needs."""
+        """Return everything `load` needs."""
         return [{tag: astuple(life) for tag, life in self.lives.items()}, self.waiting, self.reported]
 
     @classmethod

@@ -35,14 +35,14 @@ _NOTHING = np.empty(0)
 
 
 def is_due(detector: Detector, window: Window) -> bool:
-    """Whether the detector judges any of the window's new rows."""
+    """Return whether the detector judges any of the window's new rows."""
     if window.ended:
         return detector.at_end
     return window.first < FEW or window.end // detector.every > window.first // detector.every
 
 
 def frame(detector: Detector, series: Sequence[Judged]) -> pl.DataFrame:
-    """The WINDOW frame of some series for one detector, with exactly the history that it declares.
+    """Return the WINDOW frame of some series for one detector, with exactly the history that it declares.
 
     The number of a series in the frame is its index in ``series``.
     """
@@ -88,7 +88,7 @@ def frame(detector: Detector, series: Sequence[Judged]) -> pl.DataFrame:
 
 
 def _shown(detector: Detector, window: Window) -> Iterator[tuple[int, Rows]]:
-    """All rows of a series that the detector may see, each once, in parts with their first index."""
+    """Yield all rows of a series that the detector may see, each once, in parts with their first index."""
     history = detector.history
     begin = max(window.first - history.recent, window.begin)
     if history.earlier:
@@ -100,7 +100,7 @@ def _shown(detector: Detector, window: Window) -> Iterator[tuple[int, Rows]]:
 
 
 def _joined(detector: Detector, parts: Sequence[tuple[SeriesSpec, Rows]]) -> Rows:
-    """The rows of all parts, with the context that the detector asks for."""
+    """Return the rows of all parts, with the context that the detector asks for."""
     joined = []
     for _, group in groupby(parts, lambda part: id(part[0])):
         them = [*group]
@@ -114,7 +114,7 @@ def _joined(detector: Detector, parts: Sequence[tuple[SeriesSpec, Rows]]) -> Row
 
 
 def _columns(detector: Detector, view: SeriesSpec) -> tuple[tuple[int, ...], list[int]]:
-    """The columns and the lists of the view that the detector asks for, by their places."""
+    """Return the columns and the lists of the view that the detector asks for, by their places."""
     names = [
         view.columns.index(n) for n in (*detector.needs, *(use.column for use in numbers(detector.uses)))
     ]
@@ -124,25 +124,25 @@ def _columns(detector: Detector, view: SeriesSpec) -> tuple[tuple[int, ...], lis
 
 
 def _known(values: Floats) -> pl.Series:
-    """A column with null for NaN. Polars is slow at that, and few columns have any."""
+    """Return a column with null for NaN. Polars is slow at that, and few columns have any."""
     return pl.Series(values, nan_to_null=bool(np.isnan(values).any()))
 
 
 def _list(name: str, values: Floats) -> pl.Series:
-    """A list for each row of the values, up to the last known value."""
+    """Return a list for each row of the values, up to the last known value."""
     places = np.arange(1, values.shape[1] + 1)
     lengths = (places * ~np.isnan(values)).max(axis=1, initial=0)
     return _lists(name, values, lengths)
 
 
 def _coarse(name: str, values: Sequence[Floats]) -> pl.Series:
-    """The known values of some arrays, as lists."""
+    """Return the known values of some arrays, as lists."""
     known = [row[np.isfinite(row)] for row in values]
     return _lists(name, padded([row[None, :] for row in known]), np.array([len(row) for row in known]))
 
 
 def _lists(name: str, values: Floats, lengths: NDArray[np.int64]) -> pl.Series:
-    """A list for each row, of its first values."""
+    """Return a list for each row, of its first values."""
     width = values.shape[1]
     rows = pl.Series(name, values, pl.Array(pl.Float64(), width), nan_to_null=True).cast(
         pl.List(pl.Float64())
@@ -153,5 +153,5 @@ def _lists(name: str, values: Floats, lengths: NDArray[np.int64]) -> pl.Series:
 
 
 def _text(codes: pl.Series, texts: Sequence[str]) -> pl.Series:
-    """The texts of a setting, whose indices are in the rows."""
+    """Return the texts of a setting, whose indices are in the rows."""
     return pl.Series(texts).gather(codes.cast(pl.UInt32)).alias(codes.name)

@@ -63,14 +63,14 @@ class AlertmanagerConfig(HttpSinkConfig):
     )
 
     def open(self) -> AlertmanagerSink:
-        """The sink. Raises ConfigError if its address cannot be read."""
+        """Return the sink. Raises ConfigError if its address cannot be read."""
         return AlertmanagerSink(
             self.name or self.type, self.address(), self.timeout_seconds, self.refresh_seconds
         )
 
 
 def alerts(notification: Notification, now: float) -> Iterator[dict[str, Any]]:
-    """The alert of an incident.
+    """Yield the alert of an incident.
 
     The severity is a label, so an incident that got worse is another alert, and the milder one ends.
     """

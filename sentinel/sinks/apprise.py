@@ -76,7 +76,7 @@ class AppriseConfig(PlottingSinkConfig):
         return self
 
     def open(self) -> AppriseSink:
-        """The sink. Raises ConfigError if Apprise is missing or does not know the address."""
+        """Return the sink. Raises ConfigError if Apprise is missing or does not know the address."""
         self.check_plots()
         address = self.url or read_secret(self.url_env, self.url_file)
         if not len(_notifier(address)):
@@ -86,7 +86,7 @@ class AppriseConfig(PlottingSinkConfig):
 
 
 def _refusal(said: Sequence[str]) -> SinkError:
-    """What Apprise's log says of the service's answer."""
+    """Return what Apprise's log says of the service's answer."""
     statuses = [int(match[1]) for match in map(_STATUS.search, said) if match]
     if not statuses:
         return Transient("the service did not take the message")
@@ -107,7 +107,7 @@ def _notifier(address: SecretStr) -> "Apprise":
 
 
 def _attached(picture: bytes | None) -> "AppriseAttachment | None":
-    """The picture as Apprise takes it from memory; nothing is fetched."""
+    """Return the picture as Apprise takes it from memory; nothing is fetched."""
     from apprise import AppriseAttachment
     from apprise.attachment.memory import AttachMemory
 
@@ -120,7 +120,7 @@ def _attached(picture: bytes | None) -> "AppriseAttachment | None":
 
 
 def _kind(message: Notification | Digest) -> str:
-    """One of Apprise's kinds, which services show as a colour or a picture."""
+    """Return one of Apprise's kinds, which services show as a colour or a picture."""
     if isinstance(message, Digest):
         return "warning"
     if message.event is Event.RESOLVED:

@@ -140,7 +140,7 @@ class SinkConfig(ConfigTable, ABC):
     )
 
     def policy(self) -> SinkPolicy:
-        """Which incidents the sink wants."""
+        """Return which incidents the sink wants."""
         everything = self.digest is not None and "min_severity" not in self.model_fields_set
         return SinkPolicy(
             self.name or self.type,
@@ -153,4 +153,4 @@ class SinkConfig(ConfigTable, ABC):
 
     @abstractmethod
     def open(self) -> Sink:
-        """The sink. Raises ConfigError if a secret is missing."""
+        """Return the sink. Raises ConfigError if a secret is missing."""

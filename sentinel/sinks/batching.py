@@ -36,7 +36,7 @@ def keep(store: Store, sink: Sink, message: Notification | Digest, thread: str |
 
 
 def notification(body: str) -> Notification | None:
-    """The notification with these fields; None if it cannot be read."""
+    """Return the notification with these fields; None if it cannot be read."""
     try:
         return _to_notification(json.loads(body))
     except (ValueError, msgspec.MsgspecError):
@@ -44,7 +44,7 @@ def notification(body: str) -> Notification | None:
 
 
 def latest(readable: Mapping[OutboxEntry, Notification]) -> list[Notification]:
-    """What is so now of each incident, the newest last."""
+    """Return what is so now of each incident, the newest last."""
     about: dict[str, list[OutboxEntry]] = {}
     for entry in readable:
         about[entry.incident] = [*about.pop(entry.incident, ()), entry]
@@ -52,7 +52,9 @@ def latest(readable: Mapping[OutboxEntry, Notification]) -> list[Notification]:
 
 
 def _as_one(told: Sequence[Notification], entries: Sequence[OutboxEntry]) -> Notification:
-    """The last of the notifications of one incident. Who was told nothing of it yet hears that it fires."""
+    """Return the last of the notifications of one incident. Who was told nothing of it yet hears that it
+    fires.
+    """
     first = told[0]
     last = told[-1]
     together = len({entry.attempts for entry in entries}) == 1  # else the receiver may have the first one
@@ -63,7 +65,7 @@ def _as_one(told: Sequence[Notification], entries: Sequence[OutboxEntry]) -> Not
 
 
 def digest(readable: Mapping[OutboxEntry, Notification], *, daily: bool = False) -> Digest:
-    """What is so now of each incident, in one message."""
+    """Return what is so now of each incident, in one message."""
     newest_first = latest(readable)[::-1]
     worst_first = sorted(newest_first, key=lambda n: (n.event is Event.RESOLVED, -n.incident.severity))
     keys = "\x1f".join(entry.key for entry in readable)

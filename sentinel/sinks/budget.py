@@ -53,7 +53,7 @@ class Budget:
         return self._gathers_since is not None
 
     def due(self, outbox: "Outbox") -> float:
-        """When what waits may leave, in time awake; minus infinity if at once."""
+        """Return when what waits may leave, in time awake; minus infinity if at once."""
         if not self.daily and self._allows(outbox):
             self._gathers_since = None
             return -math.inf

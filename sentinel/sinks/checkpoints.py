@@ -26,7 +26,7 @@ _MAX_NAMES = 5000  # of one folder
 
 
 def last_checkpoint(place: str, onset_step: int, onset_time: float | None) -> str:
-    """The path of the last checkpoint from before the onset; empty if none is found.
+    """Return the path of the last checkpoint from before the onset; empty if none is found.
 
     A checkpoint whose name tells no step counts by the time at which it was last changed, if ``onset_time``
     (seconds since the epoch) is known.
@@ -45,14 +45,16 @@ def last_checkpoint(place: str, onset_step: int, onset_time: float | None) -> st
 
 
 def checkpoints(place: str) -> Iterator[tuple[int | None, os.DirEntry[str]]]:
-    """What looks like a checkpoint of the run at this path, with the step in its name if it tells one."""
+    """Return what looks like a checkpoint of the run at this path, with the step in its name if it tells
+    one.
+    """
     run = Path(place)
     folder = run.parent if run.is_file() else run
     return ((_step(entry.name), entry) for entry in _entries(folder))
 
 
 def _entries(folder: Path) -> Iterator[os.DirEntry[str]]:
-    """What looks like a checkpoint in the folders where those of the run may lie."""
+    """Yield what looks like a checkpoint in the folders where those of the run may lie."""
     homes = [folder]
     if folder.parent.name in _LOGS:
         homes.append(folder.parent.parent)

@@ -70,7 +70,7 @@ class CommandConfig(SinkConfig):
     timeout_seconds: float = Field(30.0, gt=0, le=600, description="how long the command may run")
 
     def open(self) -> CommandSink:
-        """The sink."""
+        """Return the sink."""
         return CommandSink(self.name or self.type, tuple(self.command), self.timeout_seconds)
 
 
@@ -86,7 +86,7 @@ def _kill(mark: str) -> None:
 
 
 def _killed(process: int, mark: str) -> bool:
-    """Whether the process had the mark and was killed."""
+    """Return whether the process had the mark and was killed."""
     try:
         environment = Path(f"/proc/{process}/environ").read_bytes()
         if f"{_MARK}={mark}".encode() not in environment.split(b"\0"):

@@ -158,7 +158,7 @@ class Delivery:
         return None
 
     def _next_due(self, outbox: Outbox, sink: Sink) -> float:
-        """When the sink's next try is due, in time awake; infinity if nothing waits."""
+        """Return when the sink's next try is due, in time awake; infinity if nothing waits."""
         if sink.name not in self._lanes:
             budget = Budget(sink.name, self._budget, self._clock, daily=sink.name in self._daily)
             self._lanes[sink.name] = SinkQueue(sink, outbox.receiver(sink.name), self._clock, budget)
@@ -208,7 +208,7 @@ class Delivery:
     def _message(
         self, store: Store, lane: SinkQueue, readable: Mapping[OutboxEntry, Notification]
     ) -> Notification | Digest:
-        """What is so now of the only incident, or a digest of several."""
+        """Return what is so now of the only incident, or a digest of several."""
         if len({entry.incident for entry in readable}) > 1:
             return digest(readable, daily=lane.budget.daily)
         (told,) = latest(readable)

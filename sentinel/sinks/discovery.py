@@ -15,7 +15,7 @@ _KIND = re.compile(rb"^    type: Literal\[", re.MULTILINE)
 
 @cache
 def sink_types() -> dict[str, type[SinkConfig]]:
-    """Every sink's configuration by its ``type``, in alphabetical order.
+    """Return every sink's configuration by its ``type``, in alphabetical order.
 
     Only modules that define one are imported: a replay reads their configuration and delivers nothing.
     """
@@ -32,7 +32,7 @@ def sink_types() -> dict[str, type[SinkConfig]]:
 
 
 def named(configs: Sequence[SinkConfig]) -> list[SinkConfig]:
-    """The same sinks, each with a name. A sink without one gets its type, then type-2, type-3.
+    """Return the same sinks, each with a name. A sink without one gets its type, then type-2, type-3.
 
     Raises ValueError if two sinks have the same name.
     """

@@ -22,7 +22,7 @@ _listing = threading.Lock()
 
 
 def completed(notification: Notification, link: str, options: str = "") -> Notification:
-    """The notification with its link, its checkpoint and the ``options`` of commands about it.
+    """Return the notification with its link, its checkpoint and the ``options`` of commands about it.
 
     ``link`` is a template with {run}, {path} and {step}.
     """
@@ -45,7 +45,9 @@ def completed(notification: Notification, link: str, options: str = "") -> Notif
 
 
 def _link(template: str, run: str, place: str, step: int) -> str:
-    """The link of the template; without one, the page of a run on a W&B server. Text from runs is quoted."""
+    """Return the link of the template; without one, the page of a run on a W&B server. Text from runs is
+    quoted.
+    """
     if template:
         values = {"run": quote(run, safe=""), "path": quote(place, safe=""), "step": str(step)}
         return re.sub(r"\{(run|path|step)\}", lambda name: values[name[1]], template)

@@ -87,7 +87,7 @@ def check(answer: Answer) -> None:
 
 
 def is_passing(status: int) -> bool:
-    """Whether a retry can help against this status."""
+    """Return whether a retry can help against this status."""
     return status in _PASSING or status >= 500
 
 
@@ -144,7 +144,7 @@ async def _beginning(response: "httpx.Response", deadline: float) -> bytes:
 
 
 def _client(url: SecretStr, timeout_seconds: float) -> "httpx.AsyncClient | str":
-    """A client with the settings of the environment, or why these settings cannot be used."""
+    """Return a client with the settings of the environment, or why these settings cannot be used."""
     import httpx
 
     address = httpx.URL(url.get_secret_value())
@@ -178,7 +178,9 @@ def _trust() -> ssl.SSLContext:
 
 
 def _reason(error: BaseException) -> str:
-    """Why there was no answer, in our own words, because the library's messages name hosts and proxies."""
+    """Return why there was no answer, in our own words, because the library's messages name hosts and
+    proxies.
+    """
     import httpx
 
     cause: BaseException | None = error
@@ -196,7 +198,7 @@ def _reason(error: BaseException) -> str:
 
 
 def _retry_after(value: str, now: float) -> float | None:
-    """Seconds from now, from either form of the header; None if the header is missing or invalid."""
+    """Return seconds from now, from either form of the header; None if the header is missing or invalid."""
     try:
         seconds = float(value) if value.strip().isdigit() else parsedate_to_datetime(value).timestamp() - now
     except (ValueError, TypeError, OverflowError):

@@ -75,7 +75,7 @@ class Message:
 
 
 def message(notification: Notification) -> Message:
-    """The words of a notification. A resolved incident shows no causes and asks for nothing."""
+    """Return the words of a notification. A resolved incident shows no causes and asks for nothing."""
     incident = notification.incident
     run = notification.run
     over = notification.event in (Event.RESOLVED, Event.TEST)
@@ -120,7 +120,7 @@ class Summary:
 
 
 def summary(digest: Digest) -> Summary:
-    """The words of a digest."""
+    """Return the words of a digest."""
     notifications = digest.notifications
     over = [n for n in notifications if n.event is Event.RESOLVED]
     still = [n for n in notifications if n.event is not Event.RESOLVED]
@@ -135,12 +135,12 @@ def summary(digest: Digest) -> Summary:
 
 
 def text(told: Notification | Digest) -> str:
-    """The whole notification or digest as lines of plain text, for mails and other text channels."""
+    """Return the whole notification or digest as lines of plain text, for mails and other text channels."""
     return "\n".join(_digest_lines(summary(told)) if isinstance(told, Digest) else _lines(message(told)))
 
 
 def subject(told: Notification | Digest) -> str:
-    """One line that says what it is about."""
+    """Return one line that says what it is about."""
     if isinstance(told, Digest):
         shown = summary(told)
         return f"{shown.title}: {', '.join(shown.counts)}"
@@ -201,7 +201,7 @@ def _facts(notification: Notification) -> Iterator[tuple[str, str]]:
 
 
 def _seconds(incident: Incident) -> float | None:
-    """Seconds from the onset to the newest finding; None where the log has no times."""
+    """Return seconds from the onset to the newest finding; None where the log has no times."""
     if incident.onset_time is None or incident.last_time is None:
         return None
     return max(incident.last_time - incident.onset_time, 0.0)
@@ -217,7 +217,7 @@ def _last_step(incident: Incident) -> int:
 
 
 def gpu_hours(incident: Incident, world_size: float | None) -> str:
-    """What was spent since the onset, where the run's settings say on how many devices."""
+    """Return what was spent since the onset, where the run's settings say on how many devices."""
     seconds = _seconds(incident)
     if not seconds or not world_size:
         return ""
@@ -246,7 +246,9 @@ def _since(notification: Notification) -> Iterator[MessageLine]:
 
 
 def _advice(causes: Sequence[LikelyCause]) -> Iterator[MessageLine]:
-    """The cause that the run speaks for, else the likeliest ones; what to do and check is of the first."""
+    """Yield the cause that the run speaks for, else the likeliest ones; what to do and check is of the
+    first.
+    """
     if not causes:
         return
     first = causes[0]

@@ -56,13 +56,13 @@ class PagerDutyConfig(HttpSinkConfig):
     secrets: ClassVar[tuple[str, ...]] = ("routing_key_env", "routing_key_file")
 
     def open(self) -> PagerDutySink:
-        """The sink. Raises ConfigError if its address or its key cannot be read."""
+        """Return the sink. Raises ConfigError if its address or its key cannot be read."""
         key = read_secret(self.routing_key_env, self.routing_key_file)
         return PagerDutySink(self.name or self.type, self.address(), key, self.timeout_seconds)
 
 
 def event(told: Notification | Digest) -> dict[str, Any]:
-    """The event, but for the routing key. A digest is one alert, which a person resolves."""
+    """Return the event, but for the routing key. A digest is one alert, which a person resolves."""
     if isinstance(told, Digest):
         return _digest_event(told)
     if told.event is Event.RESOLVED:

@@ -51,7 +51,7 @@ class PlottingSinkConfig(SinkConfig):
     plots: bool = Field(False, description="attach a plot of the signals; needs `pip install '.[plots]'`")
 
     def policy(self) -> SinkPolicy:
-        """Which incidents the sink wants, and that it shows a plot of them."""
+        """Return which incidents the sink wants, and that it shows a plot of them."""
         return replace(super().policy(), plots=self.plots)
 
     def check_plots(self) -> None:
@@ -61,7 +61,7 @@ class PlottingSinkConfig(SinkConfig):
 
 
 def png(told: Notification | Digest) -> bytes | None:
-    """The plot of an incident as a PNG; None for a digest, or where nothing is known to draw."""
+    """Return the plot of an incident as a PNG; None for a digest, or where nothing is known to draw."""
     if isinstance(told, Digest) or not told.excerpts:
         return None
     from matplotlib.backends.backend_agg import FigureCanvasAgg
@@ -115,7 +115,7 @@ def _panel(panel: "Axes", excerpt: Excerpt, incident: Incident) -> None:
 
 
 def _known(steps: Sequence[int], *columns: Sequence[Number]) -> list[list[Any]]:
-    """Steps and columns without the rows in which a value is missing or cannot be drawn."""
+    """Return steps and columns without the rows in which a value is missing or cannot be drawn."""
     rows = [
         row
         for row in zip(steps, *columns, strict=True)

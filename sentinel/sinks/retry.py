@@ -21,7 +21,7 @@ def attempt(send: Callable[[], str | None]) -> tuple[str | None, SinkError | Non
 
 
 def pause_seconds(key: str, failures: int) -> float:
-    """The pause after this many failed tries: at least half of a limit that doubles with each try.
+    """Return the pause after this many failed tries: at least half of a limit that doubles with each try.
 
     The share depends on the key, so that watches that failed together do not retry together.
     """

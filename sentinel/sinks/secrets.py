@@ -39,7 +39,7 @@ class Addressed(ConfigTable):
         return self
 
     def address(self) -> SecretStr:
-        """The address to post to. Raises ConfigError if it is missing or not an HTTP address."""
+        """Return the address to post to. Raises ConfigError if it is missing or not an HTTP address."""
         if self._is_at_default:
             return SecretStr(self.default_address)
         address = self.url or read_secret(self.url_env, self.url_file)
@@ -66,7 +66,7 @@ def exactly_one(table: BaseModel, *names: str) -> None:
 
 
 def read_secret(env: str | None, file: Path | None) -> SecretStr:
-    """The secret from an environment variable, else from a file, without surrounding white space.
+    """Return the secret from an environment variable, else from a file, without surrounding white space.
 
     Raises ConfigError with the name of the variable or file if there is nothing to read.
     """

@@ -26,7 +26,7 @@ _NAME = "sentinel"
 def of_no_run(
     event: Event, severity: Severity, summary: str, now: float, *, run: str, detector: str, id_: str
 ) -> Notification:
-    """A notification about no run. ``run`` and ``detector`` are what a person reads in their place."""
+    """Return a notification about no run. ``run`` and ``detector`` are what a person reads in their place."""
     incident = Incident(
         id=id_,
         run=run,
@@ -106,7 +106,7 @@ class SelfAlerts:
                 told = self._send(sink, notice, queue) and notice.event is Event.FIRING
 
     def _send(self, sink: Sink, notice: Notification, queue: "SimpleQueue[Notification | None]") -> bool:
-        """Whether the sink took it, before there was something newer to say."""
+        """Return whether the sink took it, before there was something newer to say."""
         failures = 0
         while not self._stopping.is_set() and (not failures or queue.empty()):
             now = self._clock.now()

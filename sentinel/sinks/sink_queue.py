@@ -35,7 +35,7 @@ class SinkQueue:
         self.refresh_at = clock.monotonic() if isinstance(sink, RefreshingSink) else math.inf
 
     def next_message(self, outbox: Outbox) -> list[OutboxEntry]:
-        """The notifications to send next as one message; several make a digest.
+        """Return the notifications to send next as one message; several make a digest.
 
         If many wait, the worst one goes first and alone, and the rest follow as digests. A receiver that
         failed must take one notification before it gets the rest.
@@ -55,12 +55,12 @@ class SinkQueue:
         ]
 
     def refused(self) -> list[str]:
-        """The incidents of which the receiver refused the last news, until they are tried again."""
+        """Return the incidents of which the receiver refused the last news, until they are tried again."""
         awake = self._clock.monotonic()
         return [incident for incident, until in self._refused_until.copy().items() if until > awake]
 
     def refused_until(self) -> float:
-        """When the first of them is tried again, in time awake; infinity if there is none."""
+        """Return when the first of them is tried again, in time awake; infinity if there is none."""
         awake = self._clock.monotonic()
         return min((u for u in self._refused_until.copy().values() if u > awake), default=math.inf)
 

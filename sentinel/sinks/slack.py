@@ -55,5 +55,5 @@ class SlackConfig(HttpSinkConfig):
     type: Literal["slack"] = Field("slack", description="post to a Slack incoming webhook")
 
     def open(self) -> SlackSink:
-        """The sink. Raises ConfigError if its address cannot be read."""
+        """Return the sink. Raises ConfigError if its address cannot be read."""
         return SlackSink(self.name or self.type, self.address(), self.timeout_seconds)

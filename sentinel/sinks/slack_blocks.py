@@ -19,7 +19,7 @@ _ENTITIES = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;"})
 
 
 def slack_body(told: Notification | Digest) -> dict[str, Any]:
-    """The message for Slack. Slack shows ``text`` where it shows no blocks, as on a lock screen."""
+    """Return the message for Slack. Slack shows ``text`` where it shows no blocks, as on a lock screen."""
     blocks = _digest(summary(told)) if isinstance(told, Digest) else _single(message(told))
     return {
         "text": subject(told)[: _TEXT // 5].translate(_ENTITIES),  # an entity takes up to five characters
@@ -41,7 +41,7 @@ def _single(shown: Message) -> Iterator[Any]:
 
 
 def _digest(shown: Summary) -> Iterator[Any]:
-    """The worst incidents, each with the first thing to try, and the number for each detector."""
+    """Yield the worst incidents, each with the first thing to try, and the number for each detector."""
     yield _header(shown.title)
     yield _section(_text(", ".join(shown.counts)))
     for notice in shown.messages[:MAX_IN_FULL]:

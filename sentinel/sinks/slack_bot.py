@@ -90,7 +90,7 @@ class SlackBotSink:
     def _call(
         self, method: str, body: Mapping[str, Any], headers: http.Headers, now: float
     ) -> Mapping[str, Any]:
-        """What Slack answered; empty if the post was delivered and the answer cannot be read."""
+        """Return what Slack answered; empty if the post was delivered and the answer cannot be read."""
         address = SecretStr(f"{self.url.get_secret_value().rstrip('/')}/{method}")
         signed: http.Headers = {
             "Authorization": SecretStr(f"Bearer {self.token.get_secret_value()}"),
@@ -125,7 +125,7 @@ class SlackBotConfig(HttpSinkConfig, PlottingSinkConfig):
     secrets: ClassVar[tuple[str, ...]] = ("token_env", "token_file")
 
     def open(self) -> SlackBotSink:
-        """The sink. Raises ConfigError if its address or its token cannot be read."""
+        """Return the sink. Raises ConfigError if its address or its token cannot be read."""
         self.check_plots()
         token = read_secret(self.token_env, self.token_file)
         name = self.name or self.type

@@ -44,7 +44,7 @@ class TerminalConfig(SinkConfig):
     type: Literal["terminal"] = Field("terminal", description="print to standard error")
 
     def open(self) -> TerminalSink:
-        """The sink."""
+        """Return the sink."""
         return TerminalSink(self.name or self.type)
 
 

@@ -91,7 +91,7 @@ class DigestBody(TypedDict):
 
 
 def webhook_body(notification: Notification, now: float) -> WebhookBody:
-    """The body for a notification that is sent ``now``."""
+    """Return the body for a notification that is sent ``now``."""
     return {
         "schema": 1,
         "event": notification.event.value,
@@ -109,7 +109,7 @@ def webhook_body(notification: Notification, now: float) -> WebhookBody:
 
 
 def digest_body(digest: Digest, now: float) -> DigestBody:
-    """The body for a digest that is sent ``now``."""
+    """Return the body for a digest that is sent ``now``."""
     return {
         "schema": 1,
         "event": "digest",
@@ -168,7 +168,7 @@ class WebhookSink:
 
 
 def signature(secret: SecretStr, body: bytes) -> str:
-    """The value of the signature header for a raw body."""
+    """Return the value of the signature header for a raw body."""
     return "sha256=" + hmac.new(secret.get_secret_value().encode(), body, hashlib.sha256).hexdigest()
 
 
@@ -186,7 +186,7 @@ class WebhookConfig(HttpSinkConfig):
         return self
 
     def open(self) -> WebhookSink:
-        """The sink. Raises ConfigError if its address or its key cannot be read."""
+        """Return the sink. Raises ConfigError if its address or its key cannot be read."""
         signed = self.secret_env is not None or self.secret_file is not None
         secret = read_secret(self.secret_env, self.secret_file) if signed else None
         return WebhookSink(self.name or self.type, self.address(), secret, self.timeout_seconds)

@@ -69,7 +69,7 @@ class Chunk:
         values: NDArray[np.float64],
         restarted: bool,
     ) -> "Chunk":
-        """A chunk of rows that each log all ``tags``.
+        """Return a chunk of rows that each log all ``tags``.
 
         ``step`` and ``time`` have one entry for each row, and ``values`` has the shape rows x tags. Only
         ``values`` takes memory until the chunk is made ``flat``.
@@ -88,7 +88,7 @@ class Chunk:
 
 
 def order_by_tag(tag: NDArray[np.uint32]) -> NDArray[np.int64]:
-    """The order that brings points of the same tag together and leaves them as they were otherwise.
+    """Return the order that brings points of the same tag together and leaves them as they were otherwise.
 
     NumPy sorts 16 bits eight times as fast as 32, and few logs have more than 65,536 tags.
     """
@@ -97,7 +97,7 @@ def order_by_tag(tag: NDArray[np.uint32]) -> NDArray[np.int64]:
 
 
 def of_each_tag(tag: NDArray[np.uint32]) -> Iterator[slice]:
-    """Where the points of each tag are, once they are in the order of `order_by_tag`."""
+    """Return where the points of each tag are, once they are in the order of `order_by_tag`."""
     ends = np.flatnonzero(tag[1:] != tag[:-1]) + 1
     return (slice(*pair) for pair in pairwise([0, *ends.tolist(), len(tag)])) if len(tag) else iter(())
 
@@ -167,7 +167,7 @@ class PollResult:
 
 
 def stopped(cursor: Cursor) -> str | None:
-    """Why nothing can be read from ``cursor`` on, and what to do; None if reading goes on.
+    """Return why nothing can be read from ``cursor`` on, and what to do; None if reading goes on.
 
     The reason is that the file is no log or cannot be read. A file that is gone gives no reason.
     """
@@ -193,7 +193,7 @@ class Flushable(Protocol):
     """A source of logs that may end with what only their end makes sure: a last line without a line break."""
 
     def flush(self, cursor: Cursor) -> Sequence[Chunk]:
-        """The points that are left at ``cursor``, where a poll came to the end, if the log is over.
+        """Return the points that are left at ``cursor``, where a poll came to the end, if the log is over.
 
         The cursor stays good for a log that goes on after all.
         """
@@ -201,7 +201,7 @@ class Flushable(Protocol):
 
 
 def flush(source: Source, cursor: Cursor) -> Sequence[Chunk]:
-    """The points, one entry each, that are left at ``cursor`` if the log is over; see `Flushable`."""
+    """Return the points, one entry each, that are left at ``cursor`` if the log is over; see `Flushable`."""
     return [chunk.flat for chunk in source.flush(cursor)] if isinstance(source, Flushable) else []
 
 
@@ -221,7 +221,7 @@ class Illustrated(Protocol):
     """A source whose log holds texts and images."""
 
     def samples(self, steps: Sequence[int]) -> Samples:
-        """Those nearest to each of the steps."""
+        """Return those nearest to each of the steps."""
         ...
 
 

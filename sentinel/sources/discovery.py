@@ -35,7 +35,9 @@ class Discovery:
     any_there: bool  # whether another place exists
 
     def complained(self) -> Sequence[ReadIssue]:
-        """The complaints, also about what is missing. Raises SentinelError if nothing else is there."""
+        """Return the complaints, also about what is missing. Raises SentinelError if nothing else is
+        there.
+        """
         missing = [ReadIssue(place, "", "no such file or directory") for place in self.missing]
         if missing and not self.any_there:
             raise SentinelError(str(missing[0]))
@@ -43,7 +45,7 @@ class Discovery:
 
 
 def location(text: str) -> Location:
-    """The path or the address that a person wrote.
+    """Return the path or the address that a person wrote.
 
     Raises ValueError for an invalid address.
     """
@@ -57,7 +59,7 @@ def location(text: str) -> Location:
 
 
 def places(texts: Iterable[str]) -> list[Location]:
-    """The paths and addresses that a person wrote. Raises SentinelError for an invalid address."""
+    """Return the paths and addresses that a person wrote. Raises SentinelError for an invalid address."""
     try:
         return [location(text) for text in texts]
     except ValueError as error:
@@ -83,14 +85,16 @@ def discover(places: Iterable[Location], copies: Path | None = None, spread: Spr
 
 
 def runs_among(files: Sequence[Files], named: Sequence[Path]) -> tuple[Sequence[Run], Sequence[ReadIssue]]:
-    """The runs in some files of a walk and in files that a person named, sorted by path, then format."""
+    """Return the runs in some files of a walk and in files that a person named, sorted by path, then
+    format.
+    """
     search = _Search()
     search.visit(files, named, map)
     return search.whole(), search.read_issues
 
 
 def common_path(roots: Iterable[Location]) -> Path:
-    """The longest path that contains all roots that are paths; the root itself if there is only one.
+    """Return the longest path that contains all roots that are paths; the root itself if there is only one.
 
     A glob counts as the part before its first wildcard.
     """
@@ -99,7 +103,7 @@ def common_path(roots: Iterable[Location]) -> Path:
 
 
 def run_name(run: Run, base: Path) -> str:
-    """A short name, unique among the runs under the roots unless several formats share a directory.
+    """Return a short name, unique among the runs under the roots unless several formats share a directory.
 
     The name is the path relative to ``base``, which is the common path of the roots. A run that is the only
     root has the last part of its path as its name. A run outside the roots, which a link reached, has its
@@ -128,7 +132,7 @@ class _Search:
             self._add(_named(finds, path))
 
     def whole(self) -> list[Run]:
-        """The runs that are no part of another one."""
+        """Return the runs that are no part of another one."""
         runs = (run for run in self.runs.values() if f"{run.format}:{run.part_of}" not in self.runs)
         return sorted(runs, key=lambda run: (run.path.parts, run.format))
 
@@ -145,7 +149,7 @@ class _Search:
 
 
 def _named(finds: Iterable[Find], path: Path) -> _Found:
-    """The runs in a file that a person named. If its name is no log's name, its content decides."""
+    """Return the runs in a file that a person named. If its name is no log's name, its content decides."""
     runs, complaints = _scan(finds, path.parent, [path.name])
     if runs or complaints:
         return runs, complaints
@@ -157,14 +161,14 @@ def _named(finds: Iterable[Find], path: Path) -> _Found:
 
 
 def _scan(finds: Iterable[Find], directory: Path, names: Sequence[str]) -> _Found:
-    """The runs of all formats among some files of one directory."""
+    """Return the runs of all formats among some files of one directory."""
     results = [each for find in finds for each in _found_by(find, directory, names)]
     runs = [run for runs, _ in results for run in runs]
     return runs, [problem for _, problems in results for problem in problems]
 
 
 def _found_by(find: Find, directory: Path, names: Sequence[str]) -> list[_Found]:
-    """The runs of one format. A file that makes the search fail costs no other file its run."""
+    """Return the runs of one format. A file that makes the search fail costs no other file its run."""
     runs, complaints = _found(directory, partial(find, directory, names))
     if complaints and len(names) > 1:
         return [_found(directory / name, partial(find, directory, [name])) for name in names]

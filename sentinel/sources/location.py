@@ -20,7 +20,7 @@ class Url:
 
     @classmethod
     def parse(cls, text: str) -> Self | None:
-        """The address in the text; None if the text is a path."""
+        """Return the address in the text; None if the text is a path."""
         address = _ADDRESS.fullmatch(text)
         return cls(address["scheme"], tuple(filter(None, address["rest"].split("/")))) if address else None
 
@@ -40,12 +40,12 @@ Location = Path | Url
 
 
 def is_pattern(path: Path) -> bool:
-    """Whether a path is a glob such as ``runs/*/logs``, and does not exist by that very name."""
+    """Return whether a path is a glob such as ``runs/*/logs``, and does not exist by that very name."""
     return glob.has_magic(str(path)) and not path.exists()
 
 
 def matches(path: Path) -> Sequence[Path]:
-    """The paths that a glob stands for now, in alphabetical order; another path stands for itself."""
+    """Return the paths that a glob stands for now, in alphabetical order; another path stands for itself."""
     if not is_pattern(path):
         return [path]
     above = fixed_part(path)
@@ -53,7 +53,7 @@ def matches(path: Path) -> Sequence[Path]:
 
 
 def fixed_part(path: Path) -> Path:
-    """The part of a glob before its first wildcard; another path as it is."""
+    """Return the part of a glob before its first wildcard; another path as it is."""
     if not is_pattern(path):
         return path
     return Path(*takewhile(lambda part: not glob.has_magic(part), path.parts))

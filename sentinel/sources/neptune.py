@@ -47,7 +47,7 @@ _OF_THE_MACHINE = "^(monitoring|runtime)/"
 
 
 def find(directory: Path, names: Sequence[str]) -> Iterator[Run]:
-    """The exported runs among the names of one directory."""
+    """Yield the exported runs among the names of one directory."""
     for name in names:
         if _FIRST_PART.fullmatch(name) and _is_export(directory / name):
             yield Run(directory / name, FORMAT, NeptuneExport(directory / name))
@@ -60,7 +60,7 @@ class NeptuneExport:
     path: Path
 
     def poll(self, cursor: Cursor, limit: int) -> PollResult:
-        """The points that were exported since ``cursor``; see `sentinel.sources.base.Source`."""
+        """Return the points that were exported since ``cursor``; see `sentinel.sources.base.Source`."""
         try:
             parts = self._parts()
             stamps = [stamp(part) for part in parts]
@@ -90,7 +90,7 @@ class NeptuneExport:
 
 
 def _read(path: Path, parts: Sequence[bytes], cursor: Mapping[str, Any], limit: int) -> PollResult:
-    """The batch of ``parts``, which are in memory: polars would map a file and die when it shrinks."""
+    """Return the batch of ``parts``, which are in memory: polars would map a file and die when it shrinks."""
     import polars as pl  # slow to import, and few runs need it
 
     try:
@@ -129,7 +129,7 @@ def _refused(path: Path, cursor: Mapping[str, Any], limit: str) -> PollResult:
 
 
 def _in_order(table: "pl.LazyFrame") -> "pl.DataFrame":
-    """The rows with points and printed lines, by time. A null in a metric stands for NaN."""
+    """Return the rows with points and printed lines, by time. A null in a metric stands for NaN."""
     import polars as pl
 
     name = pl.col("attribute_path")
@@ -176,13 +176,15 @@ def _chunk(stream: str, rows: "pl.DataFrame", restarted: bool) -> Chunk:
 
 
 def _fingerprint(rows: "pl.DataFrame") -> str:
-    """A fingerprint of the steps and values, which another run would not have."""
+    """Return a fingerprint of the steps and values, which another run would not have."""
     columns = (rows[name].to_numpy() for name in ("step", "time", "value"))
     return hashlib.blake2b(b"".join(column.tobytes() for column in columns), digest_size=8).hexdigest()
 
 
 def _is_export(path: Path) -> bool:
-    """Whether the file is whole and has the columns of an export, as far as the bytes of its footer tell."""
+    """Return whether the file is whole and has the columns of an export, as far as the bytes of its footer
+    tell.
+    """
     try:
         with open_log(path) as file:
             begin = file.read(len(_MAGIC))
@@ -200,7 +202,7 @@ def _is_export(path: Path) -> bool:
 
 
 def _is_whole(data: bytes) -> bool:
-    """Whether the bytes of a Parquet file, or its first and last ones, are not torn."""
+    """Return whether the bytes of a Parquet file, or its first and last ones, are not torn."""
     return data[: len(_MAGIC)] == _MAGIC == data[-len(_MAGIC) :] and len(data) > _FOOTER
 
 

@@ -52,7 +52,7 @@ class Remote:
 
 @cache
 def formats() -> Mapping[str, Format]:
-    """The formats by name. Raises ValueError if two modules share a name."""
+    """Return the formats by name. Raises ValueError if two modules share a name."""
     known: dict[str, Format] = {}
     for module in _modules("FORMAT"):
         if module.FORMAT in known:
@@ -64,13 +64,13 @@ def formats() -> Mapping[str, Format]:
 
 @cache
 def hidden_logs() -> frozenset[str]:
-    """The names of hidden directories that hold logs of some format."""
+    """Return the names of hidden directories that hold logs of some format."""
     return frozenset(name for each in formats().values() for name in each.hidden_logs)
 
 
 @cache
 def remotes() -> Mapping[str, Remote]:
-    """The modules that know addresses, by scheme."""
+    """Return the modules that know addresses, by scheme."""
     return {
         scheme: Remote(module.check, module.search)
         for module in _modules("SCHEMES")
@@ -79,7 +79,7 @@ def remotes() -> Mapping[str, Remote]:
 
 
 def _modules(constant: str) -> Iterator[Any]:
-    """The modules that define the constant. Other modules are not imported, which saves time."""
+    """Yield the modules that define the constant. Other modules are not imported, which saves time."""
     for info in pkgutil.walk_packages(sentinel.sources.__path__, "sentinel.sources."):
         package, _, name = info.name.rpartition(".")
         text = b"" if info.ispkg else pkgutil.get_data(package, f"{name}.py") or b""

@@ -10,7 +10,7 @@ from sentinel.sources.readers.files import real_path
 
 
 def shard_of(runs: Sequence[Run], shard: Shard, places: Iterable[Location]) -> Sequence[Run]:
-    """Those of the runs that were found below the places which are of this share.
+    """Return those of the runs that were found below the places which are of this share.
 
     The directory right below the place decides, or the file there without its suffix: a training's logs often
     lie apart below its own directory. A glob counts as the part before its first wildcard. Names alone count,

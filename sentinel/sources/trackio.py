@@ -33,7 +33,7 @@ _ID_CHARACTERS = 8  # of a run's id that its path shows
 
 
 def find(directory: Path, names: Sequence[str]) -> Iterator[Run]:
-    """The runs in the directory's databases."""
+    """Yield the runs in the directory's databases."""
     for name in names:
         if name.endswith(sqlite.ENDINGS) and sqlite.is_database(path := directory / name):
             yield from _runs(path)
@@ -48,7 +48,7 @@ class Trackio:
     value: str
 
     def poll(self, cursor: Cursor, limit: int) -> PollResult:
-        """The points that were written since ``cursor``; see `sentinel.sources.base.Source`."""
+        """Return the points that were written since ``cursor``; see `sentinel.sources.base.Source`."""
         return sqlite.poll(self.path, cursor, lambda connection: self._read(connection, cursor, limit))
 
     def _read(self, connection: sqlite3.Connection, cursor: Cursor, limit: int) -> PollResult:
@@ -105,7 +105,7 @@ class Trackio:
 
 
 def _runs(path: Path) -> list[Run]:
-    """The runs of a database; none if it is not trackio's or cannot be read now."""
+    """Return the runs of a database; none if it is not trackio's or cannot be read now."""
 
     def runs(connection: sqlite3.Connection) -> list[Run]:
         columns = sqlite.columns(connection, "metrics")
@@ -127,7 +127,7 @@ def _run(path: Path, key: str, name: str, value: str) -> Run:
 
 
 def _location(row: Sequence[Any] | None) -> list[Any]:
-    """What distinguishes a row from others; empty if there is no row."""
+    """Return what distinguishes a row from others; empty if there is no row."""
     return list((row or ())[:3])
 
 

@@ -107,7 +107,7 @@ class Walk:
 
 
 def is_skipped(name: str) -> bool:
-    """Whether nothing below a file or a directory of this name is read."""
+    """Return whether nothing below a file or a directory of this name is read."""
     return name in _SKIPPED or (name.startswith(".") and name not in hidden_logs())
 
 
@@ -119,7 +119,7 @@ def _mode(path: str) -> int:
 
 
 def _leads_below(link: os.DirEntry[str], here: Collection[str]) -> bool:
-    """Whether the link, such as W&B's ``latest-run``, leads to a directory that is searched anyway."""
+    """Return whether the link, such as W&B's ``latest-run``, leads to a directory that is searched anyway."""
     try:
         parts = os.readlink(link.path).split("/")  # noqa: PTH115  W&B leaves three links a run
     except OSError:
@@ -128,5 +128,5 @@ def _leads_below(link: os.DirEntry[str], here: Collection[str]) -> bool:
 
 
 def is_internal(directory: str) -> bool:
-    """Whether a directory holds only what concerns a logger itself."""
+    """Return whether a directory holds only what concerns a logger itself."""
     return any(each.is_internal(directory) for each in formats().values())

@@ -198,7 +198,7 @@ class Database:
         self._connection.close()
 
     def rows(self, query: str, *arguments: Any) -> list[Any]:
-        """All rows of a query."""
+        """Return all rows of a query."""
         with self._errors():
             return self._connection.execute(query, arguments).fetchall()
 
@@ -247,12 +247,12 @@ def set_aside(directory: Path, now: float) -> Path:
 
 
 def utf8(path: str) -> str:
-    """The path as UTF-8, as SQLite needs it. Different paths stay different."""
+    """Return the path as UTF-8, as SQLite needs it. Different paths stay different."""
     return path.encode("utf-8", "backslashreplace").decode()
 
 
 def _identity(file: Path) -> tuple[int, int] | None:
-    """The device and the inode of a file; None if it cannot be found."""
+    """Return the device and the inode of a file; None if it cannot be found."""
     try:
         status = file.stat()
     except OSError:

@@ -56,7 +56,7 @@ def _sole_user_of_path(directory: Path) -> Iterator[None]:
 
 
 def watching_process(directory: Path) -> str | None:
-    """The id of the process that watches with this state directory, if one does."""
+    """Return the id of the process that watches with this state directory, if one does."""
     try:
         with open(directory / LOCK) as file:
             try:

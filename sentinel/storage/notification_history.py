@@ -63,7 +63,7 @@ class NotificationHistory:
         self._decoded = decoded
 
     def sent_before(self, incidents: Iterable[str]) -> dict[tuple[str, str], dict[Event, Sent]]:
-        """What the sinks were sent of some incidents, by incident id and sink name."""
+        """Return what the sinks were sent of some incidents, by incident id and sink name."""
         last_sent: dict[tuple[str, str], dict[Event, Sent]] = {}
         for of, sink, event, at, severity, findings, number, *states in self._database.rows(
             _SENT_BEFORE, json.dumps(list(incidents))
@@ -76,7 +76,9 @@ class NotificationHistory:
         return last_sent
 
     def alike(self, incidents: Iterable[Incident], joints: Callable[[str], JoinKeys]) -> list[Incident]:
-        """The recorded incidents that may tell the same as one of these, which include these themselves."""
+        """Return the recorded incidents that may tell the same as one of these, which include these
+        themselves.
+        """
         wanted = [
             {
                 "kind": kind_of(incident),
@@ -99,7 +101,7 @@ class NotificationHistory:
 
 
 def _shared(log: JoinKeys) -> Iterator[tuple[str, str, str]]:
-    """What another log has to have, and between which formats its own must lie."""
+    """Yield what another log has to have, and between which formats its own must lie."""
     yield _ANY, "", _LAST
     for joint in sorted(log.join_keys):
         if joint in log.processes:

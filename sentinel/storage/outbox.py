@@ -73,7 +73,7 @@ class Outbox:
         self._database = database
 
     def waiting(self, sink: str, without: Iterable[str] = ()) -> int:
-        """How many notifications wait for the sink and may leave.
+        """Return how many notifications wait for the sink and may leave.
 
         Of the incidents in ``without``, only those that were never tried count.
         """
@@ -85,18 +85,18 @@ class Outbox:
         return int(count)
 
     def waiting_counts(self) -> dict[tuple[str], int]:
-        """How many notifications wait, by sink."""
+        """Return how many notifications wait, by sink."""
         rows = self._database.rows("SELECT sink, count(*) FROM outbox WHERE state = 'pending' GROUP BY sink")
         return {(sink,): count for sink, count in rows}
 
     def urgency(self, sink: str) -> int:
-        """The highest severity that waits for the sink and may leave; 0 if all that waits is over."""
+        """Return the highest severity that waits for the sink and may leave; 0 if all that waits is over."""
         query = "SELECT max(urgency) FROM outbox WHERE state = 'pending' AND NOT held AND sink = ?"
         ((urgency,),) = self._database.rows(query, sink)
         return int(urgency or 0)
 
     def oldest(self, sink: str) -> float:
-        """When the first of the notifications was decided that wait for the sink and may leave."""
+        """Return when the first of the notifications was decided that wait for the sink and may leave."""
         query = "SELECT min(created_at) FROM outbox WHERE state = 'pending' AND NOT held AND sink = ?"
         ((oldest,),) = self._database.rows(query, sink)
         return float(oldest or 0.0)
@@ -110,7 +110,9 @@ class Outbox:
         return 0.0 if begun is None else max(0.0, now - max(begun, taken or begun))
 
     def pages(self, sink: str, since: float) -> int:
-        """How many messages the sink took since this time. Those that only say what is over do not count."""
+        """Return how many messages the sink took since this time. Those that only say what is over do not
+        count.
+        """
         query = (
             "SELECT count(DISTINCT settled_at) FROM outbox "
             "WHERE state = 'sent' AND settled_at > ? AND sink = ? AND urgency > 0"
@@ -119,12 +121,13 @@ class Outbox:
         return int(count)
 
     def runs(self, since: float) -> int:
-        """How many runs were under watch since this time."""
+        """Return how many runs were under watch since this time."""
         ((count,),) = self._database.rows("SELECT count(*) FROM runs WHERE updated > ?", since)
         return int(count)
 
     def worst(self, sink: str, incidents: int, without: Iterable[str] = ()) -> list[OutboxEntry]:
-        """All waiting notifications of the worst incidents, this many of them, in the order of decision.
+        """Return all waiting notifications of the worst incidents, this many of them, in the order of
+        decision.
 
         Those in ``without`` are chosen only if they have notifications that were never tried.
         """
@@ -133,7 +136,7 @@ class Outbox:
         return [OutboxEntry(*row) for row in rows]
 
     def batch(self, sink: str, name: str) -> list[OutboxEntry]:
-        """All waiting notifications about the incidents of a batch, in the order of decision."""
+        """Return all waiting notifications about the incidents of a batch, in the order of decision."""
         rows = self._database.rows(
             "SELECT number, key, incident, body, attempts, waited_seconds, batch FROM outbox "
             "WHERE state = 'pending' AND NOT held AND sink = ?1 AND incident IN (SELECT incident FROM outbox "
@@ -158,7 +161,7 @@ class Outbox:
         self.release([run for (run,) in held], batch)
 
     def receiver(self, sink: str) -> Receiver:
-        """The state of the sink's receiver after the last try."""
+        """Return the state of the sink's receiver after the last try."""
         for row in self._database.rows("SELECT failures, next_attempt FROM receivers WHERE sink = ?", sink):
             return Receiver(*row)
         return Receiver()
@@ -235,7 +238,7 @@ class Outbox:
         return [Undelivered(s, incident, n, bool(failed), *rest) for s, incident, n, failed, *rest in rows]
 
     def undelivered_count(self) -> int:
-        """How many notifications wait or were given up."""
+        """Return how many notifications wait or were given up."""
         ((count,),) = self._database.rows("SELECT count(*) FROM outbox WHERE state != 'sent'")
         return int(count)
 

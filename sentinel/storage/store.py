@@ -92,7 +92,7 @@ class Store:
         self.close()
 
     def version(self) -> int:
-        """A number that changes whenever another connection has committed something."""
+        """Return a number that changes whenever another connection has committed something."""
         return int(self._database.rows("PRAGMA data_version")[0][0])
 
     def commit(self, updates: Iterable[Update], now: float) -> None:
@@ -116,12 +116,12 @@ class Store:
                     _record(connection, run, outcome, now, held=update.deferred)
 
     def runs(self) -> list[RunRow]:
-        """All runs, the latest first."""
+        """Return all runs, the latest first."""
         rows = self._database.rows("SELECT id, path, format, updated FROM runs ORDER BY updated DESC, id")
         return [RunRow(*row) for row in rows]
 
     def run_state(self, run: str) -> bytes | None:
-        """The last committed state of a run; None for a new run."""
+        """Return the last committed state of a run; None for a new run."""
         for (state,) in self._database.rows("SELECT state FROM runs WHERE id = ?", utf8(run)):
             return bytes(state)
         return None
@@ -140,7 +140,7 @@ class Store:
         return [incident for incident in decoded if incident is not None]
 
     def incident(self, beginning: str) -> Incident:
-        """The incident whose id begins so. Raises SentinelError unless there is exactly one."""
+        """Return the incident whose id begins so. Raises SentinelError unless there is exactly one."""
         query = "SELECT incident FROM incidents WHERE substr(id, 1, length(?1)) = ?1 LIMIT 2"
         rows = self._database.rows(query, beginning) if beginning else []
         known = [decoded for (whole,) in rows if (decoded := self._decoded(incident, whole)) is not None]
@@ -150,7 +150,7 @@ class Store:
         return known[0]
 
     def open_counts(self) -> dict[tuple[str, str], int]:
-        """How many incidents are open, by detector and severity."""
+        """Return how many incidents are open, by detector and severity."""
         rows = self._database.rows(
             "SELECT json_extract(incident, '$.detector'), json_extract(incident, '$.severity'), count(*) "
             "FROM incidents WHERE open AND json_valid(incident) GROUP BY 1, 2"
@@ -158,14 +158,14 @@ class Store:
         return {(detector, Severity(severity).name.lower()): count for detector, severity, count in rows}
 
     def decisions(self, limit: int = 100, run: str = "") -> list[DecisionRow]:
-        """The latest decisions, about all runs or about one, given by its id; newest first."""
+        """Return the latest decisions, about all runs or about one, given by its id; newest first."""
         query = "SELECT at, run, incident, detector, sink, event, reason FROM decisions"
         chosen = "WHERE ?2 = '' OR run = ?2 ORDER BY number DESC LIMIT ?1"
         rows = self._database.rows(f"{query} {chosen}", limit, utf8(run))
         return [DecisionRow(*row) for row in rows]
 
     def silences(self, now: float) -> list[Silence]:
-        """The active silences; those that end first come first."""
+        """Return the active silences; those that end first come first."""
         rows = self._database.rows("SELECT * FROM silences WHERE until > ? ORDER BY until", now)
         return [Silence(*row) for row in rows]
 
@@ -183,7 +183,7 @@ class Store:
             return gone.rowcount > 0
 
     def health(self) -> dict[str, Any]:
-        """The last health record of the watching process and its parts."""
+        """Return the last health record of the watching process and its parts."""
         rows = self._database.rows("SELECT key, value FROM health ORDER BY key")
         values = {key: self._decoded(json.loads, value) for key, value in rows}
         return {key: value for key, value in values.items() if value is not None}

@@ -29,7 +29,7 @@ class Decoder:
         self._reported: set[object] = set()
 
     def __call__(self, decode: Callable[[Any], _T], kept: Any) -> _T | None:
-        """The decoded value; None if it cannot be decoded, which is logged the first time."""
+        """Return the decoded value; None if it cannot be decoded, which is logged the first time."""
         try:
             return decode(kept)
         except (ValueError, RecursionError) as error:  # ValueErrors are also what json and msgspec raise
@@ -44,7 +44,7 @@ _NOT_FINITE = {"NaN": math.nan, "Infinity": math.inf, "-Infinity": -math.inf}
 
 
 def as_json(kept: Incident) -> str:
-    """An incident as JSON that SQLite reads as well. `incident` undoes it."""
+    """Return an incident as JSON that SQLite reads as well. `incident` undoes it."""
     fields = msgspec.to_builtins(kept)
     odd = {k: v for k, v in fields["evidence"].items() if isinstance(v, float) and not math.isfinite(v)}
     fields["evidence"] |= {name: json.dumps(number) for name, number in odd.items()}
@@ -52,7 +52,7 @@ def as_json(kept: Incident) -> str:
 
 
 def incident(kept: str) -> Incident:
-    """An incident from its JSON. Raises ValueError."""
+    """Return an incident from its JSON. Raises ValueError."""
     incident = _to_incident(json.loads(kept))
     odd = {
         name: _NOT_FINITE[v]
@@ -75,16 +75,18 @@ class Feedback:
             connection.execute("INSERT OR REPLACE INTO feedback VALUES (?, ?, ?, ?, ?)", row)
 
     def counts(self) -> dict[tuple[str, str], int]:
-        """How many incidents were useful and how many false alarms, by detector and verdict."""
+        """Return how many incidents were useful and how many false alarms, by detector and verdict."""
         query = "SELECT detector, verdict, count(*) FROM feedback GROUP BY 1, 2 ORDER BY 1, 2"
         return {(detector, verdict): count for detector, verdict, count in self._database.rows(query)}
 
     def verdicts(self) -> dict[str, str]:
-        """What was said, by incident id."""
+        """Return what was said, by incident id."""
         return dict(self._database.rows("SELECT incident, verdict FROM feedback"))
 
     def useful_runs(self) -> list[str]:
-        """The runs of which somebody called an incident useful, whether a sink was told of it or not."""
+        """Return the runs of which somebody called an incident useful, whether a sink was told of it or
+        not.
+        """
         query = (
             "SELECT DISTINCT run FROM incidents JOIN feedback ON feedback.incident = id "
             "WHERE verdict = 'useful' ORDER BY run"
@@ -92,8 +94,8 @@ class Feedback:
         return [run for (run,) in self._database.rows(query)]
 
     def pages(self, since: float) -> list[PageSent]:
-        """The pages that were sent since a time, in seconds since the epoch, with what was said of them: one
-        for each incident and day.
+        """Return the pages that were sent since a time, in seconds since the epoch, with what was said of
+        them: one for each incident and day.
         """
         query = (
             "SELECT run, id, json_extract(incident, '$.detector'), "
@@ -113,14 +115,16 @@ class Receipts:
         self._database = database
 
     def thread(self, incident: str, sink: str) -> str:
-        """Where the receiver put the first message about an incident; empty if it did not say."""
+        """Return where the receiver put the first message about an incident; empty if it did not say."""
         query = "SELECT thread FROM receipts WHERE incident = ? AND sink = ?"
         for (thread,) in self._database.rows(query, incident, sink):
             return str(thread)
         return ""
 
     def standing(self, sink: str) -> list[str]:
-        """The last notification of each incident that the sink was told of and that is not over, as JSON."""
+        """Return the last notification of each incident that the sink was told of and that is not over, as
+        JSON.
+        """
         query = "SELECT body FROM receipts WHERE sink = ? AND body IS NOT NULL ORDER BY incident"
         return [str(body) for (body,) in self._database.rows(query, sink)]
 
@@ -160,7 +164,7 @@ class Stops:
         self._database = database
 
     def all(self) -> dict[str, Stop]:
-        """All stops by run id, the latest first."""
+        """Return all stops by run id, the latest first."""
         rows = self._database.rows("SELECT run, path, reason, since FROM stopped ORDER BY since DESC, run")
         return {row[0]: Stop(*row) for row in rows}
 

@@ -21,7 +21,7 @@ class Health:
         self._reports[part] = (awake, trouble)
 
     def problems(self, awake: float) -> list[str]:
-        """One line for each part that is not well. Empty if all is well."""
+        """Return one line for each part that is not well. Empty if all is well."""
         if not self._reports:
             return ["the watch has not begun to read"]
         problems = []

@@ -46,11 +46,11 @@ class Metrics(Collector):
         self.promise: Calibration | None = None
 
     def problems(self) -> list[str]:
-        """What is wrong with the watch; empty if all is well."""
+        """Return what is wrong with the watch; empty if all is well."""
         return [*self._health.problems(self._clock.monotonic()), *self._untaken()]
 
     def _untaken(self) -> Iterator[str]:
-        """Yields a sentence if nobody hears what the watch finds."""
+        """Yield a sentence if nobody hears what the watch finds."""
         try:
             with Store(self._state_dir, create=False) as store:
                 seconds = store.outbox.untaken_seconds(self._clock.now())
@@ -61,7 +61,7 @@ class Metrics(Collector):
                 yield f"no sink has taken anything for {duration_text(seconds)}, and notifications wait"
 
     def collect(self) -> Iterator[Metric]:
-        """The counters, and what is looked up now. Raises StateError if the state cannot be read."""
+        """Yield the counters, and what is looked up now. Raises StateError if the state cannot be read."""
         yield from COUNTED.collect()
         healthy = not self.problems()
         yield GaugeMetricFamily(

@@ -60,7 +60,7 @@ class _Server(ThreadingMixIn, WSGIServer):
         self._complained = -math.inf
 
     def verify_request(self, request: Any, client_address: Any) -> bool:
-        """Whether there is room for the client."""
+        """Return whether there is room for the client."""
         connection = _OpenConnection(request, client_address[0], self.clock.monotonic())
         self.by_client[request] = connection
         return self._connections.add(connection)

@@ -11,7 +11,7 @@ _MAX_NAMED = 10  # runs that are named one by one
 
 
 def introduced(logs: Sequence[RunLog], detectors: Collection[Declaration]) -> Iterator[str]:
-    """The lines that introduce runs. ``detectors`` are those that are enabled."""
+    """Yield the lines that introduce runs. ``detectors`` are those that are enabled."""
     kinds = [_kind(log) for log in logs]
     able = [_able(log, detectors) for log in logs]
     if len(logs) <= _MAX_NAMED:
@@ -29,11 +29,11 @@ def introduced(logs: Sequence[RunLog], detectors: Collection[Declaration]) -> It
 
 
 def _kind(log: RunLog) -> str:
-    """The framework that wrote the log, else its format."""
+    """Return the framework that wrote the log, else its format."""
     return log.understanding().framework or log.run.format
 
 
 def _able(log: RunLog, detectors: Collection[Declaration]) -> set[str]:
-    """The names of the detectors that find the signals that they need."""
+    """Return the names of the detectors that find the signals that they need."""
     signals = log.understanding().signals
     return {detector.name for detector in detectors if not detector.demand.missing(signals)}

@@ -69,8 +69,8 @@ class Backlog:
         self._due = {**{id_: self._due[id_] for id_ in ids}, **self._due} if ids else self._due
 
     def turns(self, new: Sequence[WatchedRun], until: float) -> Iterator[Sequence[WatchedRun]]:
-        """The groups of runs that a round reads: all new runs, then one group at least of those that are due
-        and of those that are behind, and more ``until`` this time awake.
+        """Yield the groups of runs that a round reads: all new runs, then one group at least of those that
+        are due and of those that are behind, and more ``until`` this time awake.
 
         Each group must be read and noted before the next one is asked for.
         """
@@ -106,7 +106,7 @@ class Backlog:
             self._points = min(self._points * 2, MAX_POINTS)
 
     def points(self, runs: int) -> int:
-        """How many points a slice of so many runs may read."""
+        """Return how many points a slice of so many runs may read."""
         return max(self._points, runs * _POINTS_OF_A_RUN)
 
     @property
@@ -126,8 +126,8 @@ class Backlog:
         return bool(self._behind) or any(since < long_ago for since, _ in self._due.values())
 
     def lags(self) -> dict[str, float]:
-        """Seconds since runs were last read to their ends, by run id, the longest first: of those that are
-        behind, and of those that have waited for long.
+        """Return seconds since runs were last read to their ends, by run id, the longest first: of those that
+        are behind, and of those that have waited for long.
 
         May be called from any thread.
         """
@@ -138,7 +138,7 @@ class Backlog:
         return dict(sorted(told.items(), key=lambda item: -item[1]))
 
     def late(self) -> dict[str, float]:
-        """Those lags with which a watch is not well."""
+        """Return those lags with which a watch is not well."""
         runs = self._all()
         return {id_: lag for id_, lag in self.lags().items() if id_ in runs and lag > _allowed(runs[id_])}
 
@@ -148,7 +148,7 @@ class Backlog:
 
 
 def _allowed(watched: WatchedRun) -> float:
-    """Seconds that a run may be behind."""
+    """Return seconds that a run may be behind."""
     if not watched.looked_at:
         return LONG_FIRST_LOOK_SECONDS
     return LONG_WAIT_SECONDS if watched.behind_since is None else LATE_SECONDS

@@ -28,7 +28,7 @@ class Deferral:
         self._until: dict[str, float] = {}  # by run id, in time awake
 
     def deferred(self, group: Iterable[WatchedRun], news: ChangesByRun) -> set[str]:
-        """The ids of those runs of the group whose notifications do not leave yet."""
+        """Return the ids of those runs of the group whose notifications do not leave yet."""
         now = self._clock.monotonic()
         for run, changes in news.items():
             if changes and all(self._may_worsen(change) for change in changes):
@@ -55,7 +55,7 @@ class Deferral:
             watched.looked_at = True
 
     def _may_worsen(self, change: Change) -> bool:
-        """Whether an incident began with a single point and is not as bad as it can be."""
+        """Return whether an incident began with a single point and is not as bad as it can be."""
         incident = change.incident
         detector = self._detectors.get(change.incident.detector)
         if detector is None or detector.hold > 1 or change.event is not Event.FIRING:

@@ -169,7 +169,7 @@ class Changes(FileSystemEventHandler):
             self._give_up(error)
 
     def _found(self) -> list[Path]:
-        """The paths with what their globs stand for now."""
+        """Return the paths with what their globs stand for now."""
         return [Path(real_path(path)) for each in self._paths for path in matches(each)]
 
     def _watch(self, root: Path, observer: BaseObserver, alive: set[ObservedWatch]) -> None:
@@ -193,7 +193,7 @@ class Changes(FileSystemEventHandler):
 
 
 def sends_events(path: Path, mounts: str | None = None) -> bool:
-    """Whether the file system of the path sends events, by the text of proc's mountinfo."""
+    """Return whether the file system of the path sends events, by the text of proc's mountinfo."""
     if mounts is None:
         if not _MOUNTS.exists():
             return True  # not on Linux, where watchdog knows what to do

@@ -59,8 +59,8 @@ class InactivityMonitor:
     def ended(
         self, runs: Iterable[WatchedRun], awake: float, read: Callable[[Sequence[WatchedRun]], object]
     ) -> list[WatchedRun]:
-        """The runs to review: their processes have ended since, and what these left was read, or some of
-        their ranks have, or it is known by now where these stand.
+        """Return the runs to review: their processes have ended since, and what these left was read, or some
+        of their ranks have, or it is known by now where these stand.
         """
         self._process_monitor.seek([*runs], awake)
         ended = self._process_monitor.ended(runs)
@@ -78,7 +78,7 @@ class InactivityMonitor:
     def news(
         self, runs: Sequence[WatchedRun], awake: float, now: float, guard: Guard
     ) -> dict[str, Sequence[Change]]:
-        """The changes by run id. ``awake`` is the time awake, ``now`` the time of day.
+        """Return the changes by run id. ``awake`` is the time awake, ``now`` the time of day.
 
         Runs that were over when they were first seen are not expected to grow. Runs that are over by now are
         judged to their end.
@@ -142,7 +142,7 @@ class InactivityMonitor:
         return [*stalled, *watched.run_pipeline.incidents.silent(seconds, watched.lost_after_seconds)]
 
     def _may_change(self, watched: WatchedRun) -> bool:
-        """Whether time may bring something to a run that was heard a moment ago."""
+        """Return whether time may bring something to a run that was heard a moment ago."""
         run_pipeline = watched.run_pipeline
         return run_pipeline.incidents.watches_run or bool(
             run_pipeline.log.metadata.process_gone or self._process_monitor.dead_rank(watched)
@@ -177,7 +177,7 @@ class InactivityMonitor:
         return trainings({run: trace for run, (_, trace) in self._traces.items()})
 
     def _looked_up(self, watched: WatchedRun, awake: float) -> tuple[float, TrainingEvidence]:
-        """What a log tells of its training, and when its directory was looked at."""
+        """Return what a log tells of its training, and when its directory was looked at."""
         run = watched.run_pipeline.id
         facts = watched.run_pipeline.log.metadata
         at, trace = self._traces.get(run, (-math.inf, None))
@@ -186,7 +186,7 @@ class InactivityMonitor:
         return at, trace.until(facts)
 
     def _location(self, path: Location) -> Location:
-        """The watched place that a run lies below."""
+        """Return the watched place that a run lies below."""
         if isinstance(path, Path):
             above = (place for place in self._places if isinstance(place, Path))
             return next((place for place in above if path.is_relative_to(place)), path)
@@ -196,8 +196,8 @@ class InactivityMonitor:
 def _heard(
     expected: Sequence[WatchedRun], seconds: Mapping[str, float], training: Mapping[str, str]
 ) -> Mapping[str, float]:
-    """The ``seconds`` since points arrived by run id, but 0 for all logs of a training except the one heard
-    last.
+    """Return the ``seconds`` since points arrived by run id, but 0 for all logs of a training except the one
+    heard last.
 
     Loggers write when they like: what a training prints is there long before the record of W&B. A training
     that ended by one of its logs is not silent.
@@ -226,8 +226,8 @@ def _continued(expected: Iterable[WatchedRun], silent: Sequence[WatchedRun]) -> 
 
 
 def _likes(runs: Iterable[WatchedRun]) -> Mapping[object, WatchedRun]:
-    """The run that fell silent first of those that end alike, by what these have in common: format, tree and
-    last step.
+    """Return the run that fell silent first of those that end alike, by what these have in common: format,
+    tree and last step.
     """
     first: dict[object, WatchedRun] = {}
     for watched in sorted(runs, key=lambda run: run.arrived_at):
@@ -242,7 +242,7 @@ def _kind(watched: WatchedRun) -> object:
 
 
 def _ended_likewise(watched: WatchedRun, likes: Mapping[object, WatchedRun]) -> str:
-    """How a run of the same kind ended at the same step before; empty if none did.
+    """Return how a run of the same kind ended at the same step before; empty if none did.
 
     One that fell silent without a word counts, too: a person was asked about it, and two runs that get stuck
     one after the other are hardly at the same step.

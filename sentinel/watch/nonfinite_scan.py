@@ -28,7 +28,8 @@ class NonFiniteScan:
         self._seen: dict[Path, tuple[int, bool]] = {}
 
     def found(self, changed: Iterable[Path]) -> Iterator[Path]:
-        """The files among those that changed whose newest bytes are ill and whose bytes before were not.
+        """Yield the files among those that changed whose newest bytes are ill and whose bytes before were
+        not.
 
         A log that is ill all the time has no preference, so it keeps nobody waiting.
         """
@@ -49,7 +50,7 @@ class NonFiniteScan:
 
 
 def _since(path: Path, begin: int) -> tuple[bytes, int]:
-    """The bytes of a file from there on, at most the newest, and its size. Raises OSError."""
+    """Return the bytes of a file from there on, at most the newest, and its size. Raises OSError."""
     file = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
     try:
         size = os.fstat(file).st_size

@@ -90,7 +90,9 @@ class ProcessMonitor:
         self._meet(awake)
 
     def ended(self, runs: Iterable[WatchedRun]) -> list[tuple[WatchedRun, str, Ending | None]]:
-        """The runs whose processes have ended since, in words, and how; None where that is not known."""
+        """Return the runs whose processes have ended since, in words, and how; None where that is not
+        known.
+        """
         ended = []
         for watched in runs:
             behind = self._behind.get(watched.run_pipeline.id)
@@ -120,7 +122,9 @@ class ProcessMonitor:
         return ended
 
     def news(self, runs: Iterable[WatchedRun], awake: float) -> list[WatchedRun]:
-        """The runs of which ranks died since, or of which it is known by now where their ranks stand."""
+        """Return the runs of which ranks died since, or of which it is known by now where their ranks
+        stand.
+        """
         changed = []
         for watched in runs:
             if (behind := self._behind.get(watched.run_pipeline.id)) is None:
@@ -132,7 +136,7 @@ class ProcessMonitor:
         return changed
 
     def dead_rank(self, watched: WatchedRun) -> str | None:
-        """Says which rank died while others live; empty if none did, None if the ranks are not known."""
+        """Say which rank died while others live; empty if none did, None if the ranks are not known."""
         behind = self._behind.get(watched.run_pipeline.id)
         if behind is None or not behind.team.ranks:
             return None
@@ -141,19 +145,19 @@ class ProcessMonitor:
         return "" if goes_on else behind.team.news(self._clock.monotonic())
 
     def ranks(self, watched: WatchedRun) -> int:
-        """How many ranks a run has on all machines; 0 if they are not known."""
+        """Return how many ranks a run has on all machines; 0 if they are not known."""
         behind = self._behind.get(watched.run_pipeline.id)
         return next((rank.world for rank in behind.team.ranks.values()), 0) if behind else 0
 
     def shortages(self, watched: WatchedRun) -> str:
-        """What the machine of a run is short of; empty for one that lies elsewhere."""
+        """Return what the machine of a run is short of; empty for one that lies elsewhere."""
         behind = self._behind.get(watched.run_pipeline.id)
         path = watched.run_pipeline.log.run.path
         writer = behind.handle.process if behind and behind.handle else None
         return shortages(path, writer) if isinstance(path, Path) else ""
 
     def hang_diagnosis(self, watched: WatchedRun) -> HangDiagnosis | None:
-        """Where the ranks of a silent run stand; None while that is being found out."""
+        """Return where the ranks of a silent run stand; None while that is being found out."""
         behind = self._behind.get(watched.run_pipeline.id)
         points = watched.run_pipeline.log.metadata.points
         path = watched.run_pipeline.log.run.path
@@ -175,7 +179,7 @@ class ProcessMonitor:
         )
 
     def process(self, watched: WatchedRun) -> Writer:
-        """What is known of the process that writes the log of a run."""
+        """Return what is known of the process that writes the log of a run."""
         log = watched.run_pipeline.log
         behind = self._behind.setdefault(watched.run_pipeline.id, WriterProcess(self._clock.monotonic()))
         if behind.handle is not None and behind.found is not None:
@@ -223,7 +227,7 @@ class ProcessMonitor:
         return self._host
 
     def _rest(self, begun: float, awake: float) -> float:
-        """The time awake until which what was begun is not done again."""
+        """Return the time awake until which what was begun is not done again."""
         return awake + max(_MIN_SECONDS, (self._clock.cpu_seconds() - begun) / _CPU_QUOTA)
 
     def _meet(self, awake: float) -> None:
@@ -283,14 +287,14 @@ def note(watched: WatchedRun, words: str, ending: Ending | None) -> None:
 
 
 def _sought(watched: WatchedRun) -> Path | None:
-    """The path of a run whose process matters; None if the run is over or lies elsewhere."""
+    """Return the path of a run whose process matters; None if the run is over or lies elsewhere."""
     log = watched.run_pipeline.log
     over = watched.past or log.ending is not None or not watched.looked_at
     return log.run.path if isinstance(log.run.path, Path) and not over else None
 
 
 def _full(watched: WatchedRun) -> str:
-    """What a training may have failed for: file systems without room."""
+    """Return what a training may have failed for: file systems without room."""
     path = watched.run_pipeline.log.run.path
     return full(path) if isinstance(path, Path) else ""
 

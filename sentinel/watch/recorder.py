@@ -112,7 +112,9 @@ class Recorder:
         traces: Traces,
         now: float,
     ) -> RoutingContext:
-        """The sinks, and what they know of the incidents of these runs and of those that tell the same."""
+        """Return the sinks, and what they know of the incidents of these runs and of those that tell the
+        same.
+        """
         here = [*over, *(change.incident for changes in news.values() for change in changes)]
         here += [incident for run_pipeline in run_pipelines for incident in run_pipeline.incidents.open()]
         sent = self._store.history.sent_before({incident.id for incident in here})
@@ -124,7 +126,9 @@ class Recorder:
         return RoutingContext(self._policies, self._store.silences(now), sent, together)
 
     def _may_be_new(self, incident: Incident, sent: SentBefore) -> bool:
-        """Whether a sink may hear of an incident for the first time, if no other log told it the same."""
+        """Return whether a sink may hear of an incident for the first time, if no other log told it the
+        same.
+        """
         return any(
             (incident.id, policy.name) not in sent
             for policy in self._policies
@@ -132,7 +136,7 @@ class Recorder:
         )
 
     def _facts(self, run: str) -> RunMetadata:
-        """What was last recorded of a run."""
+        """Return what was last recorded of a run."""
         try:
             return StoredRun.from_state(unpacked(self._store.run_state(run) or b"")).metadata
         except ValueError:

@@ -45,7 +45,9 @@ class Vanished:
         self._looked_at = float("-inf")
 
     def due(self, watched: Iterable[Run], awake: float) -> Sequence[Run]:
-        """Those runs whose logs have been gone for long, now and then; a later call gives them again."""
+        """Return those runs whose logs have been gone for long, now and then; a later call gives them
+        again.
+        """
         grace = self._grace_seconds
         if grace is None or awake - self._looked_at < min(_LOOK_SECONDS, grace):
             return ()
@@ -73,7 +75,7 @@ def forget(
 
 
 def _ended(run_pipeline: RunPipeline) -> list[Change]:
-    """The ends of the open incidents of a run; its book is then empty."""
+    """Return the ends of the open incidents of a run; its book is then empty."""
     lost = [
         Change(Event.LOST, told.replace(state=State.LOST, gone=True))
         for told in run_pipeline.incidents.open()
@@ -83,7 +85,7 @@ def _ended(run_pipeline: RunPipeline) -> list[Change]:
 
 
 def is_removed(place: Location) -> bool:
-    """Whether nothing lies at the place of a run any more. A database holds many runs."""
+    """Return whether nothing lies at the place of a run any more. A database holds many runs."""
     try:
         os.lstat(str(place))
     except (FileNotFoundError, ValueError):  # no file has such a name

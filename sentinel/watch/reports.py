@@ -88,7 +88,7 @@ class Reports:
         self.soon()
 
     def _late(self) -> str:
-        """That some runs are read too late; empty if none is."""
+        """Return that some runs are read too late; empty if none is."""
         late = self._backlog.late()
         if not late:
             return ""

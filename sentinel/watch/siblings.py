@@ -33,7 +33,9 @@ class SiblingWatch:
         self._healthy: dict[Settings, WeakValueDictionary[str, WatchedRun]] = {}  # the last `MOST`, by run id
 
     def news(self, runs: Sequence[WatchedRun], guard: Guard) -> dict[str, Sequence[Change]]:
-        """The changes by run id. Runs that were over when they were first seen only count as siblings."""
+        """Return the changes by run id. Runs that were over when they were first seen only count as
+        siblings.
+        """
         if RULE not in self._pipeline.detectors:
             return {}
         well = [(one, one.run_pipeline.means) for one in runs if one.run_pipeline.means and not one.failures]
@@ -106,7 +108,7 @@ def _is_over(watched: WatchedRun) -> bool:
 
 
 def _settings_of(watched: WatchedRun) -> Settings:
-    """The settings that siblings share, kept until further ones are stated."""
+    """Return the settings that siblings share, kept until further ones are stated."""
     config = watched.run_pipeline.log.metadata.config
     if watched.settings is None or watched.settings[0] != len(config):
         stated = {name: told.value for name, told in config.items()}
@@ -115,7 +117,9 @@ def _settings_of(watched: WatchedRun) -> Settings:
 
 
 def _progress(watched: WatchedRun) -> int:
-    """How far a run is in places of its plan; without a plan, in steps of a fiftieth of what it has done."""
+    """Return how far a run is in places of its plan; without a plan, in steps of a fiftieth of what it has
+    done.
+    """
     log = watched.run_pipeline.log
     step = log.metadata.last_step or 0
     if _is_over(watched):

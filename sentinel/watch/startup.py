@@ -20,7 +20,8 @@ def when_available(
     service: ServiceManager,
     announce: Callable[[str | None], None] = lambda _: None,
 ) -> _T | None:
-    """What the work gives as soon as the state directory allows it; None where ``stop`` is set before that.
+    """Return what the work gives as soon as the state directory allows it; None where ``stop`` is set before
+    that.
 
     ``announce`` hears of an error, and with None that it is over. Raises StateError where waiting is of no
     use.

@@ -13,7 +13,8 @@ _log = logging.getLogger(__name__)
 
 
 def sound_store(directory: Path, now: float, say: Callable[[str], None]) -> Store:
-    """The store of a directory; a new one where the database is damaged, and then ``say`` hears of that.
+    """Return the store of a directory; a new one where the database is damaged, and then ``say`` hears of
+    that.
 
     Raises StateError if neither can be used.
     """

@@ -26,7 +26,9 @@ class Throttle:
         self._paid_at = float("-inf")  # time awake at which the share has paid for all work so far
 
     def pause_seconds(self, share: float = CPU_QUOTA) -> float:
-        """How long to rest after the work since the last call; 0 if that work stayed within the share."""
+        """Return how long to rest after the work since the last call; 0 if that work stayed within the
+        share.
+        """
         now = self._clock.monotonic()
         before = self._cpu_seconds
         self._cpu_seconds = self._clock.cpu_seconds()

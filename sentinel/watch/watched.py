@@ -64,7 +64,7 @@ class WatchedRun:
     review_at: float = -math.inf  # its silence is not judged before
 
     def overdue(self, now: float, runs: int) -> bool:
-        """Whether a commit is due, so that a kill does not cost too much re-reading.
+        """Return whether a commit is due, so that a kill does not cost too much re-reading.
 
         ``runs`` is the number of runs under watch.
         """
@@ -82,7 +82,7 @@ class WatchedRun:
         return self.run_pipeline.log.reached_end or self.failures > 0
 
     def was_over(self, now: float) -> bool:
-        """Whether the run has ended or fell silent before it was seen; ``now`` is the time of day."""
+        """Return whether the run has ended or fell silent before it was seen; ``now`` is the time of day."""
         log = self.run_pipeline.log
         if log.live or log.ending is not None:
             return not log.live
@@ -90,16 +90,18 @@ class WatchedRun:
         return silent is None or silent > log.metadata.lost_after_seconds
 
     def silent_seconds(self, now: float) -> float:
-        """Seconds since points arrived. A log that ended, or that was not read to its end, is not silent."""
+        """Return seconds since points arrived. A log that ended, or that was not read to its end, is not
+        silent.
+        """
         loud = self.behind_since is not None or self.run_pipeline.log.ending is not None
         return 0.0 if loud else now - self.arrived_at
 
     def lag(self, now: float) -> float:
-        """Seconds for which the log is known to hold something that was not read."""
+        """Return seconds for which the log is known to hold something that was not read."""
         return now - min(since for since in (self.behind_since, self.due_since, now) if since is not None)
 
     def is_newly_over(self, now: float) -> bool:
-        """Whether the run is over and was not when this was last called."""
+        """Return whether the run is over and was not when this was last called."""
         log = self.run_pipeline.log
         read = log.reached_end and self.behind_since is None
         over = read and (self.past or now - self.arrived_at > self._quiet_seconds())
@@ -108,7 +110,7 @@ class WatchedRun:
         return over and before != self.finalized
 
     def _quiet_seconds(self) -> float:
-        """How long it has to be silent until it is over."""
+        """Return how long it has to be silent until it is over."""
         log = self.run_pipeline.log
         if (ending := log.ending) is None:
             return self.lost_after_seconds
@@ -189,7 +191,7 @@ class WatchedRuns:
                     del places[place]
 
     def touched(self, changed: Iterable[Path]) -> Iterator[WatchedRun]:
-        """The runs that changed files belong to, some more than once."""
+        """Yield the runs that changed files belong to, some more than once."""
         for path in changed:
             yield from self._at(path)
             yield from self._printing_to(path)
@@ -200,17 +202,19 @@ class WatchedRuns:
         return self._remote
 
     def may_grow_by(self, path: Path) -> bool:
-        """Whether a change of this file may bring a new run: it belongs to no run yet, or may hold many."""
+        """Return whether a change of this file may bring a new run: it belongs to no run yet, or may hold
+        many.
+        """
         runs = [watched.run_pipeline.log.run.path for watched in self._at(path)]
         database = _database(str(path))
         return not runs or any(str(run.parent) == database for run in runs if isinstance(run, Path))
 
     def _printing_to(self, path: Path) -> list[WatchedRun]:
-        """The runs whose console output a file may be."""
+        """Return the runs whose console output a file may be."""
         return self._beside.get(str(path.parent), []) if path.name.endswith(ENDINGS) else []
 
     def _at(self, path: Path) -> list[WatchedRun]:
-        """The runs at a path or anywhere above it."""
+        """Return the runs at a path or anywhere above it."""
         place = _database(str(path))
         runs = list[WatchedRun]()
         while True:
@@ -222,7 +226,7 @@ class WatchedRuns:
 
 
 def _database(path: str) -> str:
-    """The database of a write-ahead log; any other path as it is."""
+    """Return the database of a write-ahead log; any other path as it is."""
     return path.removesuffix("-wal")
 
 
@@ -230,7 +234,7 @@ _log = logging.getLogger(__name__)
 
 
 def restored(pipeline: Pipeline, store: Store, run: Run, name: str) -> RunPipeline:
-    """A tracker from the last commit of the run; if that cannot be used, from the start of its log."""
+    """Return a tracker from the last commit of the run; if that cannot be used, from the start of its log."""
     run_pipeline = _new(pipeline, run, name)
     state = store.run_state(run.id)
     guard = Guard()

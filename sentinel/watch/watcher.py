@@ -103,11 +103,11 @@ class Watcher:
         self._commit_all()
 
     def logs(self) -> list[RunLog]:
-        """The logs under watch. May be called from any thread."""
+        """Return the logs under watch. May be called from any thread."""
         return [watched.run_pipeline.log for watched in self._runs]
 
     def lags(self) -> dict[str, float]:
-        """How far runs are behind their logs; see `Backlog.lags`. May be called from any thread."""
+        """Return how far runs are behind their logs; see `Backlog.lags`. May be called from any thread."""
         return self._backlog.lags()
 
     def wake(self) -> None:

@@ -72,11 +72,11 @@ class Watchers:
         self._store.outbox.give_up_on_others(names, self._clock.now())
 
     def logs(self) -> list[RunLog]:
-        """The logs under watch. May be called from any thread."""
+        """Return the logs under watch. May be called from any thread."""
         return [log for watcher in tuple(self._running) for log in watcher.logs()]
 
     def lags(self) -> dict[str, float]:
-        """How far runs are behind their logs, in seconds by run id. May be called from any thread."""
+        """Return how far runs are behind their logs, in seconds by run id. May be called from any thread."""
         return {run: lag for watcher in tuple(self._running) for run, lag in watcher.lags().items()}
 
     def end(self) -> None:

@@ -45,5 +45,5 @@ class WriterProcess:
             self.activity = points, Activity(self.handle.process, awake)
 
     def does(self, points: int, awake: float) -> str:
-        """What the process has done since its log fell silent."""
+        """Return what the process has done since its log fell silent."""
         return self.activity[1].words(awake) if self.activity and self.activity[0] == points else ""

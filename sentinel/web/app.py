@@ -58,7 +58,7 @@ class LivePage:
         self._assets |= {name: files(__package__).joinpath(name).read_text("utf-8") for name in _OWN}
 
     def app(self, token: str, port: int) -> ASGIApp:
-        """The application behind a token."""
+        """Return the application behind a token."""
         routes = [
             Route("/", self._fleet),
             Route("/events", self._fleet_events),
@@ -185,7 +185,7 @@ class LivePage:
     async def _events(
         self, request: Request, news: Callable[[int], tuple[int, str]], keys: Sequence[str] = ()
     ) -> AsyncIterator[str]:
-        """An event for each change since the version that the page has."""
+        """Yield an event for each change since the version that the page has."""
         asked = request.headers.get("last-event-id") or request.query_params.get("since", "0")
         since = int(asked) if asked.isdecimal() else 0
         self._watched.update(keys)

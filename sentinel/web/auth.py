@@ -67,7 +67,7 @@ class Access:
         await (refusal or self.app)(scope, receive, with_headers)
 
     def _refusal(self, scope: Scope) -> Response | None:
-        """The answer to a request that comes by a wrong name or from a foreign page."""
+        """Return the answer to a request that comes by a wrong name or from a foreign page."""
         headers = Headers(scope=scope)
         host = headers.get("host", "")
         if not _is_ours(host):
@@ -79,7 +79,7 @@ class Access:
         return None
 
     async def _entrance(self, scope: Scope, receive: Receive) -> Response | None:
-        """The answer to a request without the token, or that brings it; None to one that has it."""
+        """Return the answer to a request without the token, or that brings it; None to one that has it."""
         headers = Headers(scope=scope)
         path = scope["path"]
         query = dict(parse_qsl(scope["query_string"].decode("latin-1")))
@@ -119,7 +119,7 @@ class Access:
 
 
 async def form(receive: Receive, most: int = 4096) -> dict[str, str]:
-    """The fields of a form. Of a body that is larger than ``most`` bytes nothing counts."""
+    """Return the fields of a form. Of a body that is larger than ``most`` bytes nothing counts."""
     body = b""
     while True:
         message = await receive()
@@ -138,7 +138,7 @@ def _cookies(headers: Mapping[str, str]) -> dict[str, str]:
 
 
 def _is_ours(host: str) -> bool:
-    """Whether a Host header is an address, or a name that this machine has."""
+    """Return whether a Host header is an address, or a name that this machine has."""
     try:
         name = urlsplit(f"//{host}").hostname or ""
     except ValueError:
@@ -152,7 +152,7 @@ def _is_ours(host: str) -> bool:
 
 
 def _is_from_us(headers: Mapping[str, str], host: str) -> bool:
-    """Whether a POST comes from a page of ours, or from no page at all."""
+    """Return whether a POST comes from a page of ours, or from no page at all."""
     if "authorization" in headers:
         return True
     if (site := headers.get("sec-fetch-site")) is not None:

@@ -8,6 +8,6 @@ from sentinel.web.views import WebPage
 
 
 def report_of(pages: Mapping[str, WebPage], now: float) -> str:
-    """The HTML report of the runs of some pages, as they are at a time of day, the worst first."""
+    """Return the HTML report of the runs of some pages, as they are at a time of day, the worst first."""
     runs = sorted((page.run.story for page in pages.values() if page.run), key=lambda run: -run.worst)
     return render(story_of(runs, "Chosen on the live page, with what the watch recorded of them.", now))

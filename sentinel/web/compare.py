@@ -13,12 +13,12 @@ _ABSENT = "not set"
 
 
 def asked_keys(request: Request) -> Sequence[str]:
-    """The keys of the runs that a request names, each once."""
+    """Return the keys of the runs that a request names, each once."""
     return [*dict.fromkeys(request.query_params.get("runs", "").split(","))][:_MAX_COMPARED]
 
 
 def compare_page(pages: Mapping[str, WebPage]) -> WebPage:
-    """The page about these runs, given the page of each by its key."""
+    """Return the page about these runs, given the page of each by its key."""
     runs = {key: page.run for key, page in pages.items() if page.run}
     version = sum(page.version for page in pages.values())
     names = sorted({name for run in runs.values() for name in run.settings})

@@ -62,13 +62,13 @@ class FleetTable:
     rows: Mapping[str, _Rendered] = field(default_factory=dict)
 
     def since(self, version: int) -> dict[str, Any]:
-        """What a page that knows a version has to change, JSON-able. A row that is gone is empty."""
+        """Return what a page that knows a version has to change, JSON-able. A row that is gone is empty."""
         rows = {key: row.html for key, row in self.rows.items() if row.version > version}
         head = {"verdict": self.verdict, "counted": self.counted, "trouble": self.trouble}
         return {**head, "rows": rows}
 
     def renewed(self, verdict: str, counted: str, trouble: str, rows: Mapping[str, str]) -> "FleetTable":
-        """The table with this content: the same one if nothing differs."""
+        """Return the table with this content: the same one if nothing differs."""
         same = {key: row for key, row in self.rows.items() if row.html == rows.get(key)}
         version = self.version + 1
         rows = {**rows, **{key: "" for key in self.rows if key not in rows}}
@@ -148,7 +148,7 @@ class Fleet:
 
 
 def key_of(run: str) -> str:
-    """What stands for a run in addresses, whatever its path holds."""
+    """Return what stands for a run in addresses, whatever its path holds."""
     return blake2b(run.encode(), digest_size=8).hexdigest()
 
 
@@ -161,7 +161,9 @@ def _verdict(shown: Status) -> str:
 
 
 def _severities(shown: Status) -> Counter[Severity]:
-    """How many open incidents there are of each severity; what the logs of one training share counts once."""
+    """Return how many open incidents there are of each severity; what the logs of one training share counts
+    once.
+    """
     training = {run.row.id: run.training for run in shown.runs}
     counts_of: dict[str, Counter[tuple[Severity, str, str]]] = {}
     for incident in shown.incidents:

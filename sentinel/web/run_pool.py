@@ -50,7 +50,9 @@ class RunPool:
         self._reading: dict[str, asyncio.Task[None]] = {}
 
     async def page(self, key: str) -> WebPage | None:
-        """The page of a run, which stays open from now on; None if there is none. Raises StateError."""
+        """Return the page of a run, which stays open from now on; None if there is none. Raises
+        StateError.
+        """
         self._asked_at[key] = self._clock.monotonic()
         for _ in range(2):  # what was under way may have begun before the state changed
             if key in self._pages and self._drawn[key] == self._views.seen(key, self._clock.now()):
@@ -59,7 +61,7 @@ class RunPool:
         return self._pages.get(key)
 
     def version(self, key: str) -> int | None:
-        """The version of the page of a run; None as long as there is none."""
+        """Return the version of the page of a run; None as long as there is none."""
         return self._pages[key].version if key in self._pages else None
 
     def refresh(self, watched: Collection[str]) -> None:
@@ -82,7 +84,7 @@ class RunPool:
         self._pool.shutdown(cancel_futures=True)
 
     def _read(self, key: str) -> "asyncio.Task[None]":
-        """What reads and draws the next slice of a run."""
+        """Return what reads and draws the next slice of a run."""
         task = self._reading.get(key)
         if task is None or task.done():  # a task stays here for a moment after its end
             task = self._reading[key] = asyncio.create_task(self._advance(key))

@@ -73,7 +73,9 @@ class RunSession:
         stands: RunStatus,
         bands: Mapping[str, SiblingRange],
     ) -> RunReport:
-        """The run as its report tells it, with what the watch recorded, and the bands of its siblings."""
+        """Return the run as its report tells it, with what the watch recorded, and the bands of its
+        siblings.
+        """
         by_id = {
             incident.id: incident
             for incident in sorted(incidents, key=lambda incident: incident.fired_time or 0.0)
@@ -100,7 +102,7 @@ class RunSession:
 
 
 def _found(row: RunRow) -> Run | None:
-    """The run as it lies on this machine; a run in a database lies where the database does."""
+    """Return the run as it lies on this machine; a run in a database lies where the database does."""
     place = place_of(row)
     if isinstance(place, Url):
         return None
@@ -111,7 +113,7 @@ def _found(row: RunRow) -> Run | None:
 def _told(
     incidents: Mapping[str, Incident], decisions: Iterable[DecisionRow]
 ) -> dict[str, list[SinkDecision]]:
-    """What the watch decided about each incident, the oldest decision first."""
+    """Return what the watch decided about each incident, the oldest decision first."""
     told: dict[str, list[SinkDecision]] = {}
     for decided in reversed([*decisions]):
         if decided.incident in incidents and decided.known_reason and decided.event in [*Event]:

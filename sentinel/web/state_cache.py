@@ -52,12 +52,12 @@ class StateCache:
         return True
 
     def holds(self, runs: Sequence[KnownRun]) -> Iterator[str]:
-        """The ids of those of these runs that were read here."""
+        """Yield the ids of those of these runs that were read here."""
         own = {id(run) for run in self.shown.runs} if self.shown else ()
         yield from (run.row.id for run in runs if id(run) in own)
 
     def lead(self, row: RunRow, tags: Sequence[str]) -> tuple[str, Sequence[float]]:
-        """The rough curve of the first of these tags, else of the objective, with the tag."""
+        """Return the rough curve of the first of these tags, else of the objective, with the tag."""
         curves = self._known[row.id][2]
         objectives = (
             tag
@@ -69,14 +69,14 @@ class StateCache:
         return (clean_text(tag, 60), curves[tag][1].tolist()) if tag else ("", ())
 
     def bands(self, run: str) -> Mapping[str, SiblingRange]:
-        """The bands of the siblings of a run, by tag, as the watch last drew them."""
+        """Return the bands of the siblings of a run, by tag, as the watch last drew them."""
         try:
             return bands_of(unpacked(self.store.run_state(run) or b""))
         except (ValueError, TypeError):  # another version's
             return {}
 
     def _run(self, row: RunRow) -> StoredRun | None:
-        """What is stored of a run; None if it cannot be decoded."""
+        """Return what is stored of a run; None if it cannot be decoded."""
         known = self._known.get(row.id)
         if known is None or known[0] != row.updated:
             known = self._known[row.id] = row.updated, *self._decoded(row)

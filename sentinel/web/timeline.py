@@ -32,7 +32,7 @@ class _Period:
     end: float
 
     def part(self, begin: float, end: float) -> tuple[float, float]:
-        """Where a stretch of time lies within the period."""
+        """Return where a stretch of time lies within the period."""
         return max(begin, self.begin), min(end, self.end)
 
     def percent(self, time: float) -> float:
@@ -66,7 +66,7 @@ class FleetTime:
 def fleet_time(
     runs: Iterable[KnownRun], incidents: Iterable[Incident], now: float, seconds: float
 ) -> FleetTime:
-    """What happened to these runs in the last ``seconds``, by the clocks of their logs."""
+    """Return what happened to these runs in the last ``seconds``, by the clocks of their logs."""
     period = _Period(now - seconds, now)
     by_id = {run.row.id: run for run in runs}
     bars: dict[str, list[Bar]] = {}
@@ -96,7 +96,9 @@ def fleet_time(
 def _within(
     incidents: Iterable[Incident], runs: Mapping[str, KnownRun], period: _Period
 ) -> Iterator[tuple[Incident, float, float]]:
-    """The incidents that stand for themselves and lie within the period, with their begins and ends there."""
+    """Yield the incidents that stand for themselves and lie within the period, with their begins and ends
+    there.
+    """
     for incident in incidents:
         onset = incident.onset_time if incident.onset_time is not None else incident.fired_time
         if incident.inhibited_by is not None or onset is None or incident.run not in runs:
@@ -111,7 +113,7 @@ def _within(
 
 
 def _together(stretches: Iterable[tuple[float, float]]) -> float:
-    """How many seconds some stretches cover; what several cover counts once."""
+    """Return how many seconds some stretches cover; what several cover counts once."""
     covered = 0.0
     reached = float("-inf")
     for begin, end in sorted(stretches):
@@ -121,12 +123,12 @@ def _together(stretches: Iterable[tuple[float, float]]) -> float:
 
 
 def _gpus(run: KnownRun) -> float | None:
-    """The GPUs of a run; None where its log does not tell how many."""
+    """Return the GPUs of a run; None where its log does not tell how many."""
     return run.kept.metadata.plan.get("world_size") if run.kept else None
 
 
 def _alive(runs: Iterable[KnownRun], period: _Period) -> Iterator[int]:
-    """How many runs logged in each part of the period, or between two points of theirs around it."""
+    """Yield how many runs logged in each part of the period, or between two points of theirs around it."""
     facts = [run.kept.metadata for run in runs if run.stands_for_its_training and run.kept]
     times = [(of.first_time, of.last_time) for of in facts]
     part = (period.end - period.begin) / _COLUMNS
@@ -140,7 +142,7 @@ def _alive(runs: Iterable[KnownRun], period: _Period) -> Iterator[int]:
 
 
 def timeline_page(views: StateView, now: float, since: str, seconds: float) -> WebPage:
-    """The page of a period. Only the thread of the views may call it."""
+    """Return the page of a period. Only the thread of the views may call it."""
     fleet = views.fleet
     table = views.fleet.table
     told = fleet_time(fleet.runs.values(), views.incidents(), now, seconds)

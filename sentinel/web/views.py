@@ -48,7 +48,7 @@ class WebPage:
 
     @classmethod
     def of(cls, version: int, template: str, about: ShownRun | None = None, **shown: object) -> "WebPage":
-        """The page that a template makes of what it gets to show."""
+        """Return the page that a template makes of what it gets to show."""
         text = environment(__package__).get_template(template).render(shown)
         body = text.encode("utf-8", "replace")
         return cls(version, body, gzip.compress(body, 1), about)
@@ -88,7 +88,9 @@ class StateView:
         self.fleet.refresh(now, awake)
 
     def open(self, key: str, pipeline: Pipeline) -> Callable[[], RunSession] | None:
-        """What opens a run, from any thread; None if there is no run of this key. Raises StateError."""
+        """Return what opens a run, from any thread; None if there is no run of this key. Raises
+        StateError.
+        """
         known = self.fleet.runs.get(key)
         if known is None:
             return None
@@ -97,7 +99,7 @@ class StateView:
         return partial(RunSession, pipeline, row, self.fleet.names[row.id], kept)
 
     def recorded(self, key: str) -> RecordedRun:
-        """What the watch recorded of a run. Raises StateError."""
+        """Return what the watch recorded of a run. Raises StateError."""
         known = self.fleet.runs[key]
         run = known.row.id
         state = self.fleet.states[known.row.id]
@@ -113,7 +115,7 @@ class StateView:
         )
 
     def seen(self, key: str, now: float) -> object:
-        """What the page of a run depends on beside its log; None if there is no run of this key."""
+        """Return what the page of a run depends on beside its log; None if there is no run of this key."""
         known = self.fleet.runs.get(key)
         if known is None:
             return None
@@ -131,14 +133,16 @@ class StateView:
         return self.fleet.status.answers if self.fleet.status else {}
 
     def incidents(self) -> Iterator[Incident]:
-        """The incidents of all runs, also those that are over; of each run from the state that shows it."""
+        """Yield the incidents of all runs, also those that are over; of each run from the state that shows
+        it.
+        """
         for state in self._states:
             for incident in state.store.incidents():
                 if self.fleet.states.get(incident.run) is state:
                     yield incident
 
     def overview(self, now: float) -> WebPage:
-        """The page of all runs."""
+        """Return the page of all runs."""
         shown = self.fleet.status
         table = self.fleet.table
         return WebPage.of(
@@ -157,7 +161,7 @@ class StateView:
 
 
 def page_of_run(run: RunSession, recorded: RecordedRun, key: str, version: int, now: float) -> WebPage:
-    """The page of a run as its log and the state are now."""
+    """Return the page of a run as its log and the state are now."""
     known = recorded.known
     story = run.story(recorded.incidents, recorded.decisions, _standing(known), recorded.bands)
     about = [

@@ -53,7 +53,7 @@ class BatchTokens(
             self._count(labels)
 
     def measure(self, moment: Moment) -> Numbers:
-        """What the names of the batch tell."""
+        """Return what the names of the batch tell."""
         numbers: dict[str, torch.Tensor | float] = {}
         mask = moment.batch.get("attention_mask") if hasattr(moment.batch, "keys") else None
         if mask is not None:
@@ -73,6 +73,6 @@ class BatchTokens(
 
 
 def _labels(moment: Moment) -> "torch.Tensor | None":
-    """The labels of a batch of sequences."""
+    """Return the labels of a batch of sequences."""
     labels: Any = moment.batch.get("labels") if hasattr(moment.batch, "keys") else None
     return labels if getattr(labels, "ndim", 0) > 1 else None

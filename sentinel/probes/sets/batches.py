@@ -77,7 +77,7 @@ class Batches(
         self._last = batch
 
     def measure(self, moment: Moment) -> Numbers:
-        """The shares since the last measurement."""
+        """Return the shares since the last measurement."""
         shares = {name: sum(of) / len(of) for name, of in self._again.items()}
         self._again = {}
         return shares if self._last is None else {**shares, "data/batch_hash": self._last & _HASH_BITS}
@@ -87,7 +87,9 @@ class Batches(
 
 
 def fingerprint(of: Any) -> int | None:
-    """A hash of evenly spread values of the first tensor or array on the host that has several values."""
+    """Return a hash of evenly spread values of the first tensor or array on the host that has several
+    values.
+    """
     for tensor in tensors(of):
         if not is_on_host(tensor):
             return None
@@ -102,7 +104,7 @@ def fingerprint(of: Any) -> int | None:
 
 
 def _array(tensor: Any) -> "np.ndarray[Any, Any]":
-    """The numbers of a tensor or an array on the host, where they lie."""
+    """Return the numbers of a tensor or an array on the host, where they lie."""
     if not hasattr(tensor, "detach"):
         return np.asarray(tensor)
     import torch
@@ -113,7 +115,7 @@ def _array(tensor: Any) -> "np.ndarray[Any, Any]":
 
 
 def tensors(of: Any) -> Iterator[Any]:
-    """The tensors and arrays in a batch, in their order."""
+    """Yield the tensors and arrays in a batch, in their order."""
     if hasattr(of, "reshape") and hasattr(of, "tolist"):
         yield of
     elif isinstance(of, list | tuple | Mapping):

@@ -34,7 +34,7 @@ class Boxes(
         self._counts: list[tuple[int, int]] = []
 
     def measure(self, moment: Moment) -> Numbers:
-        """Nothing of a step."""
+        """Return nothing of a step."""
         return {}
 
     def evaluate(self, moment: Moment) -> None:
@@ -43,7 +43,7 @@ class Boxes(
             self._counts.append(moment.boxes)
 
     def evaluated(self) -> Numbers:
-        """Counts of the whole evaluation."""
+        """Return the counts of the whole evaluation."""
         if not self._counts:
             return {}
         (before, after) = map(sum, zip(*self._counts, strict=True))

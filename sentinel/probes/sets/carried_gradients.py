@@ -52,7 +52,7 @@ class CarriedGradients(
             self._hooks.add(optimizer.register_step_post_hook, self._note_step)
 
     def measure(self, moment: Moment) -> Numbers:
-        """One number; none if no optimizer stepped."""
+        """Return one number; none if no optimizer stepped."""
         import torch
 
         self._hooks.raise_failure()
@@ -81,7 +81,7 @@ class CarriedGradients(
 
 
 def square(gradient: "torch.Tensor") -> "torch.Tensor":
-    """The squared norm of a gradient, or of the part of it that lies here."""
+    """Return the squared norm of a gradient, or of the part of it that lies here."""
     dense: Any = gradient.detach()
     dense = dense.coalesce().values() if dense.is_sparse else dense
     dense = dense.to_local() if hasattr(dense, "to_local") else dense

@@ -54,7 +54,7 @@ class DeadOutputs(
             self._hooks.add(layer.register_forward_hook, partial(self._look, name or "model"))
 
     def measure(self, moment: Moment) -> Numbers:
-        """One number a layer."""
+        """Return one number a layer."""
         self._hooks.raise_failure()
         return self._shares
 

@@ -38,7 +38,7 @@ class Dtypes(
     """Shares and counts by type."""
 
     def measure(self, moment: Moment) -> Numbers:
-        """Two numbers."""
+        """Return two numbers."""
         trained = self.subject.optimized()
         half = [weights for weights in trained if weights.element_size() <= _BYTES_OF_HALF]
         pairs = [(weights, weights.grad) for weights in trained]

@@ -47,6 +47,6 @@ class Environment(
 
 
 def _size(replay: Any) -> int:
-    """How many transitions a buffer holds, in the ways of Stable-Baselines3 and of Python."""
+    """Return how many transitions a buffer holds, in the ways of Stable-Baselines3 and of Python."""
     size: int = replay.size() if hasattr(replay, "size") else len(replay)
     return size

@@ -33,7 +33,7 @@ class GeneratedSamples(
         self._features: tuple[Any, Any] | None = None
 
     def measure(self, moment: Moment) -> Numbers:
-        """Nothing of a step."""
+        """Return nothing of a step."""
         return {}
 
     def evaluate(self, moment: Moment) -> None:
@@ -42,7 +42,7 @@ class GeneratedSamples(
             self._features = moment.features
 
     def evaluated(self) -> Numbers:
-        """One number."""
+        """Return one number."""
         if self._features is None:
             return {}
         (real, generated) = self._features

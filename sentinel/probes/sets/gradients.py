@@ -55,7 +55,7 @@ class Gradients(
             self._hooks.add(optimizer.register_step_pre_hook, self._handed_over)
 
     def measure(self, moment: Moment) -> Numbers:
-        """What backward and the optimizers saw."""
+        """Return what backward and the optimizers saw."""
         import torch
 
         self._hooks.raise_failure()

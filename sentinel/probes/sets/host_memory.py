@@ -42,7 +42,7 @@ class HostMemory(
             raise Unsuitable("this system has no /proc or no /dev/shm")
 
     def measure(self, moment: Moment) -> Numbers:
-        """Two numbers, or one where nothing limits the shared memory."""
+        """Return two numbers, or one where nothing limits the shared memory."""
         _, resident, mapped, *_ = map(int, _OWN.read_text().split())
         numbers = {"host/rss": (resident - mapped) * os.sysconf("SC_PAGESIZE") / _GIB}
         shared = os.statvfs(_SHARED)

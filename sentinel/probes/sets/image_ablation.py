@@ -40,7 +40,7 @@ class ImageAblation(
         self._losses: list[tuple[torch.Tensor, torch.Tensor]] = []
 
     def measure(self, moment: Moment) -> Numbers:
-        """Nothing of a step."""
+        """Return nothing of a step."""
         return {}
 
     def evaluate(self, moment: Moment) -> None:
@@ -55,7 +55,7 @@ class ImageAblation(
             self._losses.append((ask(batch), ask(shuffled)))
 
     def evaluated(self) -> Numbers:
-        """Two numbers of the batches that were asked."""
+        """Return two numbers of the batches that were asked."""
         import torch
 
         if not self._losses:

@@ -73,7 +73,7 @@ class Inputs(
             self._evaluated = Statistics.of(values)
 
     def evaluated(self) -> Numbers:
-        """Those, and how far they are from training's."""
+        """Return those, and how far they are from training's."""
         here = self._evaluated
         self._evaluated = None
         if here is None:
@@ -98,7 +98,9 @@ class Statistics(NamedTuple):
         return cls(values.mean(), _library(values).std(values, correction=0), channels)
 
     def shift_from(self, other: "Statistics") -> Array:
-        """The largest difference of a mean, in the other's deviations, or of the logarithms of both."""
+        """Return the largest difference of a mean, in the other's deviations, or of the logarithms of
+        both.
+        """
         library = _library(self.mean)
         least = float(np.finfo(np.float32).tiny)
         means = zip((self.mean, *self.channels), (other.mean, *other.channels), strict=False)
@@ -108,12 +110,12 @@ class Statistics(NamedTuple):
 
 
 def _library(values: Array) -> Any:
-    """What the values are of: torch or NumPy, whose functions have the same names."""
+    """Return what the values are of: torch or NumPy, whose functions have the same names."""
     return sys.modules["torch"] if hasattr(values, "is_floating_point") else np
 
 
 def _real(batch: Any) -> Iterator[Array]:
-    """The tensors and arrays of real numbers in a batch, in 32 bits or more."""
+    """Yield the tensors and arrays of real numbers in a batch, in 32 bits or more."""
     if hasattr(batch, "is_floating_point"):
         if batch.is_floating_point() and batch.numel():
             yield batch.detach().float()

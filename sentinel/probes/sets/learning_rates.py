@@ -39,7 +39,7 @@ class LearningRates(
         self._first = [self._rates(optimizer) for optimizer in subject.optimizers]
 
     def measure(self, moment: Moment) -> Numbers:
-        """One number a group, and how many rest that should not."""
+        """Return one number a group, and how many rest that should not."""
         behind: torch.Tensor | float = 0
         for optimizer, first in zip(self.subject.optimizers, self._first, strict=True):
             pairs = list(zip(self._rates(optimizer), first, strict=False))  # a group may be added later

@@ -27,7 +27,7 @@ class Logits(
     """Two numbers of the logits of a step."""
 
     def measure(self, moment: Moment) -> Numbers:
-        """The numbers, if the loop hands over outputs and the classes that they ought to be."""
+        """Return the numbers, if the loop hands over outputs and the classes that they ought to be."""
         logits = moment.logits()
         labels = moment.labels()
         if logits is None or labels is None or labels.is_floating_point():

@@ -27,7 +27,7 @@ class LossByPosition(
     """Compares two parts of the sequences of a step."""
 
     def measure(self, moment: Moment) -> Numbers:
-        """One number, if the loop hands over logits of sequences and their labels."""
+        """Return one number, if the loop hands over logits of sequences and their labels."""
         from torch.nn.functional import cross_entropy
 
         logits = moment.logits()

@@ -37,7 +37,7 @@ class LossScale(
         self._skipped: torch.Tensor | float = 0.0
 
     def measure(self, moment: Moment) -> Numbers:
-        """The scale, if the loop hands its scaler over."""
+        """Return the scale, if the loop hands its scaler over."""
         scale = getattr(moment.scaler, "_scale", None)  # the tensor, because `get_scale` waits for the device
         if scale is None:
             return {}

@@ -47,7 +47,7 @@ class LossWeight(
         self._hooks.add(self.subject.model.register_forward_hook, self._look)
 
     def measure(self, moment: Moment) -> Numbers:
-        """The weights of all micro-batches together; nothing if the loss is no cross-entropy."""
+        """Return the weights of all micro-batches together; nothing if the loss is no cross-entropy."""
         import torch
 
         self._hooks.raise_failure()

@@ -43,7 +43,7 @@ class MissingGradients(
             self._hooks.add(optimizer.register_step_pre_hook, self._look)
 
     def measure(self, moment: Moment) -> Numbers:
-        """How many tensors were never reached; nothing if no optimizer stepped."""
+        """Return how many tensors were never reached; nothing if no optimizer stepped."""
         self._hooks.raise_failure()
         if not self._stepped:
             return {}

@@ -47,7 +47,7 @@ class Modes(
         self._at_evaluation: float | None = None
 
     def measure(self, moment: Moment) -> Numbers:
-        """The shares of modules, and from the second time on the drift."""
+        """Return the shares of modules, and from the second time on the drift."""
         modules = self.subject.parts.modules
         leaves = [module for module in modules if next(module.children(), None) is None]
         norms = _norms(modules)
@@ -70,19 +70,19 @@ class Modes(
             self._at_evaluation = max(self._at_evaluation or 0.0, _share(judged))
 
     def evaluated(self) -> Numbers:
-        """The largest share of the evaluation's batches."""
+        """Return the largest share of the evaluation's batches."""
         share = self._at_evaluation
         self._at_evaluation = None
         return {} if share is None else {"model/training_at_evaluation": share}
 
 
 def _norms(modules: "Iterable[torch.nn.Module]") -> "list[torch.nn.Module]":
-    """Those with running statistics."""
+    """Return those with running statistics."""
     return [module for module in modules if getattr(module, "running_mean", None) is not None]
 
 
 def _frozen(norms: "Iterable[torch.nn.Module]") -> "list[torch.nn.Module]":
-    """Those whose weights rest."""
+    """Return those whose weights rest."""
     weights = [(norm, [parameter.requires_grad for parameter in norm.parameters()]) for norm in norms]
     return [norm for norm, ask in weights if ask and not any(ask)]
 
@@ -99,7 +99,7 @@ def _change(before: "torch.Tensor", now: "torch.Tensor") -> "torch.Tensor":
 
 
 def _drops(module: "torch.nn.Module") -> bool:
-    """Whether it is a dropout of a share above zero, or a layer with one of its own, as an LSTM is."""
+    """Return whether it is a dropout of a share above zero, or a layer with one of its own, as an LSTM is."""
     share = vars(module).get("p" if "Dropout" in type(module).__name__ else "dropout")
     return isinstance(share, float) and share > 0
 

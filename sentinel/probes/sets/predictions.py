@@ -39,7 +39,7 @@ class Predictions(
         self._counts: torch.Tensor | None = None  # labels, hits and predictions x classes
 
     def measure(self, moment: Moment) -> Numbers:
-        """Nothing of a step."""
+        """Return nothing of a step."""
         return {}
 
     def evaluate(self, moment: Moment) -> None:
@@ -62,7 +62,7 @@ class Predictions(
         self._counts = more if self._counts is None else self._counts + more
 
     def evaluated(self) -> Numbers:
-        """Two numbers of the whole evaluation."""
+        """Return two numbers of the whole evaluation."""
         import torch
 
         if self._counts is None:

@@ -73,7 +73,7 @@ class Ranks(
             self._sum = None
 
     def measure(self, moment: Moment) -> Numbers:
-        """What the ranks told of an earlier measurement, if all did."""
+        """Return what the ranks told of an earlier measurement, if all did."""
         if not self._others:
             return {}
         self._measured += 1
@@ -104,7 +104,8 @@ class Ranks(
 
 
 def _store(subject: Subject) -> Any:
-    """A connection to the store of torch's ranks, with keys of this probe and of this start of the ranks.
+    """Return a connection to the store of torch's ranks, with keys of this probe and of this start of the
+    ranks.
 
     torch shows the store of its default group to nobody. Groups and collective calls would do without it, but
     each rank would have to make them, in the same order, and would wait for the others.
@@ -119,7 +120,9 @@ def _store(subject: Subject) -> Any:
 
 
 def _checksum(parameter: "torch.Tensor") -> "torch.Tensor":
-    """The sum of the bits of evenly spread weights, so that two that differ in a bit have different sums."""
+    """Return the sum of the bits of evenly spread weights, so that two that differ in a bit have different
+    sums.
+    """
     import torch
 
     flat = parameter.detach().reshape(-1)

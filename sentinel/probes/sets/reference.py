@@ -42,7 +42,7 @@ class Reference(
         self._first: torch.Tensor | None = None
 
     def measure(self, moment: Moment) -> Numbers:
-        """Two numbers, if there is a reference and was a batch of tokens."""
+        """Return two numbers, if there is a reference and was a batch of tokens."""
         reference = self.subject.reference
         if reference is None:
             return {}

@@ -47,7 +47,7 @@ class Schedules(
         self._steps += 1
 
     def measure(self, moment: Moment) -> Numbers:
-        """The counts, and from the second time on how they went along."""
+        """Return the counts, and from the second time on how they went along."""
         count = self._own_count()
         numbers: dict[str, float] = {"optim/step_count": count}
         scheduled = getattr(self.subject.scheduler, "last_epoch", None)

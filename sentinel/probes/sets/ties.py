@@ -39,7 +39,7 @@ class Ties(
         self._copies = _copies(subject)
 
     def measure(self, moment: Moment) -> Numbers:
-        """How many names mean a tensor of their own by now."""
+        """Return how many names mean a tensor of their own by now."""
         now = dict(self.subject.parts.parameters) if self._tied else {}
         parted = sum(now.get(name) is not now.get(of[0]) for of in self._tied for name in of[1:])
         return {"params/untied": parted + self._copies}

@@ -53,7 +53,7 @@ class Updates(
             self._hooks.add(optimizer.register_step_post_hook, self._compare)
 
     def measure(self, moment: Moment) -> Numbers:
-        """What the step's hooks found; nothing if no optimizer stepped."""
+        """Return what the step's hooks found; nothing if no optimizer stepped."""
         self._hooks.raise_failure()
         return self._numbers
 
@@ -108,15 +108,15 @@ class _Step(NamedTuple):
         return torch.stack([(_sample(self.parameter).float() - old).square().sum(), old.square().sum()])
 
     def moved(self) -> "torch.Tensor":
-        """Whether any weight is another one."""
+        """Return whether any weight is another one."""
         return (_sample(self.parameter) != self.old).any()
 
     def is_half(self) -> bool:
-        """Whether the weights are kept in 16 bits and have a gradient."""
+        """Return whether the weights are kept in 16 bits and have a gradient."""
         return self.parameter.grad is not None and self.parameter.element_size() <= _BYTES_OF_HALF
 
     def lost(self) -> "torch.Tensor":
-        """How many weights a gradient did not move, and how many had a gradient."""
+        """Return how many weights a gradient did not move, and how many had a gradient."""
         import torch
 
         gradient: Any = self.parameter.grad

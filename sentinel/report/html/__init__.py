@@ -42,7 +42,7 @@ ROWS_AT_FIRST = 100
 
 
 def render(story: ReplayReport) -> str:
-    """The page of a story."""
+    """Return the page of a story."""
     runs = story.runs[:MAX_IN_FULL]
     rest = story.runs[MAX_IN_FULL:]
     scripts, styles = (["".join(asset(name)) for name in names] for names in (SCRIPTS, STYLES))
@@ -79,7 +79,7 @@ def render(story: ReplayReport) -> str:
 
 
 def _trainings(runs: Sequence[RunReport]) -> Iterable[Sequence[int]]:
-    """The places of the logs of each training, in the order of the runs."""
+    """Return the places of the logs of each training, in the order of the runs."""
     members: dict[str, list[int]] = {}
     for at, run in enumerate(runs):
         members.setdefault(run.training, []).append(at)
@@ -88,7 +88,7 @@ def _trainings(runs: Sequence[RunReport]) -> Iterable[Sequence[int]]:
 
 @cache
 def environment(package: str = __name__) -> "Environment":
-    """The templates of a package beside those of this one, which it may extend and include."""
+    """Return the templates of a package beside those of this one, which it may extend and include."""
     from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined  # slow to import
 
     templates = Environment(
@@ -118,12 +118,12 @@ def environment(package: str = __name__) -> "Environment":
 
 
 def asset(name: str) -> str:
-    """A script or a style of the page."""
+    """Return a script or a style of the page."""
     return files(__name__).joinpath(name).read_text(encoding="utf-8")
 
 
 def cited(runs: Iterable[RunReport]) -> list[tuple[catalogue.Entry, str]]:
-    """The catalogue entries that runs cite, each with its body as HTML."""
+    """Return the catalogue entries that runs cite, each with its body as HTML."""
     entries = {
         cause.entry.id: cause.entry for run in runs for incident in run.incidents for cause in incident.causes
     }
@@ -131,7 +131,7 @@ def cited(runs: Iterable[RunReport]) -> list[tuple[catalogue.Entry, str]]:
 
 
 def policy(scripts: Sequence[str], styles: Sequence[str]) -> str:
-    """The content policy: what stands in the file, and nothing else."""
+    """Return the content policy: what stands in the file, and nothing else."""
 
     def hashes(texts: Sequence[str]) -> str:
         return " ".join(f"'sha256-{b64encode(sha256(text.encode()).digest()).decode()}'" for text in texts)
@@ -148,14 +148,15 @@ def _coded(text: str) -> str:
 
 
 def _html_of(entry: catalogue.Entry) -> str:
-    """The body of a catalogue page, which is our own text."""
+    """Return the body of a catalogue page, which is our own text."""
     from markdown_it import MarkdownIt
 
     return str(MarkdownIt("commonmark", {"html": False}).render(entry.body))
 
 
 def data_of(run: RunReport, allowed: int, *, times: bool = False) -> str:
-    """The curves of a run, about ``allowed`` points in all, as JSON that may stand in a script element.
+    """Return the curves of a run, about ``allowed`` points in all, as JSON that may stand in a script
+    element.
 
     With ``times`` each point has its time, too, for a page that lays runs over each other.
     """
@@ -176,7 +177,7 @@ def data_of(run: RunReport, allowed: int, *, times: bool = False) -> str:
 
 
 def _attempts(points: Sequence[Point], times: bool) -> list[list[list[float | None]]]:
-    """Steps and values of each attempt, and times if they are wanted."""
+    """Return steps and values of each attempt, and times if they are wanted."""
     columns: dict[int, list[list[float | None]]] = {}
     for point in points:
         steps, values, *clock = columns.setdefault(point.attempt, [[], [], *([[]] if times else [])])
@@ -198,7 +199,7 @@ def _mark(incident: IncidentReport) -> Mapping[str, Any]:
 
 
 def _timeline(run: RunReport) -> Sequence[tuple[IncidentReport, float, float]]:
-    """The incidents with their begin and end in percent of the run."""
+    """Return the incidents with their begin and end in percent of the run."""
     first = run.first_step or 0
     last = run.last_step or 0
     length = max(last - first, 1)
@@ -212,7 +213,7 @@ def _timeline(run: RunReport) -> Sequence[tuple[IncidentReport, float, float]]:
 
 
 def _multiples(run: RunReport) -> Sequence[tuple[str, Sequence[tuple[str, str]]]]:
-    """Groups of tags, each tag with its signal in words, those of incidents first.
+    """Return groups of tags, each tag with its signal in words, those of incidents first.
 
     A group is what stands before the last slash. Tags that never change are left out.
     """
@@ -228,5 +229,5 @@ def _multiples(run: RunReport) -> Sequence[tuple[str, Sequence[tuple[str, str]]]
 
 
 def _says(tag: str, meaning: str) -> bool:
-    """Whether a tag says its meaning by itself, as `train/grad_norm` does."""
+    """Return whether a tag says its meaning by itself, as `train/grad_norm` does."""
     return re.sub(r"[_/-]", " ", tag.lower()).endswith(meaning)

@@ -9,7 +9,9 @@ _UNBROKEN = 32
 
 
 def parted(name: str) -> Markup:
-    """A name or path that breaks after a slash rather than within a part. What is copied is the same text."""
+    """Return a name or path that breaks after a slash rather than within a part. What is copied is the same
+    text.
+    """
     *folders, last = name.split("/")
     parts = [*(f"{folder}/" for folder in folders), last]
     span = Markup('<span class="part">{}</span>')
@@ -17,7 +19,8 @@ def parted(name: str) -> Markup:
 
 
 def zoned(when: float | str | None, kind: str = "") -> Markup:
-    """A time that the page's script tells in the zone of its reader: seconds since the epoch, or UTC text.
+    """Return a time that the page's script tells in the zone of its reader: seconds since the epoch, or UTC
+    text.
 
     ``kind`` "ago" is for how long ago it was. What is no time stays empty.
     """

@@ -26,7 +26,7 @@ class Scale:
     usual: tuple[float, float]
 
     def up(self, value: float) -> float:
-        """How high a value is drawn, from 0 to 1."""
+        """Return how high a value is drawn, from 0 to 1."""
         span = self.high / 2 - self.low / 2  # halves, because the whole span may be too large for a number
         if not span:
             return 0.5
@@ -46,7 +46,7 @@ class Spark:
 
 
 def scales_of(leads: Iterable[_Lead]) -> Mapping[str, Scale]:
-    """The scale of each signal, by the last part of its tag."""
+    """Return the scale of each signal, by the last part of its tag."""
     values: dict[str, list[Sequence[float]]] = {}
     for tag, own in leads:
         if own:
@@ -55,7 +55,7 @@ def scales_of(leads: Iterable[_Lead]) -> Mapping[str, Scale]:
 
 
 def spark(lead: _Lead, scales: Mapping[str, Scale]) -> Spark | None:
-    """The small curve of a run; None if it has too few values."""
+    """Return the small curve of a run; None if it has too few values."""
     tag, values = lead
     if len(values) < 2:
         return None
@@ -87,5 +87,5 @@ def _scale(values: "np.typing.NDArray[np.float64]") -> Scale:
 
 
 def _step(span: float) -> float:
-    """What the ends of a scale are multiples of; 0 if there is no span."""
+    """Return what the ends of a scale are multiples of; 0 if there is no span."""
     return 10.0 ** (floor(log10(span)) - _DIGITS + 1) if span > 0 and isfinite(span) else 0.0

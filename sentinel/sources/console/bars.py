@@ -52,7 +52,7 @@ _HELD_OUT = re.compile(
 
 
 def states(line: str) -> list[str]:
-    """What a line of the terminal showed, in order, without states of a bar that cannot count.
+    """Return what a line of the terminal showed, in order, without states of a bar that cannot count.
 
     What a process prints behind the bar of another one is the last of it.
     """
@@ -64,7 +64,7 @@ def states(line: str) -> list[str]:
 
 
 def redrawn(lines: Sequence[str], counting: Sequence[int]) -> set[int]:
-    """The numbers of lines that only show a bar without a title, between two that show the same bar.
+    """Return the numbers of lines that only show a bar without a title, between two that show the same bar.
 
     ``counting`` are the numbers of the lines that may count. Such a bar tells no more than the steps of rows.
     The first of these lines tells those of the rows above it, and the last one those of the rows below.
@@ -90,7 +90,7 @@ class Bars:
         self._printed: set[str] = set(memory.get("printed", []))  # names that lines tell
 
     def memory(self) -> dict[str, Any]:
-        """What the next states need to know of these; JSON-able."""
+        """Return what the next states need to know of these; JSON-able."""
         return {
             "epoch": self._epoch,
             "shown": {title: kept(record) for title, record in self._shown.items()},
@@ -109,7 +109,7 @@ class Bars:
             self._printed.update(names)
 
     def parse(self, bar: re.Match[str], epoch: float, metrics: Record, ended: bool) -> list[Record]:
-        """The points that are due when the bar of an epoch shows these metrics.
+        """Return the points that are due when the bar of an epoch shows these metrics.
 
         ``ended`` says that the line ends with this state.
         """
@@ -143,7 +143,7 @@ class Bars:
         return [record for record in due if record]
 
     def full(self) -> Record:
-        """What the bars of this epoch show and is no point yet, if the last one is full."""
+        """Return what the bars of this epoch show and is no point yet, if the last one is full."""
         return self._rest() if self._is_full else {}
 
     @property
@@ -152,7 +152,7 @@ class Bars:
         return {name: value for record in self._shown.values() for name, value in record.items()}
 
     def _rest(self, without_late: bool = False) -> Record:
-        """What the bars of this epoch show and is no point yet."""
+        """Return what the bars of this epoch show and is no point yet."""
         shown = self._all
         axis = {name: shown.pop(name) for name in ("epoch", "iter") if name in shown}
         rest = {
@@ -167,7 +167,7 @@ class Bars:
         return rest | axis if rest else {}
 
     def _is_old(self, name: str, value: float | str) -> bool:
-        """Whether a value that comes after the bar is full is still that of the epoch before."""
+        """Return whether a value that comes after the bar is full is still that of the epoch before."""
         return name in self._late and repr(self._last.get(name)) == repr(value)
 
 
@@ -183,14 +183,16 @@ class StepBar:
         self._told: Record = restored(memory.get("told", {}))  # before
 
     def memory(self) -> dict[str, Any]:
-        """What the next states need to know of these; JSON-able."""
+        """Return what the next states need to know of these; JSON-able."""
         shown = kept(self._shown)
         told = kept(self._told)
         bar = {"title": self._title, "count": self._count, "before": self._before}
         return {**bar, "longest": self._longest, "shown": shown, "told": told}
 
     def parse(self, bar: re.Match[str], metrics: Record, ended: bool) -> list[Record]:
-        """The points that are due when the bar shows these metrics; ``ended`` says that its line ends so."""
+        """Return the points that are due when the bar shows these metrics; ``ended`` says that its line ends
+        so.
+        """
         count = int(bar["count"])
         due = list[Record]()
         if not bar["title"].strip():
@@ -212,14 +214,18 @@ class StepBar:
         return [record for record in due if record]
 
     def held_out(self, metrics: Record, ended: bool) -> list[Record]:
-        """The points that are due when the bar of an evaluation shows these metrics. It stands at a step."""
+        """Return the points that are due when the bar of an evaluation shows these metrics. It stands at a
+        step.
+        """
         due = self.due()
         step = self._before + self._count
         aside = {**metrics, "step": float(step)} if ended and step else {}
         return [record for record in (due, aside) if record]
 
     def due(self) -> Record:
-        """What is shown and no point yet. Results of an evaluation stay until the next, and count once."""
+        """Return what is shown and no point yet. Results of an evaluation stay until the next, and count
+        once.
+        """
         due = {
             name: value
             for name, value in self._shown.items()
@@ -231,12 +237,12 @@ class StepBar:
 
 
 def is_kept(bar: re.Match[str]) -> bool:
-    """Whether each state of a bar is seen; see `states`."""
+    """Return whether each state of a bar is seen; see `states`."""
     return _IS_KEPT.match(bar.string) is not None
 
 
 def shown_by(bar: re.Match[str]) -> str:
-    """What a bar shows beside its count. StyleGAN2 calls its losses "d: 0.5; g: 1.5"."""
+    """Return what a bar shows beside its count. StyleGAN2 calls its losses "d: 0.5; g: 1.5"."""
     title = bar["title"].rstrip(" :")
     if title.startswith("d: ") and "; g: " in title:
         title = f"d_loss{title[1:].replace('; g: ', '; g_loss: ', 1)}"
@@ -244,11 +250,11 @@ def shown_by(bar: re.Match[str]) -> str:
 
 
 def part_of(bar: re.Match[str]) -> str:
-    """The part of the data that the title of a bar names, if it is held out."""
+    """Return the part of the data that the title of a bar names, if it is held out."""
     part = _HELD_OUT.search(bar["title"])
     return part[0].lower() if part else ""
 
 
 def counts_steps(bar: re.Match[str]) -> bool:
-    """Whether a bar counts the steps of a training, by its title."""
+    """Return whether a bar counts the steps of a training, by its title."""
     return _OF_STEPS.fullmatch(bar["title"].strip()) is not None

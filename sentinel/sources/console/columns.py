@@ -34,11 +34,11 @@ class Columns:
         self._epoch: float | None = memory.get("epoch")  # of the last row, while it waits for that table
 
     def memory(self) -> dict[str, Any]:
-        """What the next lines need to know of it; JSON-able."""
+        """Return what the next lines need to know of it; JSON-able."""
         return {"names": self.names, "evaluated": self._evaluated, "epoch": self._epoch}
 
     def begin(self, line: str) -> bool:
-        """Whether the line, without blanks around it, is the header of a table."""
+        """Return whether the line, without blanks around it, is the header of a table."""
         if self.names and line.startswith(_CLASS):
             self._evaluated = _AROUND.sub("", _FULL.sub("", line)).split()
             return True
@@ -53,7 +53,7 @@ class Columns:
         return True
 
     def row(self, line: str) -> Record:
-        """The numbers in the next row of the table; none if the line is no row of it."""
+        """Return the numbers in the next row of the table; none if the line is no row of it."""
         if line.startswith(_ALL):
             return self._evaluation(line.split())
         cells = _GAP.split(_FULL.sub("", line)) if self.names and line[:1].isdigit() else []
@@ -66,7 +66,7 @@ class Columns:
         return record
 
     def _evaluation(self, cells: list[str]) -> Record:
-        """The row of all classes, once for each epoch: at its end, a training evaluates again."""
+        """Return the row of all classes, once for each epoch: at its end, a training evaluates again."""
         if self._epoch is None or len(cells) != len(self._evaluated):
             return {}
         # Of the same name, the first one counts.

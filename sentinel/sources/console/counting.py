@@ -24,7 +24,7 @@ class Laps:
         self._stride: int = memory.get("stride", 1)  # between the last two lines
 
     def memory(self) -> dict[str, int]:
-        """What the next lines need to know of these; JSON-able."""
+        """Return what the next lines need to know of these; JSON-able."""
         return {"before": self._before, "last": self._last, "stride": self._stride}
 
     @property
@@ -33,7 +33,7 @@ class Laps:
         return self._last >= 0
 
     def step(self, batch: int, batches: int | None) -> int:
-        """The step of a line that tells its batch and perhaps the number of batches in an epoch.
+        """Return the step of a line that tells its batch and perhaps the number of batches in an epoch.
 
         A batch that falls belongs to the next epoch, unless the epoch was not over. Then the training was
         resumed, and the step falls as well.
@@ -63,7 +63,7 @@ class CountedRows:
         self._waiting: deque[Record] = deque(waiting, _MAX_WAITING)
 
     def memory(self) -> dict[str, Any]:
-        """What the next lines need to know of these; JSON-able."""
+        """Return what the next lines need to know of these; JSON-able."""
         return {
             "records": self.records.memory(),
             "restarted": self.restarted and not self.records,
@@ -93,7 +93,9 @@ class CountedRows:
         return True
 
     def _are_proof(self, record: Record) -> bool:
-        """Whether enough lines have the names of this record, and these are surely those of a training."""
+        """Return whether enough lines have the names of this record, and these are surely those of a
+        training.
+        """
         if not any(map(is_of_training, record)):
             return False
         return sum(row.keys() == record.keys() for row in self._waiting) >= _MIN_ALIKE

@@ -86,24 +86,24 @@ _PLANNED = re.compile(rf"(?:^|>>|-) {{0,9}}(?P<name>{'|'.join(_PLANS)}) = (?P<nu
 
 
 def planned(line: str) -> dict[str, int]:
-    """The setting that transformers' Trainer states in a line before it trains, by its name there."""
+    """Return the setting that transformers' Trainer states in a line before it trains, by its name there."""
     plan = _PLANNED.search(line)
     return {_PLANS[plan["name"]]: int(plan["number"].replace(",", ""))} if plan else {}
 
 
 def is_rule(line: str) -> bool:
-    """Whether the line is the rule with which a table begins and ends."""
+    """Return whether the line is the rule with which a table begins and ends."""
     return bool(_RULE.fullmatch(line))
 
 
 def row(line: str) -> tuple[str, str] | None:
-    """The name and the value in a row of a table with two columns. The name keeps its indentation."""
+    """Return the name and the value in a row of a table with two columns. The name keeps its indentation."""
     cells = _ROW.fullmatch(line)
     return (cells["name"].rstrip(), cells["value"].strip()) if cells else None
 
 
 def begun_block(line: str) -> Record | None:
-    """The step in a line that holds nothing else, whose metrics stand on the lines below."""
+    """Return the step in a line that holds nothing else, whose metrics stand on the lines below."""
     if not line.endswith(("]", "]:")) and not line.startswith(_BEGINS_BLOCK):
         return None
     heading = next(filter(None, (pattern.fullmatch(line) for pattern in _BEGUN_BLOCK)), None)
@@ -111,7 +111,7 @@ def begun_block(line: str) -> Record | None:
 
 
 def in_block(line: str) -> dict[str, float]:
-    """The names and the values in an indented line of a block; none if there are none."""
+    """Return the names and the values in an indented line of a block; none if there are none."""
     if not line[:1].isspace():
         return {}
     if (entry := _ENTRY.fullmatch(line)) is not None and (value := number(entry["value"])) is not None:
@@ -122,13 +122,13 @@ def in_block(line: str) -> dict[str, float]:
 
 
 def begun_epoch(line: str) -> float | None:
-    """The epoch in a line that only says that this epoch begins."""
+    """Return the epoch in a line that only says that this epoch begins."""
     heading = _BEGUN_EPOCH.fullmatch(line) or _BEGUN_EPOCH.fullmatch(line, message_at(line))
     return float(heading["epoch"]) if heading else None
 
 
 def parse(line: str) -> tuple[str, Record] | None:
-    """The shape and the content of a line that holds both a step and metrics."""
+    """Return the shape and the content of a line that holds both a step and metrics."""
     if (opening := OPENING.search(line)) is not None:
         record = with_step(entries(line, opening.end()))
         if not is_metrics(record) and any(map(is_metric, record)):
@@ -144,12 +144,12 @@ def parse(line: str) -> tuple[str, Record] | None:
 
 
 def counts_metrics(line: str) -> bool:
-    """Whether the line begins with a number, and this is the only step of the metrics after it."""
+    """Return whether the line begins with a number, and this is the only step of the metrics after it."""
     return (parsed := parse(line)) is not None and parsed[0] == COUNT
 
 
 def uncounted(line: str) -> Record:
-    """The metrics of a line that tells no step; none if no name is that of a metric."""
+    """Return the metrics of a line that tells no step; none if no name is that of a metric."""
     if (opening := OPENING.search(line)) is not None:
         record = entries(line, opening.end())
     elif _OTHER.search(line):
@@ -160,7 +160,9 @@ def uncounted(line: str) -> Record:
 
 
 def _without_prefix(text: str) -> str:
-    """The text without what a logger puts before a message: the time, the level and the place in the code."""
+    """Return the text without what a logger puts before a message: the time, the level and the place in the
+    code.
+    """
     if not text or text.isspace():
         return text
     if (clock := _CLOCK.match(text)) is not None:
@@ -170,7 +172,7 @@ def _without_prefix(text: str) -> str:
 
 
 def _counts(text: str, lowered: str) -> Iterator[tuple[Shape, re.Match[str]]]:
-    """The places at which the text counts steps, and not something else, with their shapes."""
+    """Yield the places at which the text counts steps, and not something else, with their shapes."""
     for shape in SHAPES:
         if shape.word in lowered:
             matches = shape.line.finditer(text)
@@ -179,7 +181,7 @@ def _counts(text: str, lowered: str) -> Iterator[tuple[Shape, re.Match[str]]]:
 
 
 def _count_before(text: str) -> Record:
-    """The step with which the text ends, as in "step 100: "."""
+    """Return the step with which the text ends, as in "step 100: "."""
     ends = (
         count for _, count in _counts(text, text.lower()) if not any(map(str.isalpha, text[count.end() :]))
     )
@@ -187,7 +189,7 @@ def _count_before(text: str) -> Record:
 
 
 def with_step(record: Record) -> Record:
-    """The record with its step under a name that `reading.records` knows."""
+    """Return the record with its step under a name that `reading.records` knows."""
     if (name := named(record, _STEPS)) is not None and named(record, STEP_KEYS) is None:
         record["step"] = record.pop(name)
     return record

@@ -53,7 +53,7 @@ _OF_A_TRAINING = re.compile(
 
 
 def find(directory: Path, names: Sequence[str]) -> Iterator[Run]:
-    """The console logs of a directory whose metrics stand in no other log there."""
+    """Yield the console logs of a directory whose metrics stand in no other log there."""
     own = [name for name in names if name not in _OF_TOOLS]
     texts = [name for name in own if name.endswith(".txt")]
     usual = [name for name in own if _NAME.fullmatch(name)]
@@ -67,7 +67,9 @@ def find(directory: Path, names: Sequence[str]) -> Iterator[Run]:
 
 
 def run_in(path: Path) -> Run | None:
-    """The run in the file, if it holds metrics or the crash of a training, and is of no other format."""
+    """Return the run in the file, if it holds metrics or the crash of a training, and is of no other
+    format.
+    """
     others = (each.run_in(path) for name, each in formats().items() if name != FORMAT)
     if not (_holds_metrics(path) or _tells_crash(path)) or any(others):
         return None
@@ -81,7 +83,7 @@ class ConsoleLog:
     path: Path
 
     def poll(self, cursor: Cursor, limit: int) -> PollResult:
-        """What was printed since ``cursor``; see `sentinel.sources.base.Source`."""
+        """Return what was printed since ``cursor``; see `sentinel.sources.base.Source`."""
         try:
             read = _read(self.path, cursor.get("mark", {}), limit)
         except OSError as error:
@@ -95,7 +97,9 @@ class ConsoleLog:
         return PollResult(cursor, text.chunks(), text.read_issues, more, config=text.config, lines=text.lines)
 
     def flush(self, cursor: Cursor) -> Sequence[Chunk]:
-        """What a last line without a line break tells, and what waits for other lines; see `Flushable`."""
+        """Return what a last line without a line break tells, and what waits for other lines; see
+        `Flushable`.
+        """
         try:
             read = read_rest(self.path, cursor.get("mark", {}), MAX_LINE)
         except OSError:
@@ -118,7 +122,7 @@ def _read(path: Path, mark: Mark, limit: int) -> Read | None:
 
 @remembered
 def _holds_metrics(path: Path) -> bool:
-    """Whether two metric lines of one shape stand near the beginning or near the end of the file.
+    """Return whether two metric lines of one shape stand near the beginning or near the end of the file.
 
     Metric lines without a step must stand near the beginning, because they count only there.
     """
@@ -135,7 +139,7 @@ def _holds_metrics(path: Path) -> bool:
 
 @remembered
 def _tells_crash(path: Path) -> bool:
-    """Whether a training ended with an exception before it told a metric."""
+    """Return whether a training ended with an exception before it told a metric."""
     try:
         with open_log(path) as file:
             file.seek(max(0, file.seek(0, os.SEEK_END) - _SNIFFED))
@@ -156,6 +160,6 @@ def _is_plain(path: Path, piece: bytes, with_rows: bool) -> bool:
 
 
 def _is_told_elsewhere(directory: Path, names: Sequence[str]) -> bool:
-    """Whether another format finds a run beside the text."""
+    """Return whether another format finds a run beside the text."""
     others = (each for name, each in formats().items() if name != FORMAT)
     return any(next(iter(each.find(directory, names)), None) is not None for each in others)

@@ -66,18 +66,18 @@ _SPELLINGS = (
 
 @lru_cache(maxsize=1 << 10)  # there are few names, and many of each
 def is_metric(name: str) -> bool:
-    """Whether the name is that of a known metric."""
+    """Return whether the name is that of a known metric."""
     return bool(_METRIC.search(name))
 
 
 @lru_cache(maxsize=1 << 10)
 def is_of_training(name: str) -> bool:
-    """Whether the name is surely that of a metric of a training, wherever it stands."""
+    """Return whether the name is surely that of a metric of a training, wherever it stands."""
     return bool(_PROOF.search(name))
 
 
 def pairs(text: str, names: Mapping[str, str]) -> Iterator[tuple[str, float]]:
-    """The names and numbers in the text, in order; ``names`` replaces some of the names.
+    """Yield the names and numbers in the text, in order; ``names`` replaces some of the names.
 
     A percentage becomes a share, and milliseconds become seconds. Of a list, only the first value of an
     optimizer's groups counts.
@@ -100,7 +100,7 @@ def pairs(text: str, names: Mapping[str, str]) -> Iterator[tuple[str, float]]:
 
 
 def _only_pairs(text: str) -> list[re.Match[str]]:
-    """The pairs of a text that holds nothing else; none if it does."""
+    """Return the pairs of a text that holds nothing else; none if it does."""
     pairs = []
     end = 0
     text = text.rstrip(" |")

@@ -45,7 +45,7 @@ class Passages(Sequence[Line]):
 
 
 def seconds(line: str) -> float:
-    """The time with which a line begins, in seconds since the epoch; NaN if it has none."""
+    """Return the time with which a line begins, in seconds since the epoch; NaN if it has none."""
     stamp = STAMP.search(line, 0, _STAMP_WITHIN)
     when = records.seconds(stamp[0].replace("/", "-")) if stamp else None
     return math.nan if when is None else when

@@ -32,7 +32,7 @@ class Waiting:
         self._last: int = memory.get("last", 0)  # step of a row of the training
 
     def memory(self) -> dict[str, Any]:
-        """What the next lines need to know of these; JSON-able."""
+        """Return what the next lines need to know of these; JSON-able."""
         return {
             "rows": list(map(kept, self._rows)),
             "shown": self._shown,
@@ -61,7 +61,7 @@ class Waiting:
             yield from self.due()
 
     def bar(self, count: int, total: int) -> list[Record]:
-        """The rows that waited for this bar, with their steps."""
+        """Return the rows that waited for this bar, with their steps."""
         if total >= self._total:
             self._total = total
             self._count = count
@@ -74,7 +74,8 @@ class Waiting:
         return rows
 
     def due(self) -> Iterator[Record]:
-        """The rows with their steps, now that a line follows that is none. A single row has that of the bar.
+        """Yield the rows with their steps, now that a line follows that is none. A single row has that of the
+        bar.
 
         An evaluation that is not among other rows keeps the step before it.
         """
@@ -95,7 +96,7 @@ class Waiting:
             yield row
 
     def _steps(self, rows: Sequence[Record]) -> list[int]:
-        """The steps of rows that came together, by their epochs and the distance between rows."""
+        """Return the steps of rows that came together, by their epochs and the distance between rows."""
         first = _epoch(rows[0])
         last = _epoch(rows[-1])
         passed = max(self._count, 1)
@@ -121,7 +122,7 @@ class Waiting:
         return self._last if self._last < self._count else 0
 
     def _strides(self, steps: Sequence[int], training: Sequence[int]) -> Iterator[int]:
-        """How many steps may lie between two rows: such that a next row would come after the bar."""
+        """Yield how many steps may lie between two rows: such that a next row would come after the bar."""
         rows = len(training)
         passed = self._count - self._before
         if rows:

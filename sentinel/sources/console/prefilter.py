@@ -53,7 +53,7 @@ class Wanted:
 
 
 def may_count(lines: Sequence[str], wanted: Wanted) -> list[int]:
-    """The numbers of the lines that may count."""
+    """Return the numbers of the lines that may count."""
     signs = ("\r", *_STRONG, *(_OF_A_PLAN if wanted.plan else ()), *(_OF_METRICS if wanted.rows else ()))
     patterns = [*([_IN_TABLE] if wanted.table else []), *([_IN_COLUMNS] if wanted.columns else [])]
     text = pl.DataFrame({_LINE: lines}, schema={_LINE: pl.String})
@@ -67,7 +67,7 @@ def may_count(lines: Sequence[str], wanted: Wanted) -> list[int]:
 
 
 def _holds(signs: Sequence[str], patterns: Sequence[str] = ()) -> pl.Expr:
-    """Whether each line holds one of the signs or matches one of the patterns.
+    """Return whether each line holds one of the signs or matches one of the patterns.
 
     Several patterns take less time than one pattern of them all.
     """

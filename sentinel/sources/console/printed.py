@@ -30,7 +30,7 @@ OPENING = re.compile(r"\{(?=\s{0,9}['\"])")
 
 
 def entries(line: str, start: int) -> Record:
-    """The entries of a dictionary whose values are numbers, or texts that may hold a step.
+    """Return the entries of a dictionary whose values are numbers, or texts that may hold a step.
 
     The opening brace of the dictionary ends at ``start``. An incomplete dictionary has no entries.
     """
@@ -48,7 +48,9 @@ def entries(line: str, start: int) -> Record:
 
 
 def _as_json(text: str) -> Collection[tuple[str, float | str]]:
-    """The entries of a text that is JSON except for its quotes, and that holds only numbers and texts."""
+    """Return the entries of a text that is JSON except for its quotes, and that holds only numbers and
+    texts.
+    """
     if "\\" in text or ("'" in text and '"' in text):
         return ()
     try:
@@ -59,7 +61,7 @@ def _as_json(text: str) -> Collection[tuple[str, float | str]]:
 
 
 def _one_by_one(line: str, start: int) -> list[tuple[str, str]]:
-    """The entries whose values are numbers or texts; none if the dictionary is incomplete."""
+    """Return the entries whose values are numbers or texts; none if the dictionary is incomplete."""
     pairs = []
     end = ","
     while end == "," and (entry := _ENTRY.match(line, start)) is not None:
@@ -82,7 +84,9 @@ def _unquoted(text: str) -> str | None:
 
 
 def number(text: str) -> float | None:
-    """The number in the text, with or without separators of thousands; None if the text is no number."""
+    """Return the number in the text, with or without separators of thousands; None if the text is no
+    number.
+    """
     text = text.replace(",", "")
     try:
         return float(text[:-2] if text.lower().endswith(("nan.0", "inf.0", "infinity.0")) else text)
@@ -91,7 +95,7 @@ def number(text: str) -> float | None:
 
 
 def kept(record: Record) -> Record:
-    """The record with text in place of numbers that JSON cannot hold."""
+    """Return the record with text in place of numbers that JSON cannot hold."""
     return {name: v if isinstance(v, str) or math.isfinite(v) else str(v) for name, v in record.items()}
 
 

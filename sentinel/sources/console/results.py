@@ -31,7 +31,7 @@ class TrialResults:
         self._path: list[str] = list(memory.get("path", []))  # names of the mappings around the next entry
 
     def memory(self) -> dict[str, Any]:
-        """What the next lines need to know of it; JSON-able."""
+        """Return what the next lines need to know of it; JSON-able."""
         record = None if self._record is None else kept(self._record)
         return {"trial": self._trial, "record": record, "path": self._path}
 
@@ -41,7 +41,7 @@ class TrialResults:
         return self._record is not None
 
     def begin(self, line: str) -> bool:
-        """Whether a line is the heading of a result that counts."""
+        """Return whether a line is the heading of a result that counts."""
         heading = _BEGUN.fullmatch(line)
         if heading is None or heading["trial"] != (self._trial or heading["trial"]):
             return False
@@ -51,7 +51,7 @@ class TrialResults:
         return True
 
     def add(self, line: str) -> bool:
-        """Whether a line belongs to the result."""
+        """Return whether a line belongs to the result."""
         if self._record is None or not line.startswith(" " * _INDENT):
             return False
         entry = _ENTRY.fullmatch(line.rstrip())
@@ -62,7 +62,7 @@ class TrialResults:
         return True
 
     def end(self) -> Record:
-        """What the result told; nothing if there is none."""
+        """Return what the result told; nothing if there is none."""
         record = self._record or {}
         self._record = None
         return record

@@ -288,5 +288,5 @@ WORDS = (
 
 
 def has_word(lowered: str) -> bool:
-    """Whether a line in lower case holds one of `WORDS`."""
+    """Return whether a line in lower case holds one of `WORDS`."""
     return any(word in lowered for word in WORDS)

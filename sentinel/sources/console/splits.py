@@ -43,19 +43,19 @@ _LOGGED = re.compile(
 
 
 def message_at(line: str) -> int:
-    """The place behind what a logger puts before a message."""
+    """Return the place behind what a logger puts before a message."""
     prefix = _LOGGED.match(line)
     return prefix.end() if prefix else 0
 
 
 def begun_part(line: str) -> str:
-    """The part of the data that the next line is about, if the line holds nothing else."""
+    """Return the part of the data that the next line is about, if the line holds nothing else."""
     heading = _BEGUN_PART.fullmatch(line)
     return heading["part"] if heading else ""
 
 
 def of_part(line: str) -> Record:
-    """The metrics of a line that begins with a part of the data, as in "Test set: Average loss: 0.2".
+    """Return the metrics of a line that begins with a part of the data, as in "Test set: Average loss: 0.2".
 
     The names begin with that part. The step or epoch of the line stands above it.
     """
@@ -72,7 +72,7 @@ def of_part(line: str) -> Record:
 
 
 def parted(text: str, names: Mapping[str, str], part: str = "") -> Iterator[tuple[str, float]]:
-    """The names and numbers in the text, as `pairs` finds them, with the parts that stand before them.
+    """Yield the names and numbers in the text, as `pairs` finds them, with the parts that stand before them.
 
     ``part`` is that of the beginning. Where none is given, metrics of the training keep their names.
     """
@@ -87,7 +87,7 @@ def parted(text: str, names: Mapping[str, str], part: str = "") -> Iterator[tupl
 
 
 def _named(metrics: Iterator[tuple[str, float]], part: str) -> Iterator[tuple[str, float]]:
-    """The pairs with the part in their names.
+    """Yield the pairs with the part in their names.
 
     A name that comes twice belongs to the parts that are named before it: "Train loss 2, acc 0.1; Test loss
     3, acc 0.2".
@@ -105,6 +105,6 @@ def _named(metrics: Iterator[tuple[str, float]], part: str) -> Iterator[tuple[st
 
 @lru_cache(maxsize=1 << 10)  # there are few names, and many of each
 def _own_part(name: str) -> str:
-    """The part that a name tells."""
+    """Return the part that a name tells."""
     part = _NAMED.search(name)
     return part[0] if part else ""

@@ -52,12 +52,12 @@ class Text:
         return sum(len(writer.records) + len(writer.rows.records) for writer in self._writers.values())
 
     def memory(self, mark: Mark) -> dict[str, Any]:
-        """The next cursor."""
+        """Return the next cursor."""
         writers = {name: writer.memory() for name, writer in self._writers.items()}
         return {"mark": mark, "writers": writers, "overlong": self._overlong}
 
     def chunks(self) -> list[Chunk]:
-        """The points that were read, a chunk for each process."""
+        """Return the points that were read, a chunk for each process."""
         return [
             part.records.chunk(":".join(filter(None, (self._path.name, of, kind))), part.restarted)
             for of, writer in self._writers.items()
@@ -252,7 +252,7 @@ class Text:
 
 
 def _lines(data: bytes) -> list[str]:
-    """The whole lines in the data, each with what was shown on it before."""
+    """Return the whole lines in the data, each with what was shown on it before."""
     # A power cut leaves zeros, and PowerShell appends UTF-16 to a text in UTF-8.
     text = data.replace(b"\0", b"").decode(errors="replace").replace("\r\n", "\n")
     lines = text.split("\n")[:-1]
@@ -260,12 +260,12 @@ def _lines(data: bytes) -> list[str]:
 
 
 def _segments(line: bytes) -> list[str]:
-    """The texts that were shown on one line of the terminal, in order."""
+    """Return the texts that were shown on one line of the terminal, in order."""
     return states(_clean(line.decode(errors="replace")))
 
 
 def _clean(text: str) -> str:
-    """The text without colours and other commands to a terminal."""
+    """Return the text without colours and other commands to a terminal."""
     return text if _is_clean(text) else _CONTROL.sub("", text)
 
 
@@ -278,12 +278,12 @@ def _bar(text: str) -> re.Match[str] | None:
 
 
 def _shows_more(bar: re.Match[str]) -> bool:
-    """Whether a bar shows more than its count."""
+    """Return whether a bar shows more than its count."""
     return "=" in bar["rest"] or bool(bar["title"].strip())
 
 
 def _split_writer(line: str) -> tuple[str, str]:
-    """The name of the process that printed the line, and the rest.
+    """Return the name of the process that printed the line, and the rest.
 
     A number before metrics is their step, and not a process, if the rest tells no step.
     """

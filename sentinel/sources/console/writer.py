@@ -53,7 +53,7 @@ class PrintedMetrics:
         self._step_bar = StepBar(memory.get("step_bar", {}))
 
     def memory(self) -> dict[str, Any]:
-        """What the next lines need to know of these; JSON-able."""
+        """Return what the next lines need to know of these; JSON-able."""
         return {
             "records": self.records.memory(),
             "part": self._part,
@@ -202,7 +202,9 @@ class PrintedMetrics:
         return bool(rows)
 
     def parse_bar(self, bar: re.Match[str], ended: bool) -> bool:
-        """Whether a state of a progress bar shows metrics of a training; ``ended`` if it ends its line."""
+        """Return whether a state of a progress bar shows metrics of a training; ``ended`` if it ends its
+        line.
+        """
         if record := self.columns.row(bar["title"].strip(" :")):
             if ended and bar["count"] == bar["total"]:
                 self._add_of_bar([record])
@@ -224,7 +226,9 @@ class PrintedMetrics:
         return True
 
     def _parse_bar_of_unknown(self, bar: re.Match[str], ended: bool) -> bool:
-        """Whether a state of a bar shows metrics, of which it tells no step or epoch but its own count."""
+        """Return whether a state of a bar shows metrics, of which it tells no step or epoch but its own
+        count.
+        """
         metrics = uncounted(shown_by(bar))
         if not metrics:
             return False

@@ -38,7 +38,7 @@ _TAIL_BYTES = 64
 
 
 def _with_exported_names(path: Path, header: Header | None) -> Header | None:
-    """The header with the tags that an export hides.
+    """Return the header with the tags that an export hides.
 
     TensorBoard puts the tag into the file name, and so do people whose `loss.csv` has a column "value".
     W&B puts the name of the run before the tag. In W&B's export of several runs the names of the runs stay,
@@ -65,14 +65,16 @@ class CsvLog:
     columns: Sequence[str] | None = None
 
     def poll(self, cursor: Cursor, limit: int) -> PollResult:
-        """The points of the rows that were completed since ``cursor``; see `sentinel.sources.base.Source`."""
+        """Return the points of the rows that were completed since ``cursor``; see
+        `sentinel.sources.base.Source`.
+        """
         try:
             return self._poll(cursor, limit)
         except OSError as error:
             return unreadable(self.path, cursor, error)
 
     def flush(self, cursor: Cursor) -> Sequence[Chunk]:
-        """The points of a last row without a line break; see `sentinel.sources.base.Flushable`."""
+        """Return the points of a last row without a line break; see `sentinel.sources.base.Flushable`."""
         try:
             return _Reader(self.path, cursor.get("reader", {}), self.columns).flush()
         except OSError:
@@ -123,7 +125,7 @@ class _Reader:
         self._restarted: bool = state.get("restarted", False)  # no point was read since then
 
     def state(self) -> dict[str, Any]:
-        """The state from which another reader can go on; JSON-able."""
+        """Return the state from which another reader can go on; JSON-able."""
         return {
             "mark": self._mark,
             "header": self._header and self._header.memory(),
@@ -153,14 +155,16 @@ class _Reader:
         return read
 
     def flush(self) -> Sequence[Chunk]:
-        """The points of a last row without a line break. Nothing else is read with this reader after that."""
+        """Return the points of a last row without a line break. Nothing else is read with this reader after
+        that.
+        """
         read = read_rest(self._path, self._mark, MAX_LINE) if self._header else None
         if read is not None:
             self.parse(replace(read, data=read.data + b"\n"), MAX_LINE)
         return self.chunks
 
     def goes_on(self) -> bool:
-        """Whether the file still has the same header and the same bytes up to the mark."""
+        """Return whether the file still has the same header and the same bytes up to the mark."""
         if self._header is None:
             return True
         with open_log(self._path) as file:
@@ -169,7 +173,7 @@ class _Reader:
             return _fingerprint(top) == self._top and file.read(len(self._tail)) == self._tail
 
     def reread(self) -> "_Reader":
-        """A reader that has read the file from its start, up to this reader's row count."""
+        """Return a reader that has read the file from its start, up to this reader's row count."""
         again = _Reader(self._path, {"restarted": self._restarted}, self._columns)
         more = True
         while more and again.rows < self.rows and (read := again.read(MAX_LINE)):
@@ -181,7 +185,7 @@ class _Reader:
         return again
 
     def agrees(self, other: "_Reader") -> bool:
-        """Whether both readers read the same rows, as far as both read."""
+        """Return whether both readers read the same rows, as far as both read."""
         return self.seen.agrees(other.seen)
 
     def parse(self, read: Read, limit: int, most_rows: int = sys.maxsize) -> bool:

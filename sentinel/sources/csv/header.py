@@ -36,7 +36,7 @@ class Header:
     left_out: int = 0  # columns that are not read
 
     def memory(self) -> dict[str, Any]:
-        """All of it, JSON-able."""
+        """Return all of it, JSON-able."""
         return {name: getattr(self, name) for name in ("names", "separator", "size", "settings", "left_out")}
 
     @cached_property
@@ -80,7 +80,7 @@ class CsvRows:
 
 
 def read_header(data: bytes) -> Header | None:
-    """The header at the beginning of a file; None if it is not complete."""
+    """Return the header at the beginning of a file; None if it is not complete."""
     start = len(_BYTE_ORDER_MARK) if data.startswith(_BYTE_ORDER_MARK) else 0
     settings: dict[str, Any] = {}
     if data.startswith(b"#", start):
@@ -100,7 +100,7 @@ def read_header(data: bytes) -> Header | None:
 
 
 def cells_of(text: str, separator: str) -> list[str]:
-    """The cells of a line, without the blanks around them; none if the line has stray quotes."""
+    """Return the cells of a line, without the blanks around them; none if the line has stray quotes."""
     text = text.rstrip("\r\n")
     if '"' not in text:
         return [cell.strip(BLANKS) for cell in text.split(separator)]

@@ -23,7 +23,7 @@ _MAX_ROWS = 64  # in which a step has to grow
 
 
 def find(directory: Path, names: Sequence[str]) -> Iterator[Run]:
-    """The logs among the names of one directory."""
+    """Yield the logs among the names of one directory."""
     yield from find_metric_files(directory, names, FORMAT)
     for name in names:
         if name.endswith((".csv", ".tsv", ".txt", ".log")):
@@ -33,7 +33,7 @@ def find(directory: Path, names: Sequence[str]) -> Iterator[Run]:
 
 
 def run_in(path: Path) -> Run | None:
-    """The run in the file, if it has the columns of a log, whatever its name is."""
+    """Return the run in the file, if it has the columns of a log, whatever its name is."""
     if not _has_columns_of_log(path, "metrics"):
         return None
     return Run(path, FORMAT, CsvLog(path), part=part_of_data(path))
@@ -45,7 +45,9 @@ def _is_log_file(path: Path) -> bool:
 
 
 def _has_columns_of_log(path: Path, stem: str) -> bool:
-    """Whether a file named ``stem`` with this content is a log; its first row does not begin with a name."""
+    """Return whether a file named ``stem`` with this content is a log; its first row does not begin with a
+    name.
+    """
     try:
         with open_log(path) as file:
             head = file.read(HEAD_BYTES)
@@ -69,7 +71,7 @@ def _has_columns_of_log(path: Path, stem: str) -> bool:
 
 
 def _counts(header: Header, lines: Sequence[str]) -> Sequence[str]:
-    """The cells of some lines that count the steps."""
+    """Return the cells of some lines that count the steps."""
     counting = named(header.names, COUNTS)
     at = header.names.index(counting) if counting is not None else len(header.names)
     return [row[at] for line in lines if len(row := cells_of(line, header.separator)) > at]

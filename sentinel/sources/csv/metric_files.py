@@ -48,7 +48,7 @@ class MetricFiles:
         return PollResult(cursors, chunks, complaints, more)
 
     def flush(self, cursor: Cursor) -> Sequence[Chunk]:
-        """The points of last rows without a line break; see `sentinel.sources.base.Flushable`."""
+        """Return the points of last rows without a line break; see `sentinel.sources.base.Flushable`."""
         return [
             self._named(chunk, log.path, name)
             for name, log in self._logs()
@@ -65,7 +65,7 @@ class MetricFiles:
 
 
 def find_metric_files(directory: Path, names: Sequence[str], format_: str) -> Iterator[Run]:
-    """The run whose metrics lie in this directory, each in a file of its own."""
+    """Yield the run whose metrics lie in this directory, each in a file of its own."""
     is_dvclive = directory.parts[-2:] == _DVCLIVE
     is_one = is_dvclive or _is_of_torchrl(directory) or _CATBOOST in names
     is_one = is_one or any(map(_is_of_deepspeed, names))
@@ -74,14 +74,14 @@ def find_metric_files(directory: Path, names: Sequence[str], format_: str) -> It
 
 
 def is_metric_file(path: Path) -> bool:
-    """Whether the file holds a part of a run, so that it is no run of its own."""
+    """Return whether the file holds a part of a run, so that it is no run of its own."""
     if path.name in _CATBOOST_PARTS and path.with_name(_CATBOOST).exists():
         return True
     return _DVCLIVE in pairwise(path.parent.parts) or _is_of_deepspeed(path.name)
 
 
 def part_of_data(path: Path) -> str:
-    """The part of the data that the name of a file tells, if its columns do not."""
+    """Return the part of the data that the name of a file tells, if its columns do not."""
     return _CATBOOST_PARTS.get(path.name, "")
 
 
@@ -95,7 +95,7 @@ def _is_of_deepspeed(name: str) -> bool:
 
 
 def _files(directory: Path) -> Iterator[Path]:
-    """The files of metrics, in an order that does not depend on the file system."""
+    """Yield the files of metrics, in an order that does not depend on the file system."""
     files: list[Path] = []
     for above, folders, names in os.walk(directory):
         if _is_of_torchrl(directory) or directory.parts[-2:] == _DVCLIVE:
@@ -109,7 +109,7 @@ def _files(directory: Path) -> Iterator[Path]:
 
 
 def _tags(directory: Path, path: Path, columns: Sequence[str]) -> Sequence[str]:
-    """The names of the metrics in the ``columns`` of a file."""
+    """Return the names of the metrics in the ``columns`` of a file."""
     if path.name in _CATBOOST_PARTS:
         part = part_of_data(path)
         return [of_part(column, part) if part else column for column in columns]

@@ -35,7 +35,7 @@ class CsvAxis:
     counts_rows: bool = False  # what looked like the step fell: it is the length of an episode
 
     def steps(self, header: Header, rows: CsvRows) -> NDArray[np.int64]:
-        """The steps of the next rows."""
+        """Return the steps of the next rows."""
         count = len(rows.values)
         numbers = np.arange(self.rows + 1, self.rows + count + 1)
         self.rows += count
@@ -57,7 +57,7 @@ class CsvAxis:
         return steps
 
     def _onwards(self, steps: NDArray[np.int64], before: int) -> NDArray[np.int64]:
-        """The steps up to the first that falls. From that row on, each row is one step further."""
+        """Return the steps up to the first that falls. From that row on, each row is one step further."""
         falls = np.flatnonzero(np.diff(steps, prepend=before) < 0)
         if self.counts_rows or len(falls):
             first = 0 if self.counts_rows else int(falls[0])
@@ -108,14 +108,14 @@ class RowFingerprints:
         self.total = int(totals[-1])
 
     def agrees(self, other: "RowFingerprints") -> bool:
-        """Whether both began with the same rows, as far as their fingerprints tell."""
+        """Return whether both began with the same rows, as far as their fingerprints tell."""
         both = self.after.keys() & other.after.keys()
         whole = self.count != other.count or self.total == other.total
         return whole and all(self.after[count] == other.after[count] for count in both)
 
 
 def points(header: Header, rows: CsvRows, steps: NDArray[np.int64], stream: str, restarted: bool) -> Chunk:
-    """The points of the rows, in order. Steps and times are no points."""
+    """Return the points of the rows, in order. Steps and times are no points."""
     times = np.full(len(steps), np.nan)
     logged = rows.logged
     full = not rows.gaps
@@ -150,19 +150,19 @@ def points(header: Header, rows: CsvRows, steps: NDArray[np.int64], stream: str,
 
 
 def _in_part(header: Header, columns: NDArray[np.int64], part: str) -> list[str]:
-    """The names of the columns in rows of a part of the data; "" is the training."""
+    """Return the names of the columns in rows of a part of the data; "" is the training."""
     axes = (header.step, header.epoch, header.time)
     return [header.names[i] if i in axes or not part else of_part(header.names[i], part) for i in columns]
 
 
 def _consecutive(columns: NDArray[np.int64]) -> NDArray[np.int64] | slice:
-    """The columns as a slice, which needs no copy, if they are adjacent."""
+    """Return the columns as a slice, which needs no copy, if they are adjacent."""
     span = slice(columns[0], columns[-1] + 1) if len(columns) else slice(0, 0)
     return span if span.stop - span.start == len(columns) else columns
 
 
 def _times(header: Header, values: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Seconds since the epoch; NaN for a duration."""
+    """Return seconds since the epoch; NaN for a duration."""
     start = header.settings.get("t_start")
     if isinstance(start, (int, float)):
         return plain_times(values + start)

@@ -34,7 +34,7 @@ def read_rows(data: bytes, most: int, header: Header) -> CsvRows:
 
 
 def _narrow(line: bytes, separator: bytes) -> bytes:
-    """The first cells of a line. A line with quotes stays whole, and is then reported as too long."""
+    """Return the first cells of a line. A line with quotes stays whole, and is then reported as too long."""
     if b'"' in line:
         return line
     return separator.join(line.split(separator, MAX_COLUMNS)[:MAX_COLUMNS])

@@ -21,7 +21,9 @@ def read_table(data: bytes, most: int, header: Header) -> CsvRows | None:
 
 
 def _plain_cells(data: bytes, most: int, header: Header) -> pl.DataFrame | None:
-    """The cells of lines without quotes and with as many cells as the header; None if a line may differ."""
+    """Return the cells of lines without quotes and with as many cells as the header; None if a line may
+    differ.
+    """
     frame = _split(data, most, header, pl.Float64())
     if frame is None or (header.time is None and not any(frame.null_count().row(0))):
         return frame  # nothing but numbers, so nothing was quoted or is missing
@@ -38,7 +40,7 @@ def _plain_cells(data: bytes, most: int, header: Header) -> pl.DataFrame | None:
 
 
 def _split(data: bytes, most: int, header: Header, kind: pl.DataType) -> pl.DataFrame | None:
-    """The cells as columns, times as text; None if a line has more cells than the header."""
+    """Return the cells as columns, times as text; None if a line has more cells than the header."""
     kinds = [pl.String() if i == header.time else kind for i in range(len(header.names))]
     table = pl.scan_csv(
         data,

@@ -37,7 +37,7 @@ class BrokenError(Exception):
 
 
 def is_complete(data: bytes) -> bytes:
-    """The document, or its beginning, in UTF-8 and without the marks of a merge conflict.
+    """Return the document, or its beginning, in UTF-8 and without the marks of a merge conflict.
 
     Of each conflict the first side stays, which is what `git merge` calls ours.
     """
@@ -100,11 +100,13 @@ def parse_new(
 
 
 def begins_with(entries: Sequence[Any], earlier: Sequence[Any]) -> bool:
-    """Whether ``entries`` is a later state of the same list."""
+    """Return whether ``entries`` is a later state of the same list."""
     return _last(entries[: len(earlier)], len(earlier)) == _last(earlier, len(earlier))
 
 
 def _last(entries: Sequence[Any], count: int) -> str:
-    """A fingerprint of the last of ``count`` entries; the fingerprint of nothing if there are fewer."""
+    """Return a fingerprint of the last of ``count`` entries; the fingerprint of nothing if there are
+    fewer.
+    """
     last = json.dumps(entries[count - 1], sort_keys=True) if 0 < count <= len(entries) else ""
     return hashlib.blake2b(last.encode(), digest_size=8).hexdigest()

@@ -59,7 +59,7 @@ _BARE_NUMBER = re.compile(
 
 
 def find(directory: Path, names: Sequence[str]) -> Iterator[Run]:
-    """The JSON lines files among the names of one directory."""
+    """Yield the JSON lines files among the names of one directory."""
     for name in names:
         if "scalars.json" in names and _MMENGINE_COPY.fullmatch(name):
             continue
@@ -68,7 +68,7 @@ def find(directory: Path, names: Sequence[str]) -> Iterator[Run]:
 
 
 def run_in(path: Path) -> Run | None:
-    """The run in the file, if its lines are those of a log, whatever its name is."""
+    """Return the run in the file, if its lines are those of a log, whatever its name is."""
     return Run(path, FORMAT, JsonLines(path), has_parallel_streams=True) if _is_log(path) else None
 
 
@@ -79,7 +79,7 @@ class JsonLines:
     path: Path
 
     def poll(self, cursor: Cursor, limit: int) -> PollResult:
-        """The points of the lines that were completed since ``cursor``."""
+        """Return the points of the lines that were completed since ``cursor``."""
         try:
             read = _read(self.path, cursor.get("mark", {}), limit)
         except OSError as error:
@@ -113,7 +113,7 @@ class _Lines:
         self._settled = False  # whether this poll read settings
 
     def memory(self, mark: Mapping[str, Any]) -> dict[str, Any]:
-        """The next cursor. Call `chunks` before."""
+        """Return the next cursor. Call `chunks` before."""
         return {
             "mark": mark,
             "writers": self._writers.memory(),
@@ -128,7 +128,7 @@ class _Lines:
         return self._writers.count
 
     def chunks(self) -> list[Chunk]:
-        """The points and settings that were read, if there are any."""
+        """Return the points and settings that were read, if there are any."""
         return [*self._writers.chunks()]
 
     def parse(self, read: Read, limit: int) -> int:
@@ -215,7 +215,7 @@ def _read(path: Path, mark: Mapping[str, Any], limit: int) -> Read | None:
 
 
 def _settings(record: Mapping[str, Any]) -> Mapping[str, Any]:
-    """The settings in a record that states nothing else."""
+    """Return the settings in a record that states nothing else."""
     stated = record.get(named(record, _SETTINGS) or "")
     if not isinstance(stated, dict) or named(record, (*STEP_KEYS, *EPOCH_KEYS)) is not None:
         return {}
@@ -224,7 +224,9 @@ def _settings(record: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def _objects(line: bytes) -> tuple[list[dict[str, Any]], int]:
-    """The first objects of the line, and how many of its bytes they take: all, unless other text follows."""
+    """Return the first objects of the line, and how many of its bytes they take: all, unless other text
+    follows.
+    """
     if not line or line.isspace():
         return [], len(line)
     try:
@@ -253,7 +255,9 @@ def _objects(line: bytes) -> tuple[list[dict[str, Any]], int]:
 
 
 def _loosely(text: str) -> Any:
-    """The JSON value in a text with numbers that JSON does not allow; None if the text is still no JSON."""
+    """Return the JSON value in a text with numbers that JSON does not allow; None if the text is still no
+    JSON.
+    """
     try:
         return JSON.decode(_BARE_NUMBER.sub(lambda number: json.dumps(float(number[0])), text))
     except (ValueError, RecursionError):
@@ -267,7 +271,7 @@ def _skip_blank(text: str, start: int) -> int:
 
 @remembered
 def _is_log(path: Path) -> bool:
-    """Whether the lines at the beginning of the file are those of a log."""
+    """Return whether the lines at the beginning of the file are those of a log."""
     try:
         with open_log(path) as file:
             head = plain_utf_8(file.read(_MIN_READ))

@@ -35,7 +35,7 @@ _LISTS = re.compile(rf"\s*\{{\s*(?:{_FIELD}\{{\s*)?(?:{_NUMBERS.pattern}|{_COLUM
 
 
 def find(directory: Path, names: Sequence[str]) -> Iterator[Run]:
-    """The JSON documents among the names of one directory that are logs."""
+    """Yield the JSON documents among the names of one directory that are logs."""
     for name in names:
         if not name.endswith(".json") or name == STATE:
             continue
@@ -45,7 +45,7 @@ def find(directory: Path, names: Sequence[str]) -> Iterator[Run]:
 
 
 def run_in(path: Path) -> Run | None:
-    """The run in the file, if it begins like a log, whatever its name is."""
+    """Return the run in the file, if it begins like a log, whatever its name is."""
     return Run(path, FORMAT, JsonLog(path)) if _is_log(path, "metrics") else None
 
 
@@ -56,7 +56,7 @@ class JsonLog:
     path: Path
 
     def poll(self, cursor: Cursor, limit: int) -> PollResult:
-        """The entries that were added since ``cursor``; see `sentinel.sources.base.Source`."""
+        """Return the entries that were added since ``cursor``; see `sentinel.sources.base.Source`."""
         try:
             newest = stamp(self.path)
             if newest == cursor.get("newest"):
@@ -92,7 +92,7 @@ def _entries(document: Any) -> Sequence[Any]:
 
 
 def _with_lists(document: Mapping[str, Any]) -> dict[str, Any]:
-    """The document with the columns that pandas writes, `{"0": 1.5, "1": 1.25}`, as lists."""
+    """Return the document with the columns that pandas writes, `{"0": 1.5, "1": 1.25}`, as lists."""
     return {
         name: [*value.values()] if isinstance(value, dict) and next(iter(value), "") == "0" else value
         for name, value in document.items()
@@ -100,7 +100,7 @@ def _with_lists(document: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _is_log(path: Path, stem: str) -> bool:
-    """Whether a document named ``stem`` with this content is a log.
+    """Return whether a document named ``stem`` with this content is a log.
 
     It begins with an object in a list, or with lists in an object.
     """

@@ -44,7 +44,7 @@ def read_rows(data: bytes, limit: int) -> tuple[pl.DataFrame, int] | None:
 
 @lru_cache(maxsize=256)
 def _numbers(cells: tuple[tuple[bytes, bytes], ...]) -> list[pl.Expr] | None:
-    """One expression for the number in each cell of a line, given the text before and after it.
+    """Return one expression for the number in each cell of a line, given the text before and after it.
 
     The number is null in a cell with other text. None if the cells do not form an object.
     """

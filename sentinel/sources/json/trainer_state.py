@@ -33,7 +33,7 @@ _SETTINGS = (
 
 
 def find(directory: Path, names: Sequence[str]) -> Iterator[Run]:
-    """The run whose state, or the state of whose checkpoint, lies in this directory."""
+    """Yield the run whose state, or the state of whose checkpoint, lies in this directory."""
     if STATE in names:
         output = directory.parent if _CHECKPOINT.fullmatch(directory.name) else directory
         yield Run(output, FORMAT, TrainerState(output))
@@ -46,7 +46,7 @@ class TrainerState:
     directory: Path
 
     def poll(self, cursor: Cursor, limit: int) -> PollResult:
-        """The entries that were logged since ``cursor``; see `sentinel.sources.base.Source`."""
+        """Return the entries that were logged since ``cursor``; see `sentinel.sources.base.Source`."""
         try:
             paths = self._newest_first()
             newest = stamp(paths[0]) if paths else None
@@ -77,7 +77,7 @@ class TrainerState:
         )
 
     def _newest_first(self) -> list[Path]:
-        """The states, the one that was saved last first."""
+        """Return the states, the one that was saved last first."""
         with os.scandir(self.directory) as entries:
             folders = [Path(entry.path) for entry in entries if _CHECKPOINT.fullmatch(entry.name)]
         paths = [folder / STATE for folder in (self.directory, *folders)]
@@ -86,7 +86,7 @@ class TrainerState:
 
 
 def _was_outlived(newest: Sequence[Any], read: Sequence[Any] | None) -> bool:
-    """Whether the state that was read is gone, so that an older one is now the newest.
+    """Return whether the state that was read is gone, so that an older one is now the newest.
 
     At the end of a training, Trainer may delete its last checkpoint and keep the best.
     """
@@ -94,7 +94,7 @@ def _was_outlived(newest: Sequence[Any], read: Sequence[Any] | None) -> bool:
 
 
 def _longest(state: Any, path: Path, paths: Sequence[Path]) -> Any:
-    """The state at ``path``, or the longest state that continues it."""
+    """Return the state at ``path``, or the longest state that continues it."""
     furthest = max(paths, key=_progress)
     if _progress(furthest) == _progress(path):
         return state
@@ -107,7 +107,7 @@ def _longest(state: Any, path: Path, paths: Sequence[Path]) -> Any:
 
 
 def _progress(path: Path) -> tuple[int, int]:
-    """The step and the size of the state. A log after the last step makes it longer."""
+    """Return the step and the size of the state. A log after the last step makes it longer."""
     try:
         with open_log(path) as file:
             step = _GLOBAL_STEP.search(file.read(_HEAD_BYTES))
@@ -121,7 +121,7 @@ def _is_state(document: Any) -> bool:
 
 
 def _ending(state: Mapping[str, Any]) -> Ending | None:
-    """That the training reached its last step, which need not be one that it logs."""
+    """Return that the training reached its last step, which need not be one that it logs."""
     step = state.get("global_step")
     last = state.get("max_steps")
     if not isinstance(step, int) or step != last or step <= 0:
@@ -130,6 +130,6 @@ def _ending(state: Mapping[str, Any]) -> Ending | None:
 
 
 def settings(state: Mapping[str, Any]) -> dict[str, float]:
-    """The planned values in the state. A number that means "no limit" is left out."""
+    """Return the planned values in the state. A number that means "no limit" is left out."""
     values = {name: state.get(name) for name in _SETTINGS}
     return {n: v for n, v in values.items() if isinstance(v, (int, float)) and 0 < v < sys.maxsize // 2}

@@ -38,7 +38,7 @@ class Writers:
         self._writers = {name: _ProcessRecords(own) for name, own in known.items()}
 
     def memory(self) -> dict[str, Any]:
-        """What the next records need to know of these; JSON-able."""
+        """Return what the next records need to know of these; JSON-able."""
         return {
             "first": self._first,
             "are_processes": self._are_processes,
@@ -62,7 +62,7 @@ class Writers:
         return added > 0
 
     def chunks(self) -> Iterator[Chunk]:
-        """The points and settings of this poll."""
+        """Yield the points and settings of this poll."""
         for name, writer in self._writers.items():
             yield from writer.chunks(f"{self._stream}:{name}" if name else self._stream)
 

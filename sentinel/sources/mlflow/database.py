@@ -27,7 +27,7 @@ FROM metrics WHERE run_uuid = ? AND rowid >= ? ORDER BY rowid LIMIT ?
 
 
 def ending(status: str) -> Ending | None:
-    """How a run with this status of MLflow ended; None while it goes on."""
+    """Return how a run with this status of MLflow ended; None while it goes on."""
     outcome = _OUTCOMES.get(status)
     return Ending(outcome, f"MLflow status {status}") if outcome else None
 
@@ -51,7 +51,7 @@ class SqliteRun:
     run: str
 
     def poll(self, cursor: Cursor, limit: int) -> PollResult:
-        """The points that were written since ``cursor``; see `sentinel.sources.base.Source`."""
+        """Return the points that were written since ``cursor``; see `sentinel.sources.base.Source`."""
         return sqlite.poll(self.path, cursor, lambda connection: self._read(connection, cursor, limit))
 
     def _read(self, connection: sqlite3.Connection, cursor: Cursor, limit: int) -> PollResult:

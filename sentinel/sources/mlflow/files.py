@@ -46,7 +46,7 @@ class Files:
     directory: Path
 
     def poll(self, cursor: Cursor, limit: int) -> PollResult:
-        """The points that were written since ``cursor``; see `sentinel.sources.base.Source`."""
+        """Return the points that were written since ``cursor``; see `sentinel.sources.base.Source`."""
         try:
             names = _file_names(self.directory / METRICS)
             params = _file_names(self.directory / PARAMS)
@@ -121,7 +121,7 @@ class _StorePoll:
         return lines
 
     def _merge(self, pieces: Sequence[_MetricLines], limit: int) -> tuple[list[Chunk], bool]:
-        """The points of all files up to the time that all were read to, and whether there are more.
+        """Return the points of all files up to the time that all were read to, and whether there are more.
 
         A poll reads a piece of each file. What follows a piece may be earlier than points that were read of
         other files. So points that are later than the end of some piece wait for the next poll.
@@ -229,7 +229,7 @@ def _parsed(name: str, read: Read) -> _MetricLines:
 
 
 def _file_names(directory: Path) -> list[str]:
-    """The paths of all files below the directory, which name metrics; none if it is missing."""
+    """Return the paths of all files below the directory, which name metrics; none if it is missing."""
     names: list[str] = []
     pending = [""]
     while pending:

@@ -27,7 +27,7 @@ _HEAD_BYTES = 1 << 10
 
 
 def find(directory: Path, names: Sequence[str]) -> Iterator[Run]:
-    """The run whose directory this is, and the runs in the directory's databases."""
+    """Yield the run whose directory this is, and the runs in the directory's databases."""
     if os.access(f"{directory}/{METRICS}", os.F_OK) and _is_run(directory / METRICS, names):
         yield Run(directory, FORMAT, Files(directory))
     for name in names:
@@ -40,7 +40,9 @@ def _is_run(metrics: Path, names: Sequence[str]) -> bool:
 
 
 def _holds_metrics(directory: Path) -> bool:
-    """Whether the first files below begin like the file of a metric. A copied store may lack other files."""
+    """Return whether the first files below begin like the file of a metric. A copied store may lack other
+    files.
+    """
     files = (Path(place, name) for place, _, names in os.walk(directory) for name in sorted(names))
     heads = []
     for path in islice(files, _FILES_SNIFFED):
@@ -53,7 +55,9 @@ def _holds_metrics(directory: Path) -> bool:
 
 
 def _runs(path: Path) -> list[str]:
-    """The ids of the runs in a database; none if the database is not MLflow's or cannot be read now."""
+    """Return the ids of the runs in a database; none if the database is not MLflow's or cannot be read
+    now.
+    """
     query = "SELECT run_uuid FROM runs WHERE lifecycle_stage = 'active' ORDER BY rowid DESC LIMIT ?"
 
     def ids(connection: sqlite3.Connection) -> list[str]:

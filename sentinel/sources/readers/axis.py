@@ -31,7 +31,7 @@ class Axis:
     counts_rows: bool = False  # what looked like the step fell
 
     def step(self, count: int | None, epoch: Any, line: int, may_be_length: bool = False) -> int:
-        """The step of one record, which has ``count`` as its own step and ``epoch`` as its epoch.
+        """Return the step of one record, which has ``count`` as its own step and ``epoch`` as its epoch.
 
         A count that ``may_be_length``, such as `steps`, is the length of an episode if it falls: from then
         on records are counted, onwards from the last step.
@@ -46,7 +46,8 @@ class Axis:
         return line if self.kind in ("", "line") else self.last
 
     def iteration(self, count: int, epoch: Any, batches: int | None) -> int:
-        """The count over all epochs, if ``count`` begins anew in each epoch (OpenMMLab, timm and others).
+        """Return the count over all epochs, if ``count`` begins anew in each epoch (OpenMMLab, timm and
+        others).
 
         An epoch has so many ``batches``, if the record states that. A count that goes on beyond that of the
         epoch before counts over all epochs as it is.
@@ -76,7 +77,9 @@ class Axis:
 
 
 def count_of(value: Any) -> tuple[int | None, int | None]:
-    """The step and the planned last step in 12, 12.0, "12" or "12/500"; None for what it does not state."""
+    """Return the step and the planned last step in 12, 12.0, "12" or "12/500"; None for what it does not
+    state.
+    """
     if isinstance(value, str):
         count = _COUNT.fullmatch(value)
         return (int(count[1]), int(count[2]) if count[2] else None) if count else (None, None)

@@ -27,7 +27,7 @@ def open_log(path: Path) -> BinaryIO:
 
 
 def real_path(path: str | Path) -> str:
-    """The path without links. Links that cannot be read, such as ``/proc/2/exe``, stay in it."""
+    """Return the path without links. Links that cannot be read, such as ``/proc/2/exe``, stay in it."""
     try:
         return os.path.realpath(path)
     except OSError:
@@ -35,7 +35,7 @@ def real_path(path: str | Path) -> str:
 
 
 def is_text(name: str) -> bool:
-    """Whether a name is UTF-8, so that it can be shown and kept."""
+    """Return whether a name is UTF-8, so that it can be shown and kept."""
     try:
         name.encode()
     except UnicodeEncodeError:
@@ -44,12 +44,12 @@ def is_text(name: str) -> bool:
 
 
 def can_exist(path: Path) -> bool:
-    """Whether the system takes such a path. A database may give a run any name."""
+    """Return whether the system takes such a path. A database may give a run any name."""
     return "\0" not in str(path) and is_text(str(path)) and len(os.fsencode(path)) < _MAX_PATH
 
 
 def stamp(path: Path) -> list[Any]:
-    """A value that changes whenever the file is rewritten. Raises OSError."""
+    """Return a value that changes whenever the file is rewritten. Raises OSError."""
     status = path.stat()
     return [str(path), status.st_ino, status.st_size, status.st_mtime_ns]
 
@@ -60,12 +60,14 @@ _BIG = re.compile(rb"\xfe\xff|\0[^\0]\0[^\0]", re.DOTALL)
 
 
 def utf_16(head: bytes) -> str:
-    """The name of the form of UTF-16 in which a text begins with ``head``; empty if it is not UTF-16."""
+    """Return the name of the form of UTF-16 in which a text begins with ``head``; empty if it is not
+    UTF-16.
+    """
     return "utf-16-le" if _LITTLE.match(head) else "utf-16-be" if _BIG.match(head) else ""
 
 
 def as_utf_8(data: bytes, encoding: str) -> bytes:
-    """The text that ``data`` holds in UTF-16, without a torn character at its end.
+    """Return the text that ``data`` holds in UTF-16, without a torn character at its end.
 
     A broken character becomes a replacement character, so that the text has as many bytes in UTF-16 as
     before.
@@ -74,6 +76,6 @@ def as_utf_8(data: bytes, encoding: str) -> bytes:
 
 
 def plain_utf_8(data: bytes) -> bytes:
-    """A whole text, or its beginning, in UTF-8 whether it is UTF-16 or UTF-8."""
+    """Return a whole text, or its beginning, in UTF-8 whether it is UTF-16 or UTF-8."""
     encoding = utf_16(data)
     return as_utf_8(data, encoding) if encoding else data

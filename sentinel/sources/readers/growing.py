@@ -72,12 +72,12 @@ class Read:
     _encoding: str = ""
 
     def in_file(self, begin: int, end: int) -> bytes:
-        """The bytes of the file that the whole characters in ``data[begin:end]`` stand for."""
+        """Return the bytes of the file that the whole characters in ``data[begin:end]`` stand for."""
         part = self.data[begin:end]
         return part.decode(errors="ignore").encode(self._encoding) if self._encoding else part
 
     def mark(self, consumed: int, waiting: bool = False) -> dict[str, Any]:
-        """The mark after ``consumed`` bytes from the start of ``data``, which may be more than it has.
+        """Return the mark after ``consumed`` bytes from the start of ``data``, which may be more than it has.
 
         ``waiting`` says that the rest of the file is torn. The rest is not read again until the file grows.
         """
@@ -186,12 +186,14 @@ def _fingerprint(data: bytes) -> str:
 
 
 def nothing_new(cursor: Cursor) -> PollResult:
-    """The result of a poll that found nothing new."""
+    """Return the result of a poll that found nothing new."""
     return PollResult({name: value for name, value in cursor.items() if name != "unreadable"})
 
 
 def unreadable(path: Location, cursor: Cursor, error: OSError) -> PollResult:
-    """The result of a poll that met ``error``. It complains only if the reason is another one than before."""
+    """Return the result of a poll that met ``error``. It complains only if the reason is another one than
+    before.
+    """
     reason = error.strerror or str(error)
     if cursor.get("unreadable") == reason:
         return PollResult(cursor)
@@ -200,7 +202,9 @@ def unreadable(path: Location, cursor: Cursor, error: OSError) -> PollResult:
 
 
 def size_of(lines: int, data: bytes) -> int:
-    """How many bytes the first ``lines`` lines of ``data`` have. Counts from the end, as few lines follow."""
+    """Return how many bytes the first ``lines`` lines of ``data`` have. Counts from the end, as few lines
+    follow.
+    """
     end = len(data)
     for _ in range(data.count(b"\n") - lines + 1):
         end = data.rfind(b"\n", 0, end)
@@ -208,7 +212,7 @@ def size_of(lines: int, data: bytes) -> int:
 
 
 def whole_rows(frame: pl.DataFrame, data: bytes, most: int) -> pl.DataFrame:
-    """At most ``most`` rows of the frame that was read from ``data``, without a torn last row."""
+    """Return at most ``most`` rows of the frame that was read from ``data``, without a torn last row."""
     if frame.height > most:
         return frame.head(most)
     return frame if data.endswith(b"\n") else frame.head(-1)

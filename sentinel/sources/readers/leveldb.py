@@ -48,7 +48,7 @@ class FileHeader:
     versions: Sequence[int]  # that can be read
 
     def version(self, data: bytes) -> int | None:
-        """The version of the file that begins with ``data``; None if the header is not complete.
+        """Return the version of the file that begins with ``data``; None if the header is not complete.
 
         Raises ValueError, which says what to do, if nothing of the file can be read.
         """
@@ -162,7 +162,7 @@ def read_log(path: Path, mark: Mark, size: int) -> tuple[Read, Log] | None:
 
 
 def _sound_chunk(data: bytes, start: int, block_end: int) -> int | None:
-    """The offset of the first sound chunk in the rest of a block, if the search finds it soon."""
+    """Return the offset of the first sound chunk in the rest of a block, if the search finds it soon."""
     end = min(block_end, len(data))
     searched = 0
     kinds = np.frombuffer(data, np.uint8)[start + _CHECKED : end]

@@ -23,7 +23,7 @@ LATEST = 253_402_300_800
 
 
 def plain_text(text: str) -> str:
-    """The text with a question mark for each half of a surrogate pair."""
+    """Return the text with a question mark for each half of a surrogate pair."""
     return text.encode(errors="replace").decode()
 
 
@@ -36,13 +36,13 @@ JSON = json.JSONDecoder(strict=False, parse_int=float, object_pairs_hook=_with_p
 
 
 def whole(values: NDArray[np.float64]) -> NDArray[np.bool_]:
-    """Which values can be a step, because they are whole and not too large."""
+    """Return which values can be a step, because they are whole and not too large."""
     fits: NDArray[np.bool_] = (np.abs(values) < MAX_STEP) & (values == np.floor(values))
     return fits
 
 
 def plain_times(seconds: NDArray[np.float64]) -> NDArray[np.float64]:
-    """The times, with NaN for times outside the calendar."""
+    """Return the times, with NaN for times outside the calendar."""
     return np.where((seconds >= 0) & (seconds < LATEST), seconds, np.nan)
 
 
@@ -58,13 +58,15 @@ Plain = str | int | float | bool | None
 
 
 def flat(settings: Mapping[Any, Any]) -> dict[str, Plain]:
-    """At most ``MAX_KEYS`` plain values by dotted key. Long texts are cut, and deep values are left out."""
+    """Return at most ``MAX_KEYS`` plain values by dotted key. Long texts are cut, and deep values are left
+    out.
+    """
     pairs = ((key, value) for key, value in islice(_walk(settings, "", 0), _MAX_VISITS) if key)
     return dict(islice(pairs, MAX_KEYS))
 
 
 def _walk(node: Any, key: str, depth: int) -> Iterator[tuple[str, Plain]]:
-    """The plain values below ``node``. A node that holds others gives a pair with an empty key."""
+    """Yield the plain values below ``node``. A node that holds others gives a pair with an empty key."""
     if isinstance(node, Mapping):
         below = [(_text(name), value) for name, value in node.items()]
     elif isinstance(node, (list, tuple)):
@@ -88,7 +90,7 @@ def _plain(value: Any) -> Plain:
 
 
 def _text(value: Any) -> str:
-    """The value as text, also an integer with more digits than Python writes out."""
+    """Return the value as text, also an integer with more digits than Python writes out."""
     try:
         text = str(value)
     except ValueError:
@@ -97,7 +99,7 @@ def _text(value: Any) -> str:
 
 
 def flattened(record: Mapping[str, Any]) -> Mapping[str, Any]:
-    """The record with ``{"train": {"loss": 1}}`` as ``{"train/loss": 1}``."""
+    """Return the record with ``{"train": {"loss": 1}}`` as ``{"train/loss": 1}``."""
     if dict not in map(type, record.values()):
         return record
     joined: dict[str, Any] = {}

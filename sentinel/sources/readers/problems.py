@@ -9,7 +9,7 @@ _MAX_TOLD = 5  # broken records of one file
 
 
 def skipped(problem: str, number: int) -> str:
-    """The message about a broken record that is skipped; empty if enough were told of.
+    """Return the message about a broken record that is skipped; empty if enough were told of.
 
     ``number`` counts the broken records of the file from 1.
     """
@@ -28,7 +28,9 @@ class Problem:
 
 
 def summed(offsets: NDArray[np.int64], what: str) -> list[Problem]:
-    """One problem for all records with the same trouble, so that a broken file does not fill a screen."""
+    """Return one problem for all records with the same trouble, so that a broken file does not fill a
+    screen.
+    """
     if len(offsets) == 0:
         return []
     others = f" (and {len(offsets) - 1} more up to {offsets[-1] - offsets[0]} bytes further on)"

@@ -80,13 +80,13 @@ _KIND = {float: _NUMERIC, int: _NUMERIC, str: _TEXT, type(None): _NULL} | dict.f
 
 
 def is_metrics(record: Mapping[str, Any]) -> bool:
-    """Whether this is surely a line of a metric log, because it has a step and a number."""
+    """Return whether this is surely a line of a metric log, because it has a step and a number."""
     has_number = any(_KIND[type(value)] == _NUMERIC for value in record.values())
     return has_number and named(record, (*STEP_KEYS, *EPOCH_KEYS)) is not None
 
 
 def named(names: Iterable[str], keys: Iterable[str]) -> str | None:
-    """The name that equals the first possible key, whatever its case; None if no name equals a key."""
+    """Return the name that equals the first possible key, whatever its case; None if no name equals a key."""
     return _named(tuple(names), tuple(keys))
 
 
@@ -131,15 +131,15 @@ class Records:
         return len(self._values)
 
     def memory(self) -> dict[str, Any]:
-        """What the next records need to know of these; JSON-able."""
+        """Return what the next records need to know of these; JSON-able."""
         return {"axis": vars(self._axis), "presence": self._presence.always}
 
     def step_at(self, line: int) -> int:
-        """The last step, in a log of which ``line`` is the last line."""
+        """Return the last step, in a log of which ``line`` is the last line."""
         return self._axis.step(None, None, line)
 
     def chunk(self, stream: str, restarted: bool) -> Chunk:
-        """The points so far."""
+        """Return the points so far."""
         return Chunk(
             stream=stream,
             tags=list(self._tag_ids),
@@ -181,7 +181,9 @@ class Records:
             self._counts.append(count)
 
     def rows(self, frame: "pl.DataFrame", stream: str, restarted: bool) -> Chunk | None:
-        """The points of records that are given as rows of numbers; None if they must be added one by one."""
+        """Return the points of records that are given as rows of numbers; None if they must be added one by
+        one.
+        """
         shape = self._learn(frame.columns, _NUMERIC * frame.width)
         if shape.step is None or shape.counts_iterations or shape.may_be_length or not shape.names:
             return None
@@ -269,7 +271,7 @@ class _NullMeaning:
                 self.always[name] = True
 
     def not_a_number(self, nulls: list[str], numeric: list[str]) -> list[str]:
-        """Which of the nulls stand for NaN in a record that has numbers for ``numeric``."""
+        """Return which of the nulls stand for NaN in a record that has numbers for ``numeric``."""
         nans = [n for n in nulls if self.always.get(n)]
         lacks_rate = any(n.rpartition("/")[2] in _LEARNING_RATES for n in nans)
         if nans and (lacks_rate or not all(map(self.always.get, numeric))):
@@ -281,7 +283,9 @@ class _NullMeaning:
 
 
 def seconds(value: float | str) -> float | None:
-    """Seconds since the epoch, from a number in s, ms, us or ns, or from an ISO date (UTC by default)."""
+    """Return seconds since the epoch, from a number in s, ms, us or ns, or from an ISO date (UTC by
+    default).
+    """
     if isinstance(value, str):
         try:
             when = datetime.fromisoformat(value.strip())

@@ -41,7 +41,7 @@ class Patience:
         return self._waiting is not None and self._waiting.is_alive()
 
     def ask(self, question: Callable[[], _T]) -> _T:
-        """The answer. Raises Unavailable; during a pause it does so without asking."""
+        """Return the answer. Raises Unavailable; during a pause it does so without asking."""
         if self._now() < self._until or self.waiting:
             raise Unavailable(self._trouble)
         outcomes: SimpleQueue[Callable[[], _T]] = SimpleQueue()

@@ -48,12 +48,12 @@ _METRIC = re.compile(
 
 
 def is_log_name(stem: str) -> bool:
-    """Whether a training log may well have this name, without its ending."""
+    """Return whether a training log may well have this name, without its ending."""
     return _NAME.search(stem) is not None
 
 
 def is_log(stem: str, columns: Collection[str], counts: Sequence[Any] | None = None) -> bool:
-    """Whether a file of this name, without its ending, with these columns is a log.
+    """Return whether a file of this name, without its ending, with these columns is a log.
 
     Under any name, it is one if it counts steps or epochs beside metrics, or if TensorBoard exported it.
     ``counts`` are the first cells that count, None if they are not known: they have to grow. A file with the
@@ -72,12 +72,12 @@ def is_log(stem: str, columns: Collection[str], counts: Sequence[Any] | None = N
 
 
 def are_metrics(columns: Collection[str]) -> bool:
-    """Whether there is a column for a loss, and no column but for metrics."""
+    """Return whether there is a column for a loss, and no column but for metrics."""
     return any("loss" in name.lower() for name in columns) and all(map(_METRIC.search, columns))
 
 
 def are_log(stem: str, records: Sequence[Mapping[str, Any]]) -> bool:
-    """Whether a file of this name with these first records is the log of a training, and no data set.
+    """Return whether a file of this name with these first records is the log of a training, and no data set.
 
     A log holds numbers, and one of these is true:
 
@@ -104,7 +104,7 @@ def are_log(stem: str, records: Sequence[Mapping[str, Any]]) -> bool:
 
 
 def _grows(rows: Iterable[Mapping[str, Any]], keys: Sequence[str]) -> bool:
-    """Whether the value of a key grows: at least a quarter of its changes reach a new maximum.
+    """Return whether the value of a key grows: at least a quarter of its changes reach a new maximum.
 
     It need not grow each time, because two writers of one file, epochs between steps and resumes also make it
     fall. One row alone that has the key is enough.
@@ -127,13 +127,13 @@ def _count(row: Mapping[str, Any], keys: Sequence[str]) -> float | None:
 
 
 def _numbers(row: Mapping[str, Any]) -> Iterable[str]:
-    """The names of the numbers in a row, except its step and its time."""
+    """Return the names of the numbers in a row, except its step and its time."""
     counts = {named(row, keys) for keys in (STEP_KEYS, EPOCH_KEYS, TIME_KEYS)}
     return (name for name, value in row.items() if name not in counts and _number(value) is not None)
 
 
 def _number(value: Any) -> float | None:
-    """The value as a number: 12, "12" or the 12 of "12/500"; None if it is none."""
+    """Return the value as a number: 12, "12" or the 12 of "12/500"; None if it is none."""
     if isinstance(value, str):
         value = value.partition("/")[0]
         return float(value) if NUMBER.fullmatch(value) else None
@@ -141,7 +141,7 @@ def _number(value: Any) -> float | None:
 
 
 def why_no_log(path: Path) -> str:
-    """Why the file, which no format claims, is no log."""
+    """Return why the file, which no format claims, is no log."""
     try:
         with open_log(path) as file:
             head = plain_utf_8(file.read(HEAD_BYTES))

@@ -17,19 +17,23 @@ _OF_NO_PART = ("lr", "learning_rate")
 
 
 def held_out(text: str) -> str:
-    """The part of the data that a cell names, in lower case; empty if it names none that is held out."""
+    """Return the part of the data that a cell names, in lower case; empty if it names none that is held
+    out.
+    """
     part = text.strip().lower()
     return part if part in _HELD_OUT else ""
 
 
 def of_part(name: str, part: str) -> str:
-    """The name of a metric with the part, unless it names a part already or is that of a learning rate."""
+    """Return the name of a metric with the part, unless it names a part already or is that of a learning
+    rate.
+    """
     named = _NAMED.search(COMPARED.sub("", name))
     return name if name.lower() in _OF_NO_PART or named else f"{part}/{name}"
 
 
 def with_part(record: Mapping[str, Any], axes: frozenset[str]) -> Mapping[str, Any]:
-    """The record with the part of the data in its names, if it was measured on held-out data.
+    """Return the record with the part of the data in its names, if it was measured on held-out data.
 
     ``{"epoch": 1, "phase": "val", "loss": 2.0}`` becomes ``{"epoch": 1, "val/loss": 2.0}``. The ``axes`` keep
     their names. They are the lower-case names of steps, epochs and times. OpenMMLab counts the batches of the

@@ -36,7 +36,8 @@ T = TypeVar("T")
 
 
 def read(path: Path, query: Callable[[sqlite3.Connection], T]) -> T:
-    """The result of ``query``, called with a connection that can only read; it may be called several times.
+    """Return the result of ``query``, called with a connection that can only read; it may be called several
+    times.
 
     Raises OSError if the file cannot be read, and sqlite3.Error if it is no complete database.
     """
@@ -69,7 +70,7 @@ def _reading(path: Path) -> Iterator[sqlite3.Connection]:
 
 
 def _logged(path: Path) -> str:
-    """How to open a database with a write-ahead log, so that SQLite creates no file beside it.
+    """Return how to open a database with a write-ahead log, so that SQLite creates no file beside it.
 
     If the index of the log is missing, nobody has the database open, and it can be read as a file that does
     not change. (If a writer closes the database at this very moment, SQLite leaves an empty log behind.)
@@ -83,7 +84,7 @@ def _logged(path: Path) -> str:
 
 
 def columns(connection: sqlite3.Connection, table: str) -> frozenset[str]:
-    """The columns of a table; none if there is no table of that name. A view is no table."""
+    """Return the columns of a table; none if there is no table of that name. A view is no table."""
     query = "SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = ?"
     if connection.execute(query, (table,)).fetchone() is None:
         return frozenset()
@@ -92,7 +93,9 @@ def columns(connection: sqlite3.Connection, table: str) -> frozenset[str]:
 
 
 def poll(path: Path, cursor: Cursor, query: Callable[[sqlite3.Connection], PollResult]) -> PollResult:
-    """The result of ``query``; if the database cannot be read, a complaint, unless it was made before."""
+    """Return the result of ``query``; if the database cannot be read, a complaint, unless it was made
+    before.
+    """
     try:
         return read(path, query)
     except OSError as error:
@@ -104,7 +107,9 @@ def poll(path: Path, cursor: Cursor, query: Callable[[sqlite3.Connection], PollR
 
 
 def is_database(path: Path) -> bool:
-    """Whether the file begins as a SQLite database does, and is not sentinel's own, which is left alone."""
+    """Return whether the file begins as a SQLite database does, and is not sentinel's own, which is left
+    alone.
+    """
     if path.name == STATE_FILE:
         return False
     try:

@@ -18,7 +18,7 @@ _OPTIONS: Mapping[str, Mapping[str, Any]] = {
 
 
 def connect(url: Url) -> tuple[Any, str]:
-    """The fsspec file system, and the path in it. Raises the errors of the library."""
+    """Return the fsspec file system, and the path in it. Raises the errors of the library."""
     import fsspec
 
     # The library logs what it also raises; one message is enough.
@@ -31,7 +31,9 @@ def connect(url: Url) -> tuple[Any, str]:
 
 @cache
 def _ssh() -> type:
-    """The file system of sshfs, changed to read parts of files and to go on after a closed directory."""
+    """Return the file system of sshfs, changed to read parts of files and to go on after a closed
+    directory.
+    """
     import fsspec
 
     class RangesOverSsh(fsspec.get_filesystem_class("ssh")):  # type: ignore[misc]
@@ -41,7 +43,7 @@ def _ssh() -> type:
                 return data
 
         async def _find(self, path: str, **_: Any) -> dict[str, Any]:
-            """The files at and below a path; links are not followed."""
+            """Return the files at and below a path; links are not followed."""
             files = {}
 
             async def scan(directory: str) -> None:
@@ -67,7 +69,7 @@ def _ssh() -> type:
 
 
 def reason(error: Exception) -> str:
-    """The reason of an error in our own words. A client's own text may hold a signed address."""
+    """Return the reason of an error in our own words. A client's own text may hold a signed address."""
     name = type(error).__name__
     if isinstance(error, FileNotFoundError):
         return "no log lies there, or none that may be seen"
@@ -79,7 +81,7 @@ def reason(error: Exception) -> str:
 
 
 def _is_denial(error: Exception) -> bool:
-    """Whether access was denied, by the type of the error, its HTTP status or gcsfs's text."""
+    """Return whether access was denied, by the type of the error, its HTTP status or gcsfs's text."""
     status = getattr(error, "code", None) or getattr(getattr(error, "response", None), "status_code", None)
     return (
         isinstance(error, PermissionError)

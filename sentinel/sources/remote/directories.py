@@ -35,7 +35,7 @@ def check(url: Url) -> None:
 
 
 def search(url: Url, copies: Path) -> Iterator[Run]:
-    """The runs that are there now. Raises OSError if they cannot be found out."""
+    """Yield the runs that are there now. Raises OSError if they cannot be found out."""
     from sentinel.sources.discovery import discover
 
     mirror = _mirror(url, copies.resolve())
@@ -63,12 +63,12 @@ class Copies(Protocol):
         ...
 
     def address(self, copy: Path) -> Url:
-        """The address of a copy."""
+        """Return the address of a copy."""
         ...
 
 
 def remote_runs(copies: Copies, runs: Iterable[Run]) -> Iterator[Run]:
-    """Runs among copies, as those at the address."""
+    """Run among copies, as those at the address."""
     for run in runs:
         if run.local is not None:
             path = copies.address(run.local)
@@ -86,7 +86,7 @@ class RemoteRun:
     source: Source
 
     def poll(self, cursor: Cursor, limit: int) -> PollResult:
-        """What is new in the copy; see `sentinel.sources.base.Source`."""
+        """Return what is new in the copy; see `sentinel.sources.base.Source`."""
         try:
             self.mirror.refresh()
         except Unavailable as error:
@@ -100,10 +100,10 @@ class RemoteRun:
         return replace(batch, read_issues=complaints, more=batch.more or self.mirror.behind)
 
     def flush(self, cursor: Cursor) -> Sequence[Chunk]:
-        """The points that are left in the copy; see `sentinel.sources.base.Flushable`."""
+        """Return the points that are left in the copy; see `sentinel.sources.base.Flushable`."""
         return flush(self.source, _answered(cursor))
 
 
 def _answered(cursor: Cursor) -> Cursor:
-    """The cursor of the copy."""
+    """Return the cursor of the copy."""
     return {name: value for name, value in cursor.items() if name != "unreadable"}

@@ -68,7 +68,7 @@ class Mirror:
             self._patience.ask(self._advance)
 
     def address(self, copy: Path) -> Url:
-        """The address of the file that was copied."""
+        """Return the address of the file that was copied."""
         below = copy.relative_to(self.root).parts
         return Url(self._url.scheme, (*self._parts, *below))
 
@@ -157,7 +157,7 @@ class Mirror:
 
 
 def is_wanted(name: str, size: int) -> bool:
-    """Whether a file may be a log, or hold settings, by its name below the address and its bytes."""
+    """Return whether a file may be a log, or hold settings, by its name below the address and its bytes."""
     document = size <= _MAX_DOCUMENT and _DOCUMENT.search(name)
     inside = {"", ".", ".."}.isdisjoint(name.split("/"))
     return inside and bool(document or _LOG.search(name))
@@ -171,7 +171,7 @@ def _size(copy: Path) -> int:
 
 
 def _range(have: int, size: int, chunk: int) -> tuple[int, int]:
-    """Which bytes to fetch of a file that has ``size`` bytes there and ``have`` bytes here."""
+    """Return which bytes to fetch of a file that has ``size`` bytes there and ``have`` bytes here."""
     if have > size:
         return 0, min(size, chunk)
     if have == size:  # it was probably rewritten

@@ -66,7 +66,7 @@ class ConfigFiles:
     _known: dict[str, tuple[tuple[int, int, int], ConfigFile | None]] = field(default_factory=dict)
 
     def read(self) -> tuple[list[ConfigFile], list[ReadIssue]]:
-        """The files that are there now, in order of precedence, and complaints that are new."""
+        """Return the files that are there now, in order of precedence, and complaints that are new."""
         if self.run.local is None:
             return [], []
         own = self.run.local if self.run.local.is_dir() else self.run.local.parent
@@ -107,12 +107,14 @@ class ConfigFiles:
 
 
 def settings_above(own: Path) -> Iterator[Path]:
-    """The paths above a run's directory at which its settings may lie."""
+    """Return the paths above a run's directory at which its settings may lie."""
     return (place / name for place, names in _places(own) if place != own for name in names)
 
 
 def _there(directory: str, names: Sequence[str]) -> Iterator[str]:
-    """Which of the names exist. Only a small directory is listed, because many runs may share a large one."""
+    """Return which of the names exist. Only a small directory is listed, because many runs may share a large
+    one.
+    """
     with suppress(OSError):
         if os.stat(directory).st_size <= _SMALL:
             present = {*os.listdir(directory)}
@@ -132,7 +134,9 @@ def _places(own: Path) -> Iterator[tuple[Path, tuple[str, ...]]]:
 
 
 def _settings(path: Path) -> Mapping[Any, Any]:
-    """The settings in the file; none if it is empty or holds no table. Raises OSError and ValueError."""
+    """Return the settings in the file; none if it is empty or holds no table. Raises OSError and
+    ValueError.
+    """
     with open_log(path) as file:
         data = file.read(_LARGEST + 1)
     if len(data) > _LARGEST:
@@ -161,6 +165,6 @@ def _yaml(data: bytes) -> Any:
 
 
 def _unwrapped(value: Any) -> Any:
-    """The value itself. W&B and SwanLab write ``{"desc": null, "value": 3}`` for a 3."""
+    """Return the value itself. W&B and SwanLab write ``{"desc": null, "value": 3}`` for a 3."""
     wrapped = isinstance(value, dict) and "value" in value and value.keys() <= {"desc", "sort", "value"}
     return value["value"] if wrapped else value

@@ -50,7 +50,7 @@ class OutputFiles:
         return Output(texts, marks, more)
 
     def paths(self) -> list[Path]:
-        """The files; none if there are too many to be those of one run."""
+        """Return the files; none if there are too many to be those of one run."""
         if self.run.local is None:
             return []
         directory = self.run.local if self.run.local.is_dir() else self.run.local.parent

@@ -17,7 +17,7 @@ class _Loader(yaml.CSafeLoader):
         """Merge nothing."""
 
     def untagged(self, node: Any) -> Any:
-        """The plain content of a node, whatever its tag asks for."""
+        """Return the plain content of a node, whatever its tag asks for."""
         if isinstance(node, yaml.ScalarNode):
             return self.construct_scalar(node)
         if isinstance(node, yaml.SequenceNode):

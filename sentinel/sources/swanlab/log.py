@@ -31,14 +31,16 @@ _BYTES_A_POINT = 80  # a guess of how far to read for some points; a wrong one o
 
 
 def find(directory: Path, names: Sequence[str]) -> Iterator[Run]:
-    """The runs whose files lie in this directory. If a run has the directory for itself, that is its path."""
+    """Yield the runs whose files lie in this directory. If a run has the directory for itself, that is its
+    path.
+    """
     own = _RUN_DIRECTORY.fullmatch(directory.name)
     for name in filter(_NAME.fullmatch, names):
         yield Run(directory if own else directory / name, FORMAT, SwanLabFile(directory / name))
 
 
 def is_internal(directory: str) -> bool:
-    """Whether a directory of a run holds only what its log holds as well, or no numbers."""
+    """Return whether a directory of a run holds only what its log holds as well, or no numbers."""
     above, _, name = directory.rpartition("/")
     return name in _INTERNAL and _RUN_DIRECTORY.fullmatch(above.rpartition("/")[2]) is not None
 
@@ -50,7 +52,7 @@ class SwanLabFile:
     path: Path
 
     def poll(self, cursor: Cursor, limit: int) -> PollResult:
-        """What was logged since ``cursor``; see `sentinel.sources.base.Source`."""
+        """Return what was logged since ``cursor``; see `sentinel.sources.base.Source`."""
         try:
             news = read_log(self.path, cursor.get("mark", {}), limit * _BYTES_A_POINT)
         except OSError as error:
@@ -62,7 +64,7 @@ class SwanLabFile:
 
 
 def _batch(path: Path, cursor: Cursor, read: Read, log: Log, limit: int) -> PollResult:
-    """The content of the first records, up to ``limit`` points."""
+    """Return the content of the first records, up to ``limit`` points."""
     version: int | None = cursor.get("version")
     restarted: bool = cursor.get("restarted", False)
     if read.offset == 0:

@@ -49,7 +49,7 @@ class Scalar(NamedTuple):
 
 
 def parse(record: bytes, version: int) -> Scalar | Line | Ending | None:
-    """The content of a record; None if it holds nothing that sentinel reads.
+    """Return the content of a record; None if it holds nothing that sentinel reads.
 
     Raises ValueError for a record that is none of SwanLab's.
     """
@@ -108,7 +108,7 @@ def _json_time(text: Any) -> float:
 
 @cache
 def record_type() -> Any:
-    """The class of the messages."""
+    """Return the class of the messages."""
     from google.protobuf.descriptor_pb2 import FieldDescriptorProto, FileDescriptorProto
     from google.protobuf.descriptor_pool import DescriptorPool
     from google.protobuf.message_factory import GetMessageClass

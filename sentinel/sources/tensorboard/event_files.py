@@ -49,7 +49,7 @@ _MAX_SETTINGS = 1 << 16  # bytes; a log that begins with settings grows longer
 
 
 def find(directory: Path, names: Sequence[str]) -> Iterator[Run]:
-    """The run whose event files lie in this directory, if there are some."""
+    """Yield the run whose event files lie in this directory, if there are some."""
     files = [directory / name for name in names if is_event_file(name)]
     if files:
         above = directory.parent
@@ -67,11 +67,13 @@ class EventFiles:
     directory: Path
 
     def poll(self, cursor: Cursor, limit: int) -> PollResult:
-        """The scalars that were appended since ``cursor``; see `sentinel.sources.base.Source`."""
+        """Return the scalars that were appended since ``cursor``; see `sentinel.sources.base.Source`."""
         return _EventPoll(self.directory, cursor, limit).batch()
 
     def samples(self, steps: Sequence[int]) -> Samples:
-        """The texts and images nearest to each of the steps; see `sentinel.sources.tensorboard.samples`."""
+        """Return the texts and images nearest to each of the steps; see
+        `sentinel.sources.tensorboard.samples`.
+        """
         from sentinel.sources.tensorboard.samples import samples  # reports alone need it
 
         files = sorted(path for path in self.directory.iterdir() if is_event_file(path.name))
@@ -97,7 +99,9 @@ class _EventPoll:
         return PollResult(cursor, self._chunks, self._read_issues, any(more))
 
     def _streams(self, beside: str = "") -> dict[str, list[str]]:
-        """The names of each stream's files, in their order; those of a directory ``beside`` hold its name."""
+        """Return the names of each stream's files, in their order; those of a directory ``beside`` hold its
+        name.
+        """
         names: list[str] = []
         with self._reporting(beside), os.scandir(self._path(beside)) as entries:
             files = [entry for entry in entries if is_event_file(entry.name) and is_text(entry.name)]
@@ -108,7 +112,7 @@ class _EventPoll:
         return streams
 
     def _path(self, name: str) -> Path:
-        """The path of an own file, or of one beside, whose name holds that of its directory."""
+        """Return the path of an own file, or of one beside, whose name holds that of its directory."""
         return self._directory.parent / name if "/" in name else self._directory / name
 
     def _read_stream(self, stream: str, names: Sequence[str]) -> bool:
@@ -186,7 +190,7 @@ class _EventPoll:
 
 
 def _parts(points: ScalarPoints) -> Iterator[tuple[slice, Mapping[str, Any]]]:
-    """The points in pieces, each with the settings that precede it. A piece may have settings alone."""
+    """Yield the points in pieces, each with the settings that precede it. A piece may have settings alone."""
     begin = 0
     config: dict[str, Any] = {}
     for at, news in [*points.settings, (len(points.value), {})]:
@@ -212,12 +216,14 @@ def _cut(path: Path, mark: Mark, size: int, most: int) -> tuple[Read, Frames] | 
 
 
 def _holds_settings(path: Path) -> bool:
-    """Whether it is a short file with the settings of a run."""
+    """Return whether it is a short file with the settings of a run."""
     data = path.read_bytes() if path.stat().st_size < _MAX_SETTINGS else b""
     return b"_hparams_/experiment" in data
 
 
 def _stream(name: str) -> str:
-    """The host, the process and the suffix in a name. A suffix distinguishes the writers of one process."""
+    """Return the host, the process and the suffix in a name. A suffix distinguishes the writers of one
+    process.
+    """
     writer = writer_in(name)
     return writer["process"] + (writer["suffix"] or "") if writer else name

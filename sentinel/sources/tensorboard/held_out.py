@@ -22,7 +22,9 @@ _PARTS = (*PARTS, *(part.capitalize() for part in PARTS))
 
 
 def possible_parts(training: Path) -> Iterator[Path]:
-    """The directories, whether there or not, that hold the held-out data of a training in this directory."""
+    """Yield the directories, whether there or not, that hold the held-out data of a training in this
+    directory.
+    """
     word = _ending(training.name, _TRAININGS)
     if word:
         alike = (part for part in _PARTS if part.istitle() == word.istitle())
@@ -30,22 +32,24 @@ def possible_parts(training: Path) -> Iterator[Path]:
 
 
 def held_out(training: Path) -> list[Path]:
-    """The directories with held-out data that belong to the training in this directory."""
+    """Return the directories with held-out data that belong to the training in this directory."""
     return [path for path in possible_parts(training) if _wrote_both(training, path)]
 
 
 def part_in(directory: Path) -> str:
-    """The part of the data in the name of a directory: "val" in `loss_val`; empty if there is none."""
+    """Return the part of the data in the name of a directory: "val" in `loss_val`; empty if there is none."""
     return _ending(directory.name, _PARTS).lower()
 
 
 def is_of_part(directory: Path) -> bool:
-    """Whether a directory is called like a part of the data."""
+    """Return whether a directory is called like a part of the data."""
     return bool(_ending(directory.name, (*_PARTS, *_TRAININGS)))
 
 
 def training_of(directory: Path) -> Path | None:
-    """The directory of the training whose held-out data this directory has; None if it belongs to none."""
+    """Return the directory of the training whose held-out data this directory has; None if it belongs to
+    none.
+    """
     part = _ending(directory.name, _PARTS)
     alike = (word for word in _TRAININGS if part and word.istitle() == part.istitle())
     trainings = (directory.with_name(f"{directory.name.removesuffix(part)}{word}") for word in alike)
@@ -53,13 +57,13 @@ def training_of(directory: Path) -> Path | None:
 
 
 def _ending(name: str, words: Sequence[str]) -> str:
-    """The word with which a name ends, apart from what stands before; empty if there is none."""
+    """Return the word with which a name ends, apart from what stands before; empty if there is none."""
     before = ((name.removesuffix(word), word) for word in words if name.endswith(word))
     return next((word for rest, word in before if not rest or rest.endswith(("_", "-", "."))), "")
 
 
 def _wrote_both(training: Path, part: Path) -> bool:
-    """Whether one process began to write both, the training first."""
+    """Return whether one process began to write both, the training first."""
     of_training = _first(training)
     of_part = _first(part)
     if of_training is None or of_part is None:
@@ -68,7 +72,7 @@ def _wrote_both(training: Path, part: Path) -> bool:
 
 
 def _first(directory: Path) -> tuple[str, tuple[int, int, str]] | None:
-    """The process and the place in the order of the first event file whose name tells them."""
+    """Return the process and the place in the order of the first event file whose name tells them."""
     try:
         names = [name for name in os.listdir(directory) if is_event_file(name)]
     except OSError:

@@ -39,7 +39,7 @@ def statistics(value: Any) -> list[tuple[str, float]]:
 
 
 def _buckets(value: Any) -> NDArray[np.float64] | None:
-    """The left edge, the right edge and the count of each bucket (buckets x 3)."""
+    """Return the left edge, the right edge and the count of each bucket (buckets x 3)."""
     kind = value.WhichOneof("value")
     if kind == "histo":
         return _of_message(value.histo)
@@ -49,7 +49,7 @@ def _buckets(value: Any) -> NDArray[np.float64] | None:
 
 
 def _of_message(histogram: Any) -> NDArray[np.float64] | None:
-    """A bucket begins where the one before it ends, and no value lies outside `min` and `max`."""
+    """Return a bucket begins where the one before it ends, and no value lies outside `min` and `max`."""
     if not 0 < len(histogram.bucket) == len(histogram.bucket_limit) <= _MAX_BUCKETS:
         return None
     limits = np.array([histogram.min, *histogram.bucket_limit])

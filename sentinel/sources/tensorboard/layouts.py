@@ -74,7 +74,7 @@ class Layout:
         return step, _column(rows, _TIME, "<f8"), np.stack(columns, axis=1)
 
     def read_one(self, record: bytes) -> tuple[int, float, Sequence[float]]:
-        """What ``read`` gives for one row. It costs less for a few rows."""
+        """Return what ``read`` gives for one row. It costs less for a few rows."""
         step = 0
         for i in range(self.step_bytes):
             step |= (record[_STEP + i] & 0x7F) << 7 * i
@@ -84,7 +84,7 @@ class Layout:
         return step, time, numbers
 
     def tags(self, record: bytes) -> tuple[str, ...] | None:
-        """The tags of a record; None if its holes lie elsewhere."""
+        """Return the tags of a record; None if its holes lie elsewhere."""
         skeleton = int.from_bytes(record, "little") & self.bits
         if skeleton not in self.proved:
             shared = np.frombuffer(record, np.uint8) & self.mask
@@ -111,7 +111,7 @@ _known: dict[int, _EventsOfLength] = {}  # by length
 
 
 def find_layout(record: bytes) -> Layout | None:
-    """Where the holes of this record are; None if its values are not scalars in one usual form."""
+    """Return where the holes of this record are; None if its values are not scalars in one usual form."""
     known = _known.get(len(record))
     for layout in known.layouts if known else ():
         if layout.tags(record) is not None:
@@ -130,7 +130,7 @@ def find_layout(record: bytes) -> Layout | None:
 
 
 def recognise(record: bytes) -> tuple[Layout, tuple[str, ...]] | None:
-    """The layout and the tags of a record; None if no layout is proved for its kind.
+    """Return the layout and the tags of a record; None if no layout is proved for its kind.
 
     A kind is proved as soon as enough of its records have come.
     """
@@ -153,7 +153,9 @@ def recognise(record: bytes) -> tuple[Layout, tuple[str, ...]] | None:
 
 
 def _places(record: bytes, event: Values, kind: str, begin: int) -> tuple[int, ...] | None:
-    """The places of the values, in order. A place is right if protobuf reads another number put there."""
+    """Return the places of the values, in order. A place is right if protobuf reads another number put
+    there.
+    """
     places: list[int] = []
     with np.errstate(over="ignore"):
         contents = [content.tobytes() for content in np.array(event.values, kind)]
@@ -192,5 +194,5 @@ def _varint_bytes(data: bytes) -> int:
 
 
 def _column(rows: NDArray[np.uint8], offset: int, kind: str) -> NDArray[Any]:
-    """The numbers that begin at ``offset`` of every row."""
+    """Return the numbers that begin at ``offset`` of every row."""
     return np.ndarray(len(rows), kind, rows, offset, rows.strides[:1])

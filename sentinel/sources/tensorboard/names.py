@@ -10,18 +10,20 @@ _BESIDE = (".meta", ".lock", ".tmp", ".part", ".bak", ".json", ".txt", ".csv", "
 
 
 def is_event_file(name: str) -> bool:
-    """Whether a file of this name holds events."""
+    """Return whether a file of this name holds events."""
     return bool(_NAME.fullmatch(name)) and not name.endswith(_BESIDE)
 
 
 def writer_in(name: str) -> re.Match[str] | None:
-    """The ``process`` with its host, its ``count`` of files and a ``suffix``, if the name tells them."""
+    """Return the ``process`` with its host, its ``count`` of files and a ``suffix``, if the name tells
+    them.
+    """
     parts: Any = _NAME.fullmatch(name)
     return _WRITER.fullmatch(parts["rest"] or "")
 
 
 def order(name: str) -> tuple[int, int, str]:
-    """Where the file stands among those of its process: by the time and the count in its name."""
+    """Return where the file stands among those of its process: by the time and the count in its name."""
     parts: Any = _NAME.fullmatch(name)
     writer = writer_in(name)
     return int(parts["time"] or 0), int(writer["count"]) if writer else 0, name

@@ -76,7 +76,9 @@ def _samples(data: bytes) -> Iterator[tuple[str, int, bytes]]:
 
 
 def _is_sample(value: Any) -> bool:
-    """Whether it is an image or a text; the tensor of an image begins with its width and its height."""
+    """Return whether it is an image or a text; the tensor of an image begins with its width and its
+    height.
+    """
     plugin = value.metadata.plugin_data.plugin_name
     texts = value.tensor.string_val
     return bool(value.image.encoded_image_string or (plugin, len(texts) > 0) == ("text", True)) or (
@@ -85,7 +87,7 @@ def _is_sample(value: Any) -> bool:
 
 
 def _marked(data: bytes) -> Iterator[bytes]:
-    """The framed records that hold one of the marks. Records behind a broken frame are not found."""
+    """Yield the framed records that hold one of the marks. Records behind a broken frame are not found."""
     marks = iter(sorted(place for mark in _MARKS for place in _places(data, mark)))
     mark = next(marks, None)
     begin = 0
@@ -102,7 +104,7 @@ def _marked(data: bytes) -> Iterator[bytes]:
 
 
 def _places(data: bytes, mark: bytes) -> Iterator[int]:
-    """Where a mark begins; several times as fast as one pattern for all marks."""
+    """Yield where a mark begins; several times as fast as one pattern for all marks."""
     place = data.find(mark)
     while place >= 0:
         yield place

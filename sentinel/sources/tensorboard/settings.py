@@ -18,7 +18,9 @@ _OF_THE_RUN = ("args", "config", "hparams", "hyperparameters", "hyperparams", "t
 
 
 def settings_in(record: bytes) -> dict[str, Plain]:
-    """The settings in an event, flat; mostly there are none. Raises DecodeError for what is no event."""
+    """Return the settings in an event, flat; mostly there are none. Raises DecodeError for what is no
+    event.
+    """
     settings: dict[str, Plain] = {}
     if not any(plugin in record for plugin in _PLUGINS):
         return settings
@@ -36,7 +38,7 @@ def settings_in(record: bytes) -> dict[str, Plain]:
 
 
 def _hparams(content: bytes) -> Mapping[str, Any]:
-    """The settings with which a session began. The plugin's other records concern its display."""
+    """Return the settings with which a session began. The plugin's other records concern its display."""
     from google.protobuf.message import DecodeError
     from tensorboard.plugins.hparams.plugin_data_pb2 import HParamsPluginData
 

@@ -163,7 +163,9 @@ def _leap(data: bytes, recent: NDArray[np.int64], position: int, most: int) -> t
 
 
 def _find_header(data: bytes, position: int) -> tuple[int, bool]:
-    """Where the next sound header begins, and False; or where to search when there is more, and True."""
+    """Return where the next sound header begins, and False; or where to search when there is more, and
+    True.
+    """
     lengths = _every(data, "<u8")
     checksums = _every(data, "<u4")
     last = len(data) - HEADER_BYTES
@@ -181,7 +183,7 @@ def _find_header(data: bytes, position: int) -> tuple[int, bool]:
 def _checked(
     data: bytes, starts: NDArray[np.int64]
 ) -> tuple[list[Alike], list[tuple[int, bytes]], list[int]]:
-    """The records at ``starts``, sorted into Alike and single ones, and the numbers of broken ones."""
+    """Return the records at ``starts``, sorted into Alike and single ones, and the numbers of broken ones."""
     lengths = _every(data, "<u4")[starts].astype(np.int64)
     payloads = starts + HEADER_BYTES
     ends = payloads + lengths
@@ -217,13 +219,13 @@ def _checked(
 
 
 def _every(data: bytes, dtype: str) -> NDArray[Any]:
-    """A view of ``data`` whose element i is the value that begins at byte i."""
+    """Return a view of ``data`` whose element i is the value that begins at byte i."""
     kind = np.dtype(dtype)
     return np.ndarray((max(len(data) - kind.itemsize + 1, 0),), kind, data, strides=(1,))
 
 
 def _checksums(rows: NDArray[np.uint8], varying: NDArray[np.bool_]) -> NDArray[np.uint32]:
-    """The CRC-32C of each row; columns that do not vary are equal in all of them."""
+    """Return the CRC-32C of each row; columns that do not vary are equal in all of them."""
     shared = np.where(varying, 0, rows[:1]).astype(np.uint8)
     crc = np.full(len(rows), google_crc32c.value(shared.tobytes()), np.uint32)
     for column in np.flatnonzero(varying):
@@ -233,7 +235,7 @@ def _checksums(rows: NDArray[np.uint8], varying: NDArray[np.bool_]) -> NDArray[n
 
 @cache
 def _effects() -> NDArray[np.uint32]:
-    """What a byte adds to the checksum: entry [d, b] is for byte b with d bytes after it."""
+    """Return what a byte adds to the checksum: entry [d, b] is for byte b with d bytes after it."""
     crc = np.arange(256, dtype=np.uint32)
     for _ in range(8):
         crc = np.where(crc & 1, crc >> 1 ^ _CRC32C_REVERSED, crc >> 1)
@@ -245,7 +247,9 @@ def _effects() -> NDArray[np.uint32]:
 
 @lru_cache(maxsize=1 << 12)
 def _checksum_of_length(length: int) -> int:
-    """The masked CRC-32C of a header. The mask is a rotation that keeps checksums of checksums useful."""
+    """Return the masked CRC-32C of a header. The mask is a rotation that keeps checksums of checksums
+    useful.
+    """
     crc: int = google_crc32c.value(length.to_bytes(8, "little"))
     return (crc >> 15 | crc << 17) + _MASK_DELTA & 0xFFFFFFFF
 

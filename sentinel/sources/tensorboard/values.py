@@ -36,7 +36,9 @@ class Values(NamedTuple):
 
 
 def values(record: bytes) -> Values | None:
-    """The scalars of one event and the statistics of its histograms; None if the record is no event."""
+    """Return the scalars of one event and the statistics of its histograms; None if the record is no
+    event.
+    """
     event_type, decode_error = _protobuf()
     try:
         event = event_type.FromString(record)
@@ -51,7 +53,7 @@ def values(record: bytes) -> Values | None:
 
 
 def _number(value: Any) -> float | None:
-    """The number in a ``Summary.Value``; None if it is no scalar.
+    """Return the number in a ``Summary.Value``; None if it is no scalar.
 
     Writers name the plugin only with the first value of a tag. So a single number in a tensor counts as a
     scalar unless another plugin is named.
@@ -65,7 +67,7 @@ def _number(value: Any) -> float | None:
 
 
 def _element(tensor: Any) -> float | None:
-    """The number in a ``TensorProto`` that holds only one."""
+    """Return the number in a ``TensorProto`` that holds only one."""
     if tensor.dtype not in _ELEMENTS or any(dim.size != 1 for dim in tensor.tensor_shape.dim):
         return None
     kind, field = _ELEMENTS[tensor.dtype]
@@ -84,7 +86,9 @@ def _element(tensor: Any) -> float | None:
 
 @cache
 def _protobuf() -> tuple[Any, type[Exception]]:
-    """The ``Event`` message type, and the error that it raises for other bytes. Both are slow to import."""
+    """Return the ``Event`` message type, and the error that it raises for other bytes. Both are slow to
+    import.
+    """
     from google.protobuf.message import DecodeError
     from tensorboard.compat.proto.event_pb2 import Event
 

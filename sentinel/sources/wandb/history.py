@@ -55,7 +55,7 @@ class Numbers:
     value: NDArray[np.float64]
 
     def by_row(self, name: str, rows: int) -> NDArray[np.float64]:
-        """The number of this name in each of ``rows`` records; NaN for a record without it."""
+        """Return the number of this name in each of ``rows`` records; NaN for a record without it."""
         values = np.full(rows, np.nan)
         if (index := self.index.get(name)) is not None:
             at = self._groups.of(index)
@@ -80,14 +80,14 @@ class Groups:
         self._starts = np.cumsum([0, *np.bincount(values).tolist()])
 
     def of(self, value: int) -> _Array:
-        """The places of a value, in order."""
+        """Return the places of a value, in order."""
         if value + 1 >= len(self._starts):
             return self._order[:0]
         return self._order[self._starts[value] : self._starts[value + 1]]
 
 
 def read_history(records: Sequence[bytes]) -> Numbers:
-    """Every number in some serialised ``HistoryRecord`` messages.
+    """Return every number in some serialised ``HistoryRecord`` messages.
 
     Raises ValueError or google.protobuf.message.DecodeError if an item is invalid.
     """
@@ -124,7 +124,7 @@ def read_history(records: Sequence[bytes]) -> Numbers:
 
 
 def numbers_in(rows: Sequence[Mapping[str, Any]]) -> Numbers:
-    """Every number in rows of history from W&B's server, in which the names have no order."""
+    """Return every number in rows of history from W&B's server, in which the names have no order."""
     leaves = _Leaves({})
     for i, items in enumerate(rows):
         for key in sorted(items):
@@ -161,7 +161,7 @@ class _Leaves:
             self.add(place, row, item_name(item), value)
 
     def numbers(self) -> Numbers:
-        """All of them, in the order in which they were found."""
+        """Return all of them, in the order in which they were found."""
         _, row, name, value = self.columns()
         metric = self.no_media(name, row)
         return Numbers(list(self._ids), name[metric], row[metric], value[metric])
@@ -173,7 +173,7 @@ class _Leaves:
         return *integers, np.array(value, np.float64)
 
     def no_media(self, name: _Array, row: _Array) -> NDArray[np.bool_]:
-        """Which of the numbers with this name in this row are no part of an image or the like."""
+        """Return which of the numbers with this name in this row are no part of an image or the like."""
         metric = np.ones(len(name), np.bool_)
         if not self._media:
             return metric
@@ -187,7 +187,9 @@ class _Leaves:
 
 
 def _items(data: NDArray[np.uint8], bounds: _Array) -> tuple[NDArray[Any], ...]:
-    """The row, the begin and the end of every item, and which records have an item of unusual length."""
+    """Return the row, the begin and the end of every item, and which records have an item of unusual
+    length.
+    """
     ends = bounds[1:]
     odd = np.zeros(len(ends), np.bool_)
     row = np.arange(len(ends))
@@ -211,7 +213,9 @@ def _items(data: NDArray[np.uint8], bounds: _Array) -> tuple[NDArray[Any], ...]:
 
 
 def _fields(data: NDArray[np.uint8], begin: _Array, end: _Array) -> tuple[_Array, _Array]:
-    """Where the name of each item ends and its value begins; -1 for the value if its form is unusual."""
+    """Return where the name of each item ends and its value begins; -1 for the value if its form is
+    unusual.
+    """
     name_end = begin.copy()
     named = np.arange(len(begin))
     while len(named):
@@ -228,7 +232,9 @@ def _fields(data: NDArray[np.uint8], begin: _Array, end: _Array) -> tuple[_Array
 
 
 def _varint(data: NDArray[np.uint8], at: _Array) -> tuple[_Array, _Array]:
-    """The lengths that begin at these places, and where they end; _NO_LENGTH for more than two bytes."""
+    """Return the lengths that begin at these places, and where they end; _NO_LENGTH for more than two
+    bytes.
+    """
     low = data[at].astype(np.int64)
     high = data[at + 1].astype(np.int64)
     long = low >= 0x80
@@ -238,7 +244,7 @@ def _varint(data: NDArray[np.uint8], at: _Array) -> tuple[_Array, _Array]:
 
 
 def _floats(data: NDArray[np.uint8], begin: _Array, end: _Array) -> NDArray[np.float64]:
-    """The JSON numbers between these places. They are decoded together, as one list."""
+    """Return the JSON numbers between these places. They are decoded together, as one list."""
     sizes = end - begin + 1  # with a comma
     ends = np.cumsum(sizes)
     listed = data[np.arange(sizes.sum()) + np.repeat(begin - (ends - sizes), sizes)]
@@ -254,7 +260,7 @@ def _floats(data: NDArray[np.uint8], begin: _Array, end: _Array) -> NDArray[np.f
 
 
 def _ids_of(text: bytes, begin: _Array, end: _Array, ids: dict[str, int]) -> _Array:
-    """The index of each item's name in ``ids``, given its place. New names are added to ``ids``."""
+    """Return the index of each item's name in ``ids``, given its place. New names are added to ``ids``."""
     indices = np.empty(len(begin), np.int64)
     lengths = end - begin
     for length in np.flatnonzero(np.bincount(lengths)).tolist():

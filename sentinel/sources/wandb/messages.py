@@ -22,7 +22,7 @@ _DESCRIPTION = re.compile(r"\.AddSerializedFile\((b.+)\)$", re.MULTILINE)
 
 @cache
 def message_type(name: str) -> Any:
-    """The class of wandb's messages of that name, such as ``Record``.
+    """Return the class of wandb's messages of that name, such as ``Record``.
 
     If the installed wandb has other modules than expected, this imports wandb as a whole.
     """
@@ -64,18 +64,18 @@ def _description(path: Path) -> bytes:
 
 
 def item_name(item: Any) -> str:
-    """The name of a ``HistoryItem`` or ``ConfigItem``."""
+    """Return the name of a ``HistoryItem`` or ``ConfigItem``."""
     return str(item.key or ".".join(item.nested_key))
 
 
 @lru_cache(maxsize=1 << 14)
 def name_in(fields: bytes) -> str:
-    """The name in the first fields of a serialised ``HistoryItem``."""
+    """Return the name in the first fields of a serialised ``HistoryItem``."""
     return item_name(message_type("HistoryItem").FromString(fields))
 
 
 def item_values(items: Sequence[Any]) -> list[Any]:
-    """The values of the items; None for an item that is no JSON."""
+    """Return the values of the items; None for an item that is no JSON."""
     try:
         values = orjson.loads(f"[{','.join([item.value_json for item in items])}]")
     except orjson.JSONDecodeError:  # see `parsed`
@@ -93,7 +93,7 @@ def _item_value(item: Any) -> Any:
 
 
 def parsed(value_json: bytes) -> Any:
-    """A JSON value as wandb writes it; None if it is no JSON."""
+    """Return a JSON value as wandb writes it; None if it is no JSON."""
     try:
         return orjson.loads(value_json)
     except orjson.JSONDecodeError:

@@ -46,7 +46,9 @@ _MAX_LINE = 4096  # characters of console output
 
 
 def find(directory: Path, names: Sequence[str]) -> Iterator[Run]:
-    """The runs whose files lie in this directory. If a run has the directory for itself, that is its path."""
+    """Yield the runs whose files lie in this directory. If a run has the directory for itself, that is its
+    path.
+    """
     for name in names:
         if id_in_name := _NAME.fullmatch(name):
             own = directory.name.endswith(f"-{id_in_name['id']}")
@@ -54,13 +56,15 @@ def find(directory: Path, names: Sequence[str]) -> Iterator[Run]:
 
 
 def is_internal(directory: str) -> bool:
-    """Whether a directory of a run is only about W&B itself."""
+    """Return whether a directory of a run is only about W&B itself."""
     above, _, name = directory.rpartition("/")
     return name in _INTERNAL and _RUN_DIRECTORY.fullmatch(above.rpartition("/")[2]) is not None
 
 
 def has_text_of(directory: Path) -> bool:
-    """Whether the directory is the ``files`` of a run, whose ``.wandb`` file has what was printed as well."""
+    """Return whether the directory is the ``files`` of a run, whose ``.wandb`` file has what was printed as
+    well.
+    """
     return directory.name == "files" and any(directory.parent.glob("run-*.wandb"))
 
 
@@ -71,7 +75,7 @@ class WandbFile:
     path: Path
 
     def poll(self, cursor: Cursor, limit: int) -> PollResult:
-        """What was logged since ``cursor``; see `sentinel.sources.base.Source`."""
+        """Return what was logged since ``cursor``; see `sentinel.sources.base.Source`."""
         try:
             news = read_log(self.path, cursor.get("mark", {}), limit * _BYTES_A_POINT)
         except OSError as error:
@@ -102,7 +106,7 @@ class _Messages:
         self._lines: list[Line] = []
 
     def batch(self, mark: Mark, more: bool) -> PollResult:
-        """The result of the poll."""
+        """Return the result of the poll."""
         cursor = {
             "mark": mark,
             "steps": self._steps.memory(),
@@ -143,7 +147,7 @@ class _Messages:
         return consumed, read.more or consumed < log.consumed
 
     def _starts_well(self, data: bytes) -> bool:
-        """Whether the header is complete. A file with a wrong header is refused."""
+        """Return whether the header is complete. A file with a wrong header is refused."""
         try:
             return _HEADER.version(data) is not None
         except ValueError as error:
@@ -234,7 +238,7 @@ def _ending(code: int) -> Ending:
 
 
 def _varint(data: bytes, at: int) -> tuple[int, int]:
-    """The number that begins at ``at``, and where it ends."""
+    """Return the number that begins at ``at``, and where it ends."""
     number = shift = 0
     while data[at] & 0x80:
         number |= (data[at] & 0x7F) << shift

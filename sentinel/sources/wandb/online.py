@@ -44,7 +44,7 @@ def check(url: Url) -> None:
 
 
 def search(url: Url, _copies: Path) -> Iterator[Run]:
-    """The runs there are now. Raises OSError if the server cannot be asked."""
+    """Yield the runs there are now. Raises OSError if the server cannot be asked."""
     project = _project(url)
     for name in project.runs():
         path = Url(url.scheme, (*url.parts[:2], name))
@@ -65,7 +65,7 @@ class OnlineRun:
     project: Project
 
     def poll(self, cursor: Cursor, limit: int) -> PollResult:
-        """What was logged since ``cursor``; see `sentinel.sources.base.Source`."""
+        """Return what was logged since ``cursor``; see `sentinel.sources.base.Source`."""
         try:
             listed = self.project.runs().get(self.path.name)
             if listed is None:
@@ -133,7 +133,7 @@ def _news(run: Any, cursor: Cursor, limit: int) -> _Fetched:
 
 
 def _axes(internals: Any) -> Iterator[tuple[str, str]]:
-    """Names, which may end in ``*``, and the axes that ``define_metric`` gave them.
+    """Yield names, which may end in ``*``, and the axes that ``define_metric`` gave them.
 
     wandb stores the definitions beside the settings, under the numbers of protobuf's fields: 1 is a name, 2 a
     name with ``*``, 4 the axis, and 5 the place of the axis in this list, counted from 1.

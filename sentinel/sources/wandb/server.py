@@ -63,7 +63,9 @@ class Project:
         self._patience: dict[str, Patience] = {}  # with single runs
 
     def runs(self) -> Mapping[str, ServerRun]:
-        """All runs by id. The list is at most 15 seconds old for every 200 runs. Raises Unavailable."""
+        """Return all runs by id. The list is at most 15 seconds old for every 200 runs. Raises
+        Unavailable.
+        """
         if self._now() >= self._refresh_at:
             self._runs = self._listing.ask(self._list)
             pages = 1 + len(self._runs) // _RUNS_A_PAGE
@@ -84,7 +86,7 @@ class Project:
         }
 
     def ask(self, run: str, question: Callable[[], _T]) -> _T:
-        """The answer to a question about one run. Raises Unavailable."""
+        """Return the answer to a question about one run. Raises Unavailable."""
         try:
             return self._patience.setdefault(run, Patience(self._now, _reason)).ask(question)
         except Unavailable:
@@ -94,7 +96,9 @@ class Project:
 
 @cache
 def _connect() -> Any:
-    """The client, for the configured server and key. Raises Unavailable and the client's own errors."""
+    """Return the client, for the configured server and key. Raises Unavailable and the client's own
+    errors.
+    """
     os.environ.setdefault("WANDB_ERROR_REPORTING", "false")  # the client must not report errors to others
     for name in ("WANDB_DIR", "WANDB_CACHE_DIR"):  # the client writes directories for every run, and logs
         os.environ.setdefault(name, _scratch().name)
@@ -141,7 +145,7 @@ def _reason(error: Exception) -> str:
 
 
 def _status(error: BaseException) -> int:
-    """The HTTP status that the client met; 0 if it met none."""
+    """Return the HTTP status that the client met; 0 if it met none."""
     response = getattr(error, "response", None)
     if status := getattr(response, "http_status", 0):
         return int(status)

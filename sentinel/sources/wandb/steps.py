@@ -30,7 +30,9 @@ _Floats = NDArray[np.float64]
 
 
 def points(stream: str, numbers: Numbers, rows: int, steps: "Steps") -> Chunk:
-    """The metrics among the numbers of ``rows`` records: those that are neither wandb's own nor a step."""
+    """Return the metrics among the numbers of ``rows`` records: those that are neither wandb's own nor a
+    step.
+    """
     step, is_step = steps.of(numbers, rows)
     time = plain_times(numbers.by_row("_timestamp", rows))[numbers.row]
     public = np.array([not name.startswith("_") for name in numbers.names], np.bool_)
@@ -57,13 +59,13 @@ class Steps:
             self._learn(name, axis)
 
     def memory(self) -> dict[str, Any]:
-        """What the next records need to know of these; JSON-able."""
+        """Return what the next records need to know of these; JSON-able."""
         fractions = sorted(self._fractions)
         logged = sorted(self._logged)
         return {"axes": self._axes, "last": self._last, "fractions": fractions, "logged": logged}
 
     def changed_by(self, name: str, axis: str) -> bool:
-        """Whether this definition says something new."""
+        """Return whether this definition says something new."""
         return bool(axis) and self._axis(name) != axis and len(self._axes) < _MAX_DEFINED
 
     def define(self, name: str, axis: str) -> None:
@@ -77,7 +79,7 @@ class Steps:
             self._lengths.add(len(name) - 1)
 
     def of(self, numbers: Numbers, rows: int) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
-        """The step of each number, and which numbers are themselves the step of their record."""
+        """Return the step of each number, and which numbers are themselves the step of their record."""
         usual = np.full(rows, np.nan)
         named = np.full(rows, -1)  # by which name
         for key in _USUAL:
@@ -106,7 +108,7 @@ class Steps:
         return step.astype(np.int64), numbers.name == named[numbers.row]
 
     def _axis(self, name: str) -> str | None:
-        """The axis of a name: its own, or that of the longest pattern that matches."""
+        """Return the axis of a name: its own, or that of the longest pattern that matches."""
         if name in self._axes:
             return self._axes[name]
         patterns = (
@@ -115,7 +117,9 @@ class Steps:
         return next((self._axes[pattern] for pattern in patterns if pattern in self._axes), None)
 
     def _counts(self, axis: str, values: _Floats, metrics: "_MetricsOfRecords") -> _Floats:
-        """The value of the axis in each record; NaN before its first value, and always after a fraction."""
+        """Return the value of the axis in each record; NaN before its first value, and always after a
+        fraction.
+        """
         counts = _whole(values)
         filled = self._filled(axis, self._onward(axis, counts, metrics))
         fraction = np.isfinite(values) & np.isnan(counts)
@@ -125,7 +129,9 @@ class Steps:
         return filled
 
     def _onward(self, axis: str, counts: _Floats, metrics: "_MetricsOfRecords") -> _Floats:
-        """The counts without each 0 that belongs to the last step, as its record has only new metrics."""
+        """Return the counts without each 0 that belongs to the last step, as its record has only new
+        metrics.
+        """
         last = self._last.get(axis, 0)
         for row in np.flatnonzero(~np.isnan(counts)).tolist() if (counts == 0).any() else ():
             if counts[row] == 0 and last > 0 and metrics.are_new(row, self._logged):
@@ -135,7 +141,7 @@ class Steps:
         return counts
 
     def _filled(self, axis: str, counts: _Floats) -> _Floats:
-        """The newest value at each record; NaN before the first."""
+        """Return the newest value at each record; NaN before the first."""
         known = np.append(self._last.get(axis, np.nan), counts)
         latest = np.maximum.accumulate(np.where(np.isnan(known), 0, np.arange(len(known))))
         filled = known[latest]
@@ -157,14 +163,16 @@ class _MetricsOfRecords:
         self._after = np.zeros(rows, np.bool_)  # which records come after the training
 
     def are_new(self, row: int, logged: Collection[str]) -> bool:
-        """Whether a record holds none of the metrics that the training ``logged``, before and in these."""
+        """Return whether a record holds none of the metrics that the training ``logged``, before and in
+        these.
+        """
         here = {self._names[i] for i in self._name[self._row == row].tolist()}
         new = bool(here) and here.isdisjoint(logged) and here.isdisjoint(self.of_training(row))
         self._after[row] |= new
         return new
 
     def of_training(self, before: int | None = None) -> list[str]:
-        """The names in the records of the training, or in those before one of them, in their order."""
+        """Return the names in the records of the training, or in those before one of them, in their order."""
         end = len(self._after) if before is None else before
         named = self._name[~self._after[self._row] & (self._row < end)]
         names, first = np.unique(named, return_index=True)
@@ -172,5 +180,5 @@ class _MetricsOfRecords:
 
 
 def _whole(values: _Floats) -> _Floats:
-    """The values that count something; NaN for the others."""
+    """Return the values that count something; NaN for the others."""
     return np.where(whole(values), values, np.nan)
