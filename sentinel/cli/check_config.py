@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from sentinel.cli.plugins import complain_of_plugins
 from sentinel.common.errors import ConfigError
 from sentinel.common.text import counted
 from sentinel.sources.location import is_pattern, matches
@@ -25,6 +26,7 @@ def check_config(file: _File = Path("sentinel.toml"), schema: _Schema = False) -
     if schema:
         typer.echo(json.dumps(json_schema(), indent=2))
         return
+    complain_of_plugins()  # first, because a configuration may name what a plugin should have brought
     config = load(file)
     rules = [rule.detector_name for rule in config.rules]
     named = f"; rules: {', '.join(rules)}" if rules else ""

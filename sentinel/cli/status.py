@@ -5,6 +5,7 @@ from typing import Annotated
 import typer
 
 from sentinel.cli.options import ConfigFile, ReportFormat, StateDir, TextOrJson, configuration
+from sentinel.cli.plugins import complain_of_plugins
 from sentinel.common.clock import SystemClock
 from sentinel.common.text import fits
 
@@ -29,6 +30,7 @@ def status(
     now = SystemClock().now()
     with Store(place, create=False) as store:
         shown = report.status(store, place, now, lambda path: fits(path, run), promise=settings.calibration)
+    complain_of_plugins()
     if format_ is TextOrJson.JSON:
         import orjson
 

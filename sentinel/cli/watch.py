@@ -85,6 +85,7 @@ def watch(
     `[process] devices = true`: it is not proved with several GPUs yet.
     """
     from sentinel.cli.logs import log_to_stderr
+    from sentinel.cli.plugins import find_broken_plugins
     from sentinel.cli.watch_table import table_of
     from sentinel.common.clock import SystemClock
     from sentinel.sinks.delivery import Delivery
@@ -99,6 +100,8 @@ def watch(
     from sentinel.watch.watchers import Watchers
 
     log_to_stderr()
+    for plugin in find_broken_plugins():
+        _log.warning("%s", plugin)
 
     def load() -> "_Wanted":
         settings = configuration(config, state_dir, paths or (), poll, listen, notify or (), shard)
