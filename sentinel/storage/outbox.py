@@ -21,14 +21,20 @@ from sentinel.storage.tables import forget_page, forget_pages
 _PATIENT_TRIES = 5
 _NO_SINK = "the configuration has no sink of this name any more"
 
-_WAITING_ABOUT_WORST = """
-    SELECT number, key, incident, body, attempts, waited_seconds, batch FROM outbox
-    WHERE state = 'pending' AND NOT held AND sink = ? AND incident IN (
+_ENTRIES = "SELECT number, key, incident, body, attempts, waited_seconds, group_key FROM outbox"
+_OF_WORST_INCIDENTS = """
+    WHERE state = 'pending' AND NOT deferred AND sink = ? AND incident IN (
         SELECT incident FROM outbox
-        WHERE state = 'pending' AND NOT held AND sink = ?
+        WHERE state = 'pending' AND NOT deferred AND sink = ?
             AND (attempts = 0 OR incident NOT IN (SELECT value FROM json_each(?)))
         GROUP BY incident
         ORDER BY max(max(attempts) - ?, 0), max(urgency) DESC, max(created_at) DESC, min(number) LIMIT ?)
+    ORDER BY number
+"""
+
+_OF_GROUP = """
+    WHERE state = 'pending' AND NOT deferred AND sink = ?1 AND incident IN (
+        SELECT incident FROM outbox WHERE state = 'pending' AND NOT deferred AND sink = ?1 AND group_key = ?2)
     ORDER BY number
 """
 
@@ -78,7 +84,7 @@ class Outbox:
         Of the incidents in ``without``, only those that were never tried count.
         """
         query = (
-            "SELECT count(*) FROM outbox WHERE state = 'pending' AND NOT held AND sink = ? "
+            "SELECT count(*) FROM outbox WHERE state = 'pending' AND NOT deferred AND sink = ? "
             "AND (attempts = 0 OR incident NOT IN (SELECT value FROM json_each(?)))"
         )
         ((count,),) = self._database.rows(query, sink, json.dumps([*without]))
@@ -91,13 +97,13 @@ class Outbox:
 
     def urgency(self, sink: str) -> int:
         """Return the highest severity that waits for the sink and may leave; 0 if all that waits is over."""
-        query = "SELECT max(urgency) FROM outbox WHERE state = 'pending' AND NOT held AND sink = ?"
+        query = "SELECT max(urgency) FROM outbox WHERE state = 'pending' AND NOT deferred AND sink = ?"
         ((urgency,),) = self._database.rows(query, sink)
         return int(urgency or 0)
 
     def oldest(self, sink: str) -> float:
         """Return when the first of the notifications was decided that wait for the sink and may leave."""
-        query = "SELECT min(created_at) FROM outbox WHERE state = 'pending' AND NOT held AND sink = ?"
+        query = "SELECT min(created_at) FROM outbox WHERE state = 'pending' AND NOT deferred AND sink = ?"
         ((oldest,),) = self._database.rows(query, sink)
         return float(oldest or 0.0)
 
@@ -105,7 +111,7 @@ class Outbox:
         """For how long something that was tried waits and no sink took anything; 0 if nothing waits."""
         ((begun, taken),) = self._database.rows(
             "SELECT min(iif(state = 'pending' AND attempts > 0, created_at, NULL)), "
-            "max(iif(state = 'sent', settled_at, NULL)) FROM outbox"
+            "max(iif(state = 'sent', finished_at, NULL)) FROM outbox"
         )
         return 0.0 if begun is None else max(0.0, now - max(begun, taken or begun))
 
@@ -114,8 +120,8 @@ class Outbox:
         count.
         """
         query = (
-            "SELECT count(DISTINCT settled_at) FROM outbox "
-            "WHERE state = 'sent' AND settled_at > ? AND sink = ? AND urgency > 0"
+            "SELECT count(DISTINCT finished_at) FROM outbox "
+            "WHERE state = 'sent' AND finished_at > ? AND sink = ? AND urgency > 0"
         )
         ((count,),) = self._database.rows(query, since, sink)
         return int(count)
@@ -132,37 +138,34 @@ class Outbox:
         Those in ``without`` are chosen only if they have notifications that were never tried.
         """
         left_out = json.dumps([*without])
-        rows = self._database.rows(_WAITING_ABOUT_WORST, sink, sink, left_out, _PATIENT_TRIES, incidents)
-        return [OutboxEntry(*row) for row in rows]
+        return self._entries(_OF_WORST_INCIDENTS, sink, sink, left_out, _PATIENT_TRIES, incidents)
 
     def batch(self, sink: str, name: str) -> list[OutboxEntry]:
         """Return all waiting notifications about the incidents of a batch, in the order of decision."""
-        rows = self._database.rows(
-            "SELECT number, key, incident, body, attempts, waited_seconds, batch FROM outbox "
-            "WHERE state = 'pending' AND NOT held AND sink = ?1 AND incident IN (SELECT incident FROM outbox "
-            "WHERE state = 'pending' AND NOT held AND sink = ?1 AND batch = ?2) ORDER BY number",
-            sink,
-            name,
-        )
-        return [OutboxEntry(*row) for row in rows]
+        return self._entries(_OF_GROUP, sink, name)
+
+    def _entries(self, condition: str, *arguments: Any) -> list[OutboxEntry]:
+        return [OutboxEntry(*row) for row in self._database.rows(f"{_ENTRIES} {condition}", *arguments)]
 
     def release(self, runs: Iterable[str], batch: str = "") -> None:
         """Release what was held of some runs, as one batch if it has a name."""
         with self._database.transaction() as connection:
             connection.execute(
-                "UPDATE outbox SET held = 0, batch = ? "
-                "WHERE state = 'pending' AND held AND run IN (SELECT value FROM json_each(?))",
+                "UPDATE outbox SET deferred = 0, group_key = ? "
+                "WHERE state = 'pending' AND deferred AND run IN (SELECT value FROM json_each(?))",
                 (batch, json.dumps([utf8(run) for run in runs])),
             )
 
     def release_all(self, batch: str) -> None:
         """Release as one batch what an earlier process held and could not release."""
-        held = self._database.rows("SELECT DISTINCT run FROM outbox WHERE state = 'pending' AND held")
+        held = self._database.rows("SELECT DISTINCT run FROM outbox WHERE state = 'pending' AND deferred")
         self.release([run for (run,) in held], batch)
 
     def receiver(self, sink: str) -> Receiver:
         """Return the state of the sink's receiver after the last try."""
-        for row in self._database.rows("SELECT failures, next_attempt FROM receivers WHERE sink = ?", sink):
+        for row in self._database.rows(
+            "SELECT failures, next_attempt FROM sink_backoff WHERE sink = ?", sink
+        ):
             return Receiver(*row)
         return Receiver()
 
@@ -185,26 +188,26 @@ class Outbox:
         """Record that the receiver took them."""
         with self._database.transaction() as connection:
             connection.executemany(
-                "UPDATE outbox SET error = NULL, state = 'sent', settled_at = ? WHERE number = ?",
+                "UPDATE outbox SET error = NULL, state = 'sent', finished_at = ? WHERE number = ?",
                 [(now, entry.number) for entry in entries],
             )
-            connection.execute("DELETE FROM receivers WHERE sink = ?", (sink,))
+            connection.execute("DELETE FROM sink_backoff WHERE sink = ?", (sink,))
 
     def failed(self, sink: str, entries: Sequence[OutboxEntry], error: str, now: float) -> None:
         """Record that they are given up. Who should hear of their incidents is then decided anew."""
         with self._database.transaction() as connection:
-            _give_up(connection, entries, error, now)
-            connection.execute("DELETE FROM receivers WHERE sink = ?", (sink,))
+            _give_up(connection, [entry.number for entry in entries], error, now)
+            connection.execute("DELETE FROM sink_backoff WHERE sink = ?", (sink,))
 
     def give_up_on_others(self, sinks: Iterable[str], now: float) -> None:
         """Give up what waits for sinks that no longer exist. ``sinks`` names all that do."""
         with self._database.transaction() as connection:
             rows = connection.execute(
-                "SELECT number, key, incident, body, attempts, waited_seconds, batch FROM outbox "
+                "SELECT number FROM outbox "
                 "WHERE state = 'pending' AND sink NOT IN (SELECT value FROM json_each(?))",
                 (json.dumps([*sinks]),),
             )
-            _give_up(connection, [OutboxEntry(*row) for row in rows], _NO_SINK, now)
+            _give_up(connection, [number for (number,) in rows], _NO_SINK, now)
 
     def postponed(
         self,
@@ -220,10 +223,10 @@ class Outbox:
                 "UPDATE outbox SET error = ?, waited_seconds = waited_seconds + ? WHERE number = ?",
                 [(error, pause_seconds, entry.number) for entry in entries],
             )
-            connection.execute("DELETE FROM receivers WHERE sink = ?", (sink,))
+            connection.execute("DELETE FROM sink_backoff WHERE sink = ?", (sink,))
             if receiver is not None:
                 connection.execute(
-                    "INSERT INTO receivers VALUES (?, ?, ?)",
+                    "INSERT INTO sink_backoff VALUES (?, ?, ?)",
                     (sink, receiver.failures, receiver.next_attempt),
                 )
 
@@ -231,7 +234,7 @@ class Outbox:
         """Notifications that wait, then those that were given up, the newest first."""
         rows = self._database.rows(
             "SELECT outbox.sink, incident, attempts, state = 'failed', error, next_attempt "
-            "FROM outbox LEFT JOIN receivers ON receivers.sink = outbox.sink AND state = 'pending' "
+            "FROM outbox LEFT JOIN sink_backoff ON sink_backoff.sink = outbox.sink AND state = 'pending' "
             "WHERE state != 'sent' ORDER BY state = 'failed', number DESC LIMIT ?",
             limit,
         )
@@ -262,25 +265,25 @@ def enqueue(
         "DELETE FROM outbox WHERE key = ? AND sink = ? AND state = 'failed'", (body["key"], sink)
     )
     connection.execute(
-        "INSERT OR IGNORE INTO outbox (key, sink, incident, urgency, body, created_at, held, run) "
+        "INSERT OR IGNORE INTO outbox (key, sink, incident, urgency, body, created_at, deferred, run) "
         "VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
         (body["key"], sink, incident.id, urgency, json.dumps(body), now, held, utf8(incident.run)),
     )
 
 
-def _give_up(connection: sqlite3.Connection, entries: Iterable[OutboxEntry], error: str, now: float) -> None:
+def _give_up(connection: sqlite3.Connection, numbers: Iterable[int], error: str, now: float) -> None:
     """Settle what was never taken. That it was sent is forgotten, inside a transaction."""
-    for entry in entries:
+    for number in numbers:
         connection.execute(
-            "DELETE FROM sent WHERE EXISTS (SELECT 1 FROM outbox WHERE number = ? "
-            "AND outbox.sink = sent.sink AND outbox.incident = sent.incident AND created_at = sent.at "
-            "AND CASE WHEN json_valid(body) THEN json_extract(body, '$.event') = sent.event ELSE 1 END)",
-            (entry.number,),
+            "DELETE FROM notification_log AS log WHERE EXISTS (SELECT 1 FROM outbox WHERE number = ? "
+            "AND outbox.sink = log.sink AND outbox.incident = log.incident AND created_at = log.at "
+            "AND CASE WHEN json_valid(body) THEN json_extract(body, '$.event') = log.event ELSE 1 END)",
+            (number,),
         )
-        forget_page(connection, entry.number)
+        forget_page(connection, number)
         connection.execute(
-            "UPDATE outbox SET error = ?, state = 'failed', settled_at = ? WHERE number = ?",
-            (error, now, entry.number),
+            "UPDATE outbox SET error = ?, state = 'failed', finished_at = ? WHERE number = ?",
+            (error, now, number),
         )
 
 
@@ -294,8 +297,8 @@ def withdraw(connection: sqlite3.Connection, sink: str, incident: Incident) -> N
         "DELETE FROM outbox WHERE incident = ? AND sink = ? AND state = 'pending' AND attempts = 0", of
     )
     connection.execute(
-        "DELETE FROM sent WHERE incident = ? AND sink = ? AND NOT EXISTS (SELECT 1 FROM outbox "
-        "WHERE outbox.incident = sent.incident AND outbox.sink = sent.sink)",
+        "DELETE FROM notification_log AS log WHERE incident = ? AND sink = ? AND NOT EXISTS ("
+        "SELECT 1 FROM outbox WHERE outbox.incident = log.incident AND outbox.sink = log.sink)",
         of,
     )
     forget_pages(connection, *of)

@@ -25,7 +25,7 @@ from sentinel.notifications.decide import Reason
 from sentinel.notifications.routing import SinkDecision
 from sentinel.notifications.silences import Silence
 from sentinel.storage.database import Database, utf8
-from sentinel.storage.notification_history import NotificationHistory, keep_joints
+from sentinel.storage.notification_history import NotificationHistory, keep_training_keys
 from sentinel.storage.outbox import Outbox, enqueue, withdraw
 from sentinel.storage.tables import (
     DecisionRow,
@@ -70,7 +70,7 @@ class Store:
 
     def __init__(self, directory: Path, *, create: bool = True, read_only: bool = False) -> None:
         """Open the store; with ``create``, make it if it is missing; with ``read_only``, change nothing.
-        Raises StateError if it cannot be used or if a newer version wrote it.
+        Raises StateOfAnotherSchema if another version wrote it, and StateError if it cannot be used.
         """
         self._database = Database(directory, create=create and not read_only, read_only=read_only)
         self.check_place = self._database.check_place
@@ -106,7 +106,7 @@ class Store:
                     (run, utf8(update.path), update.format, update.state, now),
                 )
                 if update.join_keys:
-                    keep_joints(connection, run, update.join_keys)
+                    keep_training_keys(connection, run, update.join_keys)
                 for incident in update.incidents:
                     connection.execute(
                         "INSERT OR REPLACE INTO incidents VALUES (?, ?, ?, ?, ?)",
@@ -162,7 +162,8 @@ class Store:
         query = "SELECT at, run, incident, detector, sink, event, reason FROM decisions"
         chosen = "WHERE ?2 = '' OR run = ?2 ORDER BY number DESC LIMIT ?1"
         rows = self._database.rows(f"{query} {chosen}", limit, utf8(run))
-        return [DecisionRow(*row) for row in rows]
+        decisions = (self._decoded(DecisionRow.from_row, row) for row in rows)
+        return [decision for decision in decisions if decision is not None]
 
     def silences(self, now: float) -> list[Silence]:
         """Return the active silences; those that end first come first."""
@@ -210,8 +211,8 @@ class Store:
         old = now - _KEEP_SENT_SECONDS
         with self._database.transaction() as connection:
             connection.execute("DELETE FROM decisions WHERE at < ?", (long_ago,))
-            connection.execute("DELETE FROM outbox WHERE state = 'failed' AND settled_at < ?", (long_ago,))
-            connection.execute("DELETE FROM outbox WHERE state = 'sent' AND settled_at < ?", (old,))
+            connection.execute("DELETE FROM outbox WHERE state = 'failed' AND finished_at < ?", (long_ago,))
+            connection.execute("DELETE FROM outbox WHERE state = 'sent' AND finished_at < ?", (old,))
             connection.execute("DELETE FROM silences WHERE until < ?", (old,))
             forget_incidents(connection, long_ago)
             forget_old(connection, long_ago)
@@ -234,7 +235,7 @@ def _record(
     if outcome.body is None:
         return
     connection.execute(
-        "INSERT OR REPLACE INTO sent (incident, sink, event, at, severity, findings, number) "
+        "INSERT OR REPLACE INTO notification_log (incident, sink, event, at, severity, findings, number) "
         "VALUES (?, ?, ?, ?, ?, ?, ?)",
         (incident.id, sink, decision.event, now, incident.severity, incident.findings, outcome.number),
     )

@@ -6,13 +6,13 @@ import math
 import sqlite3
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import Any, Self, TypeVar
 
 import msgspec
 
 from sentinel.calibration.calibration import Opinion, PageSent
 from sentinel.common.conversion import converter
-from sentinel.incidents.incident import Incident
+from sentinel.incidents.incident import Event, Incident
 from sentinel.notifications.decide import Reason
 from sentinel.storage.database import Database, utf8
 
@@ -20,6 +20,7 @@ _T = TypeVar("_T")
 
 _log = logging.getLogger(__name__)
 _to_incident = converter(Incident)
+_to_reason = converter(Reason)
 
 
 class Decoder:
@@ -165,23 +166,25 @@ class Stops:
 
     def all(self) -> dict[str, Stop]:
         """Return all stops by run id, the latest first."""
-        rows = self._database.rows("SELECT run, path, reason, since FROM stopped ORDER BY since DESC, run")
+        rows = self._database.rows(
+            "SELECT run, path, reason, since FROM unjudged_runs ORDER BY since DESC, run"
+        )
         return {row[0]: Stop(*row) for row in rows}
 
     def set(self, run: str, path: str, reason: str | None, now: float) -> None:
         """Record why a run is not judged; None removes its stop."""
         with self._database.transaction() as connection:
-            connection.execute("DELETE FROM stopped WHERE run = ?", (utf8(run),))
+            connection.execute("DELETE FROM unjudged_runs WHERE run = ?", (utf8(run),))
             if reason is not None:
                 row = (utf8(run), utf8(path), utf8(reason), now)
-                connection.execute("INSERT INTO stopped VALUES (?, ?, ?, ?)", row)
+                connection.execute("INSERT INTO unjudged_runs VALUES (?, ?, ?, ?)", row)
 
 
 def forget_runs(connection: sqlite3.Connection, runs: Iterable[str]) -> None:
     """Delete the states of runs, given by their ids. Their incidents stay until they are old."""
     for run in runs:
         connection.execute("DELETE FROM runs WHERE id = ?", (run,))
-        connection.execute("DELETE FROM stopped WHERE run = ?", (run,))
+        connection.execute("DELETE FROM unjudged_runs WHERE run = ?", (run,))
 
 
 def forget_incidents(connection: sqlite3.Connection, before: float) -> None:
@@ -190,9 +193,9 @@ def forget_incidents(connection: sqlite3.Connection, before: float) -> None:
         "DELETE FROM incidents WHERE open = 0 AND updated < ? AND run NOT IN (SELECT id FROM runs)", (before,)
     )
     if forgotten.rowcount:
-        connection.execute("DELETE FROM joints WHERE run NOT IN (SELECT run FROM incidents)")
+        connection.execute("DELETE FROM training_keys WHERE run NOT IN (SELECT run FROM incidents)")
     connection.execute(
-        "DELETE FROM sent WHERE at < ? AND incident NOT IN (SELECT id FROM incidents)", (before,)
+        "DELETE FROM notification_log WHERE at < ? AND incident NOT IN (SELECT id FROM incidents)", (before,)
     )
     connection.execute(
         "DELETE FROM pages WHERE at < ? AND incident NOT IN (SELECT id FROM incidents)", (before,)
@@ -217,9 +220,6 @@ def forget_pages(connection: sqlite3.Connection, incident: str, sink: str) -> No
     )
 
 
-_REASONS = {str(reason): reason for reason in Reason}
-
-
 @dataclass(frozen=True)
 class RunRow:
     """A run that was committed before."""
@@ -232,30 +232,28 @@ class RunRow:
 
 @dataclass(frozen=True)
 class DecisionRow:
-    """The decision about one event of an incident for one sink.
-
-    ``reason`` is the name of a Reason, or of one that an earlier version had.
-    """
+    """The decision about one event of an incident for one sink."""
 
     at: float
     run: str
     incident: str
     detector: str
     sink: str
-    event: str
-    reason: str
+    event: Event
+    reason: Reason
+
+    @classmethod
+    def from_row(cls, row: tuple[Any, ...]) -> Self:
+        """Decode a row of the table. Raises ValueError."""
+        at, run, incident, detector, sink, event, reason = row
+        return cls(at, run, incident, detector, sink, Event(event), _to_reason(reason))
 
     @property
     def sent(self) -> bool:
         """Whether it was a decision to send."""
-        return self.known_reason is not None and self.known_reason.sends
-
-    @property
-    def known_reason(self) -> Reason | None:
-        """The reason; None if another version named it."""
-        return _REASONS.get(self.reason)
+        return self.reason.sends
 
     @property
     def reason_text(self) -> str:
         """The reason in words."""
-        return self.known_reason.text if self.known_reason else self.reason
+        return self.reason.text

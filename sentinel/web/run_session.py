@@ -8,7 +8,7 @@ from typing import TypeVar
 from sentinel.common.fault_isolation import Guard
 from sentinel.common.text import clean_text
 from sentinel.detectors.run_checks import SiblingRange
-from sentinel.incidents.incident import Event, Incident
+from sentinel.incidents.incident import Incident
 from sentinel.notifications.decide import Decision
 from sentinel.notifications.routing import SinkDecision
 from sentinel.pipeline import MAX_POINTS, Pipeline
@@ -115,10 +115,10 @@ def _told(
 ) -> dict[str, list[SinkDecision]]:
     """Return what the watch decided about each incident, the oldest decision first."""
     told: dict[str, list[SinkDecision]] = {}
-    for decided in reversed([*decisions]):
-        if decided.incident in incidents and decided.known_reason and decided.event in [*Event]:
-            decision = Decision(Event(decided.event), decided.known_reason)
-            told.setdefault(decided.incident, []).append(
-                SinkDecision(incidents[decided.incident], decided.sink, decision)
+    for row in reversed([*decisions]):
+        if row.incident in incidents:
+            decision = Decision(row.event, row.reason)
+            told.setdefault(row.incident, []).append(
+                SinkDecision(incidents[row.incident], row.sink, decision)
             )
     return told

@@ -72,7 +72,7 @@ class StateCache:
         """Return the bands of the siblings of a run, by tag, as the watch last drew them."""
         try:
             return bands_of(unpacked(self.store.run_state(run) or b""))
-        except (ValueError, TypeError):  # another version's
+        except (ValueError, TypeError):  # damaged, or in the form of another version
             return {}
 
     def _run(self, row: RunRow) -> StoredRun | None:
@@ -90,7 +90,7 @@ class StateCache:
             return None, {}
         try:
             return kept, outlines(state.get("streams", {}))
-        except Exception:  # noqa: BLE001  another version's histories; the watch reads the log anew
+        except Exception:  # noqa: BLE001  histories in another form; the watch reads the log anew
             return kept, {}
 
 
