@@ -11,7 +11,7 @@ from sentinel.incidents.duplicates import SAME_STEPS, JoinKeys, as_crash, kind_o
 from sentinel.incidents.incident import Event, Incident
 from sentinel.notifications.decide import Sent
 from sentinel.storage.database import Database, utf8
-from sentinel.storage.tables import Decoder, incident
+from sentinel.storage.decoding import Decoder, incident_from_json
 
 _SENT_BEFORE = """
     SELECT incident, sink, event, at, severity, findings, number,
@@ -98,7 +98,7 @@ class NotificationHistory:
 
     def _incidents(self, query: str, *arguments: Any) -> list[Incident]:
         rows = self._database.rows(query, *arguments)
-        decoded = (self._decoded(incident, text) for (text,) in rows)
+        decoded = (self._decoded(incident_from_json, text) for (text,) in rows)
         return [incident for incident in decoded if incident is not None]
 
 

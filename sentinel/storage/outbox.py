@@ -4,8 +4,8 @@ A notification waits until its sink took it or it is given up. What waits about 
 in the order of the decisions. The worst incident goes first; among equals, the newest. One that has failed
 often lets the others pass, and so does one that the receiver refused.
 
-What the first look at a run finds is held until that look is done. If the run was over by then, all that was
-found in such runs leaves in one message.
+What the initial scan of a run finds is deferred until that scan is done. If the run was over by then, all
+that was found in such runs leaves in one message.
 """
 
 import json
@@ -16,9 +16,9 @@ from typing import Any
 
 from sentinel.incidents.incident import Event, Incident
 from sentinel.storage.database import Database, utf8
-from sentinel.storage.tables import forget_page, forget_pages
+from sentinel.storage.pages import forget_page, forget_withdrawn_pages
 
-_PATIENT_TRIES = 5
+_MAX_PREFERRED_TRIES = 5  # an incident that was tried more often lets the others pass
 _NO_SINK = "the configuration has no sink of this name any more"
 
 _ENTRIES = "SELECT number, key, incident, body, attempts, waited_seconds, group_key FROM outbox"
@@ -54,15 +54,15 @@ class OutboxEntry:
 
 @dataclass(frozen=True)
 class Receiver:
-    """The state of a sink's receiver: the failed tries in a row, and when the next try is due."""
+    """The state of a sink's receiver after the last try."""
 
-    failures: int = 0
-    next_attempt: float = 0.0  # on the machine's clock
+    failures: int = 0  # in a row
+    next_attempt: float = 0.0  # seconds since the epoch
 
 
 @dataclass(frozen=True)
 class Undelivered:
-    """A notification that waits, or was given up."""
+    """A notification that waits or was given up."""
 
     sink: str
     incident: str
@@ -108,17 +108,15 @@ class Outbox:
         return float(oldest or 0.0)
 
     def untaken_seconds(self, now: float) -> float:
-        """For how long something that was tried waits and no sink took anything; 0 if nothing waits."""
-        ((begun, taken),) = self._database.rows(
+        """Return for how long a tried notification waits while no sink took any; 0 if none waits."""
+        ((oldest, last_sent),) = self._database.rows(
             "SELECT min(iif(state = 'pending' AND attempts > 0, created_at, NULL)), "
             "max(iif(state = 'sent', finished_at, NULL)) FROM outbox"
         )
-        return 0.0 if begun is None else max(0.0, now - max(begun, taken or begun))
+        return 0.0 if oldest is None else max(0.0, now - max(oldest, last_sent or oldest))
 
     def pages(self, sink: str, since: float) -> int:
-        """Return how many messages the sink took since this time. Those that only say what is over do not
-        count.
-        """
+        """Return how many messages the sink took since this time, without those that only report ends."""
         query = (
             "SELECT count(DISTINCT finished_at) FROM outbox "
             "WHERE state = 'sent' AND finished_at > ? AND sink = ? AND urgency > 0"
@@ -132,13 +130,13 @@ class Outbox:
         return int(count)
 
     def worst(self, sink: str, incidents: int, without: Iterable[str] = ()) -> list[OutboxEntry]:
-        """Return all waiting notifications of the worst incidents, this many of them, in the order of
-        decision.
+        """Return all waiting notifications about the worst incidents, in the order of decision.
 
-        Those in ``without`` are chosen only if they have notifications that were never tried.
+        ``incidents`` is the number of these incidents. Those in ``without`` are chosen only if they have
+        notifications that were never tried.
         """
-        left_out = json.dumps([*without])
-        return self._entries(_OF_WORST_INCIDENTS, sink, sink, left_out, _PATIENT_TRIES, incidents)
+        excluded = json.dumps([*without])
+        return self._entries(_OF_WORST_INCIDENTS, sink, sink, excluded, _MAX_PREFERRED_TRIES, incidents)
 
     def batch(self, sink: str, name: str) -> list[OutboxEntry]:
         """Return all waiting notifications about the incidents of a batch, in the order of decision."""
@@ -148,7 +146,7 @@ class Outbox:
         return [OutboxEntry(*row) for row in self._database.rows(f"{_ENTRIES} {condition}", *arguments)]
 
     def release(self, runs: Iterable[str], batch: str = "") -> None:
-        """Release what was held of some runs, as one batch if it has a name."""
+        """Release what was deferred of some runs, as one batch if it has a name."""
         with self._database.transaction() as connection:
             connection.execute(
                 "UPDATE outbox SET deferred = 0, group_key = ? "
@@ -157,9 +155,9 @@ class Outbox:
             )
 
     def release_all(self, batch: str) -> None:
-        """Release as one batch what an earlier process held and could not release."""
-        held = self._database.rows("SELECT DISTINCT run FROM outbox WHERE state = 'pending' AND deferred")
-        self.release([run for (run,) in held], batch)
+        """Release as one batch what is deferred by a process that ended before it could release it."""
+        rows = self._database.rows("SELECT DISTINCT run FROM outbox WHERE state = 'pending' AND deferred")
+        self.release([run for (run,) in rows], batch)
 
     def receiver(self, sink: str) -> Receiver:
         """Return the state of the sink's receiver after the last try."""
@@ -170,7 +168,7 @@ class Outbox:
         return Receiver()
 
     def begin(self, entries: Iterable[OutboxEntry]) -> list[OutboxEntry]:
-        """Record that these are tried now. Gives those that still wait, in their order.
+        """Record that these are tried now. Return those that still wait, in their order.
 
         What was withdrawn meanwhile must not be sent, and what is being sent can no longer be withdrawn.
         """
@@ -181,8 +179,8 @@ class Outbox:
                 "WHERE state = 'pending' AND number IN (SELECT value FROM json_each(?)) RETURNING number",
                 (json.dumps([entry.number for entry in entries]),),
             )
-            still = {number for (number,) in rows}
-        return [entry for entry in entries if entry.number in still]
+            waiting = {number for (number,) in rows}
+        return [entry for entry in entries if entry.number in waiting]
 
     def sent(self, sink: str, entries: Iterable[OutboxEntry], now: float) -> None:
         """Record that the receiver took them."""
@@ -194,7 +192,7 @@ class Outbox:
             connection.execute("DELETE FROM sink_backoff WHERE sink = ?", (sink,))
 
     def failed(self, sink: str, entries: Sequence[OutboxEntry], error: str, now: float) -> None:
-        """Record that they are given up. Who should hear of their incidents is then decided anew."""
+        """Record that they are given up. Whether to notify of their incidents is then decided anew."""
         with self._database.transaction() as connection:
             _give_up(connection, [entry.number for entry in entries], error, now)
             connection.execute("DELETE FROM sink_backoff WHERE sink = ?", (sink,))
@@ -231,14 +229,17 @@ class Outbox:
                 )
 
     def undelivered(self, limit: int = 1000) -> list[Undelivered]:
-        """Notifications that wait, then those that were given up, the newest first."""
+        """Return the notifications that wait, then those that were given up, the newest first."""
         rows = self._database.rows(
             "SELECT outbox.sink, incident, attempts, state = 'failed', error, next_attempt "
             "FROM outbox LEFT JOIN sink_backoff ON sink_backoff.sink = outbox.sink AND state = 'pending' "
             "WHERE state != 'sent' ORDER BY state = 'failed', number DESC LIMIT ?",
             limit,
         )
-        return [Undelivered(s, incident, n, bool(failed), *rest) for s, incident, n, failed, *rest in rows]
+        return [
+            Undelivered(sink, incident, attempts, bool(failed), error, next_attempt)
+            for sink, incident, attempts, failed, error, next_attempt in rows
+        ]
 
     def undelivered_count(self) -> int:
         """Return how many notifications wait or were given up."""
@@ -253,12 +254,12 @@ def enqueue(
     body: Mapping[str, Any],
     now: float,
     *,
-    held: bool,
+    deferred: bool,
 ) -> None:
-    """Put a notification into the outbox, inside a transaction. A key that it has held before is left out,
+    """Put a notification into the outbox, inside a transaction. A key that was in it before is left out,
     unless that notification was given up.
 
-    A resolution is less urgent than any open incident. What is ``held`` leaves after `Outbox.release`.
+    A resolution is less urgent than any open incident. What is ``deferred`` leaves after `Outbox.release`.
     """
     urgency = 0 if body["event"] == Event.RESOLVED else incident.severity
     connection.execute(
@@ -267,12 +268,12 @@ def enqueue(
     connection.execute(
         "INSERT OR IGNORE INTO outbox (key, sink, incident, urgency, body, created_at, deferred, run) "
         "VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
-        (body["key"], sink, incident.id, urgency, json.dumps(body), now, held, utf8(incident.run)),
+        (body["key"], sink, incident.id, urgency, json.dumps(body), now, deferred, utf8(incident.run)),
     )
 
 
 def _give_up(connection: sqlite3.Connection, numbers: Iterable[int], error: str, now: float) -> None:
-    """Settle what was never taken. That it was sent is forgotten, inside a transaction."""
+    """Give up notifications by their numbers, and forget that they were sent, inside a transaction."""
     for number in numbers:
         connection.execute(
             "DELETE FROM notification_log AS log WHERE EXISTS (SELECT 1 FROM outbox WHERE number = ? "
@@ -288,17 +289,17 @@ def _give_up(connection: sqlite3.Connection, numbers: Iterable[int], error: str,
 
 
 def withdraw(connection: sqlite3.Connection, sink: str, incident: Incident) -> None:
-    """Take back what waits about an incident, inside a transaction, as if it had never been decided.
+    """Delete what waits about an incident, inside a transaction, as if it had never been decided.
 
-    What was tried meanwhile stays, and so does what the sink knows of the incident.
+    What was tried meanwhile stays, and so does what the sink was sent of the incident.
     """
-    of = incident.id, sink
+    subject = (incident.id, sink)
     connection.execute(
-        "DELETE FROM outbox WHERE incident = ? AND sink = ? AND state = 'pending' AND attempts = 0", of
+        "DELETE FROM outbox WHERE incident = ? AND sink = ? AND state = 'pending' AND attempts = 0", subject
     )
     connection.execute(
         "DELETE FROM notification_log AS log WHERE incident = ? AND sink = ? AND NOT EXISTS ("
         "SELECT 1 FROM outbox WHERE outbox.incident = log.incident AND outbox.sink = log.sink)",
-        of,
+        subject,
     )
-    forget_pages(connection, *of)
+    forget_withdrawn_pages(connection, incident.id, sink)

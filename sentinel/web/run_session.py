@@ -21,7 +21,8 @@ from sentinel.series.curves import Curves
 from sentinel.sources.base import ReadIssue, Run
 from sentinel.sources.discovery import discover
 from sentinel.sources.location import Url
-from sentinel.storage.tables import DecisionRow, RunRow
+from sentinel.storage.decisions import DecisionRow
+from sentinel.storage.store import RunRow
 
 _MAX_COMPLAINTS = 20
 

@@ -15,8 +15,7 @@ from sentinel.run_pipeline import bands_of
 from sentinel.runs.log import StoredRun
 from sentinel.runs.state_codec import unpacked
 from sentinel.series.thumbnails import OBJECTIVES, outlines
-from sentinel.storage.store import Store
-from sentinel.storage.tables import RunRow
+from sentinel.storage.store import RunRow, Store
 
 _AGAIN_SECONDS = 10.0  # because time alone changes the state of a run
 
