@@ -195,12 +195,12 @@ class _Routing:
         """Yield the severities already sent to a sink for the same problem: from other logs of the training,
         from a crash that quotes this error, and from logs that fell silent together.
         """
-        known = self._context.known
-        for duplicate in known.duplicates_of(incident):
+        incidents = self._context.known
+        for duplicate in incidents.duplicates_of(incident):
             yield from self._sent_of_duplicate(duplicate, incident, policy)
-        for crash in known.crashes_that_say(incident):
+        for crash in incidents.crashes_that_say(incident):
             yield from self._sent_severities(crash.id, policy)
-        for other in known.silent_together(incident):
+        for other in incidents.silent_together(incident):
             if self._is_outage_sent(other, policy):
                 yield other.severity
 
