@@ -14,8 +14,7 @@ from sentinel.sinks.enrichment import completed
 from sentinel.sources.base import Cursor, PollResult, Run
 from sentinel.sources.identity import RunIdentity
 from sentinel.sources.location import Url
-from sentinel.storage.store import Store
-from sentinel.storage.tables import RunRow
+from sentinel.storage.store import RunRow, Store
 
 _EVENTS = {
     State.FIRING: Event.FIRING,

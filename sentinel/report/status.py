@@ -20,10 +20,10 @@ from sentinel.runs.state import RunState, standing
 from sentinel.runs.state_codec import unpacked
 from sentinel.runs.training_groups import trainings_of
 from sentinel.sources.location import Url
+from sentinel.storage.decisions import DecisionRow
 from sentinel.storage.lock import watching_process
 from sentinel.storage.outbox import Undelivered
-from sentinel.storage.store import BEHIND, Store
-from sentinel.storage.tables import DecisionRow, RunRow
+from sentinel.storage.store import BEHIND, RunRow, Store
 
 SHOWN = 20
 """The most runs, incidents and notifications that are shown."""

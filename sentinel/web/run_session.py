@@ -8,7 +8,7 @@ from typing import TypeVar
 from sentinel.common.fault_isolation import Guard
 from sentinel.common.text import clean_text
 from sentinel.detectors.run_checks import SiblingRange
-from sentinel.incidents.incident import Event, Incident
+from sentinel.incidents.incident import Incident
 from sentinel.notifications.decide import Decision
 from sentinel.notifications.routing import SinkDecision
 from sentinel.pipeline import MAX_POINTS, Pipeline
@@ -21,7 +21,8 @@ from sentinel.series.curves import Curves
 from sentinel.sources.base import ReadIssue, Run
 from sentinel.sources.discovery import discover
 from sentinel.sources.location import Url
-from sentinel.storage.tables import DecisionRow, RunRow
+from sentinel.storage.decisions import DecisionRow
+from sentinel.storage.store import RunRow
 
 _MAX_COMPLAINTS = 20
 
@@ -115,10 +116,10 @@ def _told(
 ) -> dict[str, list[SinkDecision]]:
     """Return what the watch decided about each incident, the oldest decision first."""
     told: dict[str, list[SinkDecision]] = {}
-    for decided in reversed([*decisions]):
-        if decided.incident in incidents and decided.known_reason and decided.event in [*Event]:
-            decision = Decision(Event(decided.event), decided.known_reason)
-            told.setdefault(decided.incident, []).append(
-                SinkDecision(incidents[decided.incident], decided.sink, decision)
+    for row in reversed([*decisions]):
+        if row.incident in incidents:
+            decision = Decision(row.event, row.reason)
+            told.setdefault(row.incident, []).append(
+                SinkDecision(incidents[row.incident], row.sink, decision)
             )
     return told

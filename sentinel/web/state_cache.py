@@ -15,8 +15,7 @@ from sentinel.run_pipeline import bands_of
 from sentinel.runs.log import StoredRun
 from sentinel.runs.state_codec import unpacked
 from sentinel.series.thumbnails import OBJECTIVES, outlines
-from sentinel.storage.store import Store
-from sentinel.storage.tables import RunRow
+from sentinel.storage.store import RunRow, Store
 
 _AGAIN_SECONDS = 10.0  # because time alone changes the state of a run
 
@@ -72,7 +71,7 @@ class StateCache:
         """Return the bands of the siblings of a run, by tag, as the watch last drew them."""
         try:
             return bands_of(unpacked(self.store.run_state(run) or b""))
-        except (ValueError, TypeError):  # another version's
+        except (ValueError, TypeError):  # damaged, or in the form of another version
             return {}
 
     def _run(self, row: RunRow) -> StoredRun | None:
@@ -90,7 +89,7 @@ class StateCache:
             return None, {}
         try:
             return kept, outlines(state.get("streams", {}))
-        except Exception:  # noqa: BLE001  another version's histories; the watch reads the log anew
+        except Exception:  # noqa: BLE001  histories in another form; the watch reads the log anew
             return kept, {}
 
 

@@ -17,7 +17,7 @@ from sentinel.report.model import RunReport
 from sentinel.report.status import KnownRun
 from sentinel.report.status_lines import workings
 from sentinel.runs.state import RunState, RunStatus
-from sentinel.storage.tables import DecisionRow
+from sentinel.storage.decisions import DecisionRow
 from sentinel.web.fleet import Fleet
 from sentinel.web.run_session import RunSession
 from sentinel.web.state_cache import StateCache

@@ -210,7 +210,7 @@ def test_status_copes_with_what_cannot_be_decoded(sentinel, sick_run, tmp_path):
     with closing(sqlite3.connect(tmp_path / "state" / "sentinel" / "sentinel.sqlite")) as state, state:
         state.execute("UPDATE runs SET state = x'c1'")
         state.execute("UPDATE incidents SET incident = '{'")
-        state.execute("UPDATE sent SET severity = 77")
+        state.execute("UPDATE notification_log SET severity = 77")
         state.execute("UPDATE health SET value = '{'")
     shown = sentinel("status")
     assert shown.status == 0

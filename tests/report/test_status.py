@@ -14,6 +14,7 @@ from sentinel.report import lines, status, status_lines
 from sentinel.report.watch_table import watch_table
 from sentinel.runs.log import StoredRun
 from sentinel.runs.metadata import FoundSetting, RunMetadata
+from sentinel.runs.state_codec import packed
 from sentinel.sources.base import Ending, EndKind
 from sentinel.storage.outbox import Undelivered
 from sentinel.storage.store import Store, Update
@@ -21,6 +22,7 @@ from tests.sinks.samples import INCIDENT
 
 NOW = 1.7e9
 PATH = "/data/team/a-very-long-name-of-an-experiment/with-another-long-name-below-it/run-{:04}"
+NO_STATE = packed({})
 
 
 @pytest.fixture
@@ -35,7 +37,7 @@ def fill(store, count, sick):
     for number in range(count):
         path = PATH.format(number)
         one = INCIDENT.replace(id=f"{number:016x}", run=f"jsonl:{path}")
-        updates.append(Update(f"jsonl:{path}", path, "jsonl", b"\x80", [one] if number in sick else []))
+        updates.append(Update(f"jsonl:{path}", path, "jsonl", packed({}), [one] if number in sick else []))
     store.commit(updates, NOW)
 
 
@@ -90,7 +92,7 @@ def test_the_document_is_json_and_holds_all_runs(store, tmp_path):
 def test_the_document_holds_all_open_incidents_the_worst_first(store, tmp_path):
     fill(store, 1500, range(1500))
     mild = INCIDENT.replace(id="mild", run=f"jsonl:{PATH.format(7)}", severity=Severity.INFO)
-    store.commit([Update(mild.run, PATH.format(7), "jsonl", b"\x80", [mild])], NOW + 1)
+    store.commit([Update(mild.run, PATH.format(7), "jsonl", NO_STATE, [mild])], NOW + 1)
     incidents = status.document(shown(store, tmp_path))["incidents"]
     assert len(incidents) == 1501
     assert incidents[-1]["id"] == "mild"
@@ -99,7 +101,7 @@ def test_the_document_holds_all_open_incidents_the_worst_first(store, tmp_path):
 def test_names_of_runs_cannot_write_to_the_terminal(store, tmp_path):
     path = "/data/\x1b[2Jgone\u202e/run\n  critical: faked"
     store.commit(
-        [Update(f"jsonl:{path}", path, "jsonl", b"\x80", [INCIDENT.replace(run=f"jsonl:{path}")])], NOW
+        [Update(f"jsonl:{path}", path, "jsonl", NO_STATE, [INCIDENT.replace(run=f"jsonl:{path}")])], NOW
     )
     for _, line in status_lines.lines(shown(store, tmp_path)):
         assert line.isprintable()
