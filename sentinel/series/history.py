@@ -21,7 +21,7 @@ class Window(msgspec.Struct, frozen=True, gc=False):
 
     first: int  # index of the first row to judge
     end: int  # index after the last one
-    seen: Rows  # the rows that precede the rows to judge, then these
+    recent: Rows  # the rows that precede the rows to judge, then these
     position: NDArray[np.int64]  # of each row to judge: the ordinal, in the stream, of its last point
     head: Rows  # from row 0 on
     earlier: Rows  # up to row 0, of the attempt before
@@ -30,13 +30,13 @@ class Window(msgspec.Struct, frozen=True, gc=False):
 
     @property
     def begin(self) -> int:
-        """Index of the first row of ``seen``."""
-        return self.end - len(self.seen)
+        """Index of the first row of ``recent``."""
+        return self.end - len(self.recent)
 
     @property
     def rows(self) -> Rows:
         """The rows to judge."""
-        return self.seen.last(self.end - self.first)
+        return self.recent.last(self.end - self.first)
 
 
 _NO_BUCKETS = Buckets().view()

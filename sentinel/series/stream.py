@@ -5,7 +5,7 @@ enough of them. The positions of points decide this as well, so it does not depe
 """
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, NamedTuple
@@ -36,33 +36,36 @@ _OF_THE_MACHINE = frozenset(
 """Signals that a validation logs under the same tags. MMEngine logs them at the number of the epoch."""
 
 
-class SeriesWindow(msgspec.Struct, frozen=True, gc=False):
-    """New rows of one series, in the window that is to be judged."""
+class SeriesRows(msgspec.Struct, frozen=True, gc=False):
+    """New rows of one series: the only form in which they go from the stream to the detectors."""
 
-    view: SeriesSpec
+    run: str  # its id
+    stream: str
+    spec: SeriesSpec
     attempt: int
     tag: str
-    window: Window
+    window: Window  # with the rows before them
     known: KnownOfStream
 
 
 class Extension(NamedTuple):
-    """What a chunk brought to a stream."""
+    """What a chunk brought to a stream: rows, and what is no row."""
 
-    windows: Sequence[SeriesWindow] = ()  # of the rows that it completes, in order within each series
+    rows: Sequence[SeriesRows] = ()  # those that it completes, in order within each series
     inventories: Sequence[Inventory] = ()
     absences: Sequence[Absence] = ()
 
 
 @dataclass(slots=True)
 class Stream:
-    """The state of one stream.
+    """The state of one stream of the run with the id ``run``.
 
     ``format`` is the format of the source, on which some names depend. ``part`` is the part of the training
     to which all of the stream belongs, if the directory tells it: Keras logs the same tags in `train/` and in
     `validation/`.
     """
 
+    run: str
     name: str
     format: str
     part: str
@@ -112,16 +115,20 @@ class Stream:
             self._name(counts(chunk, end))
         return self._extend(chunk, read_at)
 
-    def end(self) -> Iterator[SeriesWindow]:
-        """Yield the windows that are left when the run is over: points that wait for names, and last rows
-        again.
-        """
+    def end(self) -> Iterator[SeriesRows]:
+        """Yield the rows that are left when the run is over: points that wait for names, then last rows."""
         if self.first_points is not None:
             waiting = self.first_points
             self._name(counts(waiting))
-            yield from self._extend(waiting, math.nan).windows
-        for view, tag, window in self.attempt.end(self.specs):
-            yield SeriesWindow(view, self.attempt.number, tag, window, self.known)
+            yield from self._extend(waiting, math.nan).rows
+        yield from self._series_rows(self.attempt.end(self.specs), self.known)
+
+    def _series_rows(
+        self, windows: Iterable[tuple[SeriesSpec, str, Window]], known: KnownOfStream
+    ) -> Iterator[SeriesRows]:
+        """Yield the windows of the present attempt with all that tells where they come from."""
+        for spec, tag, window in windows:
+            yield SeriesRows(self.run, self.name, spec, self.attempt.number, tag, window, known)
 
     def _name(self, tags: Mapping[str, int]) -> None:
         """Decide for good what the tags mean, given how often each of the first tags was logged."""
@@ -146,15 +153,14 @@ class Stream:
         }
         absences = [*self.missing_tags.extend(chunk, self.position, expected, read_at)]
         telling = np.array([self._tells_attempts(tag) for tag in chunk.tags], dtype=bool)
-        windows = []
+        rows: list[SeriesRows] = []
         for number, part in self.attempts.split(chunk, telling):
             if number != self.attempt.number:
                 self.attempt = self.attempt.next(number, self.specs)
             arrived = [*self._points(chunk, part), *self._odd(chunk, part)]
-            for view, tag, window in self.attempt.windows(arrived, self.specs, self.plans):
-                windows.append(SeriesWindow(view, number, tag, window, known))
+            rows += self._series_rows(self.attempt.windows(arrived, self.specs, self.plans), known)
         self.position += len(chunk.step)
-        return Extension(windows, surveys, absences)
+        return Extension(rows, surveys, absences)
 
     def _record_signals(self, chunk: Chunk) -> None:
         """Remember the positions of the first points of signals."""

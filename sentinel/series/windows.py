@@ -96,7 +96,7 @@ def _shown(detector: Detector, window: Window) -> Iterator[tuple[int, Rows]]:
         yield -len(earlier), earlier
     if history.head and begin > 0:
         yield 0, window.head[: min(history.head, begin)]  # the rows that are not among the recent ones
-    yield begin, window.seen[begin - window.begin :]
+    yield begin, window.recent[begin - window.begin :]
 
 
 def _joined(detector: Detector, parts: Sequence[tuple[SeriesSpec, Rows]]) -> Rows:
