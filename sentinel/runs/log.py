@@ -92,7 +92,7 @@ class RunLog:
         for chunk in (chunk.flat for chunk in batch.chunks):
             stream = self._stream(chunk.stream)
             if len(chunk.step):
-                if not stream.begun:
+                if not stream.has_points:
                     stream.plans.first, about = self._plan_at(float(chunk.time[0]))
                     complaints += about
                 self.metadata.undo_finalize(chunk)
@@ -217,7 +217,7 @@ class RunLog:
         counts: Counter[str] = Counter()  # of streams that follow one another, by their directory
         for name, stream in self.streams.items():
             place = name if self.run.has_parallel_streams else name.rpartition("/")[0]
-            counts[place] += stream.attempts.number if stream.begun else 0
+            counts[place] += stream.attempts.number if stream.has_points else 0
         return max(counts.values(), default=0)
 
     def understanding(self) -> Understanding:
@@ -247,7 +247,7 @@ class RunLog:
         for name in dict.fromkeys([*self.streams, *(chunk.stream for chunk in left)]):
             chunks = [chunk for chunk in left if chunk.stream == name]
             stream = self.streams.get(name)
-            if stream is None or chunks or not stream.named:
+            if stream is None or chunks or not stream.has_names:
                 stream = self._copy(name)
             for chunk in chunks:
                 rows += stream.extend(chunk).rows

@@ -289,7 +289,7 @@ def test_many_histograms_do_not_hide_the_framework(size: int) -> None:
     for chunk in cut([*histograms, *scalars], range(0, 1260, size)):
         stream.extend(chunk)
     profile, meanings = stream.explained()
-    assert stream.named
+    assert stream.has_names
     assert profile is not None
     assert profile.name == "trl-grpo"
     assert meanings["layer0#std"] == Meaning(Signal.HISTOGRAM_STD)
@@ -299,7 +299,7 @@ def test_many_histograms_do_not_hide_the_framework(size: int) -> None:
 def test_a_log_of_nothing_but_histograms_does_not_wait_for_ever() -> None:
     stream = Stream("run", "s", "tensorboard", "", Naming({}), series_specs(DETECTORS))
     stream.extend(chunk_of([("w#std", step, 1.0) for step in range(20_001)]))
-    assert stream.named
+    assert stream.has_names
 
 
 @pytest.mark.long
