@@ -98,7 +98,7 @@ def list_runs(
     """
     local = all(isinstance(path, Path) for path in paths)  # otherwise copies would share a connection
     spread = in_copies if local else in_turn
-    discovered = discover(paths, spread=spread)
+    discovered = discover(paths, spread=spread, are_over=True)
     complained = discovered.complained()
     if not discovered.runs and complained:
         raise SentinelError("\n".join(map(str, complained)))

@@ -90,7 +90,7 @@ def _parts(
     names: Sequence[str],
 ) -> Iterator[Replay]:
     """Yield the runs, read and judged, in parts. Which sinks are told is not decided yet."""
-    discovered = discover(paths)
+    discovered = discover(paths, are_over=True)
     complaints = discovered.complained()
     pipeline = Pipeline(config.enabled_detectors, config.parameters, config.signals)
     base = common_path(paths)

@@ -25,7 +25,7 @@ def with_factors(paths: Sequence[Location], config: Config) -> Judge:
     @cache
     def found() -> Mapping[str, Run]:
         base = common_path(paths)
-        return {run_name(run, base): run for run in discover(paths).runs}
+        return {run_name(run, base): run for run in discover(paths, are_over=True).runs}
 
     def judge(change: Stricter, names: Sequence[str]) -> Iterator[tuple[RunOverview, Telling]]:
         table = {**config.detectors.get(change.detector, {}), "stricter": change.factor}
