@@ -40,8 +40,8 @@ LUCK = float(np.sqrt(2 * np.log(BLOCKS)))
 class Curves:
     """Series of equal meaning, a row each.
 
-    ``units`` are the courses: series x units, at most 64, none missing. ``noise`` is the standard deviation of
-    a single point about its neighbours, and ``points`` the number of points of each series. ``is_cost`` tells
+    ``units`` are the courses: series x units, at most 64, none missing. ``noise`` is the standard deviation
+    of a single point about its neighbours, and ``points`` the number of points of each series. ``is_cost`` tells
     series that were turned over, of which the least is the best.
     """
 
@@ -117,8 +117,9 @@ class Curves:
 
     @cached_property
     def lost(self) -> Floats:
-        """By how much the end lies below the best."""
-        return np.maximum(self.best - self.end, 0.0)
+        """By how much the end lies below the best; or the last block, if that is surely better than the end."""
+        now = np.maximum(self.end, self.blocks[:, -1] - self.scatter)
+        return np.maximum(self.best - now, 0.0)
 
     @cached_property
     def is_low(self) -> Bools:

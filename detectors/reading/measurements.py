@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from sentinel.detectors.reading.curves import BLOCKS, LUCK, Bools, Curves
+from sentinel.detectors.reading.curves import BLOCKS, LUCK, MIN_SCATTER, Bools, Curves
 from sentinel.detectors.stats import Floats, spearman
 
 HALF = BLOCKS // 2
@@ -397,7 +397,7 @@ def swing(c: Curves) -> Floats:
     A half that leaps from end to end has about 0.4.
     """
     late = c.units[:, c.units.shape[1] // 2 :]
-    measured: Floats = _detrended(late) / np.maximum(np.ptp(c.units, axis=1), NONE)
+    measured: Floats = _detrended(late) / _range_of_units(c)
     return measured
 
 
@@ -417,7 +417,7 @@ def deepest_leap(c: Curves) -> Floats:
     1 is a fall from the best to the worst at a stroke.
     """
     falls = -np.diff(c.units, axis=1, prepend=c.units[:, :1])
-    measured: Floats = falls.max(axis=1) / np.maximum(np.ptp(c.units, axis=1), NONE)
+    measured: Floats = falls.max(axis=1) / _range_of_units(c)
     return measured
 
 
@@ -454,6 +454,11 @@ def longest_healed(c: Curves) -> Floats:
     return measured
 
 
+def _range_of_units(c: Curves) -> Floats:
+    measured: Floats = np.maximum(np.ptp(c.units, axis=1), c.size * MIN_SCATTER)
+    return measured
+
+
 def is_share(c: Curves) -> Bools:
     """Return which curves stay between 0 and 1, and are no costs."""
     inside = (c.units.min(axis=1) >= -SAME) & (c.units.max(axis=1) <= 1 + SAME)
@@ -468,7 +473,7 @@ def _trailing(holds: Bools) -> Floats:
 
 
 def _in_points(c: Curves, amount: Floats) -> Floats:
-    return _capped(amount / np.maximum(c.noise, c.size * 1e-6))
+    return _capped(amount / np.maximum(c.noise, c.size * MIN_SCATTER))
 
 
 def _capped(deviations: Floats) -> Floats:

@@ -31,7 +31,7 @@ class Label:
         return WEIGHTS.get(self.folder, 1.0)
 
     def truth(self, detectors: frozenset[str]) -> bool | None:
-        """Return whether a claim that stands for these detectors is true; None where the label does not say."""
+        """Return whether a claim that stands for these detectors is true; None if the label does not say."""
         if self.healthy is False:
             return True if any(detectors & group for group in self.expect) else None
         if self.healthy is True:
