@@ -1,0 +1,1 @@
+"""What makes logs, measures and writes pages: no tests, but what some tests use."""
