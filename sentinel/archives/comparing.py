@@ -49,7 +49,7 @@ def compared(contents: "Contents") -> "Sequence[Comparison]":
         record = contents.record(number)
         if record.comparable is None:
             raise SentinelError(
-                "the courses of its runs are not kept; `sentinel replay --out DIR --compare` does"
+                "the courses of its runs are not kept; `sentinel archive judge --out DIR --compare` does"
             )
         signals = record.judged.understanding.signals
         courses = KeptCourses(partial(contents.results.courses, contents.row(number)))

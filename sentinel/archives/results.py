@@ -159,7 +159,9 @@ class Results:
     def _told(self) -> list[dict[str, Any]]:
         told = [json.loads(place.read_text(encoding="utf-8")) for place in self._manifests()]
         if not told:
-            raise SentinelError(f"{self._directory}: no results; `sentinel replay PATH --out DIR` makes them")
+            raise SentinelError(
+                f"{self._directory}: no results; `sentinel archive judge PATH --out DIR` makes them"
+            )
         if missing := told[0]["shards"] - len(told):
             raise SentinelError(
                 f"{self._directory}: {missing} of {told[0]['shards']} shards are not done yet"

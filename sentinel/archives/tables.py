@@ -24,8 +24,8 @@ _Seconds = Annotated[float | None, pl.Float64]
 class RunColumns(TypedDict):
     """A run that was judged, or what could not be.
 
-    ``gpus_from`` is `owners` or `log`. ``state`` is what the run's own log tells; `sentinel reduce` also
-    knows which run continues which. ``fingerprint`` is another one after each change of what was judged
+    ``gpus_from`` is `owners` or `log`. ``state`` is what the run's own log tells; `sentinel archive report`
+    also knows which run continues which. ``fingerprint`` is another one after each change of what was judged
     together with the run. ``failure`` says why the run was not judged to its end.
     """
 

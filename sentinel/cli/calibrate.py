@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from sentinel.cli.archive import INTERRUPTED, ArchiveOptions, Out, Workers, judge
+from sentinel.cli.archive import INTERRUPTED, judge_parts
 from sentinel.cli.options import ConfigFile, answers, configuration, opened
 from sentinel.common.clock import SystemClock
 from sentinel.common.errors import SentinelError
@@ -49,11 +49,21 @@ _Bad = Annotated[
     Path | None,
     typer.Option(metavar="FILE", help="Names or globs of runs that went wrong, one a line."),
 ]
-_Out = Annotated[
+_Output = Annotated[
     Path, typer.Option("--output", "-o", metavar="FILE", help="Where to write the result, for `include`.")
 ]
-
-
+_Results = Annotated[
+    Path | None,
+    typer.Option(
+        "--out",
+        metavar="DIR",
+        help="Keep the results as Parquet in DIR, part by part, for `sentinel archive report`. What is there "
+        "and did not change is not read again.",
+    ),
+]
+_Workers = Annotated[
+    int | None, typer.Option(min=1, help="With --out: processes that judge; default: one for each core.")
+]
 _Html = Annotated[
     Path | None,
     typer.Option(
@@ -67,10 +77,10 @@ def calibrate(
     pages_per_run: _OfRuns = None,
     pages_per_run_day: _OfDays = None,
     bad: _Bad = None,
-    output: _Out = Path("calibration.toml"),
+    output: _Output = Path("calibration.toml"),
     html: _Html = None,
-    out: Out = None,
-    workers: Workers = None,
+    out: _Results = None,
+    workers: _Workers = None,
     config: ConfigFile = None,
 ) -> None:
     """Find out how often healthy runs of an archive would page, and keep that within a budget.
@@ -169,10 +179,11 @@ def _kept(config: "Config", out: Path, workers: int | None) -> "Iterator[tuple[R
     """Return the same of an archive whose results are kept: what is there and did not change is not read
     again.
     """
+    from sentinel.archives.engine import Local
     from sentinel.archives.reducing import reduced
     from sentinel.archives.results import Results
 
-    if judge(config, out, ArchiveOptions(out, workers=workers)):
+    if judge_parts(config, out, Local(workers)):
         raise typer.Exit(INTERRUPTED)
     results = Results(out)
     policies = [sink.policy() for sink in config.sinks]

@@ -9,18 +9,6 @@ from typing import TYPE_CHECKING, Annotated, TextIO
 
 import typer
 
-from sentinel.cli.archive import (
-    Address,
-    ArchiveOptions,
-    EngineName,
-    EngineOption,
-    Out,
-    OwnersTable,
-    RetryFailed,
-    ShardOption,
-    Workers,
-    judge,
-)
 from sentinel.cli.options import ConfigFile, Paths, configuration, opened
 from sentinel.cli.progress import Progress, progress_bar
 from sentinel.common.clock import SystemClock
@@ -104,13 +92,6 @@ def replay(
     compare: _Compare = False,
     baseline: _Baseline = None,
     fail_on: _FailOn = None,
-    out: Out = None,
-    engine: EngineOption = EngineName.LOCAL,
-    address: Address = "",
-    workers: Workers = None,
-    shard: ShardOption = "",
-    owners: OwnersTable = None,
-    retry_failed: RetryFailed = False,
     config: ConfigFile = None,
 ) -> int:
     """Show what `watch` would have said about finished logs."""
@@ -122,14 +103,8 @@ def replay(
 
     if format_ is _Form.JSONL and (compare or baseline):
         raise SentinelError("jsonl has a line for each run and none for comparisons; use json")
-    archive = ArchiveOptions(out, engine, address, workers, shard, owners, retry_failed, compare)
-    archive.check()
     log_to_stderr()
     settings = configuration(config, paths=paths)
-    if out is not None:
-        if any((output, only, since, run, sort, baseline, fail_on, format_ is not _Form.TERMINAL)):
-            raise SentinelError("--out keeps the results of all runs; `sentinel reduce` makes the report")
-        return judge(settings, out, archive)
     known = {*all_detectors(), *(detector.name for detector in settings.enabled_detectors)}
     selection = Selection.parse(only or (), since, known)
     seen = _ForExitStatus()

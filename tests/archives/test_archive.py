@@ -150,7 +150,7 @@ def test_a_driver_that_dies_or_is_stopped_leaves_what_the_next_one_goes_on_with(
         more.mkdir(parents=True)
         (more / "log.jsonl").write_text("".join(f'{{"step": {i}, "loss": {i % 7}}}\n' for i in range(20)))
     out = tmp_path / "out"
-    command = [sys.executable, "-m", "sentinel", "replay", tree, "--out", out, "--workers", "1"]
+    command = [sys.executable, "-m", "sentinel", "archive", "judge", tree, "--out", out, "--workers", "1"]
     before: set[Path] = set()
     for how in (signal.SIGKILL, signal.SIGINT):
         driver = subprocess.Popen(command, stderr=subprocess.PIPE, start_new_session=True)
@@ -228,17 +228,14 @@ def test_the_report_says_what_failures_cost(tmp_path, tree):
 @pytest.mark.long  # processes
 def test_commands(sentinel, tmp_path, tree):
     out = tmp_path / "results"
-    ran = sentinel("replay", tree / "kl-blowup", "--out", out, "--workers", 1)
+    ran = sentinel("archive", "judge", tree / "kl-blowup", "--out", out, "--workers", 1)
     assert ran.status == 0
     assert ran.out.startswith("1 part judged: 1 run; 0 parts known before")
-    assert sentinel("reduce", out).out.startswith("1 run: 1 critical")
-    assert json.loads(sentinel("reduce", out, "--format", "json").out)["coverage"]["read"] == 1
-    assert "write I/N" in sentinel("replay", tree, "--out", out, "--shard", "3/3").err
-    assert (
-        "`sentinel reduce` makes the report" in sentinel("replay", tree, "--out", out, "--format", "html").err
-    )
-    assert "need --out DIR" in sentinel("replay", tree, "--workers", 2).err
-    assert "--address needs" in sentinel("replay", tree, "--out", out, "--address", "there").err
-    missing = sentinel("reduce", tmp_path / "nothing")
+    assert sentinel("archive", "report", out).out.startswith("1 run: 1 critical")
+    assert json.loads(sentinel("archive", "report", out, "--format", "json").out)["coverage"]["read"] == 1
+    assert "write I/N" in sentinel("archive", "judge", tree, "--out", out, "--shard", "3/3").err
+    assert "Missing option '--out'" in sentinel("archive", "judge", tree, "--workers", 2).err
+    assert "--address needs" in sentinel("archive", "judge", tree, "--out", out, "--address", "there").err
+    missing = sentinel("archive", "report", tmp_path / "nothing")
     assert missing.status == 2
     assert "no results" in missing.err

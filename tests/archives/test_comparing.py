@@ -48,8 +48,8 @@ def test_without_the_courses_it_says_how_they_are_kept(tmp_path, sweep):
 
 
 def test_the_commands_compare(sentinel, tmp_path, sweep):
-    assert sentinel("replay", sweep, "--out", "results", "--compare").status == 0
+    assert sentinel("archive", "judge", sweep, "--out", "results", "--compare").status == 0
     for form in ("terminal", "markdown", "html"):
-        told = sentinel("reduce", "results", "--compare", "--format", form).out
+        told = sentinel("archive", "report", "results", "--compare", "--format", form).out
         assert "lr: 0.1 (2 runs), 0.2 (2 runs), 0.4 (2 runs)" in told
-        assert "lr: 0.1" not in sentinel("reduce", "results", "--format", form).out
+        assert "lr: 0.1" not in sentinel("archive", "report", "results", "--format", form).out
