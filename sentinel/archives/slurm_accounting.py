@@ -67,9 +67,9 @@ class Owners:
         """
         above = path
         while began is not None and above not in ("", "/"):
-            then = {job.owner for job in self.jobs.get(above, ()) if job.start <= began <= job.end}
-            if then:
-                return then.pop() if len(then) == 1 else Owner()
+            owners = {job.owner for job in self.jobs.get(above, ()) if job.start <= began <= job.end}
+            if owners:
+                return owners.pop() if len(owners) == 1 else Owner()
             above = above.rpartition("/")[0]
         return Owner()
 

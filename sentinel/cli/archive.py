@@ -138,7 +138,7 @@ def judge_parts(
     results = Results(out, Owners.read(owners) if owners else None)
     try:
         with archive_progress() as progress:
-            judged = judge_archive(
+            judgement = judge_archive(
                 settings,
                 results,
                 engine,
@@ -151,9 +151,9 @@ def judge_parts(
     except KeyboardInterrupt:
         typer.echo(f"\nstopped; the parts that are done are in {out}, and the same command goes on", err=True)
         return INTERRUPTED
-    failed = f", {judged.failed} could not be judged" if judged.failed else ""
-    new = f"{counted(judged.done, 'part')} judged: {counted(judged.runs, 'run')}{failed}"
-    typer.echo(f"{new}; {counted(judged.known, 'part')} known before; results in {out}")
+    failed = f", {judgement.failed} could not be judged" if judgement.failed else ""
+    new = f"{counted(judgement.completed, 'part')} judged: {counted(judgement.runs, 'run')}{failed}"
+    typer.echo(f"{new}; {counted(judgement.reused, 'part')} known before; results in {out}")
     return 0
 
 

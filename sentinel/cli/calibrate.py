@@ -104,15 +104,15 @@ def calibrate(
         raise SentinelError("--workers needs --out DIR")
     if pages_per_run is not None and pages_per_run_day is not None:
         raise SentinelError("give either --pages-per-run or --pages-per-run-day")
-    budget = next((given for given in (pages_per_run_day, pages_per_run) if given is not None), 0.01)
+    budget = next((share for share in (pages_per_run_day, pages_per_run) if share is not None), 0.01)
     settings = configuration(config, paths=archive)
     marked = _lines(bad)
-    said = answers(settings.state_dir)
+    verdicts = answers(settings.state_dir)
     pages = Pages(daily=pages_per_run_day is not None)
     loud = settings.model_copy(update={"detectors": _loud(settings.detectors)})
     with opened(output) as file:
-        for seen, heard in _kept(loud, out, workers) if out else _replayed(loud):
-            pages.add(seen, heard, marked, said)
+        for overview, notifications in _stored(loud, out, workers) if out else _replayed(loud):
+            pages.add(overview, notifications, marked, verdicts)
         if not pages.healthy:
             raise SentinelError(f"{', '.join(archive)}: no run counts as healthy, so nothing can be kept to")
         if pages.daily and not any(run.logged for run in pages.healthy.values()):
@@ -125,7 +125,7 @@ def calibrate(
         file.writelines(f"{line}\n" for line in _written(loud, moves, pages, promise))
         if html is not None:
             with opened(html) as page:
-                page.write(_questions(loud, pages, moves, said))
+                page.write(_questions(loud, pages, moves, verdicts))
     typer.echo(f"before: {pages.rate()} would page; {pages.left_out} left out")
     if drifted(*(halves := pages.halves())):
         typer.echo(
@@ -133,8 +133,8 @@ def calibrate(
             "calibrate on the runs that are like the coming ones"
         )
     for move in moves:
-        told = f"; nothing else tells of {counted(move.lost, 'other run')}" if move.lost else ""
-        typer.echo(f"{_said(loud, move)}{told}")
+        lost = f"; nothing else tells of {counted(move.lost, 'other run')}" if move.lost else ""
+        typer.echo(f"{_move_text(loud, move)}{lost}")
     changes = changes_of(moves)
     typer.echo(f"after: {pages.rate(changes)}")
     for stratum, rate in pages.by_stratum(changes).items():
@@ -152,7 +152,7 @@ def _replayed(config: "Config") -> "Iterator[tuple[RunOverview, Telling]]":
         yield from ((run.seen, run.notifications) for run in part.runs)
 
 
-def _said(config: "Config", move: "Move") -> str:
+def _move_text(config: "Config", move: "Move") -> str:
     """Return a move, for a person."""
     from sentinel.calibration.page_statistics import Kind
 
@@ -175,7 +175,7 @@ def _thresholds(config: "Config", change: "Stricter") -> Iterator[str]:
             yield f"{name} from {usual[name]:.3g} to {value:.3g}"
 
 
-def _kept(config: "Config", out: Path, workers: int | None) -> "Iterator[tuple[RunOverview, Telling]]":
+def _stored(config: "Config", out: Path, workers: int | None) -> "Iterator[tuple[RunOverview, Telling]]":
     """Return the same of an archive whose results are kept: what is there and did not change is not read
     again.
     """
@@ -188,22 +188,22 @@ def _kept(config: "Config", out: Path, workers: int | None) -> "Iterator[tuple[R
     results = Results(out)
     policies = [sink.policy() for sink in config.sinks]
     for run in reduced(results, policies).runs():
-        yield run.seen, run.told
+        yield run.overview, run.notifications
 
 
 def _questions(config: "Config", pages: "Pages", moves: "Sequence[Move]", answers: Collection[str]) -> str:
     """Return the page of the pages to look at first. Their runs are read again, for their curves."""
     from sentinel.replays.replaying import replay_in_parts
-    from sentinel.report.model import story
+    from sentinel.report.model import replay_report
     from sentinel.report.review_queue import Doubt, doubtful, html
 
-    asked = doubtful(pages, moves, answers)
+    incidents = doubtful(pages, moves, answers)
     runs = {}
-    if asked:
-        names = [escape(name) for name, _ in asked]
+    if incidents:
+        names = [escape(name) for name, _ in incidents]
         parts = replay_in_parts(config.paths, config, lambda *_: None, curves=True, names=names)
-        runs = {run.name: run for run in story(parts, SystemClock().now(), "name").runs}
-    return html([Doubt.of(runs[clean_text(name)], incident) for name, incident in asked], pages, moves)
+        runs = {run.name: run for run in replay_report(parts, SystemClock().now(), "name").runs}
+    return html([Doubt.of(runs[clean_text(name)], incident) for name, incident in incidents], pages, moves)
 
 
 def _loud(tables: Mapping[str, Mapping[str, Any]]) -> dict[str, dict[str, Any]]:
@@ -253,7 +253,7 @@ def _written(
             yield from (f"{json.dumps(kind)} = {round(value, 2)}" for kind, value in of_kinds.items())
     for detector, moved in sorted(by_detector.items()):
         yield f"\n[detectors.{detector}]"
-        yield from (f"# {_said(config, move)}" for move in moved)
+        yield from (f"# {_move_text(config, move)}" for move in moved)
         if quiet := sorted(move.change.variant for move in moved if isinstance(move.change, Kind)):
             yield f"informs = {json.dumps(quiet)}"
         yield from (f"stricter = {move.change.factor}" for move in moved if not isinstance(move.change, Kind))

@@ -27,8 +27,8 @@ def check_config(file: _File = Path("sentinel.toml"), schema: _Schema = False) -
         return
     config = load(file)
     rules = [rule.detector_name for rule in config.rules]
-    named = f"; rules: {', '.join(rules)}" if rules else ""
-    typer.echo(f"{file}: no mistakes; sinks: {', '.join(sink.name for sink in config.sinks)}{named}")
+    rule_names = f"; rules: {', '.join(rules)}" if rules else ""
+    typer.echo(f"{file}: no mistakes; sinks: {', '.join(sink.name for sink in config.sinks)}{rule_names}")
     quiet = [f"{d.name}: {variant}" for d in config.enabled_detectors for variant in sorted(d.informs)]
     if quiet:
         typer.echo(f"only inform: {', '.join(quiet)}")

@@ -33,5 +33,5 @@ def mcp(paths: _Paths = None, config: ConfigFile = None, state_dir: StateDir = N
             raise
         raise SentinelError("agents need a package: pip install '.[mcp]'") from None
     settings = configuration(config, state_dir, paths=paths or ())
-    known = Answers(settings, settings.paths if paths else (), SystemClock().now)
-    server(known, lambda: user_rules(config)).run("stdio")
+    runs = Answers(settings, settings.paths if paths else (), SystemClock().now)
+    server(runs, lambda: user_rules(config)).run("stdio")

@@ -62,12 +62,12 @@ Notify = Annotated[
 ]
 
 
-def config_file(named: Path | None) -> Path | None:
+def config_file(file: Path | None) -> Path | None:
     """Return the configuration file to use: the one that was named, else sentinel.toml in the current
     directory.
     """
-    here = Path(CONFIG_FILE)
-    return named or (here if here.is_file() else None)
+    default = Path(CONFIG_FILE)
+    return file or (default if default.is_file() else None)
 
 
 def address(option: str, text: str) -> Address:
@@ -108,7 +108,7 @@ def configuration(
     from sentinel.config.file import Config, load
     from sentinel.sources.discovery import places
 
-    given: dict[str, object] = {
+    overrides: dict[str, object] = {
         "state_dir": state_dir,
         "paths": places(paths),
         "poll": poll,
@@ -121,8 +121,8 @@ def configuration(
         from sentinel.sinks.addresses import sink_at
         from sentinel.sinks.discovery import named
 
-        given["sinks"] = named([*config.sinks, *map(sink_at, notify)])
-    return config.model_copy(update={name: value for name, value in given.items() if value})
+        overrides["sinks"] = named([*config.sinks, *map(sink_at, notify)])
+    return config.model_copy(update={name: value for name, value in overrides.items() if value})
 
 
 def answers(state_dir: Path) -> dict[str, str]:

@@ -105,9 +105,9 @@ def replay(
         raise SentinelError("jsonl has a line for each run and none for comparisons; use json")
     log_to_stderr()
     settings = configuration(config, paths=paths)
-    known = {*all_detectors(), *(detector.name for detector in settings.enabled_detectors)}
-    selection = Selection.parse(only or (), since, known)
-    seen = _ForExitStatus()
+    names_of_detectors = {*all_detectors(), *(detector.name for detector in settings.enabled_detectors)}
+    selection = Selection.parse(only or (), since, names_of_detectors)
+    outcome = _ExitStatus()
     with opened(output) as file, _progress(format_) as progress:
         curves = format_ in (_Form.HTML, _Form.MARKDOWN)
         names = run or ()
@@ -124,29 +124,29 @@ def replay(
             parts = iter([whole])
         else:
             parts = replay_in_parts(settings.paths, settings, progress, curves=curves, names=names)
-        _write(seen.through(map(selection.of, parts)), format_, sort, file)
-    return seen.status(fail_on)
+        _write(outcome.through(map(selection.of, parts)), format_, sort, file)
+    return outcome.status(fail_on)
 
 
 @dataclass
-class _ForExitStatus:
+class _ExitStatus:
     """What the exit status depends on, of all parts of a replay."""
 
     worst: Severity = Severity.CLEAN
     unjudged: bool = False  # a run or a place could not be read, or a run not be judged to its end
-    read: bool = False  # something could be read, or nothing was selected
+    any_read: bool = False  # something could be read, or nothing was selected
 
     def through(self, parts: "Iterable[Replay]") -> "Iterator[Replay]":
-        """Return the same parts; each is taken note of."""
+        """Yield the same parts, and note what each says."""
         for part in parts:
             self.worst = max([self.worst, *(run.worst for run in part.runs)])
             self.unjudged = self.unjudged or bool(part.coverage.cut or part.coverage.unread)
-            self.read = self.read or not part.runs or not all(run.unread for run in part.runs)
+            self.any_read = self.any_read or not part.runs or not all(run.unread for run in part.runs)
             yield part
 
     def status(self, fail_on: SeverityName | None) -> int:
         """Return the exit status."""
-        if not self.read:
+        if not self.any_read:
             return 2
         return int(fail_on is not None and (self.unjudged or self.worst >= Severity.named(fail_on)))
 
@@ -181,14 +181,14 @@ def _write(parts: "Iterator[Replay]", format_: _Form, sort: Order | None, file: 
             typer.echo(f"sentinel: {covered}", err=True)
         case _Form.HTML:
             from sentinel.report import html
-            from sentinel.report.model import story
+            from sentinel.report.model import replay_report
 
-            file.write(html.render(story(parts, now, sort or "worst")))
+            file.write(html.render(replay_report(parts, now, sort or "worst")))
         case _Form.MARKDOWN:
             from sentinel.report import markdown
-            from sentinel.report.model import story
+            from sentinel.report.model import replay_report
 
-            file.write(markdown.render(story(parts, now, sort or "worst")))
+            file.write(markdown.render(replay_report(parts, now, sort or "worst")))
         case _Form.SARIF:
             import orjson
 
@@ -198,5 +198,5 @@ def _write(parts: "Iterator[Replay]", format_: _Form, sort: Order | None, file: 
 
 
 def _progress(format_: _Form) -> AbstractContextManager[Progress]:
-    """Return the progress bar; none beside lines, which show the progress."""
+    """Return the progress bar; none with lines, which show the progress themselves."""
     return nullcontext(lambda *_: None) if format_ is _Form.JSONL else progress_bar()

@@ -65,9 +65,9 @@ class Means:
         Stretches have at least ``width`` rows. Those without a finite value are left out. A tag that was not
         logged has none.
         """
-        kept = self._of.get(tag, Buckets()).widened(width)
-        step = kept.step
-        mean = kept.mean
-        known = np.isfinite(mean)
-        order = np.argsort(step[known], kind="stable")
-        return step[known][order], mean[known][order]
+        buckets = self._of.get(tag, Buckets()).widened(width)
+        step = buckets.step
+        mean = buckets.mean
+        finite = np.isfinite(mean)
+        order = np.argsort(step[finite], kind="stable")
+        return step[finite][order], mean[finite][order]

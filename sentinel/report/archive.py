@@ -6,7 +6,7 @@ import orjson
 
 from sentinel.archives.reducing import Archive, Settled
 from sentinel.incidents.json_body import incident_body
-from sentinel.report.json import ReplayBody, ReplayedRunBody, comparison_body, run_body, told_bodies
+from sentinel.report.json import ReplayBody, ReplayedRunBody, comparison_body, notification_bodies, run_body
 
 _INDENT = "\n    "  # of a run
 
@@ -43,16 +43,19 @@ def _text(body: ReplayBody | ReplayedRunBody) -> str:
 
 def _body(run: Settled) -> ReplayedRunBody:
     record = run.record
-    seen = run.seen
+    overview = run.overview
     return {
-        **run_body(seen, run.standing, seen.stopped, record.lacking, record.skipped),
+        **run_body(overview, run.standing, overview.stopped, record.lacking, record.skipped),
         "read_issues": list(record.read_issues),
         "checks": [
             {"catalogue": list(check.catalogue), "reason": check.reason, "settings": dict(check.settings)}
             for check in record.advisories
         ],
         "incidents": [
-            {**incident_body(incident), "notifications": told_bodies(run.told.get(incident.id, ()))}
+            {
+                **incident_body(incident),
+                "notifications": notification_bodies(run.notifications.get(incident.id, ())),
+            }
             for incident in record.incidents
         ],
     }

@@ -13,7 +13,7 @@ from sentinel.detectors.signals import Signal
 from sentinel.incidents.incident import Incident
 
 _MAX_ROWS = 10
-_ALL_DIGITS = 1e9
+_MAX_WHOLE = 1e9
 
 
 def evidence_rows(incident: Incident) -> list[tuple[str, str]]:
@@ -29,11 +29,11 @@ def _rows(incident: Incident) -> Iterator[tuple[str, str]]:
     detector = all_detectors().get(incident.detector)
     declared = detector.evidence if detector else user_rules.EVIDENCE
     signals = [signal for signal in Signal if signal == incident.signal]
-    judged = measure_of(signals[0]) if signals else Measure(VALUE, Unit.NONE)
+    judged_measure = measure_of(signals[0]) if signals else Measure(VALUE, Unit.NONE)
     for name, value in incident.evidence.items():
         unknown = Measure(name.replace("_", " "), Unit.NONE)
-        measure = judged if name == VALUE else declared.get(name, unknown)
-        unit = judged.unit if measure.unit is Unit.SAME else measure.unit
+        measure = judged_measure if name == VALUE else declared.get(name, unknown)
+        unit = judged_measure.unit if measure.unit is Unit.SAME else measure.unit
         yield measure.label, "" if value is None else in_words(value, unit)
 
 
@@ -46,7 +46,7 @@ def in_words(value: Any, unit: Unit) -> str:
 
 def number(value: float) -> str:
     """Four significant digits: "0.002844", "1.23e+09". A whole number below 1e9 keeps all its digits."""
-    return f"{value:,.0f}" if abs(value) < _ALL_DIGITS and value == round(value) else f"{value:.4g}"
+    return f"{value:,.0f}" if abs(value) < _MAX_WHOLE and value == round(value) else f"{value:.4g}"
 
 
 def _count(value: float) -> str:

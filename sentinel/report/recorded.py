@@ -58,21 +58,21 @@ def recorded_incident(
     others = [other for other in store.incidents(open_only=True, run=incident.run) if other.id != incident.id]
     first = began_first(incident, others)
     run = RunIdentity(incident.run)
-    shown = []
+    excerpts = []
     if row is not None and (state := store.run_state(row.id)) is not None:
         run_pipeline = pipeline.track(recorded_run(row), row.path)
         guard = Guard()
         guard(run_pipeline.log.run, "restoring", partial(run_pipeline.restore, state))
         run = run_pipeline.described()
-        shown = run_pipeline.excerpts(incident)
-    told = Notification(
+        excerpts = run_pipeline.excerpts(incident)
+    notification = Notification(
         key=idempotency_key(run, incident, event),
         event=event,
         run=run,
         incident=incident,
-        excerpts=shown,
+        excerpts=excerpts,
         catalogue=catalogue.cited(incident.catalogue),
         also_open=[other.summary for other in others],
         first_onset=(first.onset_step, first.onset_time),
     )
-    return completed(told, link, options)
+    return completed(notification, link, options)

@@ -18,8 +18,8 @@ class Samples:
     def add(self, log: RunLog, incidents: Sequence[Incident]) -> None:
         """Search for these incidents of a run."""
         new = [incident for incident in incidents if incident.id not in self._of]
-        own = [incident.onset_step for incident in new if incident.inhibited_by is None]
-        samples, unsearched = samples_near(log.run, own) if own else ({}, ())
+        onsets = [incident.onset_step for incident in new if incident.inhibited_by is None]
+        samples, unsearched = samples_near(log.run, onsets) if onsets else ({}, ())
         transcript = Transcript(log)
         self._of |= {
             incident.id: (samples.get(incident.onset_step, ()), transcript.around(incident))

@@ -78,11 +78,11 @@ def test_what_did_not_change_is_not_judged_again(tmp_path, tree):
     out = tmp_path / "results"
     _, first = archived(out, tree)
     _, again = archived(out, tree)
-    assert (again.done, again.known) == (0, first.parts)
+    assert (again.completed, again.reused) == (0, first.parts)
     log = tree / "two-logs" / "metrics.jsonl"
     os.utime(log, ns=(1, 1))
     _, changed = archived(out, tree)
-    assert changed.done == 1
+    assert changed.completed == 1
     shutil.rmtree(tree / "two-logs")
     results, _ = archived(out, tree)
     assert not [one for one in records(results) if "two-logs" in one.path]
@@ -101,9 +101,9 @@ def test_a_run_that_no_process_survives_costs_no_other_run_its_verdict(tmp_path,
     assert len(body["runs"]) == len(discover([tree]).runs) - 1
     assert [text for text in body["read_issues"] if text.endswith("kl-blowup: its process died")]
     _, again = archived(tmp_path / "results", tree)
-    assert again.done == 0
+    assert again.completed == 0
     results, again = archived(tmp_path / "results", tree, retry_failed=True)
-    assert again.done == 1
+    assert again.completed == 1
     assert not whole(results).failed
 
 
@@ -165,7 +165,7 @@ def test_a_driver_that_dies_or_is_stopped_leaves_what_the_next_one_goes_on_with(
         assert not [*out.glob("manifest*")]
         before = {*out.glob("runs/*.parquet")}
     results, judged = archived(out, tree)
-    assert judged.known >= len(before) > 0
+    assert judged.reused >= len(before) > 0
     expected, _ = archived(tmp_path / "whole", tree)
     found, wanted = (  # the states depend on the time of day
         [(run["run"], run["incidents"]) for run in reported(one)["runs"]] for one in (results, expected)

@@ -75,7 +75,7 @@ def test_other_owners_change_the_rows_and_judge_nothing_again(tmp_path):
     def found(**options):
         _, judged = archived(tmp_path / "out", tmp_path / "runs", **options)
         runs = pl.read_parquet(tmp_path / "out" / "runs" / "*.parquet")
-        return judged.done, *runs.select("project", "gpus", "gpus_from").row(0)
+        return judged.completed, *runs.select("project", "gpus", "gpus_from").row(0)
 
     jobs = table(tmp_path / "jobs.parquet", job(str(run), "ann", 2, 1))
     assert found() == (1, None, None, None)
