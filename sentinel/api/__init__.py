@@ -51,4 +51,4 @@ def replay(
         baseline=places([fspath(path) for path in baseline]),
         names=run,
     )
-    return Report(ordered(selection.of(whole), sort), sort, SystemClock().now())
+    return Report(ordered(selection.apply(whole), sort), sort, SystemClock().now())

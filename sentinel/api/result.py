@@ -67,8 +67,7 @@ class Report:
         return not covered.cut and not covered.unread and worst < Severity.named(below)
 
     def points(self, run: str = "*") -> "pl.DataFrame":
-        """Return the points of the runs whose name fits a glob, read anew: as logged, in the order of the
-        log.
+        """Read the points of the runs whose name fits a glob, as logged, in the order of the log.
 
         The columns are ``run``, ``stream`` (the writer), ``tag``, ``signal`` (what the tag means; null if
         nothing is known), ``step``, ``time`` (UTC; null where the log has none) and ``value``.

@@ -15,7 +15,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
-from sentinel.archives.origin import Opened
+from sentinel.archives.origin import OpenPart
 from sentinel.archives.parts import ListedFile, Part
 from sentinel.common.errors import SentinelError
 from sentinel.sources.discovery import common_path, run_name, runs_among
@@ -62,11 +62,14 @@ class Bucket:
             raise SentinelError(f"{self.url}: {_NOTHING}")
 
     @contextmanager
-    def opened(self, part: Part) -> Iterator[Opened]:
-        """The runs of a part; see `sentinel.archives.origin.ArchiveSource.opened`."""
+    def opened(self, part: Part) -> Iterator[OpenPart]:
+        """Open the runs of a part; see `sentinel.archives.origin.ArchiveSource.opened`."""
         with TemporaryDirectory(prefix="sentinel-") as scratch:
             copies = _ScratchCopies(self.url, Path(scratch).resolve())
-            files = [(copies.root / self._key(path), names) for path, names in part.directories.items()]
+            files = [
+                (copies.root / path.removeprefix(self._address("")).lstrip("/"), names)
+                for path, names in part.directories.items()
+            ]
             self._fetch(copies.root, [directory / name for directory, names in files for name in names])
             local_runs, read_issues = runs_among([file for file in files if not is_skipped(file[0].name)], [])
             settings_files = {
@@ -74,7 +77,7 @@ class Bucket:
             }
             self._fetch(copies.root, [path for path in sorted(settings_files) if not path.exists()])
             runs = [(run, run_name(run, common_path([self.url]))) for run in remote_runs(copies, local_runs)]
-            yield Opened(runs, read_issues)
+            yield OpenPart(runs, read_issues)
 
     def _fetch(self, root: Path, copies: list[Path]) -> None:
         """Copy objects with their times. What is gone since it was listed is left out."""
@@ -95,9 +98,6 @@ class Bucket:
     def _address(self, place: str) -> str:
         return f"{self.url.scheme}://{self.url.parts[0]}/{place}".rstrip("/")
 
-    def _key(self, address: str) -> str:
-        return address.removeprefix(self._address("")).lstrip("/")
-
 
 @dataclass(frozen=True)
 class _ScratchCopies:
@@ -108,7 +108,7 @@ class _ScratchCopies:
     behind: bool = False
 
     def refresh(self) -> None:
-        """Nothing is new."""
+        """Do nothing: what was fetched does not change."""
 
     def address(self, copy: Path) -> Url:
         """Return the address of a copy."""

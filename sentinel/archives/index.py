@@ -107,7 +107,7 @@ class Contents:
             end += size
 
     def trainings(self) -> NDArray[np.int64]:
-        """By the number of each run, that of the run which stands for its training."""
+        """Return, by the number of each run, that of the run which stands for its training."""
         training = np.arange(self.rows.height)
         for numbers in self.groups():
             if len(numbers) > 1:
@@ -173,8 +173,9 @@ _FACTS = "first_step", "last_step", "first_time", "last_time"
 
 
 def _groups(rows: pl.DataFrame) -> NDArray[np.int32]:
-    """By run, a number that those have in common which may be of one training: they share a process, or a
-    joint that logs of several formats have.
+    """Return the number of the group of each run. Runs of different groups are not of one training.
+
+    Runs of one group share a process, or a joint that logs of several formats have.
     """
     from scipy.sparse import coo_array  # slow to import
     from scipy.sparse.csgraph import connected_components

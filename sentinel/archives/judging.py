@@ -38,8 +38,9 @@ class Judge:
     compare: bool = False
 
     def __call__(self, part: Part) -> list[bytes]:
-        """Return the packed records of the runs in which there is anything. Raises SentinelError with a
-        reason.
+        """Return the packed records of the runs in which there is anything.
+
+        Raises SentinelError with a reason.
         """
         return [packed_record(record) for record in self._records(part)]
 

@@ -120,8 +120,9 @@ def unpacked_record(content: bytes) -> Record:
 
 
 def glance(content: bytes) -> Glance:
-    """Return what is compared among all runs, of a record in bytes. Takes a tenth of the time of the
-    whole.
+    """Decode the part of a record that is compared among all runs.
+
+    It takes a tenth of the time of the whole record.
     """
     return _GLANCES.decode(content)
 

@@ -33,7 +33,7 @@ _Notifications = Mapping[str, Sequence[SinkDecision]]
 
 
 @dataclass(frozen=True)
-class Settled:
+class SettledRun:
     """A run that was judged, what became of it, and by incident what the sinks would have heard.
 
     ``training`` is the id of the first log of its training.
@@ -69,12 +69,12 @@ class Archive:
         """The runs that could not be judged, by path."""
         return [self.contents.record(number) for number in self.contents.numbers(failed=True)]
 
-    def groups(self) -> Iterator[list[Settled]]:
+    def groups(self) -> Iterator[list[SettledRun]]:
         """Yield the runs that were judged. All logs of one training are in one group."""
         for numbers in self.contents.groups():
             yield self._settled(numbers)
 
-    def runs(self) -> Iterator[Settled]:
+    def runs(self) -> Iterator[SettledRun]:
         """Yield the runs that were judged, by path."""
         with TemporaryFile() as file:
             waiting = _OutOfTurn(file)
@@ -90,7 +90,7 @@ class Archive:
         record = self.contents.record(number)
         return with_siblings(record, self.beside[number]) if number in self.beside else record
 
-    def _settled(self, numbers: Sequence[int]) -> list[Settled]:
+    def _settled(self, numbers: Sequence[int]) -> list[SettledRun]:
         """Return the runs of a group."""
         records = [self._record(number) for number in numbers]
         observations = [
@@ -102,7 +102,7 @@ class Archive:
         )
         training = trainings({record.id: record.of_training for record in records})
         return [
-            Settled(record, observation.run, state, of_record, training[record.id])
+            SettledRun(record, observation.run, state, of_record, training[record.id])
             for record, observation, state, of_record in zip(
                 records, observations, states, notifications, strict=True
             )
@@ -110,9 +110,9 @@ class Archive:
 
     def _again(
         self, number: int, standing: RunStatus, notifications: _Notifications, training: str
-    ) -> Settled:
+    ) -> SettledRun:
         record = self._record(number)
-        return Settled(record, record.judged, standing, notifications, training)
+        return SettledRun(record, record.judged, standing, notifications, training)
 
 
 class _OutOfTurn:
@@ -122,7 +122,7 @@ class _OutOfTurn:
         self._file = file
         self._places: list[tuple[int, int, int]] = []  # a heap: the number of a run, and where it lies
 
-    def add(self, number: int, run: Settled) -> None:
+    def add(self, number: int, run: SettledRun) -> None:
         """Keep what was settled of a run."""
         notifications = {
             id_: [replace(one, body=None) for one in outcomes] for id_, outcomes in run.notifications.items()

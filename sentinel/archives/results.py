@@ -68,7 +68,7 @@ class Results:
         return column.null_count() < len(column)
 
     def write(self, key: str, packed: Sequence[bytes]) -> int:
-        """Keep the records of a part. Gives the number of those that could not be judged."""
+        """Write the records of a part, and return the number of those that could not be judged."""
         records = [unpacked_record(content) for content in packed]
         incidents = [incident_row(record, incident) for record in records for incident in record.incidents]
         _replace(self._file("incidents", key), pl.DataFrame(incidents, columns(IncidentColumns)), {})
@@ -80,7 +80,7 @@ class Results:
         return sum(record.overview is None for record in records)
 
     def write_siblings(self, rows: Iterable[IncidentColumns]) -> None:
-        """Keep the incidents that only a comparison of all runs finds, until the results change."""
+        """Write the incidents that only a comparison of all runs finds, until the results change."""
         _replace(self._file("incidents", _SIBLINGS), pl.DataFrame([*rows], columns(IncidentColumns)), {})
 
     def finish(

@@ -7,7 +7,7 @@ from functools import lru_cache, partial
 import msgspec
 import polars as pl
 
-from sentinel.archives.comparing import KeptCourses, kept_courses
+from sentinel.archives.comparing import StoredCourses, packed_courses
 from sentinel.archives.index import Contents
 from sentinel.archives.record import Glance, Record, SiblingRecord
 from sentinel.common.fault_isolation import Guard
@@ -43,7 +43,7 @@ def sibling_record(run: JudgedRun) -> SiblingRecord | None:
         return None
     settings = msgspec.msgpack.encode(sorted(candidate.fingerprint.settings))
     tags = [tag for signal in WORSE for tag in candidate.tags(signal)]
-    return SiblingRecord(settings, candidate.healthy, kept_courses(run.means, tags))
+    return SiblingRecord(settings, candidate.healthy, packed_courses(run.means, tags))
 
 
 def beside_siblings(contents: Contents) -> dict[int, Sequence[Change]]:
@@ -83,7 +83,7 @@ def with_siblings(record: Record, changes: Sequence[Change]) -> Record:
 def _beside(
     stored: "_StoredSiblings", rule: "_SiblingRule", healthy: Near, runs: pl.DataFrame
 ) -> Iterator[tuple[int, Sequence[Change]]]:
-    """Yield the same for some runs."""
+    """Yield what `beside_siblings` returns, for some runs."""
     siblings_of: dict[int, Sequence[Sibling]] = {}  # by program
     for number, program in runs.select("run", "program").iter_rows():
         if program in siblings_of and len(siblings_of[program]) < FEWEST:
@@ -126,7 +126,7 @@ class _StoredSiblings:
             training=str(self._trainings[number]),
             fingerprint=_fingerprint(understanding.framework, frozenset(understanding.tags), record.settings),
             signals=_signals(msgspec.msgpack.encode(understanding.signals)),
-            means=KeptCourses(lambda: record.courses),
+            means=StoredCourses(lambda: record.courses),
             plan=run.described.planned_steps,
             last_step=run.judged.metadata.last_step or 0,
             healthy=record.healthy,

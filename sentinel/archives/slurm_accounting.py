@@ -60,7 +60,7 @@ class Owners:
                 jobs.setdefault(os.path.normpath(row["WorkDir"]), []).append(_job(row))
         return cls(jobs, blake2b(content, digest_size=8).hexdigest())
 
-    def of(self, path: str, began: float | None) -> Owner:
+    def owner(self, path: str, began: float | None) -> Owner:
         """Return the owner of the run at ``path``: the job that worked nearest above it when the run began.
 
         Nothing is known if several jobs with different answers worked there then, or if the log has no times.

@@ -81,7 +81,7 @@ def run_row(record: Record, fingerprint: str, owners: Owners) -> RunColumns:
     overview = record.overview
     metadata = overview.metadata if overview else None
     began, ended = (metadata.first_time, metadata.last_time) if metadata else (None, None)
-    owner = owners.of(record.path, began)
+    owner = owners.owner(record.path, began)
     gpus = owner.gpus if owner.gpus is not None else record.described.world_size
     worst = max(
         (incident.severity for incident in record.incidents if incident.inhibited_by is None), default=None
@@ -143,7 +143,7 @@ def _version() -> str:
 
 
 def _owner(path: str) -> str | None:
-    """Whose log it is, if it lies on this machine."""
+    """Return the user to whom a log belongs, if it lies on this machine."""
     try:
         return Path(path).owner()
     except (OSError, KeyError, NotImplementedError):

@@ -145,7 +145,7 @@ def calibrate(
 
 
 def _replayed(config: "Config") -> "Iterator[tuple[RunOverview, Telling]]":
-    """Return the runs, read and judged now."""
+    """Read and judge the runs, and yield each with what would be sent of it."""
     from sentinel.replays.replaying import replay_in_parts
 
     for part in replay_in_parts(config.paths, config, lambda *_: None):
@@ -153,7 +153,7 @@ def _replayed(config: "Config") -> "Iterator[tuple[RunOverview, Telling]]":
 
 
 def _move_text(config: "Config", move: "Move") -> str:
-    """Return a move, for a person."""
+    """Describe a move for a person."""
     from sentinel.calibration.page_statistics import Kind
 
     if isinstance(move.change, Kind):
@@ -164,7 +164,7 @@ def _move_text(config: "Config", move: "Move") -> str:
 
 
 def _thresholds(config: "Config", change: "Stricter") -> Iterator[str]:
-    """Yield what becomes of the thresholds of a stricter detector."""
+    """Yield the thresholds that become stricter, each with its old and its new value."""
     from sentinel.detectors.discovery import all_detectors
 
     detector = all_detectors()[change.detector]
@@ -176,9 +176,7 @@ def _thresholds(config: "Config", change: "Stricter") -> Iterator[str]:
 
 
 def _stored(config: "Config", out: Path, workers: int | None) -> "Iterator[tuple[RunOverview, Telling]]":
-    """Return the same of an archive whose results are kept: what is there and did not change is not read
-    again.
-    """
+    """Yield the same from an archive with stored results, after its new and changed parts were judged."""
     from sentinel.archives.engine import Local
     from sentinel.archives.reducing import reduced
     from sentinel.archives.results import Results
@@ -192,7 +190,7 @@ def _stored(config: "Config", out: Path, workers: int | None) -> "Iterator[tuple
 
 
 def _questions(config: "Config", pages: "Pages", moves: "Sequence[Move]", answers: Collection[str]) -> str:
-    """Return the page of the pages to look at first. Their runs are read again, for their curves."""
+    """Make the HTML file about the pages to look at first. Their runs are read again, for their curves."""
     from sentinel.replays.replaying import replay_in_parts
     from sentinel.report.model import replay_report
     from sentinel.report.review_queue import Doubt, doubtful, html
@@ -203,7 +201,9 @@ def _questions(config: "Config", pages: "Pages", moves: "Sequence[Move]", answer
         names = [escape(name) for name, _ in incidents]
         parts = replay_in_parts(config.paths, config, lambda *_: None, curves=True, names=names)
         runs = {run.name: run for run in replay_report(parts, SystemClock().now(), "name").runs}
-    return html([Doubt.of(runs[clean_text(name)], incident) for name, incident in incidents], pages, moves)
+    return html(
+        [Doubt.from_incident(runs[clean_text(name)], incident) for name, incident in incidents], pages, moves
+    )
 
 
 def _loud(tables: Mapping[str, Mapping[str, Any]]) -> dict[str, dict[str, Any]]:

@@ -46,7 +46,7 @@ def check_config(file: _File = Path("sentinel.toml"), schema: _Schema = False) -
 
 
 def _missing(config: "Config") -> Iterator[str]:
-    """Variables, files and paths that a watch with this configuration would not find."""
+    """Yield the variables, files and paths that a watch with this configuration would not find."""
     needs: list[tuple[str, Callable[[], object]]] = [(f"sink {s.name}", s.open) for s in config.sinks]
     if config.heartbeat is not None:
         needs.append(("heartbeat", config.heartbeat.address))

@@ -1,7 +1,7 @@
 """`sentinel replay`: judge finished logs."""
 
 from collections.abc import Iterable, Iterator
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import nullcontext
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, TextIO
 import typer
 
 from sentinel.cli.options import ConfigFile, Paths, configuration, opened
-from sentinel.cli.progress import Progress, progress_bar
+from sentinel.cli.progress import progress_bar
 from sentinel.common.clock import SystemClock
 from sentinel.common.errors import SentinelError
 from sentinel.detectors.severity import Severity, SeverityName
@@ -108,7 +108,10 @@ def replay(
     names_of_detectors = {*all_detectors(), *(detector.name for detector in settings.enabled_detectors)}
     selection = Selection.parse(only or (), since, names_of_detectors)
     outcome = _ExitStatus()
-    with opened(output) as file, _progress(format_) as progress:
+    bar = (
+        nullcontext(lambda *_: None) if format_ is _Form.JSONL else progress_bar()
+    )  # lines show the progress
+    with opened(output) as file, bar as progress:
         curves = format_ in (_Form.HTML, _Form.MARKDOWN)
         names = run or ()
         if compare or baseline or format_ in (_Form.TERMINAL, _Form.JSON):
@@ -124,7 +127,7 @@ def replay(
             parts = iter([whole])
         else:
             parts = replay_in_parts(settings.paths, settings, progress, curves=curves, names=names)
-        _write(outcome.through(map(selection.of, parts)), format_, sort, file)
+        _write(outcome.through(map(selection.apply, parts)), format_, sort, file)
     return outcome.status(fail_on)
 
 
@@ -195,8 +198,3 @@ def _write(parts: "Iterator[Replay]", format_: _Form, sort: Order | None, file: 
             from sentinel.report.sarif import document as results
 
             print(orjson.dumps(results(parts, Path.cwd()), option=orjson.OPT_INDENT_2).decode(), file=file)
-
-
-def _progress(format_: _Form) -> AbstractContextManager[Progress]:
-    """Return the progress bar; none with lines, which show the progress themselves."""
-    return nullcontext(lambda *_: None) if format_ is _Form.JSONL else progress_bar()

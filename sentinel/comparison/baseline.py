@@ -38,9 +38,7 @@ def against(run: ComparedRun, baselines: Sequence[ComparedRun]) -> Comparison:
 
 
 def _findings(measure: SignalInArms, courses: Mapping[str, Sequence[Course]], runs: int) -> Iterator[Finding]:
-    """Yield where the run ends and its best value, whether that may be chance, and from when on it
-    differs.
-    """
+    """Yield where the run ends, its best value, whether that may be chance, and from when on it differs."""
     (end, good) = measure.ends.values()
     (best, reached) = measure.bests.values()
     name = measure_of(measure.signal).label

@@ -39,8 +39,9 @@ def compare(subjects: Sequence[ComparedRun]) -> list[Comparison]:
 
 
 def _compared(group: Group, subjects: Sequence[ComparedRun], reported: set[frozenset[int]]) -> Comparison:
-    """Return the comparison of a group. ``reported`` has the equal runs of which one told that they end far
-    apart.
+    """Return the comparison of a group.
+
+    ``reported`` has the equal runs of which a comparison says that they end far apart.
     """
     arms = {value: [subjects[run] for run in runs] for value, runs in group.arms.items()}
     courses = {signal: by_arm for signal in COMPARED if (by_arm := courses_of(signal, arms))}
@@ -109,7 +110,7 @@ def _far_apart(
 
 
 def _accumulation(setting: str, courses: Courses) -> Iterator[Finding]:
-    """O9 and G2: what grows with the accumulation steps is added up and not divided.
+    """Yield a signal that grows with the accumulation steps: it is added up and not divided (O9, G2).
 
     A sum of n losses is n times as large. The sum of their gradients is between the root of n times as large,
     where they are all noise, and n times. Their mean is never larger. Runs are alike at their beginning.

@@ -167,7 +167,7 @@ def _apart(
 
 
 def parting(courses: Mapping[str, Sequence[Course]]) -> float | None:
-    """From which share of the course on two arms stay apart by more than the noise of their difference."""
+    """Return the share of the course from which on two arms stay apart by more than their noise."""
     if len(courses) != 2:
         return None
     first, other = (np.mean(of_arm, axis=0) for of_arm in courses.values())

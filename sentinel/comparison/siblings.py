@@ -140,7 +140,7 @@ Near = Callable[[Fingerprint], Sequence[Sibling]]
 def representatives(
     healthy: Mapping[_Program, Sequence[_Run]], training: Callable[[_Run], object]
 ) -> dict[_Program, list[_Run]]:
-    """By fingerprint, the healthy runs with which others are compared.
+    """Return, by fingerprint, the healthy runs with which others are compared.
 
     They are of the `MAX_SETTINGS` most frequent fingerprints, and of each of the last trainings, as many as
     a band rests on beside the run's own.

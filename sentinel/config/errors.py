@@ -1,7 +1,7 @@
 """Turns pydantic's errors about a TOML file into lines for a person: file, line, key and correction."""
 
 import tomllib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from itertools import accumulate
 from pathlib import Path
 from typing import Any
@@ -41,9 +41,8 @@ def _problem(
             return "missing"
         case "enum" | "literal_error":
             expected = str(context["expected"])
-            return (
-                f"{value!r} is unknown{did_you_mean(str(value), _quoted(expected)) or f'; one of {expected}'}"
-            )
+            nearest = did_you_mean(str(value), expected.split("'")[1::2])
+            return f"{value!r} is unknown{nearest or f'; one of {expected}'}"
         case "union_tag_invalid":
             expected = str(context["expected_tags"])
             return f"type {context['tag']!r} is unknown; one of {expected}"
@@ -55,14 +54,8 @@ def _problem(
             return message.removeprefix("Input ")
 
 
-def _quoted(expected: str) -> Sequence[str]:
-    return expected.split("'")[1::2]
-
-
 def _locate(schema: Mapping[str, Any], location: Keys) -> tuple[Keys, Mapping[str, Any]]:
-    """Return the keys in the file for pydantic's location, and the schema of the table that holds the last
-    key.
-    """
+    """Return the keys in the file for pydantic's location, and the schema of the table with the last key."""
     keys: list[str | int] = []
     table: Mapping[str, Any] = schema
     node: Any = schema

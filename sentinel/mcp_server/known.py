@@ -66,8 +66,9 @@ class Answers:
         ]
 
     def incidents(self, run: str) -> JsonRows:
-        """Return the incidents of runs that fit a glob, JSON-able: all of a replay, the open ones of a
-        watch.
+        """Return the incidents of runs that fit a glob, JSON-able.
+
+        They are all incidents of a replay, and the open ones of a watch.
         """
         if not self.paths:
             rows: JsonRows = self._status(run)["incidents"]
@@ -116,7 +117,7 @@ class Answers:
         }
 
     def silence(self, run: str, duration: str, reason: str) -> str:
-        """Send nothing about runs that fit a glob for a while, a day at most; the id of the silence."""
+        """Silence runs that fit a glob for a while, a day at most. Return the id of the silence."""
         try:
             seconds = seconds_in(duration)
         except ValueError as error:
@@ -130,7 +131,7 @@ class Answers:
         return new.id
 
     def acknowledge(self, incident: str) -> str:
-        """Send only the end of an incident, by its id or the beginning of it; the id of the silence."""
+        """Send only the end of an incident, by the beginning of its id. Return the id of the silence."""
         with Store(self.config.state_dir, create=False) as store:
             new = acknowledgement(store.incident(incident), self.now())
             store.add_silence(new)

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import orjson
 
-from sentinel.archives.reducing import Archive, Settled
+from sentinel.archives.reducing import Archive, SettledRun
 from sentinel.incidents.json_body import incident_body
 from sentinel.report.json import ReplayBody, ReplayedRunBody, comparison_body, notification_bodies, run_body
 
@@ -41,7 +41,7 @@ def _text(body: ReplayBody | ReplayedRunBody) -> str:
     return orjson.dumps(body, option=orjson.OPT_INDENT_2).decode()
 
 
-def _body(run: Settled) -> ReplayedRunBody:
+def _body(run: SettledRun) -> ReplayedRunBody:
     record = run.record
     overview = run.overview
     return {

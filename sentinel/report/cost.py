@@ -7,7 +7,7 @@ from heapq import nsmallest
 from typing import Self
 
 from sentinel.archives.record import Record
-from sentinel.archives.reducing import Archive, Settled
+from sentinel.archives.reducing import Archive, SettledRun
 from sentinel.common.text import clean_text, counted, counted_runs, duration_text
 from sentinel.detectors.severity import Severity
 from sentinel.incidents.incident import Incident
@@ -42,7 +42,7 @@ class Failure:
     seconds: float
 
     @classmethod
-    def of(cls, record: Record, incident: Incident) -> Self:
+    def from_incident(cls, record: Record, incident: Incident) -> Self:
         """Return an incident of a run, as the first trouble of its training."""
         return cls(
             run=record.name,
@@ -197,7 +197,7 @@ class _Count:
 
 
 def _failures(archive: Archive, count: _Count) -> Iterator[Failure]:
-    """For each training that failed, its first trouble, as the log tells it that saw it first."""
+    """Yield the first trouble of each training that failed, as the log tells it that saw it first."""
     for group in archive.groups():
         readable = [run for run in group if not run.record.unread]
         count.logs += len(readable)
@@ -212,7 +212,7 @@ def _failures(archive: Archive, count: _Count) -> Iterator[Failure]:
             yield failure
 
 
-def _failure(run: Settled) -> Failure | None:
+def _failure(run: SettledRun) -> Failure | None:
     sent_ids = {
         id_
         for id_, outcomes in run.notifications.items()
@@ -221,7 +221,7 @@ def _failure(run: Settled) -> Failure | None:
     roots = [sent for sent in run.record.incidents if sent.id in sent_ids and sent.inhibited_by is None]
     if not roots:
         return None
-    return Failure.of(run.record, min(roots, key=lambda sent: (sent.attempt, sent.onset_step)))
+    return Failure.from_incident(run.record, min(roots, key=lambda sent: (sent.attempt, sent.onset_step)))
 
 
 def _costliest(groups: Mapping[str, CostGroup]) -> list[CostGroup]:

@@ -17,7 +17,7 @@ _MAX_WHOLE = 1e9
 
 
 def evidence_rows(incident: Incident) -> list[tuple[str, str]]:
-    """Labels and values for a person, the judged value first. Unknown values and further rows are left out.
+    """Return labels and values for a person, the judged value first, without unknown values and further rows.
 
     A column that the detector no longer declares is shown under its own name. The text is safe to show.
     """
@@ -45,7 +45,10 @@ def in_words(value: Any, unit: Unit) -> str:
 
 
 def number(value: float) -> str:
-    """Four significant digits: "0.002844", "1.23e+09". A whole number below 1e9 keeps all its digits."""
+    """Format a number with four significant digits: "0.002844", "1.23e+09".
+
+    A whole number below 1e9 keeps all its digits.
+    """
     return f"{value:,.0f}" if abs(value) < _MAX_WHOLE and value == round(value) else f"{value:.4g}"
 
 

@@ -47,17 +47,13 @@ def _run(run: ListedRun, detectors: int) -> str:
 
 def _details(run: ListedRun) -> Iterator[str]:
     yield f"state: {clean_text(run.standing.evidence)}"
-    yield f"signals: {', '.join(_signals(run)) or 'none'}"
+    signals = [_signal(signal, tuple(tags)) for signal, tags in run.overview.understanding.signals.items()]
+    yield f"signals: {', '.join(signals) or 'none'}"
     blind: dict[str, list[str]] = {}
-    for detector, signals in run.lacking.items():
-        blind.setdefault(" and ".join(signals), []).append(detector)
-    for signals, detectors in blind.items():
-        yield f"no {signals}: not judged by {', '.join(detectors)}"
-
-
-def _signals(run: ListedRun) -> Iterator[str]:
-    for signal, tags in run.overview.understanding.signals.items():
-        yield _signal(signal, tuple(tags))
+    for detector, missing in run.lacking.items():
+        blind.setdefault(" and ".join(missing), []).append(detector)
+    for names, detectors in blind.items():
+        yield f"no {names}: not judged by {', '.join(detectors)}"
 
 
 @lru_cache(maxsize=1 << 10)  # the runs of one project have the same signals

@@ -97,13 +97,13 @@ def _curve(run: RunReport, incident: IncidentReport) -> str:
 
 
 def compared_lines(comparisons: Sequence[tuple[str, Sequence[str]]]) -> Iterator[str]:
-    """Run beside one another: a title and sentences for each comparison."""
+    """Yield a title and sentences for each comparison of runs."""
     for title, sentences in comparisons:
         yield f"\n### {plain(title)}\n"
         yield from (f"- {plain(sentence)}" for sentence in sentences)
 
 
 def plain(text: str) -> str:
-    """Text from a run, which must not become Markdown, HTML, a mention or a link."""
+    """Escape text from a run, which must not become Markdown, HTML, a mention or a link."""
     joined = re.sub(r"(@|://|www\.|#(?=\d))", rf"\1{_JOINER}", text)
     return _SPECIAL.sub(r"\\\1", joined)

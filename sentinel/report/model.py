@@ -202,7 +202,11 @@ def run_report(run: JudgedRun, status: RunStatus, training: str, samples: Sample
         attempts=log.attempts,
         incidents=[
             incident_report(
-                incident, run.incidents, run_path, [*notification_lines(run, incident)], *samples.of(incident)
+                incident,
+                run.incidents,
+                run_path,
+                [*notification_lines(run, incident)],
+                *samples.near(incident),
             )
             for incident in incidents
         ],
@@ -279,8 +283,9 @@ def _problems(run: JudgedRun) -> Iterator[str]:
 
 
 def _blind(lacking: Mapping[str, Sequence[str]], framework: str) -> Iterator[Blind]:
-    """Yield what the detectors lack: first what one line of `sentinel.probe` would log, then what most
-    lack.
+    """Yield what the detectors lack, that which one line of `sentinel.probe` would log first.
+
+    Then comes what most detectors lack.
     """
     by_signals: dict[tuple[str, ...], list[str]] = {}
     for detector, missing in sorted(lacking.items()):

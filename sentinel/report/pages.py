@@ -23,8 +23,8 @@ from sentinel.detectors.run_checks import RunCheck
 if TYPE_CHECKING:
     from sentinel.config.rules import WrittenRule
 
-_WIDTH = 80
-_DRAWN = "    "  # how a line of a picture begins
+_MAX_COLUMNS = 80
+_PICTURE_INDENT = "    "  # of a line of a picture
 _YEAR = timedelta(days=365)
 _FORMAT = re.compile(r"\{(\w+):[^}]*\}")  # of a value in a message, such as `{level:.4g}`
 
@@ -107,7 +107,7 @@ def flags(detector: Declaration) -> str:
 
 
 def severities(declared: Sequence[Severity]) -> str:
-    """Severities as people read them: "info or warning"."""
+    """Join severities as people read them: "info or warning"."""
     return one_of(severity.label for severity in declared)
 
 
@@ -123,7 +123,7 @@ def _unwritten(id_: str) -> Iterator[str]:
 
 def _detector(detector: Declaration) -> Iterator[str]:
     yield f"# {detector.name}\n"
-    yield from _told(detector)
+    yield from _own_page(detector)
     yield "## What it reads\n"
     match detector:
         case Detector():
@@ -159,7 +159,7 @@ def _detector(detector: Declaration) -> Iterator[str]:
         yield f"- **{entry.id}**: {entry.title}. {entry.fix}"
 
 
-def _told(detector: Declaration) -> Iterator[str]:
+def _own_page(detector: Declaration) -> Iterator[str]:
     """Yield the rule's own page, with what is generated: an example, and when it does not judge."""
     example = _examples().get(detector.name, {})
     *sections, source = detector.doc.split("\n## ")
@@ -239,7 +239,7 @@ def _wrapped(page: str) -> str:
     """Return the page with paragraphs and list items in lines of at most 80 characters."""
     lines: list[str] = []
     for line in page.splitlines():
-        begins = not line or line.startswith(("#", "- ", _DRAWN))
+        begins = not line or line.startswith(("#", "- ", _PICTURE_INDENT))
         if lines and lines[-1] and not begins and not lines[-1].startswith("#"):
             lines[-1] += f" {line.strip()}"
         else:
@@ -249,8 +249,8 @@ def _wrapped(page: str) -> str:
 
 def _folded(line: str) -> str:
     indent = "  " if line.startswith("- ") else ""
-    if line.startswith(("#", _DRAWN)):
+    if line.startswith(("#", _PICTURE_INDENT)):
         return line
     return textwrap.fill(
-        line, _WIDTH, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False
+        line, _MAX_COLUMNS, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False
     )

@@ -27,7 +27,7 @@ _EVENTS = {
 
 
 @dataclass(frozen=True)
-class _Elsewhere:
+class _NoSource:
     """The source of a log that is not read here."""
 
     def poll(self, cursor: Cursor, limit: int) -> PollResult:  # noqa: ARG002
@@ -40,8 +40,8 @@ def place_of(row: RunRow) -> Path | Url:
 
 
 def recorded_run(row: RunRow) -> Run:
-    """Return the run without its log: what is known of it is what the watch kept."""
-    return Run(place_of(row), row.format, _Elsewhere())
+    """Return the run without its log: all that is known of it is what the watch stored."""
+    return Run(place_of(row), row.format, _NoSource())
 
 
 def recorded_incident(

@@ -52,7 +52,7 @@ class Doubt:
     data: str
 
     @classmethod
-    def of(cls, run: RunReport, incident: Incident) -> "Doubt":
+    def from_incident(cls, run: RunReport, incident: Incident) -> "Doubt":
         """Return the doubt about an incident of a run."""
         (report,) = (one for one in run.incidents if one.id == incident.id)
         goals = (tag for signal in OBJECTIVES for tag in run.tags.get(signal, ()))

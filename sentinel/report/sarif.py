@@ -24,8 +24,9 @@ _SPECIAL = re.compile(r"([\\\[\]])")  # of a link, 3.11.6 of the standard
 
 
 def document(parts: Iterable[Replay], base: Path) -> dict[str, Any]:
-    """Return the results of the parts of a replay. Paths of logs below the directory ``base`` are relative to
-    it.
+    """Return the results of the parts of a replay.
+
+    Paths of logs below the directory ``base`` are relative to it.
     """
     rules: dict[str, Declaration] = {}
     results: list[dict[str, Any]] = []
@@ -135,5 +136,5 @@ def _notification(level: str, text: str, *locations: dict[str, Any]) -> dict[str
 
 
 def _text(text: str, limit: int = 300) -> str:
-    """Text that may come from a run, without links."""
+    """Escape text that may come from a run, so that it has no links."""
     return _SPECIAL.sub(r"\\\1", clean_text(text, limit))

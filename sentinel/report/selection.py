@@ -59,9 +59,10 @@ class Selection:
         text = " ".join(filter(None, (", ".join(words), begin)))
         return cls({*only} - {*_SEVERITIES}, min(severities, default=None), step, time, text)
 
-    def of(self, replay: "Replay") -> "Replay":
-        """Return the replay with only the selected incidents, and the runs that have some or could not be
-        judged.
+    def apply(self, replay: "Replay") -> "Replay":
+        """Reduce a replay to the selected incidents.
+
+        It keeps the runs that have some, and those that could not be judged.
         """
         if not self.text:
             return replay

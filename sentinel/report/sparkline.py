@@ -8,8 +8,9 @@ _LOG_RATIO = 1000.0  # above this, a positive series is drawn by its logarithm
 
 
 def sparkline(values: Sequence[float]) -> str:
-    """Return one bar for each value, a gap for NaN. A positive series that spans decades is drawn by
-    logarithm.
+    """Draw one bar for each value, a gap for NaN.
+
+    A positive series that spans decades is drawn by its logarithm.
     """
     finite = [value for value in values if not math.isnan(value)]
     if not finite:

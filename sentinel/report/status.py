@@ -26,9 +26,9 @@ from sentinel.storage.store import BEHIND, Store
 from sentinel.storage.tables import DecisionRow, RunRow
 
 MAX_ROWS = 20
-"""The most runs, incidents and notifications that are status."""
+"""The most runs, incidents and notifications that are shown."""
 MAX_DECISIONS = 10
-"""The most decisions that are status."""
+"""The most decisions that are shown."""
 
 _MAX_DECISIONS_READ = 1000  # of all runs, of which those of the selected runs are shown
 _OUTAGE_SECONDS = 120.0
@@ -241,7 +241,7 @@ def _trainings(runs: Mapping[str, StoredRun | None]) -> dict[str, str]:
 
 
 def worst_first(incidents: Sequence[Incident]) -> list[Incident]:
-    """Sort incidents as they are status."""
+    """Sort incidents as they are shown."""
     return sorted(incidents, key=lambda incident: (-incident.severity, incident.inhibited_by is not None))
 
 

@@ -158,8 +158,8 @@ def _life(incident: Incident) -> str:
 
 
 def _picture(incident: Incident, excerpt: Excerpt, *others: Excerpt) -> Iterator[Text]:
-    """Yield the signals over the attempt, and below them the steps at which the incident began, fired and
-    ended.
+    """Yield the curves of the attempt, with the steps at which the incident began, fired and ended below
+    them.
     """
     steps = [(incident.onset_step, "o"), (incident.fired_step, "!")]
     legend = "o onset, ! fired"
@@ -206,8 +206,9 @@ def _able_count(run: JudgedRun) -> str:
 
 
 def _not_judged(reasons_of_runs: Sequence[_Reasons]) -> Iterator[str]:
-    """Yield the detectors that judged nothing, by their reasons, with the number of runs if not all have
-    them.
+    """Yield the reasons for which detectors judged nothing, with these detectors.
+
+    If not all runs have a reason, the number of those that do stands with it.
     """
     blind: Counter[tuple[str, str]] = Counter()
     for by_detector in reasons_of_runs:

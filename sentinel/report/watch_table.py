@@ -28,13 +28,11 @@ def watch_table(status: Status, height: int) -> RenderableType:
         table.add_column(title, no_wrap=True)
     table.add_column("Open incidents", ratio=2, overflow="fold")
     for logs in trainings[:room]:
-        table.add_row(*_row(logs, status, name[logs[0].row.id]), style=_COLOURS.get(_worst(logs)))
+        table.add_row(
+            *_row(logs, status, name[logs[0].row.id]), style=_COLOURS.get(max(log.severity for log in logs))
+        )
     below = [f"and {counted(more, 'training')} more"] if (more := len(trainings) - room) > 0 else []
     return Group(Text(summary(status.runs)), table, *map(Text, [*below, *_waiting(status)]))
-
-
-def _worst(logs: Sequence[KnownRun]) -> Severity:
-    return max(run.severity for run in logs)
 
 
 def _row(logs: Sequence[KnownRun], status: Status, name: str) -> Iterator[Text]:

@@ -52,7 +52,7 @@ class FleetTable:
     rows: Mapping[str, _HtmlRow] = field(default_factory=dict)
 
     def since(self, version: int) -> dict[str, Any]:
-        """Return what a page that knows a version has to change, JSON-able. A row that is gone is empty."""
+        """Return what a page of a version has to change, JSON-able. A row that was removed is empty."""
         rows = {key: row.html for key, row in self.rows.items() if row.version > version}
         head = {"verdict": self.verdict, "counted": self.counted, "trouble": self.trouble}
         return {**head, "rows": rows}
@@ -81,7 +81,7 @@ class Fleet:
         self._caches = states
 
     def refresh(self, now: float, awake: float) -> None:
-        """Look again. If a state cannot be read, keep what was there, and say why it may be old."""
+        """Read the states again. If one cannot be read, keep what was there, and say why it may be old."""
         changes = [cache.refresh(now, awake) for cache in self._caches]
         if any(changes):
             self._update()

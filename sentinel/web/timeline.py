@@ -96,9 +96,7 @@ def fleet_time(
 def _within(
     incidents: Iterable[Incident], runs: Mapping[str, KnownRun], period: _Period
 ) -> Iterator[tuple[Incident, float, float]]:
-    """Yield the incidents that stand for themselves and lie within the period, with their begins and ends
-    there.
-    """
+    """Yield the incidents of the period that no other one explains, with their begin and end within it."""
     for incident in incidents:
         onset = incident.onset_time if incident.onset_time is not None else incident.fired_time
         if incident.inhibited_by is not None or onset is None or incident.run not in runs:

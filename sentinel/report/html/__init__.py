@@ -42,7 +42,7 @@ ROWS_AT_FIRST = 100
 
 
 def render(story: ReplayReport) -> str:
-    """Return the page of a story."""
+    """Return the page of a report."""
     runs = story.runs[:MAX_IN_FULL]
     rest = story.runs[MAX_IN_FULL:]
     scripts, styles = (["".join(asset(name)) for name in names] for names in (SCRIPTS, STYLES))
@@ -143,7 +143,7 @@ def policy(scripts: Sequence[str], styles: Sequence[str]) -> str:
 
 
 def _coded(text: str) -> str:
-    """Text of the catalogue as HTML, with what stands between backticks as code."""
+    """Convert text of the catalogue to HTML, with what stands between backticks as code."""
     return re.sub("`([^`]+)`", r"<code>\1</code>", escape(text))
 
 
@@ -155,8 +155,9 @@ def _html_of(entry: catalogue.Entry) -> str:
 
 
 def data_of(run: RunReport, max_of_run: int, *, times: bool = False) -> str:
-    """Return the curves of a run, about ``max_of_run`` points in all, as JSON that may stand in a script
-    element.
+    """Return the curves of a run as JSON that may stand in a script element.
+
+    They have about ``max_of_run`` points in all.
 
     With ``times`` each point has its time, too, for a page that lays runs over each other.
     """
