@@ -16,7 +16,7 @@ from sentinel.common.text import clean_text
 from sentinel.config.file import Config, load
 from sentinel.incidents.incident import Change, Event, Incident
 from sentinel.pipeline import Pipeline
-from sentinel.report.incident_model import IncidentReport, incident_story
+from sentinel.report.incident_model import IncidentReport, incident_report
 from sentinel.run_pipeline import RunPipeline
 from sentinel.sinks.delivery import Delivery
 from sentinel.sources.base import Run
@@ -89,7 +89,7 @@ class Monitor:
     def incidents(self) -> list[IncidentReport]:
         """All incidents so far, as they stand."""
         now = dict(self._incidents)
-        return [incident_story(incident, now) for incident in now.values()]
+        return [incident_report(incident, now) for incident in now.values()]
 
     def close(self) -> list[IncidentReport]:
         """Judge what is left and end. Gives all incidents."""
@@ -154,7 +154,7 @@ class Monitor:
         for change in changes:
             self._incidents[change.incident.id] = change.incident
             if change.event in _BEGINS and change.incident.inhibited_by is None:
-                told = incident_story(change.incident, self._incidents)
+                told = incident_report(change.incident, self._incidents)
                 self._news.append(told)
                 _log.warning("%s: %s", told.severity.label, told.headline)
         if recorder and delivery:

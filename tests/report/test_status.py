@@ -117,7 +117,7 @@ def test_the_logs_of_one_training_stand_together(store, tmp_path):
     for id_ in logs:
         found = [sick] if sick.run == id_ else []
         store.commit([Update(id_, id_.partition(":")[2], id_.partition(":")[0], b"", found)], NOW)
-    found = status.status(store, tmp_path, NOW + 60, remember=lambda row: logs[row.id])
+    found = status.status(store, tmp_path, NOW + 60, read_run=lambda row: logs[row.id])
     first = "jsonl:/none/a/metrics.jsonl"
     second = "jsonl:/none/b/metrics.jsonl"
     assert [(one.row.id, one.training) for one in found.runs] == [
@@ -143,7 +143,7 @@ def test_what_several_logs_of_a_training_tell_stands_once(store, tmp_path):
         found = [INCIDENT.replace(id=f"{number}", run=id_)]
         found += [INCIDENT.replace(id="later", run=id_, onset_step=9000, fired_step=9000)] * (number == 1)
         store.commit([Update(id_, id_.partition(":")[2], id_.partition(":")[0], b"", found)], NOW)
-    found = status.status(store, tmp_path, NOW, remember=lambda row: runs[row.id])
+    found = status.status(store, tmp_path, NOW, read_run=lambda row: runs[row.id])
     told = "\n".join(line for _, line in status_lines.lines(found)).partition("Runs, the worst first")[0]
     assert "Open incidents: 4" in told
     heads = re.findall(r"since step (\d+) in (./)", told)
@@ -159,7 +159,7 @@ def test_a_log_that_grows_beside_its_crashed_training_is_no_running_one(store, t
     for id_ in logs:
         store.commit([Update(id_, id_.partition(":")[2], id_.partition(":")[0], b"", [])], NOW)
     written = (tmp_path / "system.csv").stat().st_mtime
-    found = status.status(store, tmp_path, written + 60, remember=lambda row: logs[row.id])
+    found = status.status(store, tmp_path, written + 60, read_run=lambda row: logs[row.id])
     told = [line for _, line in status_lines.lines(found)]
     assert told[0].endswith(": 1 crashed")
     assert "also in system.csv, which still grows" in told
@@ -171,7 +171,7 @@ def test_the_log_that_knows_the_end_stands_for_its_training(store, tmp_path):
     logs |= {"jsonl:/none/a/metrics.jsonl": ended}
     for id_ in logs:
         store.commit([Update(id_, id_.partition(":")[2], id_.partition(":")[0], b"", [])], NOW)
-    found = status.status(store, tmp_path, NOW + 60, remember=lambda row: logs[row.id])
+    found = status.status(store, tmp_path, NOW + 60, read_run=lambda row: logs[row.id])
     assert status_lines.summary(found.runs) == "1 run in 2 logs below /none/a: 1 finished"
 
 
@@ -221,6 +221,6 @@ def test_a_run_with_an_open_stall_is_stalled_and_says_what_its_process_does(stor
     states = []
     for incidents in ([], [stall]):
         store.commit([Update(id_, str(log), "jsonl", b"", incidents)], NOW)
-        found = status.status(store, tmp_path, NOW + 1200, remember=lambda _: silent)
+        found = status.status(store, tmp_path, NOW + 1200, read_run=lambda _: silent)
         states += [(run.state, "process 7 holds the log" in run.evidence) for run in found.runs]
     assert states == [("silent", False), ("stalled", True)]
