@@ -1,4 +1,4 @@
-"""Begins a new state where the old one is damaged. The old one is kept for a person to look at."""
+"""Begins a new state where the old one is damaged. The old one stays on the disk for a person to look at."""
 
 import logging
 from collections.abc import Callable
@@ -12,9 +12,8 @@ from sentinel.storage.store import Store
 _log = logging.getLogger(__name__)
 
 
-def sound_store(directory: Path, now: float, say: Callable[[str], None]) -> Store:
-    """Return the store of a directory; a new one where the database is damaged, and then ``say`` hears of
-    that.
+def sound_store(directory: Path, now: float, announce: Callable[[str], None]) -> Store:
+    """Return the store of a directory; a new one, which is announced, where the database is damaged.
 
     Raises StateError if neither can be used.
     """
@@ -23,17 +22,17 @@ def sound_store(directory: Path, now: float, say: Callable[[str], None]) -> Stor
             database.check()
             database.make_shrinkable()
     except StateDamaged as error:
-        begin_anew(directory, now, error, say)
+        begin_anew(directory, now, error, announce)
     return Store(directory)
 
 
-def begin_anew(directory: Path, now: float, error: StateDamaged, say: Callable[[str], None]) -> None:
-    """Keep the damaged database, which nothing may have open, aside."""
-    kept = set_aside(directory, now)
-    why = str(error).partition(";")[0]
-    said = (
-        f"the state was damaged ({why}). It is kept as {kept}. All logs are read again, so what was open "
+def begin_anew(directory: Path, now: float, error: StateDamaged, announce: Callable[[str], None]) -> None:
+    """Set the damaged database aside, which nothing may have open, and announce that."""
+    path = set_aside(directory, now)
+    reason = str(error).partition(";")[0]
+    announcement = (
+        f"the state was damaged ({reason}). It is kept as {path}. All logs are read again, so what was open "
         "may be told once more, and silences are gone"
     )
-    _log.error("%s", said)
-    say(said)
+    _log.error("%s", announcement)
+    announce(announcement)
