@@ -19,7 +19,7 @@ from sentinel.archives.tree import Tree
 from sentinel.common.errors import SentinelError
 from sentinel.common.shard import WHOLE, Shard
 from sentinel.config.file import Config
-from sentinel.replays.siblings import RULE
+from sentinel.detectors.runtime.worse_than_siblings import RULE
 from sentinel.sources.discovery import common_path
 from sentinel.sources.location import Location, Url
 

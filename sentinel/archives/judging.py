@@ -13,11 +13,11 @@ from sentinel.archives.record import Record, packed_record
 from sentinel.archives.siblings import sibling_record
 from sentinel.config.file import Config
 from sentinel.detection.duplicates import how_informed
+from sentinel.detectors.runtime.worse_than_siblings import RULE
 from sentinel.detectors.skip_reason import SkipReason
 from sentinel.pipeline import Pipeline
 from sentinel.replays.judged import JudgedRun
 from sentinel.replays.replaying import judged
-from sentinel.replays.siblings import RULE
 from sentinel.runs.advisories import advisories
 from sentinel.runs.continuations import observe
 from sentinel.runs.training_groups import trace_of

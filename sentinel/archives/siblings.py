@@ -23,11 +23,12 @@ from sentinel.comparison.siblings import (
     representatives,
 )
 from sentinel.config.file import Config
+from sentinel.detectors.runtime.worse_than_siblings import RULE
 from sentinel.incidents.incident import Change
 from sentinel.incidents.lifecycle import IncidentTracker
 from sentinel.pipeline import Pipeline
 from sentinel.replays.judged import JudgedRun
-from sentinel.replays.siblings import RULE, sibling
+from sentinel.replays.siblings import sibling
 from sentinel.series.plan import KnownOfRun
 
 _MAX_PROGRAMS = 64

@@ -7,11 +7,11 @@ from typing import Any
 from sentinel.common.errors import SentinelError
 from sentinel.common.text import clean_text, fits, seconds_in
 from sentinel.config.file import Config
+from sentinel.detectors.runtime.worse_than_siblings import RULE
 from sentinel.detectors.skip_reason import SkipReason
 from sentinel.notifications.silences import acknowledgement, silence
 from sentinel.replays.judged import JudgedRun
 from sentinel.replays.replaying import replay
-from sentinel.replays.siblings import RULE
 from sentinel.report import json as replays
 from sentinel.report import status as recorded
 from sentinel.report.selection import ordered

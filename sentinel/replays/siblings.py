@@ -7,6 +7,7 @@ from sentinel.common.fault_isolation import Guard
 from sentinel.comparison.fingerprint import Fingerprint
 from sentinel.comparison.means import Means
 from sentinel.comparison.siblings import Sibling, among_siblings, healthy_siblings
+from sentinel.detectors.runtime.worse_than_siblings import RULE
 from sentinel.detectors.severity import Severity
 from sentinel.detectors.skip_reason import SkipReason
 from sentinel.pipeline import Pipeline
@@ -14,8 +15,6 @@ from sentinel.replays.judged import JudgedRun
 from sentinel.runs.log import RunLog
 from sentinel.runs.training_groups import trainings_of
 from sentinel.sources.base import EndKind
-
-RULE = "worse-than-siblings"
 
 
 def compare_siblings(

@@ -87,15 +87,9 @@ class StateCache:
         except ValueError:
             return None, {}
         try:
-<<<<<<< HEAD
-            return kept, outlines(state.get("streams", {}))
-        except Exception:  # noqa: BLE001  histories in another form; the watch reads the log anew
-            return kept, {}
-=======
             return stored, outlines(state.get("streams", {}))
-        except Exception:  # noqa: BLE001  another version's histories; the watch reads the log anew
+        except Exception:  # noqa: BLE001  histories in another form; the watch reads the log anew
             return stored, {}
->>>>>>> wt-d
 
 
 _Outlines = Mapping[str, tuple[str, NDArray[np.float64]]]

@@ -14,11 +14,6 @@ from sentinel.pipeline import Pipeline
 from sentinel.report.html import ROWS_AT_FIRST, cited, data_of, environment, render
 from sentinel.report.model import RunReport, report_of_runs
 from sentinel.report.status_lines import workings
-<<<<<<< HEAD
-from sentinel.runs.state import RunState, RunStatus
-from sentinel.storage.decisions import DecisionRow
-=======
->>>>>>> wt-d
 from sentinel.web.fleet import Fleet
 from sentinel.web.run_session import RunSession, WatchRecords
 from sentinel.web.state_cache import StateCache

@@ -99,11 +99,4 @@ def test_the_days_of_a_log_are_kept(tmp_path):
     log.write_text("".join(json.dumps({"step": int(t), "timestamp": t, "loss": 1.0}) + "\n" for t in times))
     (part,) = parts((judge := Judge(origin_of([tmp_path]), config(tmp_path), NOW)).origin.listed([]), "")
     (kept,) = judge(part)
-<<<<<<< HEAD
-    assert len(unpacked_record(kept).seen.metadata.extent.days()) == 2
-=======
     assert len(unpacked_record(kept).overview.metadata.extent.days()) == 2
-    older = msgspec.msgpack.decode(kept)
-    del older["seen"]["metadata"]["days"]
-    assert len(unpacked_record(msgspec.msgpack.encode(older)).overview.metadata.extent.days()) == 10
->>>>>>> wt-d

@@ -184,7 +184,7 @@ def test_the_writer_of_a_log_that_just_began_is_found_though_to_ask_all_processe
         house.clock.worked_seconds += 1e6
         return Writer()
 
-    monkeypatch.setattr("sentinel.watch.process_monitor.named", takes_long)
+    monkeypatch.setattr("sentinel.watch.process_monitor.find_named_process", takes_long)
     house.log("of nobody", range(5), kl=0.1)
     found, _, _ = ends(house, "sys.exit(3)", writer)
     assert found == "run-crashed"
