@@ -138,10 +138,9 @@ def _formats() -> Iterator[str]:
 
 
 def _decisions() -> Iterator[str]:
-    """The newest first."""
-    for file in sorted((DOCS / "decisions").glob("*.md"), reverse=True):
+    for file in sorted((DOCS / "decisions").glob("*.md")):
         title = file.read_text("utf-8").partition("\n")[0].removeprefix("# ")
-        yield f"- {file.name[:10]}: [{title}](decisions/{file.name})"
+        yield f"- [{title}](decisions/{file.name})"
 
 
 _TABLES: Mapping[str, Callable[[], Iterator[str]]] = {
