@@ -9,20 +9,20 @@ import sys
 from collections.abc import Sequence
 
 from studies.figures import by_run
-from studies.figures.measure import HEALTHY, figures, real_figures, simulable
+from studies.figures.measure import HEALTHY, fault_of, figures, real_figures, simulable
 from studies.figures.page import Measured, read, write
-from studies.figures.sick import SICK
 
 
 def main(names: Sequence[str]) -> None:
     """Measure the named detectors, or all that have a simulated fault, and write as each is done."""
     known = simulable()
-    if unknown := {*names} - {*SICK}:
+    simulated = sorted(name for name, one in known.items() if fault_of(one))
+    if unknown := {*names} - {*simulated}:
         sys.exit(f"no fault is simulated for {', '.join(sorted(unknown))}; see studies/figures/sick.py")
     if not names:
         by_run.keep(by_run.measured({*known}))
     real = real_figures(known.values())
-    for name in names or sorted(SICK):
+    for name in names or simulated:
         measured = Measured(real[name], [figures(known[name], points) for points in HEALTHY])
         write({**read(), name: measured})
         rates = ", ".join(f"{rate:.2f}" for rate in measured.rates)

@@ -15,9 +15,10 @@ from sentinel.replays.replaying import replay
 from sentinel.series.windows import frame
 from studies import ROOT
 from studies.figures.healthy import FAMILIES
-from studies.figures.shapes import Kind, Run, drawn
-from studies.figures.sick import SICK
+from studies.figures.shapes import ONSET, Kind, Run, drawn
+from studies.figures.sick import SICK, of_onset
 from tests.detectors.golden import series_windows
+from tests.detectors.onsets import onset
 
 NOISES = 0.01, 0.05, 0.2
 HEALTHY = {20: 40_000, 100: 200_000, 1_000: 500_000, 100_000: 1_200_000}
@@ -144,12 +145,26 @@ def simulable() -> dict[str, Detector]:
     return {name: one for name, one in rules.items() if one.demand.judges}
 
 
+def fault_of(detector: Detector) -> tuple[Kind, float] | None:
+    """The simulated fault of a detector, if there is one, and the share of the run at which it begins.
+
+    Without a simulation of its own it is the onset in the detector's golden.
+    """
+    if detector.name in SICK:
+        return SICK[detector.name]
+    case = onset(detector)
+    return None if case is None else (of_onset(case, evaluated=case.signal in EVALUATED), ONSET)
+
+
 def figures(detector: Detector, points: int) -> Figures:
     """Measure a detector on runs of this length."""
     random = np.random.default_rng(points)
     each_evaluated = any(name in EVALUATED for name in detector.judges)
     families = kinds(detector)
-    (sick, onset) = SICK[detector.name]
+    fault = fault_of(detector)
+    if fault is None:
+        raise ValueError(f"no fault is simulated for {detector.name}; see studies/figures/sick.py")
+    sick, onset_share = fault
 
     def simulated(kind: Kind, noise: float, count: int, resumes: bool) -> list[Run]:
         shapes = (
@@ -175,7 +190,7 @@ def figures(detector: Detector, points: int) -> Figures:
         false.append(raised)
         runs = simulated(sick, noise, FAULTY[points], False)
         late = [
-            max(0.0, (min(steps) / run.shape.steps - onset) / (1 - onset))
+            max(0.0, (min(steps) / run.shape.steps - onset_share) / (1 - onset_share))
             for run, steps in zip(runs, alarms(detector, runs)[1], strict=True)
             if steps
         ]

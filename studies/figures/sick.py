@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 
@@ -9,6 +10,7 @@ from studies.figures import sick_policies as policies
 from studies.figures.curves import learning, scaler
 from studies.figures.healthy import adversaries, supervised
 from studies.figures.shapes import BACK, ONSET, Floats, Kind, Random, Run, Shape
+from tests.detectors.onsets import Onset
 
 
 def overfits(random: Random, shape: Shape) -> Run:
@@ -404,4 +406,30 @@ SICK: Mapping[str, tuple[Kind, float]] = {
     "zero-eval-metric": (finds_nothing, 0),
     "zero-gradient": (is_cut, 0),
 }
-"""By detector: the fault that it is made for, and the share of the run at which that begins."""
+"""By detector: the fault that it is made for, and the share of the run at which that begins.
+
+A detector that has none here gets the onset of its golden (`of_onset`).
+"""
+
+
+LEARNS = 0.1
+"""Share of the run in which a metric becomes good that does not begin so."""
+
+
+def of_onset(case: Onset, *, evaluated: bool) -> Kind:
+    """A fault from the onset in a detector's golden: the metric leaves its good level for the bad one."""
+
+    def kind(random: Random, shape: Shape) -> Run:
+        since = shape.since()
+        learned = np.clip(shape.time / LEARNS, 0, 1)
+        start = case.good if case.learns_from is None else case.learns_from
+        level = start + learned * (case.good - start)
+        bad = case.good * (case.bad / case.good) ** since if case.by_factors else None
+        level = np.where(since > 0, level + since * (case.bad - case.good) if bad is None else bad, level)
+        values = shape.noisy(random, level, 1.0 if case.noise else 0.0)
+        logged = {case.signal.value: lambda: values[shape.evaluated] if evaluated else values}
+        for signal, (before, after) in case.beside.items():
+            logged[signal.value] = partial(shape.noisy, random, before + since * (after - before))
+        return Run(shape, logged)
+
+    return kind

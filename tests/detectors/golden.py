@@ -35,6 +35,8 @@ run's settings say may stand in a block of its own, as TOML under any of their n
 
 A stream with ``attempt=2`` is logged after a restart, behind all streams without.
 
+Below its title a golden says how the metric of the detector goes wrong; see `tests/detectors/onsets.py`.
+
 A detector that is asked at the end sees the last row a second time, as the end of the run.
 
 An ``expect`` line says what changes: the first step of each stretch of equal severity, so the first
