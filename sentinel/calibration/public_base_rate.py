@@ -76,7 +76,7 @@ def written(pages: Pages) -> str:
         healthy.append({"framework": stratum.framework, "up_to": up_to, "runs": len(runs), "paged": kinds})
     faults = [run for run in pages.others.values() if run.paged]
     counts = [
-        Counter(kind for run in faults for kind in _with(run, factor) if kind in run.paged)
+        Counter(kind for run in faults for kind in _kinds_if_stricter(run, factor) if kind in run.paged)
         for factor in (1.0, *FACTORS)
     ]
     faulty = [
@@ -91,7 +91,7 @@ def written(pages: Pages) -> str:
     return f"{{\n{parts}\n}}\n"
 
 
-def _with(run: ArchivedRun, factor: float) -> Collection[Kind]:
+def _kinds_if_stricter(run: ArchivedRun, factor: float) -> Collection[Kind]:
     """Return what pages in a run if all detectors that can be stricter are so by a factor."""
     changes = [change for change in run.stricter if change.factor == factor]
     return {kind for kinds in run.units(changes, daily=False) for kind in kinds}
