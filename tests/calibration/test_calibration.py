@@ -77,7 +77,7 @@ def returning(random, runs):
 def test_the_interval_holds_the_share_however_days_of_a_run_depend(fleet):
     random = np.random.default_rng(0)
     fleets = [fleet(random, 100) for _ in range(1000)]
-    rates = [(Rate.of_days([(int(of), 12) for of in paged]), share) for paged, share in fleets]
+    rates = [(Rate.of_days([(int(pages), 12) for pages in paged]), share) for paged, share in fleets]
     assert np.mean([rate.low <= share <= rate.high for rate, share in rates]) > 0.94
     alone = [(replace(rate, design_effect=1.0), share) for rate, share in rates]
     holds = np.mean([rate.low <= share <= rate.high for rate, share in alone])
@@ -112,15 +112,15 @@ def test_answers_break_a_promise_once_chance_does_not_explain_them():
 
 
 def test_pages_without_an_answer_are_asked_for():
-    told = realised(100, [sent(run) for run in range(9)])
-    assert not told.broken
-    assert "if 9 pages without an answer were false, recalibrate" in told.advice
+    check = realised(100, [sent(run) for run in range(9)])
+    assert not check.broken
+    assert "if 9 pages without an answer were false, recalibrate" in check.advice
 
 
 def test_runs_that_went_wrong_are_no_healthy_ones():
-    told = realised(10, [sent(0, "useful"), sent(1), sent(2, "false-alarm")], crashed=["1"])
-    assert (told.runs, told.paged, told.false, told.pages) == (8, 1, 1, 3)
-    assert told.answers == {"useful": 1, "false-alarm": 1}
+    check = realised(10, [sent(0, "useful"), sent(1), sent(2, "false-alarm")], crashed=["1"])
+    assert (check.runs, check.paged, check.false, check.pages) == (8, 1, 1, 3)
+    assert check.answers == {"useful": 1, "false-alarm": 1}
 
 
 def test_a_run_went_wrong_if_an_incident_was_called_useful_that_was_not_sent():
@@ -139,13 +139,13 @@ def test_only_what_a_run_wrote_since_counts():
         "on": Extent(MADE - DAY, MADE + DAY),
         "untimed": Extent(),
     }
-    told = CalibrationCheck.of(PROMISE, extents, (), [sent("over"), sent("gone")])
-    assert (told.runs, told.pages, told.run_days) == (2, 0, 2)
+    check = CalibrationCheck.of(PROMISE, extents, (), [sent("over"), sent("gone")])
+    assert (check.runs, check.pages, check.run_days) == (2, 0, 2)
 
 
 def test_a_promise_and_what_came_of_it_is_said():
-    told = realised(100, [*(sent(run, "false-alarm") for run in range(9)), sent(9, "useful")])
-    assert told.lines() == [
+    check = realised(100, [*(sent(run, "false-alarm") for run in range(9)), sent(9, "useful")])
+    assert check.lines() == [
         "promised: at most 1.1% of healthy runs page (1.0% allowed): when left out, 0 of 340 healthy runs "
         "(0.0%, at most 1.1%) did",
         "realised: 9 of 99 healthy runs (9.1%, at most 16.6%); 10 pages, 0.05 a run-day; 9 false of 10 "
@@ -175,10 +175,10 @@ def on_days(run, days, verdict="false-alarm", variant="far", at=(0.0, 0.01)):
 
 def test_of_a_run_without_end_its_days_count_and_each_once():
     endless = {"a": Extent(MADE, MADE + 99 * DAY), "b": Extent(MADE - DAY, MADE + 99 * DAY)}
-    told = CalibrationCheck.of(DAILY, endless, (), on_days("a", [3, 7]))
-    assert (told.rate, told.pages) == (Rate.of_days([(2, 100), (0, 100)]), 4)
-    assert told.advice == ""
-    assert told.lines()[0] == (
+    check = CalibrationCheck.of(DAILY, endless, (), on_days("a", [3, 7]))
+    assert (check.rate, check.pages) == (Rate.of_days([(2, 100), (0, 100)]), 4)
+    assert check.advice == ""
+    assert check.lines()[0] == (
         "promised: at most 1.0% of healthy run-days page (1.0% allowed): when left out, 2 of 1,000 healthy "
         "run-days (0.2%, at most 0.7%) did"
     )
@@ -192,15 +192,15 @@ def test_a_day_without_points_is_no_run_day_and_its_page_belongs_to_the_last_one
 
 def test_a_page_that_was_right_takes_a_day_of_a_run_without_end_out_of_the_account_and_not_the_run():
     endless = {"a": Extent(MADE, MADE + 99 * DAY)}
-    told = CalibrationCheck.of(DAILY, endless, (), [*on_days("a", [3, 50]), *on_days("a", [50], "useful")])
-    assert told.rate == Rate(1, 99, "run-day")
+    check = CalibrationCheck.of(DAILY, endless, (), [*on_days("a", [3, 50]), *on_days("a", [50], "useful")])
+    assert check.rate == Rate(1, 99, "run-day")
 
 
 def test_an_answer_is_one_however_often_its_incident_came_back():
     endless = {"a": Extent(MADE, MADE + 99 * DAY)}
     pages = [replace(page, incident="x") for page in on_days("a", [3, 50, 60], at=[0.0])]
-    told = CalibrationCheck.of(DAILY, endless, (), [*pages, *on_days("a", [70, 71], "")])
-    assert (told.rate.pages, told.pages, told.unanswered, told.answers) == (5, 7, 4, {"false-alarm": 1})
+    check = CalibrationCheck.of(DAILY, endless, (), [*pages, *on_days("a", [70, 71], "")])
+    assert (check.rate.pages, check.pages, check.unanswered, check.answers) == (5, 7, 4, {"false-alarm": 1})
 
 
 def coming_back(seed, runs=20, days=400):
@@ -224,16 +224,19 @@ def test_what_keeps_coming_back_counts_in_the_rate_and_breaks_no_promise():
     fleets = [coming_back(seed) for seed in range(40)]
     assert np.mean([ledger.rate(pages).share for ledger, pages in fleets]) == pytest.approx(0.01, rel=0.1)
     assert not any(ledger.beyond(pages)[0] for ledger, pages in fleets)
-    each = [(of, [replace(page, incident=str(at)) for at, page in enumerate(pages)]) for of, pages in fleets]
-    assert sum(of.beyond(pages)[0] for of, pages in each) > 4, "with each day as evidence"
+    each = [
+        (ledger, [replace(page, incident=str(at)) for at, page in enumerate(pages)])
+        for ledger, pages in fleets
+    ]
+    assert sum(ledger.beyond(pages)[0] for ledger, pages in each) > 4, "with each day as evidence"
 
 
 def test_a_variant_that_pages_more_often_than_in_the_archive_is_named():
     endless = {str(run): Extent(MADE, MADE + 99 * DAY) for run in range(5)}
     loud = [page for run in endless for page in on_days(run, range(60, 70))]
-    told = CalibrationCheck.of(DAILY, endless, (), [*loud, *on_days("1", [2], variant="gone")])
-    assert told.broken
-    assert told.advice == "recalibrate: 102 false of 102 answers, more than promised of kl-blowup: far"
+    check = CalibrationCheck.of(DAILY, endless, (), [*loud, *on_days("1", [2], variant="gone")])
+    assert check.broken
+    assert check.advice == "recalibrate: 102 false of 102 answers, more than promised of kl-blowup: far"
 
 
 def test_looking_every_day_does_not_break_a_promise_by_chance():
@@ -242,8 +245,8 @@ def test_looking_every_day_does_not_break_a_promise_by_chance():
     extents = {str(run): Extent(MADE + run * DAY / 4, MADE + run * DAY / 4 + 60) for run in range(1200)}
     pages = [sent(run, "false-alarm") for run in range(1200) if random.random() < 0.01]
     looks = [
-        CalibrationCheck.of(PROMISE, {run: extents[run] for run in [*extents][:known]}, (), pages)
-        for known in range(4, 1200, 4)
+        CalibrationCheck.of(PROMISE, {run: extents[run] for run in [*extents][:run_count]}, (), pages)
+        for run_count in range(4, 1200, 4)
     ]
     assert not any(look.broken for look in looks)
     assert looks[-1].rate.units == 1196
@@ -266,7 +269,7 @@ def test_a_promise_has_one_budget_and_what_it_counts(budget):
 def tell(tmp_path):
     """Records what a sink was told of an incident, by its number. Gives the store and the way to do it."""
 
-    def told(number, reason, at, severity=Severity.CRITICAL):
+    def send(number, reason, at, severity=Severity.CRITICAL):
         one = INCIDENT.replace(id=f"{number:016x}", run="jsonl:/r", severity=severity)
         body = {"event": Event.FIRING, "key": f"{number} {at} {reason}"} if reason.sends else None
         outcome = SinkDecision(one, "slack", Decision(Event.FIRING, reason), body)
@@ -274,15 +277,15 @@ def tell(tmp_path):
         return one
 
     with Store(tmp_path) as store:
-        yield store, told
+        yield store, send
 
 
 def test_the_state_knows_which_pages_were_sent_since(tell):
-    store, told = tell
-    told(0, Reason.FIRST_NOTIFICATION, MADE - 1)
-    told(1, Reason.SILENCED, MADE)
-    told(2, Reason.FIRST_NOTIFICATION, MADE, Severity.INFO)
-    page = told(3, Reason.FIRST_NOTIFICATION, MADE)
+    store, send = tell
+    send(0, Reason.FIRST_NOTIFICATION, MADE - 1)
+    send(1, Reason.SILENCED, MADE)
+    send(2, Reason.FIRST_NOTIFICATION, MADE, Severity.INFO)
+    page = send(3, Reason.FIRST_NOTIFICATION, MADE)
     assert store.feedback.useful_runs() == []
     store.feedback.add(page.id, page.detector, "false-alarm", "", MADE)
     assert store.feedback.pages(MADE) == [
@@ -291,20 +294,20 @@ def test_the_state_knows_which_pages_were_sent_since(tell):
 
 
 def test_the_state_knows_of_which_runs_an_incident_was_right(tell):
-    store, told = tell
-    info = told(2, Reason.BELOW_SINK_SEVERITY, MADE, Severity.INFO)
+    store, send = tell
+    info = send(2, Reason.BELOW_SINK_SEVERITY, MADE, Severity.INFO)
     store.feedback.add(info.id, info.detector, "useful", "", MADE)
     assert store.feedback.useful_runs() == ["jsonl:/r"]
     assert store.feedback.pages(MADE) == []
 
 
 def test_what_comes_back_on_a_later_day_is_another_page(tell):
-    store, told = tell
-    told(0, Reason.FIRST_NOTIFICATION, MADE)
-    told(0, Reason.ESCALATED, MADE + 60)
-    told(0, Reason.REPEAT_DUE, MADE + DAY)
+    store, send = tell
+    send(0, Reason.FIRST_NOTIFICATION, MADE)
+    send(0, Reason.ESCALATED, MADE + 60)
+    send(0, Reason.REPEAT_DUE, MADE + DAY)
     for day in (2, 4, 6):
-        told(0, Reason.REOPENED, MADE + day * DAY)
+        send(0, Reason.REOPENED, MADE + day * DAY)
     assert [(page.at - MADE) / DAY for page in store.feedback.pages(MADE)] == [0, 2, 4, 6]
     store.forget(["jsonl:/r"])
     store.prune(MADE + 90 * DAY)
@@ -312,10 +315,10 @@ def test_what_comes_back_on_a_later_day_is_another_page(tell):
 
 
 def test_a_page_that_nobody_got_is_none(tell):
-    store, told = tell
-    told(0, Reason.FIRST_NOTIFICATION, MADE)
-    told(1, Reason.FIRST_NOTIFICATION, MADE)
-    told(1, Reason.WITHDRAWN, MADE + 60)
+    store, send = tell
+    send(0, Reason.FIRST_NOTIFICATION, MADE)
+    send(1, Reason.FIRST_NOTIFICATION, MADE)
+    send(1, Reason.WITHDRAWN, MADE + 60)
     assert [page.incident for page in store.feedback.pages(MADE)] == [f"{0:016x}"]
     store.outbox.failed("slack", store.outbox.worst("slack", 9), "no such place", MADE + 90)
     assert store.feedback.pages(MADE) == []

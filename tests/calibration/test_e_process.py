@@ -37,8 +37,10 @@ def test_the_patience_is_that_of_the_whole_and_its_variants_together():
     variants = 10
     fleets = 50
     days = 8000
-    own = np.random.default_rng(0).binomial(A_DAY, SHARE / variants, (days, fleets, variants)).astype(float)
-    pages = np.concatenate([own.sum(axis=-1, keepdims=True), own], axis=-1)
+    by_variant = (
+        np.random.default_rng(0).binomial(A_DAY, SHARE / variants, (days, fleets, variants)).astype(float)
+    )
+    pages = np.concatenate([by_variant.sum(axis=-1, keepdims=True), by_variant], axis=-1)
     shares = np.array([SHARE, *[SHARE / variants] * variants])
     path = log_evidence(pages.reshape(days, -1), np.full(days, float(A_DAY)), np.tile(shares, fleets))
     parts = np.array([0.5, *[0.5 / variants] * variants])
@@ -76,9 +78,9 @@ def test_few_of_the_streams_that_are_named_are_innocent():
     for seed in range(20):
         pages = np.random.default_rng(seed).binomial(A_DAY, shares, (days, streams)).astype(float)
         path = log_evidence(pages, np.full(days, float(A_DAY)), np.full(streams, SHARE))
-        named = is_beyond(path[-1], np.full(streams, 1 / streams))
-        wrong = wrong + named[risen:].sum()
-        right = right + named[:risen].sum()
+        beyond = is_beyond(path[-1], np.full(streams, 1 / streams))
+        wrong = wrong + beyond[risen:].sum()
+        right = right + beyond[:risen].sum()
     assert right > 0.9 * 20 * risen
     assert wrong <= days * A_DAY / PATIENCE * 0.1 * right, "the bound is errors for each run of patience"
 
@@ -86,9 +88,9 @@ def test_few_of_the_streams_that_are_named_are_innocent():
 @pytest.mark.long
 @pytest.mark.parametrize("share", [0.0001, 0.001])
 def test_of_few_promised_pages_there_is_patience_as_well_and_a_rise_is_noticed(share):
-    kept = delays.first_beyond(share, 1, 300).mean()
-    assert kept > PATIENCE
-    assert kept * share > PROMISED_PAGES
+    mean_delay = delays.first_beyond(share, 1, 300).mean()
+    assert mean_delay > PATIENCE
+    assert mean_delay * share > PROMISED_PAGES
     tripled = delays.first_beyond(share, 3, 20)
     assert 3 < np.median(tripled) * share < 5, "some 12 pages where 4 were promised"
 

@@ -59,8 +59,8 @@ def test_with_too_few_runs_the_public_ones_stand_beside_them(public):
 def test_what_is_shipped_is_read_as_it_was_written(monkeypatch, tmp_path):
     monkeypatch.setattr(module, "DATA", tmp_path / "reference.json")
     (tmp_path / "reference.json").write_text(written(archive(short=3, long=2)))
-    read = reference.__wrapped__()
-    assert {stratum: of.rate() for stratum, of in read.items()} == {SHORT: Rate(1, 3), LONG: Rate(1, 2)}
+    strata = reference.__wrapped__()
+    assert {stratum: runs.rate() for stratum, runs in strata.items()} == {SHORT: Rate(1, 3), LONG: Rate(1, 2)}
     assert json.loads((tmp_path / "reference.json").read_text())["healthy"][1]["up_to"] is None
 
 
@@ -69,8 +69,8 @@ def test_what_a_change_costs_is_the_faults_that_page_no_more(monkeypatch, tmp_pa
     pages = archive(short=1)
     for number in range(5):
         paged = {SPIKE: INCIDENT}
-        left = {SPIKE: INCIDENT} if number else {}
-        factors = {Stricter("loss-spike", factor): ArchivedRun(left, SHORT) for factor in FACTORS[1:]}
+        remaining = {SPIKE: INCIDENT} if number else {}
+        factors = {Stricter("loss-spike", factor): ArchivedRun(remaining, SHORT) for factor in FACTORS[1:]}
         pages.others[str(number)] = ArchivedRun(paged, SHORT, stricter=factors)
     (tmp_path / "reference.json").write_text(written(pages))
     monkeypatch.setattr(module, "faulty", faulty.__wrapped__)
@@ -79,7 +79,7 @@ def test_what_a_change_costs_is_the_faults_that_page_no_more(monkeypatch, tmp_pa
 
 
 def test_the_shipped_reference_names_frameworks_and_kinds_and_nothing_else():
-    assert sum(of.runs for of in reference().values()) > 250
+    assert sum(runs.runs for runs in reference().values()) > 250
     rows = json.loads(module.DATA.read_text("utf-8"))
     assert {key for row in rows["healthy"] for key in row} == {"framework", "up_to", "runs", "paged"}
     assert {key for row in rows["faulty"] for key in row} == {"detector", "variant", "runs"}

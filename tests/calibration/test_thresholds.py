@@ -92,17 +92,17 @@ def test_what_a_stricter_detector_had_explained_pages_and_counts():
 
 def test_only_what_paged_is_judged_with_factors():
     pages = archive([[FAR], [], [FAR, STALL]], [[FAR]])
-    asked = []
-    judge_stricter(pages, lambda change, names: asked.append((change, names)) or ())
-    assert asked == [(Stricter("kl-blowup", factor), ["0", "2"]) for factor in FACTORS]
+    requests = []
+    judge_stricter(pages, lambda change, names: requests.append((change, names)) or ())
+    assert requests == [(Stricter("kl-blowup", factor), ["0", "2"]) for factor in FACTORS]
 
 
 def test_of_very_many_runs_that_paged_an_even_choice_is_judged_with_factors():
     pages = archive([[FAR]] * 2500)
-    asked = []
-    judge_stricter(pages, lambda _, names: asked.append(names) or ())
-    assert {len(set(names)) for names in asked} == {1000}
-    places = sorted(sorted(pages.healthy).index(name) for name in asked[0])
+    requests = []
+    judge_stricter(pages, lambda _, names: requests.append(names) or ())
+    assert {len(set(names)) for names in requests} == {1000}
+    places = sorted(sorted(pages.healthy).index(name) for name in requests[0])
     assert {later - earlier for earlier, later in pairwise(places)} == {2, 3}
 
 
@@ -143,12 +143,12 @@ def test_halves_that_page_differently_are_a_drift_whichever_pages_more():
 
 def test_the_doubtful_pages_come_from_each_kind_in_turn_and_are_asked_once():
     pages = archive([[SPIKE, STALL], [SPIKE], [SPIKE], [STALL], []])
-    named = [(name, run.paged) for name, run in pages.healthy.items()]
+    paged_by_name = [(name, run.paged) for name, run in pages.healthy.items()]
     pages.healthy = {
         name: ArchivedRun(
             {kind: INCIDENT.replace(id=f"{name}-{kind.detector}") for kind in paged}, Stratum("", 100)
         )
-        for name, paged in named
+        for name, paged in paged_by_name
     }
     moves = kept_within(0.4, pages)
     first, second, *rest = (incident.id for _, incident in doubtful(pages, moves, ()))

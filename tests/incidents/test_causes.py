@@ -40,15 +40,15 @@ def test_a_flat_loss_is_told_apart_by_what_the_run_shows(evidence, findings, fir
     assert causes(findings=findings, **evidence)[0].id == first
 
 
-@pytest.mark.parametrize(("findings", "left"), [((), {"GE"}), (("resume-loss-jump",), {"GE", "R4"})])
-def test_a_resume_is_a_cause_only_where_the_run_shows_one(findings, left):
-    assert {cause.id for cause in causes(("O18", "GE", "R4"), findings)} == left
+@pytest.mark.parametrize(("findings", "expected"), [((), {"GE"}), (("resume-loss-jump",), {"GE", "R4"})])
+def test_a_resume_is_a_cause_only_where_the_run_shows_one(findings, expected):
+    assert {cause.id for cause in causes(("O18", "GE", "R4"), findings)} == expected
 
 
 @pytest.mark.parametrize(("kind", "first"), [("apart", "A-err-hang"), ("gone", "A-err-nccl")])
 def test_where_the_ranks_stand_tells_hangs_apart(kind, first):
-    found = causes(("A-err-hang", "DP3", "A-err-nccl"), standstill_kind=kind, ranks=4)
-    assert (found[0].id, len(found)) == (first, 3)
+    possible = causes(("A-err-hang", "DP3", "A-err-nccl"), standstill_kind=kind, ranks=4)
+    assert (possible[0].id, len(possible)) == (first, 3)
 
 
 @pytest.mark.slow
@@ -59,8 +59,8 @@ def test_the_floor_of_a_second_softmax_is_known():
 
 @pytest.mark.parametrize(("explained", "first"), [(0.01, "N-critic-learns-nothing"), (0.8, "A-rewards-mean")])
 def test_a_critic_that_explains_nothing_is_named_beside_a_reward_that_does_not_rise(explained, first):
-    found = causes(("A-rewards-mean", "R3", "N-critic-learns-nothing"), explained_variance=explained)
-    assert found[0].id == first
+    possible = causes(("A-rewards-mean", "R3", "N-critic-learns-nothing"), explained_variance=explained)
+    assert possible[0].id == first
 
 
 @dataclass
@@ -90,7 +90,7 @@ EXPLODED = ("GE", "G1", "A-rl-grad-norm")
 
 
 @pytest.mark.parametrize(
-    ("cited", "told", "findings", "first"),
+    ("cited", "known_values", "findings", "first"),
     [
         (DIVERGED, Told(), (), "O4"),
         (DIVERGED, Told("nanogpt"), (), "L6"),
@@ -118,8 +118,8 @@ EXPLODED = ("GE", "G1", "A-rl-grad-norm")
         (("A-overfit", "A-eval-loss", "DP14"), Told(), ("epoch-periodic-loss",), "DP14"),
     ],
 )
-def test_what_is_known_of_a_run_tells_causes_apart(cited, told, findings, first):
-    clues = Clues({}, {name: {} for name in findings}, told)
+def test_what_is_known_of_a_run_tells_causes_apart(cited, known_values, findings, first):
+    clues = Clues({}, {name: {} for name in findings}, known_values)
     assert possible_causes(cited, clues, catalogue.load())[0].id == first
 
 
@@ -138,7 +138,7 @@ def test_a_gap_that_was_there_from_the_first_evaluation_on_is_no_memorising(evid
 
 
 @pytest.mark.parametrize(
-    ("cited", "told", "left"),
+    ("cited", "known_values", "expected"),
     [
         (("DP3", "A-err-hang", "A-err-nccl", "A-err-exit9"), Told(), "A-err-exit9"),
         (("DP3", "A-err-exit9"), Told(settings={"world_size": 8.0}), "DP3 A-err-exit9"),
@@ -155,15 +155,18 @@ def test_a_gap_that_was_there_from_the_first_evaluation_on_is_no_memorising(evid
         (("O18", "V7", "O19", "GE", "R4"), Told(), "GE"),
     ],
 )
-def test_what_an_entry_supposes_must_show_in_the_run(cited, told, left):
-    found = possible_causes(cited, Clues({}, {}, told), catalogue.load())
-    assert sorted(c.id for c in found) == sorted(left.split())
-    assert not any(c.unmet_needs for c in found)
+def test_what_an_entry_supposes_must_show_in_the_run(cited, known_values, expected):
+    possible = possible_causes(cited, Clues({}, {}, known_values), catalogue.load())
+    assert sorted(c.id for c in possible) == sorted(expected.split())
+    assert not any(c.unmet_needs for c in possible)
 
 
 def test_where_nothing_else_is_left_a_cause_says_what_it_supposes():
-    found = causes(("O24", "X1"))
-    assert [c.unmet_needs for c in found] == [("float16 with a loss scaler",), ("a vision language model",)]
+    possible = causes(("O24", "X1"))
+    assert [c.unmet_needs for c in possible] == [
+        ("float16 with a loss scaler",),
+        ("a vision language model",),
+    ]
 
 
 def test_a_printed_line_shows_what_its_entries_suppose():
@@ -172,14 +175,14 @@ def test_a_printed_line_shows_what_its_entries_suppose():
 
 
 def test_without_clues_the_usual_order_stands():
-    found = causes(("O1", "O7", "O26"))
-    assert [(c.id, c.reason) for c in found] == [("O1", ""), ("O7", ""), ("O26", "")]
+    possible = causes(("O1", "O7", "O26"))
+    assert [(c.id, c.reason) for c in possible] == [("O1", ""), ("O7", ""), ("O26", "")]
 
 
 def test_reasons_for_and_against_are_said():
-    found = {c.id: c.reason for c in causes(**{**GRADIENT, "fall": 0.008})}
-    assert found["O7"] == "the loss falls by more than its noise, so the weights move, only slowly"
-    assert "against it: the loss falls by more than its noise" in found["O2"]
+    possible = {c.id: c.reason for c in causes(**{**GRADIENT, "fall": 0.008})}
+    assert possible["O7"] == "the loss falls by more than its noise, so the weights move, only slowly"
+    assert "against it: the loss falls by more than its noise" in possible["O2"]
 
 
 @pytest.mark.long  # many examples
@@ -189,11 +192,11 @@ def test_reasons_for_and_against_are_said():
     st.sets(st.sampled_from(["zero-gradient", "update-ratio-out-of-band", "kl-blowup"])),
 )
 def test_scores_are_shares_whatever_the_evidence(cited, evidence, findings):
-    found = causes(cited, findings, **evidence)
-    assert {c.id for c in found} <= {*cited}
-    assert bool(found) == bool(cited)
-    assert [c.score for c in found] == sorted((c.score for c in found), reverse=True)
-    assert math.isclose(sum(c.score for c in found), bool(cited), abs_tol=0.01)
+    possible = causes(cited, findings, **evidence)
+    assert {c.id for c in possible} <= {*cited}
+    assert bool(possible) == bool(cited)
+    assert [c.score for c in possible] == sorted((c.score for c in possible), reverse=True)
+    assert math.isclose(sum(c.score for c in possible), bool(cited), abs_tol=0.01)
 
 
 def told(line, **fields):
@@ -240,13 +243,13 @@ def explaining(*lines):
     cut = [rows for line in lines for rows in changed(line, catalogue=FLAT, known=Told())]
     whole = ours.advance(cut)
     other = tracker()
-    found = []
+    changes = []
     for part in by_position(cut):
-        found += other.advance(part)
+        changes += other.advance(part)
         stored = json.loads(json.dumps(other.dump()))
         other = tracker()
         other.restore(stored)
-    assert sorted(map(str, found)) == sorted(map(str, whole)), "streams have no order"
+    assert sorted(map(str, changes)) == sorted(map(str, whole)), "streams have no order"
     assert sorted(map(str, other.open())) == sorted(map(str, ours.open()))
     return {one.detector: [cause.id for cause in one.causes] for one in ours.open()}
 

@@ -9,7 +9,7 @@ from sentinel.notifications.decide import Reason, Sent
 from sentinel.notifications.routing import RoutingContext, RunChanges, route_changes
 from sentinel.runs.training_groups import TrainingEvidence
 from tests.incidents.timeline import rows, tracker
-from tests.notifications.test_routing import NOW, PAGER, RUN, SLACK, heard
+from tests.notifications.test_routing import NOW, PAGER, RUN, SLACK, sent_events
 
 INCIDENT = tracker().advance(rows("ww"))[0].incident.replace(evidence={"level": 4.123456789, "why": "high"})
 
@@ -45,8 +45,8 @@ def test_when_two_logs_tell_of_the_same(fields, same):
 
 
 def test_what_nothing_joins_is_two_trainings():
-    known = KnownIncidents([INCIDENT, logged("tensorboard")], lambda *_: False)
-    assert not [*known.duplicates_of(INCIDENT)]
+    incidents = KnownIncidents([INCIDENT, logged("tensorboard")], lambda *_: False)
+    assert not [*incidents.duplicates_of(INCIDENT)]
 
 
 @pytest.mark.parametrize(
@@ -60,8 +60,8 @@ def test_what_nothing_joins_is_two_trainings():
 )
 def test_logs_that_only_share_a_place_are_two_trainings_if_their_numbers_differ(fields, same):
     other = logged("tensorboard", **fields)
-    known = KnownIncidents([INCIDENT, other], lambda *one: not one[2])
-    assert [*known.duplicates_of(INCIDENT)] == [other] * same
+    incidents = KnownIncidents([INCIDENT, other], lambda *one: not one[2])
+    assert [*incidents.duplicates_of(INCIDENT)] == [other] * same
 
 
 def test_logs_that_share_nothing_are_not_asked_about():
@@ -75,9 +75,9 @@ def test_logs_that_share_nothing_are_not_asked_about():
             run.partition(":")[0], frozenset({"place /runs" if "tensorboard" in run else run})
         )
 
-    known = KnownIncidents([INCIDENT, *fleet], same_training, joints=place)
-    assert not [*known.duplicates_of(INCIDENT)]
-    assert not [*known.duplicates_of(fleet[0])], "a place joins no logs of one format"
+    incidents = KnownIncidents([INCIDENT, *fleet], same_training, joints=place)
+    assert not [*incidents.duplicates_of(INCIDENT)]
+    assert not [*incidents.duplicates_of(fleet[0])], "a place joins no logs of one format"
 
 
 def of_one_training(incidents, better="jsonl"):
@@ -92,8 +92,8 @@ def both(verdicts, policies=(SLACK,), later=None, better="jsonl"):
     changes = [Change(c.event, _moved(c.incident)) for c in theirs.advance(later or verdicts)]
     still_open = [_moved(incident) for incident in theirs.open()]
     first = ours.advance(verdicts)
-    known = of_one_training([c.incident for c in first] + still_open, better)
-    audience = RoutingContext(policies, [], sent, known)
+    incidents = of_one_training([c.incident for c in first] + still_open, better)
+    audience = RoutingContext(policies, [], sent, incidents)
     return (
         route_changes(RunChanges(RUN, first, ours.open()), audience, NOW),
         route_changes(RunChanges(RUN, changes, still_open), audience, NOW),
@@ -103,7 +103,7 @@ def both(verdicts, policies=(SLACK,), later=None, better="jsonl"):
 def test_the_better_informed_log_speaks_though_it_comes_later():
     first, second = both(rows("ww"), better="tensorboard")
     assert [outcome.decision.reason for outcome in first] == [Reason.TOLD_OF_ANOTHER_LOG]
-    assert heard(second) == [("slack", "kl-blowup", "firing")]
+    assert sent_events(second) == [("slack", "kl-blowup", "firing")]
 
 
 STALL = {"runs_silent": 2, "place": "/runs", "since": "2026-01-01 00:00 UTC"}
@@ -121,8 +121,8 @@ def test_a_run_that_hangs_is_told_once_the_others_that_fell_silent_with_it_go_on
         ]
 
     assert hears([Change(Event.FIRING, one)], NOW, [one]) == [("a", "firing")]
-    told = hears([Change(Event.FIRING, other)], NOW, [other])
-    assert not sent[other.id, "slack"], told
+    decisions = hears([Change(Event.FIRING, other)], NOW, [other])
+    assert not sent[other.id, "slack"], decisions
     over = one.replace(state=State.RESOLVED)
     assert hears([Change(Event.RESOLVED, over)], NOW + 60, []) == [("a", "resolved")]
     assert hears([], NOW + 120, [other]) == [], "it may go on any moment as well"
@@ -135,8 +135,8 @@ def _moved(incident):
 
 def test_what_a_sink_heard_of_one_log_it_does_not_hear_of_another():
     first, second = both(rows("ww"))
-    assert heard(first) == [("slack", "kl-blowup", "firing")]
-    assert heard(second) == []
+    assert sent_events(first) == [("slack", "kl-blowup", "firing")]
+    assert sent_events(second) == []
     assert [outcome.decision.reason for outcome in second] == [Reason.TOLD_OF_ANOTHER_LOG]
 
 
@@ -147,25 +147,25 @@ def test_what_a_cause_explains_in_another_log_was_told_with_the_cause(told_of_ca
     explained = logged("console", inhibited_by="cause")
     sent = {("cause", "slack"): {Event.FIRING: Sent(NOW - 1, cause.severity, 1, 1)}} if told_of_cause else {}
     audience = RoutingContext([SLACK], [], sent, of_one_training([INCIDENT, explained]))
-    [found] = route_changes(RunChanges(RUN, [Change(Event.FIRING, INCIDENT)], [INCIDENT]), audience, NOW)
-    assert found.decision.reason is (reason or Reason.FIRST_NOTIFICATION)
+    [decision] = route_changes(RunChanges(RUN, [Change(Event.FIRING, INCIDENT)], [INCIDENT]), audience, NOW)
+    assert decision.decision.reason is (reason or Reason.FIRST_NOTIFICATION)
 
 
 def test_nor_that_it_is_over():
     first, second = both(rows("ww" + "." * 10))
-    assert [event for _, _, event in heard(first)] == ["firing", "resolved"]
-    assert heard(second) == []
+    assert [event for _, _, event in sent_events(first)] == ["firing", "resolved"]
+    assert sent_events(second) == []
 
 
 def test_worse_news_are_told_once():
     first, second = both(rows("wwcc"), (SLACK, PAGER))
-    assert len(heard(first)) == 3
-    assert heard(second) == []
+    assert len(sent_events(first)) == 3
+    assert sent_events(second) == []
 
 
 def test_worse_news_than_those_told_are_told():
     _, second = both(rows("ww"), later=rows("cc"))
-    assert heard(second) == [("slack", "kl-blowup", "firing")]
+    assert sent_events(second) == [("slack", "kl-blowup", "firing")]
 
 
 ERROR = INCIDENT.replace(

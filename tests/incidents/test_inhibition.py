@@ -185,8 +185,8 @@ class TestTwoThatExplainEachOther:
             ("resolved", "loss-divergence"),
             ("resolved", "exploding-grad-norm"),
         ]
-        told = [c.event for c in changes if not c.incident.inhibited_by]
-        assert told == ["firing", "resolved"]
+        events = [c.event for c in changes if not c.incident.inhibited_by]
+        assert events == ["firing", "resolved"]
 
     def test_what_began_first_may_last_longer(self):
         changes = tracker(clear=3).advance(

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from sentinel.detectors.api import Severity
 from sentinel.incidents.incident import Event, State, incident_id
 from sentinel.incidents.track import REMEMBERED_ROWS
-from tests.incidents.timeline import RUN, START, by_position, changed, rows, stretches, told, tracker
+from tests.incidents.timeline import RUN, START, by_position, changed, rows, stretches, timeline_of, tracker
 
 
 @pytest.mark.parametrize(
@@ -32,15 +32,15 @@ from tests.incidents.timeline import RUN, START, by_position, changed, rows, str
     ],
 )
 def test_timeline(line, expected):
-    assert told(tracker().advance(rows(line))) == expected
+    assert timeline_of(tracker().advance(rows(line))) == expected
 
 
 def test_hold_and_clear_are_the_detectors():
-    assert told(tracker(hold=1, clear=2).advance(rows(".w.."))) == [
+    assert timeline_of(tracker(hold=1, clear=2).advance(rows(".w.."))) == [
         "firing warning @10",
         "resolved warning @30",
     ]
-    assert told(tracker(hold=3).advance(rows("wwcwcc"))) == ["firing warning @20"]
+    assert timeline_of(tracker(hold=3).advance(rows("wwcwcc"))) == ["firing warning @20"]
 
 
 def test_what_an_incident_says():
@@ -87,17 +87,17 @@ class TestReturn:
         assert [incident.id for incident in ours.open()] == [first.incident.id]
 
     def test_it_has_to_hold_again(self):
-        assert told(tracker().advance(rows("ww" + "." * 10 + ".w.w.w")))[2:] == []
+        assert timeline_of(tracker().advance(rows("ww" + "." * 10 + ".w.w.w")))[2:] == []
 
     def test_it_may_come_back_worse(self):
         changes = tracker().advance(rows("ww" + "." * 10 + "cc"))
-        assert told(changes)[2:] == ["reopened warning @130", "escalated critical @130"]
+        assert timeline_of(changes)[2:] == ["reopened warning @130", "escalated critical @130"]
         assert {change.incident.id for change in changes} == {changes[0].incident.id}
 
     def test_each_return_doubles_the_clean_rows_that_end_it(self):
         line = "ww" + "." * 10 + "ww" + "." * 20 + "ww" + "." * 39
-        assert told(tracker().advance(rows(line)))[-1] == "reopened warning @350"
-        assert told(tracker().advance(rows(line + ".")))[-1] == "resolved warning @750"
+        assert timeline_of(tracker().advance(rows(line)))[-1] == "reopened warning @350"
+        assert timeline_of(tracker().advance(rows(line + ".")))[-1] == "resolved warning @750"
 
     @pytest.mark.slow
     def test_what_keeps_coming_back_says_so_once_and_stays_open_for_long(self):
@@ -110,8 +110,8 @@ class TestReturn:
             "reopened",
         ]
         assert changes[-1].incident.reopen_count == 8
-        assert told(tracker().advance(rows(line + "." * 639)))[-1].startswith("reopened")
-        assert told(tracker().advance(rows(line + "." * 640)))[-1].startswith("resolved")
+        assert timeline_of(tracker().advance(rows(line + "." * 639)))[-1].startswith("reopened")
+        assert timeline_of(tracker().advance(rows(line + "." * 640)))[-1].startswith("resolved")
 
     @pytest.mark.slow
     def test_after_long_it_is_another_one(self):
@@ -142,7 +142,7 @@ def test_a_last_row_counts_before_it_is_judged_as_the_last(last_first):
     line = rows("...w")
     (end,) = changed(rows("...c")[3:], final=True)
     changes = tracker().advance([end, *line] if last_first else [*line, end])
-    assert told(changes) == ["firing critical @30"]
+    assert timeline_of(changes) == ["firing critical @30"]
     assert changes[0].incident.findings == 2
 
 
@@ -160,19 +160,22 @@ def test_open_incidents_keep_up_with_the_finding():
 
 
 def test_a_restart_carries_an_open_incident_on():
-    assert told(tracker().advance(rows("ww | wwww"))) == ["firing warning @10"]
-    assert told(tracker().advance(rows("ww | .........."))) == ["firing warning @10", "resolved warning @90"]
+    assert timeline_of(tracker().advance(rows("ww | wwww"))) == ["firing warning @10"]
+    assert timeline_of(tracker().advance(rows("ww | .........."))) == [
+        "firing warning @10",
+        "resolved warning @90",
+    ]
 
 
 def test_a_restart_ends_a_finding_that_did_not_hold():
-    assert told(tracker().advance(rows("..w | w...."))) == []
+    assert timeline_of(tracker().advance(rows("..w | w...."))) == []
     (change,) = tracker().advance(rows("..w | .ww"))
     assert (change.incident.attempt, change.incident.onset_step) == (2, 10)
 
 
 def test_counts_start_afresh_with_a_restart():
-    assert told(tracker().advance(rows("ww..... | ........."))) == ["firing warning @10"]
-    assert told(tracker().advance(rows("wwc | c"))) == ["firing warning @10"]
+    assert timeline_of(tracker().advance(rows("ww..... | ........."))) == ["firing warning @10"]
+    assert timeline_of(tracker().advance(rows("wwc | c"))) == ["firing warning @10"]
 
 
 def test_streams_do_not_touch_each_other():
@@ -184,9 +187,9 @@ class TestSilentLog:
     def test_open_incidents_are_lost_once_and_never_resolved(self):
         ours = tracker()
         ours.advance(rows("ww"))
-        assert told(ours.silent(600, 600)) == []
-        assert told(ours.silent(601, 600)) == ["lost warning @10"]
-        assert told(ours.silent(90_000, 600)) == []
+        assert timeline_of(ours.silent(600, 600)) == []
+        assert timeline_of(ours.silent(601, 600)) == ["lost warning @10"]
+        assert timeline_of(ours.silent(90_000, 600)) == []
         assert [i.state for i in ours.open()] == [State.LOST]
 
     def test_they_go_on_quietly_when_the_log_does(self):
@@ -205,9 +208,9 @@ class TestSilentLog:
         ours = tracker()
         ours.advance(rows("ww"))
         ours.silent(601, 600)
-        assert told(ours.advance(rows("cc", first=2))) == ["escalated critical @30"]
+        assert timeline_of(ours.advance(rows("cc", first=2))) == ["escalated critical @30"]
         ours.silent(601, 600)
-        assert told(ours.advance(rows("." * 10, first=4))) == ["resolved critical @130"]
+        assert timeline_of(ours.advance(rows("." * 10, first=4))) == ["resolved critical @130"]
         assert ours.open() == []
 
     def test_a_waiting_finding_is_not_lost(self):
@@ -220,11 +223,11 @@ def test_a_cut_does_not_show_in_what_is_told_after_its_cause_is_over():
     verdicts = rows("cccc.....", "loss-scale-collapse", "scale") + rows("c" * 14, "flat-loss-at-init")
     whole = tracker(clear=3)
     cut = tracker(clear=3)
-    found = []
+    changes = []
     for position in by_position(verdicts):
-        found += cut.advance(position)
-    assert told(found)[-1] == "firing critical @90"
-    assert found == whole.advance(verdicts)
+        changes += cut.advance(position)
+    assert timeline_of(changes)[-1] == "firing critical @90"
+    assert changes == whole.advance(verdicts)
 
 
 DETECTORS = [
@@ -244,7 +247,7 @@ restless = st.text("..wwci|", max_size=40) | lines
     together=st.booleans(),
 )
 def test_any_cut_gives_the_same_life(data, drawn, together):
-    """Row by row, in stretches, and with the book put away between polls and without clean verdicts that
+    """Row by row, in segments, and with the incidents stored between polls and without clean verdicts that
     nobody needs.
     """
     verdicts = []
@@ -254,20 +257,20 @@ def test_any_cut_gives_the_same_life(data, drawn, together):
     expected = whole.advance(data.draw(st.permutations(verdicts)))
 
     cut = tracker(clear=3)
-    found = []
+    changes = []
     poll = []
     for position in by_position(verdicts):
         poll += position
         if data.draw(st.booleans()):
-            found += _poll(cut, poll, together)
+            changes += _poll(cut, poll, together)
             poll = []
             stored = json.loads(json.dumps(cut.dump()))
             cut = tracker(clear=3)
             cut.restore(stored)
-    found += _poll(cut, poll, together)
+    changes += _poll(cut, poll, together)
 
     for stream in "xy":
-        assert [c for c in found if c.incident.stream == stream] == [
+        assert [c for c in changes if c.incident.stream == stream] == [
             c for c in expected if c.incident.stream == stream
         ]
     assert sorted(cut.open(), key=lambda i: i.id) == sorted(whole.open(), key=lambda i: i.id)
@@ -276,8 +279,8 @@ def test_any_cut_gives_the_same_life(data, drawn, together):
 
 def _poll(ours, verdicts, together):
     needed = ours.tracked_keys() | {v.key for (v,) in verdicts if v.severity}
-    heard = [rows for rows in verdicts if rows[0].key in needed]
-    return ours.advance(stretches(heard) if together else heard)
+    segments = [rows for rows in verdicts if rows[0].key in needed]
+    return ours.advance(stretches(segments) if together else segments)
 
 
 @pytest.mark.long
@@ -304,7 +307,7 @@ def test_a_stretch_is_not_gone_through_row_by_row():
 
     (rest,) = stretches(rows("w" * 1000))
     ours = tracker()
-    assert told(ours.advance([Rows(rest)])) == ["firing warning @10"]
+    assert timeline_of(ours.advance([Rows(rest)])) == ["firing warning @10"]
     assert ours.open()[0].findings == 1000
     assert len(made) < 20
 
@@ -313,13 +316,13 @@ def test_a_stretch_is_not_gone_through_row_by_row():
 @given(restless)
 def test_every_life_is_in_order(line):
     """An incident fires once, may get worse, returns only after its end, and never becomes less bad."""
-    seen = {}
+    latest = {}
     for change in tracker(clear=3).advance(rows(line)):
-        before = seen.get(change.incident.id)
+        before = latest.get(change.incident.id)
         assert (before is None) == (change.event == "firing")
         assert before is None or before.open == (change.event not in ("reopened", "flapping"))
         assert before is None or change.incident.severity >= before.severity
-        seen[change.incident.id] = change.incident
+        latest[change.incident.id] = change.incident
 
 
 def test_odd_evidence_never_raises():

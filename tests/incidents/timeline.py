@@ -109,18 +109,18 @@ def by_position(verdicts: Sequence[Segment]) -> Iterator[list[Segment]]:
 
 def stretches(verdicts: Sequence[Segment]) -> list[Segment]:
     """The same verdicts in stretches that are as long as can be."""
-    found: dict[Key, list[list[Verdict]]] = {}
+    by_key: dict[Key, list[list[Verdict]]] = {}
     for (verdict,) in sorted(verdicts, key=lambda rows: rows[0].position):
-        own = found.setdefault(verdict.key, [])
-        last = found[verdict.key][-1:]
+        segments = by_key.setdefault(verdict.key, [])
+        last = by_key[verdict.key][-1:]
         if last and (last[0][0].severity, last[0][0].key.attempt) == (verdict.severity, verdict.key.attempt):
             last[0].append(verdict)
         else:
-            own.append([verdict])
-    return [rows for own in found.values() for rows in own]
+            segments.append([verdict])
+    return [rows for segments in by_key.values() for rows in segments]
 
 
-def told(changes: Sequence[Change]) -> list[str]:
+def timeline_of(changes: Sequence[Change]) -> list[str]:
     """What happened, for reading: event, severity, and the step at which it did."""
     return [f"{c.event} {c.incident.severity.label} @{_step(c)}" for c in changes]
 

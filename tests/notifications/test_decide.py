@@ -41,12 +41,12 @@ def reason(event, sent=None, policy=SINK, silenced=False, **fields):
 
 
 def test_other_logs_are_looked_at_only_before_a_first_notification():
-    told = iter([Severity.CRITICAL])
+    already_sent = iter([Severity.CRITICAL])
     change = Change(Event.REPEAT, INCIDENT)
-    kept_back = decide(change, RUN, SINK, False, heard(Event.FIRING), NOW, told)
-    assert kept_back.reason is Reason.REPEAT_NOT_DUE
-    assert decide(change, RUN, SINK, False, {}, NOW, told).reason is Reason.TOLD_OF_ANOTHER_LOG
-    assert not [*told]
+    decision = decide(change, RUN, SINK, False, heard(Event.FIRING), NOW, already_sent)
+    assert decision.reason is Reason.REPEAT_NOT_DUE
+    assert decide(change, RUN, SINK, False, {}, NOW, already_sent).reason is Reason.TOLD_OF_ANOTHER_LOG
+    assert not [*already_sent]
 
 
 @pytest.mark.parametrize("event", [Event.FIRING, Event.ESCALATED, Event.LOST, Event.REPEAT])
@@ -59,8 +59,8 @@ class TestKeptBack:
 
     def test_preview(self, event):
         assert reason(event, maturity=Maturity.PREVIEW) is Reason.PREVIEW_NOT_WANTED
-        wanted = SinkPolicy("slack", include_preview=True)
-        assert reason(event, policy=wanted, maturity=Maturity.PREVIEW) is Reason.FIRST_NOTIFICATION
+        with_preview = SinkPolicy("slack", include_preview=True)
+        assert reason(event, policy=with_preview, maturity=Maturity.PREVIEW) is Reason.FIRST_NOTIFICATION
 
     def test_silenced(self, event):
         assert reason(event, silenced=True) is Reason.SILENCED
@@ -130,8 +130,8 @@ def test_what_was_sent_before_counts(event, sent, fields, expected):
 def test_a_clock_that_was_set_back_delays_no_reminder():
     ahead = heard(Event.FIRING, at=NOW + 72 * HOUR)
     assert reason(Event.REPEAT, ahead, findings=9) is Reason.REPEAT_DUE
-    told = ahead | heard(Event.REPEAT, at=NOW - HOUR, findings=9)
-    assert reason(Event.REPEAT, told, findings=12) is Reason.REPEAT_NOT_DUE
+    sent = ahead | heard(Event.REPEAT, at=NOW - HOUR, findings=9)
+    assert reason(Event.REPEAT, sent, findings=12) is Reason.REPEAT_NOT_DUE
 
 
 def test_the_end_is_heard_in_spite_of_a_silence():
@@ -174,8 +174,8 @@ class TestReturn:
     def test_what_flaps_is_told_as_such_when_it_returns_and_in_reminders(self):
         over = self.FLAPS | heard(Event.RESOLVED, findings=12)
         assert decided(Event.REOPENED, over, findings=14, reopen_count=4).event is Event.FLAPPING
-        told = heard(Event.FLAPPING, at=NOW - 5 * HOUR, findings=11)
-        assert decided(Event.REPEAT, told, findings=14, reopen_count=4).event is Event.FLAPPING
+        sent = heard(Event.FLAPPING, at=NOW - 5 * HOUR, findings=11)
+        assert decided(Event.REPEAT, sent, findings=14, reopen_count=4).event is Event.FLAPPING
 
     def test_an_end_is_told_once_for_each_time_that_the_beginning_was(self):
         assert reason(Event.RESOLVED, self.HEARD, findings=11, reopen_count=1) is Reason.ALREADY_SENT

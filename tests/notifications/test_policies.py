@@ -28,8 +28,8 @@ DETECTOR = INCIDENT.detector
 )
 def test_a_sink_hears_of_what_it_asks_for(route, leads):
     assert route.leads(RUN, DETECTOR) is leads
-    wanted = Reason.FIRST_NOTIFICATION if leads else Reason.NOT_ROUTED
-    assert reason(Event.FIRING, policy=SinkPolicy("slack", route=route)) is wanted
+    expected = Reason.FIRST_NOTIFICATION if leads else Reason.NOT_ROUTED
+    assert reason(Event.FIRING, policy=SinkPolicy("slack", route=route)) is expected
 
 
 def test_a_run_of_no_framework_takes_no_route_of_one():
@@ -64,8 +64,8 @@ MIDNIGHT = 1_767_225_600.0  # UTC, on 2026-01-01
 def test_quiet_hours_are_those_of_the_machine(timezone, hours, quiet, loud):
     timezone("Asia/Tokyo")
     parsed = QuietHours.parse(hours)
-    here = {hour: MIDNIGHT + 3600 * (hour - 9) for hour in (*quiet, *loud)}
-    assert [hour for hour, at in here.items() if parsed.cover(at)] == [*quiet]
+    times = {hour: MIDNIGHT + 3600 * (hour - 9) for hour in (*quiet, *loud)}
+    assert [hour for hour, at in times.items() if parsed.cover(at)] == [*quiet]
 
 
 @pytest.mark.parametrize("text", ["", "22", "22:00", "24:00-07:00", "22:00-7", "22:00-07:60"])

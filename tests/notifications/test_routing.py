@@ -30,78 +30,81 @@ def decided(verdicts, policies=(SLACK,), silences=(), sent=None, ours=None, othe
     )
 
 
-def heard(found):
-    return [(o.sink, o.incident.detector, o.decision.event) for o in found if o.body]
+def sent_events(decisions):
+    return [(o.sink, o.incident.detector, o.decision.event) for o in decisions if o.body]
 
 
 def test_the_worst_incident_comes_first_and_knows_the_others():
-    found = decided(rows("ww", "kl-blowup") + rows(".cc", "entropy-collapse", tag="entropy"))
-    assert heard(found) == [("slack", "entropy-collapse", "firing"), ("slack", "kl-blowup", "firing")]
-    assert found[0].body["also_open"] == ["kl is at 1.0"]
-    assert found[1].body["also_open"] == ["entropy is at 2.0"]
+    decisions = decided(rows("ww", "kl-blowup") + rows(".cc", "entropy-collapse", tag="entropy"))
+    assert sent_events(decisions) == [
+        ("slack", "entropy-collapse", "firing"),
+        ("slack", "kl-blowup", "firing"),
+    ]
+    assert decisions[0].body["also_open"] == ["kl is at 1.0"]
+    assert decisions[1].body["also_open"] == ["entropy is at 2.0"]
 
 
 def test_the_changes_of_one_incident_keep_their_order():
     """Also when one poll reads a whole life; nothing is said twice."""
-    found = decided(rows("wwcc" + "." * 10) + rows("ww", "entropy-collapse"))
-    assert heard(found) == [
+    decisions = decided(rows("wwcc" + "." * 10) + rows("ww", "entropy-collapse"))
+    assert sent_events(decisions) == [
         ("slack", "kl-blowup", "firing"),
         ("slack", "kl-blowup", "escalated"),
         ("slack", "kl-blowup", "resolved"),
         ("slack", "entropy-collapse", "firing"),
     ]
-    assert len({o.body["key"] for o in found}) == 4
+    assert len({o.body["key"] for o in decisions}) == 4
 
 
 def test_each_sink_hears_what_it_asked_for():
-    found = decided(rows("wwcc"), (SLACK, PAGER))
-    assert heard(found) == [
+    decisions = decided(rows("wwcc"), (SLACK, PAGER))
+    assert sent_events(decisions) == [
         ("slack", "kl-blowup", "firing"),
         ("slack", "kl-blowup", "escalated"),
         ("pager", "kl-blowup", "firing"),
     ]
-    assert [o.decision.reason for o in found if not o.body] == [Reason.BELOW_SINK_SEVERITY]
+    assert [o.decision.reason for o in decisions if not o.body] == [Reason.BELOW_SINK_SEVERITY]
 
 
 def test_an_explained_incident_is_recorded_and_not_sent():
-    found = decided(rows("cc", "loss-scale-collapse") + rows("...cc", "flat-loss-at-init", tag="loss"))
-    assert heard(found) == [("slack", "loss-scale-collapse", "firing")]
-    assert found[1].decision.reason is Reason.INHIBITED
-    assert found[0].body["also_open"] == ["loss is at 4.0"]  # it supports the diagnosis
+    decisions = decided(rows("cc", "loss-scale-collapse") + rows("...cc", "flat-loss-at-init", tag="loss"))
+    assert sent_events(decisions) == [("slack", "loss-scale-collapse", "firing")]
+    assert decisions[1].decision.reason is Reason.INHIBITED
+    assert decisions[0].body["also_open"] == ["loss is at 4.0"]  # it supports the diagnosis
 
 
 def test_a_cause_that_comes_later_holds_back_what_is_unsent():
     """It began first, and was noticed last."""
     cause = changed(rows("....cc", "loss-scale-collapse"), onset=lambda: (0, None))
-    found = decided(rows("..cccc", "flat-loss-at-init", tag="loss") + cause)
-    assert heard(found) == [("slack", "loss-scale-collapse", "firing")]
-    assert found[0].decision.reason is Reason.INHIBITED
+    decisions = decided(rows("..cccc", "flat-loss-at-init", tag="loss") + cause)
+    assert sent_events(decisions) == [("slack", "loss-scale-collapse", "firing")]
+    assert decisions[0].decision.reason is Reason.INHIBITED
 
 
 def test_a_cause_that_comes_later_ends_the_reminders():
     ours = tracker()
     sent = {}
     effect = "flat-loss-at-init"
-    assert heard(decided(rows("cc", effect), ours=ours, sent=sent)) == [("slack", effect, "firing")]
-    for told in sent.values():
-        told["firing"] = Sent(-1e9, Severity.CRITICAL, 2, 1)
-    assert heard(decided(rows("cc", effect, first=2), ours=ours, sent=dict(sent))) == [
+    assert sent_events(decided(rows("cc", effect), ours=ours, sent=sent)) == [("slack", effect, "firing")]
+    for last in sent.values():
+        last["firing"] = Sent(-1e9, Severity.CRITICAL, 2, 1)
+    assert sent_events(decided(rows("cc", effect, first=2), ours=ours, sent=dict(sent))) == [
         ("slack", effect, "repeat")
     ]
     decided(
         changed(rows("cc", "loss-scale-collapse", first=2), onset=lambda: (0, None)), ours=ours, sent=sent
     )
-    for told in sent.values():
-        told["repeat"] = Sent(-1e8, Severity.CRITICAL, 4, 2)
-    assert heard(decided(rows("cc", effect, first=4), ours=ours, sent=sent)) == []
+    for last in sent.values():
+        last["repeat"] = Sent(-1e8, Severity.CRITICAL, 4, 2)
+    assert sent_events(decided(rows("cc", effect, first=4), ours=ours, sent=sent)) == []
 
 
 def test_who_does_not_hear_of_the_cause_hears_of_what_it_explains():
-    found = decided(
+    decisions = decided(
         rows("wwwwww", "loss-scale-collapse") + rows("..cccc", "flat-loss-at-init", tag="loss"),
         (SLACK, PAGER),
     )
-    assert heard(found) == [
+    assert sent_events(decisions) == [
         ("pager", "flat-loss-at-init", "firing"),
         ("slack", "loss-scale-collapse", "firing"),
     ]
@@ -110,7 +113,7 @@ def test_who_does_not_hear_of_the_cause_hears_of_what_it_explains():
 def test_a_reminder_that_is_not_due_is_no_news():
     ours = tracker()
     first = decided(rows("ww"), ours=ours)
-    assert heard(first)
+    assert sent_events(first)
     sent = {(first[0].incident.id, "slack"): {"firing": _sent(first[0], NOW)}}
     assert decided(rows("w", first=2), sent=sent, ours=ours) == []
 
@@ -128,17 +131,17 @@ def test_it_is_repeated_while_it_is_found():
 def test_when_a_silence_ends_what_is_still_open_is_heard():
     ours = tracker()
     quiet = silence("grpo/*", "kl-*", NOW + 1, "", NOW - 1)
-    (kept,) = decided(rows("ww"), silences=[quiet], ours=ours)
-    assert (kept.body, kept.decision.reason) == (None, Reason.SILENCED)
+    (decision,) = decided(rows("ww"), silences=[quiet], ours=ours)
+    assert (decision.body, decision.decision.reason) == (None, Reason.SILENCED)
     assert decided([], silences=[quiet], ours=ours) == []
     (late,) = decided([], ours=ours)
     assert (late.decision.event, late.decision.reason) == ("firing", Reason.FIRST_NOTIFICATION)
 
 
 def test_the_body_is_a_notification():
-    (found,) = decided(rows("...wwww"))
-    notification = msgspec.convert(json.loads(json.dumps(found.body)), Notification)
-    assert notification.incident == found.incident
+    (decision,) = decided(rows("...wwww"))
+    notification = msgspec.convert(json.loads(json.dumps(decision.body)), Notification)
+    assert notification.incident == decision.incident
     assert notification.run == RUN
     assert [entry["id"] for entry in notification.catalogue] == ["R2", "R1"]
 
@@ -165,9 +168,9 @@ def test_what_began_and_ended_between_two_looks_is_told_whatever_explained_it():
     cause = rows("ww" + "." * 40, "loss-scale-collapse")
     effect = rows("..ww" + "." * 20, "flat-loss-at-init", tag="loss")
     everything = SinkPolicy("all", Severity.INFO, route=Route(detectors=("flat-*",)))
-    found = decided(cause + effect, (everything,), ours=ours)
+    decisions = decided(cause + effect, (everything,), ours=ours)
     assert ours.open() == []
-    assert heard(found) == [
+    assert sent_events(decisions) == [
         ("all", "flat-loss-at-init", "firing"),
         ("all", "flat-loss-at-init", "resolved"),
     ]

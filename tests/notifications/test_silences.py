@@ -22,20 +22,20 @@ RUN = RunIdentity("grpo/seed-1", "/data/runs/grpo/seed-1")
     ],
 )
 def test_globs(run, detector, expected):
-    held = silence(run, detector, NOW + 60, "known", NOW)
-    assert held.matches(RUN, INCIDENT, NOW) is expected
+    active = silence(run, detector, NOW + 60, "known", NOW)
+    assert active.matches(RUN, INCIDENT, NOW) is expected
 
 
 def test_it_ends():
-    held = silence("*", "*", NOW + 60, "known", NOW)
-    assert held.matches(RUN, INCIDENT, NOW + 59)
-    assert not held.matches(RUN, INCIDENT, NOW + 60)
+    active = silence("*", "*", NOW + 60, "known", NOW)
+    assert active.matches(RUN, INCIDENT, NOW + 59)
+    assert not active.matches(RUN, INCIDENT, NOW + 60)
 
 
 def test_it_may_be_about_one_incident():
-    held = silence("*", "*", NOW + 60, "known", NOW, INCIDENT.id)
-    assert held.matches(RUN, INCIDENT, NOW)
-    assert not held.matches(RUN, INCIDENT.replace(id="another"), NOW)
+    active = silence("*", "*", NOW + 60, "known", NOW, INCIDENT.id)
+    assert active.matches(RUN, INCIDENT, NOW)
+    assert not active.matches(RUN, INCIDENT.replace(id="another"), NOW)
 
 
 @pytest.mark.parametrize("until", [NOW, NOW - 1, float("nan")])

@@ -20,10 +20,12 @@ def archived(kinds, framework="", ended_at=None):
     return ArchivedRun(dict.fromkeys(kinds, INCIDENT), Stratum(framework, 100), ended_at)
 
 
-def with_factors(paged, left):
+def with_factors(paged, kinds_by_factor):
     """A run that pages for some kinds, and for others once the detector of spikes is stricter by a factor."""
-    judged = {Stricter(SPIKE.detector, factor): archived(kinds) for factor, kinds in left.items()}
-    return replace(archived(paged), stricter=judged)
+    stricter = {
+        Stricter(SPIKE.detector, factor): archived(kinds) for factor, kinds in kinds_by_factor.items()
+    }
+    return replace(archived(paged), stricter=stricter)
 
 
 def factored(healthy, others=()):
@@ -36,8 +38,8 @@ def daily(*runs):
     days = [{100 + day: frozenset(kinds) for day, kinds in run.items()} for run in runs]
     return Pages(
         {
-            str(at): ArchivedRun({}, Stratum("", 100), 109.5 * 86400, range(100, 110), of)
-            for at, of in enumerate(days)
+            str(at): ArchivedRun({}, Stratum("", 100), 109.5 * 86400, range(100, 110), kinds)
+            for at, kinds in enumerate(days)
         },
         daily=True,
     )

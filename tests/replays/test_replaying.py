@@ -82,7 +82,7 @@ def replayed(verdicts, policies, pieces):
         part = [stretch for stretch in verdicts if begin <= stretch[0].index < end]
         run.add(Advance(run.run_pipeline, NOTHING, ours.advance(part), None, Counter()))
     simulate_notifications([run], policies)
-    outcomes = (outcome for told in run.notifications.values() for outcome in told)
+    outcomes = (outcome for decisions in run.notifications.values() for outcome in decisions)
     return {(o.sink, o.incident.detector, str(o.decision.event), str(o.decision.reason)) for o in outcomes}
 
 

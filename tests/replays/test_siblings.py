@@ -19,9 +19,9 @@ def judged(sentinel, *words):
 @pytest.mark.long
 def test_a_run_is_held_against_the_others_of_the_tree(sentinel, tree):
     runs = judged(sentinel, str(tree))
-    found = {name: [one["detector"] for one in run["incidents"]] for name, run in runs.items()}
-    assert found.pop("run-5/metrics.jsonl") == ["worse-than-siblings"]
-    assert not any(found.values())
+    detectors = {name: [one["detector"] for one in run["incidents"]] for name, run in runs.items()}
+    assert detectors.pop("run-5/metrics.jsonl") == ["worse-than-siblings"]
+    assert not any(detectors.values())
     (incident,) = runs["run-5/metrics.jsonl"]["incidents"]
     assert incident["severity"] == "info"
     assert 90 <= incident["onset_step"] <= 132

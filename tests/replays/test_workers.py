@@ -20,7 +20,7 @@ pytestmark = pytest.mark.skipif(not workers._THREADS.exists(), reason="this syst
 
 
 @pytest.fixture
-def done():
+def results():
     """What came of some work, as each number and by whom; and who the first process was."""
 
     def run(before):
@@ -39,24 +39,26 @@ WORK = CORES + "work = lambda n: (n, os.getpid())"
 
 
 @pytest.mark.slow
-def test_copies_do_it_all(done):
-    assert done(WORK) == {True}
+def test_copies_do_it_all(results):
+    assert results(WORK) == {True}
 
 
 @pytest.mark.slow
-def test_a_process_with_threads_is_not_copied(done):
-    assert done(WORK + "\nthreading.Thread(target=threading.Event().wait, daemon=True).start()") == {False}
+def test_a_process_with_threads_is_not_copied(results):
+    assert results(WORK + "\nthreading.Thread(target=threading.Event().wait, daemon=True).start()") == {False}
 
 
 @pytest.mark.slow
-def test_what_a_copy_left_undone_is_done_here(done):
+def test_what_a_copy_left_undone_is_done_here(results):
     die_at = "def work(n): return (n, os.getpid()) if n != 77 or os.getpid() == parent else os._exit(1)"
-    assert False in done(CORES + die_at)
+    assert False in results(CORES + die_at)
 
 
 @pytest.mark.slow
-def test_where_there_can_be_no_copies_all_is_done_here(done):
-    assert done(WORK + "\ndef refused(): raise BlockingIOError(11, 'no more')\nos.fork = refused") == {False}
+def test_where_there_can_be_no_copies_all_is_done_here(results):
+    assert results(WORK + "\ndef refused(): raise BlockingIOError(11, 'no more')\nos.fork = refused") == {
+        False
+    }
 
 
 @pytest.mark.slow

@@ -23,15 +23,15 @@ def store(tmp_path):
 
 
 def put(
-    store, incident, event=Event.FIRING, severity=Severity.CRITICAL, at=NOW, sinks=("slack",), held=False
+    store, incident, event=Event.FIRING, severity=Severity.CRITICAL, at=NOW, sinks=("slack",), deferred=False
 ):
-    told = replace(
+    notification = replace(
         NOTIFICATION,
         key=f"{incident}-{event}",
         event=event,
         incident=INCIDENT.replace(id=incident, run=f"run {incident}", severity=severity),
     )
-    enqueue(store, told, sinks, at, held=held)
+    enqueue(store, notification, sinks, at, held=deferred)
 
 
 def leaving(queue, sink="slack"):
@@ -122,7 +122,7 @@ def test_what_is_due_is_found_by_an_index(tmp_path, store):
 
 def test_what_is_held_leaves_as_one_batch_or_alone(store):
     for incident in "abc":
-        put(store, incident, held=True)
+        put(store, incident, deferred=True)
     put(store, "d")
     assert leaving(store.outbox) == ["d-firing"]
     store.outbox.release(["run a"])

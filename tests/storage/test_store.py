@@ -93,21 +93,21 @@ def alike(store, *incidents):
 def test_what_may_tell_the_same_is_found_among_any_number_of_incidents(store, open_):
     ours = tracker()
     committed = update("ww" if open_ else "ww" + "." * 10, ours=ours)
-    known = committed.incidents[-1]
-    fallen = known.replace(id="fallen", onset_step=700, fired_step=700, evidence=SILENCE)
+    recorded = committed.incidents[-1]
+    fallen = recorded.replace(id="fallen", onset_step=700, fired_step=700, evidence=SILENCE)
     late = range(5000, 6500)
-    others = [known.replace(id=f"other {step}", onset_step=step, fired_step=step) for step in late]
-    store.commit([replace(committed, incidents=[known, fallen], join_keys=JOINTS[RUN])], NOW)
+    others = [recorded.replace(id=f"other {step}", onset_step=step, fired_step=step) for step in late]
+    store.commit([replace(committed, incidents=[recorded, fallen], join_keys=JOINTS[RUN])], NOW)
     store.commit([replace(committed, incidents=others, outcomes=[])], NOW + 1)
-    asked = known.replace(id="asked", run="csv:/runs/a", evidence={"value": 1.0})
-    assert alike(store, asked) == [known]
-    assert alike(store, asked.replace(signal="loss", evidence=SILENCE)) == [fallen]
-    far = asked.replace(evidence={}, onset_step=900, fired_step=900)
-    assert not alike(store, asked.replace(signal="loss"), far)
-    assert known in alike(store, asked.replace(onset_step=900)), "it fired at the same step"
-    assert alike(store, asked.replace(run="jsonl:/runs/d")) == [known]
-    assert not alike(store, asked.replace(run="jsonl:/runs/c")), "a place joins no logs of one format"
-    assert not alike(store, asked.replace(run="csv:/runs/b")), "the logs share nothing"
+    other = recorded.replace(id="asked", run="csv:/runs/a", evidence={"value": 1.0})
+    assert alike(store, other) == [recorded]
+    assert alike(store, other.replace(signal="loss", evidence=SILENCE)) == [fallen]
+    far = other.replace(evidence={}, onset_step=900, fired_step=900)
+    assert not alike(store, other.replace(signal="loss"), far)
+    assert recorded in alike(store, other.replace(onset_step=900)), "it fired at the same step"
+    assert alike(store, other.replace(run="jsonl:/runs/d")) == [recorded]
+    assert not alike(store, other.replace(run="jsonl:/runs/c")), "a place joins no logs of one format"
+    assert not alike(store, other.replace(run="csv:/runs/b")), "the logs share nothing"
     assert not alike(store)
 
 
@@ -166,11 +166,11 @@ def withdrawn_while_it_waits(store, meanwhile=lambda: None):
 
 def test_what_is_being_sent_is_not_withdrawn(store):
     """A try may begin between the decision to withdraw and its commit."""
-    begun = []
+    entries = []
     effect = withdrawn_while_it_waits(
-        store, lambda: begun.extend(store.outbox.begin([first_waiting(store.outbox, "slack")]))
+        store, lambda: entries.extend(store.outbox.begin([first_waiting(store.outbox, "slack")]))
     )
-    store.outbox.sent("slack", begun, NOW)
+    store.outbox.sent("slack", entries, NOW)
     assert [*store.history.sent_before([effect])] == [(effect, "slack")], "so that its end is told, too"
 
 
@@ -221,8 +221,8 @@ def test_surrogates_and_nan_survive(store):
 def test_an_incident_with_a_number_that_json_does_not_know_is_found_again(store, number):
     odd = update("ww").incidents[0].replace(evidence={"value": number, "level": 1.0})
     store.commit([Update(odd.run, "/runs/a", "jsonl", b"x", [odd], join_keys=JOINTS[RUN])], NOW)
-    (found,) = store.history.alike([odd], lambda _: JOINTS[RUN])
-    assert str(found.evidence) == str(odd.evidence)
+    (restored,) = store.history.alike([odd], lambda _: JOINTS[RUN])
+    assert str(restored.evidence) == str(odd.evidence)
     assert store.open_counts() == {(odd.detector, "warning"): 1}
 
 
@@ -236,8 +236,8 @@ def test_old_records_go_and_waiting_ones_stay(store):
     store.prune(NOW + 31 * DAY)
     assert store.outbox.undelivered() == []
     (incident,) = store.incidents()
-    known = store.history.sent_before([incident.id])[incident.id, "slack"]
-    assert [*known] == [Event.FIRING], "what was given up is not known"
+    sent = store.history.sent_before([incident.id])[incident.id, "slack"]
+    assert [*sent] == [Event.FIRING], "what was given up is not known"
 
 
 def in_bytes(place):
@@ -389,19 +389,22 @@ with Store(Path(sys.argv[1])) as store:
 @pytest.mark.parametrize("commits", [1, 5, 23])
 def test_a_kill_leaves_whole_commits(tmp_path, commits):
     """State, incident, decisions and notifications of a commit are all there or all missing."""
-    told = 0
+    printed = 0
     for _ in range(2):
         with subprocess.Popen([sys.executable, "-c", WRITER, tmp_path], stdout=subprocess.PIPE) as writer:
             for _ in range(commits):
-                told = int(writer.stdout.readline())
+                printed = int(writer.stdout.readline())
             writer.kill()
             rest = writer.stdout.read().split()
-        told = int(rest[-1]) if rest else told
+        printed = int(rest[-1]) if rest else printed
         with Store(tmp_path, create=False) as store:
-            done = int(store.run_state(RUN))
-            assert done in (told, told + 1)  # the last one may have been killed before it could say so
-            assert len(store.incidents(open_only=True)) == done
-            assert len(store.outbox.undelivered()) == len(store.decisions(10**6)) == 2 * done
+            committed = int(store.run_state(RUN))
+            assert committed in (
+                printed,
+                printed + 1,
+            )  # the last one may have been killed before it could say so
+            assert len(store.incidents(open_only=True)) == committed
+            assert len(store.outbox.undelivered()) == len(store.decisions(10**6)) == 2 * committed
         with closing(sqlite3.connect(tmp_path / "sentinel.sqlite")) as database:
             assert database.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
             bodies = database.execute("SELECT body FROM outbox").fetchall()
