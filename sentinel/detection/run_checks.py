@@ -25,8 +25,8 @@ from sentinel.runs.log import RunLog
 from sentinel.runs.metadata import RunMetadata
 from sentinel.series.plan import KnownOfRun
 
-Stretches = Iterator[Segment]
-"""Findings, each as a stretch of its own."""
+Segments = Iterator[Segment]
+"""Findings, each as a segment of its own."""
 
 _ATTEMPT = 1  # findings about the run as a whole belong to no attempt
 
@@ -47,8 +47,8 @@ class RunChecks:
         silence: Inactivity | None = None,
         failure: str | None = None,
         concluded: bool = False,
-    ) -> Stretches:
-        """Return the present findings of the checks, but for those that ask for other runs; see `beside`.
+    ) -> Segments:
+        """Yield the present findings of the checks, but for those that compare with other runs; see `beside`.
 
         ``news`` is what a poll brought. ``silence`` is None if it is not known for how long the log was
         silent. ``failure`` says which stage failed on the run. A run is ``concluded`` if nothing more is
@@ -56,6 +56,7 @@ class RunChecks:
         """
         facts = log.metadata
         ended = _ended(log, silence)
+        likewise = silence.likewise if silence else str
         view = RunView(
             points=facts.points,
             last_step=facts.last_step,
@@ -80,20 +81,24 @@ class RunChecks:
             dead_rank=silence.dead_rank if silence else None,
             process_gone=log.metadata.process_gone,
             ranks=silence.ranks if silence else 0,
-            completion=cache(partial(_completion, log, silence)),
+            completion=cache(partial(_completion, log, likewise)),
             done_file=str(done_file(log.run) or ""),
             log_is_removed=silence.log_is_gone if silence else bool,
             saved=log.run.format == SAVED,
         )
-        yield from self._asked(self.checks, log.run.id, view, log.known, final=concluded)
+        yield from self._findings(self.checks, log.run.id, view, log.known, final=concluded)
 
     def beside(
-        self, name: str, run: str, facts: RunMetadata, known: KnownOfRun, among: SiblingComparison
-    ) -> Stretches:
-        """Return what the check of that name, which asks for other runs, finds in a run ``among`` its
-        siblings.
+        self,
+        name: str,
+        run: str,
+        facts: RunMetadata,
+        run_facts: KnownOfRun,
+        siblings: SiblingComparison,
+    ) -> Segments:
+        """Yield what the check of that name, which compares with other runs, finds in a run.
 
-        Its log need not be there: all that counts are the ``facts`` and what the log had told.
+        Its log need not exist any more: only ``facts`` and ``run_facts``, which its log stated, count.
         """
         view = RunView(
             points=facts.points,
@@ -104,29 +109,38 @@ class RunChecks:
             ended=None,
             printed=(),
             stopped=(),
-            siblings=among,
+            siblings=siblings,
         )
-        return self._asked([check for check in self.checks if check.name == name], run, view, known)
+        checks = [check for check in self.checks if check.name == name]
+        return self._findings(checks, run, view, run_facts)
 
-    def _asked(
-        self, checks: Iterable[RunCheck], run: str, view: RunView, known: KnownOfRun, *, final: bool = False
-    ) -> Stretches:
+    def _findings(
+        self,
+        checks: Iterable[RunCheck],
+        run: str,
+        view: RunView,
+        run_facts: KnownOfRun,
+        *,
+        final: bool = False,
+    ) -> Segments:
         for check in checks:
             try:
                 findings = [*check.check(view, **self.parameters.get(check.name, {}))]
             except Exception as error:  # noqa: BLE001  a broken check must not stop the others
                 self.failed(check.name, run, error)
                 continue
-            yield from ([_verdict(run, view, known, check, finding, final=final)] for finding in findings)
+            yield from ([_verdict(run, view, run_facts, check, finding, final=final)] for finding in findings)
 
 
-def _completion(log: RunLog, silence: Inactivity | None) -> Completion:
-    likewise = silence.likewise() if silence else ""
-    return Completion(over=likewise) if likewise else outlook_of(log)
+def _completion(log: RunLog, likewise: Callable[[], str]) -> Completion:
+    """Return whether a run is complete: as runs like it were, or else by its log."""
+    evidence = likewise()
+    return Completion(over=evidence) if evidence else outlook_of(log)
 
 
 def _ended(log: RunLog, silence: Inactivity | None) -> Ended | None:
-    if (ending := log.ending) is not None:
+    ending = log.ending
+    if ending is not None:
         return Ended(ending.outcome.value, ending.evidence, ending.exited)
     if silence is not None and silence.goes_on_in is not None:
         return Ended("preempted", f"{silence.goes_on_in} goes on from there")
@@ -134,7 +148,7 @@ def _ended(log: RunLog, silence: Inactivity | None) -> Ended | None:
 
 
 def _verdict(
-    run: str, view: RunView, known: KnownOfRun, check: RunCheck, finding: RunFinding, *, final: bool
+    run: str, view: RunView, run_facts: KnownOfRun, check: RunCheck, finding: RunFinding, *, final: bool
 ) -> Verdict:
     step = view.last_step if finding.step is None else finding.step
     return Verdict(
@@ -148,7 +162,7 @@ def _verdict(
         variant=finding.variant,
         onset=lambda: None if finding.onset_step is None else (finding.onset_step, finding.onset_time),
         evidence=finding.evidence,
-        known=known,
+        known=run_facts,
         catalogue=finding.catalogue,
         final=final,
     )

@@ -1,18 +1,19 @@
-"""Settles how a silent run ended if its log does not state it: by its last words, else by its points."""
+"""Infers how a silent run ended if its log does not state it: from its last words, else from its points."""
 
 from sentinel.detectors.run_checks import Completion
 from sentinel.runs.completion import completion
-from sentinel.runs.end_markers import heard_from, last_words
+from sentinel.runs.end_markers import checksum, last_words
 from sentinel.runs.log import RunLog
 from sentinel.sources.base import Ending, EndKind
 
-_QUIET_SECONDS = 60.0  # a run may still write for this long after it seems to have ended
+_MIN_SILENT_SECONDS = 60.0  # a run may still write for this long after it seems to have ended
+
 SAVED = "trainer_state"
 """The format of a log that is written only when a checkpoint is saved."""
 
 
 def infer_end(log: RunLog, silent_seconds: float | None) -> None:
-    """Look for what tells the end of a log that was silent for so long (None: it is gone).
+    """Infer how a run ended whose log was silent for so long; ``silent_seconds`` is None if the log is gone.
 
     Words are the last ones only when nothing follows them for a while. What the points say counts once the
     log was silent for longer than its own pauses allow.
@@ -20,30 +21,32 @@ def infer_end(log: RunLog, silent_seconds: float | None) -> None:
     facts = log.metadata
     if log.ending is not None or silent_seconds is None:
         return
-    if silent_seconds > _QUIET_SECONDS:
-        _listen(log)
+    if silent_seconds > _MIN_SILENT_SECONDS:
+        _read_last_words(log)
     if facts.last_step is not None and facts.last_words is None and silent_seconds > facts.lost_after_seconds:
-        told = _of_points(log)
-        facts.goes_on = told.goes_on
-        facts.last_words = Ending(EndKind.FINISHED, told.over, inferred=True) if told.over else None
+        by_points = _completion(log)
+        facts.goes_on = by_points.goes_on
+        facts.last_words = Ending(EndKind.FINISHED, by_points.over, inferred=True) if by_points.over else None
 
 
 def outlook_of(log: RunLog) -> Completion:
     """Return what the last words of a silent log and its points say about whether more is to come."""
-    _listen(log)
+    _read_last_words(log)
     if log.metadata.last_words is not None:
         return Completion(over=log.metadata.last_words.evidence)
-    return _of_points(log)
+    return _completion(log)
 
 
-def _of_points(log: RunLog) -> Completion:
-    saved = log.metadata.config.get("save_steps") if log.run.format == SAVED else None
-    every = int(saved.value) if saved is not None and isinstance(saved.value, int | float) else 0
-    return completion(log.metadata, log.streams.values(), log.planned_steps, every)
+def _completion(log: RunLog) -> Completion:
+    """Return what the points of a log say about whether more is to come."""
+    setting = log.metadata.config.get("save_steps") if log.run.format == SAVED else None
+    save_steps = int(setting.value) if setting is not None and isinstance(setting.value, int | float) else 0
+    return completion(log.metadata, log.streams.values(), log.planned_steps, save_steps)
 
 
-def _listen(log: RunLog) -> None:
-    """Look for last words, unless the files that hold them are as they were."""
-    if log.metadata.heard != (heard := heard_from(log.run)):
-        log.metadata.heard = heard
+def _read_last_words(log: RunLog) -> None:
+    """Read the last words of a run, unless the files that hold them have not changed."""
+    sizes_and_times = checksum(log.run)
+    if log.metadata.heard != sizes_and_times:
+        log.metadata.heard = sizes_and_times
         log.metadata.last_words = last_words(log.run, max(log.attempts, 1))

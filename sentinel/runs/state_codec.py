@@ -23,8 +23,8 @@ def packed(state: dict[str, Any], *, lasting: bool = False) -> bytes:
 def unpacked(state: bytes) -> dict[str, Any]:
     """Undo `packed`, of earlier versions, too. Raises msgspec.DecodeError for bytes that it did not make."""
     try:
-        undo = _COMPRESSED.get(state[:1])
-        content = undo(state) if undo else state
+        decompress = _DECOMPRESS.get(state[:1])
+        content = decompress(state) if decompress else state
     except (zlib.error, lzma.LZMAError) as error:
         raise msgspec.DecodeError(f"no state of a run: {error}") from None
     restored = msgspec.msgpack.decode(content, ext_hook=_array)
@@ -33,13 +33,15 @@ def unpacked(state: bytes) -> dict[str, Any]:
     return restored
 
 
-_COMPRESSED: dict[bytes, Callable[[bytes], bytes]] = {b"\x78": zlib.decompress, b"\xfd": lzma.decompress}
+_DECOMPRESS: dict[bytes, Callable[[bytes], bytes]] = {b"\x78": zlib.decompress, b"\xfd": lzma.decompress}
 """By the first byte. No encoded dictionary begins so."""
-_PLAIN = 1  # msgpack extension codes
-_ARRAY = 2  # earlier versions wrote plain arrays
+
+_PLAIN_ARRAY = 1  # msgpack extension code of an array in its usual form, as earlier versions wrote it
+_ARRAY = 2  # msgpack extension code of an array by columns of bytes
 
 
 def _extension(thing: Any) -> Any:
+    """Encode an array. Raises TypeError for any other type."""
     if isinstance(thing, np.ndarray):
         parts = [thing.dtype.str, thing.shape, _sorted_bytes(thing)]
         return msgspec.msgpack.Ext(_ARRAY, msgspec.msgpack.encode(parts))
@@ -47,10 +49,11 @@ def _extension(thing: Any) -> Any:
 
 
 def _array(code: int, data: memoryview) -> Any:
-    if code not in (_PLAIN, _ARRAY):
+    """Undo `_extension`."""
+    if code not in (_PLAIN_ARRAY, _ARRAY):
         raise msgspec.DecodeError(f"unknown extension {code}")
     kind, shape, content = msgspec.msgpack.decode(data)
-    if code == _PLAIN:
+    if code == _PLAIN_ARRAY:
         return np.frombuffer(content, dtype=kind).reshape(shape).copy()
     columns = np.frombuffer(content, np.uint8).reshape(np.dtype(kind).itemsize, -1).T.tobytes()
     return np.frombuffer(columns, dtype=kind).reshape(shape[::-1]).T.copy()

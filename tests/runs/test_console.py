@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from sentinel.catalogue import signatures
 from sentinel.detectors.api import Severity
-from sentinel.runs.console import ConsoleState
+from sentinel.runs.console import ConsoleState, _candidate_lines
 from sentinel.sources.base import Line
 
 TRACEBACK = """\
@@ -231,3 +231,17 @@ def test_a_warning_before_lines_with_metrics_announces_no_exception():
     assert [text for _, text, *_ in said(f"{TORCHRUN}{of_rank('[rank1]: ')}")] == [ERROR], (
         "by another process"
     )
+
+
+TEXTS = st.lists(st.text(st.sampled_from(["a", "b", " ", "é", "\ud800", "\0"]), max_size=6), max_size=12)
+
+
+@pytest.mark.long
+@given(TEXTS)
+def test_candidate_lines_are_what_a_look_at_each_line_finds(lines):
+    expected = set()
+    for place, line in enumerate([*lines, "ab"]):
+        if "ab" in line or "bé" in line:
+            full = [at for at in range(place) if lines[at].strip()]
+            expected |= {place, *full[-1:]}
+    assert _candidate_lines(lines, ["ab", "bé"]) == sorted(expected - {len(lines)})
