@@ -100,7 +100,7 @@ class Pipeline:
         """
         guard = Guard()
         news = [run_pipeline.end(guard) for run_pipeline in run_pipelines]
-        return self._judge(run_pipelines, news, guard, concluded=True)
+        return self._judge(run_pipelines, news, guard, final=True)
 
     def _judge(
         self,
@@ -108,21 +108,21 @@ class Pipeline:
         news: Sequence[Ingested],
         guard: Guard,
         *,
-        concluded: bool = False,
+        final: bool = False,
     ) -> list[Advance]:
         """Judge what is new in some runs, and apply the verdicts to their incidents."""
-        verdicts, row_counts = self._judging.judge(run_pipelines, news, guard, concluded=concluded)
+        verdicts, row_counts = self._judging.judge(run_pipelines, news, guard, final=final)
         advances = []
         for run_pipeline, ingested in zip(run_pipelines, news, strict=True):
-            changes = run_pipeline.apply(verdicts[run_pipeline.id], guard, concluded=concluded)
+            changes = run_pipeline.apply(verdicts[run_pipeline.id], guard, final=final)
             failure = guard.failures.get(run_pipeline.id)
             advances.append(Advance(run_pipeline, ingested, changes, failure, row_counts[run_pipeline.id]))
         return advances
 
-    def review(self, run_pipeline: RunPipeline, silence: Inactivity) -> list[Change]:
+    def review(self, run_pipeline: RunPipeline, inactivity: Inactivity) -> list[Change]:
         """Return the changes that time alone brings to a run under watch; see `RunChecks.segments`."""
-        infer_end(run_pipeline.log, silence.seconds)
-        return run_pipeline.incidents.advance(self.checking.segments(run_pipeline.log, silence=silence))
+        infer_end(run_pipeline.log, inactivity.seconds)
+        return run_pipeline.incidents.advance(self.checking.segments(run_pipeline.log, inactivity=inactivity))
 
     def report_failure(self, run_pipeline: RunPipeline, reason: str) -> Sequence[Change]:
         """Return the incident that says which stage failed on a run; none if that fails as well."""

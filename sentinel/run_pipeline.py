@@ -94,11 +94,9 @@ class RunPipeline:
         """Undo the changes of the end, because the run continues; return what becomes of its incidents."""
         return guard(self.log.run, "going on", self.incidents.undo_finalize) or ()
 
-    def apply(
-        self, verdicts: Sequence[Segment], guard: Guard, *, concluded: bool = False
-    ) -> Sequence[Change]:
-        """Apply verdicts to the incidents. Return the changes. The run is over if it is ``concluded``."""
-        change = self.incidents.finalize if concluded else self.incidents.advance
+    def apply(self, verdicts: Sequence[Segment], guard: Guard, *, final: bool = False) -> Sequence[Change]:
+        """Apply verdicts to the incidents. Return the changes. The run is over if they are ``final``."""
+        change = self.incidents.finalize if final else self.incidents.advance
         return guard(self.log.run, "advancing incidents", partial(change, verdicts)) or ()
 
     def route(

@@ -55,7 +55,7 @@ class Guard:
         work: Callable[[Sequence[_T]], list[_R]],
         things: Sequence[_T],
     ) -> list[_R]:
-        """Do the work on one thing of each run, on all at once; if that raises, on the thing of each run alone.
+        """Do the work on one thing of each run: on all things at once, or if that raises, on each alone.
 
         Return the results.
         """

@@ -34,29 +34,29 @@ _EVAL_SIGNALS = {signal for signal in Signal if signal.startswith("eval_")}
 
 
 def completion(
-    facts: RunMetadata, streams: Iterable[Stream], planned_steps: float | None, save_steps: int = 0
+    metadata: RunMetadata, streams: Iterable[Stream], planned_steps: float | None, save_steps: int = 0
 ) -> Completion:
     """Return why the run seems to be over, and why it should go on.
 
     ``save_steps`` is how often the log is written, if that is when a checkpoint is saved.
     """
     streams = [stream for stream in streams if stream.has_points]
-    if facts.last_step is None:
+    if metadata.last_step is None:
         return Completion()
     interval = _interval(streams)
     schedules = (_by_schedule(*rates) for rates in map(_rates, streams) if rates)
     schedule = next(filter(None, schedules), Completion())
     if schedule.over:
         return schedule
-    plan = _by_plan(facts.last_step, planned_steps, max(interval or 0, save_steps), schedule)
+    plan = _by_plan(metadata.last_step, planned_steps, max(interval or 0, save_steps), schedule)
     if plan is not None:
         return plan
-    epochs = _by_epochs(facts)
+    epochs = _by_epochs(metadata)
     if epochs:
         return Completion(over=epochs)
     if schedule.amid:
         return schedule
-    signs = [*_signs(facts, streams, interval)]
+    signs = [*_signs(metadata, streams, interval)]
     evidence = " and ".join(signs)
     return Completion(over=evidence) if len(signs) >= _MIN_SIGNS else Completion(hint=evidence)
 
@@ -71,16 +71,16 @@ def _by_plan(last: int, steps: float | None, interval: int, schedule: Completion
     return Completion(goes_on=f"it is at {progress}", amid=schedule.goes_on != "")
 
 
-def _by_epochs(facts: RunMetadata) -> str:
+def _by_epochs(metadata: RunMetadata) -> str:
     """Say that a log with one row for each epoch has all planned epochs; empty if it does not.
 
     Unlike a rule, this may use settings that were written after the first point.
     """
-    epochs = planned({key: setting.value for key, setting in facts.config.items()}).get(Setting.EPOCHS)
-    if epochs is None or facts.last_step is None:
+    epochs = planned({key: setting.value for key, setting in metadata.config.items()}).get(Setting.EPOCHS)
+    if epochs is None or metadata.last_step is None:
         return ""
-    rows = facts.last_step - (facts.first_step or 0) + 1
-    has_all = rows == epochs and facts.first_step in (0, 1)
+    rows = metadata.last_step - (metadata.first_step or 0) + 1
+    has_all = rows == epochs and metadata.first_step in (0, 1)
     return f"it logged {rows} epochs of {epochs:.0f} planned" if has_all else ""
 
 
@@ -115,21 +115,21 @@ def _rates(stream: Stream) -> tuple[Steps, Floats] | None:
     return None
 
 
-def _signs(facts: RunMetadata, streams: Sequence[Stream], interval: int | None) -> Iterator[str]:
+def _signs(metadata: RunMetadata, streams: Sequence[Stream], interval: int | None) -> Iterator[str]:
     """Yield the signs of an end, each of which may be chance."""
-    count = _round_step_count(facts, interval)
+    count = _round_step_count(metadata, interval)
     if count is not None:
         yield f"{count} is a round number of steps"
     if any(map(_ends_with_evaluation, streams)):
         yield "an evaluation was the last that it logged"
 
 
-def _round_step_count(facts: RunMetadata, interval: int | None) -> int | None:
+def _round_step_count(metadata: RunMetadata, interval: int | None) -> int | None:
     """Return how many steps the run made, if this number is far rounder than the interval of its log."""
     if not interval:
         return None
-    last = facts.last_step or 0
-    first = facts.first_step or 0
+    last = metadata.last_step or 0
+    first = metadata.first_step or 0
     counts_from_zero = first == 0 or first + 1 == interval  # each fifth step is logged as 4, 9, 14, ...
     counts = [last, last + 1] if counts_from_zero else [last]
     return next((n for n in counts if _roundness(n) >= _MIN_ROUND_INTERVALS * interval), None)

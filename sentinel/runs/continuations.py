@@ -134,10 +134,10 @@ class _Candidates:
     def __init__(self, members: Sequence[Member]) -> None:
         self._members = [one for one in members if (one.metadata.first_step or 0) > _MAX_START]
         self._members.sort(key=lambda one: one.metadata.first_step or 0)
-        facts = [one.metadata for one in self._members]
-        self.first_steps = [one.first_step or 0 for one in facts]
-        self._last_step = np.array([one.last_step or 0 for one in facts])
-        self._first_time = np.array([np.nan if one.first_time is None else one.first_time for one in facts])
+        self.first_steps = [one.metadata.first_step or 0 for one in self._members]
+        self._last_step = np.array([one.metadata.last_step or 0 for one in self._members])
+        first_times = (one.metadata.first_time for one in self._members)
+        self._first_time = np.array([np.nan if time is None else time for time in first_times])
 
     def successor(self, run: RunMetadata) -> Member | None:
         """Return the run that continues from about the step where this one stopped: the first one since.

@@ -23,16 +23,21 @@ _STATX_BYTES = 256  # size of struct statx, which is the same on all machines
 _BIRTH_OFFSET = 0x50  # bytes, of the time of birth in it
 
 
-def silence_of(place: Location, facts: RunMetadata, now: float, *, whole: bool = True) -> float | None:
+def silence_of(place: Location, metadata: RunMetadata, now: float, *, whole: bool = True) -> float | None:
     """Return seconds since the last write to a run, like `silent_seconds`; infinite for an undatable copy.
 
     The age of a copy is not known if its log has no times, or was not read to its end.
     """
-    last_time = facts.last_time if whole else None
+    last_time = metadata.last_time if whole else None
     silent = silent_seconds(place, last_time, now)
-    if silent is None or last_time is not None or silent <= _MIN_SILENT_SECONDS or facts.points < _MIN_POINTS:
+    if (
+        silent is None
+        or last_time is not None
+        or silent <= _MIN_SILENT_SECONDS
+        or metadata.points < _MIN_POINTS
+    ):
         return silent
-    is_there = isinstance(place, Path) and (place.is_file() or facts.last_time is not None)
+    is_there = isinstance(place, Path) and (place.is_file() or metadata.last_time is not None)
     return math.inf if isinstance(place, Path) and is_there and is_copy(place) else silent
 
 

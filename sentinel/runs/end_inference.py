@@ -18,15 +18,21 @@ def infer_end(log: RunLog, silent_seconds: float | None) -> None:
     Words are the last ones only when nothing follows them for a while. What the points say counts once the
     log was silent for longer than its own pauses allow.
     """
-    facts = log.metadata
+    metadata = log.metadata
     if log.ending is not None or silent_seconds is None:
         return
     if silent_seconds > _MIN_SILENT_SECONDS:
         _read_last_words(log)
-    if facts.last_step is not None and facts.last_words is None and silent_seconds > facts.lost_after_seconds:
+    if (
+        metadata.last_step is not None
+        and metadata.last_words is None
+        and silent_seconds > metadata.lost_after_seconds
+    ):
         by_points = _completion(log)
-        facts.goes_on = by_points.goes_on
-        facts.last_words = Ending(EndKind.FINISHED, by_points.over, inferred=True) if by_points.over else None
+        metadata.goes_on = by_points.goes_on
+        metadata.last_words = (
+            Ending(EndKind.FINISHED, by_points.over, inferred=True) if by_points.over else None
+        )
 
 
 def outlook_of(log: RunLog) -> Completion:

@@ -81,9 +81,9 @@ class TrainingEvidence:
     output: str = ""
     times: tuple[float, float] | None = None
 
-    def until(self, facts: RunMetadata) -> "TrainingEvidence":
+    def until(self, metadata: RunMetadata) -> "TrainingEvidence":
         """Return the same with the times of a log that has grown."""
-        return replace(self, times=_times(facts))
+        return replace(self, times=_times(metadata))
 
 
 def is_same_training(log: TrainingEvidence, other: TrainingEvidence, surely: bool = False) -> bool:
@@ -217,24 +217,24 @@ class _Training:
 
 
 def trainings_of(logs: Mapping[str, RunMetadata]) -> dict[str, str]:
-    """Return, by the id of each run, that of the first log of its training; see `trainings`."""
-    return trainings({run: trace_of(run, facts) for run, facts in logs.items()})
+    """Return, by the id of each run, the first one in ``logs`` that is of its training."""
+    return trainings({run: trace_of(run, metadata) for run, metadata in logs.items()})
 
 
-def trace_of(run: str, facts: RunMetadata) -> TrainingEvidence:
+def trace_of(run: str, metadata: RunMetadata) -> TrainingEvidence:
     """Return what the log of the run with this id says of its training. Never raises."""
     format_, _, place = run.partition(":")
-    return trace(Url.parse(place) or Path(place), format_, facts)
+    return trace(Url.parse(place) or Path(place), format_, metadata)
 
 
-def trace(place: Location, format_: str, facts: RunMetadata) -> TrainingEvidence:
+def trace(place: Location, format_: str, metadata: RunMetadata) -> TrainingEvidence:
     """Return what a log says of its training, with the names of the files beside it. Never raises."""
     if not isinstance(place, Path):
         return TrainingEvidence(format_, frozenset({f"id {place.parts[-1]}"}))
     writers = {_writing_process(place, name) for name in _event_files(place)}
-    output = _output(place, bool(writers), facts)
-    if facts.exit is not None:
-        writers.add(facts.exit.evidence.partition(";")[0])  # names the process
+    output = _output(place, bool(writers), metadata)
+    if metadata.exit is not None:
+        writers.add(metadata.exit.evidence.partition(";")[0])  # names the process
     processes = {f"process {process}" for process in writers}
     records = [place.name, *(_names(place.parents[1]) if place.parent.name == _FILES else ())]
     wandb_names = (*map(_WANDB.fullmatch, place.parts), *map(_RECORD.fullmatch, records))
@@ -242,22 +242,22 @@ def trace(place: Location, format_: str, facts: RunMetadata) -> TrainingEvidence
     above = _home(place.parent) if _SAVED.fullmatch(place.name) else ""
     places = {f"{_PLACE}{directory}" for directory in (_home(place), above, output) if directory}
     # What a process printed may be a log, too, wherever it lies.
-    printed = facts.output or (real_path(place) if format_ == _CONSOLE_FORMAT else "")
+    printed = metadata.output or (real_path(place) if format_ == _CONSOLE_FORMAT else "")
     prints = {f"printed in {printed}"} if printed else set()
     return TrainingEvidence(
         format=format_,
         join_keys=frozenset(processes | ids | places | prints),
         processes=frozenset(processes),
         output=output,
-        times=_times(facts),
+        times=_times(metadata),
     )
 
 
-def _times(facts: RunMetadata) -> tuple[float, float] | None:
+def _times(metadata: RunMetadata) -> tuple[float, float] | None:
     """Return the times of the first and the last point."""
-    if facts.first_time is None or facts.last_time is None:
+    if metadata.first_time is None or metadata.last_time is None:
         return None
-    return facts.first_time, facts.last_time
+    return metadata.first_time, metadata.last_time
 
 
 def _overlap(times: tuple[float, float] | None, other: tuple[float, float] | None) -> bool:
@@ -282,9 +282,9 @@ def _home(place: Path) -> Path:
     return directory.joinpath(*names)
 
 
-def _output(place: Path, has_events: bool, facts: RunMetadata) -> str:
+def _output(place: Path, has_events: bool, metadata: RunMetadata) -> str:
     """Return Hugging Face's directory for what a training saves; empty if it is not known."""
-    setting = facts.config.get(_OUTPUT_SETTING)
+    setting = metadata.config.get(_OUTPUT_SETTING)
     if setting is not None and isinstance(setting.value, str) and setting.value:
         # Relative to where the training was started, as far as its log shows: W&B writes two levels below.
         wandb = (directory for directory in (place, *place.parents) if _WANDB.fullmatch(directory.name))
