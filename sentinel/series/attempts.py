@@ -163,7 +163,7 @@ class Attempts:
         return None
 
     def dump(self) -> list[Any]:
-        """Return everything `load` needs."""
+        """Return everything that `load` needs."""
         return [self.number, self.last_step, self.disordered_at]
 
     @classmethod

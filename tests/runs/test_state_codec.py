@@ -47,9 +47,9 @@ def test_a_lasting_state_says_once_what_it_holds_often():
 def test_a_state_of_an_earlier_version_can_be_read():
     array = msgspec.msgpack.encode(["<f8", [2, 1], struct.pack("<2d", 1.5, 2.5)])
     state = msgspec.msgpack.encode({"layout": "old", "a": msgspec.msgpack.Ext(1, array)})
-    found = unpacked(state)
-    assert found["layout"] == "old"
-    assert found["a"].tolist() == [[1.5], [2.5]]
+    restored = unpacked(state)
+    assert restored["layout"] == "old"
+    assert restored["a"].tolist() == [[1.5], [2.5]]
 
 
 @pytest.mark.parametrize(
