@@ -70,7 +70,7 @@ def test_a_callback_drives_it_without_files_or_configuration():
         "run": "training",
         "path": "memory://training",
         "framework": None,
-        "place": "memory://training",
+        "location": "memory://training",
         "host": None,
         "planned_steps": None,
         "world_size": None,

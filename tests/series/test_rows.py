@@ -50,7 +50,7 @@ def test_a_tape_shows_new_rows_behind_the_last_ones_and_never_changes_what_it_sh
 @pytest.mark.long  # many examples
 @given(
     sizes=SIZES,
-    known=st.lists(st.sets(st.integers(0, 4)), min_size=60, max_size=60),
+    first_known=st.lists(st.sets(st.integers(0, 4)), min_size=60, max_size=60),
     lengths=st.lists(st.integers(0, 3), min_size=60, max_size=60),
 )
 def test_columns_and_lists_that_become_known_late_were_not_known_before(sizes, first_known, lengths):
@@ -77,7 +77,7 @@ def test_a_tape_does_not_hold_what_a_long_log_brought_at_once(sizes):
     tape = RowBuffer(Rows.none(0), SPARE)
     for rows in parts([*sizes, 100_000]):
         tape.append(rows)
-    arrays = [column if column.base is None else column.base for column in tape._columns]
+    arrays = [column if column.base is None else column.base for column in tape._arrays]
     assert max(map(len, arrays)) <= 2 * SPARE
 
 
