@@ -49,8 +49,7 @@ def spans_with(spans: Sequence[Span], times: NDArray[np.float64]) -> list[Span]:
 class Extent:
     """When a log has points, by its own clock: its first and its last time, and the days with points.
 
-    The times are None without a clock. Without ``spans``, as earlier versions stored it, all days between the
-    times have points.
+    The times are None without a clock. Without ``spans`` all days between the times have points.
     """
 
     first: float | None = None

@@ -5,11 +5,9 @@ from sentinel.runs.completion import completion
 from sentinel.runs.end_markers import checksum, last_words
 from sentinel.runs.log import RunLog
 from sentinel.sources.base import Ending, EndKind
+from sentinel.sources.registry import format_named
 
 _MIN_SILENT_SECONDS = 60.0  # a run may still write for this long after it seems to have ended
-
-SAVED = "trainer_state"
-"""The format of a log that is written only when a checkpoint is saved."""
 
 
 def infer_end(log: RunLog, silent_seconds: float | None) -> None:
@@ -45,7 +43,8 @@ def outlook_of(log: RunLog) -> Completion:
 
 def _completion(log: RunLog) -> Completion:
     """Return what the points of a log say about whether more is to come."""
-    setting = log.metadata.config.get("save_steps") if log.run.format == SAVED else None
+    is_saved = format_named(log.run.format).written_at_checkpoints
+    setting = log.metadata.config.get("save_steps") if is_saved else None
     save_steps = int(setting.value) if setting is not None and isinstance(setting.value, int | float) else 0
     return completion(log.metadata, log.streams.values(), log.planned_steps, save_steps)
 

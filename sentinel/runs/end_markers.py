@@ -19,6 +19,7 @@ from sentinel.runs.exit_messages import ending_in
 from sentinel.runs.state import last_write
 from sentinel.sources.base import Ending, EndKind, Run
 from sentinel.sources.readers.files import open_log
+from sentinel.sources.registry import format_named
 from sentinel.sources.sidecars.output_files import OutputFiles
 
 DONE = ".done"
@@ -29,8 +30,6 @@ _MAX_LINE_CHARACTERS = 500
 _MAX_LATE_SECONDS = 60.0  # a log may be flushed so long after its last word
 _TRUE = ("1", "1.0", "true")  # values of `done`
 _WANDB_OUTPUT = Path("files", "output.log")  # in the directory of a run
-_CONSOLE_FORMATS = ("console",)  # whose log is what was printed
-_TEXT_FORMATS = ("jsonl", "csv")  # whose last row may have `done: true`
 
 
 def last_words(run: Run, attempts: int = 1) -> Ending | None:
@@ -44,7 +43,7 @@ def last_words(run: Run, attempts: int = 1) -> Ending | None:
     marker = _marker(path)
     if marker is not None:
         return Ending(EndKind.FINISHED, f"{clean_text(marker.name, 80)} lies beside its log", inferred=True)
-    if run.format in _TEXT_FORMATS and _says_done(path):
+    if format_named(run.format).is_appended_text and _says_done(path):
         return Ending(EndKind.FINISHED, "its last row has `done: true`", inferred=True)
     for file in _texts(run, path):
         with suppress(OSError):
@@ -69,7 +68,7 @@ def checksum(run: Run) -> int:
     files = []
     path = run.local
     if path is not None:
-        logs = [path] if run.format in _TEXT_FORMATS else []
+        logs = [path] if format_named(run.format).is_appended_text else []
         for file in (*_possible_markers(path), *logs, *_texts(run, path)):
             with suppress(OSError):
                 status = file.stat()
@@ -80,7 +79,7 @@ def checksum(run: Run) -> int:
 def _texts(run: Run, path: Path) -> list[Path]:
     """Return the files with what the run printed."""
     return [
-        *([path] if run.format in _CONSOLE_FORMATS else []),
+        *([path] if format_named(run.format).is_console else []),
         *OutputFiles(run).paths(),
         path / _WANDB_OUTPUT,
     ]

@@ -21,10 +21,12 @@ def packed(state: dict[str, Any], *, lasting: bool = False) -> bytes:
 
 
 def unpacked(state: bytes) -> dict[str, Any]:
-    """Undo `packed`, of earlier versions, too. Raises msgspec.DecodeError for bytes that it did not make."""
+    """Undo `packed`. Raises msgspec.DecodeError for bytes that it did not make."""
+    decompress = _DECOMPRESSORS.get(state[:1])
+    if decompress is None:
+        raise msgspec.DecodeError("no state of a run")
     try:
-        decompress = _DECOMPRESS.get(state[:1])
-        content = decompress(state) if decompress else state
+        content = decompress(state)
     except (zlib.error, lzma.LZMAError) as error:
         raise msgspec.DecodeError(f"no state of a run: {error}") from None
     restored = msgspec.msgpack.decode(content, ext_hook=_array)
@@ -33,30 +35,27 @@ def unpacked(state: bytes) -> dict[str, Any]:
     return restored
 
 
-_DECOMPRESS: dict[bytes, Callable[[bytes], bytes]] = {b"\x78": zlib.decompress, b"\xfd": lzma.decompress}
-"""By the first byte. No encoded dictionary begins so."""
+_DECOMPRESSORS: dict[bytes, Callable[[bytes], bytes]] = {b"\x78": zlib.decompress, b"\xfd": lzma.decompress}
+"""By the first byte of what `packed` made."""
 
-_PLAIN_ARRAY = 1  # msgpack extension code of an array in its usual form, as earlier versions wrote it
-_ARRAY = 2  # msgpack extension code of an array by columns of bytes
+_ARRAY = 1  # msgpack extension code
 
 
-def _extension(thing: Any) -> Any:
+def _extension(value: Any) -> Any:
     """Encode an array. Raises TypeError for any other type."""
-    if isinstance(thing, np.ndarray):
-        parts = [thing.dtype.str, thing.shape, _sorted_bytes(thing)]
+    if isinstance(value, np.ndarray):
+        parts = [value.dtype.str, value.shape, _sorted_bytes(value)]
         return msgspec.msgpack.Ext(_ARRAY, msgspec.msgpack.encode(parts))
-    raise TypeError(f"{type(thing).__name__} is no part of a run's state")
+    raise TypeError(f"{type(value).__name__} is no part of a run's state")
 
 
 def _array(code: int, data: memoryview) -> Any:
     """Undo `_extension`."""
-    if code not in (_PLAIN_ARRAY, _ARRAY):
+    if code != _ARRAY:
         raise msgspec.DecodeError(f"unknown extension {code}")
-    kind, shape, content = msgspec.msgpack.decode(data)
-    if code == _PLAIN_ARRAY:
-        return np.frombuffer(content, dtype=kind).reshape(shape).copy()
-    columns = np.frombuffer(content, np.uint8).reshape(np.dtype(kind).itemsize, -1).T.tobytes()
-    return np.frombuffer(columns, dtype=kind).reshape(shape[::-1]).T.copy()
+    dtype, shape, content = msgspec.msgpack.decode(data)
+    rows = np.frombuffer(content, np.uint8).reshape(np.dtype(dtype).itemsize, -1).T.tobytes()
+    return np.frombuffer(rows, dtype=dtype).reshape(shape[::-1]).T.copy()
 
 
 def _sorted_bytes(array: np.ndarray[Any, Any]) -> bytes:

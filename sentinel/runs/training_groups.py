@@ -30,6 +30,7 @@ from pathlib import Path
 from sentinel.runs.metadata import RunMetadata
 from sentinel.sources.location import Location, Url
 from sentinel.sources.readers.files import real_path
+from sentinel.sources.registry import format_named
 from sentinel.sources.tensorboard.held_out import is_of_part
 from sentinel.sources.tensorboard.names import is_event_file, writer_in
 
@@ -58,9 +59,6 @@ _OUTPUT_SETTING = "output_dir"
 _PLACE = "place "  # what a join key begins with that is a place
 _WANDB = re.compile(r"(?:offline-)?run-\d{8}_\d{6}-(\w+)")  # the directory of a run
 _RECORD = re.compile(r"run-(\w+)\.wandb")  # its record
-
-_CONSOLE_FORMAT = "console"
-"""The format of a log that is what a process printed."""
 
 _FILES = "files"
 """Where W&B keeps what was printed, beside its record. A copy of `latest-run` has no id in its name."""
@@ -242,7 +240,7 @@ def trace(place: Location, format_: str, metadata: RunMetadata) -> TrainingEvide
     above = _home(place.parent) if _SAVED.fullmatch(place.name) else ""
     places = {f"{_PLACE}{directory}" for directory in (_home(place), above, output) if directory}
     # What a process printed may be a log, too, wherever it lies.
-    printed = metadata.output or (real_path(place) if format_ == _CONSOLE_FORMAT else "")
+    printed = metadata.output or (real_path(place) if format_named(format_).is_console else "")
     prints = {f"printed in {printed}"} if printed else set()
     return TrainingEvidence(
         format=format_,
