@@ -1,14 +1,15 @@
-"""The whole flow on one screen, from logs to decisions about notifications, for many runs at once.
+"""The whole flow on one page, from logs to decisions about notifications, for many runs at once.
 
-    sources  ->  points  ->  signals  ->  findings  ->  incidents  ->  outcomes
-    poll         absorb                   judge         advance        tell
+    sources  ->  points  ->  signals  ->  findings  ->  incidents  ->  notifications
+    poll         ingest                   judge         advance        route
 
-`watch` commits and delivers the outcomes, and `replay` reports them; there is no other difference. A callback
-in a training may drive the pipeline as well. This page knows no format, no rule and no sink.
+`watch` commits and delivers the notifications, and `replay` reports them; there is no other difference. A
+callback in a training may drive the pipeline as well. This page knows no format, no rule and no sink.
 """
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from hashlib import sha256
 from importlib.metadata import version
@@ -24,6 +25,7 @@ from sentinel.run_pipeline import Advance, RunPipeline
 from sentinel.runs.console import ConsoleState
 from sentinel.runs.end_inference import infer_end
 from sentinel.runs.inactivity import Inactivity
+from sentinel.runs.ingested import Ingested
 from sentinel.runs.log import RunLog
 from sentinel.series.naming import Naming
 from sentinel.series.specs import layout, series_specs
@@ -52,19 +54,19 @@ class Pipeline:
         self.detectors = {detector.name: detector for detector in detectors}
         self._parameters = parameters
         self._host = host
-        self._views = series_specs(self.detectors.values())
-        self._naming = Naming(signals, self._views.requested)
+        self._specs = series_specs(self.detectors.values())
+        self._naming = Naming(signals, self._specs.requested)
         self._judging = Judging(self.detectors.values(), parameters, failed)
         self.checking = self._judging.checking
-        release = version("training-sentinel") if self._views else ""
-        shape = repr((release, layout(self._views), bool(self.checking.checks), sorted(signals.items())))
+        release = version("training-sentinel") if self._specs else ""
+        shape = repr((release, layout(self._specs), bool(self.checking.checks), sorted(signals.items())))
         self._layout = sha256(shape.encode("utf-8", "backslashreplace")).hexdigest()  # every state holds it
 
     def track(self, run: Run, name: str) -> RunPipeline:
-        """Return a new tracker for a run, at the start of its log."""
+        """Return a run in the pipeline, at the start of its log."""
         tracker = IncidentTracker(run.id, self.detectors, self._parameters)
         console = ConsoleState() if self.checking.checks else None
-        log = RunLog(run, name, self._naming, self._views, console=console)
+        log = RunLog(run, name, self._naming, self._specs, console=console)
         return RunPipeline(log, tracker, self._layout, self._host, gethostname())
 
     def advance(
@@ -73,7 +75,7 @@ class Pipeline:
         max_points: int = MAX_POINTS,
         read_at: float = math.nan,
     ) -> list[Advance]:
-        """Poll some runs and judge what is new. Gives one advance for each run, in their order.
+        """Poll some runs and judge what is new. Return one advance for each run, in their order.
 
         ``read_at`` is the time awake of a watch, which counts where a log has no times; NaN in a replay.
         Whatever a run holds, this does not raise and does not change the results of another run.
@@ -81,47 +83,49 @@ class Pipeline:
         limit = max_points // max(len(run_pipelines), 1)
         guard = Guard()
         news = [run_pipeline.ingest(limit, read_at, guard) for run_pipeline in run_pipelines]
-        past = [
-            (guard(run_pipeline.log.run, "going on", run_pipeline.incidents.undo_finalize) or ())
-            if absorbed.points
-            else ()
-            for run_pipeline, absorbed in zip(run_pipelines, news, strict=True)
+        undone = [
+            run_pipeline.undo_finalize(guard) if ingested.points else ()
+            for run_pipeline, ingested in zip(run_pipelines, news, strict=True)
         ]
-        verdicts, looked = self._judging.judge(run_pipelines, news, guard)
-        changes = [
-            [*back, *run_pipeline.apply(verdicts[run_pipeline.id], guard)]
-            for run_pipeline, back in zip(run_pipelines, past, strict=True)
-        ]
+        advances = self._judge(run_pipelines, news, guard)
         return [
-            Advance(run_pipeline, absorbed, new, guard.failures.get(run_pipeline.id), looked[run_pipeline.id])
-            for run_pipeline, absorbed, new in zip(run_pipelines, news, changes, strict=True)
+            replace(advance, changes=[*changes, *advance.changes])
+            for advance, changes in zip(advances, undone, strict=True)
         ]
 
     def finalize(self, run_pipelines: Sequence[RunPipeline]) -> list[Advance]:
-        """Judge runs that are over once more. Gives one advance for each run, in their order.
+        """Judge runs that are over once more. Return one advance for each run, in their order.
 
-        If such a run goes on after all, the next `advance` takes back what this brought about.
+        If such a run continues after all, the next `advance` undoes the changes.
         """
         guard = Guard()
         news = [run_pipeline.end(guard) for run_pipeline in run_pipelines]
-        verdicts, looked = self._judging.judge(run_pipelines, news, guard, concluded=True)
-        changes = [
-            run_pipeline.apply(verdicts[run_pipeline.id], guard, concluded=True)
-            for run_pipeline in run_pipelines
-        ]
-        return [
-            Advance(run_pipeline, absorbed, new, guard.failures.get(run_pipeline.id), looked[run_pipeline.id])
-            for run_pipeline, absorbed, new in zip(run_pipelines, news, changes, strict=True)
-        ]
+        return self._judge(run_pipelines, news, guard, final=True)
 
-    def review(self, run_pipeline: RunPipeline, silence: Inactivity) -> list[Change]:
+    def _judge(
+        self,
+        run_pipelines: Sequence[RunPipeline],
+        news: Sequence[Ingested],
+        guard: Guard,
+        *,
+        final: bool = False,
+    ) -> list[Advance]:
+        """Judge what is new in some runs, and apply the verdicts to their incidents."""
+        verdicts, row_counts = self._judging.judge(run_pipelines, news, guard, final=final)
+        advances = []
+        for run_pipeline, ingested in zip(run_pipelines, news, strict=True):
+            changes = run_pipeline.apply(verdicts[run_pipeline.id], guard, final=final)
+            failure = guard.failures.get(run_pipeline.id)
+            advances.append(Advance(run_pipeline, ingested, changes, failure, row_counts[run_pipeline.id]))
+        return advances
+
+    def review(self, run_pipeline: RunPipeline, inactivity: Inactivity) -> list[Change]:
         """Return the changes that time alone brings to a run under watch; see `RunChecks.segments`."""
-        infer_end(run_pipeline.log, silence.seconds)
-        return run_pipeline.incidents.advance(self.checking.segments(run_pipeline.log, silence=silence))
+        infer_end(run_pipeline.log, inactivity.seconds)
+        return run_pipeline.incidents.advance(self.checking.segments(run_pipeline.log, inactivity=inactivity))
 
     def report_failure(self, run_pipeline: RunPipeline, reason: str) -> Sequence[Change]:
         """Return the incident that says which stage failed on a run; none if that fails as well."""
-        checked = self.checking.segments(run_pipeline.log, failure=reason)
-        return (
-            Guard()(run_pipeline.log.run, "reporting", partial(run_pipeline.incidents.advance, checked)) or ()
-        )
+        findings = self.checking.segments(run_pipeline.log, failure=reason)
+        report = partial(run_pipeline.incidents.advance, findings)
+        return Guard()(run_pipeline.log.run, "reporting", report) or ()

@@ -32,7 +32,7 @@ from sentinel.sources.identity import RunIdentity
 class RunPipeline:
     """The state of one run; `dump` and `restore` carry it over a restart.
 
-    ``layout`` identifies the detectors and the names of tags. A state with another layout cannot be used.
+    ``layout`` identifies the detectors and the names of tags. A state with another layout cannot be restored.
     ``host`` is what the configuration calls the machine on which the log lies; empty if it does not say.
     ``machine`` is the name of the one that first read the log: a pod has another name after each restart.
     """
@@ -67,52 +67,57 @@ class RunPipeline:
         )
 
     def ingest(self, limit: int, read_at: float, guard: Guard) -> Ingested:
-        """Poll the log, at most about ``limit`` points. Gives what is new; nothing if the reader fails."""
+        """Poll the log, at most about ``limit`` points. Return what is new; nothing if the reader fails."""
         log = self.log
-        batch = guard(log.run, f"the {log.run.format} reader", partial(log.poll, limit)) or PollResult(
-            log.cursor
-        )
-        read = guard(log.run, "understanding the log", partial(log.ingest, batch, read_at))
+        batch = guard(log.run, f"the {log.run.format} reader", partial(log.poll, limit))
+        if batch is None:
+            batch = PollResult(log.cursor)
+        ingested = guard(log.run, "understanding the log", partial(log.ingest, batch, read_at))
         if self.means is not None:
-            guard(log.run, "keeping its course", partial(self._follow, self.means, batch.chunks))
-        return read or Ingested(chunks=batch.chunks, read_issues=batch.read_issues)
+            guard(log.run, "keeping its course", partial(self._add_to_means, self.means, batch.chunks))
+        return ingested or Ingested(chunks=batch.chunks, read_issues=batch.read_issues)
 
-    def _follow(self, means: Means, chunks: Sequence[Chunk]) -> None:
-        """Keep the courses of the tags that are compared, as soon as it is known which these are."""
-        streams = self.log.streams.values()
-        if (new := means.new(chunks)) and all(stream.has_names for stream in streams):
+    def _add_to_means(self, means: Means, chunks: Sequence[Chunk]) -> None:
+        """Add to the means of the tags that are compared, as soon as the tags have their meanings."""
+        new = means.new(chunks)
+        if new and all(stream.has_names for stream in self.log.streams.values()):
             signals = self.log.understanding().signals
             means.keep({compared_tags(tags)[0] for signal, tags in signals.items() if signal in WORSE}, new)
         means.add(chunks)
 
     def end(self, guard: Guard) -> Ingested:
-        """Look how the run ended. Gives what is left to judge."""
+        """Infer how the run ended. Return what is left to judge."""
         guard(self.log.run, "its last words", partial(infer_end, self.log, math.inf))
         return guard(self.log.run, "the end of the log", self.log.flush) or Ingested()
 
-    def apply(
-        self, verdicts: Sequence[Segment], guard: Guard, *, concluded: bool = False
-    ) -> Sequence[Change]:
-        """Return the changes that the verdicts bring to the incidents; the run is over if it is
-        ``concluded``.
-        """
-        change = self.incidents.finalize if concluded else self.incidents.advance
+    def undo_finalize(self, guard: Guard) -> Sequence[Change]:
+        """Undo the changes of the end, because the run continues; return what becomes of its incidents."""
+        return guard(self.log.run, "going on", self.incidents.undo_finalize) or ()
+
+    def apply(self, verdicts: Sequence[Segment], guard: Guard, *, final: bool = False) -> Sequence[Change]:
+        """Apply verdicts to the incidents. Return the changes. The run is over if they are ``final``."""
+        change = self.incidents.finalize if final else self.incidents.advance
         return guard(self.log.run, "advancing incidents", partial(change, verdicts)) or ()
 
     def route(
         self,
         changes: Sequence[Change],
-        audience: RoutingContext,
+        context: RoutingContext,
         now: float,
         may_return: Sequence[Incident] = (),
     ) -> list[SinkDecision]:
-        """Decide which sinks hear of changes and of what is open, and why the others do not.
+        """Decide which sinks are notified of changes and of what is open, and why the others are not.
 
         ``may_return`` are incidents that are over; see `sentinel.notifications.routing.RunChanges`.
         """
-        open_ = self.incidents.open()
-        news = RunChanges(self.described(), changes, open_, may_return=may_return, excerpts=self.excerpts)
-        return route_changes(news, audience, now)
+        run_changes = RunChanges(
+            self.described(),
+            changes,
+            self.incidents.open(),
+            may_return=may_return,
+            excerpts=self.excerpts,
+        )
+        return route_changes(run_changes, context, now)
 
     def excerpts(self, incident: Incident) -> list[Excerpt]:
         """Return the signals around an incident, the judged one first; none if its attempt is over."""
@@ -132,20 +137,20 @@ class RunPipeline:
         return packed(state, lasting=self.incidents.before_finalize is not None)
 
     def restore(self, state: bytes) -> bool:
-        """Restore what `dump` gave. False, with nothing but the name of the machine, if the layout differs.
+        """Undo `dump`. False, with nothing but the name of the machine, if the layout differs.
 
         Raises msgspec.DecodeError for bytes that `dump` did not make, and other errors for wrong content. The
-        tracker must not be used after an error.
+        run must not be used after an error.
         """
-        kept = unpacked(state)
-        self.machine = kept.get("machine", self.machine)
-        if kept.get("layout") != self.layout:
+        stored = unpacked(state)
+        self.machine = stored.get("machine", self.machine)
+        if stored.get("layout") != self.layout:
             return False
-        self.log.restore(kept)
-        self.incidents.restore(kept["incidents"])
-        if self.means is not None:  # half a course would be a false one
-            self.means = Means.load(kept["means"]) if "means" in kept else None
-            self.bands = bands_of(kept)
+        self.log.restore(stored)
+        self.incidents.restore(stored["incidents"])
+        if self.means is not None:  # means of half a run would be false
+            self.means = Means.load(stored["means"]) if "means" in stored else None
+            self.bands = bands_of(stored)
         return True
 
 
@@ -156,15 +161,13 @@ def bands_of(state: Mapping[str, Any]) -> Mapping[str, SiblingRange]:
 
 @dataclass(frozen=True)
 class Advance:
-    """What is new in one run. After a failure the tracker must not be used again."""
+    """What is new in one run. After a failure the run pipeline must not be used again."""
 
     run_pipeline: RunPipeline
     ingested: Ingested
     changes: Sequence[Change]
     failure: str | None
-    row_counts: Counter[
-        tuple[str, str]
-    ]  # how many rows the detectors judged or held back; see `RowDetection`
+    row_counts: Counter[tuple[str, str]]  # rows that the detectors judged or skipped; see `RowDetection`
 
     @property
     def more(self) -> bool:

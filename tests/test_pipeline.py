@@ -54,19 +54,19 @@ def pipeline(names: Iterable[str] = ("kl-blowup",), meaning: str = "kl") -> Pipe
 def test_a_callback_drives_it_without_files_or_configuration():
     source = Memory()
     engine = pipeline()
-    told = []
+    sent = []
     run_pipeline = engine.track(Run(Url("memory", ("training",)), "memory", source), "training")
     audience = RoutingContext([SinkPolicy("pager")], (), {}, KnownIncidents([]))
     for number in range(60):
         source.log(number, 0.01 if number < 40 else 5.0)
         (advance,) = engine.advance([run_pipeline])
         assert advance.failure is None
-        told += run_pipeline.route(advance.changes, audience, now=START + number)
-    assert [(one.sink, one.incident.detector, one.decision.event, one.decision.reason) for one in told] == [
+        sent += run_pipeline.route(advance.changes, audience, now=START + number)
+    assert [(one.sink, one.incident.detector, one.decision.event, one.decision.reason) for one in sent] == [
         ("pager", "kl-blowup", "firing", "first-notification")
     ]
-    assert 40 <= told[0].incident.fired_step < 60
-    assert told[0].body["run"] == {
+    assert 40 <= sent[0].incident.fired_step < 60
+    assert sent[0].body["run"] == {
         "run": "training",
         "path": "memory://training",
         "framework": None,
@@ -111,10 +111,15 @@ def test_steps_that_order_nothing_are_told_where_judging_stopped(at_once):
         changes += engine.review(run_pipeline, Inactivity(0.0))
         more = advance.more
     (change,) = changes
-    found = change.incident
-    assert (found.detector, found.severity, found.fired_step, found.findings) == ("judging-stopped", 1, 64, 1)
-    assert "went back more than 64 times" in found.summary
-    assert run_pipeline.log.stopped in found.summary
+    results = change.incident
+    assert (results.detector, results.severity, results.fired_step, results.findings) == (
+        "judging-stopped",
+        1,
+        64,
+        1,
+    )
+    assert "went back more than 64 times" in results.summary
+    assert run_pipeline.log.stopped in results.summary
 
 
 class Layers(Memory):
@@ -145,9 +150,14 @@ def test_tags_that_are_too_many_are_said_once_where_they_begin(at_once):
         more = step.more
         run_pipeline = engine.track(run_pipeline.log.run, "training")
         assert run_pipeline.restore(state)
-    (found,) = [change.incident for change in changes if change.incident.detector == "judging-stopped"]
-    assert (found.severity, found.fired_step, found.fired_time, found.findings) == (1, 128, START + 128, 1)
-    assert "kl has more than 128 tags" in found.summary
+    (results,) = [change.incident for change in changes if change.incident.detector == "judging-stopped"]
+    assert (results.severity, results.fired_step, results.fired_time, results.findings) == (
+        1,
+        128,
+        START + 128,
+        1,
+    )
+    assert "kl has more than 128 tags" in results.summary
     assert run_pipeline.log.stopped is None, "all else is judged"
 
 
@@ -156,16 +166,16 @@ def test_tags_that_are_too_many_are_said_once_where_they_begin(at_once):
 def test_rows_that_a_detector_looked_at_are_counted_once(at_once):
     source = Memory()
     engine = pipeline()
-    looked = Counter()
+    row_counts = Counter()
     run_pipeline = engine.track(Run(Url("memory", ("training",)), "memory", source), "training")
     for number in range(60):
         source.log(number, 0.01)
     more = True
     while more:
         (advance,) = engine.advance([run_pipeline], at_once)
-        looked.update(advance.row_counts)
+        row_counts.update(advance.row_counts)
         more = advance.more
-    assert looked == {("kl-blowup", SkipReason.FEW_POINTS): 9, ("kl-blowup", ""): 51}
+    assert row_counts == {("kl-blowup", SkipReason.FEW_POINTS): 9, ("kl-blowup", ""): 51}
 
 
 @pytest.mark.parametrize("rows", [3, 4])
@@ -177,8 +187,8 @@ def test_the_last_row_is_not_skipped_twice(rows):
         source.log(number, 0.0)
     (advance,) = engine.advance([run_pipeline])
     assert bool(advance.row_counts) == (rows > 3), "three are too few to know what they are"
-    looked = advance.row_counts + engine.finalize([run_pipeline])[0].row_counts
-    assert looked == {("zero-gradient", SkipReason.FEW_POINTS): rows}
+    row_counts = advance.row_counts + engine.finalize([run_pipeline])[0].row_counts
+    assert row_counts == {("zero-gradient", SkipReason.FEW_POINTS): rows}
 
 
 @pytest.mark.slow
@@ -187,7 +197,7 @@ def test_detectors_that_judge_at_once_find_the_same(monkeypatch):
         raise ValueError("broken")
 
     failed = []
-    found = []
+    results = []
     kl = all_detectors()["kl-blowup"]
     detectors = [replace(kl, name="broken", rule=broken), kl, replace(kl, name="kl-blowup-again")]
     source = Memory()
@@ -199,7 +209,7 @@ def test_detectors_that_judge_at_once_find_the_same(monkeypatch):
         engine = Pipeline(detectors, {}, {"kl": "kl"}, lambda name, *_: failed.append(name))
         run_pipeline = engine.track(Run(Url("memory", ("training",)), "memory", source), "training")
         (advance,) = engine.advance([run_pipeline])
-        found.append((advance.changes, advance.row_counts))
+        results.append((advance.changes, advance.row_counts))
     assert failed == ["broken", "broken"]
-    assert found[0] == found[1]
-    assert {change.incident.detector for change in found[0][0]} == {"kl-blowup", "kl-blowup-again"}
+    assert results[0] == results[1]
+    assert {change.incident.detector for change in results[0][0]} == {"kl-blowup", "kl-blowup-again"}

@@ -15,14 +15,13 @@ class Address:
 
     @classmethod
     def parse(cls, text: str) -> "Address":
-        """Return the address in ``PORT``, ``HOST:PORT`` or ``[IPV6]:PORT``. A port alone means this machine
-        only.
+        """Return the address in ``PORT``, ``HOST:PORT`` or ``[IPV6]:PORT``.
 
-        Raises ValueError.
+        A port alone means this machine only. Raises ValueError.
         """
         host, _, port = text.rpartition(":")
-        if not (port.isdecimal() and port.isascii() and int(port) < 2**16) or (
-            ":" in host and host[0] != "["
-        ):
+        is_port = port.isdecimal() and port.isascii() and int(port) < 2**16
+        lacks_brackets = ":" in host and host[0] != "["
+        if not is_port or lacks_brackets:
             raise ValueError("should be a port or HOST:PORT, such as 9464 or 0.0.0.0:9464")
         return cls(host.strip("[]") or "127.0.0.1", int(port))

@@ -10,16 +10,14 @@ from typing import Protocol
 
 
 class Clock(Protocol):
-    """Gives these times."""
+    """The source of all times."""
 
     def now(self) -> float:
         """Return the time of day in seconds since the epoch. It may jump both ways."""
         ...
 
     def monotonic(self) -> float:
-        """Return seconds since a fixed moment. The value never goes back and stands still during a
-        suspend.
-        """
+        """Return seconds awake since a fixed moment. They never go back, and stand still in a suspension."""
         ...
 
     def cpu_seconds(self) -> float:
@@ -31,13 +29,13 @@ class SystemClock:
     """The machine's clock."""
 
     def now(self) -> float:
-        """Return the time of day in seconds since the epoch."""
+        """Read the clock of the machine."""
         return time.time()
 
     def monotonic(self) -> float:
-        """Return seconds that the machine has been awake since it started."""
+        """Count from the start of the machine."""
         return time.monotonic()
 
     def cpu_seconds(self) -> float:
-        """Return seconds for which this process has used a core, over all its threads."""
+        """Count from the start of the process."""
         return time.process_time()

@@ -10,7 +10,7 @@ _T = TypeVar("_T")
 
 
 def converter(kind: type[_T]) -> Callable[[Any], _T]:
-    """Return what makes a ``kind`` of built-in values. It raises msgspec.ValidationError for other values.
+    """Return a function that makes a ``kind`` from built-in values; it raises msgspec.ValidationError.
 
     msgspec learns a type when it first meets it. Two threads that meet the same one at once crash the process
     (msgspec 0.22), so each converter is made where its module is imported, and learns there.

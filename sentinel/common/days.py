@@ -1,6 +1,6 @@
 """The days (UTC) on which a log has points, counted from the epoch.
 
-Days that follow one another are kept as a span, so a log takes as many spans as it has pauses of a day.
+Days that follow one another make a span, so a log takes as many spans as it has pauses of a day.
 """
 
 from bisect import bisect_right
@@ -11,23 +11,24 @@ import numpy as np
 from numpy.typing import NDArray
 
 DAY_SECONDS = 86400.0
-_LAST_DAY = 100_000  # in the year 2243: a clock that is further off is broken, and its days are still few
+_MAX_DAY = 100_000  # in the year 2243: a clock that is further off is broken, and its days must be few
 _MAX_SPANS = 100  # of a log, which is a pause each week for two years
 
 Span = tuple[int, int]
 """The first and the last of some days that follow one another."""
 
 
-def day_of(at: float) -> int:
+def day_of(time: float) -> int:
     """Return the day of a time in seconds since the epoch."""
-    return int(min(max(at // DAY_SECONDS, 0), _LAST_DAY))
+    return int(min(max(time // DAY_SECONDS, 0), _MAX_DAY))
 
 
 def spans_with(spans: Sequence[Span], times: NDArray[np.float64]) -> list[Span]:
-    """Spans, in order, and the days of further finite times. Of more than 100 spans the first ones become
-    one, with the pauses between them.
+    """Add the days of finite times to spans, and return the spans in order.
+
+    If they are too many, the first ones become one, with the pauses between them.
     """
-    days = np.clip(times // DAY_SECONDS, 0, _LAST_DAY)
+    days = np.clip(times // DAY_SECONDS, 0, _MAX_DAY)
     low = int(days.min())
     high = int(days.max())
     if spans and spans[-1][0] <= low and high <= spans[-1][1]:
@@ -46,8 +47,9 @@ def spans_with(spans: Sequence[Span], times: NDArray[np.float64]) -> list[Span]:
 
 @dataclass(frozen=True)
 class Extent:
-    """When a log has points, by its own clock: its first and its last time, None without a clock, and the
-    days between them that have any. Without ``spans`` all days do.
+    """When a log has points, by its own clock: its first and its last time, and the days with points.
+
+    The times are None without a clock. Without ``spans`` all days between the times have points.
     """
 
     first: float | None = None
@@ -68,7 +70,5 @@ class Extent:
 
 
 def last_before(days: Sequence[int], day: int) -> int:
-    """Return the last of some days, which are in order, that does not come after another one; else the
-    first.
-    """
+    """Return the last of some days, which are in order, that is not after ``day``; else the first one."""
     return days[max(bisect_right(days, day) - 1, 0)]

@@ -30,7 +30,7 @@ class StateError(SentinelError):
 
 
 class StateDamaged(StateError):
-    """The database in the state directory is damaged. A watch keeps it aside and begins a new one."""
+    """The database in the state directory is damaged. A watch moves it aside and makes a new one."""
 
 
 class StateOfAnotherSchema(StateError):
@@ -54,14 +54,14 @@ def is_defect(error: BaseException) -> bool:
 
 
 class UnknownName(SentinelError):
-    """Nothing has this ``name``; ``known`` are the valid names."""
+    """Nothing has this ``name``; ``valid_names`` are those that exist."""
 
-    def __init__(self, kind: str, name: str, known: Iterable[str]) -> None:
-        super().__init__(f"no {kind} is called {name!r}{did_you_mean(name, known)}")
+    def __init__(self, kind: str, name: str, valid_names: Iterable[str]) -> None:
+        super().__init__(f"no {kind} is called {name!r}{did_you_mean(name, valid_names)}")
 
 
-def did_you_mean(name: str, known: Iterable[str]) -> str:
-    """` (did you mean 'x'?)` for the known name nearest to ``name``, else nothing. Ignores case."""
-    by_folded = {candidate.casefold(): candidate for candidate in known}
+def did_you_mean(name: str, valid_names: Iterable[str]) -> str:
+    """Return ` (did you mean 'x'?)` with the valid name nearest to ``name``, or nothing. Ignores case."""
+    by_folded = {candidate.casefold(): candidate for candidate in valid_names}
     near = get_close_matches(name.casefold(), by_folded, n=1, cutoff=0.6)
     return f" (did you mean {by_folded[near[0]]!r}?)" if near else ""

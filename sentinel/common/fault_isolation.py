@@ -10,7 +10,7 @@ from typing import Protocol, TypeVar
 from sentinel.common.errors import is_defect
 from sentinel.common.text import clean_text
 
-_LONGEST = 300  # characters of an error's own words
+_MAX_MESSAGE_CHARACTERS = 300  # of an error's own message
 
 _T = TypeVar("_T")
 _R = TypeVar("_R")
@@ -21,7 +21,7 @@ class Guarded(Protocol):
 
     @property
     def id(self) -> str:
-        """What tells it from other runs."""
+        """The name by which it differs from all other runs."""
 
     @property
     def path(self) -> object:
@@ -55,16 +55,19 @@ class Guard:
         work: Callable[[Sequence[_T]], list[_R]],
         things: Sequence[_T],
     ) -> list[_R]:
-        """Return the results of the work for all runs at once, one thing each; if it raises, for each run
-        alone.
+        """Do the work on one thing of each run: on all things at once, or if that raises, on each alone.
+
+        Return the results.
         """
         try:
             return work(things)
         except BaseException as error:
             if not is_defect(error):
                 raise
-            alone = [(run, partial(work, [thing])) for run, thing in zip(runs, things, strict=True)]
-            return [result for run, item in alone for result in self(run, stage, item) or ()]
+            results: list[_R] = []
+            for run, thing in zip(runs, things, strict=True):
+                results += self(run, stage, partial(work, [thing])) or ()
+            return results
 
 
 def reason(run: Guarded, error: BaseException) -> str:
@@ -73,6 +76,6 @@ def reason(run: Guarded, error: BaseException) -> str:
     The message is left out for a run at an address, because it may hold a secret of that address.
     """
     frames = traceback.extract_tb(error.__traceback__)
-    place = f" ({Path(frames[-1].filename).name}:{frames[-1].lineno})" if frames else ""
-    words = clean_text(str(error), _LONGEST) if isinstance(run.path, Path) else ""
-    return f"{type(error).__name__}{': ' if words else ''}{words}{place}"
+    location = f" ({Path(frames[-1].filename).name}:{frames[-1].lineno})" if frames else ""
+    words = clean_text(str(error), _MAX_MESSAGE_CHARACTERS) if isinstance(run.path, Path) else ""
+    return f"{type(error).__name__}{': ' if words else ''}{words}{location}"

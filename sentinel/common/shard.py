@@ -1,4 +1,4 @@
-"""Shares of what several processes do together, such that each finds its own without asking the others."""
+"""Parts of what several processes do together, such that each finds its part without asking the others."""
 
 from dataclasses import dataclass
 from hashlib import blake2b
@@ -7,23 +7,21 @@ from typing import Self
 
 @dataclass(frozen=True)
 class Shard:
-    """One of ``count`` shares; ``index`` counts from 0."""
+    """One of ``count`` parts; ``index`` counts from 0."""
 
     index: int = 0
     count: int = 1
 
     @classmethod
     def parse(cls, text: str) -> Self:
-        """Return the shard in a text such as 3/64, which counts from 0. Raises ValueError for another
-        text.
-        """
+        """Return the shard in a text such as 3/64. Raises ValueError for another text."""
         index, _, count = text.partition("/")
         if not (index.isdecimal() and count.isdecimal() and int(index) < int(count)):
             raise ValueError("write I/N with I from 0 to N - 1, such as 3/64")
         return cls(int(index), int(count))
 
     def holds(self, name: str) -> bool:
-        """Return whether what has this name is of this shard, which is the same on every machine."""
+        """Return whether a name belongs to this shard. The answer is the same on every machine."""
         return stable_hash(name) % self.count == self.index
 
 

@@ -1,4 +1,4 @@
-"""Where the state lies if nobody says where."""
+"""Where the state lies unless the configuration says where."""
 
 import os
 import shlex
@@ -11,18 +11,19 @@ of it loses the locks of all its connections, and then another process may delet
 
 
 def default_state_dir(environment: Mapping[str, str] = os.environ) -> Path:
-    """Return the $STATE_DIRECTORY that systemd sets, else the user's state directory (XDG)."""
-    if granted := environment.get("STATE_DIRECTORY"):
-        return Path(granted.split(":")[0])
+    """Return the $STATE_DIRECTORY that systemd sets, or else the user's state directory (XDG)."""
+    by_systemd = environment.get("STATE_DIRECTORY")
+    if by_systemd:
+        return Path(by_systemd.split(":")[0])
     home = environment.get("XDG_STATE_HOME") or "~/.local/state"
     return Path(home).expanduser() / "sentinel"
 
 
-def state_dir_option(state_dir: Path, environment: Mapping[str, str] = os.environ) -> str:
+def state_dir_option(state_dir: Path) -> str:
     """Return the option that a command in a person's shell needs to find this state, with a blank before it.
 
-    Empty if it finds it anyhow. A shell does not have what systemd sets.
+    Empty if it needs none. A shell does not have the variable that systemd sets.
     """
-    of_shell = {name: value for name, value in environment.items() if name != "STATE_DIRECTORY"}
+    shell = {name: value for name, value in os.environ.items() if name != "STATE_DIRECTORY"}
     state_dir = state_dir.absolute()
-    return "" if state_dir == default_state_dir(of_shell) else f" --state-dir {shlex.quote(str(state_dir))}"
+    return "" if state_dir == default_state_dir(shell) else f" --state-dir {shlex.quote(str(state_dir))}"

@@ -17,8 +17,8 @@ _ESCAPE_SEQUENCE = re.compile(
     r"|(?:\x1b[\]PX^_]|[\x90\x98\x9d-\x9f])[^\x07\x1b\x9c]*(?:\x07|\x1b\\|\x9c)"
     r"|\x1b[ -/]*[0-~]"
 )
-_SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86400, "w": 7 * 86400}
-_UNSEEN = {"Cc", "Cf", "Cs", "Co", "Zl", "Zp"}  # controls, formats (bidi), surrogates, private, separators
+_UNIT_SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86400, "w": 7 * 86400}
+_INVISIBLE = {"Cc", "Cf", "Cs", "Co", "Zl", "Zp"}  # controls, formats (bidi), surrogates, private, separators
 
 
 def clean_text(text: str, limit: int = 300) -> str:
@@ -31,8 +31,8 @@ def clean_text(text: str, limit: int = 300) -> str:
         return " ".join(text.split())
     # Invisible characters may outnumber the visible ones; text beyond this length is cut.
     visible = _ESCAPE_SEQUENCE.sub("", text[: 8 * limit])
-    shaped = "".join(" " if unicodedata.category(c) in _UNSEEN else c for c in visible)
-    line = " ".join(shaped.split())
+    spaced = "".join(" " if unicodedata.category(char) in _INVISIBLE else char for char in visible)
+    line = " ".join(spaced.split())
     cut = len(line) > limit or len(text) > 8 * limit
     return line[: limit - 1] + "…" if cut else line
 
@@ -54,9 +54,7 @@ def counted(number: int, noun: str, nouns: str = "") -> str:
 
 
 def counted_runs(runs: int, logs: int) -> str:
-    """Return how many runs there are in how many logs: "26 runs in 34 logs", or "34 runs" if each has one
-    log.
-    """
+    """Return the numbers of runs and logs: "26 runs in 34 logs", or "34 runs" if each has one log."""
     in_logs = f" in {counted(logs, 'log')}" if logs != runs else ""
     return f"{counted(runs, 'run')}{in_logs}"
 
@@ -69,8 +67,7 @@ def duration_text(seconds: float) -> str:
         count, whole = divmod(whole, size)
         if count or parts:
             parts.append((count, unit))
-    shown = " ".join(f"{count} {unit}" for count, unit in parts[:2] if count)
-    return shown or "0 s"
+    return " ".join(f"{count} {unit}" for count, unit in parts[:2] if count) or "0 s"
 
 
 def seconds_in(duration: str) -> float:
@@ -78,21 +75,21 @@ def seconds_in(duration: str) -> float:
     match = re.fullmatch(r"(\d+(?:\.\d+)?)([smhdw])", duration)
     if not match or not float(match[1]):
         raise ValueError(f"{duration!r} is not a duration; write 30m, 2h, 1d or 1w")
-    return float(match[1]) * _SECONDS[match[2]]
+    return float(match[1]) * _UNIT_SECONDS[match[2]]
 
 
 def fits(name: str, glob: str) -> bool:
-    """Return whether a name or a path, or its end after a slash, fits a glob."""
+    """Return whether a name or a path, or its end after a slash, matches a glob."""
     return fnmatchcase(name, glob) or fnmatchcase(name, f"*/{glob}")
 
 
 def sentence(words: str) -> str:
-    """Return the words with a capital letter and a full stop; untrusted, so cleaned.
+    """Return the words as a sentence, with a capital letter and a full stop. They are cleaned.
 
     The name of a metric, such as `eval/loss` or `kl`, keeps its letters if it comes first.
     """
     line = clean_text(words, 1000)
-    ends = not line or line.endswith((".", "!", "?", "…"))
+    has_end = not line or line.endswith((".", "!", "?", "…"))
     first = line.split(" ", 1)[0]
-    plain = first.replace("-", "").replace("'", "").isalpha()
-    return (line[:1].upper() + line[1:] if plain else line) + ("" if ends else ".")
+    is_word = first.replace("-", "").replace("'", "").isalpha()
+    return (line[:1].upper() + line[1:] if is_word else line) + ("" if has_end else ".")

@@ -1,4 +1,4 @@
-"""Asks `sentinel.runs.training_groups` about runs by their ids, and how much each of them tells."""
+"""Says which runs are of one training, and how much each log states, to find duplicates of incidents."""
 
 from collections.abc import Callable, Iterable
 from functools import cache
@@ -11,13 +11,13 @@ from sentinel.runs.metadata import RunMetadata
 from sentinel.runs.training_groups import TrainingEvidence, is_same_training, trace_of
 
 Traces = Callable[[str], TrainingEvidence]
-"""What the log with this run id tells of its training."""
+"""What the log of the run with this id says of its training."""
 
 
 def traces_of(
     run_pipelines: Iterable[RunPipeline], remembered: Callable[[str], RunMetadata] = lambda _: RunMetadata()
 ) -> Traces:
-    """Return what logs tell. ``remembered`` gives the facts of a run that has no tracker here."""
+    """Return what logs say of their trainings; ``remembered`` gives the facts of a run without a pipeline."""
     logs = {run_pipeline.id: run_pipeline.log for run_pipeline in run_pipelines}
     return cache(lambda run: trace_of(run, logs[run].metadata if run in logs else remembered(run)))
 
@@ -27,8 +27,8 @@ def known_incidents(
 ) -> KnownIncidents:
     """Return the incidents of all runs.
 
-    The better informed of two logs is the one with more signals, then with more settings. A run without a
-    tracker is known only by what was decided about it before, so nothing waits for it.
+    The better informed of two logs is the one with more signals, then with more settings. Of a run without a
+    pipeline only earlier decisions are known, so nothing waits for it.
     """
     logs = {run_pipeline.id: run_pipeline.log for run_pipeline in run_pipelines}
 
@@ -46,5 +46,5 @@ def known_incidents(
 
 
 def how_informed(log: RunLog) -> tuple[int, int]:
-    """Return how much a log tells of its training: its signals, then its settings."""
+    """Return how many signals and how many settings a log has."""
     return len(log.understanding().signals), len(log.metadata.config)

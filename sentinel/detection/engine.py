@@ -57,23 +57,23 @@ class Judging:
         news: Sequence[Ingested],
         guard: Guard,
         *,
-        concluded: bool = False,
+        final: bool = False,
     ) -> tuple[Verdicts, RowCounts]:
-        """Return the verdicts on what is new in each run. The runs are over if they are ``concluded``."""
+        """Return the verdicts on what is new in each run. The runs are over if this is ``final``."""
         verdicts, row_counts = self._judge_rows(run_pipelines, [ingested.rows for ingested in news], guard)
         for run_pipeline, ingested in zip(run_pipelines, news, strict=True):
-            check = partial(self._check_run, run_pipeline, ingested, concluded)
+            check = partial(self._check_run, run_pipeline, ingested, final)
             findings = guard(run_pipeline.log.run, "run checks", check) or ()
             verdicts.setdefault(run_pipeline.id, []).extend(findings)
         return verdicts, row_counts
 
-    def _check_run(self, run_pipeline: RunPipeline, news: Ingested, concluded: bool) -> list[Segment]:
+    def _check_run(self, run_pipeline: RunPipeline, news: Ingested, final: bool) -> list[Segment]:
         """Return the findings of the run checks, if there is something new that they judge."""
         grew = news.points > 0
-        if not (concluded or news.tells_of_run or (grew and run_pipeline.incidents.watches_run)):
+        if not (final or news.tells_of_run or (grew and run_pipeline.incidents.watches_run)):
             return []
-        silence = Inactivity(0.0) if grew else None
-        return [*self.checking.segments(run_pipeline.log, news, silence=silence, concluded=concluded)]
+        inactivity = Inactivity(0.0) if grew else None
+        return [*self.checking.segments(run_pipeline.log, news, inactivity=inactivity, final=final)]
 
     def _judge_rows(
         self, run_pipelines: Sequence[RunPipeline], rows_by_run: Sequence[Sequence[SeriesRows]], guard: Guard

@@ -204,8 +204,8 @@ class RowDetection:
                 tasks.values(), map_tasks(self._detect, tasks.values()), strict=True
             ):
                 tracked = tracked_by_detector.get(detector.name, set())
-                for judged, findings in frames:
-                    yield from self._verdicts(detector, judged, findings, tracked)
+                for all_series, findings in frames:
+                    yield from self._verdicts(detector, all_series, findings, tracked)
 
     def _detect(
         self, task: tuple[Detector, Sequence[SeriesRows]]
@@ -227,24 +227,24 @@ class RowDetection:
             return [part for series in new_rows for part in self._detect((detector, [series]))]
 
     def _verdicts(
-        self, detector: Detector, judged: Sequence[SeriesRows], findings: pl.DataFrame, tracked: set[Key]
+        self, detector: Detector, all_series: Sequence[SeriesRows], findings: pl.DataFrame, tracked: set[Key]
     ) -> Iterator[Segment]:
         """Yield the verdicts of one detector. ``tracked`` are its keys, and those with findings join them."""
-        self._count(detector, judged, findings)
+        self._count(detector, all_series, findings)
         # NaN for null
         number = findings[SERIES].to_numpy()
         severity = findings[SEVERITY].to_numpy()
         is_finding = severity > 0
-        tracked.update(_key(judged[n], detector) for n in np.unique(number[is_finding]))
+        tracked.update(_key(all_series[n], detector) for n in np.unique(number[is_finding]))
         runs = {key.run for key in tracked}
         selected = {
             n: series
-            for n, series in enumerate(judged)
+            for n, series in enumerate(all_series)
             if series.run in runs and _key(series, detector) in tracked
         }
         if not selected:
             return
-        is_selected, has_ended = np.zeros((2, len(judged)), bool)
+        is_selected, has_ended = np.zeros((2, len(all_series)), bool)
         is_selected[[*selected]] = True
         has_ended[[*selected]] = [series.window.ended for series in selected.values()]
         # If the last row of a run is clean, it was counted before.
@@ -252,15 +252,15 @@ class RowDetection:
         rows = findings.filter(pl.Series(is_selected[number] & is_decided))
         yield from Verdicts(rows, selected, detector).segments()
 
-    def _count(self, detector: Detector, judged: Sequence[SeriesRows], findings: pl.DataFrame) -> None:
+    def _count(self, detector: Detector, all_series: Sequence[SeriesRows], findings: pl.DataFrame) -> None:
         """Count the rows of each run. The last row of a run that is over was skipped before."""
         number = findings[SERIES].to_numpy()
         reasons = findings[SKIPPED]
         has_reason = {"": reasons.is_null()}
         has_reason |= {reason: reasons == reason for reason in reasons.drop_nulls().unique()}
         for reason, mask in has_reason.items():
-            row_counts = np.bincount(number[mask.fill_null(False).to_numpy()], minlength=len(judged))
-            for series, rows in zip(judged, row_counts.tolist(), strict=True):
+            row_counts = np.bincount(number[mask.fill_null(False).to_numpy()], minlength=len(all_series))
+            for series, rows in zip(all_series, row_counts.tolist(), strict=True):
                 if rows and not (reason and series.window.ended):
                     self.row_counts.setdefault(series.run, Counter())[detector.name, reason] += rows
 

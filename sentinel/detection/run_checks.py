@@ -8,12 +8,10 @@ from typing import Any
 from sentinel.detectors.run_checks import (
     Completion,
     Ended,
-    HangDiagnosis,
     RunCheck,
     RunFinding,
     RunView,
     SiblingComparison,
-    Writer,
 )
 from sentinel.incidents.inhibition import OF_THE_RUN
 from sentinel.incidents.verdict_merge import Key, Segment, Verdict
@@ -26,15 +24,15 @@ from sentinel.runs.metadata import RunMetadata
 from sentinel.series.plan import KnownOfRun
 from sentinel.sources.registry import format_named
 
-Stretches = Iterator[Segment]
-"""Findings, each as a stretch of its own."""
+Segments = Iterator[Segment]
+"""Findings, each as a segment of its own."""
 
-_ATTEMPT = 1  # findings about the run as a whole belong to no attempt
+_ATTEMPT = 1  # of all findings about the run as a whole, which belong to no attempt
 
 
 @dataclass(frozen=True)
 class RunChecks:
-    """``parameters`` are the user's thresholds by check. ``failed`` is called when a check raises."""
+    """The checks of a whole run, and the user's thresholds by check. ``failed`` is called when one raises."""
 
     checks: Sequence[RunCheck]
     parameters: Mapping[str, Mapping[str, Any]]
@@ -45,24 +43,25 @@ class RunChecks:
         log: RunLog,
         news: Ingested = NOTHING,
         *,
-        silence: Inactivity | None = None,
+        inactivity: Inactivity | None = None,
         failure: str | None = None,
-        concluded: bool = False,
-    ) -> Stretches:
-        """Return the present findings of the checks, but for those that ask for other runs; see `beside`.
+        final: bool = False,
+    ) -> Segments:
+        """Yield the present findings of the checks, but for those that compare with other runs; see `beside`.
 
-        ``news`` is what a poll brought. ``silence`` is None if it is not known for how long the log was
-        silent. ``failure`` says which stage failed on the run. A run is ``concluded`` if nothing more is
-        expected of it.
+        ``news`` is what a poll brought. ``inactivity`` is None if it is not known for how long the log was
+        silent. ``failure`` says which stage failed on the run. The check is ``final`` if nothing more is
+        expected of the run.
         """
-        facts = log.metadata
-        ended = _ended(log, silence)
+        metadata = log.metadata
+        quiet = inactivity or Inactivity(0.0)
+        ended = _ended(log, quiet)
         view = RunView(
-            points=facts.points,
-            last_step=facts.last_step,
-            last_time=facts.last_time,
-            pauses=[*facts.pauses, *(silence.pauses if silence else ())],
-            silent_seconds=silence.seconds if silence else None,
+            points=metadata.points,
+            last_step=metadata.last_step,
+            last_time=metadata.last_time,
+            pauses=[*metadata.pauses, *quiet.pauses],
+            silent_seconds=inactivity.seconds if inactivity else None,
             ended=ended,
             printed=news.printed,
             stopped=news.stopped,
@@ -70,72 +69,86 @@ class RunChecks:
             absences=news.absences,
             unreadable=log.unreadable,
             failure=failure,
-            finalized=ended if concluded else None,
-            first_time=facts.first_time,
+            finalized=ended if final else None,
+            first_time=metadata.first_time,
             planned_steps=log.planned_steps,
             last_lines=log.console.last_lines if log.console else "",
-            together=silence.together if silence else None,
-            process=cache(silence.process) if silence else Writer,
-            hang_diagnosis=silence.standstill if silence else HangDiagnosis,
-            shortages=cache(silence.shortages) if silence else str,
-            dead_rank=silence.dead_rank if silence else None,
-            process_gone=log.metadata.process_gone,
-            ranks=silence.ranks if silence else 0,
-            completion=cache(partial(_completion, log, silence)),
+            together=quiet.together,
+            process=cache(quiet.process),
+            hang_diagnosis=quiet.standstill,
+            shortages=cache(quiet.shortages),
+            dead_rank=quiet.dead_rank,
+            process_gone=metadata.process_gone,
+            ranks=quiet.ranks,
+            completion=cache(partial(_completion, log, quiet.likewise)),
             done_file=str(done_file(log.run) or ""),
-            log_is_removed=silence.log_is_gone if silence else bool,
+            log_is_removed=quiet.log_is_gone,
             saved=format_named(log.run.format).written_at_checkpoints,
         )
-        yield from self._asked(self.checks, log.run.id, view, log.known, final=concluded)
+        yield from self._findings(self.checks, log.run.id, view, log.known, final=final)
 
     def beside(
-        self, name: str, run: str, facts: RunMetadata, known: KnownOfRun, among: SiblingComparison
-    ) -> Stretches:
-        """Return what the check of that name, which asks for other runs, finds in a run ``among`` its
-        siblings.
+        self,
+        name: str,
+        run: str,
+        metadata: RunMetadata,
+        run_facts: KnownOfRun,
+        siblings: SiblingComparison,
+    ) -> Segments:
+        """Yield what the check of that name, which compares with other runs, finds in a run.
 
-        Its log need not be there: all that counts are the ``facts`` and what the log had told.
+        Its log need not exist any more: only ``metadata`` and ``run_facts``, which come from it, count.
         """
         view = RunView(
-            points=facts.points,
-            last_step=facts.last_step,
-            last_time=facts.last_time,
+            points=metadata.points,
+            last_step=metadata.last_step,
+            last_time=metadata.last_time,
             pauses=(),
             silent_seconds=None,
             ended=None,
             printed=(),
             stopped=(),
-            siblings=among,
+            siblings=siblings,
         )
-        return self._asked([check for check in self.checks if check.name == name], run, view, known)
+        checks = [check for check in self.checks if check.name == name]
+        return self._findings(checks, run, view, run_facts)
 
-    def _asked(
-        self, checks: Iterable[RunCheck], run: str, view: RunView, known: KnownOfRun, *, final: bool = False
-    ) -> Stretches:
+    def _findings(
+        self,
+        checks: Iterable[RunCheck],
+        run: str,
+        view: RunView,
+        run_facts: KnownOfRun,
+        *,
+        final: bool = False,
+    ) -> Segments:
         for check in checks:
             try:
                 findings = [*check.check(view, **self.parameters.get(check.name, {}))]
             except Exception as error:  # noqa: BLE001  a broken check must not stop the others
                 self.failed(check.name, run, error)
                 continue
-            yield from ([_verdict(run, view, known, check, finding, final=final)] for finding in findings)
+            yield from ([_verdict(run, view, run_facts, check, finding, final=final)] for finding in findings)
 
 
-def _completion(log: RunLog, silence: Inactivity | None) -> Completion:
-    likewise = silence.likewise() if silence else ""
-    return Completion(over=likewise) if likewise else outlook_of(log)
+def _completion(log: RunLog, likewise: Callable[[], str]) -> Completion:
+    """Return whether a run is complete: as runs like it were, or else by its log."""
+    evidence = likewise()
+    return Completion(over=evidence) if evidence else outlook_of(log)
 
 
-def _ended(log: RunLog, silence: Inactivity | None) -> Ended | None:
-    if (ending := log.ending) is not None:
+def _ended(log: RunLog, inactivity: Inactivity) -> Ended | None:
+    """Return how a run ended: as its log says, or because another run continues it."""
+    ending = log.ending
+    if ending is not None:
         return Ended(ending.outcome.value, ending.evidence, ending.exited)
-    if silence is not None and silence.goes_on_in is not None:
-        return Ended("preempted", f"{silence.goes_on_in} goes on from there")
+    if inactivity.goes_on_in is not None:
+        return Ended("preempted", f"{inactivity.goes_on_in} goes on from there")
     return None
 
 
 def _verdict(
-    run: str, view: RunView, known: KnownOfRun, check: RunCheck, finding: RunFinding, *, final: bool
+    run: str, view: RunView, run_facts: KnownOfRun, check: RunCheck, finding: RunFinding, *, final: bool
 ) -> Verdict:
     step = view.last_step if finding.step is None else finding.step
     return Verdict(
@@ -149,7 +162,7 @@ def _verdict(
         variant=finding.variant,
         onset=lambda: None if finding.onset_step is None else (finding.onset_step, finding.onset_time),
         evidence=finding.evidence,
-        known=known,
+        known=run_facts,
         catalogue=finding.catalogue,
         final=final,
     )

@@ -12,34 +12,32 @@ from sentinel.series.plan import meant, planned
 
 @dataclass(frozen=True)
 class Advisory:
-    """What in a run gives reason to read some entries. It is no incident, and nobody is told."""
+    """What in a run gives reason to read some entries. It is no incident, and nobody is notified."""
 
     catalogue: tuple[str, ...]  # ids of the entries
     reason: str
-    settings: Mapping[
-        str, float | str | bool
-    ]  # by `sentinel.detectors.settings`; those that the reason rests on
+    settings: Mapping[str, float | str | bool]  # those that the reason rests on, by `Setting`
 
     def __str__(self) -> str:
-        stated = ", ".join(f"{name} = {_shown(value)}" for name, value in self.settings.items())
+        stated = ", ".join(f"{name} = {_text(value)}" for name, value in self.settings.items())
         return f"{self.reason} ({stated})" if stated else self.reason
 
 
 def advisories(log: RunLog) -> list[Advisory]:
-    """Return what all settings of a run, wherever they stand, and its console lines give reason to check.
+    """Return what the settings of a run, wherever they stand, and its console lines give reason to check.
 
     One reason may lead to several entries.
     """
     by_reason: dict[str, Advisory] = {}
-    for check in (*_of_settings(log), *_of_console(log)):
-        before = by_reason.get(check.reason)
-        by_reason[check.reason] = (
-            check if before is None else replace(before, catalogue=before.catalogue + check.catalogue)
-        )
+    for advisory in (*_from_settings(log), *_from_console(log)):
+        same = by_reason.get(advisory.reason)
+        if same is not None:
+            advisory = replace(same, catalogue=same.catalogue + advisory.catalogue)
+        by_reason[advisory.reason] = advisory
     return [*by_reason.values()]
 
 
-def _of_settings(log: RunLog) -> Iterator[Advisory]:
+def _from_settings(log: RunLog) -> Iterator[Advisory]:
     plan = planned({name: setting.value for name, setting in log.metadata.config.items()})
     settings = {name: meant(name, value) for name, value in plan.items()}
     clues = Clues({}, known=_AllSettings(log.understanding().framework, settings))
@@ -51,7 +49,7 @@ def _of_settings(log: RunLog) -> Iterator[Advisory]:
                 yield Advisory((entry.id,), rule.because, {name: settings[name] for name in names})
 
 
-def _of_console(log: RunLog) -> Iterator[Advisory]:
+def _from_console(log: RunLog) -> Iterator[Advisory]:
     remarks = () if log.console is None else log.console.remarks.values()
     for remark in remarks:
         where = f"line {remark.line} of {remark.origin}" if remark.origin else "in its console"
@@ -75,7 +73,7 @@ class _AllSettings:
         return self.settings.get(name)
 
 
-def _shown(value: float | str | bool) -> str:
+def _text(value: float | str | bool) -> str:
     if isinstance(value, bool):
         return "on" if value else "off"
     return value if isinstance(value, str) else f"{value:g}"

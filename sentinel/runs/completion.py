@@ -16,97 +16,97 @@ from sentinel.series.history import SeriesHistory
 from sentinel.series.plan import planned
 from sentinel.series.stream import Stream
 
-_FEWEST = 8  # rows of a learning rate that show a schedule
-_AT_ITS_END = 0.01  # of its peak
-_AMID = (0.5, 0.95)  # shares of its peak; a decay may end at a third or a tenth of it
-_AS_FAST = 0.99  # the second half of a linear or a cosine decay falls at least as fast as the first one
-_LAST_PART = 0.2  # a run that logs more often than five times stops by chance in its last part that seldom
-_RARELY_ROUND = 20  # at most one in twenty logged steps is as round
-_RARELY_EVALUATED = 10  # the same for an evaluation
-_ENOUGH = 2  # signs of an end that may each be chance
-_RATE = {Signal.LEARNING_RATE}
-_LOSS = {Signal.LOSS}
-_EVALUATED = {signal for signal in Signal if signal.startswith("eval_")}
+_MIN_RATE_ROWS = 8  # of a learning rate that show a schedule
+_MAX_END_SHARE = 0.01  # of its peak, at which a learning rate is at its end
+_MAX_FALLING_SHARE = 0.95  # of its peak; above it, a rate has hardly fallen
+_MIN_MIDDLE_SHARE = (
+    0.5  # of its peak; below it, a rate may be at its end: some decays end at a third or a tenth
+)
+_MIN_SPEED_RATIO = 0.99  # of the second half of a linear or a cosine decay to the first half
+_MAX_INTERVAL_SHARE = (
+    0.2  # of the planned steps; a log with longer intervals may stop in its last one by chance
+)
+_LAST_ROWS = 8  # of a series that show the usual interval between its steps
+_MIN_ROUND_INTERVALS = 20  # in a round number of steps, so at most one in twenty logged steps is as round
+_MIN_ROWS_PER_EVALUATION = 10  # so at most one in ten rows is an evaluation
+_MIN_SIGNS = 2  # of an end, each of which may be chance
+_EVAL_SIGNALS = {signal for signal in Signal if signal.startswith("eval_")}
 
 
 def completion(
-    facts: RunMetadata, streams: Iterable[Stream], planned_steps: float | None, save_steps: int = 0
+    metadata: RunMetadata, streams: Iterable[Stream], planned_steps: float | None, save_steps: int = 0
 ) -> Completion:
     """Return why the run seems to be over, and why it should go on.
 
     ``save_steps`` is how often the log is written, if that is when a checkpoint is saved.
     """
     streams = [stream for stream in streams if stream.has_points]
-    if facts.last_step is None:
+    if metadata.last_step is None:
         return Completion()
     interval = _interval(streams)
-    schedules = (_of_schedule(*rates) for rates in map(_rates, streams) if rates)
+    schedules = (_by_schedule(*rates) for rates in map(_rates, streams) if rates)
     schedule = next(filter(None, schedules), Completion())
     if schedule.over:
         return schedule
-    if told := _of_plan(facts.last_step, planned_steps, max(interval or 0, save_steps), schedule):
-        return told
-    if over := _of_epochs(facts):
-        return Completion(over=over)
+    plan = _by_plan(metadata.last_step, planned_steps, max(interval or 0, save_steps), schedule)
+    if plan is not None:
+        return plan
+    epochs = _by_epochs(metadata)
+    if epochs:
+        return Completion(over=epochs)
     if schedule.amid:
         return schedule
-    signs = [*_signs(facts, streams, interval)]
-    return (
-        Completion(over=" and ".join(signs))
-        if len(signs) >= _ENOUGH
-        else Completion(hint=" and ".join(signs))
-    )
+    signs = [*_signs(metadata, streams, interval)]
+    evidence = " and ".join(signs)
+    return Completion(over=evidence) if len(signs) >= _MIN_SIGNS else Completion(hint=evidence)
 
 
-def _of_plan(last: int, steps: float | None, interval: int, schedule: Completion) -> Completion | None:
+def _by_plan(last: int, steps: float | None, interval: int, schedule: Completion) -> Completion | None:
     """Return what the planned steps say; a plan that was passed counts something else."""
     if not steps or last > steps:
         return None
-    of = f"step {last} of {steps:.0f} planned"
-    if steps - last < interval <= _LAST_PART * steps:
-        return Completion(over=f"it stopped at {of}, and its log is written every {interval} steps")
-    return Completion(goes_on=f"it is at {of}", amid=schedule.goes_on != "")
+    progress = f"step {last} of {steps:.0f} planned"
+    if steps - last < interval <= _MAX_INTERVAL_SHARE * steps:
+        return Completion(over=f"it stopped at {progress}, and its log is written every {interval} steps")
+    return Completion(goes_on=f"it is at {progress}", amid=schedule.goes_on != "")
 
 
-def _of_epochs(facts: RunMetadata) -> str:
+def _by_epochs(metadata: RunMetadata) -> str:
     """Say that a log with one row for each epoch has all planned epochs; empty if it does not.
 
     Unlike a rule, this may use settings that were written after the first point.
     """
-    epochs = planned({key: setting.value for key, setting in facts.config.items()}).get(Setting.EPOCHS)
-    if epochs is None or facts.last_step is None:
+    epochs = planned({key: setting.value for key, setting in metadata.config.items()}).get(Setting.EPOCHS)
+    if epochs is None or metadata.last_step is None:
         return ""
-    rows = facts.last_step - (facts.first_step or 0) + 1
-    whole = rows == epochs and facts.first_step in (0, 1)
-    return f"it logged {rows} epochs of {epochs:.0f} planned" if whole else ""
+    rows = metadata.last_step - (metadata.first_step or 0) + 1
+    has_all = rows == epochs and metadata.first_step in (0, 1)
+    return f"it logged {rows} epochs of {epochs:.0f} planned" if has_all else ""
 
 
-def _of_schedule(steps: Steps, rates: Floats) -> Completion | None:
-    """Return what a learning rate says that only falls: it is at the end of its schedule, or in the middle of
-    it.
+def _by_schedule(steps: Steps, rates: Floats) -> Completion | None:
+    """Return what a learning rate that only falls says: it is at the end or in the middle of its schedule.
 
     A rate that fell far may have reached its floor, which shows only that it fell until now.
     """
     peak = int(np.argmax(rates))
     steps = steps[peak:]
     rates = rates[peak:]
-    if len(rates) < _FEWEST or not (np.diff(rates) < 0).all():
+    if len(rates) < _MIN_RATE_ROWS or not (np.diff(rates) < 0).all():
         return None
-    now = f"its learning rate fell from {rates[0]:.3g} to {rates[-1]:.3g}"
+    fall = f"its learning rate fell from {rates[0]:.3g} to {rates[-1]:.3g}"
     share = rates[-1] / rates[0]
-    if share <= _AT_ITS_END:
-        return Completion(over=f"{now}, which is the end of its schedule")
+    if share <= _MAX_END_SHARE:
+        return Completion(over=f"{fall}, which is the end of its schedule")
     middle = float(np.interp((steps[0] + steps[-1]) / 2, steps, rates))
-    if share > _AMID[1] or middle - rates[-1] < _AS_FAST * (rates[0] - middle):
+    if share > _MAX_FALLING_SHARE or middle - rates[-1] < _MIN_SPEED_RATIO * (rates[0] - middle):
         return None
-    return Completion(goes_on=f"{now}, which is the middle of its schedule", amid=share > _AMID[0])
+    return Completion(goes_on=f"{fall}, which is the middle of its schedule", amid=share > _MIN_MIDDLE_SHARE)
 
 
 def _rates(stream: Stream) -> tuple[Steps, Floats] | None:
-    """Return steps and learning rates of the first parameter group over the whole attempt; None without
-    any.
-    """
-    for history in _histories(stream, _RATE):
+    """Return steps and learning rates of the first parameter group over the whole attempt, if it has any."""
+    for history in _histories(stream, {Signal.LEARNING_RATE}):
         coarse = history.coarse
         recent = history.recent
         filled = slice(coarse.buckets - 1)  # the last bucket may be of one row, which is the last one
@@ -115,46 +115,59 @@ def _rates(stream: Stream) -> tuple[Steps, Floats] | None:
     return None
 
 
-def _signs(facts: RunMetadata, streams: Sequence[Stream], interval: int | None) -> Iterator[str]:
-    """Signs of an end that each may be chance."""
-    last = facts.last_step or 0
-    first = facts.first_step or 0
-    from_zero = first == 0 or first + 1 == interval  # each fifth step is logged as 4, 9, 14, ...
-    counts = [last, last + 1] if from_zero else [last]
-    if interval and (count := next((n for n in counts if _round(n) >= _RARELY_ROUND * interval), None)):
+def _signs(metadata: RunMetadata, streams: Sequence[Stream], interval: int | None) -> Iterator[str]:
+    """Yield the signs of an end, each of which may be chance."""
+    count = _round_step_count(metadata, interval)
+    if count is not None:
         yield f"{count} is a round number of steps"
-    for stream in streams:
-        evaluations = [history for history in _histories(stream, _EVALUATED) if history.count]
-        trainings = [history for history in _histories(stream, _LOSS) if history.count]
-        if evaluations and trainings:
-            rare = all(history.count * _RARELY_EVALUATED <= trainings[0].count for history in evaluations)
-            newest = max(history.position for history in evaluations)
-            if rare and newest > max(history.position for history in trainings):
-                yield "an evaluation was the last that it logged"
-                return
+    if any(map(_ends_with_evaluation, streams)):
+        yield "an evaluation was the last that it logged"
+
+
+def _round_step_count(metadata: RunMetadata, interval: int | None) -> int | None:
+    """Return how many steps the run made, if this number is far rounder than the interval of its log."""
+    if not interval:
+        return None
+    last = metadata.last_step or 0
+    first = metadata.first_step or 0
+    counts_from_zero = first == 0 or first + 1 == interval  # each fifth step is logged as 4, 9, 14, ...
+    counts = [last, last + 1] if counts_from_zero else [last]
+    return next((n for n in counts if _roundness(n) >= _MIN_ROUND_INTERVALS * interval), None)
+
+
+def _ends_with_evaluation(stream: Stream) -> bool:
+    """Return whether the last rows of a stream are those of an evaluation, and evaluations are rare."""
+    evaluations = [history for history in _histories(stream, _EVAL_SIGNALS) if history.count]
+    trainings = [history for history in _histories(stream, {Signal.LOSS}) if history.count]
+    if not evaluations or not trainings:
+        return False
+    are_rare = all(history.count * _MIN_ROWS_PER_EVALUATION <= trainings[0].count for history in evaluations)
+    last_evaluation = max(history.position for history in evaluations)
+    last_training = max(history.position for history in trainings)
+    return are_rare and last_evaluation > last_training
 
 
 def _histories(stream: Stream, signals: set[Signal]) -> Iterator[SeriesHistory]:
     """Yield the histories of all tags of some signals, alone or with others beside them."""
-    for view in stream.specs:
-        if view.judged in signals:
-            yield from stream.attempt.series.get(view.key, {}).values()
+    for spec in stream.specs:
+        if spec.judged in signals:
+            yield from stream.attempt.series.get(spec.key, {}).values()
 
 
 def _interval(streams: Sequence[Stream]) -> int | None:
     """Return the usual number of steps between the last rows of the log; None if it has too few."""
-    best: list[int] = []
+    usual: list[int] = []  # of each series
     for stream in streams:
-        for of_tag in stream.attempt.series.values():
-            for history in of_tag.values():
-                steps = history.last_steps(_FEWEST).tolist()  # numpy is slow at so few
+        for history_by_tag in stream.attempt.series.values():
+            for history in history_by_tag.values():
+                steps = history.last_steps(_LAST_ROWS).tolist()  # numpy is slow at so few
                 intervals = [later - earlier for earlier, later in pairwise(steps)]
-                if len(intervals) > 1 and (usual := int(median(intervals))) > 0:
-                    best.append(usual)
-    return min(best, default=None)
+                if len(intervals) > 1:
+                    usual.append(int(median(intervals)))
+    return min((interval for interval in usual if interval > 0), default=None)
 
 
-def _round(number: int) -> int:
+def _roundness(number: int) -> int:
     """Return the largest of 1, 2, 5, 10, 20, 50, ... that divides the number."""
     if number <= 0:
         return 0

@@ -6,19 +6,19 @@ does not depend on how the lines were cut into polls.
 
 import math
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import islice
 from typing import Any
 
 import msgspec
+import polars as pl
 
 from sentinel.catalogue import Signature
 from sentinel.detectors.api import Severity
 from sentinel.detectors.run_checks import Printed
 from sentinel.runs.preemption import PREEMPTION_WORDS, preempts
-from sentinel.runs.telling import telling
 from sentinel.sources.base import Line
 from sentinel.sources.console.bars import states
 from sentinel.sources.console.passages import Passages
@@ -26,12 +26,12 @@ from sentinel.sources.console.passages import Passages
 MAX_LINE = 500
 """Characters of a line that are read. This bounds the time that one line can cost."""
 
-_WENT_ON = 50  # ordinary lines after an error show that the run went on; a launcher prints fewer at the end
-_MAX_TRACEBACK = 500  # lines
+_MIN_ORDINARY_LINES = 50  # after an error, that show that the run went on; a launcher prints fewer at the end
+_MAX_TRACEBACK_LINES = 500
 _MAX_WRITERS = 64  # processes whose tracebacks are collected; further ones are ignored
-_MAX_ORIGINS = 64
-_LAST_LINES = 3
-_LAST_CHARACTERS = 120
+_MAX_ORIGINS = 64  # files that are read; further ones are ignored
+_MAX_LAST_LINES = 3  # of a file that are remembered
+_MAX_LAST_CHARACTERS = 120  # of each of them
 
 _TRACEBACK = "Traceback (most recent call last):"
 _WRITER = re.compile(
@@ -50,24 +50,23 @@ _CAUGHT = re.compile(
     r"|following (?:error|exception)|^\[?[WE] ?\d{4}"  # optuna, glog
 )
 _WARNING = re.compile(r"\b(?:WARN|WARNING)\b")
-_WANTED = ("KeyboardInterrupt", "SystemExit", "GeneratorExit")
+_INTENDED = ("KeyboardInterrupt", "SystemExit", "GeneratorExit")  # exceptions that are no errors
 
 
 class _Traceback(msgspec.Struct):
-    """A traceback that has begun. ``caught`` means that a logger announced it."""
+    """A traceback that is not complete yet. ``caught`` means that a logger announced it."""
 
     line: int
     caught: bool
-    location: str = ""  # the last line of one's own code
-    innermost: str = ""  # of anybody's code
+    location: str = ""  # of the last frame of the user's code
+    innermost: str = ""  # location of the last frame of any code
 
     def add(self, line: str) -> None:
-        """Add a line, which may tell a frame."""
+        """Add a line, which may name a frame."""
         if frame := _FRAME.match(line, 0, MAX_LINE):
-            place = f"{frame[1]}:{frame[2]}" + (f" in {frame[3]}" if frame[3] else "")
-            self.innermost = place
+            self.innermost = f"{frame[1]}:{frame[2]}" + (f" in {frame[3]}" if frame[3] else "")
             if not (self.location and _OF_A_LIBRARY.search(frame[1])):
-                self.location = place
+                self.location = self.innermost
 
 
 class Remark(msgspec.Struct):
@@ -88,9 +87,7 @@ class _Origin(msgspec.Struct):
     announced: bool = False  # the last line announced a caught exception ...
     announced_by: str = ""  # ... of this writer ...
     announced_at: int | None = None  # ... at this step
-    preempted: str = (
-        ""  # the line that says that it is ended from outside; errors from then on follow from that
-    )
+    preempted: str = ""  # the line that says that it is ended from outside, from which later errors follow
     last: list[str] = []  # the last lines, shortened
     tracebacks: dict[str, _Traceback] = {}  # by writer
 
@@ -106,21 +103,21 @@ class _Origin(msgspec.Struct):
 
     def keep(self, lines: Sequence[str]) -> None:
         """Remember the last of some lines."""
-        last = (line[:_LAST_CHARACTERS] for line in reversed(lines) if line and not line.isspace())
-        self.last = [*self.last, *[*islice(last, _LAST_LINES)][::-1]][-_LAST_LINES:]
+        last = (line[:_MAX_LAST_CHARACTERS] for line in reversed(lines) if line and not line.isspace())
+        self.last = [*self.last, *[*islice(last, _MAX_LAST_LINES)][::-1]][-_MAX_LAST_LINES:]
 
     def pass_frames(self, lines: Sequence[str]) -> int:
-        """Pass on lines that only go on with the one traceback that is open. Gives their number."""
+        """Count the lines that only continue the one incomplete traceback. Return their number."""
         traceback = self.tracebacks.get("") if len(self.tracebacks) == 1 else None
         if traceback is None:
             return 0
-        most = min(len(lines), traceback.line + _MAX_TRACEBACK - self.lines - 1)
+        most = min(len(lines), traceback.line + _MAX_TRACEBACK_LINES - self.lines - 1)
         count = next((i for i in range(most) if not _INDENTED.match(lines[i])), max(0, most))
-        told = [line for line in lines[:count] if not line.isspace()]
-        for line in told:
+        frames = [line for line in lines[:count] if not line.isspace()]
+        for line in frames:
             traceback.add(line)
-        if told:
-            self.announced = _CAUGHT.search(told[-1], 0, MAX_LINE) is not None
+        if frames:
+            self.announced = _CAUGHT.search(frames[-1], 0, MAX_LINE) is not None
         self.pass_on(lines[:count])
         return count
 
@@ -137,15 +134,17 @@ class ConsoleState(msgspec.Struct):
 
     def scan_text(self, name: str, text: str, signatures: Sequence[Signature]) -> Iterator[Printed]:
         """Yield the news in the next whole lines of a file, given as text."""
-        if (origin := self._origin(name)) is None:
+        origin = self._origin(name)
+        if origin is None:
             return
         # Keep what a terminal would show: a progress bar overwrites what precedes a carriage return.
-        shown = [states(line.rstrip("\r"))[-1] for line in text.split("\n")[:-1]]
-        yield from self._scan(name, origin, shown, lambda at: Line(math.nan, shown[at]), signatures)
+        texts = [states(line.rstrip("\r"))[-1] for line in text.split("\n")[:-1]]
+        yield from self._scan(name, origin, texts, lambda index: Line(math.nan, texts[index]), signatures)
 
     def scan(self, name: str, lines: Sequence[Line], signatures: Sequence[Signature]) -> Iterator[Printed]:
         """Yield the news in the next lines of one file."""
-        if (origin := self._origin(name)) is not None:
+        origin = self._origin(name)
+        if origin is not None:
             texts = lines.texts if isinstance(lines, Passages) else [line.text for line in lines]
             yield from self._scan(name, origin, texts, lines.__getitem__, signatures)
 
@@ -157,23 +156,24 @@ class ConsoleState(msgspec.Struct):
         line_at: Callable[[int], Line],
         signatures: Sequence[Signature],
     ) -> Iterator[Printed]:
-        """Yield the news in the next lines, of which only those are looked at that may bring any."""
-        at = 0
-        wanted = [signature.text for signature in signatures if signature.key not in self.remarks]
-        for place in telling(texts, (_TRACEBACK, *PREEMPTION_WORDS, *wanted)):
-            while at < place and not origin.is_quiet:
-                if passed := origin.pass_frames(texts[at : min(place, at + _MAX_TRACEBACK)]):
-                    at += passed
-                    continue
-                yield from self._look_at(name, origin, texts[at], partial(line_at, at), ())
-                at += 1
-            if at <= place:
-                origin.pass_on(texts[at:place])
-                yield from self._look_at(name, origin, texts[place], partial(line_at, place), signatures)
-                at = place + 1
-        origin.pass_on(texts[at:])  # without text
+        """Yield the news in the next lines. Only those are read that may bring any."""
+        next_line = 0
+        words = [signature.text for signature in signatures if signature.key not in self.remarks]
+        for index in _candidate_lines(texts, (_TRACEBACK, *PREEMPTION_WORDS, *words)):
+            while next_line < index and not origin.is_quiet:
+                end = min(index, next_line + _MAX_TRACEBACK_LINES)
+                frame_lines = origin.pass_frames(texts[next_line:end])
+                if not frame_lines:
+                    line = partial(line_at, next_line)
+                    yield from self._read(name, origin, texts[next_line], line, ())
+                next_line += frame_lines or 1
+            if next_line <= index:
+                origin.pass_on(texts[next_line:index])
+                yield from self._read(name, origin, texts[index], partial(line_at, index), signatures)
+                next_line = index + 1
+        origin.pass_on(texts[next_line:])  # without text
 
-    def _look_at(
+    def _read(
         self,
         name: str,
         origin: _Origin,
@@ -187,8 +187,8 @@ class ConsoleState(msgspec.Struct):
         if not text or text.isspace():
             return
         origin.keep([text])
-        near = [signature for signature in signatures if signature.text in text]
-        error = _error(origin, text, near, line)
+        possible = [signature for signature in signatures if signature.text in text]
+        error = _error(origin, text, possible, line)
         if preempts(text) or (error is not None and origin.preempted):
             if not origin.preempted:
                 yield _printed(origin, name, line(), text, Severity.INFO, preempted=True)
@@ -199,19 +199,17 @@ class ConsoleState(msgspec.Struct):
         if error is not None:
             origin.ordinary = 0
             origin.step = line().step
-            place = error.location
-            entries = error.entries
-            yield _printed(
-                origin, name, line(), error.text, error.severity, location=place, catalogue=entries
-            )
+            more = {"location": error.location, "catalogue": error.entries}
+            yield _printed(origin, name, line(), error.text, error.severity, **more)
             return
-        for known in near:
-            if known.severity is Severity.INFO and known.key not in self.remarks and known.is_in(text):
-                self.remarks[known.key] = Remark(known.entry, text, name, origin.lines)
+        for signature in possible:
+            is_remark = signature.severity is Severity.INFO and signature.key not in self.remarks
+            if is_remark and signature.is_in(text):
+                self.remarks[signature.key] = Remark(signature.entry, text, name, origin.lines)
         if origin.ordinary is not None and not origin.tracebacks:
             origin.ordinary += 1
             step = line().step
-            if origin.ordinary == _WENT_ON or (step is not None and step != origin.step):
+            if origin.ordinary == _MIN_ORDINARY_LINES or (step is not None and step != origin.step):
                 origin.ordinary = None
                 origin.preempted = ""
                 yield _printed(origin, name, line(), text, Severity.CLEAN)
@@ -269,24 +267,46 @@ def _error(
         origin.announced_by = writer
         origin.announced_at = line().step
     if traceback is not None:
-        if text[:1].isspace() and origin.lines - traceback.line < _MAX_TRACEBACK:
+        if text[:1].isspace() and origin.lines - traceback.line < _MAX_TRACEBACK_LINES:
             traceback.add(text)
             return None
         del origin.tracebacks[writer]
         if _EXCEPTION.match(text):
-            if traceback.caught or text.startswith(_WANTED):
+            if traceback.caught or text.startswith(_INTENDED):
                 return None
-            known = _known(signatures, text, f"{traceback.location}\n{traceback.innermost}")
-            severity = max((signature.severity for signature in known), default=Severity.CRITICAL)
-            place = traceback.location or "at its top"
-            return _Error(text, severity, place, tuple(dict.fromkeys(signature.entry for signature in known)))
-    if not _WARNING.search(text) and (known := _known(signatures, text, "")):
-        entries = tuple(dict.fromkeys(signature.entry for signature in known))
-        return _Error(text, max(signature.severity for signature in known), "", entries)
+            matches = _matches(signatures, text, f"{traceback.location}\n{traceback.innermost}")
+            severity = max((match.severity for match in matches), default=Severity.CRITICAL)
+            return _Error(text, severity, traceback.location or "at its top", _entries(matches))
+    matches = [] if _WARNING.search(text) else _matches(signatures, text, "")
+    if matches:
+        return _Error(text, max(match.severity for match in matches), "", _entries(matches))
     return None
 
 
-def _known(signatures: Sequence[Signature], line: str, place: str) -> list[Signature]:
-    """Return the signatures of an error that a line has; first those that ask where it was raised."""
-    known = [s for s in signatures if s.severity > Severity.INFO and s.is_in(line, place)]
-    return sorted(known, key=lambda signature: signature.raised is None)
+def _matches(signatures: Sequence[Signature], line: str, location: str) -> list[Signature]:
+    """Return the signatures of an error that a line has; first those that say where it was raised."""
+    matches = [one for one in signatures if one.severity > Severity.INFO and one.is_in(line, location)]
+    return sorted(matches, key=lambda signature: signature.raised is None)
+
+
+def _entries(signatures: Sequence[Signature]) -> tuple[str, ...]:
+    """Return the catalogue entries of some signatures, each once."""
+    return tuple(dict.fromkeys(signature.entry for signature in signatures))
+
+
+def _candidate_lines(lines: Sequence[str], words: Iterable[str]) -> list[int]:
+    """Return the indices of the lines that hold a word, each with the line before it, and the last line.
+
+    This is far faster than to read each line. Lines without text count as none: the line before is the last
+    one with text.
+    """
+    try:
+        texts = pl.Series(lines, dtype=pl.String)
+    except UnicodeEncodeError:  # half a letter, as JSON may escape one
+        texts = pl.Series([line.encode(errors="replace").decode() for line in lines], dtype=pl.String)
+    matches = [*texts.str.contains_any([*words]).arg_true(), len(lines)]
+    candidates = {index for index in matches if index < len(lines)}
+    for index in matches:
+        before = range(index - 1, -1, -1)
+        candidates.update(islice((i for i in before if lines[i] and not lines[i].isspace()), 1))
+    return sorted(candidates)

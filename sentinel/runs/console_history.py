@@ -7,9 +7,9 @@ from sentinel.sources.base import Line
 from sentinel.sources.console.passages import seconds
 from sentinel.sources.sidecars.output_files import OutputFiles
 
-_MAX_LINES = 200_000  # of one file that are searched
+_MAX_LINES = 200_000  # of the log itself
 _MAX_POLLS = 16  # of one log; each brings a megabyte or some hundred thousand points
-_POINTS_AT_ONCE = 100_000
+_MAX_POINTS = 100_000  # of one poll, about
 
 
 def printed_lines(log: RunLog) -> dict[str, list[Line]]:
@@ -18,12 +18,12 @@ def printed_lines(log: RunLog) -> dict[str, list[Line]]:
     if log.console is None or not log.console.origins:
         return printed
     if "" in log.console.origins:
-        batch = log.run.source.poll({}, _POINTS_AT_ONCE)
+        batch = log.run.source.poll({}, _MAX_POINTS)
         printed[""] = [*batch.lines]
         for _ in range(_MAX_POLLS):
             if not batch.more or len(printed[""]) > _MAX_LINES:
                 break
-            batch = log.run.source.poll(batch.cursor, _POINTS_AT_ONCE)
+            batch = log.run.source.poll(batch.cursor, _MAX_POINTS)
             printed[""] += batch.lines
     output = OutputFiles(log.run).poll({})
     for _ in range(_MAX_POLLS):
@@ -37,5 +37,5 @@ def printed_lines(log: RunLog) -> dict[str, list[Line]]:
 
 def _lines(text: str) -> Iterator[Line]:
     for line in text.split("\n")[:-1]:
-        shown = line.rstrip("\r").rpartition("\r")[2]  # what a progress bar left
-        yield Line(seconds(shown), shown)
+        visible = line.rstrip("\r").rpartition("\r")[2]  # a progress bar overwrites what precedes it
+        yield Line(seconds(visible), visible)

@@ -14,74 +14,83 @@ from sentinel.runs.state import RunStatus, standing
 from sentinel.runs.training_groups import TrainingEvidence, is_same_training, trace_of
 from sentinel.sources.base import Ending
 
-_START = 1  # the first step of a run that continues none, or 0
+_MAX_START = 1  # the first step of a run that continues no other one, at most
 
 
 @dataclass(frozen=True)
 class Observation:
     """A run, whether its log was read ``whole``, and for how long it was silent (None: the log is gone).
 
-    ``told`` is what the log tells of its training, where that is known without looking at its files.
+    ``evidence`` is what the log says of its training, if that is known without a look at its files.
     """
 
     run: RunOverview
     whole: bool
     silent_seconds: float | None
-    told: TrainingEvidence | None = None
+    evidence: TrainingEvidence | None = None
 
     @property
     def trace(self) -> TrainingEvidence:
-        """What the log tells of its training."""
-        return self.told or trace_of(_id(self.run), self.run.metadata)
+        """What the log says of its training."""
+        return self.evidence or trace_of(_id(self.run), self.run.metadata)
 
 
 def observe(log: RunLog, whole: bool, now: float) -> Observation:
-    """Return a run as far as it was read, at the time of day ``now``."""
+    """Observe a run as far as its log was read, at the time of day ``now``."""
     silent = silence_of(log.run.path, log.metadata, now, whole=whole)
     if whole:
         infer_end(log, silent)
     return Observation(log.overview(), whole, silent)
 
 
-def statuses(seen: Sequence[Observation], goes_on_in: Mapping[str, str] | None = None) -> list[RunStatus]:
+def statuses(
+    observations: Sequence[Observation], goes_on_in: Mapping[str, str] | None = None
+) -> list[RunStatus]:
     """Return the state of each run, in their order.
 
     ``goes_on_in`` is what `successors` gives of more runs than these, which hold all logs of their trainings.
     """
     if goes_on_in is None:
-        goes_on_in = _successors(seen)
-    stated = _stated(seen)
+        goes_on_in = successors(
+            Member(one.run.name, kind_of(one.run), one.run.metadata, one.whole) for one in observations
+        )
+    endings = _endings_of_siblings(observations)
     return [
         standing(
-            stated.get(_id(look.run), look.run.ending) if look.whole else None,
-            look.silent_seconds,
-            look.run.metadata.lost_after_seconds,
-            goes_on_in.get(look.run.name),
-            look.run.metadata.goes_on,
+            endings.get(_id(one.run), one.run.ending) if one.whole else None,
+            one.silent_seconds,
+            one.run.metadata.lost_after_seconds,
+            goes_on_in.get(one.run.name),
+            one.run.metadata.goes_on,
         )
-        for look in seen
+        for one in observations
     ]
 
 
-def _stated(seen: Sequence[Observation]) -> dict[str, Ending]:
-    """Return the ends that a record of another log of the same training states, by the id of a log that
-    states none.
+def _endings_of_siblings(observations: Sequence[Observation]) -> dict[str, Ending]:
+    """Return the ends that a record of another log of the same training states.
 
-    Words may mean the end of a part; a record does not, so that it overrides them.
+    They are by the id of a log that has no record of its end. Words may mean the end of a part; a record does
+    not, so that it overrides them.
     """
-    ends = [(o.trace, o.run.ending, o.run.name) for o in seen if o.run.ending and not o.run.ending.inferred]
-    sharing: dict[str, list[int]] = {}  # the numbers of these logs by what they may share with another one
-    for number, (trace, _, _) in enumerate(ends):
-        for joint in trace.join_keys:
-            sharing.setdefault(joint, []).append(number)
+    records = [
+        (one.trace, one.run.ending, one.run.name)
+        for one in observations
+        if one.run.ending and not one.run.ending.inferred
+    ]
+    numbers_by_key: dict[str, list[int]] = {}  # of these records, by what their logs may share with others
+    for number, (evidence, _, _) in enumerate(records):
+        for key in evidence.join_keys:
+            numbers_by_key.setdefault(key, []).append(number)
     endings: dict[str, Ending] = {}
-    for look in seen if ends else ():
-        if look.run.ending is None or look.run.ending.inferred:
-            mine = look.trace
-            for number in sorted({number for joint in mine.join_keys for number in sharing.get(joint, ())}):
-                theirs, ending, name = ends[number]
-                if is_same_training(mine, theirs, surely=True):
-                    endings[_id(look.run)] = replace(ending, evidence=f"{ending.evidence} of {name}")
+    for one in observations if records else ():
+        if one.run.ending is not None and not one.run.ending.inferred:
+            continue
+        evidence = one.trace
+        for number in sorted({n for key in evidence.join_keys for n in numbers_by_key.get(key, ())}):
+            other, ending, name = records[number]
+            if is_same_training(evidence, other, surely=True):
+                endings[_id(one.run)] = replace(ending, evidence=f"{ending.evidence} of {name}")
     return endings
 
 
@@ -89,22 +98,14 @@ def _id(run: RunOverview) -> str:
     return f"{run.format}:{run.path}"
 
 
-def _successors(seen: Iterable[Observation]) -> dict[str, str]:
-    return successors(
-        Member(look.run.name, kind_of(look.run), look.run.metadata, look.whole) for look in seen
-    )
-
-
 def kind_of(run: RunOverview) -> tuple[str | None, ...]:
-    """Return what a run has in common with those that may continue it: its directory, format and
-    framework.
-    """
+    """Return what a run shares with those that may continue it: its directory, format and framework."""
     return run.path.rpartition("/")[0], run.format, run.understanding.framework
 
 
 @dataclass(frozen=True)
 class Member:
-    """A run among others of its ``kind``, which may continue it. It is ``asked`` whether one does."""
+    """A run that others of its ``kind`` may continue. If it is ``asked``, the one that does is searched."""
 
     name: str
     kind: Hashable
@@ -113,31 +114,32 @@ class Member:
 
 
 def successors(members: Iterable[Member]) -> dict[str, str]:
-    """Return the runs that another run of their kind continues: that run's name, by name."""
-    families: dict[Hashable, list[Member]] = {}
+    """Return the name of the run that continues each run, by the name of that run."""
+    members_by_kind: dict[Hashable, list[Member]] = {}
     for member in members:
-        families.setdefault(member.kind, []).append(member)
-    next_of: dict[str, str] = {}
-    for family in families.values():
-        later = _Later(family)
-        for member in family if later.begin else ():
-            if member.asked and (following := later.goes_on_from(member.metadata)) is not None:
-                next_of[member.name] = following.name
-    return next_of
+        members_by_kind.setdefault(member.kind, []).append(member)
+    successor_by_name: dict[str, str] = {}
+    for same_kind in members_by_kind.values():
+        candidates = _Candidates(same_kind)
+        for member in same_kind if candidates.first_steps else ():
+            successor = candidates.successor(member.metadata) if member.asked else None
+            if successor is not None:
+                successor_by_name[member.name] = successor.name
+    return successor_by_name
 
 
-class _Later:
-    """The runs of a family that may continue another one, by their first steps."""
+class _Candidates:
+    """The runs of one kind that may continue another one, in the order of their first steps."""
 
-    def __init__(self, family: Sequence[Member]) -> None:
-        self._family = [one for one in family if (one.metadata.first_step or 0) > _START]
-        self._family.sort(key=lambda one: one.metadata.first_step or 0)
-        facts = [one.metadata for one in self._family]
-        self.begin = [one.first_step or 0 for one in facts]
-        self._end = np.array([one.last_step or 0 for one in facts])
-        self._since = np.array([np.nan if one.first_time is None else one.first_time for one in facts])
+    def __init__(self, members: Sequence[Member]) -> None:
+        self._members = [one for one in members if (one.metadata.first_step or 0) > _MAX_START]
+        self._members.sort(key=lambda one: one.metadata.first_step or 0)
+        self.first_steps = [one.metadata.first_step or 0 for one in self._members]
+        self._last_step = np.array([one.metadata.last_step or 0 for one in self._members])
+        first_times = (one.metadata.first_time for one in self._members)
+        self._first_time = np.array([np.nan if time is None else time for time in first_times])
 
-    def goes_on_from(self, run: RunMetadata) -> Member | None:
+    def successor(self, run: RunMetadata) -> Member | None:
         """Return the run that continues from about the step where this one stopped: the first one since.
 
         It may continue from a checkpoint, but not from one before the middle: there, a run that logs less
@@ -147,11 +149,9 @@ class _Later:
             return None
         first = run.first_step or 0
         last = run.last_step or 0
-        pace = max(
-            1, first
-        )  # between two records: a log whose first record is of step n has one every n steps
-        low = bisect_right(self.begin, max(first, _START, last // 2))
-        near = slice(low, bisect_right(self.begin, last + pace))
-        since = np.where(self._end[near] > last, self._since[near], np.nan)
-        fits = np.flatnonzero(since >= run.last_time)
-        return self._family[low + fits[np.argmin(since[fits])]] if len(fits) else None
+        interval = max(1, first)  # a log whose first record is of step n has one every n steps
+        low = bisect_right(self.first_steps, max(first, _MAX_START, last // 2))
+        near = slice(low, bisect_right(self.first_steps, last + interval))
+        first_time = np.where(self._last_step[near] > last, self._first_time[near], np.nan)
+        fits = np.flatnonzero(first_time >= run.last_time)
+        return self._members[low + fits[np.argmin(first_time[fits])]] if len(fits) else None

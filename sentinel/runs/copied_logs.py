@@ -12,28 +12,32 @@ from sentinel.runs.metadata import RunMetadata
 from sentinel.runs.state import silent_seconds
 from sentinel.sources.location import Location
 
-_MANY_POINTS = 50  # a training logs fewer at once
-_MOMENT_SECONDS = 10.0  # after a write; until then a new training may have begun with many points
-_AT_ONCE_SECONDS = 1.0  # to write a small file ...
-_BYTES_A_SECOND = 20e6  # ... and a large one on a slow disk
-_HERE = -100  # AT_FDCWD
-_NO_FOLLOW = 0x100  # AT_SYMLINK_NOFOLLOW
-_BIRTH = 0x800  # STATX_BTIME
-# of struct statx, which is the same on all machines
-_SIZE = 256
-_BIRTH_AT = 0x50
+_MIN_POINTS = 50  # of a copy; a training logs fewer at once
+_MIN_SILENT_SECONDS = 10.0  # until then a new training may have begun with many points
+_MAX_COPY_SECONDS = 1.0  # to write a small file ...
+_MIN_BYTES_PER_SECOND = 20e6  # ... and a large one on a slow disk
+_AT_FDCWD = -100
+_AT_SYMLINK_NOFOLLOW = 0x100
+_STATX_BTIME = 0x800
+_STATX_BYTES = 256  # size of struct statx, which is the same on all machines
+_BIRTH_OFFSET = 0x50  # bytes, of the time of birth in it
 
 
-def silence_of(place: Location, facts: RunMetadata, now: float, *, whole: bool = True) -> float | None:
-    """Return seconds since the last write to a run, as `silent_seconds`; infinite for a copy of unknown age.
+def silence_of(place: Location, metadata: RunMetadata, now: float, *, whole: bool = True) -> float | None:
+    """Return seconds since the last write to a run, like `silent_seconds`; infinite for an undatable copy.
 
     The age of a copy is not known if its log has no times, or was not read to its end.
     """
-    last_time = facts.last_time if whole else None
+    last_time = metadata.last_time if whole else None
     silent = silent_seconds(place, last_time, now)
-    if silent is None or last_time is not None or silent <= _MOMENT_SECONDS or facts.points < _MANY_POINTS:
+    if (
+        silent is None
+        or last_time is not None
+        or silent <= _MIN_SILENT_SECONDS
+        or metadata.points < _MIN_POINTS
+    ):
         return silent
-    is_there = isinstance(place, Path) and (place.is_file() or facts.last_time is not None)
+    is_there = isinstance(place, Path) and (place.is_file() or metadata.last_time is not None)
     return math.inf if isinstance(place, Path) and is_there and is_copy(place) else silent
 
 
@@ -53,25 +57,26 @@ def is_copy(path: Path) -> bool:
 def _was_written_at_once(file: Path) -> bool:
     status = file.lstat()
     born = birth(file)
-    at_once = _AT_ONCE_SECONDS + status.st_size / _BYTES_A_SECOND
-    return born is not None and 0 <= status.st_mtime - born <= at_once
+    copy_seconds = _MAX_COPY_SECONDS + status.st_size / _MIN_BYTES_PER_SECOND
+    return born is not None and 0 <= status.st_mtime - born <= copy_seconds
 
 
 def birth(path: Path) -> float | None:
     """Return when a file was made, in seconds since the epoch; None if the file system does not tell."""
-    if (statx := _statx()) is None:
+    statx = _statx()
+    if statx is None:
         return None
-    buffer = ctypes.create_string_buffer(_SIZE)
-    if statx(_HERE, os.fsencode(path), _NO_FOLLOW, _BIRTH, buffer) != 0:
+    buffer = ctypes.create_string_buffer(_STATX_BYTES)
+    if statx(_AT_FDCWD, os.fsencode(path), _AT_SYMLINK_NOFOLLOW, _STATX_BTIME, buffer) != 0:
         return None
     (mask,) = struct.unpack_from("=I", buffer.raw)
-    seconds, nanoseconds = struct.unpack_from("=qI", buffer.raw, _BIRTH_AT)
-    return float(seconds + nanoseconds / 1e9) if mask & _BIRTH else None
+    seconds, nanoseconds = struct.unpack_from("=qI", buffer.raw, _BIRTH_OFFSET)
+    return float(seconds + nanoseconds / 1e9) if mask & _STATX_BTIME else None
 
 
 @cache
 def _statx() -> Any:
-    """Return the C library's function; Python 3.11 has none. None on a system without it."""
+    """Return the C library's `statx`, which Python 3.11 lacks; None on a system without it."""
     try:
         return ctypes.CDLL(None).statx
     except (OSError, AttributeError):

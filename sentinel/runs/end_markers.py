@@ -23,12 +23,13 @@ from sentinel.sources.registry import format_named
 from sentinel.sources.sidecars.output_files import OutputFiles
 
 DONE = ".done"
+"""The name of the file that says that a run is done, and the ending of its name beside a log."""
 
-_TAIL = 1 << 18  # bytes of a file that are read
-_LONGEST = 500  # characters of a line
-_LATE_SECONDS = 60.0  # a log may be flushed after its last word
-_TRUE = ("1", "1.0", "true")
-_OF_WANDB = Path("files", "output.log")  # in the directory of a run
+_MAX_BYTES = 1 << 18  # of the beginning or the end of a file that are read
+_MAX_LINE_CHARACTERS = 500
+_MAX_LATE_SECONDS = 60.0  # a log may be flushed so long after its last word
+_TRUE = ("1", "1.0", "true")  # values of `done`
+_WANDB_OUTPUT = Path("files", "output.log")  # in the directory of a run
 
 
 def last_words(run: Run, attempts: int = 1) -> Ending | None:
@@ -39,31 +40,36 @@ def last_words(run: Run, attempts: int = 1) -> Ending | None:
     path = run.local
     if path is None:
         return None
-    if (marked := _marked(path)) is not None:
-        return Ending(EndKind.FINISHED, f"{clean_text(marked.name, 80)} lies beside its log", inferred=True)
+    marker = _marker(path)
+    if marker is not None:
+        return Ending(EndKind.FINISHED, f"{clean_text(marker.name, 80)} lies beside its log", inferred=True)
     if format_named(run.format).is_appended_text and _says_done(path):
         return Ending(EndKind.FINISHED, "its last row has `done: true`", inferred=True)
     for file in _texts(run, path):
         with suppress(OSError):
-            ends = said_in(file, attempts) if _is_as_late(file, path) else None
-            if ends is not None:
-                return ends
+            # Words that are older than the log are not the last ones of the run.
+            is_as_late = file == path or file.stat().st_mtime >= last_write(path) - _MAX_LATE_SECONDS
+            ending = said_in(file, attempts) if is_as_late else None
+            if ending is not None:
+                return ending
     return None
 
 
 def said_in(file: Path, attempts: int = 1) -> Ending | None:
     """Return how a run ended by the last lines that it printed into a file. Raises OSError."""
-    return ending_in([*_shown(_tail(file))], attempts, partial(_head, file))
+    return ending_in([*_visible_lines(_tail(file))], attempts, partial(_head, file))
 
 
-def heard_from(run: Run) -> int:
-    """Return a sum over the sizes and times of the files that may hold last words: while it stays, so do
-    they.
+def checksum(run: Run) -> int:
+    """Return a checksum of the sizes and times of the files that may hold last words.
+
+    The last words change only if it changes. It is never 0.
     """
     files = []
-    if (path := run.local) is not None:
-        own = [path] if format_named(run.format).is_appended_text else []
-        for file in (*_marks(path), *own, *_texts(run, path)):
+    path = run.local
+    if path is not None:
+        logs = [path] if format_named(run.format).is_appended_text else []
+        for file in (*_possible_markers(path), *logs, *_texts(run, path)):
             with suppress(OSError):
                 status = file.stat()
                 files.append((str(file), status.st_size, status.st_mtime_ns))
@@ -75,39 +81,37 @@ def _texts(run: Run, path: Path) -> list[Path]:
     return [
         *([path] if format_named(run.format).is_console else []),
         *OutputFiles(run).paths(),
-        path / _OF_WANDB,
+        path / _WANDB_OUTPUT,
     ]
 
 
 def done_file(run: Run) -> Path | None:
-    """Return the file that says that the run is done, if somebody makes it; None if no place is its own."""
+    """Return the file that would say that the run is done; None if the run has no file on this machine."""
     path = run.local
     if path is None or not path.exists():
         return None
     return path / DONE if path.is_dir() else path.with_name(f"{path.name}{DONE}")
 
 
-def _marked(path: Path) -> Path | None:
-    """Return the file that says that the run is done; one that is older than its log is of an earlier
-    attempt.
-    """
-    for mark in _marks(path):
+def _marker(path: Path) -> Path | None:
+    """Return the file that says that the run is done. One older than its log is of an earlier attempt."""
+    for marker in _possible_markers(path):
         with suppress(OSError):
-            logs = [file for file in path.iterdir() if file != mark] if path.is_dir() else [path]
-            if mark.lstat().st_mtime >= max(map(last_write, logs), default=0.0) - _LATE_SECONDS:
-                return mark
+            logs = [file for file in path.iterdir() if file != marker] if path.is_dir() else [path]
+            if marker.lstat().st_mtime >= max(map(last_write, logs), default=0.0) - _MAX_LATE_SECONDS:
+                return marker
     return None
 
 
-def _marks(path: Path) -> list[Path]:
-    """Return the files that say, once somebody makes them, that the run is done."""
+def _possible_markers(path: Path) -> list[Path]:
+    """Return the files that say, if they exist, that the run is done."""
     if path.is_dir():
         return [path / DONE]
-    marks = [path.with_name(f"{path.name}{DONE}")]
+    markers = [path.with_name(f"{path.name}{DONE}")]
     with suppress(OSError):
         if sum(file.suffix == path.suffix for file in path.parent.iterdir()) == 1:
-            marks.append(path.with_name(DONE))
-    return marks
+            markers.append(path.with_name(DONE))
+    return markers
 
 
 def _says_done(path: Path) -> bool:
@@ -116,42 +120,35 @@ def _says_done(path: Path) -> bool:
         lines = [line for line in _tail(path).splitlines() if line.strip()]
         if path.suffix in (".csv", ".tsv"):
             with open_log(path) as file:
-                head = file.readline(_TAIL).decode(errors="replace")
+                head = file.readline(_MAX_BYTES).decode(errors="replace")
             delimiter = max(",;\t", key=head.count)
             names, *rows = csv.reader([head, *lines[-2:]], delimiter=delimiter)
-            place = [name.strip().casefold() for name in names].index("done")
-            told = [row[place].strip().casefold() in _TRUE for row in rows if len(row) > place]
+            column = [name.strip().casefold() for name in names].index("done")
+            is_done = [row[column].strip().casefold() in _TRUE for row in rows if len(row) > column]
         else:
-            statements = [json.loads(line) for line in lines[-2:]]
-            told = [str(row.get("done")).casefold() in _TRUE for row in statements if isinstance(row, dict)]
-        return told[-1:] == [True] and told[:-1] != [True]
+            objects = [json.loads(line) for line in lines[-2:]]
+            is_done = [str(row.get("done")).casefold() in _TRUE for row in objects if isinstance(row, dict)]
+        return is_done[-1:] == [True] and is_done[:-1] != [True]
     return False
 
 
 def _head(path: Path) -> Iterator[str]:
-    """Return the lines at the beginning of a file."""
+    """Return the visible lines at the beginning of a file."""
     with open_log(path) as file:
-        return _shown(file.read(_TAIL).decode(errors="replace"))
+        return _visible_lines(file.read(_MAX_BYTES).decode(errors="replace"))
 
 
 def _tail(path: Path) -> str:
     """Return the end of a file."""
     with open_log(path) as file:
         size = file.seek(0, 2)
-        file.seek(max(0, size - _TAIL))
-        return str(file.read(_TAIL).decode(errors="replace"))
+        file.seek(max(0, size - _MAX_BYTES))
+        return str(file.read(_MAX_BYTES).decode(errors="replace"))
 
 
-def _shown(text: str) -> Iterator[str]:
+def _visible_lines(text: str) -> Iterator[str]:
     """Yield the lines that a terminal would show, without those that hold nothing."""
     for line in text.split("\n"):
-        last = line.rstrip("\r").rpartition("\r")[2][:_LONGEST]
+        last = line.rstrip("\r").rpartition("\r")[2][:_MAX_LINE_CHARACTERS]
         if last and not last.isspace():
             yield last
-
-
-def _is_as_late(file: Path, log: Path) -> bool:
-    """Return whether a file was written to as late as the log; else its last words are not those of the
-    run.
-    """
-    return file == log or file.stat().st_mtime >= last_write(log) - _LATE_SECONDS

@@ -11,26 +11,27 @@ from sentinel.series.excerpt import Excerpt, Number
 from sentinel.series.rows import Rows
 from sentinel.series.specs import SeriesSpec
 
-_MAX_POINTS = 200
+_MAX_POINTS = 200  # of each signal, the last ones
 
 
 def excerpts(log: RunLog, stream: str, attempt: int, tag: str, detector: str) -> list[Excerpt]:
     """Return the judged signal, then those that the detector sees beside it; none if the attempt is over."""
-    own = log.streams.get(stream)
-    if own is None or own.attempt.number != attempt:
+    found = log.streams.get(stream)
+    if found is None or found.attempt.number != attempt:
         return []
-    for view in own.specs:
-        history = own.attempt.series.get(view.key, {}).get(tag)
-        if history is not None and any(rule.name == detector for rule in view.detectors):
+    for spec in found.specs:
+        history = found.attempt.series.get(spec.key, {}).get(tag)
+        if history is not None and any(rule.name == detector for rule in spec.detectors):
             coarse = history.coarse
             recent = history.recent.last(_MAX_POINTS)
-            return [_judged(view, coarse, recent, tag), *_beside(view, coarse, recent, detector)]
+            return [_judged(spec, coarse, recent, tag), *_beside(spec, coarse, recent, detector)]
     return []
 
 
-def _judged(view: SeriesSpec, coarse: Buckets, recent: Rows, tag: str) -> Excerpt:
+def _judged(spec: SeriesSpec, coarse: Buckets, recent: Rows, tag: str) -> Excerpt:
+    """Return the excerpt of the judged signal."""
     return Excerpt(
-        label=measure_of(view.judged).label,
+        label=measure_of(spec.judged).label,
         tag=tag,
         step=coarse.step.tolist(),
         mean=_numbers(coarse.mean.tolist()),
@@ -41,17 +42,26 @@ def _judged(view: SeriesSpec, coarse: Buckets, recent: Rows, tag: str) -> Excerp
     )
 
 
-def _beside(view: SeriesSpec, coarse: Buckets, recent: Rows, detector: str) -> Iterator[Excerpt]:
-    asked = [rule for rule in view.detectors if rule.name == detector]
-    names = {name for rule in asked for name in (*rule.needs, *(use.column for use in rule.uses))}
+def _beside(spec: SeriesSpec, coarse: Buckets, recent: Rows, detector: str) -> Iterator[Excerpt]:
+    """Yield the excerpts of the other signals that the detector sees."""
+    rules = [rule for rule in spec.detectors if rule.name == detector]
+    names = {name for rule in rules for name in (*rule.needs, *(use.column for use in rule.uses))}
     for place, column in sorted(coarse.first.items()):
         mean = _numbers(column.tolist())
-        name = view.columns[place]
+        name = spec.columns[place]
         if name in names and any(value is not None for value in mean):
-            step = coarse.step.tolist()
-            last = _numbers(recent.column(place).tolist())
-            yield Excerpt(measure_of(Signal(name)).label, "", step, mean, [], [], recent.step.tolist(), last)
+            yield Excerpt(
+                label=measure_of(Signal(name)).label,
+                tag="",
+                step=coarse.step.tolist(),
+                mean=mean,
+                low=[],
+                high=[],
+                last_step=recent.step.tolist(),
+                last=_numbers(recent.column(place).tolist()),
+            )
 
 
 def _numbers(values: Iterable[float]) -> list[Number]:
+    """Return the values with None for each that is not finite."""
     return [value if math.isfinite(value) else None for value in values]

@@ -11,7 +11,7 @@ from sentinel.runs.preemption import preempts
 from sentinel.runs.torchrun import first_failure
 from sentinel.sources.base import Ending, EndKind
 
-_LAST_LINES = 50  # launchers and loggers print fewer after a run's own last word
+_MAX_LINES_AFTER = 50  # launchers and loggers print fewer after a run's own last word
 
 _BANNER = re.compile(
     r"\bend of (?:the )?training\b"
@@ -66,30 +66,32 @@ _DIGITS = re.compile(r"\d+")
 
 
 def ending_in(lines: Sequence[str], attempts: int, head: Callable[[], Iterable[str]]) -> Ending | None:
-    """Return the end that the last lines of a file tell; None if they tell none. The run began ``attempts``
-    times.
+    """Return the end of a run that the last lines of a file state; None if they state none.
 
-    ``head`` reads the first lines of the file, and may raise OSError.
+    The run began ``attempts`` times. ``head`` reads the first lines of the file, and may raise OSError.
     """
-    last = lines[-_LAST_LINES:]
-    if (error := first_failure(last) or _crash(lines) or _cut_traceback(last)) is not None:
+    last = lines[-_MAX_LINES_AFTER:]
+    error = first_failure(last) or _crash(lines) or _cut_traceback(last)
+    if error is not None:
         return error
     for line in reversed(last):
         if preempts(line):
             return _ending(EndKind.PREEMPTED, line)
-        ends = _EARLY.search(line) or (_is_banner(line) and not _OF_A_PART.search(line))
-        if ends and _is_rare(line, lines, attempts):
+        states_end = _EARLY.search(line) or (_is_banner(line) and not _OF_A_PART.search(line))
+        if states_end and _is_rare(line, lines, attempts):
             return _ending(EndKind.FINISHED, line)
-    if (stopped := _stopped_early(lines, attempts)) is not None:
-        return stopped
+    early_stop = _early_stop(lines, attempts)
+    if early_stop is not None:
+        return early_stop
     counts = next(filter(_COUNT.search, reversed(last)), None)
     if counts is None:
         return None
-    ended = _is_whole(counts, lines, attempts) or _ends_its_last_epoch(counts, lines, head)
+    ended = _counts_are_full(counts, lines, attempts) or _ends_its_last_epoch(counts, lines, head)
     return _ending(EndKind.FINISHED, counts) if ended else None
 
 
 def _is_banner(line: str) -> bool:
+    """Return whether a line is one that frameworks print at the end of a training."""
     folded = line.casefold()
     return any(sign in folded for sign in _OF_A_BANNER) and _BANNER.search(line) is not None
 
@@ -99,45 +101,58 @@ def _ending(outcome: EndKind, line: str) -> Ending:
 
 
 def _is_rare(line: str, lines: Sequence[str], attempts: int) -> bool:
-    """Return whether a line was printed no more often than the run ended; one that each epoch prints is no
-    end.
-    """
+    """Return whether a line was printed at most once in each attempt. One of each epoch states no end."""
     shape = _DIGITS.sub("0", line.strip())
     return sum(_DIGITS.sub("0", other.strip()) == shape for other in lines) <= attempts
 
 
-def _stopped_early(lines: Sequence[str], attempts: int) -> Ending | None:
-    """Return the end that an earlier line tells, if nothing that was printed before it was printed again."""
-    for at in range(len(lines) - _LAST_LINES - 1, -1, -1):
-        if _EARLY.search(lines[at]) and _is_rare(lines[at], lines, attempts):
-            counted = {_DIGITS.sub("0", line) for line in lines[max(0, at - _LAST_LINES) : at]}
-            over = counted.isdisjoint(_DIGITS.sub("0", line) for line in lines[at + 1 :])
-            return _ending(EndKind.FINISHED, lines[at]) if over else None
+def _early_stop(lines: Sequence[str], attempts: int) -> Ending | None:
+    """Return the end that an earlier line states, if nothing that was printed before it was printed again."""
+    for index in range(len(lines) - _MAX_LINES_AFTER - 1, -1, -1):
+        if _EARLY.search(lines[index]) and _is_rare(lines[index], lines, attempts):
+            before = {_DIGITS.sub("0", line) for line in lines[max(0, index - _MAX_LINES_AFTER) : index]}
+            is_over = before.isdisjoint(_DIGITS.sub("0", line) for line in lines[index + 1 :])
+            return _ending(EndKind.FINISHED, lines[index]) if is_over else None
     return None
 
 
-def _is_whole(line: str, lines: Sequence[str], attempts: int) -> bool:
-    """Return whether all counts of the line are at their end, as in `epoch: 20/20`, and no other line has
-    them.
+def _counts_are_full(line: str, lines: Sequence[str], attempts: int) -> bool:
+    """Return whether all counts of the line are at their end, as in `epoch: 20/20`, at most once an attempt.
 
     A line that announces an epoch says nothing of its end, so an epoch counts only beside a value.
     """
     counts = _COUNT.findall(line)
-    if any(int(done) != int(of) for done, of in counts):
+    if any(int(count) != int(total) for count, total in counts):
         return False
-    if epoch := _EPOCH.search(line):
-        same = sum(
-            bool((match := _EPOCH.search(other)) and match[0] == epoch[0] and _VALUE.search(other))
-            and _COUNT.findall(other)[: len(counts)] == counts
-            for other in lines
-        )
+    epoch = _EPOCH.search(line)
+    if epoch is not None:
+        same = sum(_is_row_of_epoch(other, epoch[0], counts) for other in lines)
         return _VALUE.search(line[epoch.end() :]) is not None and same <= attempts
-    if bar := _BAR.search(line):
-        drawn = [match[1] for other in lines if (match := _ANY_BAR.search(other)) and match[2] == bar[1]]
-        # A bar that was seen to fill up may be drawn once more; full ones alone are each one of its own.
-        filled = (len([*full]) if len({*drawn}) == 1 else 1 for of, full in groupby(drawn) if of == bar[1])
-        return sum(filled) <= attempts and not any(map(_OF_AN_EPOCH.search, lines))
+    bar = _BAR.search(line)
+    if bar is not None:
+        return _full_bars(bar[1], lines) <= attempts and not any(map(_OF_AN_EPOCH.search, lines))
     return False
+
+
+def _is_row_of_epoch(line: str, epoch: str, counts: Sequence[tuple[str, str]]) -> bool:
+    """Return whether a line has a value, names the epoch in these words, and begins with these counts."""
+    match = _EPOCH.search(line)
+    if match is None or match[0] != epoch or not _VALUE.search(line):
+        return False
+    return _COUNT.findall(line)[: len(counts)] == counts
+
+
+def _full_bars(total: str, lines: Sequence[str]) -> int:
+    """Return how many progress bars with this total filled up.
+
+    A bar that was seen to fill up may be drawn once more, so its full drawings in a row count once. If all
+    drawings are full, each is a bar of its own.
+    """
+    bars = [bar for bar in map(_ANY_BAR.search, lines) if bar is not None and bar[2] == total]
+    drawings = [bar[1] for bar in bars]
+    if set(drawings) == {total}:
+        return len(drawings)
+    return sum(count == total for count, _ in groupby(drawings))
 
 
 def _ends_its_last_epoch(line: str, lines: Sequence[str], head: Callable[[], Iterable[str]]) -> bool:
@@ -145,35 +160,45 @@ def _ends_its_last_epoch(line: str, lines: Sequence[str], head: Callable[[], Ite
 
     ``line`` is the last one that counts. What it counts beside epochs must be at its end.
     """
-    if any(int(done) != int(of) for done, of in _COUNT.findall(_EPOCH.sub("", line))):
+    if any(int(count) != int(total) for count, total in _COUNT.findall(_EPOCH.sub("", line))):
         return False
-    counted = ((at, match) for at, text in enumerate(lines) if (match := _EPOCH.search(text)))
-    groups = [
-        (int(epoch), int(of), next(members)[0])
-        for (epoch, of), members in groupby(counted, key=lambda item: item[1].groups())
-    ]
-    if len(groups) < 2:
+    epochs = _epochs(lines)
+    if len(epochs) < 2:
         return False
-    (before, _, begun), (number, of, last) = groups[-2:]
-    every = before - groups[-3][0] if len(groups) > 2 else 1  # some print each hundredth epoch
-    is_long = 0 < number - before == every and last - begun <= len(lines) - last
-    if not is_long or _OPEN_BAR.search(lines[-1]) or not any(map(_VALUE.search, lines[last:])):
+    previous, previous_at, _ = epochs[-2]
+    last, last_at, total = epochs[-1]
+    step = previous - epochs[-3][0] if len(epochs) > 2 else 1  # some print each hundredth epoch
+    is_next = 0 < last - previous == step
+    is_complete = last_at - previous_at <= len(lines) - last_at
+    if not (is_next and is_complete) or _OPEN_BAR.search(lines[-1]):
         return False
-    if number == of - 1:
+    if not any(map(_VALUE.search, lines[last_at:])):
+        return False
+    if last == total - 1:  # it counts from 0
         firsts = (_EPOCH.search(text) for text in head())
-        return any(match is not None and match.groups() == ("0", str(of)) for match in firsts)
-    return number == of
+        return any(match is not None and match.groups() == ("0", str(total)) for match in firsts)
+    return last == total
+
+
+def _epochs(lines: Sequence[str]) -> list[tuple[int, int, int]]:
+    """Return the epochs that lines name, in order: the number, the index of its first line, and the total."""
+    matches = ((index, match) for index, line in enumerate(lines) if (match := _EPOCH.search(line)))
+    return [
+        (int(epoch), next(group)[0], int(total))
+        for (epoch, total), group in groupby(matches, key=lambda item: item[1].groups())
+    ]
 
 
 def _cut_traceback(lines: Sequence[str]) -> Ending | None:
-    """Return that the lines end within a traceback, or with the name of its error where bars overwrote the
-    rest.
+    """Return the crash of a run whose lines end within a traceback, or with an error whose rest is missing.
+
+    A progress bar may have overwritten the rest.
     """
-    begun = next((at for at, line in enumerate(lines) if line.startswith(_TRACEBACK)), len(lines))
     if lines and _ERROR.match(lines[-1]):
         return None if preempts(lines[-1]) else _ending(EndKind.CRASHED, lines[-1])
-    inside = lines[begun + 1 :]
-    return _ending(EndKind.CRASHED, inside[-1]) if inside and all(map(_FRAME.match, inside)) else None
+    begin = next((index for index, line in enumerate(lines) if line.startswith(_TRACEBACK)), len(lines))
+    frames = lines[begin + 1 :]
+    return _ending(EndKind.CRASHED, frames[-1]) if frames and all(map(_FRAME.match, frames)) else None
 
 
 def _crash(lines: Sequence[str]) -> Ending | None:

@@ -1,4 +1,4 @@
-"""What is known of the silence of a run under watch."""
+"""What a watch knows of a run whose log is silent."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass

@@ -23,7 +23,7 @@ from sentinel.series.naming import Naming
 from sentinel.series.plan import KnownOfRun, planned
 from sentinel.series.specs import SeriesSpecs
 from sentinel.series.stream import Extension, SeriesRows, Stream
-from sentinel.sources.base import Cursor, Ending, EndKind, PollResult, ReadIssue, Run, flush, stopped
+from sentinel.sources.base import Chunk, Cursor, Ending, EndKind, PollResult, ReadIssue, Run, flush, stopped
 from sentinel.sources.readers.plain import flat
 from sentinel.sources.sidecars.config_files import ConfigFiles
 from sentinel.sources.sidecars.output_files import Output, OutputFiles
@@ -64,62 +64,68 @@ class RunLog:
     streams: dict[str, Stream] = field(default_factory=dict)
     metadata: RunMetadata = field(default_factory=RunMetadata)
     console: ConsoleState | None = None
-    reached_end: bool = False  # once
-    live: bool = False  # it grew after it was read to its end
+    reached_end: bool = False  # it was read to its end once
+    live: bool = False  # it grew after that
     _config_files: ConfigFiles = field(init=False)
-    _output: Output | None = field(default=None, init=False)  # read by `poll`, not absorbed yet
+    _output: Output | None = field(default=None, init=False)  # read by `poll`, not ingested yet
 
     def __post_init__(self) -> None:
         self._config_files = ConfigFiles(self.run)
 
     def poll(self, limit: int) -> PollResult:
-        """Read what is new, at most about ``limit`` points. `absorb` adds it."""
+        """Read what is new, at most about ``limit`` points, for `ingest`."""
         if self.console is not None and self._output is None:
             # Before the points, so that everything logged before these lines is known with them.
             self._output = OutputFiles(self.run).poll(self.console.cursor)
         return self.run.source.poll(self.cursor, limit)
 
     def ingest(self, batch: PollResult, read_at: float = math.nan) -> Ingested:
-        """Add what a poll gave. ``read_at`` is the time awake of a watch."""
+        """Add what a poll read. ``read_at`` is the time awake of a watch."""
         readability_changed = stopped(self.cursor) != stopped(batch.cursor)
         self.cursor = batch.cursor
         self.metadata.record(flat(batch.config), self.run.format)
         self.metadata.plan |= planned(batch.config)
-        before = self.metadata.points
-        known = {*self._stopped()}
-        complaints = [*batch.read_issues]
+        points_before = self.metadata.points
+        stopped_before = {*self._stopped()}
+        read_issues = [*batch.read_issues]
         extensions: list[Extension] = []
         for chunk in (chunk.flat for chunk in batch.chunks):
-            stream = self._stream(chunk.stream)
-            if len(chunk.step):
-                if not stream.has_points:
-                    stream.plans.first, about = self._plan_at(float(chunk.time[0]))
-                    complaints += about
-                self.metadata.undo_finalize(chunk)
-            self.metadata.record(flat(chunk.config), self.run.format)
-            extensions.append(stream.extend(chunk, read_at))
-        grew = self.metadata.points > before
+            extension, config_issues = self._add(chunk, read_at)
+            extensions.append(extension)
+            read_issues += config_issues
+        grew = self.metadata.points > points_before
         if batch.ending or grew:
             self.metadata.told_ending = batch.ending
         self.live = self.live or (grew and self.reached_end)
         self.reached_end = self.reached_end or not batch.more
-        printed, prints_more = self._news(self.console, batch) if self.console is not None else ([], False)
+        printed, prints_more = self._scan(self.console, batch) if self.console is not None else ([], False)
         return Ingested(
-            rows=[rows for new in extensions for rows in new.rows],
+            rows=[rows for extension in extensions for rows in extension.rows],
             chunks=batch.chunks,
             more=batch.more or prints_more,
             printed=printed,
-            stopped=[stop for stop in self._stopped() if stop not in known],
-            inventories=[survey for new in extensions for survey in new.inventories],
-            absences=[absence for new in extensions for absence in new.absences],
-            read_issues=complaints,
+            stopped=[stop for stop in self._stopped() if stop not in stopped_before],
+            inventories=[inventory for extension in extensions for inventory in extension.inventories],
+            absences=[absence for extension in extensions for absence in extension.absences],
+            read_issues=read_issues,
             readability_changed=readability_changed,
         )
 
-    def _news(self, console: ConsoleState, batch: PollResult) -> tuple[list[Printed], bool]:
-        """News from the console, and whether there is more to come.
+    def _add(self, chunk: Chunk, read_at: float) -> tuple[Extension, Sequence[ReadIssue]]:
+        """Add a chunk to its stream. Return what it brought, and configuration files that cannot be read."""
+        stream = self._stream(chunk.stream)
+        read_issues: Sequence[ReadIssue] = ()
+        if len(chunk.step):
+            if not stream.has_points:
+                stream.plans.first, read_issues = self._plan_at(float(chunk.time[0]))
+            self.metadata.undo_finalize(chunk)
+        self.metadata.record(flat(chunk.config), self.run.format)
+        return stream.extend(chunk, read_at), read_issues
 
-        Files beside the log are added after all points that precede them.
+    def _scan(self, console: ConsoleState, batch: PollResult) -> tuple[list[Printed], bool]:
+        """Scan new console output for errors. Return what was found, and whether unread output is left.
+
+        Files beside the log are scanned after all points that precede them.
         """
         scans = [console.scan("", batch.lines, signatures())] if batch.lines else []
         more = False
@@ -129,48 +135,48 @@ class RunLog:
             console.cursor = dict(self._output.cursor)
             self._output = None
         printed = [*chain.from_iterable(scans)]
-        for news in printed:
-            if news.severity is Severity.CLEAN:
+        for line in printed:
+            if line.severity is Severity.CLEAN:
                 self.metadata.told_ending = None
-            elif news.preempted and self.metadata.told_ending is None:
-                self.metadata.told_ending = _printed(EndKind.PREEMPTED, news)
-            elif news.location and self.metadata.told_ending is None:
-                self.metadata.told_ending = _printed(EndKind.CRASHED, news)
+            elif self.metadata.told_ending is None and (line.preempted or line.location):
+                outcome = EndKind.PREEMPTED if line.preempted else EndKind.CRASHED
+                self.metadata.told_ending = Ending(outcome, f"it printed {line.text!r}", inferred=True)
         return printed, more
 
     def _plan_at(self, begin: float) -> tuple[dict[str, float], Sequence[ReadIssue]]:
-        """Return the plan of a stream whose first point has this time, and complaints about files that tell
-        it.
+        """Return the plan of a stream whose first point has this time, and the files that cannot be read.
 
         A file counts only if it was last changed before that time, because only then it says the same
         whenever the log is read. The time of a log without times is NaN, so no file counts for it.
         """
-        files, complaints = self._config_files.read()
+        files, read_issues = self._config_files.read()
         plan: dict[str, float] = {}
         for file in reversed(files):
-            told = {k for k, setting in self.metadata.config.items() if setting.origin == self.run.format}
-            self.metadata.record({k: v for k, v in file.settings.items() if k not in told}, file.name)
+            config = self.metadata.config
+            logged = {key for key, setting in config.items() if setting.origin == self.run.format}
+            settings = {key: value for key, value in file.settings.items() if key not in logged}
+            self.metadata.record(settings, file.name)
             if file.modified < begin:
                 plan |= planned(file.settings)
-        return plan | self.metadata.plan, complaints
+        return plan | self.metadata.plan, read_issues
 
     @property
     def ending(self) -> Ending | None:
         """How the run ended; None if its log does not say that it ended."""
         ending = self.metadata.ending(self.planned_steps)
-        if ending is not None and ending.outcome is EndKind.CRASHED and self.console is not None:
-            line = self.console.preempted
-            return Ending(EndKind.PREEMPTED, f"it printed {line!r}", ending.inferred) if line else ending
+        line = self.console.preempted if self.console is not None else ""
+        if ending is not None and ending.outcome is EndKind.CRASHED and line:
+            return Ending(EndKind.PREEMPTED, f"it printed {line!r}", ending.inferred)
         return ending
 
     @property
     def known(self) -> KnownOfRun:
-        """What the log has told so far."""
+        """What the log says so far, for rules about the run as a whole."""
         return KnownOfRun(tuple(stream.known for stream in self.streams.values()))
 
     @property
     def planned_steps(self) -> float | None:
-        """How long the training is to go on, if all streams say the same."""
+        """The planned last step; None if the streams state none, or not the same."""
         plans = {stream.planned_steps for stream in self.streams.values()}
         return plans.pop() if len(plans) == 1 else None
 
@@ -205,23 +211,24 @@ class RunLog:
 
     @property
     def no_clock(self) -> str:
-        """What the log lacks to tell how long a tag was not logged; empty if it lacks nothing."""
+        """What the log lacks to show how long a tag was not logged; empty if it lacks nothing."""
         if self.metadata.last_time is None:
             return "times"
-        alone = all(len(stream.meanings) < 2 for stream in self.streams.values())
-        return "other tags in the same file" if alone else ""
+        if all(len(stream.meanings) < 2 for stream in self.streams.values()):
+            return "other tags in the same file"
+        return ""
 
     @property
     def attempts(self) -> int:
         """How often training began or was resumed, as far as the log shows."""
-        counts: Counter[str] = Counter()  # of streams that follow one another, by their directory
+        counts: Counter[str] = Counter()  # of streams that follow one another, by directory
         for name, stream in self.streams.items():
-            place = name if self.run.has_parallel_streams else name.rpartition("/")[0]
-            counts[place] += stream.attempts.number if stream.has_points else 0
+            directory = name if self.run.has_parallel_streams else name.rpartition("/")[0]
+            counts[directory] += stream.attempts.number if stream.has_points else 0
         return max(counts.values(), default=0)
 
     def understanding(self) -> Understanding:
-        """Return what the log is taken to say, over all streams."""
+        """Return the framework, the signals and the unmapped tags of all streams."""
         return understood(self.streams.values())
 
     def overview(self) -> RunOverview:
@@ -238,26 +245,26 @@ class RunLog:
         )
 
     def flush(self) -> Ingested:
-        """Give the rows to judge when the log is over, and the points that only its end makes sure.
+        """Return the rows to judge when the log is over, and the points that only its end makes sure.
 
-        It may go on after all: neither what was read nor what is known of it changes.
+        The state of the log does not change, because it may continue after all.
         """
-        left = flush(self.run.source, self.cursor)
+        flushed = flush(self.run.source, self.cursor)
         rows: list[SeriesRows] = []
-        for name in dict.fromkeys([*self.streams, *(chunk.stream for chunk in left)]):
-            chunks = [chunk for chunk in left if chunk.stream == name]
+        for name in dict.fromkeys([*self.streams, *(chunk.stream for chunk in flushed)]):
+            chunks = [chunk for chunk in flushed if chunk.stream == name]
             stream = self.streams.get(name)
             if stream is None or chunks or not stream.has_names:
                 stream = self._copy(name)
             for chunk in chunks:
                 rows += stream.extend(chunk).rows
             rows += stream.end()
-        return Ingested(rows, flushed=left)
+        return Ingested(rows, flushed=flushed)
 
     def _copy(self, name: str) -> Stream:
         """Copy a stream, or make a new one.
 
-        The end names a stream that is too short by the tags that it has, but it may go on and get more.
+        The end decides what the tags of a short stream mean. If it continues, more tags may decide otherwise.
         """
         copy = self._new_stream(name)
         if name in self.streams:
@@ -265,7 +272,7 @@ class RunLog:
         return copy
 
     def dump(self) -> dict[str, Any]:
-        """Return everything that `restore` and `remembered` need, for `packed`."""
+        """Return everything that `restore` and `StoredRun` need, for `packed`."""
         return {
             "cursor": self.cursor,
             "streams": {name: stream.dump() for name, stream in self.streams.items()},
@@ -278,16 +285,16 @@ class RunLog:
             "console": msgspec.to_builtins(self.console),
         }
 
-    def restore(self, kept: dict[str, Any]) -> None:
-        """Restore what `dump` gave."""
-        self.cursor = kept["cursor"]
-        for name, stream in kept["streams"].items():
+    def restore(self, state: dict[str, Any]) -> None:
+        """Undo `dump`."""
+        self.cursor = state["cursor"]
+        for name, stream in state["streams"].items():
             self._stream(name).restore(stream)
-        self.metadata = _to_facts(kept["metadata"])
-        self.reached_end = kept["reached_end"]
-        self.live = kept["live"]
+        self.metadata = _to_metadata(state["metadata"])
+        self.reached_end = state["reached_end"]
+        self.live = state["live"]
         if self.console is not None:
-            self.console = _to_console(kept["console"])
+            self.console = _to_console(state["console"])
 
 
 class StoredRun(msgspec.Struct):
@@ -300,13 +307,9 @@ class StoredRun(msgspec.Struct):
     @staticmethod
     def from_state(state: dict[str, Any]) -> "StoredRun":
         """Read it from unpacked state. Raises ValueError for a state that this version did not make."""
-        return _to_remembered(state)
+        return _to_stored_run(state)
 
 
-_to_remembered = converter(StoredRun)
-_to_facts = converter(RunMetadata)
+_to_stored_run = converter(StoredRun)
+_to_metadata = converter(RunMetadata)
 _to_console = converter(ConsoleState)
-
-
-def _printed(outcome: EndKind, news: Printed) -> Ending:
-    return Ending(outcome, f"it printed {news.text!r}", inferred=True)

@@ -18,14 +18,15 @@ from sentinel.series.stream import Stream
 from sentinel.sources.base import Chunk, Ending, EndKind
 from sentinel.sources.readers.plain import MAX_KEYS, Plain
 
-_PAUSES_KEPT = 100
-_MIN_LOSS_SECONDS = 600.0  # an evaluation or a checkpoint may keep a log silent for minutes
+_MAX_PAUSES = 100  # that are remembered, the last ones
+_MIN_LOST_SECONDS = 600.0  # an evaluation or a checkpoint may keep a log silent for minutes
+_MAX_UNMAPPED_TAGS = 200  # that are named
 
 DONE = "done"
 """The tag by which a plain loop says, with the value 1, that it is done."""
 
 LONG_INTERVALS = 10
-"""A silence of this many long intervals is unusual."""
+"""How many long intervals a log may be silent before that is unusual."""
 
 
 class FoundSetting(NamedTuple):
@@ -36,7 +37,7 @@ class FoundSetting(NamedTuple):
 
 
 class RunMetadata(msgspec.Struct):
-    """The facts about one run. Steps and times are None before the first point; times use the log's clock."""
+    """The facts about one run. Steps and times are None before the first point. Times use the log's clock."""
 
     points: int = 0
     first_step: int | None = None
@@ -47,18 +48,18 @@ class RunMetadata(msgspec.Struct):
     pauses: list[float] = []  # seconds, the last ones
     config: dict[str, FoundSetting] = {}
     plan: dict[str, float] = {}  # planned values by signal, for streams that begin from now on
-    told_ending: Ending | None = None
-    last_words: Ending | None = None  # told by other means than records of the log, once it is silent
+    told_ending: Ending | None = None  # by a record of the log
+    last_words: Ending | None = None  # stated by other means than records of the log, once it is silent
     exit: Ending | None = None  # of the process that wrote the log
     process_gone: str = ""  # that this process ended, and how is not known
-    output: str = ""  # the file in which this process told its end
-    heard: int = 0  # a sum of the files that hold them, which is another one once they change
+    output: str = ""  # the file in which this process printed its end
+    heard: int = 0  # checksum of the files with the last words, when these were read
     goes_on: str = ""  # why more is to come; known once it was silent for long
     summary_step: int | None = None
     done_step: int | None = None
 
     def undo_finalize(self, chunk: Chunk) -> None:
-        """Add a chunk that has points and was logged since."""
+        """Forget all that a silence suggested, and count a chunk with points that was logged since."""
         self.last_words = None
         self.heard = 0
         self.goes_on = ""
@@ -79,17 +80,21 @@ class RunMetadata(msgspec.Struct):
             self.first_time = float(time[0]) if self.first_time is None else self.first_time
             clock = time if self.last_time is None else np.append(self.last_time, time)
             pauses = clock[1:] - clock[:-1]
-            self.pauses = (self.pauses + pauses[pauses > 0][-_PAUSES_KEPT:].tolist())[-_PAUSES_KEPT:]
+            self.pauses = (self.pauses + pauses[pauses > 0][-_MAX_PAUSES:].tolist())[-_MAX_PAUSES:]
             self.last_time = max(self.last_time or 0.0, float(time.max()))
-        at_end = [i for i, tag in enumerate(chunk.tags) if tag.endswith(summaries())]
-        if at_end and (says_so := np.isin(chunk.tag, at_end)).any():
-            self.summary_step = int(chunk.step[says_so].max())
-        done = [i for i, tag in enumerate(chunk.tags) if tag.rpartition("/")[2].casefold() == DONE]
-        if done and (says_so := np.isin(chunk.tag, done) & (chunk.value == 1)).any():
-            self.done_step = int(chunk.step[says_so].max())
+        summary_codes = [i for i, tag in enumerate(chunk.tags) if tag.endswith(summaries())]
+        if summary_codes:
+            is_summary = np.isin(chunk.tag, summary_codes)
+            if is_summary.any():
+                self.summary_step = int(chunk.step[is_summary].max())
+        done_codes = [i for i, tag in enumerate(chunk.tags) if tag.rpartition("/")[2].casefold() == DONE]
+        if done_codes:
+            is_done = np.isin(chunk.tag, done_codes) & (chunk.value == 1)
+            if is_done.any():
+                self.done_step = int(chunk.step[is_done].max())
 
     def record(self, settings: Mapping[str, Plain], origin: str) -> None:
-        """Add settings. A later value replaces an earlier one."""
+        """Add settings, at most `MAX_KEYS` of them. A later value replaces an earlier one."""
         for key, value in settings.items():
             if key in self.config or len(self.config) < MAX_KEYS:
                 self.config[key] = FoundSetting(value, origin)
@@ -114,14 +119,14 @@ class RunMetadata(msgspec.Struct):
         return self.last_words or self.exit
 
     def seconds_to_go(self, planned_steps: float | None) -> float | None:
-        """Return how long the run would take to its planned end at its mean pace; None if that is not
-        known.
-        """
+        """Return how long the run would take to its planned end at its mean pace; None if unknown."""
         if planned_steps is None or self.lasted_seconds is None or self.last_step is None:
             return None
-        done = self.last_step - (self.first_step or 0)
-        left = planned_steps - self.last_step
-        return self.lasted_seconds * left / done if done > 0 and left > 0 else None
+        past_steps = self.last_step - (self.first_step or 0)
+        steps_to_go = planned_steps - self.last_step
+        if past_steps <= 0 or steps_to_go <= 0:
+            return None
+        return self.lasted_seconds * steps_to_go / past_steps
 
     @property
     def extent(self) -> Extent:
@@ -130,7 +135,7 @@ class RunMetadata(msgspec.Struct):
 
     @property
     def lasted_seconds(self) -> float | None:
-        """From the first point to the last one by the log's clock; None if it has none."""
+        """Seconds from the first point to the last one by the log's clock; None if it has none."""
         if self.first_time is None or self.last_time is None:
             return None
         return self.last_time - self.first_time
@@ -142,16 +147,11 @@ class RunMetadata(msgspec.Struct):
 
 
 def lost_after_seconds(intervals: Sequence[float]) -> float:
-    """Return how long a log may be silent, given the seconds between its arrivals (any order, may be
-    empty).
-    """
+    """Return how long a log may be silent, given the seconds between its arrivals, in any order."""
     if not intervals:
-        return _MIN_LOSS_SECONDS
+        return _MIN_LOST_SECONDS
     long_interval = sorted(intervals)[math.ceil(0.95 * len(intervals)) - 1]
-    return max(LONG_INTERVALS * long_interval, _MIN_LOSS_SECONDS)
-
-
-_UNMAPPED_SHOWN = 200
+    return max(LONG_INTERVALS * long_interval, _MIN_LOST_SECONDS)
 
 
 @dataclass(frozen=True)
@@ -175,23 +175,25 @@ def framework(streams: Iterable[Stream]) -> str | None:
 
 
 def understood(streams: Collection[Stream]) -> Understanding:
-    """Return what some streams of one run say together."""
+    """Return the framework, the signals and the unmapped tags of some streams of one run."""
     signals: dict[str, dict[str, None]] = {}
     unmapped: dict[str, None] = {}
     for stream in streams:
         _, meanings = stream.explained()
-        own: dict[str, list[str]] = {}
+        stream_signals: dict[str, list[str]] = {}
         for tag, meaning in meanings.items():
             if meaning is not None:
-                own.setdefault(meaning.signal.value, []).append(tag)
-            elif len(unmapped) < _UNMAPPED_SHOWN:
+                stream_signals.setdefault(meaning.signal.value, []).append(tag)
+            elif len(unmapped) < _MAX_UNMAPPED_TAGS:
                 unmapped[tag] = None
-            for meaning in stream.rule_meanings(tag):
-                own.setdefault(meaning.signal.value, []).append(tag)
-        for signal, tag in derived(own):
-            own.setdefault(signal.value, []).append(tag)
-        for name, tags in own.items():
+            for rule_meaning in stream.rule_meanings(tag):
+                stream_signals.setdefault(rule_meaning.signal.value, []).append(tag)
+        for signal, tag in derived(stream_signals):
+            stream_signals.setdefault(signal.value, []).append(tag)
+        for name, tags in stream_signals.items():
             signals.setdefault(name, {}).update(dict.fromkeys(tags))
     return Understanding(
-        framework(streams), {s: list(tags) for s, tags in sorted(signals.items())}, list(unmapped)
+        framework=framework(streams),
+        signals={signal: list(tags) for signal, tags in sorted(signals.items())},
+        unmapped=list(unmapped),
     )

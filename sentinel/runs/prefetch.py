@@ -12,13 +12,13 @@ from sentinel.sources.base import Cursor, PollResult, Source
 
 @contextmanager
 def reading_ahead(logs: Sequence[RunLog]) -> Iterator[None]:
-    """Within this context the logs are read ahead, one at a time, because sources share what they learn."""
+    """Read the logs ahead within this context, one at a time, because sources share what they learn."""
     runs = [log.run for log in logs]
     with ThreadPoolExecutor(1) as reader:
         try:
-            alone = Lock()
+            lock = Lock()
             for log, run in zip(logs, runs, strict=True):
-                log.run = replace(run, source=_Ahead(run.source, reader, alone))
+                log.run = replace(run, source=_PrefetchingSource(run.source, reader, lock))
             yield
         finally:
             for log, run in zip(logs, runs, strict=True):
@@ -26,25 +26,25 @@ def reading_ahead(logs: Sequence[RunLog]) -> Iterator[None]:
 
 
 @dataclass
-class _Ahead:
+class _PrefetchingSource:
     """A source that begins with the next poll as soon as one is done, if the log goes on."""
 
     source: Source
     reader: ThreadPoolExecutor
-    alone: Lock
-    begun: tuple[Cursor, Future[PollResult]] | None = None
+    lock: Lock
+    pending: tuple[Cursor, Future[PollResult]] | None = None
 
     def poll(self, cursor: Cursor, limit: int) -> PollResult:
-        """See `Source`. The limit of a poll is that of the one before."""
-        if self.begun is None or self.begun[0] != cursor:
-            batch = self._read(cursor, limit)  # most logs are short, and waiting for a thread costs more
+        """Poll as `Source` does, with the limit of the poll before if the answer was read ahead."""
+        if self.pending is None or self.pending[0] != cursor:
+            result = self._read(cursor, limit)  # most logs are short, and waiting for a thread costs more
         else:
-            batch = self.begun[1].result()
-        self.begun = None
-        if batch.more:
-            self.begun = batch.cursor, self.reader.submit(self._read, batch.cursor, limit)
-        return batch
+            result = self.pending[1].result()
+        self.pending = None
+        if result.more:
+            self.pending = result.cursor, self.reader.submit(self._read, result.cursor, limit)
+        return result
 
     def _read(self, cursor: Cursor, limit: int) -> PollResult:
-        with self.alone:
+        with self.lock:
             return self.source.poll(cursor, limit)

@@ -16,8 +16,8 @@ from sentinel.sources.location import Location, Url
 LOST_SECONDS = 86400.0
 """A run that was silent for a day is not expected to go on."""
 
-_SURE_SECONDS = 86400.0  # an unknown time zone cannot move a log's clock further than this
-_MAX_FILES = 1000  # of a run whose modification times are read
+_MAX_ZONE_SECONDS = 86400.0  # an unknown time zone cannot move a log's clock further than this
+_MAX_FILES = 1000  # of a run, whose modification times are read
 
 
 class RunState(StrEnum):
@@ -49,7 +49,7 @@ MEANINGS = {
 GOING_ON = (RunState.RUNNING, RunState.STALLED)
 """States of a run of which more is expected."""
 
-_TELLING = (
+_MOST_TELLING_FIRST = (
     *(RunState.CRASHED, RunState.FINISHED, RunState.PREEMPTED),
     *(RunState.RUNNING, RunState.STALLED, RunState.SILENT, RunState.LOST),
 )
@@ -96,18 +96,15 @@ def standing(
 
 
 def of_training(states: Iterable[RunState]) -> RunState:
-    """Return the state of a training from those of its logs: an end that one of them tells, else the
-    liveliest.
-    """
-    return min(states, key=_TELLING.index)
+    """Return the state of a training from those of its logs: an end that one states, else the liveliest."""
+    return min(states, key=_MOST_TELLING_FIRST.index)
 
 
 def silent_seconds(place: Location, last_time: float | None, now: float) -> float | None:
-    """Return seconds since the last write to a run; None if it is gone. ``last_time`` is the newest in its
-    log.
+    """Return seconds since the last write to a run; None if it is gone.
 
-    The modification times of the files count, because the time zone of a log may be unknown. They do not
-    count for a copy, whose files are younger than its log.
+    ``last_time`` is the newest time in its log. The modification times of the files count, because the time
+    zone of a log may be unknown. They do not count for a copy, whose files are younger than its log.
     """
     if isinstance(place, Url):
         return max(0.0, now - last_time) if last_time is not None else 0.0
@@ -117,8 +114,9 @@ def silent_seconds(place: Location, last_time: float | None, now: float) -> floa
         written = last_write(place.parent)  # a database holds many runs
     except OSError:
         return None
-    copied = last_time is not None and written - last_time > _SURE_SECONDS
-    return max(0.0, now - (last_time if copied and last_time is not None else written))
+    if last_time is not None and written - last_time > _MAX_ZONE_SECONDS:
+        return max(0.0, now - last_time)
+    return max(0.0, now - written)
 
 
 def is_removed(place: Location) -> bool:
@@ -127,8 +125,9 @@ def is_removed(place: Location) -> bool:
 
 
 def last_write(path: Path) -> float:
-    """Return when a file, or a file directly in a directory, was last written. Raises OSError if it is
-    gone.
+    """Return when a file, or any file directly in a directory, was last written.
+
+    Raises OSError if it is gone.
     """
     status = os.lstat(path)
     times = [status.st_mtime]

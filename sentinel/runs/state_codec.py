@@ -42,6 +42,7 @@ _ARRAY = 1  # msgpack extension code
 
 
 def _extension(value: Any) -> Any:
+    """Encode an array. Raises TypeError for any other type."""
     if isinstance(value, np.ndarray):
         parts = [value.dtype.str, value.shape, _sorted_bytes(value)]
         return msgspec.msgpack.Ext(_ARRAY, msgspec.msgpack.encode(parts))
@@ -49,6 +50,7 @@ def _extension(value: Any) -> Any:
 
 
 def _array(code: int, data: memoryview) -> Any:
+    """Undo `_extension`."""
     if code != _ARRAY:
         raise msgspec.DecodeError(f"unknown extension {code}")
     dtype, shape, content = msgspec.msgpack.decode(data)

@@ -1,4 +1,4 @@
-"""What a launcher printed of the process that failed first: the table of torchrun, which is its last word."""
+"""Reads the table that torchrun prints last: which process failed first, and how."""
 
 import re
 import signal
@@ -12,11 +12,12 @@ _FAILURE = re.compile(r"\brank +: (\d+) .{0,400}?\bexitcode +: (-?\d+) \(pid: (\
 
 
 def first_failure(lines: Sequence[str]) -> Ending | None:
-    """Return how the rank ended that failed first; None if no launcher told it."""
-    _, begins, table = "\n".join(lines).rpartition(_CAUSE)
-    if not begins or (told := _FAILURE.search(table)) is None:
+    """Return how the rank ended that failed first; None if no launcher printed it."""
+    _, head, table = "\n".join(lines).rpartition(_CAUSE)
+    failure = _FAILURE.search(table) if head else None
+    if failure is None:
         return None
-    rank, code, pid = map(int, told.groups())
+    rank, code, pid = map(int, failure.groups())
     how = f"exited with status {code}"
     if code < 0:
         names = {number.value: number.name for number in signal.Signals}

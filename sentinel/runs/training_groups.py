@@ -1,11 +1,11 @@
-"""Which logs are of one training: the one relation that telling, listings and reports share.
+"""Which logs are of one training: the one relation that notifications, listings and reports share.
 
 A training often writes several logs: Hugging Face's Trainer its state beside those of TensorBoard and W&B,
 Lightning one for each logger, `add_scalars` of torch one directory for each curve. Equal steps and numbers
 prove nothing: two trainings of one script have them as well. Logs are of one training only if something joins
 them:
 
-- the same process on the same host, as the names of event files or the end of the process tell it, or the
+- the same process on the same host, as the names of event files or the end of the process state it, or the
   same writer of tensorboardX;
 - the same id of W&B;
 - the file into which the process printed that failed;
@@ -26,7 +26,6 @@ from collections.abc import Mapping
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 from sentinel.runs.metadata import RunMetadata
 from sentinel.sources.location import Location, Url
@@ -40,32 +39,38 @@ _KINDS = re.compile(
     "|(tb|tensorboard|csv|lightning)_logs"
 )
 """Directories that hold the logs of one kind, and say nothing about the training."""
+
 _SAVED = re.compile("out(put)?s?|checkpoints?|ckpts?")
 """Directories for what a training saves, which say nothing about it. It may log there or beside them."""
+
 _USUAL = re.compile(
     "(train(ing)?_|trainer_)?(logs?|metrics?|history|stats)|train|training|log_history|progress|run|output|out"
     "|std(out|err)|console|results|scalars|loss(es)?|nohup"
     "|(system|gpu|hardware|resource)s?(_(metrics|stats|usage|monitor))?"
 )
 """Names of files that say nothing about the training either."""
-_DEEPEST_TAG = 3  # parts between slashes
-_VERSION = re.compile(r"version_\d+")
-_OUTPUT = "output_dir"
+
+_MAX_TAG_PARTS = 3  # between the slashes of a tag of `add_scalars`
+_VERSION = re.compile(r"version_\d+")  # directories of Lightning
+
+_OUTPUT_SETTING = "output_dir"
 """The setting of Hugging Face's that names the place of a training."""
-_PLACE = "place "
-_WANDB = re.compile(r"(?:offline-)?run-\d{8}_\d{6}-(\w+)")
-_RECORD = re.compile(r"run-(\w+)\.wandb")
+
+_PLACE = "place "  # what a join key begins with that is a place
+_WANDB = re.compile(r"(?:offline-)?run-\d{8}_\d{6}-(\w+)")  # the directory of a run
+_RECORD = re.compile(r"run-(\w+)\.wandb")  # its record
+
 _FILES = "files"
 """Where W&B keeps what was printed, beside its record. A copy of `latest-run` has no id in its name."""
 
 
 @dataclass(frozen=True)
 class TrainingEvidence:
-    """What one log tells of its training.
+    """What one log says of its training.
 
-    ``joints`` are what it may share with other logs, ``processes`` are those among them that name a process.
-    ``output`` is Hugging Face's directory, and empty if unknown. ``times`` are those of its first and its
-    last point on its own clock, None if unknown.
+    ``join_keys`` are what it may share with other logs, ``processes`` are those among them that name a
+    process. ``output`` is Hugging Face's directory, and empty if unknown. ``times`` are those of its first
+    and its last point on its own clock, None if unknown.
     """
 
     format: str
@@ -74,80 +79,109 @@ class TrainingEvidence:
     output: str = ""
     times: tuple[float, float] | None = None
 
-    def until(self, facts: RunMetadata) -> "TrainingEvidence":
+    def until(self, metadata: RunMetadata) -> "TrainingEvidence":
         """Return the same with the times of a log that has grown."""
-        return replace(self, times=_times(facts))
+        return replace(self, times=_times(metadata))
 
 
-def is_same_training(trace: TrainingEvidence, other: TrainingEvidence, surely: bool = False) -> bool:
+def is_same_training(log: TrainingEvidence, other: TrainingEvidence, surely: bool = False) -> bool:
     """Return whether two logs are of one training. Symmetric.
 
     With ``surely``, whether a process or W&B's id joins them: a place may have seen several trainings.
     """
-    if trace.format == other.format:
-        return bool(trace.processes & other.processes) and _side_by_side(trace, other)
-    differ = trace.output and other.output and trace.output != other.output
-    joints = (
-        joint for joint in trace.join_keys & other.join_keys if not (surely and joint.startswith(_PLACE))
-    )
-    return any(joints) and not differ
+    if log.format == other.format:
+        return bool(log.processes & other.processes) and _overlap(log.times, other.times)
+    if log.output and other.output and log.output != other.output:
+        return False
+    common = log.join_keys & other.join_keys
+    return any(not (surely and key.startswith(_PLACE)) for key in common)
 
 
-def trainings(traces: Mapping[str, TrainingEvidence]) -> dict[str, str]:
-    """By the id of each log, the id of the log that stands for its training: the first one.
+def trainings(logs: Mapping[str, TrainingEvidence]) -> dict[str, str]:
+    """Return, by the id of each log, the id of the log that stands for its training: the first one.
+
+    This is a union-find. The logs join in the order in which they began, so a training that ended is not
+    searched again.
+    """
+    sets = _TrainingSets({evidence.format for evidence in logs.values()})
+    in_order = sorted(logs, key=lambda log: (logs[log].times or (-math.inf,))[0])
+    numbers = {log: sets.add(logs[log]) for log in in_order}
+    first: dict[_Training, str] = {}
+    return {log: first.setdefault(sets.find(numbers[log]), log) for log in logs}
+
+
+class _TrainingSets:
+    """Disjoint sets of logs, each of one training.
 
     A log joins a training if it is of one training with a log there, and could be with all of its format. If
-    it joins several that have no format in common, these are one. The logs join in the order in which they
-    began, so a training that ended is not looked at again.
+    several trainings that have no format in common take it, these are united.
     """
-    formats = {trace.format for trace in traces.values()}
-    members: list[_Training] = []
-    near: dict[tuple[str, str], list[int]] = {}  # by joint and format: the trainings that such a log may join
-    training_of: dict[str, int] = {}
-    for log in sorted(traces, key=lambda log: (traces[log].times or (-math.inf,))[0]):
-        trace = traces[log]
-        for joint in trace.join_keys:
-            known = near.get((joint, trace.format), ())
-            near[joint, trace.format] = [n for n in known if members[n].may_take(trace, joint)]
-        open_ = {members[n].numbers[0] for joint in trace.join_keys for n in near[joint, trace.format]}
-        takers = (number for number in sorted(open_) if members[number].takes(trace))
-        training_of[log] = joined = next(takers, len(members))
-        if joined == len(members):
-            members.append(_Training([joined]))
-        own = members[joined]
-        for number in sorted(open_):
-            other = members[number]
-            if number > joined and own.formats.isdisjoint(other.formats) and other.takes(trace):
-                for same in own.join(other):
-                    members[same] = own
-        for joint in own.add(trace):
-            others = formats if joint in trace.processes else formats - own.formats
-            for format_ in others:
-                near.setdefault((joint, format_), []).append(joined)
-    first: dict[_Training, str] = {}
-    return {log: first.setdefault(members[training_of[log]], log) for log in traces}
+
+    def __init__(self, formats: AbstractSet[str]) -> None:
+        self._formats = formats  # of all logs
+        self._trainings: list[_Training] = []  # by number; united ones are one object
+        # by join key and format: the numbers of the trainings that such a log may join
+        self._open: dict[tuple[str, str], list[int]] = {}
+
+    def find(self, number: int) -> "_Training":
+        """Return the training with this number."""
+        return self._trainings[number]
+
+    def add(self, log: TrainingEvidence) -> int:
+        """Put a log into the first training that takes it, or else into a new one. Return its number."""
+        candidates = self._candidates(log)
+        number = next((n for n in candidates if self._trainings[n].takes(log)), len(self._trainings))
+        if number == len(self._trainings):
+            self._trainings.append(_Training([number]))
+        training = self._trainings[number]
+        for other_number in candidates:
+            other = self._trainings[other_number]
+            if other_number > number and training.formats.isdisjoint(other.formats) and other.takes(log):
+                self._unite(training, other)
+        for key in training.add(log):
+            formats = self._formats if key in log.processes else self._formats - training.formats
+            for format_ in formats:
+                self._open.setdefault((key, format_), []).append(number)
+        return number
+
+    def _candidates(self, log: TrainingEvidence) -> list[int]:
+        """Return the numbers of the trainings that may take a log, each once and in order.
+
+        Trainings that no later log of this format can join are not searched again.
+        """
+        candidates: set[int] = set()
+        for key in log.join_keys:
+            numbers = self._open.get((key, log.format), ())
+            open_numbers = [n for n in numbers if self._trainings[n].may_take(log, key)]
+            self._open[key, log.format] = open_numbers
+            candidates.update(self._trainings[n].numbers[0] for n in open_numbers)
+        return sorted(candidates)
+
+    def _unite(self, training: "_Training", other: "_Training") -> None:
+        for number in training.join(other):
+            self._trainings[number] = training
 
 
 class _Training:
-    """What is known of the logs of one training, so that one look says whether a further log joins them."""
+    """The logs of one training, in a form that says at once whether a further log joins them."""
 
     def __init__(self, numbers: list[int]) -> None:
-        self.numbers = numbers  # those by which it is known, its own first
+        self.numbers = numbers  # its number, then those of the trainings that were united with it
         self.join_keys: set[tuple[str, str | None]] = set()  # each with an output; None: with any
         self.processes: dict[str, set[frozenset[str]]] = {}  # by format
         self.times: dict[str, tuple[float, float]] = {}  # by format: when all logs of it were written
 
-    def add(self, trace: TrainingEvidence) -> set[str]:
-        """Add a log. Gives the joints that are new."""
-        new = {joint for joint in trace.join_keys if (joint, None) not in self.join_keys}
-        self.join_keys |= {(joint, output) for joint in trace.join_keys for output in (trace.output, None)}
-        self.processes.setdefault(trace.format, set()).add(trace.processes)
-        if trace.times is not None:
-            self.times[trace.format] = self._common(trace.times, trace.format)
+    def add(self, log: TrainingEvidence) -> set[str]:
+        """Add a log. Return the join keys that are new."""
+        new = {key for key in log.join_keys if (key, None) not in self.join_keys}
+        self.join_keys |= {(key, output) for key in log.join_keys for output in (log.output, None)}
+        self.processes.setdefault(log.format, set()).add(log.processes)
+        if log.times is not None:
+            self.times[log.format] = self._common_times(log.times, log.format)
         return new
 
     def join(self, other: "_Training") -> list[int]:
-        """Take all logs of another one, which has no format in common. Gives the numbers of that one."""
+        """Take all logs of another one, which has no format in common. Return the numbers of that one."""
         self.numbers += other.numbers
         self.join_keys |= other.join_keys
         self.processes |= other.processes
@@ -156,112 +190,114 @@ class _Training:
 
     @property
     def formats(self) -> AbstractSet[str]:
-        """Those of its logs."""
+        """The formats of its logs."""
         return self.processes.keys()
 
-    def may_take(self, trace: TrainingEvidence, joint: str) -> bool:
-        """Return whether this log, or one of its format that began later, can join because of a joint."""
-        if trace.format in self.formats and joint not in trace.processes:
+    def may_take(self, log: TrainingEvidence, key: str) -> bool:
+        """Return whether this log, or one of its format that began later, can join because of a join key."""
+        if log.format in self.formats and key not in log.processes:
             return False
-        ended = self.times.get(trace.format, (0.0, math.inf))[1]
-        alone = frozenset() in self.processes.get(trace.format, ())
-        return not alone and (trace.times is None or ended >= trace.times[0])
+        end = self.times.get(log.format, (0.0, math.inf))[1]
+        has_log_without_process = frozenset() in self.processes.get(log.format, ())
+        return not has_log_without_process and (log.times is None or end >= log.times[0])
 
-    def takes(self, trace: TrainingEvidence) -> bool:
+    def takes(self, log: TrainingEvidence) -> bool:
         """Return whether the log is of this training."""
-        if trace.format in self.processes:
-            begin, end = self._common(trace.times or (-math.inf, math.inf), trace.format)
-            return begin <= end and all(trace.processes & own for own in self.processes[trace.format])
-        outputs = (trace.output, "") if trace.output else (None,)
-        return any((joint, output) in self.join_keys for joint in trace.join_keys for output in outputs)
+        if log.format in self.processes:
+            begin, end = self._common_times(log.times or (-math.inf, math.inf), log.format)
+            return begin <= end and all(log.processes & others for others in self.processes[log.format])
+        outputs = (log.output, "") if log.output else (None,)
+        return any((key, output) in self.join_keys for key in log.join_keys for output in outputs)
 
-    def _common(self, times: tuple[float, float], format_: str) -> tuple[float, float]:
+    def _common_times(self, times: tuple[float, float], format_: str) -> tuple[float, float]:
         begin, end = self.times.get(format_, times)
         return max(begin, times[0]), min(end, times[1])
 
 
 def trainings_of(logs: Mapping[str, RunMetadata]) -> dict[str, str]:
-    """By the id of each run, that of the first log of its training. ``logs`` has the best informed first."""
-    return trainings({run: trace_of(run, facts) for run, facts in logs.items()})
+    """Return, by the id of each run, the first one in ``logs`` that is of its training."""
+    return trainings({run: trace_of(run, metadata) for run, metadata in logs.items()})
 
 
-def trace_of(run: str, facts: RunMetadata) -> TrainingEvidence:
-    """Return what the log of a run tells, by its id. Never raises."""
+def trace_of(run: str, metadata: RunMetadata) -> TrainingEvidence:
+    """Return what the log of the run with this id says of its training. Never raises."""
     format_, _, place = run.partition(":")
-    return trace(Url.parse(place) or Path(place), format_, facts)
+    return trace(Url.parse(place) or Path(place), format_, metadata)
 
 
-def trace(place: Location, format_: str, facts: RunMetadata) -> TrainingEvidence:
-    """Return what a log at a place tells, with the names of the files there. Never raises."""
+def trace(place: Location, format_: str, metadata: RunMetadata) -> TrainingEvidence:
+    """Return what a log says of its training, with the names of the files beside it. Never raises."""
     if not isinstance(place, Path):
         return TrainingEvidence(format_, frozenset({f"id {place.parts[-1]}"}))
-    writers = _processes(place)
-    output = _output(place, bool(writers), facts)
-    exit_ = {facts.exit.evidence.partition(";")[0]} if facts.exit is not None else set()  # names the process
-    processes = frozenset(f"process {process}" for process in writers | exit_)
+    writers = {_writing_process(place, name) for name in _event_files(place)}
+    output = _output(place, bool(writers), metadata)
+    if metadata.exit is not None:
+        writers.add(metadata.exit.evidence.partition(";")[0])  # names the process
+    processes = {f"process {process}" for process in writers}
     records = [place.name, *(_names(place.parents[1]) if place.parent.name == _FILES else ())]
-    named = (*map(_WANDB.fullmatch, place.parts), *map(_RECORD.fullmatch, records))
-    ids = (f"id {match[1]}" for match in named if match)
+    wandb_names = (*map(_WANDB.fullmatch, place.parts), *map(_RECORD.fullmatch, records))
+    ids = {f"id {match[1]}" for match in wandb_names if match}
     above = _home(place.parent) if _SAVED.fullmatch(place.name) else ""
-    places = (f"{_PLACE}{directory}" for directory in (_home(place), above, output) if directory)
+    places = {f"{_PLACE}{directory}" for directory in (_home(place), above, output) if directory}
     # What a process printed may be a log, too, wherever it lies.
-    printed = facts.output or (real_path(place) if format_named(format_).is_console else "")
-    prints = (f"printed in {file}" for file in (printed,) if file)
+    printed = metadata.output or (real_path(place) if format_named(format_).is_console else "")
+    prints = {f"printed in {printed}"} if printed else set()
     return TrainingEvidence(
-        format_, frozenset([*processes, *ids, *places, *prints]), processes, output, _times(facts)
+        format=format_,
+        join_keys=frozenset(processes | ids | places | prints),
+        processes=frozenset(processes),
+        output=output,
+        times=_times(metadata),
     )
 
 
-def _times(facts: RunMetadata) -> tuple[float, float] | None:
-    began = facts.first_time
-    ended = facts.last_time
-    return None if began is None or ended is None else (began, ended)
+def _times(metadata: RunMetadata) -> tuple[float, float] | None:
+    """Return the times of the first and the last point."""
+    if metadata.first_time is None or metadata.last_time is None:
+        return None
+    return metadata.first_time, metadata.last_time
 
 
-def _side_by_side(trace: TrainingEvidence, other: TrainingEvidence) -> bool:
-    if trace.times is None or other.times is None:
+def _overlap(times: tuple[float, float] | None, other: tuple[float, float] | None) -> bool:
+    """Return whether two spans of time overlap; a span that is not known may."""
+    if times is None or other is None:
         return True
-    return max(trace.times[0], other.times[0]) <= min(trace.times[1], other.times[1])
+    return max(times[0], other[0]) <= min(times[1], other[1])
 
 
 def _home(place: Path) -> Path:
     """Return the place of a training without the names that only say what kind of log lies there."""
     directory = place
-    own = list[str]()
-    if _is_file(place):
+    names: list[str] = []  # that distinguish trainings of the directory
+    if place.suffix and not place.is_dir():
         directory = place.parent
-        own = [] if _USUAL.fullmatch(place.stem) else [place.stem]
+        names = [] if _USUAL.fullmatch(place.stem) else [place.stem]
     if _VERSION.fullmatch(directory.name):
-        own = [directory.name, *own]
+        names = [directory.name, *names]
         directory = directory.parent
     while _KINDS.fullmatch(directory.name):
         directory = directory.parent
-    return directory.joinpath(*own)
+    return directory.joinpath(*names)
 
 
-def _is_file(place: Path) -> bool:
-    return bool(place.suffix) and not place.is_dir()
-
-
-def _output(place: Path, has_events: bool, facts: RunMetadata) -> str:
-    told: Any = facts.config[_OUTPUT].value if _OUTPUT in facts.config else None
-    if isinstance(told, str) and told:
-        return os.path.normpath(_working_directory(place) / told)
+def _output(place: Path, has_events: bool, metadata: RunMetadata) -> str:
+    """Return Hugging Face's directory for what a training saves; empty if it is not known."""
+    setting = metadata.config.get(_OUTPUT_SETTING)
+    if setting is not None and isinstance(setting.value, str) and setting.value:
+        # Relative to where the training was started, as far as its log shows: W&B writes two levels below.
+        wandb = (directory for directory in (place, *place.parents) if _WANDB.fullmatch(directory.name))
+        start = next((directory.parent.parent for directory in wandb), place.parent)
+        return os.path.normpath(start / setting.value)
     return str(place.parent.parent) if has_events and place.parent.name == "runs" else ""
 
 
-def _working_directory(place: Path) -> Path:
-    """Return where the training was started, as far as its log tells: W&B writes two levels below."""
-    below = (directory for directory in (place, *place.parents) if _WANDB.fullmatch(directory.name))
-    return next((directory.parent.parent for directory in below), place.parent)
+def _writing_process(place: Path, event_file: str) -> str:
+    """Return the process that wrote an event file, as its name states it, or else its writer's directory."""
+    writer = writer_in(event_file)
+    return writer["process"] if writer else f"of {_writer_directory(place)}"
 
 
-def _processes(place: Path) -> set[str]:
-    names = _event_files(place)
-    return {writer["process"] if (writer := writer_in(name)) else f"of {_writer(place)}" for name in names}
-
-
-def _writer(place: Path) -> Path:
+def _writer_directory(place: Path) -> Path:
     """Return the directory of the writer of tensorboardX, whose files do not name their process.
 
     Its `add_scalars` writes `TAG/CURVE/` below that, of which only some are sure: `TAG/TAG/`, if a program
@@ -269,10 +305,11 @@ def _writer(place: Path) -> Path:
     `Loss/Training/` and `Loss/Validation/`. A tag may have slashes.
     """
     parts = place.parts
-    repeated = (n for n in range(1, _DEEPEST_TAG + 1) if parts[-n:] == parts[-2 * n : -n])
-    if (deep := next(repeated, None)) is not None:
-        return place.parents[2 * deep - 1]
-    above = place.parents[: _DEEPEST_TAG + 1] if is_of_part(place) else ()
+    repeated = (n for n in range(1, _MAX_TAG_PARTS + 1) if parts[-n:] == parts[-2 * n : -n])
+    depth = next(repeated, None)
+    if depth is not None:
+        return place.parents[2 * depth - 1]
+    above = place.parents[: _MAX_TAG_PARTS + 1] if is_of_part(place) else ()
     nearest = next(filter(_event_files, above), place.parent)
     return place if nearest == place.parent else nearest
 

@@ -231,7 +231,7 @@ class AsOfJoin:
         self._take(is_last)
 
     def dump(self) -> list[Any]:
-        """Return everything `load` needs."""
+        """Return everything that `load` needs."""
         sums = {
             tag: {series: list(astuple(total)) for series, total in by_series.items()}
             for tag, by_series in self.sums.items()

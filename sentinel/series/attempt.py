@@ -164,7 +164,7 @@ class Attempt:
         return next(iter(self.tags.get(signal, ())), "")
 
     def dump(self) -> AttemptState:
-        """Return everything `load` needs."""
+        """Return everything that `load` needs."""
         return AttemptState(
             number=self.number,
             sums=self.sums,

@@ -44,7 +44,7 @@ class Points(msgspec.Struct, frozen=True, gc=False):
         )
 
     def with_value(self, value: Floats) -> "Points":
-        """Replace the values."""
+        """Return the points with other values."""
         return Points(self.tag, self.signal, self.step, self.time, self.position, value)
 
     def tail(self, count: int) -> "Points":
@@ -163,7 +163,7 @@ class Attempts:
         return None
 
     def dump(self) -> list[Any]:
-        """Return everything `load` needs."""
+        """Return everything that `load` needs."""
         return [self.number, self.last_step, self.disordered_at]
 
     @classmethod

@@ -176,7 +176,7 @@ class Plans:
         return None if is_past else value
 
     def dump(self) -> list[Any]:
-        """Return everything the constructor needs."""
+        """Return everything that the constructor needs."""
         return [self.first, self.later]
 
 

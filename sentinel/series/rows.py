@@ -147,7 +147,7 @@ class RowBuffer:
         return Rows(step.astype(np.int64), numbers, self._columns, wide_lists)
 
     def append(self, rows: Rows) -> Rows:
-        """Add rows. Returns them behind the last ``min_rows`` rows before them."""
+        """Add rows. Return them after the last ``min_rows`` rows before them."""
         begin = max(0, self._end - self._min_rows)
         with np.errstate(over="ignore"):  # a value beyond 32 bits is written again in 64
             if self._write(rows):

@@ -26,5 +26,5 @@ for thread in threads: thread.join()
 
 
 def test_threads_that_meet_a_type_at_once_do_not_crash_the_process():
-    done = subprocess.run([sys.executable, "-c", AT_ONCE], capture_output=True, text=True)
-    assert (done.returncode, done.stderr) == (0, "")
+    process = subprocess.run([sys.executable, "-c", AT_ONCE], capture_output=True, text=True)
+    assert (process.returncode, process.stderr) == (0, "")

@@ -21,10 +21,10 @@ def spans_of(polls, begin=()):
 @pytest.mark.slow
 @given(st.lists(days, min_size=1, max_size=5))
 def test_each_day_that_has_points_counts_once_however_the_log_was_read(polls):
-    known = {day for poll in polls for day in poll}
+    days = {day for poll in polls for day in poll}
     spans = spans_of(polls)
-    assert Extent(0.0, 0.0, spans).days() == sorted(known)
-    assert spans == spans_of([sorted(known)])
+    assert Extent(0.0, 0.0, spans).days() == sorted(days)
+    assert spans == spans_of([sorted(days)])
 
 
 @pytest.mark.slow

@@ -77,7 +77,9 @@ def poll(monkeypatch):
 def absorb(monkeypatch):
     original = RunLog.ingest
     monkeypatch.setattr(
-        RunLog, "ingest", lambda self, *read: fail(Panic) if self.name == BAD else original(self, *read)
+        RunLog,
+        "ingest",
+        lambda self, *arguments: fail(Panic) if self.name == BAD else original(self, *arguments),
     )
 
 
@@ -96,10 +98,10 @@ def judge(monkeypatch):
     original = RowDetection.segments
 
     def stretches(self, arrived, awake):
-        found = [*original(self, arrived, awake)]
+        results = [*original(self, arrived, awake)]
         if any(one.run.endswith(BAD) for one in arrived):
             fail(Panic)  # after all runs were judged at once, so that each is judged again
-        return found
+        return results
 
     monkeypatch.setattr(RowDetection, "segments", stretches)
 
@@ -109,7 +111,7 @@ def advance(monkeypatch):
     monkeypatch.setattr(
         IncidentTracker,
         "advance",
-        lambda self, found: fail() if self._run.endswith(BAD) else original(self, found),
+        lambda self, results: fail() if self._run.endswith(BAD) else original(self, results),
     )
 
 
@@ -148,13 +150,13 @@ class House:
 
     def told(self, detector: str = "kl-blowup") -> dict[str, list[str]]:
         """What was decided of each run about the incidents of one detector, oldest first."""
-        found: dict[str, list[str]] = {}
+        results: dict[str, list[str]] = {}
         with Store(self.state) as store:
             for one in reversed(store.decisions(1000)):
                 if one.detector != detector:
                     continue
-                found.setdefault(Path(one.run).name, []).append(f"{one.event}: {one.reason}")
-        return found
+                results.setdefault(Path(one.run).name, []).append(f"{one.event}: {one.reason}")
+        return results
 
     def stopped(self) -> dict[str, str]:
         with Store(self.state) as store:
@@ -186,9 +188,9 @@ def test_in_a_watch(house, monkeypatch, stage, caplog):
     watcher.round(None, GOING)
     assert house.told() == others | {BAD: ["firing: first-notification"]}
     assert house.stopped() == {}
-    said = house.told("judging-stopped")
+    reports = house.told("judging-stopped")
     if stage not in (advance, tell, dump):  # without these there is no incident of a run
-        assert said == {BAD: ["firing: below-sink-severity", "resolved: not-sent-before"]}
+        assert reports == {BAD: ["firing: below-sink-severity", "resolved: not-sent-before"]}
 
 
 @pytest.mark.slow
@@ -208,7 +210,7 @@ def test_state_that_cannot_be_restored_costs_that_run_a_re_read(house, monkeypat
     assert {run.run_pipeline.log.metadata.points for run in watcher._runs} == {70}
     assert caplog.text.count("its saved state cannot be used") == 1
     assert house.stopped() == {}
-    assert all(told[0] == "firing: first-notification" for told in house.told().values())
+    assert all(expected[0] == "firing: first-notification" for expected in house.told().values())
 
 
 @pytest.mark.slow
@@ -227,11 +229,11 @@ def test_a_search_that_fails_at_one_file_finds_the_others(house, monkeypatch, ca
 @pytest.mark.parametrize("stage", [poll, absorb, name, judge, advance])
 def test_in_a_replay(runs, monkeypatch, stage):
     stage(monkeypatch)
-    found = replay([runs], Config(signals=SIGNALS), lambda *_: None).runs
+    results = replay([runs], Config(signals=SIGNALS), lambda *_: None).runs
     assert {
-        run.run_pipeline.log.name: len(run.incidents) for run in found if not run.stopped
+        run.run_pipeline.log.name: len(run.incidents) for run in results if not run.stopped
     } == dict.fromkeys((n for n in NAMES if n != BAD), 1)
-    (bad,) = (run for run in found if run.stopped)
+    (bad,) = (run for run in results if run.stopped)
     assert "a defect" in bad.stopped
     if stage is not advance:
         summaries = [i.summary for i in bad.incidents.values() if i.detector == "judging-stopped"]
@@ -244,8 +246,8 @@ def test_in_the_review_of_a_watch(house, monkeypatch, caplog):
         review(broken)
         watcher = house.watch()
         watcher.round(None, GOING)
-        told = {name: ["firing: first-notification"] for name in NAMES}
-        assert house.told() == told, "it was judged before"
+        expected = {name: ["firing: first-notification"] for name in NAMES}
+        assert house.told() == expected, "it was judged before"
         assert [line for line in caplog.text.splitlines() if f"{BAD} is not judged" in line]
         assert [*house.stopped()] == [BAD]
     house.clock.advance(3600)
@@ -261,22 +263,22 @@ def test_in_status_and_metrics(house, monkeypatch):
     metrics.logs = watcher.logs
     review(monkeypatch)
     with Store(house.state) as store:
-        shown = status(store, house.state, NOW)
-    unknown = {run.row.path: run.evidence for run in shown.runs if run.state == "unknown"}
+        page = status(store, house.state, NOW)
+    unknown = {run.row.path: run.evidence for run in page.runs if run.state == "unknown"}
     assert unknown == {str(house.runs / BAD): "it cannot be looked at: RuntimeError: a defect"}
-    assert len(shown.incidents) == len(NAMES)
-    found = {metric.name: metric for metric in metrics.collect()}
-    assert sum(sample.value for sample in found["sentinel_runs"].samples) == len(NAMES) - 1
-    assert found["sentinel_runs_not_judged"].samples[0].value == 1
+    assert len(page.incidents) == len(NAMES)
+    results = {metric.name: metric for metric in metrics.collect()}
+    assert sum(sample.value for sample in results["sentinel_runs"].samples) == len(NAMES) - 1
+    assert results["sentinel_runs_not_judged"].samples[0].value == 1
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("stage", [poll, absorb, name, review])
 def test_in_a_listing(runs, monkeypatch, stage):
     stage(monkeypatch)
-    found = list_runs([runs], dict, dict, NOW).runs
-    assert [run.overview.name for run in found] == NAMES
-    assert [run.overview.name for run in found if run.stopped] == [BAD]
+    results = list_runs([runs], dict, dict, NOW).runs
+    assert [run.overview.name for run in results] == NAMES
+    assert [run.overview.name for run in results if run.stopped] == [BAD]
 
 
 @pytest.mark.long

@@ -18,9 +18,9 @@ def test_a_name_is_of_exactly_one_share(name, count):
 
 @pytest.mark.slow
 def test_a_name_is_of_the_same_share_in_every_process():
-    asked = "from sentinel.common.shard import stable_hash; print(stable_hash('runs/a'))"
-    told = subprocess.run([sys.executable, "-c", asked], check=True, capture_output=True, text=True)
-    assert int(told.stdout) == stable_hash("runs/a")
+    program = "from sentinel.common.shard import stable_hash; print(stable_hash('runs/a'))"
+    process = subprocess.run([sys.executable, "-c", program], check=True, capture_output=True, text=True)
+    assert int(process.stdout) == stable_hash("runs/a")
 
 
 @pytest.mark.parametrize("text", ["", "3", "3/3", "-1/3", "a/b", "1/2/3", "1.0/2"])

@@ -12,7 +12,7 @@ hostile = st.text(
 
 
 @pytest.mark.parametrize(
-    ("raw", "shown"),
+    ("raw", "expected"),
     [
         ("train/loss", "train/loss"),
         ("Verlust übermäßig 損失", "Verlust übermäßig 損失"),
@@ -28,8 +28,8 @@ hostile = st.text(
         ("  ", ""),
     ],
 )
-def test_shows_only_what_has_a_shape(raw, shown):
-    assert clean_text(raw) == shown
+def test_shows_only_what_has_a_shape(raw, expected):
+    assert clean_text(raw) == expected
 
 
 @pytest.mark.slow

@@ -120,11 +120,12 @@ def test_the_state_lives_where_the_system_says(environment, wanted):
     assert default_state_dir(environment) == wanted
 
 
-def test_a_command_is_told_where_the_state_is_unless_it_knows():
-    service = {"STATE_DIRECTORY": "/var/lib/sentinel", "XDG_STATE_HOME": "/x"}
-    assert state_dir_option(Path("/var/lib/sentinel"), service) == " --state-dir /var/lib/sentinel"
-    assert state_dir_option(Path("/my state"), {}) == " --state-dir '/my state'"
-    assert state_dir_option(Path("/x/sentinel"), service) == ""
+def test_a_command_is_told_where_the_state_is_unless_it_knows(monkeypatch):
+    monkeypatch.setenv("STATE_DIRECTORY", "/var/lib/sentinel")
+    monkeypatch.setenv("XDG_STATE_HOME", "/x")
+    assert state_dir_option(Path("/var/lib/sentinel")) == " --state-dir /var/lib/sentinel"
+    assert state_dir_option(Path("/my state")) == " --state-dir '/my state'"
+    assert state_dir_option(Path("/x/sentinel")) == ""
 
 
 def test_the_example_is_fine():

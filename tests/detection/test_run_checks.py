@@ -100,7 +100,7 @@ def test_a_crash_is_the_same_however_the_log_grew(tmp_path_factory, cuts, reload
     write(whole, "train.log", CONSOLE)
     expected = read(*follow(whole))
     pipeline, run_pipeline = follow(grown)
-    found = []
+    findings = []
     points_done = 0
     lines_done = 0
     for points_now, lines_now in [*sorted(cuts), (20, len(CONSOLE))]:
@@ -109,12 +109,12 @@ def test_a_crash_is_the_same_however_the_log_grew(tmp_path_factory, cuts, reload
         write(grown, "train.log", CONSOLE[lines_done:lines_now])
         points_done = max(points_done, points_now)
         lines_done = max(lines_done, lines_now)
-        found += read(pipeline, run_pipeline, limit)
+        findings += read(pipeline, run_pipeline, limit)
         if reload:
             state = run_pipeline.dump()
             pipeline, run_pipeline = follow(grown)
             assert run_pipeline.restore(state)
-    assert known(found) == known(expected)
+    assert known(findings) == known(expected)
 
 
 def stalled(run_pipeline, pipeline, seconds, *, lives=False):

@@ -76,5 +76,5 @@ def test_a_line_that_ends_nothing_is_worth_a_look(replayed):
 def test_a_check_shows_the_settings_that_it_rests_on(replayed):
     out = io.StringIO()
     show(replayed({"use_reentrant": False, "zero_stage": 3}), out)
-    told = "worth a look  A-err-ckpt  ZeRO-3 needs reentrant gradient checkpointing"
-    assert f"{told} (use_reentrant = off, zero_stage = 3)" in out.getvalue()
+    line = "worth a look  A-err-ckpt  ZeRO-3 needs reentrant gradient checkpointing"
+    assert f"{line} (use_reentrant = off, zero_stage = 3)" in out.getvalue()

@@ -29,23 +29,23 @@ def outlook_of_run(run):
 
 
 def rows(steps, rate=None):
-    found = [{"step": step, "loss": 2.0 + 0.1 * math.sin(step)} for step in steps]
-    for place, row in enumerate(found):
+    records = [{"step": step, "loss": 2.0 + 0.1 * math.sin(step)} for step in steps]
+    for place, row in enumerate(records):
         if rate is not None:
             row["learning_rate"] = rate((place + 1) / 300)
-    return found
+    return records
 
 
 SHAPES = {
-    "linear": lambda done: 1e-3 * (1 - done),
-    "cosine": lambda done: 5e-4 * (1 + math.cos(math.pi * done)),
-    "warm-up": lambda done: 1e-3 * min(done / 0.1, (1 - done) / 0.9),
+    "linear": lambda share: 1e-3 * (1 - share),
+    "cosine": lambda share: 5e-4 * (1 + math.cos(math.pi * share)),
+    "warm-up": lambda share: 1e-3 * min(share / 0.1, (1 - share) / 0.9),
 }
 ENDLESS = {
     "constant": lambda _: 1e-3,
-    "exponential": lambda done: 1e-3 * 0.4**done,
-    "inverse square root": lambda done: 1e-4 / math.sqrt(done),
-    "halved": lambda done: 1e-3 * 0.5 ** math.floor(4 * done),
+    "exponential": lambda share: 1e-3 * 0.4**share,
+    "inverse square root": lambda share: 1e-4 / math.sqrt(share),
+    "halved": lambda share: 1e-3 * 0.5 ** math.floor(4 * share),
 }
 
 
@@ -61,8 +61,8 @@ def test_a_schedule_tells_its_end_from_its_middle(tmp_path, shape):
 @pytest.mark.slow
 @pytest.mark.parametrize("shape", ENDLESS)
 def test_a_schedule_without_an_end_says_nothing(tmp_path, shape):
-    told = outlook(tmp_path, rows(range(3, 2403, 8), ENDLESS[shape]))
-    assert (told.over, told.goes_on) == ("", "")
+    result = outlook(tmp_path, rows(range(3, 2403, 8), ENDLESS[shape]))
+    assert (result.over, result.goes_on) == ("", "")
 
 
 @pytest.mark.slow
@@ -79,8 +79,8 @@ def test_a_few_rows_of_a_plan_do_not_say_that_the_next_one_is_its_last(tmp_path)
 
 @pytest.mark.slow
 def test_a_plan_that_was_passed_counts_something_else(tmp_path):
-    told = outlook(tmp_path, rows(range(3, 303)), {"max_steps": 100})
-    assert (told.over, told.goes_on) == ("", "")
+    result = outlook(tmp_path, rows(range(3, 303)), {"max_steps": 100})
+    assert (result.over, result.goes_on) == ("", "")
 
 
 @pytest.mark.slow

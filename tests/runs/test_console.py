@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from sentinel.catalogue import signatures
 from sentinel.detectors.api import Severity
-from sentinel.runs.console import ConsoleState
+from sentinel.runs.console import ConsoleState, _candidate_lines
 from sentinel.sources.base import Line
 
 TRACEBACK = """\
@@ -55,8 +55,8 @@ BAR = "\r 55%|█████▌    | 332/600 [00:34<00:19, {}]"
 def test_a_traceback_follows_on_the_line_of_a_progress_bar(bar):
     """The source's own text of the error is no error."""
     raised = '  File "train.py", line 52, in step\n    raise MemoryError("CUDA out of memory. Tried")\n'
-    found = said(f"begun\n{bar}Traceback (most recent call last):\n{raised}{ERROR}\n")
-    assert found == [(5, ERROR, "train.py:52 in step", ())]
+    results = said(f"begun\n{bar}Traceback (most recent call last):\n{raised}{ERROR}\n")
+    assert results == [(5, ERROR, "train.py:52 in step", ())]
 
 
 def test_an_exception_outside_ones_own_code_has_its_last_place():
@@ -82,8 +82,8 @@ def test_an_exception_outside_ones_own_code_has_its_last_place():
     ],
 )  # fmt: skip
 def test_signatures_name_their_entries(line, entries):
-    found = said(line)
-    assert found == ([(1, line, "", entries)] if entries else [])
+    results = said(line)
+    assert results == ([(1, line, "", entries)] if entries else [])
 
 
 def test_an_exception_bears_the_signatures_of_its_line():
@@ -115,25 +115,25 @@ def test_an_interrupt_is_no_error_but_the_end():
 
 def test_an_exception_that_led_to_another_is_told_first():
     between = "\nDuring handling of the above exception, another exception occurred:\n\n"
-    found = said(f"{TRACEBACK}KeyError: 'x'\n{between}{TRACEBACK}ValueError: y\n")
-    assert [text for _, text, _, _ in found] == ["KeyError: 'x'", "ValueError: y"]
+    results = said(f"{TRACEBACK}KeyError: 'x'\n{between}{TRACEBACK}ValueError: y\n")
+    assert [text for _, text, _, _ in results] == ["KeyError: 'x'", "ValueError: y"]
 
 
 def test_tracebacks_of_several_ranks_are_put_together_each_for_itself():
     mixed = [f"[rank{rank}]: {line}" for line in TRACEBACK.splitlines() for rank in (0, 1)]
-    found = said("\n".join([*mixed, "[rank0]: ValueError: a", "[rank1]: ValueError: b"]))
-    assert [text for _, text, _, _ in found] == ["ValueError: a", "ValueError: b"]
+    results = said("\n".join([*mixed, "[rank0]: ValueError: a", "[rank1]: ValueError: b"]))
+    assert [text for _, text, _, _ in results] == ["ValueError: a", "ValueError: b"]
 
 
 def test_a_run_that_goes_on_printing_is_told_once():
-    found = said(TRACEBACK + ERROR + "\n" + "step\n" * 200)
-    assert [text for _, text, _, _ in found] == [ERROR, None]
+    results = said(TRACEBACK + ERROR + "\n" + "step\n" * 200)
+    assert [text for _, text, _, _ in results] == [ERROR, None]
 
 
 def test_a_later_step_in_the_same_log_says_that_the_run_went_on():
     printed = [Line(math.nan, "Killed", 40), Line(math.nan, "resuming", 40), Line(math.nan, "saved", 41)]
-    found = ConsoleState().scan("", printed, signatures())
-    assert [(news.line, news.severity) for news in found] == [(1, Severity.CRITICAL), (3, Severity.CLEAN)]
+    results = ConsoleState().scan("", printed, signatures())
+    assert [(news.line, news.severity) for news in results] == [(1, Severity.CRITICAL), (3, Severity.CLEAN)]
 
 
 def test_what_a_progress_bar_overwrote_is_gone():
@@ -175,19 +175,19 @@ def test_any_cut_says_the_same(pieces, cuts, reload):
     printed = lines(text)
     edges = [0, *sorted(min(cut, len(printed)) for cut in cuts), len(printed)]
     console = ConsoleState()
-    found = []
+    results = []
     whole = ConsoleState()
     for begin, end in pairwise(edges):
-        found += said("".join(f"{line.text}\n" for line in printed[begin:end]), console)
+        results += said("".join(f"{line.text}\n" for line in printed[begin:end]), console)
         if reload:
             console = msgspec.convert(msgspec.to_builtins(console), ConsoleState)
-    assert found == said(text, whole)
+    assert results == said(text, whole)
     assert console.remarks == whole.remarks
     assert console.last_lines == whole.last_lines
     at_once = ConsoleState().scan("train.log", printed, signatures())
-    assert found == [(n.line, n.text if n.severity else None, n.location, n.catalogue) for n in at_once]
+    assert results == [(n.line, n.text if n.severity else None, n.location, n.catalogue) for n in at_once]
     slow = ConsoleState()
-    assert found == [news for line in printed for news in said(f"{line.text}\n", slow)]
+    assert results == [news for line in printed for news in said(f"{line.text}\n", slow)]
     assert not printed or slow.origins["train.log"].tracebacks == whole.origins["train.log"].tracebacks
 
 
@@ -231,3 +231,17 @@ def test_a_warning_before_lines_with_metrics_announces_no_exception():
     assert [text for _, text, *_ in said(f"{TORCHRUN}{of_rank('[rank1]: ')}")] == [ERROR], (
         "by another process"
     )
+
+
+TEXTS = st.lists(st.text(st.sampled_from(["a", "b", " ", "é", "\ud800", "\0"]), max_size=6), max_size=12)
+
+
+@pytest.mark.long
+@given(TEXTS)
+def test_candidate_lines_are_what_a_look_at_each_line_finds(lines):
+    expected = set()
+    for place, line in enumerate([*lines, "ab"]):
+        if "ab" in line or "bé" in line:
+            full = [at for at in range(place) if lines[at].strip()]
+            expected |= {place, *full[-1:]}
+    assert _candidate_lines(lines, ["ab", "bé"]) == sorted(expected - {len(lines)})

@@ -29,23 +29,23 @@ def continues(later, run):
 @pytest.mark.slow
 @given(st.lists(st.tuples(facts(), st.sampled_from("ab"), st.booleans()), max_size=12))
 def test_a_run_is_continued_by_the_first_that_goes_on_from_where_it_stopped(runs):
-    members = [Member(str(n), kind, one, asked) for n, (one, kind, asked) in enumerate(runs)]
-    found = successors(members)
+    members = [Member(str(n), kind, one, is_asked) for n, (one, kind, is_asked) in enumerate(runs)]
+    result = successors(members)
     for this in members:
         later = [
             other
             for other in members
             if this.asked and other.kind == this.kind and continues(other.metadata, this.metadata)
         ]
-        assert (this.name in found) == bool(later)
+        assert (this.name in result) == bool(later)
         if later:
-            (following,) = (other for other in members if other.name == found[this.name])
+            (following,) = (other for other in members if other.name == result[this.name])
             assert following in later
             assert following.metadata.first_time == min(other.metadata.first_time for other in later)
 
 
 def test_states_are_the_same_where_what_continues_lies_elsewhere():
-    seen = [
+    observations = [
         Observation(
             RunOverview(
                 name=name,
@@ -64,7 +64,9 @@ def test_states_are_the_same_where_what_continues_lies_elsewhere():
         )
         for name, first in (("a", 0), ("b", 100))
     ]
-    members = [Member(look.run.name, kind_of(look.run), look.run.metadata, asked=True) for look in seen]
-    known = successors(members)
-    assert known == {"a": "b"}
-    assert [statuses([look], known)[0] for look in seen] == statuses(seen)
+    members = [
+        Member(look.run.name, kind_of(look.run), look.run.metadata, asked=True) for look in observations
+    ]
+    result = successors(members)
+    assert result == {"a": "b"}
+    assert [statuses([look], result)[0] for look in observations] == statuses(observations)

@@ -110,9 +110,9 @@ def test_a_last_line_that_says_so_is_the_end(tmp_path, run, line):
     outcome = "preempted" if line in OUTSIDE else "finished"
     assert last_words(run).outcome == outcome
     assert repr(line)[1:20] in last_words(run).evidence
-    own = tmp_path / "console.log"
-    own.write_text(beside.read_text())
-    assert last_words(Run(own, "console", ConsoleLog(own))).outcome == outcome
+    console = tmp_path / "console.log"
+    console.write_text(beside.read_text())
+    assert last_words(Run(console, "console", ConsoleLog(console))).outcome == outcome
 
 
 def test_the_last_batch_of_the_last_epoch_is_the_end(run):
@@ -154,8 +154,8 @@ def test_a_bar_of_all_steps_is_whole_beside_rows_that_tell_their_epoch(run):
     assert last_words(run).outcome == "finished"
 
 
-def epochs(lines, count=10, of=10, begin=1):
-    return "".join(line.format(n=n, of=of) for n in range(begin, count + begin) for line in lines)
+def epochs(lines, count=10, total=10, begin=1):
+    return "".join(line.format(n=n, of=total) for n in range(begin, count + begin) for line in lines)
 
 
 HEAD = "Epoch {n}/{of}: 900it [07:06, 2.1it/s]\n"
@@ -205,9 +205,9 @@ def test_output_that_is_older_than_the_log_does_not_speak_of_its_end(run):
 
 
 def test_a_file_says_that_a_run_is_done(tmp_path, run):
-    done = done_file(run)
-    assert done == run.path.with_name("metrics.jsonl.done")
-    for mark in (done, run.path.with_name(".done")):
+    marker = done_file(run)
+    assert marker == run.path.with_name("metrics.jsonl.done")
+    for mark in (marker, run.path.with_name(".done")):
         assert last_words(run) is None
         mark.touch()
         assert last_words(run).evidence == f"{mark.name} lies beside its log"
@@ -222,14 +222,18 @@ def test_a_file_says_that_a_run_is_done(tmp_path, run):
     assert done_file(Run(Url("memory", ("a",)), "memory", run.source)) is None
 
 
-@pytest.mark.parametrize("said", [True, 1, "true"])
-def test_a_last_row_says_that_a_run_is_done(run, said):
-    for row, ends in (({"step": 5, "done": False}, False), ({"step": 6, "done": said}, True), ({}, False)):
+@pytest.mark.parametrize("expected", [True, 1, "true"])
+def test_a_last_row_says_that_a_run_is_done(run, expected):
+    for row, ends in (
+        ({"step": 5, "done": False}, False),
+        ({"step": 6, "done": expected}, True),
+        ({}, False),
+    ):
         with run.path.open("a") as file:
             file.write(json.dumps(row) + "\n")
         assert bool(last_words(run)) is ends
     with run.path.open("a") as file:
-        file.write(json.dumps({"done": said}) + "\n")
+        file.write(json.dumps({"done": expected}) + "\n")
     assert last_words(run), "alone"
 
 

@@ -14,7 +14,7 @@ from sentinel.sources.json.lines import JsonLines
 
 
 @pytest.fixture
-def seen(tmp_path):
+def advanced(tmp_path):
     """A run whose KL explodes at step 100, and the change that says so."""
     log = tmp_path / "log.jsonl"
     rows = [
@@ -29,21 +29,21 @@ def seen(tmp_path):
 
 
 @pytest.mark.slow
-def test_the_judged_signal_comes_first_with_what_the_detector_sees_beside_it(seen):
-    run_pipeline, change = seen
-    judged, *others = run_pipeline.excerpts(change.incident)
-    assert (judged.label, judged.tag) == ("KL, unit unknown", "kl")
-    assert len(judged.step) == len(judged.mean) == len(judged.low) == len(judged.high) <= 64
-    assert (judged.low[0], judged.high[-1]) == (0.04, 5.0)
-    assert len(judged.last_step) == len(judged.last) <= 200
-    assert (judged.last_step[-1], judged.last[-1]) == (299, 5.0)
+def test_the_judged_signal_comes_first_with_what_the_detector_sees_beside_it(advanced):
+    run_pipeline, change = advanced
+    first, *others = run_pipeline.excerpts(change.incident)
+    assert (first.label, first.tag) == ("KL, unit unknown", "kl")
+    assert len(first.step) == len(first.mean) == len(first.low) == len(first.high) <= 64
+    assert (first.low[0], first.high[-1]) == (0.04, 5.0)
+    assert len(first.last_step) == len(first.last) <= 200
+    assert (first.last_step[-1], first.last[-1]) == (299, 5.0)
     assert [other.label for other in others] == ["reward"]
     assert others[0].last[-1] == 0.3
 
 
 @pytest.mark.slow
-def test_an_attempt_that_is_over_has_no_curves(seen):
-    run_pipeline, change = seen
+def test_an_attempt_that_is_over_has_no_curves(advanced):
+    run_pipeline, change = advanced
     assert run_pipeline.excerpts(change.incident.replace(attempt=7)) == []
     assert run_pipeline.excerpts(change.incident.replace(tag="gone")) == []
     assert run_pipeline.excerpts(change.incident.replace(stream="")) == []
@@ -51,12 +51,12 @@ def test_an_attempt_that_is_over_has_no_curves(seen):
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("plots", "count"), [(True, 2), (False, 0)])
-def test_only_a_sink_that_shows_plots_gets_them(seen, plots, count):
-    run_pipeline, change = seen
+def test_only_a_sink_that_shows_plots_gets_them(advanced, plots, count):
+    run_pipeline, change = advanced
     audience = RoutingContext([SinkPolicy("a", plots=plots)], [], {}, KnownIncidents([]))
-    (told,) = [
+    (sent,) = [
         one for one in run_pipeline.route([change], audience, 0.0) if one.incident.id == change.incident.id
     ]
-    body = json.loads(json.dumps(told.body, allow_nan=False))
+    body = json.loads(json.dumps(sent.body, allow_nan=False))
     notification = msgspec.convert(body, Notification)
     assert [*notification.excerpts] == run_pipeline.excerpts(change.incident)[:count]

@@ -93,10 +93,12 @@ def test_the_last_planned_step_ends_a_run_whether_it_counts_from_0_or_1(pipeline
 def test_broken_settings_are_complained_about_once(pipeline, tmp_path):
     (tmp_path / "args.json").write_text("{")
     run = log_of(pipeline, tmp_path)
-    said = []
+    issues = []
     for steps in ([0], [1]):
-        said += run.ingest(PollResult({}, [chunk(steps), chunk(steps, stream=f"other {steps}")])).read_issues
-    assert len(said) == 1
+        issues += run.ingest(
+            PollResult({}, [chunk(steps), chunk(steps, stream=f"other {steps}")])
+        ).read_issues
+    assert len(issues) == 1
 
 
 def test_an_ending_holds_until_the_log_goes_on_and_survives_a_restart(pipeline, tmp_path):
@@ -219,6 +221,6 @@ def test_what_follows_from_logged_signals_is_not_missing(pipeline, tmp_path):
     run = log_of(pipeline, tmp_path)
     signals = {"loss": "loss", "tokens": "data/valid_tokens", "slots": "batch_slots"}
     run.ingest(PollResult({}, [chunk(range(20), tag) for tag in signals.values()]))
-    found = run.understanding().signals
-    assert found["pad_fraction"] == ["1 - data/valid_tokens/batch_slots"]
-    assert pipeline.detectors["loss-scales-with-padding"].demand.missing(found) == []
+    understood = run.understanding().signals
+    assert understood["pad_fraction"] == ["1 - data/valid_tokens/batch_slots"]
+    assert pipeline.detectors["loss-scales-with-padding"].demand.missing(understood) == []

@@ -49,16 +49,16 @@ def test_the_next_part_is_read_before_it_is_asked_for(tmp_path):
 def test_the_batches_are_the_same_and_each_part_is_read_once(tmp_path):
     logs = [log_of(Numbered(), tmp_path / name) for name in "ab"]
     sources = [log.run.source for log in logs]
-    read = {0: [], 1: []}
+    polls = {0: [], 1: []}
     with reading_ahead(logs):
         for _ in range(LAST + 1):
             for place, log in enumerate(logs):
-                cursor = read[place][-1].cursor if read[place] else {}
-                read[place].append(log.run.source.poll(cursor, 10))
+                cursor = polls[place][-1].cursor if polls[place] else {}
+                polls[place].append(log.run.source.poll(cursor, 10))
     assert [log.run.source for log in logs] == sources
     for place, source in enumerate(sources):
         assert source.polled == [(part, 10) for part in range(LAST + 1)]
-        assert [batch.cursor["part"] for batch in read[place]] == [1, 2, 3, 4]
+        assert [batch.cursor["part"] for batch in polls[place]] == [1, 2, 3, 4]
     assert not Numbered.at_once
 
 

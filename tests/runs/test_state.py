@@ -68,17 +68,17 @@ def test_the_files_tell_when_something_was_written(tmp_path):
 
 
 def facts(*points, ending=None):
-    found = RunMetadata()
+    metadata = RunMetadata()
     for tag, step, time in points:
         one = (np.array([v]) for v in (step, time, 1.0))
-        found.count(Chunk("s", [tag], np.array([0], np.uint32), *one))
-    found.told_ending = ending
-    return found
+        metadata.count(Chunk("s", [tag], np.array([0], np.uint32), *one))
+    metadata.told_ending = ending
+    return metadata
 
 
 def test_a_summary_at_the_last_step_is_the_end():
-    done = facts(("loss", 10, 1.0), ("train/train_runtime", 10, 2.0))
-    assert done.ending(None).outcome is EndKind.FINISHED
+    summary = facts(("loss", 10, 1.0), ("train/train_runtime", 10, 2.0))
+    assert summary.ending(None).outcome is EndKind.FINISHED
     assert facts(("train_runtime", 10, 1.0), ("loss", 11, 2.0)).ending(None) is None
 
 

@@ -152,34 +152,34 @@ def one_by_one(logs):
     """The definition: each log is compared with all others, in the order in which they began."""
     groups = []
     for log in sorted(logs, key=lambda log: (logs[log].times or (-1.0,))[0]):
-        own = None
+        target = None
         for group in groups:
             joined = {other: is_same_training(logs[log], logs[other]) for other in group}
-            alike = [other for other in group if logs[other].format == logs[log].format]
-            if not any(joined.values()) or not all(joined[other] for other in alike):
+            same_format = [other for other in group if logs[other].format == logs[log].format]
+            if not any(joined.values()) or not all(joined[other] for other in same_format):
                 continue
-            if own is None:
-                own = group
-            elif {logs[one].format for one in own}.isdisjoint(logs[one].format for one in group):
-                own += group
+            if target is None:
+                target = group
+            elif {logs[one].format for one in target}.isdisjoint(logs[one].format for one in group):
+                target += group
                 group.clear()
-        own = own if own is not None else groups.append([]) or groups[-1]
-        own.append(log)
+        target = target if target is not None else groups.append([]) or groups[-1]
+        target.append(log)
     return {log: min(group) for group in groups for log in group}
 
 
 @pytest.mark.long
 @given(st.lists(traces(), max_size=9))
-def test_a_log_joins_a_training_if_it_could_be_with_all_of_its_format_there(found):
-    logs = {f"log {number}": one for number, one in enumerate(found)}
+def test_a_log_joins_a_training_if_it_could_be_with_all_of_its_format_there(evidence):
+    logs = {f"log {number}": one for number, one in enumerate(evidence)}
     assert trainings(logs) == one_by_one(logs)
 
 
 @pytest.mark.parametrize("apart", [0.0, 10.0, -10.0])
 def test_the_logs_of_one_process_are_looked_at_a_few_times_each(monkeypatch, apart):
-    looked = []
+    calls = []
     takes = module._Training.takes
-    monkeypatch.setattr(module._Training, "takes", lambda *pair: looked.append(pair) or takes(*pair))
+    monkeypatch.setattr(module._Training, "takes", lambda *pair: calls.append(pair) or takes(*pair))
     process = frozenset({"process 1"})
     logs = {
         f"log {n}": TrainingEvidence(
@@ -188,13 +188,13 @@ def test_the_logs_of_one_process_are_looked_at_a_few_times_each(monkeypatch, apa
         for n in range(500)
     }
     assert len({*trainings(logs).values()}) == (500 if apart else 1)
-    assert len(looked) <= 500
+    assert len(calls) <= 500
 
 
 def test_logs_of_one_format_in_one_place_are_not_looked_at(monkeypatch):
-    looked = []
+    calls = []
     may_take = module._Training.may_take
-    monkeypatch.setattr(module._Training, "may_take", lambda *one: looked.append(one) or may_take(*one))
+    monkeypatch.setattr(module._Training, "may_take", lambda *one: calls.append(one) or may_take(*one))
     logs = {
         f"log {n}": TrainingEvidence(
             "tensorboard", frozenset({f"process {n}", "place runs"}), frozenset({f"process {n}"})
@@ -203,7 +203,7 @@ def test_logs_of_one_format_in_one_place_are_not_looked_at(monkeypatch):
     }
     logs["state"] = TrainingEvidence("trainer_state", frozenset({"place runs"}))
     assert len({*trainings(logs).values()}) == 500, "the state joins one of them"
-    assert len(looked) <= 500
+    assert len(calls) <= 500
 
 
 def test_curves_of_one_writer_of_tensorboardx_are_one_training(tmp_path):
@@ -217,9 +217,9 @@ def test_curves_of_one_writer_of_tensorboardx_are_one_training(tmp_path):
             (path / "events.out.tfevents.1767230000.node").touch()
             paths[f"{run}/{place}"] = path
     facts = RunMetadata(first_time=0.0, last_time=9.0)
-    found = trainings({log: trace(path, "tensorboard", facts) for log, path in paths.items()})
-    assert {of.partition("/")[0]: log for log, of in found.items()}.keys() == {"a", "b"}
-    assert len({*found.values()}) == 2
+    result = trainings({log: trace(path, "tensorboard", facts) for log, path in paths.items()})
+    assert {first.partition("/")[0]: log for log, first in result.items()}.keys() == {"a", "b"}
+    assert len({*result.values()}) == 2
 
 
 def test_a_copied_run_of_wandb_is_one_training_with_what_it_printed(tmp_path):
@@ -240,8 +240,8 @@ def test_directories_below_one_another_are_no_curves_without_a_writer_above(tmp_
         path.mkdir(parents=True)
         (path / "events.out.tfevents.1767230000.node").touch()
     facts = RunMetadata(first_time=0.0, last_time=9.0)
-    found = trainings({str(path): trace(path, "tensorboard", facts) for path in paths})
-    assert len({*found.values()}) == len(paths)
+    result = trainings({str(path): trace(path, "tensorboard", facts) for path in paths})
+    assert len({*result.values()}) == len(paths)
 
 
 def blown(place, name):
@@ -263,15 +263,15 @@ def test_two_trainings_with_equal_numbers_are_told_twice_and_one_once(tmp_path, 
     for directory, name in zip(directories, ("metrics.jsonl", "metrics.csv"), strict=True):
         blown(tmp_path / directory, name)
     config = Config(sinks=[{"type": "terminal", "include_preview": True}])
-    found = replay([tmp_path], config, lambda *_: None).runs
+    result = replay([tmp_path], config, lambda *_: None).runs
     sent = [
         one.decision.event
-        for run in found
+        for run in result
         for id_, outcomes in run.notifications.items()
         for one in outcomes
         if one.decision.reason.sends and run.incidents[id_].detector == "kl-blowup"
     ]
-    assert [len(run.incidents) > 0 for run in found] == [True, True]
+    assert [len(run.incidents) > 0 for run in result] == [True, True]
     assert sent == ["firing"] * messages
 
 

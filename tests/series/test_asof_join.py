@@ -15,31 +15,33 @@ TAGS = ["a", "b", "c"]
 
 
 def points_of(tag, log):
-    own = [(step, position, value) for position, (of, step, value) in enumerate(log) if of == tag]
-    step, position, value = (np.array([p[i] for p in own]) for i in range(3))
+    points = [
+        (step, position, value) for position, (logged_tag, step, value) in enumerate(log) if logged_tag == tag
+    ]
+    step, position, value = (np.array([p[i] for p in points]) for i in range(3))
     return Points(tag, Signal.LOSS, step.astype(np.int64), value * np.nan, position, value.astype(float))
 
 
 def told(log, cuts):
     """The columns beside the rows of tag "row", whose log arrives in pieces."""
     context = AsOfJoin()
-    found = []
+    rows_beside = []
     for begin, end in zip([0, *cuts], [*cuts, len(log)], strict=True):
         piece = [point if begin <= at < end else ("", 0, 0.0) for at, point in enumerate(log)]
         fresh = {tag: points for tag in TAGS if len(points := points_of(tag, piece))}
-        known = [t for t in TAGS if any(of == t for of, _, _ in log[:end])]
-        known.sort(key=[of for of, _, _ in log].index)
-        context.extend(fresh, USES, {Signal.LOSS: known})
+        known_tags = [t for t in TAGS if any(logged_tag == t for logged_tag, _, _ in log[:end])]
+        known_tags.sort(key=[logged_tag for logged_tag, _, _ in log].index)
+        context.extend(fresh, USES, {Signal.LOSS: known_tags})
         rows = points_of("row", piece)
         if len(rows):
-            ((*numbers, every),) = context.values([JoinRequest("row", rows, USES)], {Signal.LOSS: known})
+            ((*numbers, every),) = context.values([JoinRequest("row", rows, USES)], {Signal.LOSS: known_tags})
             numbers = [np.full(len(rows), np.nan) if one is None else one for one in numbers]
-            found += [
+            rows_beside += [
                 [*(column[i].item() for column in numbers), every[i].tolist()] for i in range(len(rows))
             ]
         context.trim()
         context = AsOfJoin.load(context.dump())
-    return [[last, first, mean, ended(every)] for last, first, mean, every in found]
+    return [[last, first, mean, ended(every)] for last, first, mean, every in rows_beside]
 
 
 def ended(values):
@@ -50,30 +52,30 @@ def ended(values):
 
 def defined(log):
     """The same, each row for itself."""
-    order = list(dict.fromkeys(of for of, _, _ in log if of in TAGS))
-    found = []
+    order = list(dict.fromkeys(logged_tag for logged_tag, _, _ in log if logged_tag in TAGS))
+    expected = []
     used = 0
-    for at, (of, step, _) in enumerate(log):
-        if of != "row":
+    for at, (logged_tag, step, _) in enumerate(log):
+        if logged_tag != "row":
             continue
         row = [np.nan, np.nan, np.nan]
         last = []
         for tag in order:
             once = {}
-            for name, own, value in log[:at]:
+            for name, logged_step, value in log[:at]:
                 if name == tag:
-                    once.setdefault(own, value)
-            counts = [own for own in once if own != step or own != max(once)]
-            known = bool(counts) and counts[-1] < step
-            last.append(once[counts[-1]] if known else np.nan)
+                    once.setdefault(logged_step, value)
+            counts = [one for one in once if one != step or one != max(once)]
+            has_value = bool(counts) and counts[-1] < step
+            last.append(once[counts[-1]] if has_value else np.nan)
             if tag == order[0]:
                 new = counts[used:]
                 used = max(used, len(counts))
                 row[0] = last[0]
                 row[1] = once[min(once)] if once and min(once) < step else np.nan
-                row[2] = np.mean([once[own] for own in new]) if known and new else np.nan
-        found.append([*row, ended(last)])
-    return found
+                row[2] = np.mean([once[one] for one in new]) if has_value and new else np.nan
+        expected.append([*row, ended(last)])
+    return expected
 
 
 @pytest.mark.long

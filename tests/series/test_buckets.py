@@ -42,8 +42,12 @@ def test_a_bucket_tells_what_its_rows_say(parts, lost, extremes, late, uneven, s
     np.testing.assert_array_equal(coarse.step, step[begins])
     for column in coarse.first.values():
         np.testing.assert_array_equal(column, beside[begins])
-    known = [own[np.isfinite(own)] for own in (value[at : at + coarse.width] for at in begins)]
-    np.testing.assert_allclose(coarse.mean, [own.mean() if len(own) else np.nan for own in known])
+    finite = [bucket[np.isfinite(bucket)] for bucket in (value[at : at + coarse.width] for at in begins)]
+    np.testing.assert_allclose(coarse.mean, [bucket.mean() if len(bucket) else np.nan for bucket in finite])
     if extremes:
-        np.testing.assert_array_equal(coarse.low, [own.min() if len(own) else np.nan for own in known])
-        np.testing.assert_array_equal(coarse.high, [own.max() if len(own) else np.nan for own in known])
+        np.testing.assert_array_equal(
+            coarse.low, [bucket.min() if len(bucket) else np.nan for bucket in finite]
+        )
+        np.testing.assert_array_equal(
+            coarse.high, [bucket.max() if len(bucket) else np.nan for bucket in finite]
+        )

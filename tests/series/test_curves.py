@@ -24,8 +24,8 @@ def test_the_lowest_and_the_highest_value_are_kept_in_their_places(values, most)
     assert [point.step for point in points] == sorted(point.step for point in points)
     assert all(values[point.step] == point.value for point in points)
     if values:
-        kept = [point.value for point in points]
-        assert (min(kept), max(kept)) == (min(values), max(values))
+        drawn = [point.value for point in points]
+        assert (min(drawn), max(drawn)) == (min(values), max(values))
 
 
 @pytest.mark.slow
@@ -56,9 +56,9 @@ def test_a_step_that_goes_back_begins_another_attempt_and_what_is_not_finite_is_
 def test_curves_are_of_tags():
     tags = np.array([0, 1, 0, 1], np.uint32)
     chunk = Chunk("", ["a", "b"], tags, np.arange(4), np.full(4, np.nan), np.arange(4.0))
-    found = Curves()
-    found.add([chunk, chunk])
-    assert {tag: len(one.points()) for tag, one in found.of.items()} == {"a": 4, "b": 4}
+    curves = Curves()
+    curves.add([chunk, chunk])
+    assert {tag: len(one.points()) for tag, one in curves.of.items()} == {"a": 4, "b": 4}
 
 
 def test_a_chunk_that_brings_only_settings_adds_nothing():

@@ -37,25 +37,25 @@ def one_by_one(rows):
     """The same by a loop: what is missed and what comes back, in the order of the points."""
     last = {}
     since = {}
-    missed = set()
+    missing = set()
     before = rows[0][1]
-    told = []
+    reports = []
     for place, (code, time) in enumerate(rows):
         if abs(time - before) > RULE.within_seconds:
             since = dict.fromkeys(last, time)
         before = time
         tag = TAGS[code]
-        if tag in missed:
-            missed.remove(tag)
-            told.append((tag, place, last[tag], True))
+        if tag in missing:
+            missing.remove(tag)
+            reports.append((tag, place, last[tag], True))
         if code:
             last[tag] = place
             since[tag] = time
-        for other in [one for one in last if one not in missed]:
+        for other in [one for one in last if one not in missing]:
             if time - since[other] > RULE.within_seconds:
-                missed.add(other)
-                told.append((other, place, last[other], False))
-    return told
+                missing.add(other)
+                reports.append((other, place, last[other], False))
+    return reports
 
 
 @pytest.mark.slow
@@ -63,13 +63,13 @@ def one_by_one(rows):
 def test_absences_do_not_depend_on_the_cut_and_are_those_of_a_loop(points, cuts, restart):
     rows = [*zip([code for code, _ in points], np.cumsum([pause for _, pause in points]), strict=True)]
     presence = MissingTags()
-    told = []
+    reports = []
     begin = 0
     for end in sorted({cut for cut in cuts if cut < len(rows)} | {len(rows)}):
-        told += found(presence, chunk(rows[begin:end], begin), begin)
+        reports += found(presence, chunk(rows[begin:end], begin), begin)
         presence = MissingTags.load(presence.dump()) if restart else presence
         begin = end
-    assert sorted(told) == sorted(one_by_one(rows))
+    assert sorted(reports) == sorted(one_by_one(rows))
 
 
 def test_a_log_without_times_goes_by_the_clock_of_the_watch():

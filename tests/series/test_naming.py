@@ -49,39 +49,39 @@ def test_every_profile_has_a_table_and_every_table_a_profile():
 @pytest.mark.slow
 @each(TABLES)
 def test_tags_mean_what_the_framework_means(name: str):
-    found = {tag: Naming({}).meaning(profiles()[name], tag) for tag in TABLES[name]["tags"]}
-    assert found == {tag: expected(text) for tag, text in TABLES[name]["tags"].items()}
+    meanings = {tag: Naming({}).meaning(profiles()[name], tag) for tag in TABLES[name]["tags"]}
+    assert meanings == {tag: expected(text) for tag, text in TABLES[name]["tags"].items()}
 
 
 @each(REWRITTEN)
 def test_tags_mean_the_same_when_rewritten(name: str):
-    found = {tag: Naming({}).meaning(profiles()[name], rewritten(tag)) for tag in TABLES[name]["tags"]}
-    assert found == {tag: expected(text) for tag, text in TABLES[name]["tags"].items()}
+    meanings = {tag: Naming({}).meaning(profiles()[name], rewritten(tag)) for tag in TABLES[name]["tags"]}
+    assert meanings == {tag: expected(text) for tag, text in TABLES[name]["tags"].items()}
 
 
 @pytest.mark.slow
 @each(STEPS)
 def test_one_step_is_enough_to_recognise_a_framework(step: tuple[str, list[str]]):
     name, tags = step
-    found = recognise(tags, "tensorboard")
-    assert found is not None
-    assert found.name == name
+    meanings = recognise(tags, "tensorboard")
+    assert meanings is not None
+    assert meanings.name == name
 
 
 @each(REWRITTEN)
 def test_a_rewritten_step_is_recognised_too(name: str):
-    found = recognise([rewritten(tag) for tag in TABLES[name]["first_step"]], "tensorboard")
-    assert found is not None
-    assert found.name == name
+    meanings = recognise([rewritten(tag) for tag in TABLES[name]["first_step"]], "tensorboard")
+    assert meanings is not None
+    assert meanings.name == name
 
 
 @pytest.mark.slow
 @given(st.sampled_from(STEPS), st.lists(st.text("abcdef/_ ").map("mine/".__add__), max_size=20))
-def test_tags_of_the_users_own_do_not_change_what_is_recognised(step, own):
+def test_tags_of_the_users_own_do_not_change_what_is_recognised(step, user_tags):
     name, tags = step
-    found = recognise([*own, *tags], "tensorboard")
-    assert found is not None
-    assert found.name == name
+    meanings = recognise([*user_tags, *tags], "tensorboard")
+    assert meanings is not None
+    assert meanings.name == name
 
 
 def test_profiles_are_described():

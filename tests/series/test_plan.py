@@ -156,8 +156,8 @@ def test_every_setting_has_names_and_every_text_words_or_a_flag():
     rows = tomllib.loads(settings_of_runs._FILE.read_text(encoding="utf-8"))
     assert rows.keys() - {"tables"} == set(Setting)
     for setting in Setting:
-        told = {*rows[setting].get("words", ()), *rows[setting].get("flags", {}).values()}
-        assert told | {"other"} >= set(CHOICES.get(setting, ())) >= told
+        texts = {*rows[setting].get("words", ()), *rows[setting].get("flags", {}).values()}
+        assert texts | {"other"} >= set(CHOICES.get(setting, ())) >= texts
 
 
 def column(plans, signal, steps):

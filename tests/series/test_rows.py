@@ -27,46 +27,48 @@ def parts(sizes):
 
 
 def same(rows, begin, end):
-    wanted = rows_of(begin, end)
-    return np.array_equal(rows.step, wanted.step) and np.array_equal(rows.numbers, wanted.numbers)
+    expected = rows_of(begin, end)
+    return np.array_equal(rows.step, expected.step) and np.array_equal(rows.numbers, expected.numbers)
 
 
-def assert_equal(found, wanted):
-    for one, other in zip(found.dump(), wanted.dump(), strict=True):
+def assert_equal(actual, expected):
+    for one, other in zip(actual.dump(), expected.dump(), strict=True):
         np.testing.assert_array_equal(one, other)
 
 
 @given(sizes=SIZES, keep=st.sampled_from([SPARE, 50, 300]))
 def test_a_tape_shows_new_rows_behind_the_last_ones_and_never_changes_what_it_showed(sizes, keep):
     tape = RowBuffer(Rows.none(0), keep)
-    shown = []
+    windows = []
     count = 0
     for rows in parts(sizes):
-        shown.append((tape.append(rows), max(0, count - keep), count := count + len(rows)))
+        windows.append((tape.append(rows), max(0, count - keep), count := count + len(rows)))
         assert same(tape[-keep:], max(0, count - keep), count)
-    assert all(same(*one) for one in shown)
+    assert all(same(*one) for one in windows)
 
 
 @pytest.mark.long  # many examples
 @given(
     sizes=SIZES,
-    known=st.lists(st.sets(st.integers(0, 4)), min_size=60, max_size=60),
+    first_known=st.lists(st.sets(st.integers(0, 4)), min_size=60, max_size=60),
     lengths=st.lists(st.integers(0, 3), min_size=60, max_size=60),
 )
-def test_columns_and_lists_that_become_known_late_were_not_known_before(sizes, known, lengths):
+def test_columns_and_lists_that_become_known_late_were_not_known_before(sizes, first_known, lengths):
     tape = RowBuffer(Rows.none(1), SPARE)
     whole = []
-    for rows, places, length in zip(parts(sizes), known, lengths, strict=False):
+    for rows, places, length in zip(parts(sizes), first_known, lengths, strict=False):
         step = rows.step.astype(float)
         beside = {place: step + place for place in sorted(places)}
         numbers = np.column_stack([rows.time, rows.value, *beside.values()])
-        seen = tape.append(Rows(rows.step, numbers, (*beside,), (np.tile(step, (length, 1)).T,)))
+        recent = tape.append(Rows(rows.step, numbers, (*beside,), (np.tile(step, (length, 1)).T,)))
         nothing = np.full(len(step), np.nan)
         whole += np.column_stack([beside.get(place, nothing) for place in range(5)]).tolist()
-        np.testing.assert_array_equal(seen.with_columns((0, 1, 2, 3, 4)).numbers[:, 2:], whole[-len(seen) :])
-        (own,) = seen.lists
-        np.testing.assert_array_equal(own[-len(rows) :, :length], np.tile(step, (length, 1)).T)
-        assert np.isnan(own[-len(rows) :, length:]).all()
+        np.testing.assert_array_equal(
+            recent.with_columns((0, 1, 2, 3, 4)).numbers[:, 2:], whole[-len(recent) :]
+        )
+        (values,) = recent.lists
+        np.testing.assert_array_equal(values[-len(rows) :, :length], np.tile(step, (length, 1)).T)
+        assert np.isnan(values[-len(rows) :, length:]).all()
 
 
 @pytest.mark.long

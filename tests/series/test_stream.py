@@ -185,25 +185,25 @@ def verdicts(chunks: Iterable[Chunk], reload: bool = False, at_once: bool = Fals
 
     naming = Naming(TAGS)
     stream = Stream("run", "s", "jsonl", "", naming, series_specs(DETECTORS))
-    found: list[Any] = []
+    results: list[Any] = []
     for poll in [[*chunks]] if at_once else [[chunk] for chunk in chunks]:
         arrived = [rows for chunk in poll for rows in stream.extend(chunk).rows]
-        found += [v for rows in RowDetection({}, fail).segments(arrived, set()) for v in rows]
+        results += [v for rows in RowDetection({}, fail).segments(arrived, set()) for v in rows]
         if reload:
             state = stream.dump()
             stream = Stream("run", "s", "jsonl", "", naming, series_specs(DETECTORS))
             stream.restore(state)
-    told = [msgspec.structs.replace(v, known=_told(v), onset=v.onset()) for v in found]
-    return sorted(told, key=lambda v: (v.position, v.key.detector, v.key.tag))
+    comparable = [msgspec.structs.replace(v, known=_told(v), onset=v.onset()) for v in results]
+    return sorted(comparable, key=lambda v: (v.position, v.key.detector, v.key.tag))
 
 
 def _told(verdict: Any) -> Any:
     """What rules on causes may ask at a row, asked when the whole log is known."""
-    known = verdict.known
+    answers = verdict.known
     at = (verdict.position, verdict.step)
     return (
-        [signal for signal in LOGGED if known.logs(signal, verdict.position)],
-        {setting: known.setting(setting, *at) for setting in ASKED},
+        [signal for signal in LOGGED if answers.logs(signal, verdict.position)],
+        {setting: answers.setting(setting, *at) for setting in ASKED},
     )
 
 
@@ -305,15 +305,17 @@ def test_a_log_of_nothing_but_histograms_does_not_wait_for_ever() -> None:
 @pytest.mark.long
 def test_tags_written_one_after_the_other_are_joined_by_step() -> None:
     points = [(tag, step, 1.0) for tag in "ac" for step in range(100)]
-    found = [v for v in verdicts(cut(points, range(0, 200, 7))) if v.key.detector == "joined"]
-    assert [v.step for v in found] == [*range(FEW), *range(FEW + 1, 100, 2)]
+    results = [v for v in verdicts(cut(points, range(0, 200, 7))) if v.key.detector == "joined"]
+    assert [v.step for v in results] == [*range(FEW), *range(FEW + 1, 100, 2)]
 
 
 @pytest.mark.slow
 def test_settings_hold_from_their_place_on() -> None:
     points = [("a", s, 1.0) for s in range(40)]
-    found = [v.evidence for v in verdicts(cut(points, [30], {30: 5})) if v.key.detector == "everything-seen"]
-    assert [(e["scheduler"], e["epochs"]) for e in found[29:31]] == [(None, None), ("cosine", 5)]
+    results = [
+        v.evidence for v in verdicts(cut(points, [30], {30: 5})) if v.key.detector == "everything-seen"
+    ]
+    assert [(e["scheduler"], e["epochs"]) for e in results[29:31]] == [(None, None), ("cosine", 5)]
 
 
 @pytest.mark.slow
@@ -321,31 +323,31 @@ def test_points_that_are_not_finite_are_rows_for_who_asks_for_them() -> None:
     nan = float("nan")
     inf = float("inf")
     points = [("a", step, value) for step, value in enumerate([1.0, nan, 2.0, -inf, *[3.0] * 20])]
-    found: dict[str, list[Any]] = {}
+    results: dict[str, list[Any]] = {}
     for verdict in verdicts([chunk_of(points)]):
-        found.setdefault(verdict.key.detector, []).append(verdict)
-    assert [(v.step, v.evidence["value"], v.evidence["raw"]) for v in found["as-logged"][:4]] == [
+        results.setdefault(verdict.key.detector, []).append(verdict)
+    assert [(v.step, v.evidence["value"], v.evidence["raw"]) for v in results["as-logged"][:4]] == [
         (0, 1.0, "1.0"),
         (1, None, "NaN"),
         (2, 2.0, "2.0"),
         (3, None, "-inf"),
     ]
-    assert [(v.index, v.step) for v in found["everything-seen"]][:3] == [(0, 0), (1, 2), (2, 4)]
+    assert [(v.index, v.step) for v in results["everything-seen"]][:3] == [(0, 0), (1, 2), (2, 4)]
 
 
 def test_a_tag_that_is_never_finite_is_judged_by_who_asks_and_hides_no_other() -> None:
     nan = float("nan")
     points = [p for step in range(40) for p in (("b2", step, nan), ("b", step, 0.5), ("a", step, nan))]
-    found = verdicts([chunk_of(points)])
-    assert {v.key.detector for v in found} == {"as-logged"}
-    assert found[-1].evidence["learning_rate"] == 0.5
+    results = verdicts([chunk_of(points)])
+    assert {v.key.detector for v in results} == {"as-logged"}
+    assert results[-1].evidence["learning_rate"] == 0.5
 
 
 @pytest.mark.slow
 def test_a_step_that_goes_back_begins_an_attempt() -> None:
     points = [("a", s, 1.0) for s in [*range(30), *range(20, 40)]]
-    found = [v for v in verdicts([chunk_of(points)]) if v.key.detector == "everything-seen"]
-    assert [(v.key.attempt, v.index, v.step) for v in found][29:31] == [(1, 29, 29), (2, 0, 20)]
+    results = [v for v in verdicts([chunk_of(points)]) if v.key.detector == "everything-seen"]
+    assert [(v.key.attempt, v.index, v.step) for v in results][29:31] == [(1, 29, 29), (2, 0, 20)]
 
 
 @pytest.mark.slow
@@ -361,18 +363,18 @@ def test_a_file_that_began_anew_begins_an_attempt_unless_it_goes_on(first: int, 
 @pytest.mark.slow
 def test_the_last_rows_before_a_restart_are_known_and_not_judged() -> None:
     points = [("a", s, float(s)) for s in [*range(30), *range(20, 40), *range(35, 37)]]
-    found = [v for v in verdicts([chunk_of(points)]) if v.key.detector == "resumed"]
-    assert len(found) == len(points)
-    before = [[v.evidence[n] for n in ("rows", "last_step", "before")] for v in found if v.key.attempt == 2]
+    results = [v for v in verdicts([chunk_of(points)]) if v.key.detector == "resumed"]
+    assert len(results) == len(points)
+    before = [[v.evidence[n] for n in ("rows", "last_step", "before")] for v in results if v.key.attempt == 2]
     assert before == [[-6, 29, sum(range(24, 30))]] * 20
-    assert {v.evidence["last_step"] for v in found if v.key.attempt == 3} == {39}
+    assert {v.evidence["last_step"] for v in results if v.key.attempt == 3} == {39}
 
 
 @pytest.mark.slow
 def test_an_attempt_without_rows_hides_nothing_of_the_one_before() -> None:
     points = [*(("a", s, 1.0) for s in range(30)), *(("b", s, 1.0) for s in [20, 10, 5]), ("a", 30, 1.0)]
-    found = [v for v in verdicts([chunk_of([("b", 0, 1.0), *points])]) if v.key.detector == "resumed"]
-    assert (found[-1].key.attempt, found[-1].evidence["last_step"]) == (3, 29)
+    results = [v for v in verdicts([chunk_of([("b", 0, 1.0), *points])]) if v.key.detector == "resumed"]
+    assert (results[-1].key.attempt, results[-1].evidence["last_step"]) == (3, 29)
 
 
 @pytest.mark.slow
@@ -393,10 +395,10 @@ def test_steps_of_what_is_measured_of_the_machine_begin_no_attempt() -> None:
 @pytest.mark.long
 def test_padding_follows_from_tokens_and_slots_of_the_same_step() -> None:
     points = [p for s in range(40) for p in (("n", s, 600.0), ("a", s, 2.0), ("m", s, 800.0))]
-    found = [v for v in verdicts(cut(points, range(0, 120, 7))) if v.key.detector in ("joined", "beside")]
-    assert {v.key.tag for v in found} == {"a", "1 - n/m"}
-    assert [v.step for v in found if v.key.detector == "joined"] == list(range(40))
-    assert {v.evidence["pad_fraction"] for v in found if v.key.detector == "joined"} == {0.25}
+    results = [v for v in verdicts(cut(points, range(0, 120, 7))) if v.key.detector in ("joined", "beside")]
+    assert {v.key.tag for v in results} == {"a", "1 - n/m"}
+    assert [v.step for v in results if v.key.detector == "joined"] == list(range(40))
+    assert {v.evidence["pad_fraction"] for v in results if v.key.detector == "joined"} == {0.25}
 
 
 @pytest.mark.slow
@@ -407,18 +409,18 @@ def test_padding_without_slots_is_not_known() -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("logged", "judged"),
+    ("logged", "expected"),
     [
         ([0.0, 37.5, 50.0, 1.0], [0.0, 0.375, 0.5, 0.01]),
         ([0.0, 0.375, 1.0, 0.5], [0.0, 0.375, 1.0, 0.5]),
         ([0.75, 12.5, 37.5, 0.5], [0.75, 0.5]),  # it began below 1 %: what it tells then is no share
     ],
 )
-def test_a_share_in_percent_is_a_share(logged: list[float], judged: list[float]) -> None:
+def test_a_share_in_percent_is_a_share(logged: list[float], expected: list[float]) -> None:
     points = [*(("b", s, 1.0) for s in range(20)), *(("p", 20 + s, value) for s, value in enumerate(logged))]
     for size in (1, 100):
-        found = [v for v in verdicts(cut(points, range(0, 100, size)), reload=True) if v.key.tag == "p"]
-        assert [v.evidence["value"] for v in found] == judged
+        results = [v for v in verdicts(cut(points, range(0, 100, size)), reload=True) if v.key.tag == "p"]
+        assert [v.evidence["value"] for v in results] == expected
 
 
 @pytest.mark.slow
@@ -447,10 +449,10 @@ def test_the_terms_of_a_loss_are_summed_where_their_sum_is_not_logged(cuts: Sequ
     points = [
         p for s in range(1, 40) for p in (*((t, s, v * s) for t, v in terms.items()), ("lr/pg1", s, 0.1))
     ]
-    found = [v for v in verdicts(cut(points, cuts)) if v.key.detector == "everything-seen"]
-    assert {v.key.tag for v in found} == {"train/box_loss + train/cls_loss + train/dfl_loss"}
-    assert [(v.step, v.evidence["value"]) for v in found] == [(s, 3.5 * s) for s in range(1, 40)]
-    assert found[-1].evidence["learning_rate"] == 0.1
+    results = [v for v in verdicts(cut(points, cuts)) if v.key.detector == "everything-seen"]
+    assert {v.key.tag for v in results} == {"train/box_loss + train/cls_loss + train/dfl_loss"}
+    assert [(v.step, v.evidence["value"]) for v in results] == [(s, 3.5 * s) for s in range(1, 40)]
+    assert results[-1].evidence["learning_rate"] == 0.1
 
 
 @pytest.mark.long
@@ -458,8 +460,8 @@ def test_the_terms_of_a_loss_are_summed_where_their_sum_is_not_logged(cuts: Sequ
 def test_a_bound_is_a_loss_whatever_its_sign(sign: float) -> None:
     points = [("train_elbo", step, sign * (50.0 - step)) for step in range(60)]
     for cuts in ((), range(0, 60, 1)):
-        found = [v for v in verdicts(cut(points, cuts), reload=True) if v.key.detector == "resumed"]
-        assert [v.evidence["value"] for v in found] == [50.0 - step for step in range(60)]
+        results = [v for v in verdicts(cut(points, cuts), reload=True) if v.key.detector == "resumed"]
+        assert [v.evidence["value"] for v in results] == [50.0 - step for step in range(60)]
 
 
 @pytest.mark.long
@@ -474,7 +476,7 @@ def test_the_coarse_view_is_in_one_row_of_a_long_window() -> None:
         chunk = Chunk.of_rows("s", ["a"], steps, steps.astype(float), np.ones((len(steps), 1)), False)
         new_rows = stream.extend(chunk.flat).rows
     (series,) = (rows for rows in new_rows if everything_seen in rows.spec.detectors)
-    shown = frame(everything_seen, [(series.spec, series.window)])
-    assert len(shown) >= rows
-    assert shown["coarse_mean"].null_count() == len(shown) - 1
-    assert shown.select("coarse_low", "coarse_mean", "coarse_high").estimated_size("mb") < 5
+    window = frame(everything_seen, [(series.spec, series.window)])
+    assert len(window) >= rows
+    assert window["coarse_mean"].null_count() == len(window) - 1
+    assert window.select("coarse_low", "coarse_mean", "coarse_high").estimated_size("mb") < 5

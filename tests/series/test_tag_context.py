@@ -12,22 +12,22 @@ def signals(tags: str, **counts: int) -> dict[str, Signal | None]:
     logged = dict.fromkeys(tags.split(), 3) | counts
     company = TagContext.load(TagContext.from_tags(logged, fallback).dump())
     return {
-        tag: found.signal if (found := company.meaning(tag, fallback)) else None
+        tag: meaning.signal if (meaning := company.meaning(tag, fallback)) else None
         for tag in [*logged, "train_loss_step", "train_loss_epoch"]
     }
 
 
 def test_a_loss_of_epochs_counts_where_that_of_steps_is_absent():
-    found = signals("train_loss_epoch val_loss")
-    assert found["train_loss_epoch"] is Signal.LOSS
-    assert found["train_loss_step"] is None  # should it come later
+    meaning = signals("train_loss_epoch val_loss")
+    assert meaning["train_loss_epoch"] is Signal.LOSS
+    assert meaning["train_loss_step"] is None  # should it come later
 
 
 @pytest.mark.parametrize(("epochs", "counting"), [(3, "train_loss_step"), (6, "train_loss_epoch")])
 def test_of_a_pair_the_one_with_far_more_points_counts(epochs: int, counting: str):
-    found = signals("train_loss_step", train_loss_epoch=epochs)
-    assert found[counting] is Signal.LOSS
-    assert (found["train_loss_step"] is None) == (counting == "train_loss_epoch")
+    meaning = signals("train_loss_step", train_loss_epoch=epochs)
+    assert meaning[counting] is Signal.LOSS
+    assert (meaning["train_loss_step"] is None) == (counting == "train_loss_epoch")
 
 
 def test_the_mean_of_an_evaluation_is_no_pair_of_its_steps():

@@ -27,13 +27,13 @@ def rows(**columns: list[float]) -> Chunk:
 def told(chunk: Chunk, *ends: int, losses: tuple[str, ...] = ()) -> list[tuple[str, int]]:
     """The name and the step of what is told of tags that mean nothing, if the chunk comes in pieces."""
     unnamed = UnmappedNonFinite()
-    found = []
+    reports = []
     for begin, end in pairwise([0, *ends, len(chunk.step)]):
         means = [tag in losses for tag in chunk.tags]
-        found += unnamed.extend(chunk, slice(begin, end), 0, [not one for one in means], means)
+        reports += unnamed.extend(chunk, slice(begin, end), 0, [not one for one in means], means)
         unnamed = UnmappedNonFinite.load(unnamed.dump())
-    assert all(points.signal is Signal.OTHER_METRIC for points in found)
-    return [(points.tag, int(points.step[0])) for points in found]
+    assert all(points.signal is Signal.OTHER_METRIC for points in reports)
+    return [(points.tag, int(points.step[0])) for points in reports]
 
 
 def test_losses_that_are_never_finite_are_named_together():

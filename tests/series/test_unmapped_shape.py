@@ -22,11 +22,11 @@ def noise(count: int, level: float = 1.0) -> list[float]:
 def told(chunk: Chunk, *ends: int) -> list[tuple[str, str, int]]:
     """What is told, of which tags and at which step, if the chunk comes in pieces."""
     numbers = UnmappedShape()
-    found = []
+    reports = []
     for begin, end in pairwise([0, *ends, len(chunk.step)]):
-        found += numbers.extend(chunk, slice(begin, end), 0, [True] * len(chunk.tags))
+        reports += numbers.extend(chunk, slice(begin, end), 0, [True] * len(chunk.tags))
         numbers = UnmappedShape.load(numbers.dump())
-    return [(points.signal.value, points.tag, int(points.step[0])) for points in found]
+    return [(points.signal.value, points.tag, int(points.step[0])) for points in reports]
 
 
 def test_what_freezes_together_is_named_together():
