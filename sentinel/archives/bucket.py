@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 SCHEMES = ("s3", "gs")
 
-_MAX_REQUESTS = 16  # requests of a worker
+_MAX_REQUESTS = 16  # of a worker at once
 _SETTINGS = ".hydra/config.yaml"  # the only settings that are hidden
 
 _NOTHING = "nothing lies there, or nothing that may be seen"

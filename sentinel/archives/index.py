@@ -23,7 +23,7 @@ from sentinel.runs.training_groups import trainings
 if TYPE_CHECKING:
     from sentinel.archives.results import Results
 
-_MAX_OBJECTS = 256  # runs that are Python objects, before they become columns
+_MAX_OBJECTS = 256  # runs that are Python objects at once, before they become columns
 
 _COLUMNS: Mapping[str, type[pl.DataType] | pl.DataType] = {
     "place": pl.String,  # the parts of its path and its format, joined such that texts sort as they do

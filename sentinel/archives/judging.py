@@ -22,7 +22,7 @@ from sentinel.runs.advisories import advisories
 from sentinel.runs.continuations import observe
 from sentinel.runs.training_groups import trace_of
 
-_MAX_RUNS = 192  # runs, so that memory does not grow with the size of a directory
+_MAX_RUNS = 192  # that are judged at once, so that memory does not grow with the size of a directory
 
 
 @dataclass

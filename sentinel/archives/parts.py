@@ -16,8 +16,8 @@ from typing import NamedTuple
 
 from sentinel.common.shard import stable_hash
 
-_MAX_FOLDERS = 192
-_MAX_FILES = 1536  # unless one unit has more
+_MAX_FOLDERS = 192  # of a part, unless one unit has more
+_MAX_FILES = 1536  # the same
 _MIN_FOLDERS = 96  # with fewer, a part goes on: judging many runs at once costs less for each of them
 _UNITS_PER_END = 32  # from there on, one of so many units ends a part
 

@@ -30,8 +30,8 @@ _OWNERS = "owners"  # metadata of the tables of runs: the stamp of the owners th
 
 
 _BLOCK_ROWS = 64  # rows of a table of runs that are read at once
-_MAX_BLOCKS = 8
-_MAX_COURSES = 4096  # runs
+_MAX_BLOCKS = 8  # that stay in memory
+_MAX_COURSES = 4096  # runs whose courses stay in memory
 
 _Block = Sequence[tuple[bytes, str | None, float | None]]
 

@@ -33,7 +33,7 @@ LOSSES = (Signal.EVAL_LOSS, Signal.LOSS, Signal.PREFERENCE_LOSS)
 COMPARED = (*OUTCOMES, Signal.TOKENS_PER_SECOND, Signal.THROUGHPUT, Signal.STEP_TIME, Signal.GRAD_NORM)
 
 _CHANCE = 0.0027  # of a difference beyond three standard deviations
-_PLACES = 64
+_PLACES = 64  # of a course
 _END_PLACES = 6  # places at an end of the course, about a tenth of it
 _MIN_APART_PLACES = 4  # places at the end that have to be apart
 

@@ -80,7 +80,7 @@ def siblings(listing: Listing) -> list[Siblings]:
 def _fingerprint(log: RunOverview) -> Fingerprint:
     read = log.understanding
     settings = {name: setting.value for name, setting in log.metadata.config.items()}
-    return Fingerprint.of(read.framework, read.tags, settings)
+    return Fingerprint.from_settings(read.framework, read.tags, settings)
 
 
 def list_runs(

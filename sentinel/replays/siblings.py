@@ -62,7 +62,7 @@ def sibling_of(log: RunLog, means: Means, training: str, *, healthy: bool, whole
     return Sibling(
         name=log.name,
         training=training,
-        fingerprint=Fingerprint.of(
+        fingerprint=Fingerprint.from_settings(
             read.framework, read.tags, {name: told.value for name, told in log.metadata.config.items()}
         ),
         signals=read.signals,

@@ -31,8 +31,8 @@ from sentinel.sinks.message import gpu_hours
 MAX_IN_FULL = 300
 """Runs of a report that keep their curves."""
 
-_LEAD_POINTS = 60
-_MAX_SAMPLED = 3  # incidents of a run with texts, images and console lines
+_LEAD_POINTS = 60  # of the curve in the table of runs
+_MAX_SAMPLED = 3  # incidents of a run whose texts, images and console lines are shown
 
 
 @dataclass(frozen=True)

@@ -11,10 +11,9 @@ from sentinel.runs.console_history import printed_lines
 from sentinel.runs.log import RunLog
 from sentinel.sources.base import Line
 
-# lines that are shown
-_LINES_BEFORE = 6
-_LINES_AFTER = 10
-_MAX_SEARCHED_CHARACTERS = 2000  # characters of a line that are searched
+_LINES_BEFORE = 6  # the onset
+_LINES_AFTER = 10  # its first line is the onset
+_MAX_SEARCHED_CHARACTERS = 2000  # of a line
 
 
 @dataclass(frozen=True)

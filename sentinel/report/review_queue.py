@@ -16,7 +16,7 @@ from sentinel.series.thumbnails import OBJECTIVES
 
 ANSWERS = {USEFUL: "Right", FALSE: "False alarm"}
 _MAX_POINTS = 8_000  # some 130 kB
-_MAX_CURVES_BESIDE = 3  # curves beside the one of the incident
+_MAX_CURVES_BESIDE = 3  # the one of the incident
 
 
 def doubtful(

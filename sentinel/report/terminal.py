@@ -33,7 +33,7 @@ _MAX_SUMMARY_ROWS = 15
 _Reasons = Mapping[str, Collection[str]]
 """Why detectors judged nothing, by their names; no reason for those that judged."""
 
-_MAX_COLUMNS = 1_000_000  # no line is as long
+_MAX_COLUMNS = 1_000_000  # of what is no terminal; no line is as long
 
 
 def show(replay: Replay, file: TextIO) -> None:
