@@ -44,7 +44,7 @@ class Bucket:
 
     url: Url
 
-    def listed(self, _complaints: list[str], /) -> Iterator[ListedFile]:
+    def listed(self, _read_issues: list[str], /) -> Iterator[ListedFile]:
         """Yield all objects that may be logs; see `sentinel.archives.origin.ArchiveSource.listed`."""
         prefix = "/".join(self.url.parts[1:])
         any_there = False

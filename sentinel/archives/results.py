@@ -84,7 +84,7 @@ class Results:
         _replace(self._file("incidents", _SIBLINGS), pl.DataFrame([*rows], columns(IncidentColumns)), {})
 
     def finish(
-        self, shard: Shard, parts: Iterable[str], complaints: Iterable[str], siblings: Mapping[str, Any]
+        self, shard: Shard, parts: Iterable[str], read_issues: Iterable[str], siblings: Mapping[str, Any]
     ) -> None:
         """Say which parts are those of the archive as it is now, and remove what no manifest names.
 
@@ -95,7 +95,7 @@ class Results:
             "schema": 1,
             "shards": shard.count,
             "parts": keys,
-            "read_issues": [*complaints],
+            "read_issues": [*read_issues],
             "siblings": siblings,
         }
         for key in keys:

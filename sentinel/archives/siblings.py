@@ -91,7 +91,7 @@ def _beside(
             continue
         candidate, run = stored.sibling(number)
         siblings_of[program] = healthy(candidate.fingerprint)
-        if (changes := rule.beside(run, candidate, siblings_of[program])) is not None:
+        if (changes := rule.changes(run, candidate, siblings_of[program])) is not None:
             yield number, changes
     for siblings in siblings_of.values():
         for other in siblings:
@@ -158,7 +158,7 @@ class _SiblingRule:
     pipeline: Pipeline
     config: Config
 
-    def beside(self, run: Glance, candidate: Sibling, healthy: Sequence[Sibling]) -> Sequence[Change] | None:
+    def changes(self, run: Glance, candidate: Sibling, healthy: Sequence[Sibling]) -> Sequence[Change] | None:
         """Return what happened in a run beside the healthy runs of its program; None if they are too few."""
         guard = Guard()
         comparison = guard(run, "siblings", partial(among_siblings, candidate, healthy))

@@ -63,7 +63,7 @@ def _first_level(courses: Sequence[Course]) -> float:
 def _outcome(group: Group, measures: Sequence[SignalInArms], courses: Courses) -> Iterator[Finding]:
     """Yield how much the setting matters for what the runs are judged by."""
     decisive = next((measure for measure in measures if measure.signal in OUTCOMES), None)
-    if decisive is None or group.of_seeds:
+    if decisive is None or group.is_by_seed:
         return
     name = measure_of(decisive.signal).label
     spread = decisive.spread
@@ -81,10 +81,10 @@ def _outcome(group: Group, measures: Sequence[SignalInArms], courses: Courses) -
 
 def _seeds(group: Group) -> Iterator[Finding]:
     sizes = [len(runs) for runs in group.arms.values()]
-    seeds = sum(sizes) if group.of_seeds else min(sizes)
+    seeds = sum(sizes) if group.is_by_seed else min(sizes)
     if 1 < seeds < ENOUGH_SEEDS:
-        each = "" if group.of_seeds or len(set(sizes)) > 1 else " a value"
-        least = "as few as " if len(set(sizes)) > 1 and not group.of_seeds else ""
+        each = "" if group.is_by_seed or len(set(sizes)) > 1 else " a value"
+        least = "as few as " if len(set(sizes)) > 1 and not group.is_by_seed else ""
         yield Finding(f"{least}{seeds} runs{each}: a result takes five seeds or more", ("R6",))
 
 
@@ -93,7 +93,7 @@ def _far_apart(
 ) -> Iterator[Finding]:
     """Yield the arms whose runs end far apart. An arm stands in a comparison for each setting of a sweep."""
     every = [run for runs in group.arms.values() for run in runs]
-    arms = {"": every} if group.of_seeds else {f" with {value}": runs for value, runs in group.arms.items()}
+    arms = {"": every} if group.is_by_seed else {f" with {value}": runs for value, runs in group.arms.items()}
     for which, runs in arms.items():
         apart = None if frozenset(runs) in reported else seeds_apart([subjects[run] for run in runs])
         if apart is not None:

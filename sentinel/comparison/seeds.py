@@ -61,7 +61,7 @@ def _whole(runs: Sequence[ComparedRun], signal: Signal) -> list[ComparedRun]:
 
 def _last_step(run: ComparedRun, signal: Signal) -> int:
     steps = [run.means.course(tag)[0] for tag in run.signals.get(signal, ())]
-    return max((int(of_tag[-1]) for of_tag in steps if len(of_tag)), default=-1)
+    return max((int(tag_steps[-1]) for tag_steps in steps if len(tag_steps)), default=-1)
 
 
 def _apart(signal: Signal, names: Sequence[str], courses: NDArray[np.float64]) -> SeedsApart | None:

@@ -153,10 +153,10 @@ def near(healthy: Mapping[Fingerprint, Sequence[Sibling]]) -> Near:
     """Return what gives, of `representatives`, those of the program of a fingerprint."""
 
     @lru_cache(64)  # runs of one program lie near one another
-    def of_program(one: Fingerprint) -> list[Sibling]:
+    def in_program(one: Fingerprint) -> list[Sibling]:
         return [run for other, runs in healthy.items() if are_siblings(one, other) for run in runs]
 
-    return of_program
+    return in_program
 
 
 def _last(runs: Sequence[_Run], training: Callable[[_Run], object]) -> list[_Run]:

@@ -27,7 +27,7 @@ class ConsoleExcerpt:
 
 
 class Transcript:
-    """What a run printed, read once more from its files when it is first asked for."""
+    """What a run printed, read once more from its files on demand."""
 
     def __init__(self, log: RunLog) -> None:
         self._log = log
