@@ -53,35 +53,35 @@ lint: .venv/dev  ## style and types
 	.venv/bin/mypy
 
 bench: .venv/dev  ## speed and memory beside other readers, and what probes cost where `make test-probes` ran
-	.venv/bin/python -m tests.tools.benchmarks.whole
-	.venv/bin/python -m tests.tools.benchmarks.tensorboard
-	.venv/bin/python -m tests.tools.benchmarks.wandb
-	.venv/bin/python -m tests.tools.benchmarks.text
-	.venv/bin/python -m tests.tools.benchmarks.listing
-	.venv/bin/python -m tests.tools.benchmarks.live
-	.venv/bin/python -m tests.tools.benchmarks.extras
-	.venv/bin/python -m tests.tools.benchmarks.archive
-	@[ ! -e .venv/trainers/tested ] || .venv/trainers/bin/python -m tests.tools.benchmarks.probes
+	.venv/bin/python -m studies.benchmarks.whole
+	.venv/bin/python -m studies.benchmarks.tensorboard
+	.venv/bin/python -m studies.benchmarks.wandb
+	.venv/bin/python -m studies.benchmarks.text
+	.venv/bin/python -m studies.benchmarks.listing
+	.venv/bin/python -m studies.benchmarks.live
+	.venv/bin/python -m studies.benchmarks.extras
+	.venv/bin/python -m studies.benchmarks.archive
+	@[ ! -e .venv/trainers/tested ] || .venv/trainers/bin/python -m studies.benchmarks.probes
 
-detector-figures: .venv/dev  ## measure the detectors on simulated runs, into detectors/FIGURES.md
-	.venv/bin/python -m tests.tools.figures
+detector-figures: .venv/dev  ## measure the detectors on simulated runs, into measurements/figures.md
+	.venv/bin/python -m studies.figures
 
-faults: .venv/dev .venv/trainers/installed .venv/peers/installed  ## train with and without each fault, into detectors/FAULTS.md
-	.venv/bin/python -m tests.tools.faults
+faults: .venv/dev .venv/trainers/installed .venv/peers/installed  ## train with and without each fault, into measurements/faults.md
+	.venv/bin/python -m studies.faults
 
-silent: .venv/trainers/tested  ## train with and without each silent error, into detectors/SILENT.md
-	.venv/trainers/bin/python -m tests.tools.silent
+silent: .venv/trainers/tested  ## train with and without each silent error, into measurements/silent.md
+	.venv/trainers/bin/python -m studies.silent
 
-fleets: .venv/dev  ## train fleets of siblings with and without faults, into detectors/SIBLINGS.md
-	OPENBLAS_NUM_THREADS=1 .venv/bin/python -m tests.tools.fleets
+fleets: .venv/dev  ## train fleets of siblings with and without faults, into measurements/siblings.md
+	OPENBLAS_NUM_THREADS=1 .venv/bin/python -m studies.fleets
 
-strangers: .venv/dev  ## judge strangers' labelled logs below FOLDER, into detectors/STRANGERS.md and build/strangers
-	.venv/bin/python -m tests.tools.strangers $(FOLDER)
+strangers: .venv/dev  ## judge strangers' labelled logs below FOLDER, into measurements/strangers.md and build/strangers
+	.venv/bin/python -m studies.strangers $(FOLDER)
 
-promises: .venv/dev  ## calibrate halves of labelled logs below FOLDER and of simulated fleets, into detectors/PROMISES.md
-	.venv/bin/python -m tests.tools.promises $(FOLDER)
+promises: .venv/dev  ## calibrate halves of labelled logs below FOLDER and of simulated fleets, into measurements/promises.md
+	.venv/bin/python -m studies.promises $(FOLDER)
 
-docs: .venv/dev  ## rewrite the generated parts of the docs, and detectors/COVERAGE.md
+docs: .venv/dev  ## rewrite the generated parts of the docs, and measurements/coverage.md
 	.venv/bin/python -m tests.tools.docs
 
 site: .venv/site  ## the docs site, into build/site

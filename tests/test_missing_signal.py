@@ -40,7 +40,10 @@ def read(pipeline, run_pipeline):
 def said(directory, **given):
     log = directory / "metrics.jsonl"
     log.write_text("".join(lines(**given)))
-    return [(one.fired_step, one.summary, one.catalogue) for one in read(*follow(log))]
+    pipeline, run_pipeline = follow(log)
+    incidents = read(pipeline, run_pipeline)
+    assert run_pipeline.log.streams, "nothing was read"
+    return [(one.fired_step, one.summary, one.catalogue) for one in incidents]
 
 
 def test_one_finding_names_all_that_is_missing_and_the_lines_that_log_it(tmp_path):

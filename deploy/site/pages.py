@@ -26,11 +26,6 @@ _GENERATED = re.compile(r"^<!-- generated: (?P<name>\w+) -->$", re.MULTILINE)
 _LINK = re.compile(r"(?<!!)\[(?P<text>[^\]]+)\]\((?P<target>[^)#\s]*)(?P<anchor>#[^)\s]*)?\)")
 
 _COPIED = {
-    "detectors/COVERAGE.md": "coverage.md",
-    "detectors/FIGURES.md": "figures.md",
-    "detectors/FAULTS.md": "faults.md",
-    "detectors/SILENT.md": "silent.md",
-    "detectors/SIBLINGS.md": "siblings.md",
     "SECURITY.md": "security.md",
     "CHANGELOG.md": "changelog.md",
 }
@@ -106,14 +101,17 @@ def _spelled(code: str) -> str:
 
 
 def _figures() -> dict[str, str]:
-    """The first row of each detector in detectors/FIGURES.md, below the head of its table."""
-    lines = (ROOT / "detectors" / "FIGURES.md").read_text("utf-8").splitlines()
+    """The first row of each detector in measurements/figures.md, below the head of its table."""
+    lines = (DOCS / "measurements" / "figures.md").read_text("utf-8").splitlines()
     head = next(at for at, line in enumerate(lines) if line.startswith("| Detector |"))
     rows: dict[str, str] = {}
     for line in lines[head:]:
         if row := re.match(r"\| `([\w-]+)` \|", line):
             rows.setdefault(row[1], line)
-    told = "\n\n## Figures\n\nMeasured on simulated runs; [all figures](../figures.md) explains them.\n"
+    told = (
+        "\n\n## Figures\n\n"
+        "Measured on simulated runs; [all figures](../measurements/figures.md) explains them.\n"
+    )
     return {name: "\n".join([told, *lines[head : head + 2], row, ""]) for name, row in rows.items()}
 
 
@@ -140,10 +138,9 @@ def _formats() -> Iterator[str]:
 
 
 def _decisions() -> Iterator[str]:
-    """The newest first."""
-    for file in sorted((DOCS / "decisions").glob("*.md"), reverse=True):
+    for file in sorted((DOCS / "decisions").glob("*.md")):
         title = file.read_text("utf-8").partition("\n")[0].removeprefix("# ")
-        yield f"- {file.name[:10]}: [{title}](decisions/{file.name})"
+        yield f"- [{title}](decisions/{file.name})"
 
 
 _TABLES: Mapping[str, Callable[[], Iterator[str]]] = {

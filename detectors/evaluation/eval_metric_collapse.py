@@ -21,8 +21,8 @@ A next stage of a curriculum, another task or another evaluation set lowers the 
 pruning, until the model has recovered.
 
 ## Source
-Catalogue O18, V7, O19, GE, R4. The thresholds are measured (`FIGURES.md`): healthy evaluations scatter, and
-those of warm restarts dip, but they keep most of what they gained.
+Catalogue O18, V7, O19, GE, R4. The thresholds are measured (`measurements/figures.md`): healthy
+evaluations scatter, and those of warm restarts dip, but they keep most of what they gained.
 """
 
 from collections.abc import Callable

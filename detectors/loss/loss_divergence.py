@@ -25,11 +25,11 @@ grow where the reward does. A moving average of the loss that starts at 0 climbs
 levels to which it fell count as the best.
 
 ## Source
-Catalogue L6, O19, O9, GE. Thresholds are measured (`FIGURES.md`). The standard error allows for neighbours
-that are alike: it counts the noise of points that are two apart, and from 120 points on the scatter of the
-level over 20 points. Levels of five points and the noise of neighbours alone rang ten times as often in runs
-of 60 to 400 points with noise of 20 % and an autocorrelation of 0.6. Thirds of six to ten points lie that
-far apart in one of 200 such runs at most.
+Catalogue L6, O19, O9, GE. Thresholds are measured (`measurements/figures.md`). The standard error allows for
+neighbours that are alike: it counts the noise of points that are two apart, and from 120 points on the
+scatter of the level over 20 points. Levels of five points and the noise of neighbours alone rang ten times as
+often in runs of 60 to 400 points with noise of 20 % and an autocorrelation of 0.6. Thirds of six to ten
+points lie that far apart in one of 200 such runs at most.
 """
 
 from typing import Annotated

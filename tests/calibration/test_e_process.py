@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from sentinel.calibration.e_process import PATIENCE, PROMISED_PAGES, is_beyond, log_evidence
-from tests.tools.promises import delays
+from studies.promises import delays
 
 SHARE = 0.02
 A_DAY = 5  # runs

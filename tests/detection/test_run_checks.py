@@ -79,7 +79,9 @@ def test_a_crash_beside_a_log_is_an_incident(tmp_path):
 def test_without_run_checks_nothing_is_read_beside_the_log(tmp_path):
     write(tmp_path, "metrics.jsonl", log_lines(range(20)))
     write(tmp_path, "train.log", CONSOLE)
-    assert not read(*follow(tmp_path, checks=()))
+    pipeline, run_pipeline = follow(tmp_path, checks=())
+    assert not read(pipeline, run_pipeline)
+    assert run_pipeline.log.streams, "the log itself was not read"
 
 
 @pytest.mark.long

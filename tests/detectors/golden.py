@@ -2,6 +2,8 @@
 
 ``golden/<snake_name>.md`` is that of a detector. ``python -m tests.detectors.golden --write`` fills in all
 expect blocks; read the difference before you believe it.
+
+Below its title a golden says how the metric of the detector goes wrong; see `tests/detectors/onsets.py`.
 """
 
 import sys

@@ -22,7 +22,13 @@ POINT = np.arange(POINTS)
 
 def alarms(detector, signal, value, reward=None):
     """Share of the runs (rows of ``value``) in which the detector warns, ever."""
-    detector = all_detectors()[detector]
+    found = judged(all_detectors()[detector], signal, value, reward)
+    assert len(found), "no row was judged"
+    return found.filter(pl.col(SEVERITY) >= Severity.WARNING)[SERIES].n_unique() / len(value)
+
+
+def judged(detector, signal, value, reward=None):
+    """The verdicts about all rows that the detector can judge."""
     runs, points = value.shape
     names = [*detector.needs, *(use.column for use in detector.uses)]
     context = {name: np.full(value.shape, np.nan) for name in names}
@@ -39,8 +45,7 @@ def alarms(detector, signal, value, reward=None):
         **{name: column.ravel() for name, column in context.items()},
     }
     schema = {**WINDOW, **dict.fromkeys(context, pl.Float64)}
-    found = detector.run(pl.DataFrame(columns, schema=schema, nan_to_null=True))
-    return found.filter(pl.col(SEVERITY) >= Severity.WARNING)[SERIES].n_unique() / runs
+    return detector.run(pl.DataFrame(columns, schema=schema, nan_to_null=True))
 
 
 @pytest.fixture
@@ -90,7 +95,8 @@ def test_entropy_that_buys_reward_is_healthy(random, signal, end):
 
 
 def test_entropy_without_reward_in_the_log_is_not_judged(random):
-    assert alarms("entropy-collapse", Signal.ENTROPY, noisy(random, 1.5 * 0.97**POINT, 0.1)) == 0
+    entropy = noisy(random, 1.5 * 0.97**POINT, 0.1)
+    assert judged(all_detectors()["entropy-collapse"], Signal.ENTROPY, entropy).is_empty()
 
 
 def test_entropy_lost_for_nothing_is_found(random):

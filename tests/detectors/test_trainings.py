@@ -34,7 +34,9 @@ def judged(name):
 
 
 def found(name):
-    incidents = judged(name).incidents.values()
+    run = judged(name)
+    assert any(stream.attempt.series for stream in run.run_pipeline.log.streams.values()), "no row was judged"
+    incidents = run.incidents.values()
     return {(one.detector, cause.id) for one in incidents for cause in one.causes}
 
 

@@ -40,7 +40,17 @@ def test_what_is_no_data_is_refused(value, protocol):
 @given(st.binary(max_size=40))
 def test_whatever_else_is_refused_without_more_ado(content):
     with suppress(ValueError):
-        data_of(b"\x80\x02" + content + b".")
+        assert is_data(data_of(b"\x80\x02" + content + b"."))
+
+
+def is_data(value):
+    match value:
+        case dict():
+            return all(isinstance(key, str | int) for key in value) and all(map(is_data, value.values()))
+        case list() | tuple():
+            return all(map(is_data, value))
+        case _:
+            return value is None or isinstance(value, str | bytes | int | float)
 
 
 @pytest.mark.long

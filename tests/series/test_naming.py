@@ -188,9 +188,11 @@ def test_what_is_not_sure_stays_unmapped(tag: str):
 
 @pytest.mark.slow
 @given(st.text())
-def test_any_text_can_be_a_tag(tag: str):
-    fallback(tag)
-    recognise([tag], tag)
+def test_any_text_can_be_a_tag_and_means_one_thing_or_nothing(tag: str):
+    meaning = fallback(tag)
+    assert meaning is None or meaning.signal in Signal
+    framework = recognise([tag], tag)
+    assert framework is None or framework in profiles().values()
 
 
 @each([None, *TABLES])

@@ -90,6 +90,7 @@ def test_what_is_committed_later_goes_out_after_a_wake(store, deliver):
     enqueue(store, numbered(1), ["sink"], START)
     delivery.wake()
     sink.wait_for(tries=1)
+    assert sink.keys == [numbered(1).key]
 
 
 @pytest.mark.slow

@@ -1,4 +1,4 @@
-"""Messages of every detector read as the files in `golden/` show; see `messages`."""
+"""Messages read as the files in `golden/` show; see `messages`."""
 
 import pytest
 
@@ -10,5 +10,5 @@ REMEDY = "run `make docs`, and read what it changes"
 
 
 @pytest.mark.parametrize("form", FORMS)
-def test_every_detector_s_message_reads_as_its_golden(form):
+def test_messages_read_as_the_golden(form):
     assert messages(form) == (FOLDER / f"{form}.txt").read_text(), REMEDY

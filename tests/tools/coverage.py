@@ -1,12 +1,11 @@
 """The table of what shows each catalogue entry; `make docs` writes it, a test checks it."""
 
-from pathlib import Path
-
 from sentinel import catalogue
 from sentinel.detectors.discovery import all_detectors
+from studies import MEASUREMENTS
 from tests.tools.docs import table
 
-COVERAGE = Path(__file__).parents[2] / "detectors" / "COVERAGE.md"
+COVERAGE = MEASUREMENTS / "coverage.md"
 
 _HEAD = """\
 # What shows each entry of the catalogue

@@ -1,4 +1,4 @@
-"""The generated parts of the docs: `python -m tests.tools.docs` rewrites them and detectors/COVERAGE.md.
+"""The generated parts of the docs: `python -m tests.tools.docs` rewrites them and measurements/coverage.md.
 
 A part stands between `<!-- begin NAME -->` and `<!-- end NAME -->`.
 """
@@ -20,7 +20,7 @@ from sentinel.report.probes import index
 from sentinel.series.naming import profiles
 from sentinel.sinks.discovery import sink_types
 from sentinel.sinks.heartbeat import HeartbeatConfig
-from tests.tools.faults.page import peers, read, summary
+from studies.faults.page import peers, read, summary
 
 ROOT = Path(__file__).parents[2]
 README = ROOT / "README.md"

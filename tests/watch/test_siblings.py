@@ -9,11 +9,11 @@ from sentinel.sinks.delivery import Delivery
 from sentinel.storage.store import Store
 from sentinel.watch.systemd import ServiceManager
 from sentinel.watch.watcher import Watcher
+from studies.fleets.faults import FAULTS, STRENGTHS
+from studies.fleets.logs import Run, train
+from studies.fleets.programs import PROGRAMS
 from tests import fleets
 from tests.manual_clock import ManualClock
-from tests.tools.fleets.faults import FAULTS, STRENGTHS
-from tests.tools.fleets.logs import Run, train
-from tests.tools.fleets.programs import PROGRAMS
 from tests.watch.test_watcher import GOING
 
 pytestmark = pytest.mark.long

@@ -13,6 +13,7 @@ from sentinel.sources.console import shapes as console_shapes
 from sentinel.sources.console.lines import begun_epoch, parse, uncounted
 from sentinel.sources.console.splits import of_part
 from sentinel.sources.console.text import MAX_LINE
+from sentinel.sources.readers.records import is_metrics
 
 LINES = {
     "epoch 1 step 10 train loss 0.5 lr 1e-3": {"epoch": 1.0, "iter": 10.0, "train loss": 0.5, "lr": 0.001},
@@ -182,9 +183,14 @@ def test_other_text(line):
         max_size=300,
     )
 )
-def test_any_line_is_read(line):
+def test_any_line_is_none_or_a_step_with_metrics(line):
     for text in (line, f"step 1: {line}", f"{{'step': 1, {line}", f"epoch 1 {line} loss=1"):
-        parse(text)
+        if found := parse(text):
+            shape, record = found
+            assert shape
+            assert is_metrics(record)
+            assert len(record) > 1
+            assert parse(text) == found
 
 
 @pytest.mark.long

@@ -11,7 +11,7 @@ from sentinel.sources.discovery import discover
 from sentinel.sources.json import lines as jsonl
 from sentinel.sources.json.lines import FORMAT, JsonLines
 from tests.sources.reader import Reader
-from tests.tools.benchmarks.fuzz_jsonl import fuzz_jsonl
+from tests.tools.fuzz_jsonl import fuzz_jsonl
 
 
 @pytest.fixture

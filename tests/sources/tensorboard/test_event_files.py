@@ -18,7 +18,7 @@ from tests.sources.tensorboard.writer import (
     read,
     scalar,
 )
-from tests.tools.benchmarks.fuzz_tensorboard import fuzz_tensorboard
+from tests.tools.fuzz_tensorboard import fuzz_tensorboard
 
 
 @pytest.fixture

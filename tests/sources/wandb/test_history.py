@@ -2,7 +2,6 @@
 
 import json
 import math
-from contextlib import suppress
 
 import pytest
 from google.protobuf.message import DecodeError
@@ -11,6 +10,9 @@ from hypothesis import strategies as st
 from wandb.proto.wandb_internal_pb2 import HistoryItem, HistoryRecord
 
 from sentinel.sources.wandb.history import _Leaves, read_history
+
+MANY = 16
+"""Times the records; so many are walked side by side."""
 
 NAMES = st.one_of(st.sampled_from(["loss", "lr", "_step", "train/loss"]), st.text(min_size=1, max_size=300))
 NUMBERS = st.one_of(st.floats(), st.integers(), st.just(10**400))
@@ -54,9 +56,8 @@ def test_every_number_of_any_records(records):
             if isinstance(value, float):
                 expected.append((row, item.key or ".".join(item.nested_key), str(value)))
     assert read(*records) == expected
-    many = 16  # are walked side by side
-    assert read(*records * many) == [
-        (n * len(records) + row, name, value) for n in range(many) for row, name, value in expected
+    assert read(*records * MANY) == [
+        (n * len(records) + row, name, value) for n in range(MANY) for row, name, value in expected
     ]
 
 
@@ -114,9 +115,22 @@ def test_what_is_no_json(text):
 
 @pytest.mark.slow
 @given(st.lists(st.binary(max_size=40), max_size=4))
-def test_any_bytes(records):
-    with suppress(ValueError, DecodeError):
-        read_history(records)
+def test_any_bytes_that_few_records_can_be_read_from_are_read_alike_in_many(records):
+    few = read_or_none(records)
+    if few is not None:
+        count = len(records)
+        assert {row for row, _, _ in few} <= {*range(count)}
+        many = [(n * count + row, name, value) for n in range(MANY) for row, name, value in few]
+        assert read_or_none(records * MANY) == many
+
+
+def read_or_none(records):
+    try:
+        numbers = read_history(records)
+    except (ValueError, DecodeError):
+        return None
+    names = [numbers.names[i] for i in numbers.name]
+    return list(zip(numbers.row.tolist(), names, map(str, numbers.value.tolist()), strict=True))
 
 
 @pytest.mark.long

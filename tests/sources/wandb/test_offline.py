@@ -280,7 +280,11 @@ def test_any_message_with_a_sound_checksum(data):
             for at in data.draw(st.lists(st.integers(0, len(message) - 1), max_size=4)):
                 changed[at] = data.draw(st.integers(0, 255))
             log.append(framed(bytes(changed), log.size))
-        Reader(Path(scratch)).poll()
+        reader = Reader(Path(scratch)).poll()
+        points = list(reader.points)
+        log.history({"loss": 1.5})
+        assert reader.poll().points[: len(points)] == points
+        assert reader.points[-1][::2] == ("loss", "1.5"), "what stands behind it is read"
 
 
 @pytest.mark.slow

@@ -1,1 +1,0 @@
-"""Silent errors in small trainings, told with probes and without: `python -m tests.tools.silent`."""
