@@ -8,8 +8,8 @@ import polars as pl
 from sentinel.runs.log import RunLog
 from sentinel.sources.base import Chunk, Run, flush
 
-_MAX_POINTS = 300_000
-_MAX_SECONDS = 253_402_300_800.0  # the year 10000, which no calendar holds
+_MAX_POINTS = 300_000  # of a poll
+_END_OF_TIME = 253_402_300_800.0  # seconds since the epoch: the year 10000, which no calendar holds
 _SCHEMA = pl.Schema(
     {
         "run": pl.String(),
@@ -42,7 +42,7 @@ def _chunks(run: Run) -> Iterator[Chunk]:
 
 def _frame(log: RunLog, chunk: Chunk) -> pl.DataFrame:
     signals = {tag: signal for signal, tags in log.understanding().signals.items() for tag in tags}
-    time = np.where((chunk.time >= 0) & (chunk.time < _MAX_SECONDS), chunk.time, np.nan)
+    time = np.where((chunk.time >= 0) & (chunk.time < _END_OF_TIME), chunk.time, np.nan)
     names = pl.Series(chunk.tags, dtype=pl.String)
     meanings = pl.Series([signals.get(tag) for tag in chunk.tags], dtype=pl.String)
     return pl.DataFrame(

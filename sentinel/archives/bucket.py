@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 SCHEMES = ("s3", "gs")
 
-_MAX_REQUESTS = 16  # requests of a worker
+_MAX_REQUESTS = 16  # of a worker at once
 _SETTINGS = ".hydra/config.yaml"  # the only settings that are hidden
 
 _NOTHING = "nothing lies there, or nothing that may be seen"
@@ -44,7 +44,7 @@ class Bucket:
 
     url: Url
 
-    def listed(self, _complaints: list[str], /) -> Iterator[ListedFile]:
+    def listed(self, _read_issues: list[str], /) -> Iterator[ListedFile]:
         """Yield all objects that may be logs; see `sentinel.archives.origin.ArchiveSource.listed`."""
         prefix = "/".join(self.url.parts[1:])
         any_there = False

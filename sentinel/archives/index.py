@@ -23,7 +23,7 @@ from sentinel.runs.training_groups import trainings
 if TYPE_CHECKING:
     from sentinel.archives.results import Results
 
-_MAX_OBJECTS = 256  # runs that are Python objects, before they become columns
+_MAX_OBJECTS = 256  # runs that are Python objects at once, before they become columns
 
 _COLUMNS: Mapping[str, type[pl.DataType] | pl.DataType] = {
     "place": pl.String,  # the parts of its path and its format, joined such that texts sort as they do
@@ -111,7 +111,7 @@ class Contents:
         training = np.arange(self.rows.height)
         for numbers in self.groups():
             if len(numbers) > 1:
-                traces = {str(number): self.glance(number).of_training for number in numbers}
+                traces = {str(number): self.glance(number).training_evidence for number in numbers}
                 for number, first in trainings(traces).items():
                     training[int(number)] = int(first)
         return training
@@ -143,8 +143,8 @@ def _run_row(part: int, row: int, content: bytes) -> tuple[Any, ...]:
         not metadata.points and unpacked_record(content).unread,
         bool(metadata.points) and run.overview.stopped is not None,
         run.format,
-        [hash(joint) for joint in run.of_training.join_keys],
-        [hash(process) for process in run.of_training.processes],
+        [hash(joint) for joint in run.training_evidence.join_keys],
+        [hash(process) for process in run.training_evidence.processes],
         run.sibling and _program(understanding, run.sibling),
         run.sibling and run.sibling.healthy,
         hash(kind_of(run.overview)),
@@ -164,12 +164,14 @@ def _program(understanding: Understanding, sibling: SiblingRecord) -> int:
 def _members(rows: pl.DataFrame) -> Iterator[Member]:
     """Yield the runs of kinds of which one may continue another one: it begins after the first step."""
     may_continue = (pl.col("first_step") > 1).any().over("kind") & (pl.len() > 1).over("kind")
-    candidates = rows.lazy().filter("judged").filter(may_continue).select("name", "kind", *_FACTS).collect()
+    candidates = (
+        rows.lazy().filter("judged").filter(may_continue).select("name", "kind", *_TIMES_AND_STEPS).collect()
+    )
     for name, kind, *times in candidates.iter_rows():
-        yield Member(name, kind, RunMetadata(**dict(zip(_FACTS, times, strict=True))), asked=True)
+        yield Member(name, kind, RunMetadata(**dict(zip(_TIMES_AND_STEPS, times, strict=True))), asked=True)
 
 
-_FACTS = "first_step", "last_step", "first_time", "last_time"
+_TIMES_AND_STEPS = "first_step", "last_step", "first_time", "last_time"
 
 
 def _groups(rows: pl.DataFrame) -> NDArray[np.int32]:
@@ -181,14 +183,14 @@ def _groups(rows: pl.DataFrame) -> NDArray[np.int32]:
     from scipy.sparse.csgraph import connected_components
 
     runs_with_number = rows.lazy().with_row_index("run")
-    of_formats = (
+    format_joints = (
         runs_with_number.select("run", "format", joint="joints")
         .explode("joint")
         .filter(pl.col("format").n_unique().over("joint") > 1)
         .select("run", "joint")
     )
-    of_processes = runs_with_number.select("run", joint="processes").explode("joint")
-    shared = pl.concat([of_formats, of_processes]).drop_nulls().collect()
+    process_joints = runs_with_number.select("run", joint="processes").explode("joint")
+    shared = pl.concat([format_joints, process_joints]).drop_nulls().collect()
     names, key_of_row = np.unique(shared["joint"].to_numpy(), return_inverse=True)
     count = rows.height
     runs = shared["run"].to_numpy()

@@ -38,6 +38,6 @@ def _alone(engine: Engine, judge: Judge, part: Part) -> list[bytes]:
         return [record for half in part.halves() for record in _alone(engine, judge, half)]
     if part.only:
         return [packed_record(failed(part.only[0], result))]
-    where, *others = (folder.path for folder in part.folders)
-    beside = f" (also {len(others)} other directories)" if others else ""
-    return [packed_record(Record(where, where, "", failure=f"{result}{beside}"))]
+    first, *others = (folder.path for folder in part.folders)
+    further = f" (also {len(others)} other directories)" if others else ""
+    return [packed_record(Record(first, first, "", failure=f"{result}{further}"))]

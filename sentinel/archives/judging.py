@@ -22,12 +22,12 @@ from sentinel.runs.advisories import advisories
 from sentinel.runs.continuations import observe
 from sentinel.runs.training_groups import trace_of
 
-_MAX_RUNS = 192  # runs, so that memory does not grow with the size of a directory
+_MAX_RUNS = 192  # that are judged at once, so that memory does not grow with the size of a directory
 
 
 @dataclass
 class Judge:
-    """Judges parts with one configuration at one time of day. It can be pickled.
+    """What judges parts with one configuration at one time of day. It can be pickled.
 
     With ``compare``, records keep what a comparison of runs needs.
     """
@@ -56,8 +56,8 @@ class Judge:
             for first in range(0, len(runs), _MAX_RUNS):
                 group = runs[first : first + _MAX_RUNS]
                 yield from map(self._record, judged(self._pipeline, group, means=self._keeps_courses))
-        for complaint in opened.read_issues:
-            yield Record(str(complaint.path), str(complaint.path), "", failure=complaint.problem)
+        for issue in opened.read_issues:
+            yield Record(str(issue.path), str(issue.path), "", failure=issue.problem)
 
     @property
     def _keeps_courses(self) -> bool:
@@ -96,7 +96,7 @@ class Judge:
             lacking=lacking,
             skipped=run.skipped(lacking),
             advisories=advisories(log),
-            read_issues=[str(complaint) for complaint in run.read_issues],
+            read_issues=[str(issue) for issue in run.read_issues],
             comparable=comparable(run) if self.compare else None,
             sibling=sibling_part,
         )

@@ -18,8 +18,8 @@ class OpenPart(NamedTuple):
 class ArchiveSource(Protocol):
     """Where the logs of an archive lie. It can be pickled."""
 
-    def listed(self, complaints: list[str], /) -> Iterator[ListedFile]:
-        """Return all files, once; see `parts` for their order. What cannot be listed becomes a complaint.
+    def listed(self, read_issues: list[str], /) -> Iterator[ListedFile]:
+        """Return all files, once; see `parts` for their order. What cannot be listed becomes a read issue.
 
         Raises SentinelError if there is nothing at all.
         """

@@ -3,7 +3,7 @@
 The same archive gives the same parts on every machine. A part ends where it is large enough and the hash of a
 directory says so, so a directory that comes or goes changes the parts around it and no others.
 
-Which directories belong together is told by their names alone, because a listing of a million objects is too
+Their names alone decide which directories belong together, because a listing of a million objects is too
 long to look into any of them. A directory whose name says that it is a piece of what lies above is judged
 with that, and every other directory by itself.
 """
@@ -16,8 +16,8 @@ from typing import NamedTuple
 
 from sentinel.common.shard import stable_hash
 
-_MAX_FOLDERS = 192
-_MAX_FILES = 1536  # unless one unit has more
+_MAX_FOLDERS = 192  # of a part, unless one unit has more
+_MAX_FILES = 1536  # the same
 _MIN_FOLDERS = 96  # with fewer, a part goes on: judging many runs at once costs less for each of them
 _UNITS_PER_END = 32  # from there on, one of so many units ends a part
 

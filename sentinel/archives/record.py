@@ -62,8 +62,8 @@ class Glance(msgspec.Struct, frozen=True, rename={"overview": "seen"}):
         return self.overview
 
     @property
-    def of_training(self) -> TrainingEvidence:
-        """What its log tells of its training."""
+    def training_evidence(self) -> TrainingEvidence:
+        """What the log says of its training."""
         return self.trace or TrainingEvidence(self.format, frozenset())
 
 
@@ -71,7 +71,7 @@ class Record(Glance, frozen=True):
     """A judged run.
 
     ``silent_seconds`` is how long its log had been silent when it was judged, infinite for a copy, None for a
-    log that was gone. ``comparable`` is kept only where it was asked for. ``user`` and ``gpus`` are known
+    log that was gone. ``comparable`` is stored only on request. ``user`` and ``gpus`` are known
     only where the record was read from a table.
     """
 

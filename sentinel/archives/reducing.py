@@ -34,7 +34,7 @@ _Notifications = Mapping[str, Sequence[SinkDecision]]
 
 @dataclass(frozen=True)
 class SettledRun:
-    """A run that was judged, what became of it, and by incident what the sinks would have heard.
+    """A run that was judged, what became of it, and by incident what the sinks would have been sent.
 
     ``training`` is the id of the first log of its training.
     """
@@ -48,14 +48,14 @@ class SettledRun:
 
 @dataclass(frozen=True)
 class Archive:
-    """The runs of an archive, which are read and settled when they are asked for.
+    """The runs of an archive, which are read and settled on demand.
 
-    ``beside`` is what happened in runs beside their siblings, by their numbers. ``comparisons`` is empty
-    unless they were asked for.
+    ``sibling_changes`` is what happened in runs beside their siblings, by their numbers. ``comparisons`` is
+    empty unless they were requested.
     """
 
     contents: Contents
-    beside: Mapping[int, Sequence[Change]]
+    sibling_changes: Mapping[int, Sequence[Change]]
     policies: Sequence[SinkPolicy]
     comparisons: Sequence["Comparison"] = ()
 
@@ -88,22 +88,24 @@ class Archive:
 
     def _record(self, number: int) -> Record:
         record = self.contents.record(number)
-        return with_siblings(record, self.beside[number]) if number in self.beside else record
+        changes = self.sibling_changes.get(number)
+        return record if changes is None else with_siblings(record, changes)
 
     def _settled(self, numbers: Sequence[int]) -> list[SettledRun]:
         """Return the runs of a group."""
         records = [self._record(number) for number in numbers]
         observations = [
-            Observation(record.judged, True, record.silent_seconds, record.of_training) for record in records
+            Observation(record.judged, True, record.silent_seconds, record.training_evidence)
+            for record in records
         ]
         states = statuses(observations, self.contents.goes_on_in)
         notifications = retold(
             [(record.described, record.changes) for record in records], _audience(records, self.policies)
         )
-        training = trainings({record.id: record.of_training for record in records})
+        training = trainings({record.id: record.training_evidence for record in records})
         return [
-            SettledRun(record, observation.run, state, of_record, training[record.id])
-            for record, observation, state, of_record in zip(
+            SettledRun(record, observation.run, state, sink_decisions, training[record.id])
+            for record, observation, state, sink_decisions in zip(
                 records, observations, states, notifications, strict=True
             )
         ]
@@ -150,16 +152,16 @@ def reduced(results: "Results", policies: Sequence[SinkPolicy]) -> Archive:
     directory can be written.
     """
     contents = Contents.from_results(results)
-    beside = beside_siblings(contents)
-    worse = ((contents.record(number), changes) for number, changes in beside.items() if changes)
+    sibling_changes = beside_siblings(contents)
+    worse = ((contents.record(number), changes) for number, changes in sibling_changes.items() if changes)
     rows = [incident_row(record, change.incident) for record, changes in worse for change in changes]
     with suppress(SentinelError):
         results.write_siblings(rows)
-    return Archive(contents, beside, policies)
+    return Archive(contents, sibling_changes, policies)
 
 
 def _audience(records: Sequence[Record], policies: Sequence[SinkPolicy]) -> RoutingContext:
-    traces = {record.id: record.of_training for record in records}
+    traces = {record.id: record.training_evidence for record in records}
     informed = {record.id: record.informed for record in records}
     incidents = KnownIncidents(
         [incident for record in records for incident in record.incidents],

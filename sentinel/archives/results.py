@@ -30,8 +30,8 @@ _OWNERS = "owners"  # metadata of the tables of runs: the stamp of the owners th
 
 
 _BLOCK_ROWS = 64  # rows of a table of runs that are read at once
-_MAX_BLOCKS = 8
-_MAX_COURSES = 4096  # runs
+_MAX_BLOCKS = 8  # that stay in memory
+_MAX_COURSES = 4096  # runs whose courses stay in memory
 
 _Block = Sequence[tuple[bytes, str | None, float | None]]
 
@@ -84,7 +84,7 @@ class Results:
         _replace(self._file("incidents", _SIBLINGS), pl.DataFrame([*rows], columns(IncidentColumns)), {})
 
     def finish(
-        self, shard: Shard, parts: Iterable[str], complaints: Iterable[str], siblings: Mapping[str, Any]
+        self, shard: Shard, parts: Iterable[str], read_issues: Iterable[str], siblings: Mapping[str, Any]
     ) -> None:
         """Say which parts are those of the archive as it is now, and remove what no manifest names.
 
@@ -95,7 +95,7 @@ class Results:
             "schema": 1,
             "shards": shard.count,
             "parts": keys,
-            "read_issues": [*complaints],
+            "read_issues": [*read_issues],
             "siblings": siblings,
         }
         for key in keys:

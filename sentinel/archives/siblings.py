@@ -11,7 +11,7 @@ from sentinel.archives.comparing import StoredCourses, packed_courses
 from sentinel.archives.index import Contents
 from sentinel.archives.record import Glance, Record, SiblingRecord
 from sentinel.common.fault_isolation import Guard
-from sentinel.comparison.band import FEWEST
+from sentinel.comparison.band import MIN_SIBLINGS
 from sentinel.comparison.fingerprint import Fingerprint
 from sentinel.comparison.siblings import (
     MAX_SETTINGS,
@@ -31,8 +31,8 @@ from sentinel.replays.judged import JudgedRun
 from sentinel.replays.siblings import sibling
 from sentinel.series.plan import KnownOfRun
 
-_MAX_PROGRAMS = 64
-_MAX_SETTINGS = 100_000  # settings, some 20 MB
+_MAX_PROGRAMS = 64  # that are compared at once
+_MAX_SHARED_SETTINGS = 100_000  # some 20 MB
 
 
 def sibling_record(run: JudgedRun) -> SiblingRecord | None:
@@ -87,11 +87,11 @@ def _beside(
     """Yield what `beside_siblings` returns, for some runs."""
     siblings_of: dict[int, Sequence[Sibling]] = {}  # by program
     for number, program in runs.select("run", "program").iter_rows():
-        if program in siblings_of and len(siblings_of[program]) < FEWEST:
+        if program in siblings_of and len(siblings_of[program]) < MIN_SIBLINGS:
             continue
         candidate, run = stored.sibling(number)
         siblings_of[program] = healthy(candidate.fingerprint)
-        if (changes := rule.beside(run, candidate, siblings_of[program])) is not None:
+        if (changes := rule.changes(run, candidate, siblings_of[program])) is not None:
             yield number, changes
     for siblings in siblings_of.values():
         for other in siblings:
@@ -140,7 +140,7 @@ def _fingerprint(framework: str | None, tags: frozenset[str], settings: bytes) -
     return Fingerprint(framework, tags, frozenset(map(_setting, _SETTINGS.decode(settings))))
 
 
-@lru_cache(_MAX_SETTINGS)
+@lru_cache(_MAX_SHARED_SETTINGS)
 def _setting(one: tuple[str, str]) -> tuple[str, str]:
     """Return the same object for equal settings, which makes comparing many of them faster."""
     return one
@@ -158,7 +158,7 @@ class _SiblingRule:
     pipeline: Pipeline
     config: Config
 
-    def beside(self, run: Glance, candidate: Sibling, healthy: Sequence[Sibling]) -> Sequence[Change] | None:
+    def changes(self, run: Glance, candidate: Sibling, healthy: Sequence[Sibling]) -> Sequence[Change] | None:
         """Return what happened in a run beside the healthy runs of its program; None if they are too few."""
         guard = Guard()
         comparison = guard(run, "siblings", partial(among_siblings, candidate, healthy))

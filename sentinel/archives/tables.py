@@ -87,7 +87,7 @@ def run_row(record: Record, fingerprint: str, owners: Owners) -> RunColumns:
         (incident.severity for incident in record.incidents if incident.inhibited_by is None), default=None
     )
     status = (
-        statuses([Observation(overview, True, record.silent_seconds, record.of_training)])[0]
+        statuses([Observation(overview, True, record.silent_seconds, record.training_evidence)])[0]
         if overview
         else None
     )

@@ -20,7 +20,7 @@ class Tree:
 
     roots: tuple[Path, ...]
 
-    def listed(self, complaints: list[str], /) -> Iterator[ListedFile]:
+    def listed(self, read_issues: list[str], /) -> Iterator[ListedFile]:
         """Yield the files of all directories that a replay would search; see `ArchiveSource.listed`."""
         walk = Walk(self.roots)
         missing = [ReadIssue(place, "", "no such file or directory") for place in walk.missing]
@@ -31,15 +31,15 @@ class Tree:
                 yield ListedFile(str(directory), name, _stamp(f"{directory}/{name}"))
         for file in walk.named:
             yield ListedFile(str(file), "", _stamp(str(file)))
-        complaints += map(str, [*missing, *walk.read_issues])
+        read_issues += map(str, [*missing, *walk.read_issues])
 
     @contextmanager
     def opened(self, part: Part) -> Iterator[OpenPart]:
         """Open the runs of a part; see `ArchiveSource.opened`."""
         files = [(Path(path), names) for path, names in part.directories.items()]
-        runs, complaints = runs_among(files, [Path(place.path) for place in part.folders if not place.names])
+        runs, read_issues = runs_among(files, [Path(place.path) for place in part.folders if not place.names])
         base = common_path(self.roots)
-        yield OpenPart([(run, run_name(run, base)) for run in runs], complaints)
+        yield OpenPart([(run, run_name(run, base)) for run in runs], read_issues)
 
 
 def _stamp(file: str) -> str:

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 _Archive = Annotated[
     list[str], typer.Argument(metavar="ARCHIVE...", help="Finished runs, most of them healthy.")
 ]
-_OfRuns = Annotated[
+_PagesPerRun = Annotated[
     float | None,
     typer.Option(
         "--pages-per-run",
@@ -35,7 +35,7 @@ _OfRuns = Annotated[
         show_default=False,
     ),
 ]
-_OfDays = Annotated[
+_PagesPerDay = Annotated[
     float | None,
     typer.Option(
         "--pages-per-run-day",
@@ -74,8 +74,8 @@ _Html = Annotated[
 
 def calibrate(
     archive: _Archive,
-    pages_per_run: _OfRuns = None,
-    pages_per_run_day: _OfDays = None,
+    pages_per_run: _PagesPerRun = None,
+    pages_per_run_day: _PagesPerDay = None,
     bad: _Bad = None,
     output: _Output = Path("calibration.toml"),
     html: _Html = None,
@@ -106,26 +106,28 @@ def calibrate(
         raise SentinelError("give either --pages-per-run or --pages-per-run-day")
     budget = next((share for share in (pages_per_run_day, pages_per_run) if share is not None), 0.01)
     settings = configuration(config, paths=archive)
-    marked = _lines(bad)
+    bad_runs = _lines_of(bad)
     verdicts = answers(settings.state_dir)
     pages = Pages(daily=pages_per_run_day is not None)
-    loud = settings.model_copy(update={"detectors": _loud(settings.detectors)})
+    uncalibrated = settings.model_copy(update={"detectors": _uncalibrated(settings.detectors)})
     with opened(output) as file:
-        for overview, notifications in _stored(loud, out, workers) if out else _replayed(loud):
-            pages.add(overview, notifications, marked, verdicts)
+        for overview, notifications in (
+            _stored(uncalibrated, out, workers) if out else _replayed(uncalibrated)
+        ):
+            pages.add(overview, notifications, bad_runs, verdicts)
         if not pages.healthy:
             raise SentinelError(f"{', '.join(archive)}: no run counts as healthy, so nothing can be kept to")
         if pages.daily and not any(run.logged for run in pages.healthy.values()):
             lack = "no healthy log holds times, so no run-day is known; use --pages-per-run"
             raise SentinelError(f"{', '.join(archive)}: {lack}")
         if not is_kept(budget, pages):
-            judge_stricter(pages, with_factors(loud.paths, loud))
+            judge_stricter(pages, with_factors(uncalibrated.paths, uncalibrated))
         moves = kept_within(budget, pages)
         promise = promised(budget, pages, SystemClock().now())
-        file.writelines(f"{line}\n" for line in _written(loud, moves, pages, promise))
+        file.writelines(f"{line}\n" for line in _toml_lines(uncalibrated, moves, pages, promise))
         if html is not None:
             with opened(html) as page:
-                page.write(_questions(loud, pages, moves, verdicts))
+                page.write(_questions(uncalibrated, pages, moves, verdicts))
     typer.echo(f"before: {pages.rate()} would page; {pages.left_out} left out")
     if drifted(*(halves := pages.halves())):
         typer.echo(
@@ -134,7 +136,7 @@ def calibrate(
         )
     for move in moves:
         lost = f"; nothing else tells of {counted(move.lost, 'other run')}" if move.lost else ""
-        typer.echo(f"{_move_text(loud, move)}{lost}")
+        typer.echo(f"{_move_text(uncalibrated, move)}{lost}")
     changes = changes_of(moves)
     typer.echo(f"after: {pages.rate(changes)}")
     for stratum, rate in pages.by_stratum(changes).items():
@@ -206,7 +208,7 @@ def _questions(config: "Config", pages: "Pages", moves: "Sequence[Move]", answer
     )
 
 
-def _loud(tables: Mapping[str, Mapping[str, Any]]) -> dict[str, dict[str, Any]]:
+def _uncalibrated(tables: Mapping[str, Mapping[str, Any]]) -> dict[str, dict[str, Any]]:
     """Return the settings of the detectors without what an earlier calibration changed."""
     return {
         name: {key: value for key, value in table.items() if key not in {"informs", "stricter"}}
@@ -214,7 +216,7 @@ def _loud(tables: Mapping[str, Mapping[str, Any]]) -> dict[str, dict[str, Any]]:
     }
 
 
-def _lines(file: Path | None) -> list[str]:
+def _lines_of(file: Path | None) -> list[str]:
     if file is None:
         return []
     try:
@@ -223,7 +225,7 @@ def _lines(file: Path | None) -> list[str]:
         raise SentinelError(f"{file}: cannot be read: {error}") from None
 
 
-def _written(
+def _toml_lines(
     config: "Config", moves: "Collection[Move]", pages: "Pages", promise: "Calibration"
 ) -> Iterator[str]:
     from sentinel.calibration.page_statistics import Kind
@@ -247,10 +249,10 @@ def _written(
     yield f"pages = {promise.pages}"
     if promise.daily:
         yield f"design_effect = {round(promise.design_effect, 2)}"
-    for name, of_kinds in ("variants", promise.variants), ("design_effects", promise.design_effects):
-        if of_kinds:
+    for name, by_kind in ("variants", promise.variants), ("design_effects", promise.design_effects):
+        if by_kind:
             yield f"\n[calibration.{name}]"
-            yield from (f"{json.dumps(kind)} = {round(value, 2)}" for kind, value in of_kinds.items())
+            yield from (f"{json.dumps(kind)} = {round(value, 2)}" for kind, value in by_kind.items())
     for detector, moved in sorted(by_detector.items()):
         yield f"\n[detectors.{detector}]"
         yield from (f"# {_move_text(config, move)}" for move in moved)

@@ -6,10 +6,7 @@ import sys
 import time
 
 _FORMAT = "%(asctime)sZ %(levelname)s %(name)s: %(message)s"
-
-
-_QUIET_SECONDS = 60.0
-"""After a line that is to come seldom."""
+_QUIET_SECONDS = 60.0  # after a line of a place in the code that may log seldom
 
 
 class _Seldom(logging.Filter):

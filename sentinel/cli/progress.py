@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from sentinel.archives.archive import JudgedParts
 
-_REPORT_SECONDS = 60.0
+_REPORT_SECONDS = 60.0  # between two lines where there is no terminal
 
 Progress = Callable[[int, int], None]
 """Called with the number of runs that are done and the number of all runs."""

@@ -177,8 +177,8 @@ def _write(parts: "Iterator[Replay]", format_: _Form, sort: Order | None, file: 
             covered = None
             for part in parts:
                 covered = covered + part.coverage if covered else part.coverage
-                for complaint in part.read_issues:
-                    typer.echo(f"unreadable: {clean_text(str(complaint), 500)}", err=True)
+                for issue in part.read_issues:
+                    typer.echo(f"unreadable: {clean_text(str(issue), 500)}", err=True)
                 for line in lines(part, now):
                     print(orjson.dumps(line).decode(), file=file, flush=True)
             typer.echo(f"sentinel: {covered}", err=True)

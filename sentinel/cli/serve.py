@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from sentinel.common.address import Address
 
 _TOKEN = "SENTINEL_TOKEN"  # noqa: S105  the name of an environment variable
-_BACKLOG = 64  # connections that are accepted at once, before the first of them can be refused
-_LESS_IMPORTANT = 5  # than the watch and the trainings on this machine
+_MAX_BACKLOG = 64  # connections that are accepted at once, before the first of them can be refused
+_NICENESS = 5  # less important than the watch and the trainings on this machine
 
 _Listen = Annotated[
     str,
@@ -82,7 +82,7 @@ def serve(
         options = uvicorn.Config(
             page,
             http=partial(Client, Connections()),  # type: ignore[arg-type]  # it calls what should be a class
-            backlog=_BACKLOG,
+            backlog=_MAX_BACKLOG,
             log_config=None,
             log_level="warning",
             access_log=False,
@@ -90,7 +90,7 @@ def serve(
             ws="none",
             timeout_graceful_shutdown=1,  # open pages would delay the end
         )
-        os.nice(_LESS_IMPORTANT)
+        os.nice(_NICENESS)
         entrance = "" if chosen_token else f"?token={token}"
         typer.echo(f"http://{type(listen_address)(listen_address.host, port)}/{entrance}")
         uvicorn.Server(options).run(sockets=[bound])

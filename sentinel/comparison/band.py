@@ -18,16 +18,14 @@ PLACES = 32
 ONE_IN = 200
 """At most one healthy run in so many is worse than its siblings."""
 
-FEWEST = 3
-"""Siblings from which on there is a band."""
+MIN_SIBLINGS = 3
+"""With fewer there is no band."""
 
-MOST = 32
-"""Siblings that a band rests on, at most."""
+MAX_SIBLINGS = 32
+"""A band rests on no more."""
 
 _MEDIAN_PLACES = 5  # places whose median counts, so that two are outliers; an eighth of the plan
-_SMOOTHING_PLACES = (
-    2  # places at either side with which a place shares its spread, as few siblings tell little of it
-)
+_SMOOTHING_PLACES = 2  # at either side, with which a place shares its spread: few siblings tell little of it
 _MIN_NOISE = 1e-3  # spread that siblings have at least, as a share of their level: logs round
 
 Course = NDArray[np.float64]

@@ -34,7 +34,7 @@ def against(run: ComparedRun, baselines: Sequence[ComparedRun]) -> Comparison:
         for finding in _findings(outcome, courses[outcome.signal], len(baselines))
     ]
     nothing = Finding("logs nothing that runs are judged by under a tag and over steps that the baseline has")
-    return Comparison("baseline", names, measures, findings or [nothing], of_baseline=True)
+    return Comparison("baseline", names, measures, findings or [nothing], is_with_baseline=True)
 
 
 def _findings(measure: SignalInArms, courses: Mapping[str, Sequence[Course]], runs: int) -> Iterator[Finding]:

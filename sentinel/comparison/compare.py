@@ -25,8 +25,8 @@ from sentinel.detectors.settings import Setting
 from sentinel.detectors.signals import Signal
 from sentinel.series.plan import planned
 
-_BEGIN = 6  # places at the beginning of the course, about a tenth of it
-_MAX_NAMED = 3  # runs, so that the line stays short
+_FIRST_PLACES = 6  # of the course, about a tenth of it
+_MAX_NAMES = 3  # of runs, so that the line stays short
 _RATIO_BAND = 0.25  # O9: a ratio is expected within a quarter
 
 
@@ -56,14 +56,14 @@ def _compared(group: Group, subjects: Sequence[ComparedRun], reported: set[froze
     return Comparison(group.setting, names, measures, findings)
 
 
-def _begin(courses: Sequence[Course]) -> float:
-    return float(np.median([course[:_BEGIN] for course in courses]))
+def _first_level(courses: Sequence[Course]) -> float:
+    return float(np.median([course[:_FIRST_PLACES] for course in courses]))
 
 
 def _outcome(group: Group, measures: Sequence[SignalInArms], courses: Courses) -> Iterator[Finding]:
     """Yield how much the setting matters for what the runs are judged by."""
     decisive = next((measure for measure in measures if measure.signal in OUTCOMES), None)
-    if decisive is None or group.of_seeds:
+    if decisive is None or group.is_by_seed:
         return
     name = measure_of(decisive.signal).label
     spread = decisive.spread
@@ -81,10 +81,10 @@ def _outcome(group: Group, measures: Sequence[SignalInArms], courses: Courses) -
 
 def _seeds(group: Group) -> Iterator[Finding]:
     sizes = [len(runs) for runs in group.arms.values()]
-    seeds = sum(sizes) if group.of_seeds else min(sizes)
+    seeds = sum(sizes) if group.is_by_seed else min(sizes)
     if 1 < seeds < ENOUGH_SEEDS:
-        each = "" if group.of_seeds or len(set(sizes)) > 1 else " a value"
-        least = "as few as " if len(set(sizes)) > 1 and not group.of_seeds else ""
+        each = "" if group.is_by_seed or len(set(sizes)) > 1 else " a value"
+        least = "as few as " if len(set(sizes)) > 1 and not group.is_by_seed else ""
         yield Finding(f"{least}{seeds} runs{each}: a result takes five seeds or more", ("R6",))
 
 
@@ -93,13 +93,13 @@ def _far_apart(
 ) -> Iterator[Finding]:
     """Yield the arms whose runs end far apart. An arm stands in a comparison for each setting of a sweep."""
     every = [run for runs in group.arms.values() for run in runs]
-    arms = {"": every} if group.of_seeds else {f" with {value}": runs for value, runs in group.arms.items()}
+    arms = {"": every} if group.is_by_seed else {f" with {value}": runs for value, runs in group.arms.items()}
     for which, runs in arms.items():
         apart = None if frozenset(runs) in reported else seeds_apart([subjects[run] for run in runs])
         if apart is not None:
             reported.add(frozenset(runs))
-            short = apart.short[:_MAX_NAMED]
-            rest = len(apart.short) - _MAX_NAMED
+            short = apart.short[:_MAX_NAMES]
+            rest = len(apart.short) - _MAX_NAMES
             names = f"{', '.join(short)}{f' and {rest} more' * (rest > 0)}"
             yield Finding(
                 f"{len(apart.short)} of {apart.runs} equal runs{which} gain less than half of what the best "
@@ -120,7 +120,7 @@ def _accumulation(setting: str, courses: Courses) -> Iterator[Finding]:
         steps = {value: plan.get(Setting.ACCUMULATION_STEPS) for value, plan in plans.items()}
         stated = sorted((n, value) for value, n in steps.items() if n is not None)
         for (fewer, low), (more, high) in pairwise(stated):
-            before, after = (_begin(courses[signal][value]) for value in (low, high))
+            before, after = (_first_level(courses[signal][value]) for value in (low, high))
             times = more / fewer
             least = times if signal is Signal.LOSS else max(np.sqrt(times), 1 + 2 * _RATIO_BAND)
             if before > 0 and least * (1 - _RATIO_BAND) <= after / before <= times * (1 + _RATIO_BAND):

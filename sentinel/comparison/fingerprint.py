@@ -44,8 +44,10 @@ class Fingerprint:
     settings: frozenset[tuple[str, str]]  # names and values, without what may differ freely
 
     @classmethod
-    def of(cls, framework: str | None, tags: Iterable[str], settings: Mapping[str, object]) -> "Fingerprint":
-        """Return that of a run with these flat settings."""
+    def from_settings(
+        cls, framework: str | None, tags: Iterable[str], settings: Mapping[str, object]
+    ) -> "Fingerprint":
+        """Return the fingerprint of a run with these flat settings."""
         relevant = {
             name: str(value)
             for name, value in settings.items()

@@ -14,7 +14,7 @@ class Group:
 
     setting: str
     arms: Mapping[str, Sequence[int]]
-    of_seeds: bool = False  # the one setting is the seed
+    is_by_seed: bool = False  # the one setting is the seed
 
 
 def grouped(configs: Sequence[Mapping[str, object]]) -> list[Group]:
@@ -34,7 +34,7 @@ def grouped(configs: Sequence[Mapping[str, object]]) -> list[Group]:
     for run, settings in enumerate(without_seeds):
         if run not in compared:
             equal[frozenset(settings.items())].append(run)
-    seeds = (Group("seed", _by_seed(relevant, runs), of_seeds=True) for runs in equal.values())
+    seeds = (Group("seed", _by_seed(relevant, runs), is_by_seed=True) for runs in equal.values())
     return [*groups, *(group for group in seeds if len(group.arms) > 1)]
 
 

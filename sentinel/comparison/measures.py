@@ -33,7 +33,7 @@ LOSSES = (Signal.EVAL_LOSS, Signal.LOSS, Signal.PREFERENCE_LOSS)
 COMPARED = (*OUTCOMES, Signal.TOKENS_PER_SECOND, Signal.THROUGHPUT, Signal.STEP_TIME, Signal.GRAD_NORM)
 
 _CHANCE = 0.0027  # of a difference beyond three standard deviations
-_PLACES = 64
+_PLACES = 64  # of a course
 _END_PLACES = 6  # places at an end of the course, about a tenth of it
 _MIN_APART_PLACES = 4  # places at the end that have to be apart
 
@@ -88,7 +88,7 @@ class Comparison:
     arms: Mapping[str, Sequence[str]]
     measures: Sequence[SignalInArms]
     findings: Sequence[Finding]
-    of_baseline: bool = False
+    is_with_baseline: bool = False
 
 
 def courses_of(signal: Signal, arms: Mapping[str, Sequence[ComparedRun]]) -> dict[str, list[Course]]:
@@ -141,13 +141,13 @@ def _best(signal: Signal, courses: Sequence[Course]) -> float | None:
 
 def measured(signal: Signal, courses: Mapping[str, Sequence[Course]]) -> SignalInArms:
     """Return what the courses of a signal, by arm, show of it."""
-    ends = {value: [_end_level(course) for course in of_arm] for value, of_arm in courses.items()}
-    means = {value: float(np.mean(of_arm)) for value, of_arm in ends.items()}
-    bests = {value: best for value, of_arm in courses.items() if (best := _best(signal, of_arm)) is not None}
-    freedom = sum(len(of_arm) - 1 for of_arm in ends.values())
+    ends = {value: [_end_level(course) for course in arm] for value, arm in courses.items()}
+    means = {value: float(np.mean(arm)) for value, arm in ends.items()}
+    bests = {value: best for value, arm in courses.items() if (best := _best(signal, arm)) is not None}
+    freedom = sum(len(arm) - 1 for arm in ends.values())
     if freedom == 0:
         return SignalInArms(signal, means, bests, None, None)
-    squares = sum(float(np.var(of_arm)) * len(of_arm) for of_arm in ends.values())
+    squares = sum(float(np.var(arm)) * len(arm) for arm in ends.values())
     spread = float(np.sqrt(squares / freedom))
     return SignalInArms(signal, means, bests, spread, len(ends) > 1 and _apart(ends, means, spread, freedom))
 
@@ -170,7 +170,7 @@ def parting(courses: Mapping[str, Sequence[Course]]) -> float | None:
     """Return the share of the course from which on two arms stay apart by more than their noise."""
     if len(courses) != 2:
         return None
-    first, other = (np.mean(of_arm, axis=0) for of_arm in courses.values())
+    first, other = (np.mean(arm, axis=0) for arm in courses.values())
     gap = first - other
     changes = np.diff(gap)
     deviation = np.median(np.abs(changes - np.median(changes))) / ndtri(0.75)  # the standard one, if normal

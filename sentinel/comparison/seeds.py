@@ -17,12 +17,9 @@ from sentinel.detectors.signals import Signal
 ENOUGH_SEEDS = 5
 """Runs that a result takes (R6); https://arxiv.org/abs/2108.13264 takes no fewer."""
 
-_WHOLE = 0.9  # share of the longest run's steps that a run has, if nothing cut it short
-
-_SHARE = 0.5  # of the gain; beside 240 healthy runs of twelve programs none lacks more than 0.17 of it
-_BEGINNINGS = (
-    4.0  # deviations between beginnings that a gain exceeds; of simulated flat fives, 3 % at most do
-)
+_MIN_LENGTH = 0.9  # share of the longest run's steps that a run has, if nothing cut it short
+_GAIN_SHARE = 0.5  # of the gain; beside 240 healthy runs of twelve programs none lacks more than 0.17 of it
+_MIN_GAIN = 4.0  # in deviations between beginnings; of simulated flat fives, 3 % at most have as much
 
 
 class SeedsApart(NamedTuple):
@@ -59,12 +56,12 @@ def seeds_apart(runs: Sequence[ComparedRun]) -> SeedsApart | None:
 def _whole(runs: Sequence[ComparedRun], signal: Signal) -> list[ComparedRun]:
     """Return the runs that log a signal, without those that ended before the others."""
     last = [_last_step(run, signal) for run in runs]
-    return [run for run, step in zip(runs, last, strict=True) if step >= max(0, _WHOLE * max(last))]
+    return [run for run, step in zip(runs, last, strict=True) if step >= max(0, _MIN_LENGTH * max(last))]
 
 
 def _last_step(run: ComparedRun, signal: Signal) -> int:
     steps = [run.means.course(tag)[0] for tag in run.signals.get(signal, ())]
-    return max((int(of_tag[-1]) for of_tag in steps if len(of_tag)), default=-1)
+    return max((int(tag_steps[-1]) for tag_steps in steps if len(tag_steps)), default=-1)
 
 
 def _apart(signal: Signal, names: Sequence[str], courses: NDArray[np.float64]) -> SeedsApart | None:
@@ -73,10 +70,10 @@ def _apart(signal: Signal, names: Sequence[str], courses: NDArray[np.float64]) -
     begin = sign * courses[:, 0]
     late = sign * smoothed[:, courses.shape[1] // 2 :]
     gain = (sign * smoothed).max() - np.median(begin)
-    limit = np.median(begin) + _SHARE * gain
+    limit = np.median(begin) + _GAIN_SHARE * gain
     short = late.max(axis=1) < limit
     learned = (late.min(axis=1) > limit) & (begin < limit)
-    if gain <= _BEGINNINGS * begin.std(ddof=1) or not short.any() or not learned.any():
+    if gain <= _MIN_GAIN * begin.std(ddof=1) or not short.any() or not learned.any():
         return None
     worst = [names[run] for run in np.argsort(late[:, -1]) if short[run]]
     ends = smoothed[:, -1]

@@ -14,7 +14,7 @@ from typing import NamedTuple, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from sentinel.comparison.band import FEWEST, MOST, PLACES, Course, aligned, band, departure
+from sentinel.comparison.band import MAX_SIBLINGS, MIN_SIBLINGS, PLACES, Course, aligned, band, departure
 from sentinel.comparison.fingerprint import Fingerprint, are_siblings, differences, names_that_differ
 from sentinel.comparison.means import TagCourses
 from sentinel.detectors.run_checks import Deviation, SiblingComparison, SiblingRange
@@ -62,7 +62,7 @@ WORSE: Mapping[Signal, tuple[float, ...]] = MappingProxyType(
 SIZES = frozenset({Setting.PEAK_LEARNING_RATE, Setting.BATCH_SIZE, Setting.ACCUMULATION_STEPS})
 """Settings that move a whole curve. Where they differ, curves are measured by their own beginning."""
 
-_FIRST_PLACES = 4  # places
+_FIRST_PLACES = 4  # that are the beginning of a course
 
 MAX_TAGS = 4
 """Tags of a signal by which runs are compared, the shortest ones; a model with many layers logs hundreds."""
@@ -153,14 +153,14 @@ def near(healthy: Mapping[Fingerprint, Sequence[Sibling]]) -> Near:
     """Return what gives, of `representatives`, those of the program of a fingerprint."""
 
     @lru_cache(64)  # runs of one program lie near one another
-    def of_program(one: Fingerprint) -> list[Sibling]:
+    def in_program(one: Fingerprint) -> list[Sibling]:
         return [run for other, runs in healthy.items() if are_siblings(one, other) for run in runs]
 
-    return of_program
+    return in_program
 
 
 def _last(runs: Sequence[_Run], training: Callable[[_Run], object]) -> list[_Run]:
-    last = {*[*dict.fromkeys(map(training, runs))][-MOST - 1 :]}
+    last = {*[*dict.fromkeys(map(training, runs))][-MAX_SIBLINGS - 1 :]}
     return [run for run in runs if training(run) in last]
 
 
@@ -170,14 +170,14 @@ def among_siblings(run: Sibling, near: Sequence[Sibling]) -> SiblingComparison |
     ``near`` are the healthy runs of its program, see `healthy_siblings`; its own logs do not count.
     """
     near = [other for other in near if other.training != run.training]
-    if len(near) < FEWEST:
+    if len(near) < MIN_SIBLINGS:
         return None
     prints = {other.fingerprint for other in near}
     swept = names_that_differ(*prints)
     equal = {one for one in prints if swept.isdisjoint(names_that_differ(run.fingerprint, one))}
     by_training = {other.training: other for other in near if other.fingerprint in equal}
-    near = [*by_training.values()][-MOST:]
-    if len(near) < FEWEST:
+    near = [*by_training.values()][-MAX_SIBLINGS:]
+    if len(near) < MIN_SIBLINGS:
         return None
     differ = differences(run.fingerprint, near[0].fingerprint)
     courses = _courses(run, near, by_beginning=any(_moves(name, *pair) for name, pair in differ.items()))
@@ -228,14 +228,16 @@ def _courses(run: Sibling, near: Sequence[Sibling], *, by_beginning: bool) -> di
         for signal, tag in tags.items()
     }
     whole = {
-        signal: rows for signal, rows in by_signal.items() if np.isfinite(rows).all(axis=1).sum() >= FEWEST
+        signal: rows
+        for signal, rows in by_signal.items()
+        if np.isfinite(rows).all(axis=1).sum() >= MIN_SIBLINGS
     }
     if not whole:
         return {}
     finite = np.isfinite(np.concatenate([*map(np.array, whole.values())], axis=1)).all(axis=1)
     rows = np.concatenate([np.array(rows_of_one)[finite] for rows_of_one in whole.values()], axis=1)
     once = [*{row.tobytes(): number for number, row in enumerate(rows)}.values()]
-    if len(once) < FEWEST:
+    if len(once) < MIN_SIBLINGS:
         return {}
     return {
         signal: _Aligned(

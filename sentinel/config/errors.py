@@ -14,7 +14,7 @@ Keys = tuple[str | int, ...]
 """The way to a value: keys of tables and positions in arrays."""
 
 
-_MAX_KEYS = 25  # keys; there are more detectors than anybody reads in a message
+_MAX_KEYS = 25  # in a message; there are more detectors than anybody reads
 
 
 def describe(path: Path, text: str, error: ValidationError, schema: Mapping[str, Any]) -> Iterator[str]:

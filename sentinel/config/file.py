@@ -54,11 +54,11 @@ def _settings(detector: Declaration) -> Any:
         list[variants],
         Field([], description="variants that only inform: reports show them, and nobody is paged"),
     )
-    of_all: dict[str, Any] = {"enabled": enabled, "informs": informs}
+    shared: dict[str, Any] = {"enabled": enabled, "informs": informs}
     if detector.stricter:
         factor = Field(1.0, ge=1, description="factor of its thresholds by which it pages less")
-        of_all["stricter"] = float, factor
-    return create_model(detector.name, __base__=ConfigTable, **of_all, **parameters)
+        shared["stricter"] = float, factor
+    return create_model(detector.name, __base__=ConfigTable, **shared, **parameters)
 
 
 def _parameters(detector: Declaration, table: Mapping[str, Any]) -> dict[str, Any]:

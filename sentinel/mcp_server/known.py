@@ -22,7 +22,7 @@ from sentinel.storage.store import Store
 MAX_ROWS = 50
 """The most runs or incidents of an answer."""
 
-_MAX_SILENCE_SECONDS = 86400.0  # so that a silence that a log's text led an agent to set ends by itself
+_MAX_SILENCE_SECONDS = 86400.0  # a text in a log may have led the agent to it
 _RUN_FIELDS = (
     "run",
     "path",

@@ -9,7 +9,7 @@ import orjson
 from sentinel.common.text import clean_text
 from sentinel.incidents.json_body import plain
 
-_MAX_CHARACTERS = 1000  # characters of a text
+_MAX_CHARACTERS = 1000  # of a text
 
 INSTRUCTIONS = (
     "sentinel watches training runs and reports what goes wrong in them. Names, tags, summaries, settings "

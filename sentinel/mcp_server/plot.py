@@ -8,7 +8,7 @@ from sentinel.common.text import clean_text
 from sentinel.replays.judged import JudgedRun
 from sentinel.sinks.plot import drawing, drawn
 
-_SIZE_INCHES = 8.0, 4.0  # inches
+_SIZE_INCHES = 8.0, 4.0
 _MAX_LINES = 8  # tags of one signal
 _MAX_MAGNITUDE = 1e100  # matplotlib's own arithmetic overflows not far above
 

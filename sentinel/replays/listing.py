@@ -80,7 +80,7 @@ def siblings(listing: Listing) -> list[Siblings]:
 def _fingerprint(log: RunOverview) -> Fingerprint:
     understanding = log.understanding
     settings = {name: setting.value for name, setting in log.metadata.config.items()}
-    return Fingerprint.of(understanding.framework, understanding.tags, settings)
+    return Fingerprint.from_settings(understanding.framework, understanding.tags, settings)
 
 
 def list_runs(

@@ -65,7 +65,7 @@ def sibling_of(log: RunLog, means: Means, training: str, *, healthy: bool, whole
     return Sibling(
         name=log.name,
         training=training,
-        fingerprint=Fingerprint.of(understanding.framework, understanding.tags, settings),
+        fingerprint=Fingerprint.from_settings(understanding.framework, understanding.tags, settings),
         signals=understanding.signals,
         means=means,
         plan=log.planned_steps,

@@ -21,7 +21,7 @@ def title(comparison: "Comparison") -> str:
 
     Of a run beside its baseline: "runs/new beside 3 runs of the baseline".
     """
-    if comparison.of_baseline:
+    if comparison.is_with_baseline:
         (run,), good = comparison.arms.values()
         return clean_text(f"{run} beside {f'{len(good)} runs of ' if len(good) > 1 else ''}the baseline", 500)
     if len(comparison.arms) > _MAX_VALUES:
@@ -37,7 +37,7 @@ def statements(comparison: "Comparison") -> Iterator[str]:
         cited = f" ({', '.join(finding.catalogue)})" if finding.catalogue else ""
         yield clean_text(f"{finding.text}{cited}", 1000)
     for measure in comparison.measures:
-        if comparison.of_baseline and measure.bests:
+        if comparison.is_with_baseline and measure.bests:
             continue  # a finding says it
         spread = "" if measure.spread is None else f"   between equal runs: {measure.spread:.2g}"
         yield clean_text(

@@ -17,7 +17,7 @@ from sentinel.report.comparisons import statements, title
 _MAX_ROWS = 20  # of a table
 _MAX_FAILURES = 5000  # in a report; the tables on disk have all
 _MAX_COMPARISONS = 500  # in a report; its JSON has all
-_MAX_WORST = 50
+_MAX_WORST = 50  # failures in a list
 _HOUR_SECONDS = 3600.0
 
 

@@ -13,7 +13,7 @@ from sentinel.detectors.signals import Signal
 from sentinel.incidents.incident import Incident
 
 _MAX_ROWS = 10
-_MAX_WHOLE = 1e9
+_MAX_WHOLE = 1e9  # a larger number is rounded
 
 
 def evidence_rows(incident: Incident) -> list[tuple[str, str]]:

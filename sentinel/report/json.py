@@ -206,7 +206,7 @@ def listing_document(listing: Listing) -> ListingBody:
     return {
         "schema": 1,
         "runs": [_listed(run) for run in listing.runs],
-        "read_issues": [str(complaint) for complaint in listing.read_issues],
+        "read_issues": [str(issue) for issue in listing.read_issues],
     }
 
 
@@ -241,7 +241,7 @@ def _replayed(run: JudgedRun, stands: RunStatus) -> ReplayedRunBody:
     lacking = run.lacking
     return {
         **run_body(overview, stands, run.stopped, lacking, run.skipped(lacking)),
-        "read_issues": [str(complaint) for complaint in run.read_issues],
+        "read_issues": [str(issue) for issue in run.read_issues],
         "checks": [
             {"catalogue": list(check.catalogue), "reason": check.reason, "settings": dict(check.settings)}
             for check in advisories(run.run_pipeline.log)

@@ -20,8 +20,8 @@ def lines(listing: Listing, details: bool) -> Iterator[tuple[int, str]]:
         trainings.setdefault(run.training, []).append(run)
     for members in trainings.values():
         for run in sorted(members, key=lambda run: not run.stands_for_its_training):
-            of_another = not run.stands_for_its_training
-            yield 2 * of_another, f"{'also in ' * of_another}{_run(run, listing.detectors)}"
+            is_further = not run.stands_for_its_training
+            yield 2 * is_further, f"{'also in ' * is_further}{_run(run, listing.detectors)}"
             if details:
                 yield from ((4, line) for line in _details(run))
             if run.stopped:

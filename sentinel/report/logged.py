@@ -9,9 +9,9 @@ from tempfile import TemporaryDirectory
 from sentinel.sources.base import Illustrated, Run
 
 _MAX_IMAGES = 4  # for each step
-_MAX_TEXTS = 6
-_MAX_IMAGE_BYTES = 200_000  # bytes
-_MAX_CHARACTERS = 2000  # characters
+_MAX_TEXTS = 6  # for each step
+_MAX_IMAGE_BYTES = 200_000
+_MAX_CHARACTERS = 2000  # of a text
 _TEXT_ENDING = "/text_summary"  # PyTorch's, behind every name
 _IMAGES = {b"\x89PNG\r\n\x1a\n": "png", b"\xff\xd8\xff": "jpeg"}
 

@@ -20,7 +20,7 @@ def render(story: ReplayReport) -> str:
     return "\n".join(_lines(story)) + "\n"
 
 
-def of_run(run: RunReport) -> str:
+def run_markdown(run: RunReport) -> str:
     """Return one run as GitHub-flavoured Markdown: how far it is, and what is wrong with it."""
     plan = f" of {run.planned_steps:,}" if run.planned_steps else ""
     roots = [incident for incident in run.incidents if not incident.explained_by]

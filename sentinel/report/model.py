@@ -31,8 +31,8 @@ from sentinel.sinks.message import gpu_hours
 MAX_IN_FULL = 300
 """Runs of a report that keep their curves."""
 
-_LEAD_POINTS = 60
-_MAX_SAMPLED = 3  # incidents of a run with texts, images and console lines
+_LEAD_POINTS = 60  # of the curve in the table of runs
+_MAX_SAMPLED = 3  # incidents of a run whose texts, images and console lines are shown
 
 
 @dataclass(frozen=True)
@@ -99,7 +99,7 @@ class RunReport:
 
 @dataclass(frozen=True)
 class ReplayReport:
-    """All runs, in the order that was asked for, and complaints that belong to none of them."""
+    """All runs, in the requested order, and read issues that belong to none of them."""
 
     verdict: str
     coverage: str  # how many logs were read and how many not, and of how many detectors the verdict speaks
@@ -143,7 +143,7 @@ def replay_report(parts: Iterable[Replay], now: float, order: Order) -> ReplayRe
 
 
 def report_of_runs(runs: Sequence[RunReport], coverage: str, now: float) -> ReplayReport:
-    """Return the report of runs in this order, without complaints."""
+    """Return the report of runs in this order, without read issues."""
     kinds = Counter(
         incident.detector for run in runs for incident in run.incidents if not incident.explained_by
     )
@@ -164,8 +164,8 @@ def verdict(runs: Sequence[RunReport]) -> str:
         return f"{roots[0].severity.label.capitalize()}: {roots[0].headline}{others}"
     severities = [incident.severity for incident in roots]
     parts = [f"{severities.count(s)} {s.label}" for s in sorted(set(severities), reverse=True)]
-    troubled = {run.training for run in runs if run.worst > Severity.CLEAN}
-    return f"{counted(len(roots), 'incident')} ({', '.join(parts)}) in {len(troubled)} of {whole}."
+    affected = {run.training for run in runs if run.worst > Severity.CLEAN}
+    return f"{counted(len(roots), 'incident')} ({', '.join(parts)}) in {len(affected)} of {whole}."
 
 
 def run_report(run: JudgedRun, status: RunStatus, training: str, samples: Samples) -> RunReport:
@@ -241,7 +241,7 @@ def run_report(run: JudgedRun, status: RunStatus, training: str, samples: Sample
 
 
 def _first_onset(run: JudgedRun) -> int | None:
-    """Return the step at which the earliest open incident began that sinks are told of by default."""
+    """Return the step at which the earliest open incident began that sinks are sent by default."""
     incidents = [incident for incident in run.own if incident.open and incident.severity > Severity.INFO]
     return min((began_first(incident, incidents).onset_step for incident in incidents), default=None)
 

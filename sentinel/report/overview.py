@@ -99,18 +99,16 @@ def lines(whole: Overview, seconds: float, paths: Sequence[str]) -> Iterator[tup
 
 
 def _loss(run: JudgedRun) -> Loss | None:
-    troubles = [incident for incident in run.own if incident.severity >= Severity.WARNING]
-    if not troubles:
+    incidents = [incident for incident in run.own if incident.severity >= Severity.WARNING]
+    if not incidents:
         return None
     metadata = run.run_pipeline.log.metadata
-    onset_times = [trouble.onset_time for trouble in troubles if trouble.onset_time is not None]
-    seconds = (
-        max(0.0, metadata.last_time - min(onset_times))
-        if onset_times and metadata.last_time is not None
-        else 0.0
-    )
-    steps = (metadata.last_step or 0) - min(trouble.onset_step for trouble in troubles)
-    worst = max(troubles, key=lambda incident: (incident.severity, -incident.onset_step))
+    onset_times = [incident.onset_time for incident in incidents if incident.onset_time is not None]
+    seconds = 0.0
+    if onset_times and metadata.last_time is not None:
+        seconds = max(0.0, metadata.last_time - min(onset_times))
+    steps = (metadata.last_step or 0) - min(incident.onset_step for incident in incidents)
+    worst = max(incidents, key=lambda incident: (incident.severity, -incident.onset_step))
     return Loss(seconds, max(0, steps), run.run_pipeline.log.name, worst)
 
 

@@ -11,10 +11,9 @@ from sentinel.runs.console_history import printed_lines
 from sentinel.runs.log import RunLog
 from sentinel.sources.base import Line
 
-# lines that are shown
-_LINES_BEFORE = 6
-_LINES_AFTER = 10
-_MAX_SEARCHED_CHARACTERS = 2000  # characters of a line that are searched
+_LINES_BEFORE = 6  # the onset
+_LINES_AFTER = 10  # its first line is the onset
+_MAX_SEARCHED_CHARACTERS = 2000  # of a line
 
 
 @dataclass(frozen=True)
@@ -28,7 +27,7 @@ class ConsoleExcerpt:
 
 
 class Transcript:
-    """What a run printed, read once more from its files when it is first asked for."""
+    """What a run printed, read once more from its files on demand."""
 
     def __init__(self, log: RunLog) -> None:
         self._log = log

@@ -16,7 +16,7 @@ from sentinel.series.thumbnails import OBJECTIVES
 
 ANSWERS = {USEFUL: "Right", FALSE: "False alarm"}
 _MAX_POINTS = 8_000  # some 130 kB
-_MAX_CURVES_BESIDE = 3  # curves beside the one of the incident
+_MAX_CURVES_BESIDE = 3  # the one of the incident
 
 
 def doubtful(
@@ -48,7 +48,7 @@ class Doubt:
     """A page that may be false: its run, reduced to the one incident, and the curves as JSON."""
 
     run: RunReport
-    beside: Sequence[str]  # tags
+    other_tags: Sequence[str]
     data: str
 
     @classmethod
@@ -56,13 +56,13 @@ class Doubt:
         """Return the doubt about an incident of a run."""
         (report,) = (one for one in run.incidents if one.id == incident.id)
         goals = (tag for signal in OBJECTIVES for tag in run.tags.get(signal, ()))
-        beside = [
+        others = [
             tag for tag in dict.fromkeys((*goals, *run.curves)) if tag in run.curves and tag != report.tag
         ]
-        tags = [report.tag, *beside[:_MAX_CURVES_BESIDE]]
+        tags = [report.tag, *others[:_MAX_CURVES_BESIDE]]
         curves = {tag: run.curves[tag] for tag in tags if tag in run.curves}
         alone = replace(run, incidents=[report], curves=curves)
-        return cls(alone, beside[:_MAX_CURVES_BESIDE], data_of(alone, _MAX_POINTS))
+        return cls(alone, others[:_MAX_CURVES_BESIDE], data_of(alone, _MAX_POINTS))
 
 
 def html(doubts: Iterable[Doubt], pages: Pages, moves: Sequence[Move]) -> str:

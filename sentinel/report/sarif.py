@@ -131,8 +131,8 @@ def _uri(place: Location, base: Path) -> str:
 
 
 def _notification(level: str, text: str, *locations: dict[str, Any]) -> dict[str, Any]:
-    beside = {"locations": list(locations)} if locations else {}
-    return {"level": level, "message": {"text": _text(text, 1000)}, **beside}
+    place = {"locations": list(locations)} if locations else {}
+    return {"level": level, "message": {"text": _text(text, 1000)}, **place}
 
 
 def _text(text: str, limit: int = 300) -> str:

@@ -33,7 +33,7 @@ _MAX_SUMMARY_ROWS = 15
 _Reasons = Mapping[str, Collection[str]]
 """Why detectors judged nothing, by their names; no reason for those that judged."""
 
-_MAX_COLUMNS = 1_000_000  # no line is as long
+_MAX_COLUMNS = 1_000_000  # of what is no terminal; no line is as long
 
 
 def show(replay: Replay, file: TextIO) -> None:
@@ -50,22 +50,22 @@ def show(replay: Replay, file: TextIO) -> None:
 
 
 def _report(replay: Replay) -> Iterator[RenderableType]:
-    troubled = [run for run in replay.runs if run.incidents]
-    if len(troubled) > 1:
-        yield from _summary(replay, troubled)
-    for run in troubled:
+    with_incidents = [run for run in replay.runs if run.incidents]
+    if len(with_incidents) > 1:
+        yield from _summary(replay, with_incidents)
+    for run in with_incidents:
         yield from _run(run)
-    quiet = [run for run in replay.runs if not run.incidents]
-    for run in quiet:
+    without_incidents = [run for run in replay.runs if not run.incidents]
+    for run in without_incidents:
         yield Text.assemble(_mark(run), _headline(run), f"; {_able_count(run)} could judge it")
-    if len(replay.runs) == len(quiet) == 1:
-        yield from _advisories(quiet[0])
+    if len(replay.runs) == len(without_incidents) == 1:
+        yield from _advisories(without_incidents[0])
     if lacking := ", ".join(f"no {reason}" for reason in _not_judged([run.lacking for run in replay.runs])):
         yield Text(f"not judged: {lacking}", "dim")
     if skipped := ", ".join(_not_judged([run.skipped(run.lacking) for run in replay.runs])):
         yield Text(f"not judged, because of {skipped}", "dim")
-    for complaint in [*replay.read_issues, *(c for run in replay.runs for c in run.read_issues)]:
-        yield Text(f"unreadable: {clean_text(str(complaint), 500)}", "yellow")
+    for issue in [*replay.read_issues, *(issue for run in replay.runs for issue in run.read_issues)]:
+        yield Text(f"unreadable: {clean_text(str(issue), 500)}", "yellow")
     for run in replay.runs:
         if run.stopped:
             name = clean_text(run.run_pipeline.log.name)
@@ -77,10 +77,10 @@ def _report(replay: Replay) -> Iterator[RenderableType]:
     yield _verdict(replay)
 
 
-def _summary(replay: Replay, troubled: Sequence[JudgedRun]) -> Iterator[RenderableType]:
+def _summary(replay: Replay, runs: Sequence[JudgedRun]) -> Iterator[RenderableType]:
     """Yield one screen: what was found, and the worst incidents that no other one explains."""
     roots = sorted(
-        ((incident, run) for run in troubled for incident in run.own), key=lambda pair: -pair[0].severity
+        ((incident, run) for run in runs for incident in run.own), key=lambda pair: -pair[0].severity
     )
     yield _verdict(replay)
     table = Table.grid(padding=(0, 2))
@@ -231,7 +231,7 @@ def _verdict(replay: Replay) -> Text:
     beginning = f"{selection}{runs}, {counted(points, 'point')}: "
     if not incidents:
         return Text(f"{beginning}nothing found", "green")
-    troubled = {replay.trainings[run.run_pipeline.id] for run in replay.runs if run.incidents}
+    trainings = {replay.trainings[run.run_pipeline.id] for run in replay.runs if run.incidents}
     return Text(
-        f"{beginning}{counted(len(incidents), 'incident')} in {counted(len(troubled), 'run')}", "bold"
+        f"{beginning}{counted(len(incidents), 'incident')} in {counted(len(trainings), 'run')}", "bold"
     )

@@ -10,7 +10,7 @@ from functools import partial
 from weakref import WeakValueDictionary
 
 from sentinel.common.fault_isolation import Guard
-from sentinel.comparison.band import FEWEST, MOST, PLACES
+from sentinel.comparison.band import MAX_SIBLINGS, MIN_SIBLINGS, PLACES
 from sentinel.comparison.fingerprint import Fingerprint, are_siblings
 from sentinel.comparison.means import Means
 from sentinel.comparison.siblings import among_siblings
@@ -33,7 +33,9 @@ class SiblingWatch:
     def __init__(self, pipeline: Pipeline, store: Store) -> None:
         self._pipeline = pipeline
         self._store = store
-        self._healthy: dict[Settings, WeakValueDictionary[str, WatchedRun]] = {}  # the last `MOST`, by run id
+        self._healthy: dict[
+            Settings, WeakValueDictionary[str, WatchedRun]
+        ] = {}  # the last `MAX_SIBLINGS`, by run id
 
     def news(self, runs: Sequence[WatchedRun], guard: Guard) -> dict[str, Sequence[Change]]:
         """Return the changes by run id. Runs that were over at their initial scan only count as siblings."""
@@ -63,7 +65,7 @@ class SiblingWatch:
         siblings.pop(watched.run_pipeline.id, None)
         if points is not None and self._ended_well(watched):
             siblings[watched.run_pipeline.id] = watched
-        for oldest in [*siblings][:-MOST]:
+        for oldest in [*siblings][:-MAX_SIBLINGS]:
             del siblings[oldest]
         self._healthy[settings] = siblings
         self._healthy = {each: members for each, members in self._healthy.items() if members}
@@ -83,7 +85,7 @@ class SiblingWatch:
         run_pipeline = watched.run_pipeline
         progress = _progress(watched)
         candidates = [one for one in self._healthy.get(_settings_of(watched), {}).values() if _is_over(one)]
-        if watched.judged_at == progress or len(candidates) < FEWEST:
+        if watched.judged_at == progress or len(candidates) < MIN_SIBLINGS:
             return ()
         watched.judged_at = progress
         trainings = trainings_of(
@@ -116,7 +118,7 @@ def _settings_of(watched: WatchedRun) -> Settings:
     config = watched.run_pipeline.log.metadata.config
     if watched.settings is None or watched.settings[0] != len(config):
         values = {name: setting.value for name, setting in config.items()}
-        watched.settings = len(config), Fingerprint.of(None, (), values).settings
+        watched.settings = len(config), Fingerprint.from_settings(None, (), values).settings
     return watched.settings[1]
 
 

@@ -28,7 +28,7 @@ from sentinel.common.text import seconds_in
 from sentinel.config.file import Config
 from sentinel.notifications.silences import acknowledgement, silence
 from sentinel.report.html import SCRIPTS, STYLES, asset
-from sentinel.report.markdown import of_run
+from sentinel.report.markdown import run_markdown
 from sentinel.storage.store import Store
 from sentinel.web.auth import Access, form
 from sentinel.web.compare import compare_page, requested_keys
@@ -125,7 +125,7 @@ class LivePage:
 
     async def _markdown(self, request: Request) -> Response:
         report = (await self._page_of(request)).report
-        return PlainTextResponse(of_run(report) if report else "")
+        return PlainTextResponse(run_markdown(report) if report else "")
 
     async def _page_of(self, request: Request) -> WebPage:
         key = request.path_params["key"]

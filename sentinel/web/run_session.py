@@ -26,7 +26,7 @@ from sentinel.sources.location import Url
 from sentinel.storage.decisions import DecisionRow
 from sentinel.storage.store import RunRow
 
-_MAX_READ_ISSUES = 20
+_MAX_READ_ISSUES = 20  # the newest
 
 _R = TypeVar("_R")
 

@@ -11,9 +11,9 @@ from sentinel.web.views import StateView, WebPage
 
 PERIODS = {"1d": "the last day", "7d": "the last week", "30d": "the last month"}
 
-_MAX_INCIDENTS = 200
+_MAX_INCIDENTS = 200  # in the list
 _COLUMNS = 120  # of the curve of how many runs were alive
-_MIN_WIDTH_PERCENT = 0.4  # percent of the period
+_MIN_WIDTH_PERCENT = 0.4  # of the period, so that a bar can be seen
 
 
 @dataclass(frozen=True)

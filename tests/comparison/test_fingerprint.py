@@ -15,7 +15,7 @@ SETTINGS = {"lr": 0.1, "width": 8, "depth": 2, "seed": 0, "output_dir": "/a", "r
 
 
 def of(tags=("loss",), framework=None, **settings):
-    return Fingerprint.of(framework, tags, SETTINGS | settings)
+    return Fingerprint.from_settings(framework, tags, SETTINGS | settings)
 
 
 @pytest.mark.parametrize(
@@ -27,7 +27,7 @@ def of(tags=("loss",), framework=None, **settings):
         (of(framework="trl"), False),
         (of(tags=("loss", "lr")), True),  # it has gone on for longer
         (of(tags=("reward",)), False),
-        (Fingerprint.of(None, ["loss"], {}), False),
+        (Fingerprint.from_settings(None, ["loss"], {}), False),
     ],
 )
 def test_siblings_are_runs_of_one_program(other, expected):
@@ -35,7 +35,9 @@ def test_siblings_are_runs_of_one_program(other, expected):
 
 
 def test_two_runs_without_settings_are_no_siblings():
-    assert not are_siblings(Fingerprint.of(None, ["loss"], {}), Fingerprint.of(None, ["loss"], {"seed": 1}))
+    assert not are_siblings(
+        Fingerprint.from_settings(None, ["loss"], {}), Fingerprint.from_settings(None, ["loss"], {"seed": 1})
+    )
 
 
 def test_what_differs_is_named_with_both_values():

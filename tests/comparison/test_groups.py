@@ -13,7 +13,7 @@ def test_a_pair_shares_a_group_if_one_setting_beside_the_seed_tells_it_apart(con
     grouped_pairs = {
         (group.setting, frozenset((one, other)))
         for group in grouped(configs)
-        if not group.of_seeds
+        if not group.is_by_seed
         for value, runs in group.arms.items()
         for one in runs
         for other_value, others in group.arms.items()
@@ -34,7 +34,7 @@ def test_runs_that_differ_in_the_seed_alone_are_a_group_where_nothing_else_compa
     base = {"lr": 0.1, "seed": 0}
     seeds = [base, base | {"seed": 1}, base | {"seed": 2}]
     (group,) = grouped(seeds)
-    assert group.of_seeds
+    assert group.is_by_seed
     assert group.arms == {"seed=0": [0], "seed=1": [1], "seed=2": [2]}
     (group,) = grouped([*seeds, base | {"lr": 0.2}])
     assert (group.setting, group.arms) == ("lr", {"0.1": [0, 1, 2], "0.2": [3]})

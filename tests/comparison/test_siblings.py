@@ -23,7 +23,7 @@ def sibling(seed, shift=0.0, *, healthy=True, scale=1.0, **settings):
     return Sibling(
         name=f"run-{seed}",
         training=str(seed),
-        fingerprint=Fingerprint.of(None, ["train/loss"], stated),
+        fingerprint=Fingerprint.from_settings(None, ["train/loss"], stated),
         signals={"loss": ["train/loss"]},
         means=means,
         plan=None,

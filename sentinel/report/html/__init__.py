@@ -32,10 +32,10 @@ STYLES = "uPlot.min.css", "page.css", "table.css"
 
 _MAX_POINTS = 3_000_000  # of all curves of a file
 _MAX_POINTS_OF_RUN = 40_000  # some 700 kB
-_MIN_OF_CURVE = 64
+_MIN_POINTS_OF_CURVE = 64
 _MAX_CHECKPOINTS = 500
 _MAX_SPARKS = 1000  # half of a page of 10,000 runs would be small curves, and a browser waits for them
-_GROUPS_OPEN = 4  # of the signals of a run; the others unfold
+_MAX_OPEN_GROUPS = 4  # of the signals of a run; the others unfold
 
 ROWS_AT_FIRST = 100
 """Rows of a table that become elements at once. A browser takes seconds for thousands of them."""
@@ -107,7 +107,7 @@ def environment(package: str = __name__) -> "Environment":
     }
     templates.globals |= {
         "timeline": _timeline,
-        "groups_open": _GROUPS_OPEN,
+        "groups_open": _MAX_OPEN_GROUPS,
         "multiples": _multiples,
         "script_names": SCRIPTS,
         "state_meanings": MEANINGS,
@@ -161,7 +161,7 @@ def data_of(run: RunReport, max_of_run: int, *, times: bool = False) -> str:
 
     With ``times`` each point has its time, too, for a page that lays runs over each other.
     """
-    max_points = min(2 * BUCKETS, max(_MIN_OF_CURVE, max_of_run // max(len(run.curves), 1)))
+    max_points = min(2 * BUCKETS, max(_MIN_POINTS_OF_CURVE, max_of_run // max(len(run.curves), 1)))
     data = {
         "curves": {tag: _attempts(curve.points(max_points), times) for tag, curve in run.curves.items()},
         "siblings": {

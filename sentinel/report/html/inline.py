@@ -4,8 +4,8 @@ from markupsafe import Markup
 
 from sentinel.incidents.json_body import clock_text
 
-_UNBROKEN = 32
-"""The longest part of a name that stays on one line; a phone shows about as many characters."""
+_MAX_PART_CHARACTERS = 32
+"""A longer part of a name may break; a phone shows about as many characters on a line."""
 
 
 def parted(name: str) -> Markup:
@@ -16,7 +16,9 @@ def parted(name: str) -> Markup:
     *folders, last = name.split("/")
     parts = [*(f"{folder}/" for folder in folders), last]
     span = Markup('<span class="part">{}</span>')
-    return Markup("<wbr>").join(span.format(part) if len(part) <= _UNBROKEN else part for part in parts)
+    return Markup("<wbr>").join(
+        span.format(part) if len(part) <= _MAX_PART_CHARACTERS else part for part in parts
+    )
 
 
 def zoned(when: float | str | None, kind: str = "") -> Markup:

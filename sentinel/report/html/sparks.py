@@ -7,11 +7,13 @@ from sys import float_info
 
 import numpy as np
 
+# of a curve, in the units of its SVG
 _WIDTH = 100
 _HEIGHT = 24
 _MARGIN = 1
+
 _ORDINARY = 2.5, 97.5  # percentiles of all values of a signal; what lies beyond them is cut
-_USUAL = 25.0, 75.0
+_USUAL = 25.0, 75.0  # percentiles between which the middle half lies
 _DIGITS = 2  # of the ends of a scale, so that it stays while the values move a little
 
 _Lead = tuple[str, Sequence[float]]  # a tag and the values of one run
