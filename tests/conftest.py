@@ -3,6 +3,7 @@
 import gc
 import os
 import subprocess
+import time
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,8 @@ from hypothesis import HealthCheck, settings
 
 # As the command line has both; the first counts only before something imports polars.
 os.environ.setdefault("POLARS_MAX_THREADS", "1")
+os.environ["TZ"] = "UTC"  # in which the tests write times without a zone
+time.tzset()
 gc.set_threshold(100_000, 20, 100)
 
 pytest_plugins = ["pytester"]  # runs tests of the plugin

@@ -133,7 +133,7 @@ def _location(row: Sequence[Any] | None) -> list[Any]:
 
 def _object(text: Any) -> dict[str, Any] | None:
     try:
-        decoded = JSON.decode(text)
+        decoded = JSON.decode(text.decode() if isinstance(text, bytes) else text)  # bytes since trackio 0.30
     except (TypeError, ValueError, RecursionError):
         return None
     return decoded if isinstance(decoded, dict) else None

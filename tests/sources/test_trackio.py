@@ -137,3 +137,21 @@ def test_an_older_copy_of_a_database_waits_for_the_newer_one(writer, tmp_path):
     writer.close()
     assert reader.poll().points == [("loss", 0, "1.0"), ("loss", 1, "2.0"), ("loss", 2, "3.0")]
     assert not reader.restarts
+
+
+def test_metrics_that_are_stored_as_bytes(database, tmp_path):
+    """As trackio does since 0.30."""
+    expected = Reader(tmp_path).poll().points
+    with database:
+        database.execute("UPDATE metrics SET metrics = CAST(metrics AS BLOB)")
+        database.execute("UPDATE configs SET config = CAST(config AS BLOB)")
+    reader = Reader(tmp_path).poll()
+    assert reader.points == expected
+    assert not reader.read_issues
+    assert discover([tmp_path]).runs[0].source.poll({}, 100).config["lr"] == 0.1
+
+
+def test_metrics_that_are_no_text(database, tmp_path):
+    with database:
+        database.execute("UPDATE metrics SET metrics = x'ff00' WHERE id = 1")
+    assert len(Reader(tmp_path).poll().read_issues) == 1

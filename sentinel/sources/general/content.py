@@ -33,6 +33,9 @@ MIN_POINTS = 3
 MIN_SERIES = 4
 """Series of lines in which only its growth shows what counts."""
 
+MAX_ENDING = 4096
+"""Characters at the end of a text that may be the error that ended it."""
+
 MIN_TEXT_SHARE = 0.99
 """Share of the bytes of a text that are no control characters."""
 
@@ -178,7 +181,7 @@ def judge(data: bytes, name: str, is_over: bool = True) -> Judgement:
     if series:
         return _of_console(series, stem, sample, is_over)
     ending = data[-MAX_SAMPLE:].decode("utf-8", "replace")
-    if _TRACEBACK.search(ending) and _TRAINS.search(ending):
+    if _TRACEBACK.search(ending[-MAX_ENDING:]) and _TRAINS.search(ending):
         return Judgement(kind, False, True, "crashed before it logged a number")
     return Judgement(kind, False, False, "no line of numbers comes again")
 

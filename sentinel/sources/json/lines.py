@@ -61,8 +61,9 @@ _BARE_NUMBER = re.compile(
 
 def find(directory: Path, names: Sequence[str]) -> Iterator[Run]:
     """Yield the JSON lines files among the names of one directory."""
+    has_scalars = "scalars.json" in names
     for name in names:
-        if "scalars.json" in names and _MMENGINE_COPY.fullmatch(name):
+        if has_scalars and _MMENGINE_COPY.fullmatch(name):
             continue
         if name.endswith(_ENDINGS) and _is_log(directory / name):
             yield Run(directory / name, FORMAT, JsonLines(directory / name), has_parallel_streams=True)

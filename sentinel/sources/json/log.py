@@ -21,7 +21,7 @@ from sentinel.sources.readers.files import open_log, stamp
 from sentinel.sources.readers.growing import nothing_new, unreadable
 from sentinel.sources.readers.plain import flattened
 from sentinel.sources.readers.records import named
-from sentinel.sources.readers.sniffing import HEAD_BYTES, is_log, is_log_name
+from sentinel.sources.readers.sniffing import HEAD_BYTES, is_log, is_log_name, remembered
 
 FORMAT = "json"
 
@@ -40,7 +40,7 @@ def find(directory: Path, names: Sequence[str]) -> Iterator[Run]:
         if not name.endswith(".json") or name == STATE:
             continue
         path = directory / name
-        if _is_log(path, path.stem):
+        if _is_named_log(path):
             yield Run(path, FORMAT, JsonLog(path))
 
 
@@ -97,6 +97,11 @@ def _with_lists(document: Mapping[str, Any]) -> dict[str, Any]:
         name: [*value.values()] if isinstance(value, dict) and next(iter(value), "") == "0" else value
         for name, value in document.items()
     }
+
+
+@remembered
+def _is_named_log(path: Path) -> bool:
+    return _is_log(path, path.stem)
 
 
 def _is_log(path: Path, stem: str) -> bool:

@@ -10,7 +10,7 @@ import math
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import datetime
 from functools import lru_cache
 from itertools import compress
 from typing import TYPE_CHECKING, Any
@@ -283,15 +283,19 @@ class _NullMeaning:
 
 
 def seconds(value: float | str) -> float | None:
-    """Return seconds since the epoch, from a number in s, ms, us or ns, or from an ISO date (UTC by
-    default).
+    """Return seconds since the epoch, from a number in s, ms, us or ns, or from an ISO date.
+
+    A date without a time zone is in that of this machine, as loggers write it.
     """
     if isinstance(value, str):
         try:
             when = datetime.fromisoformat(value.strip())
         except ValueError:
             return seconds(float(value)) if NUMBER.fullmatch(value) else None
-        stamp = (when if when.tzinfo else when.replace(tzinfo=UTC)).timestamp()
+        try:
+            stamp = when.timestamp()
+        except (ValueError, OverflowError, OSError):  # a year that the system's calendar does not have
+            return None
         return stamp if 0 <= stamp < LATEST else None
     for unit in (1.0, 1e3, 1e6, 1e9):
         if 1e9 <= value / unit < 1e10:  # the years 2001 to 2286

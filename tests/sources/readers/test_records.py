@@ -1,8 +1,9 @@
 import math
+import time as clock
 
 import pytest
 
-from sentinel.sources.readers.records import Records
+from sentinel.sources.readers.records import Records, seconds
 
 
 def read(*records, pieces=None):
@@ -115,6 +116,17 @@ def test_times(time, seconds):
     chunk = records.chunk("run", False)
     assert chunk.time.tolist() == [seconds]
     assert chunk.tags == ["loss"]
+
+
+def test_a_time_without_a_zone_is_that_of_this_machine(monkeypatch):
+    monkeypatch.setenv("TZ", "Asia/Tokyo")
+    clock.tzset()
+    try:
+        assert seconds("2026-01-01 09:00:00") == seconds("2026-01-01 00:00:00Z") == 1767225600
+        assert seconds("0001-01-01 00:00:00") is None
+    finally:
+        monkeypatch.undo()
+        clock.tzset()
 
 
 def test_a_time_that_is_a_duration_is_a_metric():
