@@ -22,8 +22,8 @@ from sentinel.detectors.signals import Signal
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
-AT_ONCE = 4096
-"""Rows whose looks back are held in memory at once, by ``with_arrays``."""
+MAX_ROWS_AT_ONCE = 4096
+"""Rows whose histories `with_arrays` holds in memory at once."""
 
 ROUNDING = 1e-9
 """Slack in comparisons of running means: how a mean is summed up differs in the last bits between one
@@ -35,12 +35,16 @@ NOTHING = math.ulp(0.0)
 MAD = 1.4826
 """Standard deviation of normal noise over its median absolute deviation."""
 
-LATE = 2
-LATE_IF_UNEVEN = 10
-INTERVALS = 3
-"""A log that begins later than so many of its first intervals is the log of a resumed run. Off-policy
-training logs nothing until it has data, and then at the ends of episodes, which differ in length: five of
-twelve public projects whose logs begin late, at uneven steps, begin within ten."""
+FIRST_INTERVALS = 3
+"""Intervals between the first rows by which a log is found to begin late."""
+
+LATE_INTERVALS = 2
+"""A log that begins later than so many of its first intervals is the log of a resumed run."""
+
+LATE_UNEVEN_INTERVALS = 10
+"""The same where the intervals differ. Off-policy training logs nothing until it has data, and then at the
+ends of episodes, which differ in length: five of twelve public projects whose logs begin late, at uneven
+steps, begin within ten."""
 
 PRECISION = 1e-5
 """Share of a logged number: no change of it is known better."""
@@ -166,9 +170,9 @@ def start_value(column: str) -> pl.Expr:
 
 def was_resumed() -> pl.Expr:
     """Return whether the attempt begins later than a log begins, by the steps between its first rows."""
-    intervals = pl.col(STEP).filter(_is_among_first(INTERVALS + 1)).diff()
+    intervals = pl.col(STEP).filter(_is_among_first(FIRST_INTERVALS + 1)).diff()
     even = (intervals.max() == intervals.min()).over(SERIES)
-    late = pl.when(even).then(LATE).otherwise(LATE_IF_UNEVEN)
+    late = pl.when(even).then(LATE_INTERVALS).otherwise(LATE_UNEVEN_INTERVALS)
     return start_value(STEP) > late * intervals.mean().over(SERIES)
 
 
@@ -237,7 +241,10 @@ def with_arrays(
         is_enough = due[INDEX] + 1 >= at_least
         enough = due.filter(is_enough)
         with np.errstate(all="ignore"):
-            parts = [columns(frame, enough[i : i + AT_ONCE]) for i in range(0, len(enough), AT_ONCE)]
+            parts = [
+                columns(frame, enough[i : i + MAX_ROWS_AT_ONCE])
+                for i in range(0, len(enough), MAX_ROWS_AT_ONCE)
+            ]
         measured = {n: np.concatenate([np.empty(0), *(part[n] for part in parts)]) for n in names}
         at = pl.when(is_enough).then(is_enough.cum_sum() - 1)
         values = (pl.lit(pl.Series(n, measured[n], pl.Float64)).gather(at).alias(n) for n in names)
