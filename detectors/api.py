@@ -181,7 +181,7 @@ class Detector(Declaration):
         return pl.col(NEW) & (turn | pl.col(ENDED) if self.at_end else turn)
 
     def detect(self, points: "pl.DataFrame", parameters: Mapping[str, Any] | None = None) -> "pl.DataFrame":
-        """FINDINGS for the new rows of a WINDOW frame that are due, sorted by series and index.
+        """Return FINDINGS for the new rows of a WINDOW frame that are due, sorted by series and index.
 
         The columns beside FINDINGS are the judged value and the declared evidence. A clean verdict has no
         variant, whatever the rule put there. The rule keeps the columns of the frame, and may leave out rows

@@ -105,7 +105,7 @@ def _width(rows: int) -> int:
 
 
 def rolling(means: Floats, n: int) -> Floats:
-    """Means of each ``n`` neighbouring blocks: rows x (blocks - n + 1)."""
+    """Return the means of each ``n`` neighbouring blocks: rows x (blocks - n + 1)."""
     sums = np.zeros((len(means), means.shape[1] + 1))
     means.cumsum(axis=1, out=sums[:, 1:])
     rolled: Floats = (sums[:, n:] - sums[:, :-n]) / n

@@ -82,7 +82,7 @@ def has_points(count: "int | pl.Expr") -> pl.Expr:
 
 
 def recent_median(column: str, n: int, *, skip: int = 0, at_least: int | None = None) -> pl.Expr:
-    """Median of the last ``n`` rows."""
+    """Return the median of the last ``n`` rows."""
     # Shifted last, because a shift brings nulls, and rolling medians take three times as long on those.
     return pl.col(column).rolling_median(n, min_samples=at_least).shift(skip).over(SERIES)
 
@@ -94,12 +94,12 @@ def recent_quantile(q: float, column: str, n: int, *, skip: int = 0, at_least: i
 
 
 def recent_mean(column: str, n: int, *, skip: int = 0, at_least: int | None = None) -> pl.Expr:
-    """Mean of the last ``n`` rows; only for bounded columns, see ``ROUNDING``."""
+    """Return the mean of the last ``n`` rows; only for bounded columns, see ``ROUNDING``."""
     return pl.col(column).rolling_mean(n, min_samples=at_least).shift(skip).over(SERIES)
 
 
 def recent_max(values: pl.Expr, n: int, *, at_least: int | None = None) -> pl.Expr:
-    """Largest value of the last ``n`` rows."""
+    """Return the largest value of the last ``n`` rows."""
     return values.rolling_max(n, min_samples=at_least).over(SERIES)
 
 
@@ -116,8 +116,8 @@ def recent_noise(column: str, n: int, *, apart: int = 1, at_least: int = 2) -> p
 
 def in_a_row(condition: pl.Expr, rows: int) -> pl.Expr:
     """Return whether a condition held in so many successive rows, up to the present one."""
-    held = condition.fill_null(False).cast(pl.Int32).rolling_sum(rows).over(SERIES)
-    return (held == rows).fill_null(False)
+    holds = condition.fill_null(False).cast(pl.Int32).rolling_sum(rows).over(SERIES)
+    return (holds == rows).fill_null(False)
 
 
 def resting(values: pl.Expr, n: int) -> pl.Expr:
@@ -138,12 +138,12 @@ def moved() -> pl.Expr:
 
 
 def seen_min(column: str, first: int, last: int) -> pl.Expr:
-    """Smallest value so far among the attempt's ``first`` rows and the ``last`` ones."""
+    """Return the smallest value so far among the attempt's ``first`` rows and the ``last`` ones."""
     return -_seen_max(-pl.col(column), first, last)
 
 
 def seen_max(column: str, first: int, last: int) -> pl.Expr:
-    """Largest value so far among the attempt's ``first`` rows and the ``last`` ones."""
+    """Return the largest value so far among the attempt's ``first`` rows and the ``last`` ones."""
     return _seen_max(pl.col(column), first, last)
 
 
@@ -177,7 +177,7 @@ def was_resumed() -> pl.Expr:
 
 
 def start_median(column: str, n: int) -> pl.Expr:
-    """Median of the attempt's first ``n`` rows."""
+    """Return the median of the attempt's first ``n`` rows."""
     return pl.col(column).filter(_is_among_first(n)).median().over(SERIES)
 
 

@@ -63,9 +63,9 @@ def cost_of_guessing(loss: pl.Expr, *, near: float, settings: Sequence[Setting] 
     Where the settings name none, or none whose cost the loss is ``near`` to, in proportion, it is the
     nearest one of the usual numbers of classes.
     """
-    known = pl.min_horizontal(*settings).log()
+    of_settings = pl.min_horizontal(*settings).log()
     usual = nearest(loss, [log(n) for n in CLASSES])
-    return pl.when((loss / known - 1).abs() < near).then(known).otherwise(usual)
+    return pl.when((loss / of_settings - 1).abs() < near).then(of_settings).otherwise(usual)
 
 
 def settled_at_guessing(settings: Sequence[Setting]) -> pl.Expr:

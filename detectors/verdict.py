@@ -22,7 +22,7 @@ def verdicts(
     above: pl.Expr | None = None,
     below: pl.Expr | None = None,
 ) -> pl.LazyFrame:
-    """FINDINGS for a WINDOW frame to which a rule has added its measurements.
+    """Return FINDINGS for a WINDOW frame to which a rule has added its measurements.
 
     A condition is a Boolean expression over the frame's columns; where it is null it does not hold.
 

@@ -58,7 +58,7 @@ WHOLE = {
 
 
 def beginning(column: str, most: int) -> pl.Expr:
-    """Mean of the first values in a third of the rows, of ``most`` at most; null before the end.
+    """Return the mean of the first values in a third of the rows, of ``most`` at most; null before the end.
 
     Nothing of another signal stands beside the first row.
     """
@@ -68,7 +68,7 @@ def beginning(column: str, most: int) -> pl.Expr:
 
 
 def ending(column: str, most: int) -> pl.Expr:
-    """Mean of the last third of the rows, of ``most`` at most; null before the end."""
+    """Return the mean of the last third of the rows, of ``most`` at most; null before the end."""
     index = pl.col(INDEX)
     rows = pl.col(column).filter((index >= 0) & (index > index.max() - _third(most)))
     return pl.when(ENDED).then(rows.mean().over(SERIES))

@@ -121,7 +121,10 @@ def _epoch_length(epoch: Floats) -> float:
 
 
 def _changes(values: Floats) -> Floats:
-    """Changes from point to point, in the logarithm where there is one, cut where they are far out."""
+    """Return the changes from point to point, cut where they are far out.
+
+    They are those of the logarithm where there is one.
+    """
     changes = np.diff(np.log(values) if values.min() > 0 else values)
     changes = changes - np.median(changes)
     most = MAX_DEVIATIONS * MAD * np.median(np.abs(changes))

@@ -149,7 +149,7 @@ def _off(step: Floats, rate: Floats, at: int) -> float | None:
 
 
 def _loss_left(loss: Floats, at: int) -> float:
-    """Share of the earlier fall of the loss that was lost at a restart."""
+    """Return the fraction of the earlier fall of the loss that was lost at a restart."""
     head = loss[: min(COMPARED_POINTS, at)]
     before = np.median(loss[at - MIN_REPEATED_POINTS + 1 : at + 1])
     after = np.median(loss[at + 1 :])

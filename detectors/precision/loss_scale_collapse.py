@@ -142,6 +142,6 @@ def _gained(count: str, settled: pl.Expr) -> pl.Expr:
 
 
 def _lowest(value: pl.Expr, steps: int) -> pl.Expr:
-    """Smallest value of the last so many steps, within `WINDOW_ROWS` rows."""
+    """Return the smallest value of the last so many steps, within `WINDOW_ROWS` rows."""
     by_step = value.rolling_min_by(STEP, f"{steps}i")
     return pl.max_horizontal(by_step, value.rolling_min(WINDOW_ROWS, min_samples=1)).over(SERIES)

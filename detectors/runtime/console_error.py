@@ -50,7 +50,7 @@ SEVERITIES = CRITICAL, WARNING  # of a line, by the catalogue; an exception that
     inhibits=tuple(Cause),
 )
 def console_error(run: RunView) -> Iterator[RunFinding]:
-    """A finding for each error; a clean one where the run went on."""
+    """Yield a finding for each error; a clean one where the run went on."""
     for news in run.printed:
         if news.preempted:
             continue

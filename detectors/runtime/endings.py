@@ -26,8 +26,8 @@ def is_early(run: RunView) -> bool:
     end = run.finalized
     planned = run.planned_steps
     last = run.last_step
-    known = end is not None and end.outcome == "finished" and end.exited
-    return bool(known and planned and (last or 0) < MIN_PLAN_FRACTION * planned)
+    has_exited = end is not None and end.outcome == "finished" and end.exited
+    return bool(has_exited and planned and (last or 0) < MIN_PLAN_FRACTION * planned)
 
 
 def ended(run: RunView, variant: str) -> RunFinding:

@@ -65,11 +65,11 @@ def long_silence(run: RunView, least_seconds: float) -> Long | None:
     if outlook.over:
         return None
     evidence = {"silent_seconds": silent, "usual_seconds": usual, "allowed_seconds": allowed}
-    told = {**evidence, **dict(_told(run, process))}
+    evidence = {**evidence, **dict(_told(run, process))}
     if silent > allowed:  # else the others are between two points
-        told |= _together(run)
+        evidence |= _together(run)
     sure = process.lives or (outlook.amid and process.lives is None)
-    return Long(told, _goes_on(outlook, process), bool(sure), outlook.hint, process, silent / allowed)
+    return Long(evidence, _goes_on(outlook, process), bool(sure), outlook.hint, process, silent / allowed)
 
 
 def _is_removed(run: RunView) -> bool:

@@ -71,7 +71,7 @@ WATCHED = (
     maturity=Maturity.STABLE,
 )
 def missing_signal(run: RunView) -> Iterator[RunFinding]:
-    """One finding for the run; a later stream of it adds nothing."""
+    """Yield one finding for the run; a later stream of it adds nothing."""
     for survey in run.inventories:
         framework = survey.framework or ""
         if missing := _missing(survey):

@@ -95,5 +95,5 @@ def resume_loss_jump(
 
 
 def _median_of(values: pl.Expr, then: pl.Expr) -> pl.Expr:
-    """Median of the last rows of the attempt before, up to the step of the restart."""
+    """Return the median of the last rows of the attempt before, up to the step of the restart."""
     return values.filter(then).tail(TAIL_ROWS).median().over(SERIES)

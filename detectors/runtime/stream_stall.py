@@ -92,7 +92,7 @@ def stream_stall(
     *,
     least_seconds: Annotated[float, "silence that is always allowed"] = 600.0,
 ) -> Iterator[RunFinding]:
-    """One finding a silence, numbered by the points before it."""
+    """Yield one finding for each silence, numbered by the points before it."""
     if run.silent_seconds is None:
         return
     long = long_silence(run, least_seconds)
@@ -105,10 +105,12 @@ def stream_stall(
         if (stands := run.hang_diagnosis()) is None:
             return  # it is told in some seconds, with what the ranks do
         if stands.sentence:
-            told = (stands.sentence, stands.kind, stands.frames, stands.ranks, stands.devices)
-            known = {name: value for name, value in zip(STANDSTILL_EVIDENCE, told, strict=True) if value}
+            values = (stands.sentence, stands.kind, stands.frames, stands.ranks, stands.devices)
+            standstill = {
+                name: value for name, value in zip(STANDSTILL_EVIDENCE, values, strict=True) if value
+            }
             variant = _of_ranks(stands.kind)
-            evidence = {**evidence, **known}
+            evidence = {**evidence, **standstill}
     certain = long.sure or variant == "gone"
     worse = long.times_allowed > MAX_TIMES_ALLOWED and certain and variant != "together"
     yield RunFinding(run.points, variant, CRITICAL if worse else None, evidence=evidence)
