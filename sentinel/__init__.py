@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from sentinel.probes.probe import probe
 
 _HOMES = {
-    "IncidentStory": "sentinel.api",
+    "IncidentReport": "sentinel.api",
     "Report": "sentinel.api",
     "SentinelError": "sentinel.api",
     "probe": "sentinel.probes.probe",

@@ -53,7 +53,7 @@ class Pipeline:
         self._parameters = parameters
         self._host = host
         self._views = series_specs(self.detectors.values())
-        self._naming = Naming(signals, self._views.asked)
+        self._naming = Naming(signals, self._views.requested)
         self._judging = Judging(self.detectors.values(), parameters, failed)
         self.checking = self._judging.checking
         release = version("training-sentinel") if self._views else ""

@@ -80,7 +80,7 @@ class RunPipeline:
     def _follow(self, means: Means, chunks: Sequence[Chunk]) -> None:
         """Keep the courses of the tags that are compared, as soon as it is known which these are."""
         streams = self.log.streams.values()
-        if (new := means.new(chunks)) and all(stream.named for stream in streams):
+        if (new := means.new(chunks)) and all(stream.has_names for stream in streams):
             signals = self.log.understanding().signals
             means.keep({compared_tags(tags)[0] for signal, tags in signals.items() if signal in WORSE}, new)
         means.add(chunks)

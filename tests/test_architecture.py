@@ -105,11 +105,52 @@ def test_no_modules_import_each_other():
     TopologicalSorter(needed).prepare()  # raises CycleError, which names the modules of a circle
 
 
+@cache
+def assigned(file: Path) -> dict[str, set[object]]:
+    """The constants in what a module assigns, by the name that it is assigned to."""
+    found: dict[str, set[object]] = {}
+    for node in ast.parse(text(file)).body:
+        targets = node.targets if isinstance(node, ast.Assign) else [getattr(node, "target", None)]
+        if isinstance(node, ast.Assign | ast.AnnAssign) and node.value is not None:
+            held = {part.value for part in ast.walk(node.value) if isinstance(part, ast.Constant)}
+            found.update((target.id, held) for target in targets if isinstance(target, ast.Name))
+    return found
+
+
+@cache
+def named_constants(file: Path) -> dict[str, set[object]]:
+    """The constants behind the names that a module assigns, or imports from a module of ours."""
+    modules = {module(each): each for each in FILES}
+    found = dict(assigned(file))
+    for node in nodes(file):
+        if isinstance(node, ast.ImportFrom) and node.module in modules:
+            there = assigned(modules[node.module])
+            found.update((n.asname or n.name, there[n.name]) for n in node.names if n.name in there)
+    return found
+
+
 def compared(file: Path) -> Iterator[object]:
-    """The constants that a file compares something with."""
+    """The constants that a file compares something with.
+
+    What is called a format counts also where the constant stands behind a name.
+    """
+    named = named_constants(file)
     for node in nodes(file):
         if isinstance(node, ast.Compare):
             yield from (part.value for part in ast.walk(node) if isinstance(part, ast.Constant))
+            if "format" in ast.unparse(node):
+                names = (part.id for part in ast.walk(node) if isinstance(part, ast.Name))
+                yield from (value for name in names for value in named.get(name, ()))
+
+
+@pytest.mark.slow
+def test_a_constant_is_seen_where_it_is_compared(tmp_path):
+    file = tmp_path / "module.py"
+    file.write_text(
+        'SAVED: str = "trainer_state"\nWRITTEN = ("jsonl", "csv")\n'
+        'def test(run):\n    return run.format == SAVED or run.format in WRITTEN or run == "wandb"\n'
+    )
+    assert {*compared(file)} == {"trainer_state", "jsonl", "csv", "wandb"}
 
 
 @pytest.mark.slow
@@ -121,9 +162,10 @@ def test_only_sources_ask_for_a_format_by_its_name(file):
 @pytest.mark.slow
 def test_detectors_are_a_library_of_their_own():
     allowed = {"polars", "numpy", "scipy"} | sys.stdlib_module_names
+    finds = ("sentinel.detectors", "sentinel.plugins")  # which needs nothing itself
     for file in FILES:
         if module(file).startswith("sentinel.detectors"):
-            others = [name for name in imports(file) if not name.startswith("sentinel.detectors")]
+            others = [name for name in imports(file) if not name.startswith(finds)]
             assert {name.split(".")[0] for name in others} <= allowed, file
 
 
@@ -178,6 +220,8 @@ def test_what_lies_in_a_run_is_never_executed(file):
     if module(file) in ("sentinel.sinks.command", "sentinel.processes.stacks"):
         # run what the configuration names, and py-spy, and nothing else
         banned.remove("subprocess")
+    if module(file) == "sentinel.testing.sources":  # sends runs that it wrote itself
+        banned.remove("pickle")
     if module(file).startswith("sentinel.probes."):  # works within a training and never reads a run
         banned.remove("torch")
     assert not banned & {name.split(".")[0] for name in imports(file)}

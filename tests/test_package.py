@@ -5,11 +5,13 @@ that are on the PATH, and tests those as well.
 """
 
 import os
+import shutil
 import subprocess
 import sys
 import tarfile
 import tomllib
 import zipfile
+import zlib
 from pathlib import Path
 
 import pytest
@@ -84,6 +86,61 @@ def test_both_distributions_work_on_every_python_that_is_supported(built, tmp_pa
         done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, env=strictly)
         assert done.returncode == 1, done.stderr
         assert "non-finite-metric" in done.stdout
+
+
+def tally(path, rewards):
+    """Writes a log of the format that the example of a plugin reads."""
+    lines = (f"{step}\treward={reward}" for step, reward in enumerate(rewards))
+    path.write_text("".join(f"{zlib.crc32(line.encode()):08x}\t{line}\n" for line in lines))
+
+
+BROKEN = "sentinel-broken 0.1 is left out: its entry point bad in sentinel.detectors: "
+
+
+@pytest.mark.long  # builds, and makes an environment
+def test_a_package_of_others_adds_to_what_the_wheel_knows(built, tmp_path):
+    source = shutil.copytree(ROOT / "deploy" / "examples" / "plugin", tmp_path / "plugin")
+    subprocess.run([sys.executable, "-m", "pip", "wheel", *OFFLINE, "-w", tmp_path, source], check=True)
+    home = tmp_path / "venv"
+    commands = installed(built[1], home)
+    (wheel,) = tmp_path.glob("*.whl")
+    pip = [sys.executable, "-m", "pip", "--python", home, "install", *OFFLINE, "--no-compile"]
+    subprocess.run([*pip, wheel], check=True)
+    place = tmp_path / "here"
+    place.mkdir()
+    tally(place / "run.tally", [0.5] * 30 + [3.5] * 20)
+    (place / "sentinel.toml").write_text(
+        'paths = ["run.tally"]\n[[sinks]]\ntype = "journal"\nfile = "journal.tsv"\ninclude_preview = true\n'
+        "[detectors.reward-out-of-bounds]\nmost = 2\n"
+    )
+    environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+    environment["XDG_STATE_HOME"] = str(tmp_path / "state")
+
+    def ran(*words, status=0, cwd=place):
+        done = subprocess.run([*words], cwd=cwd, env=environment, capture_output=True, text=True)
+        assert done.returncode == status, done.stdout + done.stderr
+        return done
+
+    pytest_command = [commands / "python", "-I", "-m", "pytest", "-q", "-p", "no:cacheprovider", "tests"]
+    assert "failed" not in ran(*pytest_command, cwd=source).stdout
+    sentinel = commands / "sentinel"
+    assert "run.tally  tally, custom-rl, running, 50 points" in ran(sentinel, "runs", ".").stdout
+    assert "reward is 3.5, above 2" in ran(sentinel, "replay", ".", "--fail-on", "critical", status=1).stdout
+    assert ran(sentinel, "explain", "reward-out-of-bounds").stdout.startswith("# reward-out-of-bounds\n")
+    assert "The scale of a reward changed" in ran(sentinel, "explain", "EX1").stdout
+    assert ran(sentinel, "check-config").stdout == "sentinel.toml: no mistakes; sinks: journal\n"
+    ran(sentinel, "watch", "--once")
+    assert "Reward is 3.5, above 2" in (place / "journal.tsv").read_text()
+
+    (packages,) = home.glob("lib/python*/site-packages")
+    metadata = packages / "sentinel_broken-0.1.dist-info"
+    metadata.mkdir()
+    (metadata / "METADATA").write_text("Metadata-Version: 2.1\nName: sentinel-broken\nVersion: 0.1\n")
+    (metadata / "entry_points.txt").write_text("[sentinel.detectors]\nbad = sentinel_broken\n")
+    for command in (["runs", "."], ["status"], ["check-config"]):
+        named = ran(sentinel, *command).stderr
+        assert named == f"sentinel: {BROKEN}ModuleNotFoundError: No module named 'sentinel_broken'\n"
+    assert "reward is 3.5" in ran(sentinel, "replay", ".").stdout
 
 
 def test_the_distributions_hold_everything(built):

@@ -70,7 +70,7 @@ def test_a_callback_drives_it_without_files_or_configuration():
         "run": "training",
         "path": "memory://training",
         "framework": None,
-        "place": "memory://training",
+        "location": "memory://training",
         "host": None,
         "planned_steps": None,
         "world_size": None,
@@ -195,7 +195,7 @@ def test_detectors_that_judge_at_once_find_the_same(monkeypatch):
         source.log(number, 0.01 if number % 80 < 40 else 5.0)
     for threads, worth in (1, 10_000), (2, 0):
         monkeypatch.setattr(polars, "thread_pool_size", lambda threads=threads: threads)
-        monkeypatch.setattr(row_detection, "_WORTH_THREADS", worth)
+        monkeypatch.setattr(row_detection, "_MIN_ROWS_FOR_THREADS", worth)
         engine = Pipeline(detectors, {}, {"kl": "kl"}, lambda name, *_: failed.append(name))
         run_pipeline = engine.track(Run(Url("memory", ("training",)), "memory", source), "training")
         (advance,) = engine.advance([run_pipeline])

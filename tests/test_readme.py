@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 import typer
 
-from sentinel.cli.app import app, with_command
+from sentinel.cli.app import program_for
 from sentinel.testing import assert_healthy
 from tests.cli.conftest import sentinel
 from tests.tools.docs import PAGES
@@ -35,8 +35,8 @@ def here(sentinel, tmp_path):
 
 @pytest.mark.parametrize("words", COMMANDS)
 def test_a_command_can_be_understood(here, words):
-    command = typer.main.get_command(app)
-    arguments = [*with_command(shlex.split(words))]
+    arguments = shlex.split(words)
+    command = typer.main.get_command(program_for(arguments))
     while arguments and hasattr(command, "commands"):
         command = command.commands[arguments.pop(0)]
     command.make_context("", arguments).close()

@@ -16,6 +16,7 @@ import typer
 import yaml
 
 from sentinel.cli.app import app
+from sentinel.cli.screen import screen
 from sentinel.config.file import Config, load
 from tests.cli.conftest import sentinel
 from tests.each import each
@@ -100,7 +101,7 @@ def commands():
     for page, line in shown:
         if called := re.match(r"(?:[~/]\S*/)?sentinel ([a-z].*)", line):
             words = shlex.split(called[1], comments=True)
-            yield page, ["overview", *words] if words[0].endswith("/") else words
+            yield page, words
     for unit in (ROOT / "deploy" / "sentinel.service", RECIPES / "sentinel-user.service"):
         yield unit.name, re.search(r"^ExecStart=\S+ (.*)$", unit.read_text(), re.MULTILINE)[1].split()
     yield "crontab", shlex.split((RECIPES / "crontab").read_text())[6:]
@@ -160,7 +161,7 @@ def test_every_command_that_is_shown_has_these_options():
     found = [*commands()]
     assert len(found) > 20
     for place, words in found:
-        command = typer.main.get_command(app)
+        command = typer.main.get_command(screen if words[0].endswith("/") else app)
         rest = [*words]
         while hasattr(command, "commands"):
             assert rest, f"{place}: {words}"

@@ -1,8 +1,10 @@
-"""How much of sentinel one must read to follow a point from its log to the decision about a notification."""
+"""The way of one point, from its log to the message that Slack would get; ``pytest -s`` prints it."""
 
 import json
 import sys
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -11,13 +13,18 @@ from sentinel.detectors.discovery import all_detectors
 from sentinel.notifications.decide import SinkPolicy
 from sentinel.notifications.routing import RoutingContext
 from sentinel.pipeline import Pipeline
+from sentinel.sinks.batching import notification
+from sentinel.sinks.slack_blocks import slack_body
 from sentinel.sources.discovery import discover
 
 pytestmark = pytest.mark.slow
 
 PACKAGE = Path(sys.modules["sentinel"].__file__).parent
 DETECTORS = (PACKAGE / "detectors").resolve()
-ROOMS = {"sources", "series", "runs", "detection", "detectors", "incidents", "notifications", "catalogue"}
+ROOMS = {
+    *("sources", "series", "runs", "detection", "detectors"),
+    *("incidents", "notifications", "catalogue", "sinks"),
+}
 """Beside them it passes only the page of the pipeline, that of one run, and the guard."""
 
 
@@ -25,25 +32,26 @@ def line(step: int, loss: float) -> bytes:
     return json.dumps({"step": step, "loss": loss}).encode() + b"\n"
 
 
-def passed(work) -> tuple[set[str], object]:
-    """The modules of sentinel of which the work calls functions, and its result."""
-    modules = set()
+def followed(work: Callable[[], Any], way: list[str]) -> Any:
+    """The result of the work; the modules of sentinel whose functions it calls join the way, in order."""
 
     def note(frame, event, _):
         file = Path(frame.f_code.co_filename)
         if event == "call" and frame.f_code.co_name != "<module>":
             for home, name in ((PACKAGE, ""), (DETECTORS, "detectors/")):
                 if file.is_relative_to(home):
-                    modules.add(name + file.relative_to(home).with_suffix("").as_posix())
+                    module = name + file.relative_to(home).with_suffix("").as_posix()
+                    if module not in way:
+                        way.append(module)
 
     sys.setprofile(note)
     try:
-        return modules, work()
+        return work()
     finally:
         sys.setprofile(None)
 
 
-def test_one_point_passes_few_modules(tmp_path):
+def test_a_point_goes_through_few_rooms_to_the_bytes_that_slack_gets(tmp_path):
     log = tmp_path / "metrics.jsonl"
     log.write_bytes(b"".join(line(step, 1.0 + step % 7 / 10) for step in range(300)))
     rules = [all_detectors()["non-finite-metric"]]
@@ -53,16 +61,23 @@ def test_one_point_passes_few_modules(tmp_path):
     with log.open("ab") as file:
         file.write(line(300, float("nan")) + line(301, 1.0))
 
-    judged, advances = passed(lambda: pipeline.advance([run_pipeline]))
-    (change,) = advances[0].changes
-    audience = RoutingContext(
-        [SinkPolicy("pager")],
+    way = []
+    (advance,) = followed(lambda: pipeline.advance([run_pipeline]), way)
+    (change,) = advance.changes
+    context = RoutingContext(
+        [SinkPolicy("slack")],
         (),
         {},
         known_incidents([change.incident], [run_pipeline], traces_of([run_pipeline])),
     )
-    told, outcomes = passed(lambda: run_pipeline.route([change], audience, 0.0))
+    (sent,) = followed(lambda: run_pipeline.route([change], context, 0.0), way)
+    # as the outbox holds it between two processes
+    stored = json.dumps(sent.body)
+    content = followed(lambda: json.dumps(slack_body(notification(stored))).encode(), way)
 
-    assert [one.decision.event for one in outcomes] == ["firing"]
-    modules = judged | told
-    assert {module.partition("/")[0] for module in modules} - {"pipeline", "run_pipeline", "common"} == ROOMS
+    print("", *way, sep="\n")
+    assert sent.decision.event == "firing"
+    assert json.loads(content)["text"] == "run: Loss is NaN."
+    assert way[0] == "pipeline"
+    rooms = {module.partition("/")[0] for module in way}
+    assert rooms - {"pipeline", "run_pipeline", "common"} == ROOMS

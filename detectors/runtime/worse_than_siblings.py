@@ -36,6 +36,7 @@ from sentinel.detectors.api import INFO, WARNING, Variant
 from sentinel.detectors.evidence import Measure, Unit, measure_of
 from sentinel.detectors.run_checks import Deviation, RunFinding, RunView, run_check
 
+RULE = "worse-than-siblings"  # the name of this detector; a run is compared only where it is enabled
 MAX_NAMED = 3  # signals, so that the message stays short
 
 

@@ -40,9 +40,9 @@ def replay(
     if sort not in ORDERS:
         raise UnknownName("order", sort, ORDERS)
     settings = load(Path(config)) if config is not None else Config.model_construct()  # nothing to validate
-    known = {*all_detectors(), *(detector.name for detector in settings.enabled_detectors)}
-    selection = Selection.parse(only, since, known)
-    judged = replay_whole(
+    detectors = {*all_detectors(), *(detector.name for detector in settings.enabled_detectors)}
+    selection = Selection.parse(only, since, detectors)
+    whole = replay_whole(
         places([fspath(path) for path in paths]),
         settings,
         lambda *_: None,
@@ -51,4 +51,4 @@ def replay(
         baseline=places([fspath(path) for path in baseline]),
         names=run,
     )
-    return Report(ordered(selection.of(judged), sort), sort, SystemClock().now())
+    return Report(ordered(selection.apply(whole), sort), sort, SystemClock().now())

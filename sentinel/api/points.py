@@ -8,8 +8,8 @@ import polars as pl
 from sentinel.runs.log import RunLog
 from sentinel.sources.base import Chunk, Run, flush
 
-_POINTS_AT_ONCE = 300_000
-_LATEST = 253_402_300_800.0  # the year 10000, which no calendar holds
+_MAX_POINTS = 300_000
+_MAX_SECONDS = 253_402_300_800.0  # the year 10000, which no calendar holds
 _SCHEMA = pl.Schema(
     {
         "run": pl.String(),
@@ -33,7 +33,7 @@ def _chunks(run: Run) -> Iterator[Chunk]:
     cursor: Mapping[str, object] = {}
     more = True
     while more:
-        batch = run.source.poll(cursor, _POINTS_AT_ONCE)
+        batch = run.source.poll(cursor, _MAX_POINTS)
         yield from (chunk for chunk in batch.chunks if chunk.value.size)
         cursor = batch.cursor
         more = batch.more
@@ -42,7 +42,7 @@ def _chunks(run: Run) -> Iterator[Chunk]:
 
 def _frame(log: RunLog, chunk: Chunk) -> pl.DataFrame:
     signals = {tag: signal for signal, tags in log.understanding().signals.items() for tag in tags}
-    time = np.where((chunk.time >= 0) & (chunk.time < _LATEST), chunk.time, np.nan)
+    time = np.where((chunk.time >= 0) & (chunk.time < _MAX_SECONDS), chunk.time, np.nan)
     names = pl.Series(chunk.tags, dtype=pl.String)
     meanings = pl.Series([signals.get(tag) for tag in chunk.tags], dtype=pl.String)
     return pl.DataFrame(

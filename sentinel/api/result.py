@@ -13,7 +13,7 @@ from sentinel.replays.replay import Replay
 from sentinel.report import json as json_report
 from sentinel.report.incident_model import IncidentReport
 from sentinel.report.json import ReplayBody
-from sentinel.report.model import ReplayReport, RunReport, story
+from sentinel.report.model import ReplayReport, RunReport, replay_report
 from sentinel.report.selection import Order
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ class Report:
     @cached_property
     def story(self) -> ReplayReport:
         """All that the report tells, as plain data. Every text in it is safe to show."""
-        return story([self._replay], self._now, self._order)
+        return replay_report([self._replay], self._now, self._order)
 
     @property
     def verdict(self) -> str:
@@ -57,8 +57,8 @@ class Report:
     @property
     def incidents(self) -> Sequence[IncidentReport]:
         """The incidents of all runs that no other incident explains, the worst first."""
-        own = [incident for run in self.runs for incident in run.incidents if not incident.explained_by]
-        return sorted(own, key=lambda incident: -incident.severity)
+        roots = [incident for run in self.runs for incident in run.incidents if not incident.explained_by]
+        return sorted(roots, key=lambda incident: -incident.severity)
 
     def is_healthy(self, below: SeverityName = "warning") -> bool:
         """Return whether every run was judged to its end and every incident is less severe than ``below``."""
@@ -67,8 +67,7 @@ class Report:
         return not covered.cut and not covered.unread and worst < Severity.named(below)
 
     def points(self, run: str = "*") -> "pl.DataFrame":
-        """Return the points of the runs whose name fits a glob, read anew: as logged, in the order of the
-        log.
+        """Read the points of the runs whose name fits a glob, as logged, in the order of the log.
 
         The columns are ``run``, ``stream`` (the writer), ``tag``, ``signal`` (what the tag means; null if
         nothing is known), ``step``, ``time`` (UTC; null where the log has none) and ``value``.
@@ -77,9 +76,9 @@ class Report:
 
         return points(
             [
-                judged.run_pipeline.log
-                for judged in self._replay.runs
-                if fnmatchcase(judged.run_pipeline.log.name, run)
+                replayed.run_pipeline.log
+                for replayed in self._replay.runs
+                if fnmatchcase(replayed.run_pipeline.log.name, run)
             ]
         )
 

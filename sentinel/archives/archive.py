@@ -19,21 +19,21 @@ from sentinel.archives.tree import Tree
 from sentinel.common.errors import SentinelError
 from sentinel.common.shard import WHOLE, Shard
 from sentinel.config.file import Config
-from sentinel.replays.siblings import RULE
+from sentinel.detectors.runtime.worse_than_siblings import RULE
 from sentinel.sources.discovery import common_path
 from sentinel.sources.location import Location, Url
 
 
 @dataclass
 class JudgedParts:
-    """How much of an archive, or of a shard, is judged: ``known`` parts had been before.
+    """How much of an archive, or of a shard, is judged: ``reused`` parts had been before.
 
     ``runs`` and ``failed`` are counted in the parts that are judged now.
     """
 
     parts: int = 0
-    known: int = 0
-    done: int = 0  # of the parts that were not known
+    reused: int = 0
+    completed: int = 0  # of the parts that were not reused
     runs: int = 0
     failed: int = 0  # of the runs, and of what could not be searched for runs
 
@@ -58,34 +58,35 @@ def judge_archive(
     """
     origin = origin_of(config.paths)
     results.begin()
-    judged = JudgedParts()
+    judgement = JudgedParts()
     keys = list[str]()
-    complaints = list[str]()
-    with TemporaryFile() as left:  # on disk, so that memory does not grow with the archive
-        for part in parts(origin.listed(complaints), _salt(config, compare)):
+    read_issues = list[str]()
+    with TemporaryFile() as backlog:  # on disk, so that memory does not grow with the archive
+        for part in parts(origin.listed(read_issues), _salt(config, compare)):
             if not shard.holds(part.folders[0].path):  # its first directory decides, which few changes move
                 continue
             keys.append(part.key)
-            judged.parts += 1
+            judgement.parts += 1
             if results.has(part.key) and not (retry_failed and results.failures(part.key)):
-                judged.known += 1
+                judgement.reused += 1
             else:
-                left.write(msgspec.json.encode(part) + b"\n")
-        progress(judged)
+                backlog.write(msgspec.json.encode(part) + b"\n")
+        progress(judgement)
         judge = Judge(origin, config.model_copy(update={"sinks": []}), now, compare)
-        for part, records in isolated(engine, judge, _read(left)):
-            failed = results.write(part.key, records)
-            judged.done += 1
-            judged.runs += len(records) - failed
-            judged.failed += failed
-            progress(judged)
-    results.finish(shard, keys, complaints, config.detectors.get(RULE, {}))
-    return judged
+        for part, records in isolated(engine, judge, _read(backlog)):
+            failures = results.write(part.key, records)
+            judgement.completed += 1
+            judgement.runs += len(records) - failures
+            judgement.failed += failures
+            progress(judgement)
+    results.finish(shard, keys, read_issues, config.detectors.get(RULE, {}))
+    return judgement
 
 
 def origin_of(places: Sequence[Location]) -> ArchiveSource:
-    """Return the origin of what lies at some places. Raises SentinelError for a mixture that no part can
-    hold.
+    """Return the origin of what lies at some places.
+
+    Raises SentinelError for a mixture that no part can hold.
     """
     paths = [place for place in places if isinstance(place, Path)]
     if len(paths) == len(places):
@@ -101,9 +102,9 @@ def origin_of(places: Sequence[Location]) -> ArchiveSource:
     return Bucket(url)
 
 
-def _read(left: IO[bytes]) -> Iterator[Part]:
-    left.seek(0)
-    return (msgspec.json.decode(line, type=Part) for line in left)
+def _read(backlog: IO[bytes]) -> Iterator[Part]:
+    backlog.seek(0)
+    return (msgspec.json.decode(line, type=Part) for line in backlog)
 
 
 def _salt(config: Config, compare: bool) -> str:

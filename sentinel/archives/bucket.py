@@ -15,7 +15,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
-from sentinel.archives.origin import Opened
+from sentinel.archives.origin import OpenPart
 from sentinel.archives.parts import ListedFile, Part
 from sentinel.common.errors import SentinelError
 from sentinel.sources.discovery import common_path, run_name, runs_among
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 SCHEMES = ("s3", "gs")
 
-_AT_ONCE = 16  # requests of a worker
+_MAX_REQUESTS = 16  # requests of a worker
 _SETTINGS = ".hydra/config.yaml"  # the only settings that are hidden
 
 _NOTHING = "nothing lies there, or nothing that may be seen"
@@ -48,35 +48,40 @@ class Bucket:
         """Yield all objects that may be logs; see `sentinel.archives.origin.ArchiveSource.listed`."""
         prefix = "/".join(self.url.parts[1:])
         any_there = False
-        with _named(self.url):
+        with _reasoned_errors(self.url):
             for objects in self._store().list(prefix or None):
                 for entry in objects:
                     any_there = True
                     place, _, name = entry["path"].rpartition("/")
                     below = entry["path"].removeprefix(prefix).lstrip("/")
-                    known = below.removesuffix(_SETTINGS).rpartition("/")[0]
-                    if is_wanted(below, entry["size"]) and not _is_left_out(known):
+                    directory = below.removesuffix(_SETTINGS).rpartition("/")[0]
+                    if is_wanted(below, entry["size"]) and not _is_left_out(directory):
                         stamp = f"{entry['size']}\0{entry['e_tag'] or entry['last_modified']}"
                         yield ListedFile(self._address(place), name, stamp)
         if not any_there:
             raise SentinelError(f"{self.url}: {_NOTHING}")
 
     @contextmanager
-    def opened(self, part: Part) -> Iterator[Opened]:
-        """The runs of a part; see `sentinel.archives.origin.ArchiveSource.opened`."""
+    def opened(self, part: Part) -> Iterator[OpenPart]:
+        """Open the runs of a part; see `sentinel.archives.origin.ArchiveSource.opened`."""
         with TemporaryDirectory(prefix="sentinel-") as scratch:
             copies = _ScratchCopies(self.url, Path(scratch).resolve())
-            files = [(copies.root / self._key(path), names) for path, names in part.directories.items()]
+            files = [
+                (copies.root / path.removeprefix(self._address("")).lstrip("/"), names)
+                for path, names in part.directories.items()
+            ]
             self._fetch(copies.root, [directory / name for directory, names in files for name in names])
-            there, complaints = runs_among([file for file in files if not is_skipped(file[0].name)], [])
-            beside = {path for run in there if run.local for path in settings_above(_directory(run.local))}
-            self._fetch(copies.root, [path for path in sorted(beside) if not path.exists()])
-            runs = [(run, run_name(run, common_path([self.url]))) for run in remote_runs(copies, there)]
-            yield Opened(runs, complaints)
+            local_runs, read_issues = runs_among([file for file in files if not is_skipped(file[0].name)], [])
+            settings_files = {
+                path for run in local_runs if run.local for path in settings_above(_directory(run.local))
+            }
+            self._fetch(copies.root, [path for path in sorted(settings_files) if not path.exists()])
+            runs = [(run, run_name(run, common_path([self.url]))) for run in remote_runs(copies, local_runs)]
+            yield OpenPart(runs, read_issues)
 
     def _fetch(self, root: Path, copies: list[Path]) -> None:
         """Copy objects with their times. What is gone since it was listed is left out."""
-        with _named(self.url), ThreadPoolExecutor(_AT_ONCE) as threads:
+        with _reasoned_errors(self.url), ThreadPoolExecutor(_MAX_REQUESTS) as threads:
             [*threads.map(partial(_copy, self._store(), root), copies)]
 
     def _store(self) -> "ObjectStore":
@@ -93,9 +98,6 @@ class Bucket:
     def _address(self, place: str) -> str:
         return f"{self.url.scheme}://{self.url.parts[0]}/{place}".rstrip("/")
 
-    def _key(self, address: str) -> str:
-        return address.removeprefix(self._address("")).lstrip("/")
-
 
 @dataclass(frozen=True)
 class _ScratchCopies:
@@ -106,7 +108,7 @@ class _ScratchCopies:
     behind: bool = False
 
     def refresh(self) -> None:
-        """Nothing is new."""
+        """Do nothing: what was fetched does not change."""
 
     def address(self, copy: Path) -> Url:
         """Return the address of a copy."""
@@ -136,15 +138,15 @@ def _is_left_out(directory: str) -> bool:
 
 
 @contextmanager
-def _named(url: Url) -> Iterator[None]:
+def _reasoned_errors(url: Url) -> Iterator[None]:
     """Turn an error of the library, whose text may hold an address with a signature, into a reason."""
     try:
         yield
     except Exception as error:
         if not type(error).__module__.startswith("obstore"):
             raise
-        told = f"{type(error).__name__}: {error}"
+        text = f"{type(error).__name__}: {error}"
         why = f"{NO_ANSWER} ({type(error).__name__})"
-        if _DENIED.search(told):
+        if _DENIED.search(text):
             why = "access is denied; see whether the usual tools of this machine may read it"
-        raise SentinelError(f"{url}: {_NOTHING if told.startswith('NotFound') else why}") from None
+        raise SentinelError(f"{url}: {_NOTHING if text.startswith('NotFound') else why}") from None

@@ -28,18 +28,19 @@ def comparable(run: JudgedRun) -> Comparable | None:
     signals = log.understanding().signals
     tags = dict.fromkeys(tag for signal in COMPARED for tag in signals.get(signal, ()))
     settings = {name: setting.value for name, setting in log.metadata.config.items()}
-    return Comparable(settings, kept_courses(run.means, tags))
+    return Comparable(settings, packed_courses(run.means, tags))
 
 
-def kept_courses(means: Means, tags: Iterable[str]) -> PackedCourses:
+def packed_courses(means: Means, tags: Iterable[str]) -> PackedCourses:
     """Return the courses of some tags, of which the same tag may come twice."""
     courses = {tag: means.course(tag) for tag in tags}
     return {tag: (step.tobytes(), mean.tobytes()) for tag, (step, mean) in courses.items()}
 
 
 def compared(contents: "Contents") -> "Sequence[Comparison]":
-    """Return what `replay --compare` finds in the same runs. Raises SentinelError if too little of them is
-    kept.
+    """Return what `replay --compare` finds in the same runs.
+
+    Raises SentinelError if their courses are not stored.
     """
     from sentinel.comparison.compare import compare
     from sentinel.comparison.measures import ComparedRun
@@ -49,22 +50,22 @@ def compared(contents: "Contents") -> "Sequence[Comparison]":
         record = contents.record(number)
         if record.comparable is None:
             raise SentinelError(
-                "the courses of its runs are not kept; `sentinel replay --out DIR --compare` does"
+                "the courses of its runs are not kept; `sentinel archive judge --out DIR --compare` does"
             )
         signals = record.judged.understanding.signals
-        courses = KeptCourses(partial(contents.results.courses, contents.row(number)))
+        courses = StoredCourses(partial(contents.results.courses, contents.row(number)))
         subjects.append(ComparedRun(record.name, record.comparable.settings, signals, courses))
     return compare(subjects)
 
 
 @dataclass(frozen=True)
-class KeptCourses:
+class StoredCourses:
     """The courses of a run that is over. ``packed`` gives them, and may read them anew."""
 
     packed: Callable[[], PackedCourses]
 
     def course(self, tag: str, width: int = 1) -> tuple[NDArray[np.int64], NDArray[np.float64]]:  # noqa: ARG002
-        """As `Means.course` gives it, in the stretches in which it was kept."""
+        """Return the course as `Means.course` does, in the stretches in which it was stored."""
         step, mean = self.packed().get(tag, (b"", b""))
         return np.frombuffer(step, np.int64), np.frombuffer(mean, np.float64)
 

@@ -19,9 +19,9 @@ Work = Callable[[Part], list[bytes]]
 Result = list[bytes] | str
 """The packed records of a part, or why there are none."""
 
-_SECONDS = 600.0  # for a part, and
-_SECONDS_A_FILE = 30.0  # for each of its files
-_WAITING = 2  # parts for each worker that are handed out, so that none is idle
+_PART_SECONDS = 600.0  # that the work on a part may take, and
+_FILE_SECONDS = 30.0  # for each of its files
+_QUEUED_PER_WORKER = 2  # parts that are handed out, so that no worker is idle
 DIED = "the process that judged it died, for want of memory, of a signal or after its time limit"
 THREADS = ("POLARS_MAX_THREADS", "OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS")
 
@@ -45,41 +45,42 @@ class Local:
         """Yield the result of each part.
 
         If a process dies, all parts that were handed out have no result: which one killed it is not known.
+        The others go to a new pool.
         """
-        left = iter(parts)
-        while first := [*islice(left, _WAITING * self._workers)]:
-            yield from self._until_one_dies(work, first, left)
-
-    def _until_one_dies(
-        self, work: Work, first: Sequence[Part], left: Iterator[Part]
-    ) -> Iterator[tuple[Part, Result]]:
         os.environ.update(dict.fromkeys(THREADS, "1"))  # a process for each core is enough
+        remaining = iter(parts)
+        while first := [*islice(remaining, _QUEUED_PER_WORKER * self._workers)]:
+            yield from self._pool_results(work, first, remaining)
+
+    def _pool_results(
+        self, work: Work, first: Sequence[Part], remaining: Iterator[Part]
+    ) -> Iterator[tuple[Part, Result]]:
+        """Yield the results of one pool: of the first parts, then of others until a process dies."""
         spawn = multiprocessing.get_context("spawn")
         with ProcessPoolExecutor(min(self._workers, len(first)), spawn, _begin_worker) as pool:
-            waiting: dict[Future[list[bytes]], Part] = {
-                self._handed_out(pool, work, piece): piece for piece in first
-            }
-            whole = True
+            waiting = {self._submit(pool, work, part): part for part in first}
+            broken = False
             try:
                 while waiting:
-                    done, _ = wait(waiting, return_when=FIRST_COMPLETED)
-                    for future in done:
+                    finished, _ = wait(waiting, return_when=FIRST_COMPLETED)
+                    for future in finished:
                         part = waiting.pop(future)
-                        result = _result(future)
-                        whole = whole and not isinstance(future.exception(), BrokenProcessPool)
-                        yield part, result
-                        if whole and (following := next(left, None)) is not None:
-                            try:
-                                waiting[self._handed_out(pool, work, following)] = following
-                            except BrokenProcessPool:  # a process died since
-                                whole = False
-                                yield following, DIED
+                        broken = broken or isinstance(future.exception(), BrokenProcessPool)
+                        yield part, _result(future)
+                        following = None if broken else next(remaining, None)
+                        if following is None:
+                            continue
+                        try:
+                            waiting[self._submit(pool, work, following)] = following
+                        except BrokenProcessPool:  # a process died since
+                            broken = True
+                            yield following, DIED
             except (KeyboardInterrupt, GeneratorExit):  # nobody waits for what is under way
                 for process in multiprocessing.active_children():
                     process.kill()
                 raise
 
-    def _handed_out(self, pool: ProcessPoolExecutor, work: Work, part: Part) -> "Future[list[bytes]]":
+    def _submit(self, pool: ProcessPoolExecutor, work: Work, part: Part) -> "Future[list[bytes]]":
         return pool.submit(limited, work, part, self._seconds or seconds_for(part))
 
 
@@ -99,7 +100,7 @@ def _outlive(driver: int) -> None:
 
 def seconds_for(part: Part) -> float:
     """Return how long the work on a part may take, which is far longer than it does."""
-    return _SECONDS + _SECONDS_A_FILE * part.files
+    return _PART_SECONDS + _FILE_SECONDS * part.files
 
 
 def limited(work: Work, part: Part, seconds: float) -> list[bytes]:
@@ -118,8 +119,8 @@ def reason(error: BaseException) -> str:
     return f"judging it failed ({type(error).__name__}); please report it"
 
 
-def _result(done: "Future[list[bytes]]") -> Result:
-    error = done.exception()
+def _result(future: "Future[list[bytes]]") -> Result:
+    error = future.exception()
     if error is None:
-        return done.result()
+        return future.result()
     return DIED if isinstance(error, BrokenProcessPool) else reason(error)

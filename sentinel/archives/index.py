@@ -23,7 +23,7 @@ from sentinel.runs.training_groups import trainings
 if TYPE_CHECKING:
     from sentinel.archives.results import Results
 
-_AT_ONCE = 256  # runs that are Python objects, before they become columns
+_MAX_OBJECTS = 256  # runs that are Python objects, before they become columns
 
 _COLUMNS: Mapping[str, type[pl.DataType] | pl.DataType] = {
     "place": pl.String,  # the parts of its path and its format, joined such that texts sort as they do
@@ -62,22 +62,22 @@ class Contents:
     goes_on_in: Mapping[str, str]
 
     @classmethod
-    def of(cls, results: "Results") -> Self:
+    def from_results(cls, results: "Results") -> Self:
         """Return the runs in some results. Raises SentinelError if these are not complete."""
         parts = results.parts()
-        told = (
-            _told(part, row, content)
+        run_rows = (
+            _run_row(part, row, content)
             for part, key in enumerate(parts)
             for row, content in enumerate(results.packed(key))
         )
-        rows = pl.concat([pl.DataFrame(some, dict(_COLUMNS), orient="row") for some in _in_chunks(told)])
+        rows = pl.concat([pl.DataFrame(some, dict(_COLUMNS), orient="row") for some in _in_chunks(run_rows)])
         rows = rows.sort("place", "id", maintain_order=True)
         # A run to which a link leads may be in two parts. The last one counts.
         rows = rows.filter(pl.col("id").ne_missing(pl.col("id").shift(-1)))
         goes_on_in = successors(_members(rows))
         rows = rows.with_columns(group=_groups(rows))
-        kept = ("part", "row", "judged", "unread", "cut", "program", "healthy", "group")
-        return cls(results, parts, rows.select(kept).rechunk(), goes_on_in)
+        columns = ("part", "row", "judged", "unread", "cut", "program", "healthy", "group")
+        return cls(results, parts, rows.select(columns).rechunk(), goes_on_in)
 
     def row(self, number: int) -> Row:
         """Return where the record of a run is."""
@@ -91,106 +91,109 @@ class Contents:
         """Return what is compared among all runs, of one."""
         return self.results.glance(self.row(number))
 
-    def numbers(self, *, judged: bool = True) -> list[int]:
+    def numbers(self, *, failed: bool = False) -> list[int]:
         """Return the numbers of the runs that were judged, or of those that could not be."""
-        return (self.rows["judged"] == judged).arg_true().to_list()
+        return (self.rows["judged"] != failed).arg_true().to_list()
 
     def groups(self) -> Iterator[list[int]]:
         """Yield the numbers of runs that may be of one training, in the order of the first of each group."""
-        judged = self.rows["judged"].arg_true().to_numpy()
-        of = self.rows["group"].to_numpy()[judged]
-        _, first, of, sizes = np.unique(of, return_index=True, return_inverse=True, return_counts=True)
-        members = judged[np.argsort(first[of], kind="stable")]
+        numbers = self.rows["judged"].arg_true().to_numpy()
+        group = self.rows["group"].to_numpy()[numbers]
+        _, first, group, sizes = np.unique(group, return_index=True, return_inverse=True, return_counts=True)
+        members = numbers[np.argsort(first[group], kind="stable")]
         end = 0
         for size in sizes[np.argsort(first)].tolist():
             yield members[end : end + size].tolist()
             end += size
 
     def trainings(self) -> NDArray[np.int64]:
-        """By the number of each run, that of the run which stands for its training."""
-        of = np.arange(self.rows.height)
+        """Return, by the number of each run, that of the run which stands for its training."""
+        training = np.arange(self.rows.height)
         for numbers in self.groups():
             if len(numbers) > 1:
                 traces = {str(number): self.glance(number).of_training for number in numbers}
                 for number, first in trainings(traces).items():
-                    of[int(number)] = int(first)
-        return of
+                    training[int(number)] = int(first)
+        return training
 
 
-def _in_chunks(told: Iterable[tuple[Any, ...]]) -> Iterator[list[tuple[Any, ...]]]:
+def _in_chunks(rows: Iterable[tuple[Any, ...]]) -> Iterator[list[tuple[Any, ...]]]:
     """Yield the rows in lists, at least one."""
-    left = iter(told)
-    yield [*islice(left, _AT_ONCE)]
-    while some := [*islice(left, _AT_ONCE)]:
-        yield some
+    rows_left = iter(rows)
+    yield [*islice(rows_left, _MAX_OBJECTS)]
+    while chunk := [*islice(rows_left, _MAX_OBJECTS)]:
+        yield chunk
 
 
-def _told(part: int, row: int, content: bytes) -> tuple[Any, ...]:
+def _run_row(part: int, row: int, content: bytes) -> tuple[Any, ...]:
     """Return the row of a run."""
     run = glance(content)
     place = "\0".join((*Path(run.path).parts, "", run.format))
     id_ = hash((run.id, run.failure))
-    if run.seen is None:
+    if run.overview is None:
         return (place, id_, part, row, False, True, False, "", [], [], *[None] * 8)
-    facts = run.seen.metadata
-    read = run.seen.understanding
+    metadata = run.overview.metadata
+    understanding = run.overview.understanding
     return (
         place,
         id_,
         part,
         row,
         True,
-        not facts.points and unpacked_record(content).unread,
-        bool(facts.points) and run.seen.stopped is not None,
+        not metadata.points and unpacked_record(content).unread,
+        bool(metadata.points) and run.overview.stopped is not None,
         run.format,
         [hash(joint) for joint in run.of_training.join_keys],
         [hash(process) for process in run.of_training.processes],
-        run.sibling and _program(read, run.sibling),
+        run.sibling and _program(understanding, run.sibling),
         run.sibling and run.sibling.healthy,
-        hash(kind_of(run.seen)),
+        hash(kind_of(run.overview)),
         run.name,
-        facts.first_step,
-        facts.last_step,
-        facts.first_time,
-        facts.last_time,
+        metadata.first_step,
+        metadata.last_step,
+        metadata.first_time,
+        metadata.last_time,
     )
 
 
-def _program(read: Understanding, own: SiblingRecord) -> int:
+def _program(understanding: Understanding, sibling: SiblingRecord) -> int:
     """Return the same number for runs with equal fingerprints."""
-    return hash((read.framework, frozenset(read.tags), own.settings))
+    return hash((understanding.framework, frozenset(understanding.tags), sibling.settings))
 
 
 def _members(rows: pl.DataFrame) -> Iterator[Member]:
     """Yield the runs of kinds of which one may continue another one: it begins after the first step."""
-    may = (pl.col("first_step") > 1).any().over("kind") & (pl.len() > 1).over("kind")
-    told = rows.lazy().filter("judged").filter(may).select("name", "kind", *_FACTS).collect()
-    for name, kind, *facts in told.iter_rows():
-        yield Member(name, kind, RunMetadata(**dict(zip(_FACTS, facts, strict=True))), asked=True)
+    may_continue = (pl.col("first_step") > 1).any().over("kind") & (pl.len() > 1).over("kind")
+    candidates = rows.lazy().filter("judged").filter(may_continue).select("name", "kind", *_FACTS).collect()
+    for name, kind, *times in candidates.iter_rows():
+        yield Member(name, kind, RunMetadata(**dict(zip(_FACTS, times, strict=True))), asked=True)
 
 
 _FACTS = "first_step", "last_step", "first_time", "last_time"
 
 
 def _groups(rows: pl.DataFrame) -> NDArray[np.int32]:
-    """By run, a number that those have in common which may be of one training: they share a process, or a
-    joint that logs of several formats have.
+    """Return the number of the group of each run. Runs of different groups are not of one training.
+
+    Runs of one group share a process, or a joint that logs of several formats have.
     """
     from scipy.sparse import coo_array  # slow to import
     from scipy.sparse.csgraph import connected_components
 
-    own = rows.lazy().with_row_index("run")
+    runs_with_number = rows.lazy().with_row_index("run")
     of_formats = (
-        own.select("run", "format", joint="joints")
+        runs_with_number.select("run", "format", joint="joints")
         .explode("joint")
         .filter(pl.col("format").n_unique().over("joint") > 1)
         .select("run", "joint")
     )
-    of_processes = own.select("run", joint="processes").explode("joint")
+    of_processes = runs_with_number.select("run", joint="processes").explode("joint")
     shared = pl.concat([of_formats, of_processes]).drop_nulls().collect()
-    names, of = np.unique(shared["joint"].to_numpy(), return_inverse=True)
+    names, key_of_row = np.unique(shared["joint"].to_numpy(), return_inverse=True)
     count = rows.height
     runs = shared["run"].to_numpy()
     size = count + len(names)  # the joints follow the runs
-    _, labels = connected_components(coo_array((np.ones(len(runs), bool), (runs, count + of)), (size, size)))
+    _, labels = connected_components(
+        coo_array((np.ones(len(runs), bool), (runs, count + key_of_row)), (size, size))
+    )
     return np.asarray(labels[:count], np.int32)

@@ -13,16 +13,16 @@ from sentinel.archives.record import Record, packed_record
 from sentinel.archives.siblings import sibling_record
 from sentinel.config.file import Config
 from sentinel.detection.duplicates import how_informed
+from sentinel.detectors.runtime.worse_than_siblings import RULE
 from sentinel.detectors.skip_reason import SkipReason
 from sentinel.pipeline import Pipeline
 from sentinel.replays.judged import JudgedRun
 from sentinel.replays.replaying import judged
-from sentinel.replays.siblings import RULE
 from sentinel.runs.advisories import advisories
 from sentinel.runs.continuations import observe
 from sentinel.runs.training_groups import trace_of
 
-_AT_ONCE = 192  # runs, so that memory does not grow with the size of a directory
+_MAX_RUNS = 192  # runs, so that memory does not grow with the size of a directory
 
 
 @dataclass
@@ -38,8 +38,9 @@ class Judge:
     compare: bool = False
 
     def __call__(self, part: Part) -> list[bytes]:
-        """Return the packed records of the runs in which there is anything. Raises SentinelError with a
-        reason.
+        """Return the packed records of the runs in which there is anything.
+
+        Raises SentinelError with a reason.
         """
         return [packed_record(record) for record in self._records(part)]
 
@@ -52,8 +53,8 @@ class Judge:
         only = {run.id for run in part.only}
         with self.origin.opened(part) as opened:
             runs = [run for run in opened.runs if not only or run[0].id in only]
-            for first in range(0, len(runs), _AT_ONCE):
-                group = runs[first : first + _AT_ONCE]
+            for first in range(0, len(runs), _MAX_RUNS):
+                group = runs[first : first + _MAX_RUNS]
                 yield from map(self._record, judged(self._pipeline, group, means=self._keeps_courses))
         for complaint in opened.read_issues:
             yield Record(str(complaint.path), str(complaint.path), "", failure=complaint.problem)
@@ -75,18 +76,18 @@ class Judge:
     def _record(self, run: JudgedRun) -> Record:
         log = run.run_pipeline.log
         lacking = run.lacking
-        kept = None
+        sibling_part = None
         if RULE in self._pipeline.detectors:  # a part does not know which other runs there are
             run.row_counts[RULE, SkipReason.NO_SIBLINGS.value] += 1
-            kept = sibling_record(run)
-        seen = observe(log, True, self.now)
-        facts = msgspec.structs.replace(seen.run.metadata, config={}, plan={})
+            sibling_part = sibling_record(run)
+        observation = observe(log, True, self.now)
+        metadata = msgspec.structs.replace(observation.run.metadata, config={}, plan={})
         return Record(
             name=log.name,
             path=str(log.run.path),
             format=log.run.format,
-            seen=replace(seen.run, metadata=facts, stopped=run.stopped),
-            silent_seconds=seen.silent_seconds,
+            overview=replace(observation.run, metadata=metadata, stopped=run.stopped),
+            silent_seconds=observation.silent_seconds,
             described=run.run_pipeline.described(),
             trace=trace_of(run.run_pipeline.id, log.metadata),
             informed=how_informed(log),
@@ -97,5 +98,5 @@ class Judge:
             advisories=advisories(log),
             read_issues=[str(complaint) for complaint in run.read_issues],
             comparable=comparable(run) if self.compare else None,
-            sibling=kept,
+            sibling=sibling_part,
         )

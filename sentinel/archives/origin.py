@@ -8,7 +8,7 @@ from sentinel.archives.parts import ListedFile, Part
 from sentinel.sources.base import ReadIssue, Run
 
 
-class Opened(NamedTuple):
+class OpenPart(NamedTuple):
     """The runs of a part with their names, and what could not be searched for runs."""
 
     runs: Sequence[tuple[Run, str]]
@@ -25,8 +25,9 @@ class ArchiveSource(Protocol):
         """
         ...
 
-    def opened(self, part: Part) -> AbstractContextManager[Opened]:
-        """Return the runs of a part, which can be read within the context. Raises SentinelError with a
-        reason.
+    def opened(self, part: Part) -> AbstractContextManager[OpenPart]:
+        """Open the runs of a part, which can be read within the context.
+
+        Raises SentinelError with a reason.
         """
         ...

@@ -2,20 +2,38 @@
 
 The same archive gives the same parts on every machine. A part ends where it is large enough and the hash of a
 directory says so, so a directory that comes or goes changes the parts around it and no others.
+
+Which directories belong together is told by their names alone, because a listing of a million objects is too
+long to look into any of them. A directory whose name says that it is a piece of what lies above is judged
+with that, and every other directory by itself.
 """
 
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from hashlib import blake2b
 from typing import NamedTuple
 
-from sentinel.archives.units import unit_of
 from sentinel.common.shard import stable_hash
 
 _MAX_FOLDERS = 192
 _MAX_FILES = 1536  # unless one unit has more
-_FEW_FOLDERS = 96  # with fewer, a part goes on: judging many runs at once costs less for each of them
-_ENDS_AT = 32  # from there on, one of so many units ends a part
+_MIN_FOLDERS = 96  # with fewer, a part goes on: judging many runs at once costs less for each of them
+_UNITS_PER_END = 32  # from there on, one of so many units ends a part
+
+_INNER = re.compile(
+    r"checkpoint-(\d+|best|last|final)|(best|last)-checkpoint"  # of Hugging Face's Trainer
+    r"|[Tt]rain(ing)?|[Vv]al(id(ation)?)?|[Ee]val|[Tt]est"  # of one training with TensorBoard
+    r"|\d{10}\.\d+"  # what `add_hparams` of torch writes
+    r"|vis_data|tensorboard|tb|tb_logs|run_\d+_\d+\.\d+"  # whose settings lie above
+    r"|files|media|\.hydra"  # of W&B, SwanLab and Hydra
+    r"|scalars|texts|videos|plots"  # of TorchRL and DVCLive
+)
+_CURVES = re.compile(r"(?P<stem>.*[-_.])([Tt]rain(ing)?|[Vv]al(id(ation)?)?|[Ee]val|[Tt]est)")
+"""`loss_train` and `loss_val`, as ``add_scalars`` of torch writes them."""
+
+_WITH_ALL_BELOW = re.compile(r"(?P<above>.*?(/[0-9a-f]{32}|/plots))/(metrics|params|tags|artifacts)(/.*)?")
+"""A run of MLflow, and DVCLive's: their metrics may lie in directories of any name."""
 
 
 class ListedFile(NamedTuple):
@@ -83,23 +101,38 @@ class _JoinedFolders:
         self.stamps.append("\0".join(file))
 
 
+def unit_of(directory: str) -> str:
+    """Return the beginning that the paths of all directories of its unit share, and of those below.
+
+    No directory belongs to two units, and what belongs to one has no other unit's beginning that is longer.
+    """
+    if match := _WITH_ALL_BELOW.fullmatch(directory):
+        directory = match["above"]
+    above, _, name = directory.rpartition("/")
+    while above and (_INNER.fullmatch(name) or name == above.rpartition("/")[2]):
+        directory = above
+        above, _, name = directory.rpartition("/")
+    curves = _CURVES.fullmatch(name)
+    return f"{above}/{curves['stem']}" if curves else f"{directory}/"
+
+
 def parts(files: Iterable[ListedFile], salt: str) -> Iterator[Part]:
     """Yield the parts of an archive. All that lies below one directory has to come in one piece.
 
     The key of a part changes with its files and the ``salt``.
     """
-    held: list[_JoinedFolders] = []
+    units: list[_JoinedFolders] = []
     for unit in _units(files):
-        both = [*held, unit]
-        if held and (_folders(both) > _MAX_FOLDERS or _files(both) > _MAX_FILES):
-            yield _part(held, salt)
-            held = []
-        held.append(unit)
-        if _folders(held) >= _FEW_FOLDERS and stable_hash(unit.prefix) % _ENDS_AT == 0:
-            yield _part(held, salt)
-            held = []
-    if held:
-        yield _part(held, salt)
+        both = [*units, unit]
+        if units and (_folders(both) > _MAX_FOLDERS or _files(both) > _MAX_FILES):
+            yield _part(units, salt)
+            units = []
+        units.append(unit)
+        if _folders(units) >= _MIN_FOLDERS and stable_hash(unit.prefix) % _UNITS_PER_END == 0:
+            yield _part(units, salt)
+            units = []
+    if units:
+        yield _part(units, salt)
 
 
 def _units(files: Iterable[ListedFile]) -> Iterator[_JoinedFolders]:
@@ -116,11 +149,11 @@ def _units(files: Iterable[ListedFile]) -> Iterator[_JoinedFolders]:
 
 
 def _part(units: Sequence[_JoinedFolders], salt: str) -> Part:
-    seen = blake2b(salt.encode(), digest_size=16)
+    digest = blake2b(salt.encode(), digest_size=16)
     for stamp in (stamp for unit in units for stamp in unit.stamps):
-        seen.update(f"\0{stamp}".encode("utf-8", "surrogatepass"))
+        digest.update(f"\0{stamp}".encode("utf-8", "surrogatepass"))
     folders = [Folder(path, tuple(names)) for unit in units for path, names in unit.names.items()]
-    return Part(folders, seen.hexdigest(), _files(units))
+    return Part(folders, digest.hexdigest(), _files(units))
 
 
 def _folders(units: Iterable[_JoinedFolders]) -> int:

@@ -11,8 +11,8 @@ from sentinel.archives.engine import DIED, THREADS, Result, Work, limited, reaso
 from sentinel.archives.parts import Part
 from sentinel.common.errors import SentinelError
 
-_WAITING = 2  # parts for each core that are handed out
-_RETRIES = 3  # of a part whose worker or machine went away
+_QUEUED_PER_CORE = 2  # parts for each core that are handed out
+_MAX_RETRIES = 3  # of a part whose worker or machine went away
 _MEMORY_BYTES = 500 << 20  # that a task declares, of which it uses half
 _ON_LOOPBACK = {
     "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0",  # else Ray listens at the address of the host
@@ -30,20 +30,20 @@ class Ray:
     def results(self, work: Work, parts: Iterable[Part]) -> Iterator[tuple[Part, Result]]:
         """Yield the result of each part; see `sentinel.archives.engine.Engine.results`."""
         with _connected(self._address, self._workers) as ray:
-            task = ray.remote(num_cpus=1, memory=_MEMORY_BYTES, max_retries=_RETRIES)(limited)
+            task = ray.remote(num_cpus=1, memory=_MEMORY_BYTES, max_retries=_MAX_RETRIES)(limited)
             task = task.options(runtime_env={"env_vars": dict.fromkeys(THREADS, "1")})
             shared = ray.put(work)
-            left = iter(parts)
+            remaining = iter(parts)
             cores = self._workers or int(ray.cluster_resources().get("CPU", 1))
             waiting: dict[Any, Part] = {}
             while True:
-                for part in islice(left, _WAITING * cores - len(waiting)):
+                for part in islice(remaining, _QUEUED_PER_CORE * cores - len(waiting)):
                     waiting[task.remote(shared, part, seconds_for(part))] = part
                 if not waiting:
                     return
-                done, _ = ray.wait([*waiting], num_returns=1)
-                for ended in done:
-                    yield waiting.pop(ended), _result(ray, ended)
+                finished, _ = ray.wait([*waiting], num_returns=1)
+                for task_result in finished:
+                    yield waiting.pop(task_result), _result(ray, task_result)
 
 
 @contextmanager
@@ -69,9 +69,9 @@ def _connected(address: str | None, workers: int | None) -> Iterator[Any]:
         ray.shutdown()
 
 
-def _result(ray: Any, done: Any) -> Result:
+def _result(ray: Any, reference: Any) -> Result:
     try:
-        results: list[bytes] = ray.get(done)
+        results: list[bytes] = ray.get(reference)
     except ray.exceptions.RayTaskError as error:  # the work's own
         return reason(error.cause)
     except ray.exceptions.RayError:

@@ -33,16 +33,17 @@ class Comparable(msgspec.Struct, frozen=True):
     courses: PackedCourses
 
 
-class Glance(msgspec.Struct, frozen=True):
-    """What of a record is compared among all runs. ``seen`` is what a listing knows of the run, without its
-    settings; None, with a ``failure``, of a run that could not be judged at all. ``sibling`` is kept for runs
-    that can have siblings.
+class Glance(msgspec.Struct, frozen=True, rename={"overview": "seen"}):
+    """The part of a record that is compared among all runs.
+
+    ``overview`` is that of a listing, without the settings; None, with a ``failure``, of a run that could not
+    be judged at all. ``sibling`` is stored for runs that can have siblings.
     """
 
     name: str
     path: str
     format: str
-    seen: RunOverview | None = None
+    overview: RunOverview | None = None
     described: RunIdentity = RunIdentity()
     trace: TrainingEvidence | None = None
     failure: str | None = None
@@ -55,10 +56,10 @@ class Glance(msgspec.Struct, frozen=True):
 
     @property
     def judged(self) -> RunOverview:
-        """What is known of a run that was judged. Raises ValueError for one that was not."""
-        if self.seen is None:
+        """The overview of a run that was judged. Raises ValueError for one that was not."""
+        if self.overview is None:
             raise ValueError(f"{self.path}: {self.failure}")
-        return self.seen
+        return self.overview
 
     @property
     def of_training(self) -> TrainingEvidence:
@@ -88,7 +89,7 @@ class Record(Glance, frozen=True):
 
     def seconds_after(self, incident: Incident) -> float | None:
         """Return how long the log went on after an incident began; None where it has no times."""
-        last = self.seen.metadata.last_time if self.seen else None
+        last = self.overview.metadata.last_time if self.overview else None
         if incident.onset_time is None or last is None:
             return None
         return max(0.0, last - incident.onset_time)
@@ -96,10 +97,10 @@ class Record(Glance, frozen=True):
     @property
     def unread(self) -> bool:
         """Whether nothing of the run could be read."""
-        if self.seen is None:
+        if self.overview is None:
             return True
-        broken = self.seen.stopped is not None or (bool(self.read_issues) and not self.incidents)
-        return broken and not self.seen.metadata.points
+        broken = self.overview.stopped is not None or (bool(self.read_issues) and not self.incidents)
+        return broken and not self.overview.metadata.points
 
 
 def failed(run: RunName, why: str) -> Record:
@@ -119,8 +120,9 @@ def unpacked_record(content: bytes) -> Record:
 
 
 def glance(content: bytes) -> Glance:
-    """Return what is compared among all runs, of a record in bytes. Takes a tenth of the time of the
-    whole.
+    """Decode the part of a record that is compared among all runs.
+
+    It takes a tenth of the time of the whole record.
     """
     return _GLANCES.decode(content)
 

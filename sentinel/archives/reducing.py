@@ -29,20 +29,20 @@ if TYPE_CHECKING:
     from sentinel.archives.results import Results
     from sentinel.comparison.measures import Comparison
 
-_Told = Mapping[str, Sequence[SinkDecision]]
+_Notifications = Mapping[str, Sequence[SinkDecision]]
 
 
 @dataclass(frozen=True)
-class Settled:
+class SettledRun:
     """A run that was judged, what became of it, and by incident what the sinks would have heard.
 
     ``training`` is the id of the first log of its training.
     """
 
     record: Record
-    seen: RunOverview
+    overview: RunOverview
     standing: RunStatus
-    told: _Told
+    notifications: _Notifications
     training: str
 
 
@@ -67,14 +67,14 @@ class Archive:
     @property
     def failed(self) -> list[Record]:
         """The runs that could not be judged, by path."""
-        return [self.contents.record(number) for number in self.contents.numbers(judged=False)]
+        return [self.contents.record(number) for number in self.contents.numbers(failed=True)]
 
-    def groups(self) -> Iterator[list[Settled]]:
+    def groups(self) -> Iterator[list[SettledRun]]:
         """Yield the runs that were judged. All logs of one training are in one group."""
         for numbers in self.contents.groups():
             yield self._settled(numbers)
 
-    def runs(self) -> Iterator[Settled]:
+    def runs(self) -> Iterator[SettledRun]:
         """Yield the runs that were judged, by path."""
         with TemporaryFile() as file:
             waiting = _OutOfTurn(file)
@@ -90,25 +90,29 @@ class Archive:
         record = self.contents.record(number)
         return with_siblings(record, self.beside[number]) if number in self.beside else record
 
-    def _settled(self, numbers: Sequence[int]) -> list[Settled]:
+    def _settled(self, numbers: Sequence[int]) -> list[SettledRun]:
         """Return the runs of a group."""
         records = [self._record(number) for number in numbers]
-        seen = [
+        observations = [
             Observation(record.judged, True, record.silent_seconds, record.of_training) for record in records
         ]
-        states = statuses(seen, self.contents.goes_on_in)
-        told = retold(
+        states = statuses(observations, self.contents.goes_on_in)
+        notifications = retold(
             [(record.described, record.changes) for record in records], _audience(records, self.policies)
         )
         training = trainings({record.id: record.of_training for record in records})
         return [
-            Settled(record, one.run, state, heard, training[record.id])
-            for record, one, state, heard in zip(records, seen, states, told, strict=True)
+            SettledRun(record, observation.run, state, of_record, training[record.id])
+            for record, observation, state, of_record in zip(
+                records, observations, states, notifications, strict=True
+            )
         ]
 
-    def _again(self, number: int, standing: RunStatus, told: _Told, training: str) -> Settled:
+    def _again(
+        self, number: int, standing: RunStatus, notifications: _Notifications, training: str
+    ) -> SettledRun:
         record = self._record(number)
-        return Settled(record, record.judged, standing, told, training)
+        return SettledRun(record, record.judged, standing, notifications, training)
 
 
 class _OutOfTurn:
@@ -118,19 +122,21 @@ class _OutOfTurn:
         self._file = file
         self._places: list[tuple[int, int, int]] = []  # a heap: the number of a run, and where it lies
 
-    def add(self, number: int, run: Settled) -> None:
+    def add(self, number: int, run: SettledRun) -> None:
         """Keep what was settled of a run."""
-        told = {id_: [replace(one, body=None) for one in outcomes] for id_, outcomes in run.told.items()}
-        content = msgspec.msgpack.encode((run.standing, told, run.training))
+        notifications = {
+            id_: [replace(one, body=None) for one in outcomes] for id_, outcomes in run.notifications.items()
+        }
+        content = msgspec.msgpack.encode((run.standing, notifications, run.training))
         heappush(self._places, (number, self._file.seek(0, SEEK_END), len(content)))
         self._file.write(content)
 
-    def until(self, number: int) -> Iterator[tuple[int, RunStatus, _Told, str]]:
+    def until(self, number: int) -> Iterator[tuple[int, RunStatus, _Notifications, str]]:
         """Yield the runs before one, in their order. They wait no longer."""
         while self._places and self._places[0][0] < number:
-            of, begin, length = heappop(self._places)
+            run, begin, length = heappop(self._places)
             self._file.seek(begin)
-            yield of, *_SETTLED.decode(self._file.read(length))
+            yield run, *_SETTLED.decode(self._file.read(length))
 
 
 _SETTLED = msgspec.msgpack.Decoder(tuple[RunStatus, dict[str, list[SinkDecision]], str])
@@ -143,7 +149,7 @@ def reduced(results: "Results", policies: Sequence[SinkPolicy]) -> Archive:
     run is worse than its siblings. The incidents of these are written beside those of the parts, where the
     directory can be written.
     """
-    contents = Contents.of(results)
+    contents = Contents.from_results(results)
     beside = beside_siblings(contents)
     worse = ((contents.record(number), changes) for number, changes in beside.items() if changes)
     rows = [incident_row(record, change.incident) for record, changes in worse for change in changes]
@@ -155,10 +161,10 @@ def reduced(results: "Results", policies: Sequence[SinkPolicy]) -> Archive:
 def _audience(records: Sequence[Record], policies: Sequence[SinkPolicy]) -> RoutingContext:
     traces = {record.id: record.of_training for record in records}
     informed = {record.id: record.informed for record in records}
-    known = KnownIncidents(
+    incidents = KnownIncidents(
         [incident for record in records for incident in record.incidents],
         lambda run, other, surely: is_same_training(traces[run], traces[other], surely),
         informed.__getitem__,
         traces.__getitem__,
     )
-    return RoutingContext(policies, (), {}, known)
+    return RoutingContext(policies, (), {}, incidents)

@@ -29,9 +29,9 @@ _SIBLINGS = "siblings"  # no part: what runs are beside their siblings
 _OWNERS = "owners"  # metadata of the tables of runs: the stamp of the owners that they were written with
 
 
-_BLOCK = 64  # rows of a table of runs that are read at once
-_BLOCKS_AT_HAND = 8
-_COURSES_AT_HAND = 4096  # runs
+_BLOCK_ROWS = 64  # rows of a table of runs that are read at once
+_MAX_BLOCKS = 8
+_MAX_COURSES = 4096  # runs
 
 _Block = Sequence[tuple[bytes, str | None, float | None]]
 
@@ -68,7 +68,7 @@ class Results:
         return column.null_count() < len(column)
 
     def write(self, key: str, packed: Sequence[bytes]) -> int:
-        """Keep the records of a part. Gives the number of those that could not be judged."""
+        """Write the records of a part, and return the number of those that could not be judged."""
         records = [unpacked_record(content) for content in packed]
         incidents = [incident_row(record, incident) for record in records for incident in record.incidents]
         _replace(self._file("incidents", key), pl.DataFrame(incidents, columns(IncidentColumns)), {})
@@ -77,11 +77,11 @@ class Results:
             record=pl.Series(packed, dtype=pl.Binary)
         )
         _replace(self._file("runs", key), table, {_OWNERS: self._owners.stamp})
-        return sum(record.seen is None for record in records)
+        return sum(record.overview is None for record in records)
 
-    def write_siblings(self, found: Iterable[IncidentColumns]) -> None:
-        """Keep the incidents that only a comparison of all runs finds, until the results change."""
-        _replace(self._file("incidents", _SIBLINGS), pl.DataFrame([*found], columns(IncidentColumns)), {})
+    def write_siblings(self, rows: Iterable[IncidentColumns]) -> None:
+        """Write the incidents that only a comparison of all runs finds, until the results change."""
+        _replace(self._file("incidents", _SIBLINGS), pl.DataFrame([*rows], columns(IncidentColumns)), {})
 
     def finish(
         self, shard: Shard, parts: Iterable[str], complaints: Iterable[str], siblings: Mapping[str, Any]
@@ -91,7 +91,7 @@ class Results:
         ``siblings`` is what the configuration says of the rule about siblings; see `sibling_rule`.
         """
         keys = [*parts]
-        told = {
+        manifest = {
             "schema": 1,
             "shards": shard.count,
             "parts": keys,
@@ -102,27 +102,27 @@ class Results:
             if pl.read_parquet_metadata(self._file("runs", key)).get(_OWNERS) != self._owners.stamp:
                 self.write(key, [*self.packed(key)])
         place = self._directory / f"manifest-{shard.index}-of-{shard.count}.json"
-        _write(place, lambda part: part.write_text(json.dumps(told, indent=1), encoding="utf-8"))
+        _write(place, lambda part: part.write_text(json.dumps(manifest, indent=1), encoding="utf-8"))
         for old in self._manifests():
             if not old.name.endswith(f"-of-{shard.count}.json"):
                 old.unlink()
         if len(self._manifests()) == shard.count:
-            kept = {key for done in self._told() for key in done["parts"]}
+            named_keys = {key for shard_manifest in self._read_manifests() for key in shard_manifest["parts"]}
             for kind in ("runs", "incidents"):
                 for file in (self._directory / kind).glob("*.parquet"):
-                    if file.stem not in kept:
+                    if file.stem not in named_keys:
                         file.unlink()
 
     def parts(self) -> list[str]:
         """Return the keys of all parts. Raises SentinelError if the results are not complete."""
-        return [key for done in self._told() for key in done["parts"]]
+        return [key for manifest in self._read_manifests() for key in manifest["parts"]]
 
     def packed(self, part: str) -> Iterator[bytes]:
         """Yield the packed records of a part, in their order."""
         first = 0
         while block := self._block(part, first):
             yield from (content for content, _, _ in block)
-            first += _BLOCK
+            first += _BLOCK_ROWS
 
     def glance(self, row: Row) -> Glance:
         """Return what is compared among all runs, of the record in a row."""
@@ -133,38 +133,44 @@ class Results:
         content, user, gpus = self._row(row)
         return msgspec.structs.replace(unpacked_record(content), user=user, gpus=gpus)
 
-    @lru_cache(_COURSES_AT_HAND)  # noqa: B019  one is made for each command
+    @lru_cache(_MAX_COURSES)  # noqa: B019  one is made for each command
     def courses(self, row: Row) -> PackedCourses:
         """Return the courses by which a run is compared with those that differ from it in one setting."""
         comparable = self.record(row).comparable
         return comparable.courses if comparable else {}
 
     def _row(self, row: Row) -> tuple[bytes, str | None, float | None]:
-        within = row.number % _BLOCK
+        within = row.number % _BLOCK_ROWS
         return self._block(row.part, row.number - within)[within]
 
-    @lru_cache(_BLOCKS_AT_HAND)  # noqa: B019  one is made for each command
+    @lru_cache(_MAX_BLOCKS)  # noqa: B019  one is made for each command
     def _block(self, part: str, first: int) -> _Block:
-        table = pl.scan_parquet(self._file("runs", part), glob=False).slice(first, _BLOCK)
+        table = pl.scan_parquet(self._file("runs", part), glob=False).slice(first, _BLOCK_ROWS)
         return table.select("record", "user", "gpus").collect().rows()
 
     def sibling_rule(self) -> Mapping[str, Any] | None:
         """Return what the configuration said of the rule about siblings; None of results that are older."""
-        return next((done["siblings"] for done in self._told() if "siblings" in done), None)
+        return next(
+            (manifest["siblings"] for manifest in self._read_manifests() if "siblings" in manifest), None
+        )
 
     def read_issues(self) -> list[str]:
         """Return what could not be searched."""
-        return [*dict.fromkeys(text for done in self._told() for text in done["read_issues"])]
+        return [
+            *dict.fromkeys(text for manifest in self._read_manifests() for text in manifest["read_issues"])
+        ]
 
-    def _told(self) -> list[dict[str, Any]]:
-        told = [json.loads(place.read_text(encoding="utf-8")) for place in self._manifests()]
-        if not told:
-            raise SentinelError(f"{self._directory}: no results; `sentinel replay PATH --out DIR` makes them")
-        if missing := told[0]["shards"] - len(told):
+    def _read_manifests(self) -> list[dict[str, Any]]:
+        manifests = [json.loads(place.read_text(encoding="utf-8")) for place in self._manifests()]
+        if not manifests:
             raise SentinelError(
-                f"{self._directory}: {missing} of {told[0]['shards']} shards are not done yet"
+                f"{self._directory}: no results; `sentinel archive judge PATH --out DIR` makes them"
             )
-        return told
+        if missing := manifests[0]["shards"] - len(manifests):
+            raise SentinelError(
+                f"{self._directory}: {missing} of {manifests[0]['shards']} shards are not done yet"
+            )
+        return manifests
 
     def _manifests(self) -> list[Path]:
         return sorted(self._directory.glob("manifest-*-of-*.json"))
@@ -176,7 +182,9 @@ class Results:
 def _replace(place: Path, table: pl.DataFrame, metadata: dict[str, str]) -> None:
     _write(
         place,
-        lambda part: table.write_parquet(part, compression="zstd", row_group_size=_BLOCK, metadata=metadata),
+        lambda part: table.write_parquet(
+            part, compression="zstd", row_group_size=_BLOCK_ROWS, metadata=metadata
+        ),
     )
 
 

@@ -7,7 +7,7 @@ from functools import lru_cache, partial
 import msgspec
 import polars as pl
 
-from sentinel.archives.comparing import KeptCourses, kept_courses
+from sentinel.archives.comparing import StoredCourses, packed_courses
 from sentinel.archives.index import Contents
 from sentinel.archives.record import Glance, Record, SiblingRecord
 from sentinel.common.fault_isolation import Guard
@@ -23,27 +23,28 @@ from sentinel.comparison.siblings import (
     representatives,
 )
 from sentinel.config.file import Config
+from sentinel.detectors.runtime.worse_than_siblings import RULE
 from sentinel.incidents.incident import Change
 from sentinel.incidents.lifecycle import IncidentTracker
 from sentinel.pipeline import Pipeline
 from sentinel.replays.judged import JudgedRun
-from sentinel.replays.siblings import RULE, sibling
+from sentinel.replays.siblings import sibling
 from sentinel.series.plan import KnownOfRun
 
-_PROGRAMS_AT_ONCE = 64
-_MAX_SHARED = 100_000  # settings, some 20 MB
+_MAX_PROGRAMS = 64
+_MAX_SETTINGS = 100_000  # settings, some 20 MB
 
 
 def sibling_record(run: JudgedRun) -> SiblingRecord | None:
     """Return what `beside_siblings` needs of a run; None if it cannot have siblings."""
     if run.means is None:
         return None
-    own = sibling(run, run.means, run.run_pipeline.id)
-    if not own.fingerprint.tells_enough:
+    candidate = sibling(run, run.means, run.run_pipeline.id)
+    if not candidate.fingerprint.tells_enough:
         return None
-    settings = msgspec.msgpack.encode(sorted(own.fingerprint.settings))
-    tags = [tag for signal in WORSE for tag in own.tags(signal)]
-    return SiblingRecord(settings, own.healthy, kept_courses(run.means, tags))
+    settings = msgspec.msgpack.encode(sorted(candidate.fingerprint.settings))
+    tags = [tag for signal in WORSE for tag in candidate.tags(signal)]
+    return SiblingRecord(settings, candidate.healthy, packed_courses(run.means, tags))
 
 
 def beside_siblings(contents: Contents) -> dict[int, Sequence[Change]]:
@@ -60,14 +61,14 @@ def beside_siblings(contents: Contents) -> dict[int, Sequence[Change]]:
         return {}
     rule = _SiblingRule(Pipeline(rules, config.parameters, {}), config)
     runs = contents.rows.with_row_index("run").filter(pl.col("program").is_not_null())
-    known = _KeptSiblings(contents)
-    healthy = near(known.healthy(runs.filter("healthy")))
+    stored = _StoredSiblings(contents)
+    healthy = near(stored.healthy(runs.filter("healthy")))
     programs = runs["program"].unique(maintain_order=True)
-    found: dict[int, Sequence[Change]] = {}
-    for first in range(0, len(programs), _PROGRAMS_AT_ONCE):
-        some = programs[first : first + _PROGRAMS_AT_ONCE]
-        found |= _beside(known, rule, healthy, runs.filter(pl.col("program").is_in(some.implode())))
-    return found
+    changes: dict[int, Sequence[Change]] = {}
+    for first in range(0, len(programs), _MAX_PROGRAMS):
+        chunk = programs[first : first + _MAX_PROGRAMS]
+        changes |= _beside(stored, rule, healthy, runs.filter(pl.col("program").is_in(chunk.implode())))
+    return changes
 
 
 def with_siblings(record: Record, changes: Sequence[Change]) -> Record:
@@ -81,23 +82,23 @@ def with_siblings(record: Record, changes: Sequence[Change]) -> Record:
 
 
 def _beside(
-    known: "_KeptSiblings", rule: "_SiblingRule", healthy: Near, runs: pl.DataFrame
+    stored: "_StoredSiblings", rule: "_SiblingRule", healthy: Near, runs: pl.DataFrame
 ) -> Iterator[tuple[int, Sequence[Change]]]:
-    """Yield the same for some runs."""
-    used: dict[int, Sequence[Sibling]] = {}  # by program
+    """Yield what `beside_siblings` returns, for some runs."""
+    siblings_of: dict[int, Sequence[Sibling]] = {}  # by program
     for number, program in runs.select("run", "program").iter_rows():
-        if program in used and len(used[program]) < FEWEST:
+        if program in siblings_of and len(siblings_of[program]) < FEWEST:
             continue
-        own, run = known.sibling(number)
-        used[program] = healthy(own.fingerprint)
-        if (changes := rule.beside(run, own, used[program])) is not None:
+        candidate, run = stored.sibling(number)
+        siblings_of[program] = healthy(candidate.fingerprint)
+        if (changes := rule.beside(run, candidate, siblings_of[program])) is not None:
             yield number, changes
-    for siblings in used.values():
-        for one in siblings:
-            one.forget()
+    for siblings in siblings_of.values():
+        for other in siblings:
+            other.forget()
 
 
-class _KeptSiblings:
+class _StoredSiblings:
     """The runs of an archive as siblings. What many have in common is kept once."""
 
     def __init__(self, contents: Contents) -> None:
@@ -112,26 +113,26 @@ class _KeptSiblings:
         chosen = representatives(by_program, self._trainings.__getitem__)
         in_order = sorted(number for numbers in chosen.values() for number in numbers)  # as they lie on disk
         siblings = {number: self.sibling(number)[0] for number in in_order}
-        of_program = ([siblings[number] for number in numbers] for numbers in chosen.values())
-        return {alike[0].fingerprint: alike for alike in of_program}
+        groups = ([siblings[number] for number in numbers] for numbers in chosen.values())
+        return {runs_of_one[0].fingerprint: runs_of_one for runs_of_one in groups}
 
     def sibling(self, number: int) -> tuple[Sibling, Glance]:
         """Return a run that can have siblings, and what its record says of it."""
         run = self._contents.glance(number)
-        if (told := run.sibling) is None:
+        if (record := run.sibling) is None:
             raise ValueError(f"{run.path}: can have no siblings")
-        read = run.judged.understanding
-        own = Sibling(
+        understanding = run.judged.understanding
+        result = Sibling(
             name=run.name,
             training=str(self._trainings[number]),
-            fingerprint=_fingerprint(read.framework, frozenset(read.tags), told.settings),
-            signals=_signals(msgspec.msgpack.encode(read.signals)),
-            means=KeptCourses(lambda: told.courses),
+            fingerprint=_fingerprint(understanding.framework, frozenset(understanding.tags), record.settings),
+            signals=_signals(msgspec.msgpack.encode(understanding.signals)),
+            means=StoredCourses(lambda: record.courses),
             plan=run.described.planned_steps,
             last_step=run.judged.metadata.last_step or 0,
-            healthy=told.healthy,
+            healthy=record.healthy,
         )
-        return own, run
+        return result, run
 
 
 @lru_cache(MAX_SETTINGS)
@@ -139,7 +140,7 @@ def _fingerprint(framework: str | None, tags: frozenset[str], settings: bytes) -
     return Fingerprint(framework, tags, frozenset(map(_setting, _SETTINGS.decode(settings))))
 
 
-@lru_cache(_MAX_SHARED)
+@lru_cache(_MAX_SETTINGS)
 def _setting(one: tuple[str, str]) -> tuple[str, str]:
     """Return the same object for equal settings, which makes comparing many of them faster."""
     return one
@@ -157,16 +158,18 @@ class _SiblingRule:
     pipeline: Pipeline
     config: Config
 
-    def beside(self, run: Glance, own: Sibling, healthy: Sequence[Sibling]) -> Sequence[Change] | None:
+    def beside(self, run: Glance, candidate: Sibling, healthy: Sequence[Sibling]) -> Sequence[Change] | None:
         """Return what happened in a run beside the healthy runs of its program; None if they are too few."""
         guard = Guard()
-        found = guard(run, "siblings", partial(among_siblings, own, healthy))
-        if found is None:
+        comparison = guard(run, "siblings", partial(among_siblings, candidate, healthy))
+        if comparison is None:
             return None
-        said = self.pipeline.checking.beside(RULE, run.id, run.judged.metadata, KnownOfRun(()), found)
+        verdicts = self.pipeline.checking.beside(
+            RULE, run.id, run.judged.metadata, KnownOfRun(()), comparison
+        )
         # The rule explains nothing and nothing explains it, so it does not matter what else was open.
         tracker = IncidentTracker(run.id, self.pipeline.detectors, self.config.parameters)
-        return guard(run, "siblings", partial(tracker.advance, said)) or ()
+        return guard(run, "siblings", partial(tracker.advance, verdicts)) or ()
 
 
 _SETTINGS = msgspec.msgpack.Decoder(list[tuple[str, str]])

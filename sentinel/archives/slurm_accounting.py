@@ -60,16 +60,16 @@ class Owners:
                 jobs.setdefault(os.path.normpath(row["WorkDir"]), []).append(_job(row))
         return cls(jobs, blake2b(content, digest_size=8).hexdigest())
 
-    def of(self, path: str, began: float | None) -> Owner:
+    def owner(self, path: str, began: float | None) -> Owner:
         """Return the owner of the run at ``path``: the job that worked nearest above it when the run began.
 
         Nothing is known if several jobs with different answers worked there then, or if the log has no times.
         """
         above = path
         while began is not None and above not in ("", "/"):
-            then = {job.owner for job in self.jobs.get(above, ()) if job.start <= began <= job.end}
-            if then:
-                return then.pop() if len(then) == 1 else Owner()
+            owners = {job.owner for job in self.jobs.get(above, ()) if job.start <= began <= job.end}
+            if owners:
+                return owners.pop() if len(owners) == 1 else Owner()
             above = above.rpartition("/")[0]
         return Owner()
 

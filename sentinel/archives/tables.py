@@ -24,8 +24,8 @@ _Seconds = Annotated[float | None, pl.Float64]
 class RunColumns(TypedDict):
     """A run that was judged, or what could not be.
 
-    ``gpus_from`` is `owners` or `log`. ``state`` is what the run's own log tells; `sentinel reduce` also
-    knows which run continues which. ``fingerprint`` is another one after each change of what was judged
+    ``gpus_from`` is `owners` or `log`. ``state`` is what the run's own log tells; `sentinel archive report`
+    also knows which run continues which. ``fingerprint`` is another one after each change of what was judged
     together with the run. ``failure`` says why the run was not judged to its end.
     """
 
@@ -78,34 +78,36 @@ def columns(row: type) -> Mapping[str, type[pl.DataType] | pl.DataType]:
 
 def run_row(record: Record, fingerprint: str, owners: Owners) -> RunColumns:
     """Return the row of a run."""
-    seen = record.seen
-    facts = seen.metadata if seen else None
-    began, ended = (facts.first_time, facts.last_time) if facts else (None, None)
-    owner = owners.of(record.path, began)
+    overview = record.overview
+    metadata = overview.metadata if overview else None
+    began, ended = (metadata.first_time, metadata.last_time) if metadata else (None, None)
+    owner = owners.owner(record.path, began)
     gpus = owner.gpus if owner.gpus is not None else record.described.world_size
     worst = max(
         (incident.severity for incident in record.incidents if incident.inhibited_by is None), default=None
     )
-    standing = (
-        statuses([Observation(seen, True, record.silent_seconds, record.of_training)])[0] if seen else None
+    status = (
+        statuses([Observation(overview, True, record.silent_seconds, record.of_training)])[0]
+        if overview
+        else None
     )
     return {
         "run": record.name,
         "path": record.path,
         "source": record.format,
-        "framework": seen.understanding.framework if seen else None,
+        "framework": overview.understanding.framework if overview else None,
         "user": owner.user or _owner(record.path),
         "project": owner.project,
         "began": utc_text(began),
         "ended": utc_text(ended),
         "gpus": gpus,
         "gpus_from": None if gpus is None else "log" if owner.gpus is None else "owners",
-        "state": standing.state.value if standing else None,
-        "points": facts.points if facts else 0,
-        "last_step": facts.last_step if facts else None,
+        "state": status.state.value if status else None,
+        "points": metadata.points if metadata else 0,
+        "last_step": metadata.last_step if metadata else None,
         "incidents": len(record.incidents),
         "worst": worst.label if worst is not None else None,
-        "failure": record.failure or (seen.stopped if seen else None),
+        "failure": record.failure or (overview.stopped if overview else None),
         "fingerprint": fingerprint,
         "version": _version(),
     }
@@ -141,7 +143,7 @@ def _version() -> str:
 
 
 def _owner(path: str) -> str | None:
-    """Whose log it is, if it lies on this machine."""
+    """Return the user to whom a log belongs, if it lies on this machine."""
     try:
         return Path(path).owner()
     except (OSError, KeyError, NotImplementedError):

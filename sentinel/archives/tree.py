@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from sentinel.archives.origin import Opened
+from sentinel.archives.origin import OpenPart
 from sentinel.archives.parts import ListedFile, Part
 from sentinel.common.errors import SentinelError
 from sentinel.sources.base import ReadIssue
@@ -34,12 +34,12 @@ class Tree:
         complaints += map(str, [*missing, *walk.read_issues])
 
     @contextmanager
-    def opened(self, part: Part) -> Iterator[Opened]:
-        """The runs of a part; see `ArchiveSource.opened`."""
+    def opened(self, part: Part) -> Iterator[OpenPart]:
+        """Open the runs of a part; see `ArchiveSource.opened`."""
         files = [(Path(path), names) for path, names in part.directories.items()]
         runs, complaints = runs_among(files, [Path(place.path) for place in part.folders if not place.names])
         base = common_path(self.roots)
-        yield Opened([(run, run_name(run, base)) for run in runs], complaints)
+        yield OpenPart([(run, run_name(run, base)) for run in runs], complaints)
 
 
 def _stamp(file: str) -> str:

@@ -22,7 +22,7 @@ FALSE: Opinion = "false-alarm"
 
 @dataclass(frozen=True)
 class PageSent:
-    """An incident above `info` of which a sink was told on a day, and what a person said; empty if nothing.
+    """An incident above `info` that was sent to a sink on a day, with what a person said; empty if nothing.
     If it comes back on a later day, that is another page.
     """
 
@@ -30,7 +30,7 @@ class PageSent:
     incident: str
     detector: str
     variant: str  # of the detector
-    at: float  # seconds since the epoch, when a sink was told first on that day
+    at: float  # seconds since the epoch, when it was first sent on that day
     verdict: str
 
     @property
@@ -96,7 +96,7 @@ class Calibration(ConfigTable):
     @property
     def rate(self) -> Rate:
         """The rate that it rests on."""
-        return self._of(self.pages, self.design_effect)
+        return self._rate(self.pages, self.design_effect)
 
     @property
     def highest(self) -> float:
@@ -104,26 +104,27 @@ class Calibration(ConfigTable):
         return max(self.budget, self.rate.high)
 
     def highest_of(self, kind: str) -> float:
-        """Return the largest share that one variant may page in: what its pages in the archive prove, or the
-        whole.
+        """Return the largest share that one variant may page in: what its pages in the archive prove, at most
+        the share of all.
 
-        Those that still page were chosen for being quiet, and one of a hundred looks so by chance. So the
-        limits of all variants hold together, before any is chosen.
+        The variants that still page were chosen because they are quiet, and one of a hundred seems so by
+        chance. So the limits of all variants hold together, before any is chosen.
         """
-        paged = self._of(self.variants.get(kind, 0), self.design_effects.get(kind, self.design_effect))
-        return min(self.highest, paged.high_of(variants()))
+        design_effect = self.design_effects.get(kind, self.design_effect)
+        rate = self._rate(self.variants.get(kind, 0), design_effect)
+        return min(self.highest, rate.high_of(variants()))
 
-    def _of(self, pages: int, design_effect: float) -> Rate:
+    def _rate(self, pages: int, design_effect: float) -> Rate:
         units = self.run_days if self.daily else self.runs
         return Rate(min(pages, units), units, "run-day" if self.daily else "run", design_effect)
 
     def __str__(self) -> str:
-        most = f"at most {self.highest:.1%} of healthy {self.rate.unit}s page ({self.budget:.1%} allowed)"
-        return f"{most}: when left out, {self.rate} did"
+        limit = f"at most {self.highest:.1%} of healthy {self.rate.unit}s page ({self.budget:.1%} allowed)"
+        return f"{limit}: when left out, {self.rate} did"
 
 
 def of_metrics(detector: str) -> bool:
-    """Return whether a calibration counts what it says.
+    """Return whether a calibration counts the pages of a detector.
 
     That a job crashed or hangs is no question of thresholds, so what checks of the run find does not count,
     and neither do the rules that the user wrote.
@@ -132,5 +133,6 @@ def of_metrics(detector: str) -> bool:
 
 
 def variants() -> int:
-    """Return how many variants there are of which a calibration counts the pages."""
-    return sum(len(of.variants) for name, of in all_detectors().items() if of_metrics(name))
+    """Return the number of variants of which a calibration counts the pages."""
+    detectors = all_detectors()
+    return sum(len(detector.variants) for name, detector in detectors.items() if of_metrics(name))

@@ -1,4 +1,4 @@
-"""What came of a promise: how often healthy runs page since, and whether that is more than chance allows."""
+"""Compares a calibration's promise with the pages since, and says whether chance allows the difference."""
 
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
@@ -51,30 +51,36 @@ class CalibrationCheck:
         pages: Sequence[PageSent],
         useful: Collection[str] = (),
     ) -> "CalibrationCheck":
-        """Count. ``extents`` has the known runs by id, and ``pages`` what was sent since the promise.
+        """Count the runs and pages since a promise.
 
-        Somebody called an incident of those that are ``useful`` so, whether it was sent or not.
+        ``extents`` has the known runs by id, and ``pages`` what was sent since the promise. The ``useful``
+        runs are those of which somebody called an incident useful, whether it was sent or not.
         """
-        wrote = {run: of for run, of in extents.items() if of.last is None or of.last > promise.since}
-        counts = [page for page in pages if page.run in wrote and of_metrics(page.detector)]
-        right = [page for page in pages if page.verdict == USEFUL]
-        healthy = wrote.keys() - {page.run for page in right} - {*crashed, *useful}
-        alive = wrote.keys() - {*crashed} if promise.daily else healthy
-        ledger = Ledger(promise, {run: wrote[run] for run in alive}, right)
-        open_ = [page for page in counts if page in ledger]
-        false = [page for page in open_ if page.verdict == FALSE]
-        (broken, beyond) = ledger.beyond(false)
-        (in_question, _) = ledger.beyond(open_)
+        active = {
+            run: extent
+            for run, extent in extents.items()
+            if extent.last is None or extent.last > promise.since
+        }
+        metric_pages = [page for page in pages if page.run in active and of_metrics(page.detector)]
+        useful_pages = [page for page in pages if page.verdict == USEFUL]
+        healthy = active.keys() - {page.run for page in useful_pages} - {*crashed, *useful}
+        in_ledger = active.keys() - {*crashed} if promise.daily else healthy
+        ledger = Ledger(promise, {run: active[run] for run in in_ledger}, useful_pages)
+        possibly_false = [page for page in metric_pages if page in ledger]
+        false = [page for page in possibly_false if page.verdict == FALSE]
+        broken, beyond = ledger.beyond(false)
+        in_question, _ = ledger.beyond(possibly_false)
+        answers = {page.incident: page.verdict for page in metric_pages if page.verdict}
         return cls(
             promise,
             runs=len(healthy),
-            paged=len(healthy & {page.run for page in counts}),
-            false=len(healthy & {page.run for page in counts if page.verdict == FALSE}),
-            pages=len(counts),
-            unanswered=sum(not page.verdict for page in counts),
-            answers=Counter({page.incident: page.verdict for page in counts if page.verdict}.values()),
-            run_days=sum(len(of.days(promise.since)) for of in wrote.values()),
-            rate=ledger.rate(open_),
+            paged=len(healthy & {page.run for page in metric_pages}),
+            false=len(healthy & {page.run for page in metric_pages if page.verdict == FALSE}),
+            pages=len(metric_pages),
+            unanswered=sum(not page.verdict for page in metric_pages),
+            answers=Counter(answers.values()),
+            run_days=sum(len(extent.days(promise.since)) for extent in active.values()),
+            rate=ledger.rate(possibly_false),
             broken=broken,
             in_question=in_question,
             beyond=beyond,
@@ -87,8 +93,8 @@ class CalibrationCheck:
             more = f", more than promised of {', '.join(self.beyond)}" if self.beyond else ""
             return f"recalibrate: {self._answered}{more}"
         if self.in_question:
-            left = counted(self.unanswered, "page")
-            return f"answer with `sentinel feedback`: if {left} without an answer were false, recalibrate"
+            pages = counted(self.unanswered, "page")
+            return f"answer with `sentinel feedback`: if {pages} without an answer were false, recalibrate"
         return ""
 
     @property
@@ -96,11 +102,11 @@ class CalibrationCheck:
         return f"{self.answers.get(FALSE, 0)} false of {counted(sum(self.answers.values()), 'answer')}"
 
     def lines(self) -> Sequence[str]:
-        """Promised and realised, for a person; the advice comes last if there is any."""
-        a_day = f"{self.pages / self.run_days:.2g} a run-day" if self.run_days else "no run-day yet"
+        """Return what was promised and what came of it, for a person; the advice, if any, comes last."""
+        daily = f"{self.pages / self.run_days:.2g} a run-day" if self.run_days else "no run-day yet"
         return [
             f"promised: {self.promise}",
-            f"realised: {self.rate}; {counted(self.pages, 'page')}, {a_day}; {self._answered}",
+            f"realised: {self.rate}; {counted(self.pages, 'page')}, {daily}; {self._answered}",
             *filter(None, [self.advice]),
         ]
 
@@ -109,32 +115,32 @@ class Ledger:
     """The healthy runs since a promise by days, counted from the epoch, beside which pages are counted.
 
     A run belongs to the day on which it began, and so does its page, or else the runs that page would be
-    known before the others. A run-day is where it is. ``right`` are pages that were called useful, so a run,
-    or a day of it, that has one is not healthy.
+    known before the others. A run-day belongs to its day. ``useful`` are pages that were called so: a run, or
+    a day of it, that has one is not healthy.
     """
 
     def __init__(
-        self, promise: Calibration, extents: Mapping[str, Extent], right: Sequence[PageSent] = ()
+        self, promise: Calibration, extents: Mapping[str, Extent], useful: Sequence[PageSent] = ()
     ) -> None:
         self._promise = promise
-        since = {run: of.days(promise.since) for run, of in extents.items()}
-        begun = {run: days[:1] or [day_of(promise.since)] for run, days in since.items()}
-        self._days: Mapping[str, Sequence[int]] = since if promise.daily else begun
-        self._out = {self._unit(page) for page in right if self._days.get(page.run)}
-        units = {(day, run) for run, days in self._days.items() for day in days} - self._out
-        self._runs = Counter(day for day, _ in units)
-        self._of_run = Counter(run for _, run in units)
+        all_days = {run: extent.days(promise.since) for run, extent in extents.items()}
+        first_day = {run: days[:1] or [day_of(promise.since)] for run, days in all_days.items()}
+        self._days: Mapping[str, Sequence[int]] = all_days if promise.daily else first_day
+        self._unhealthy = {self._unit(page) for page in useful if self._days.get(page.run)}
+        units = {(day, run) for run, days in self._days.items() for day in days} - self._unhealthy
+        self._runs_by_day = Counter(day for day, _ in units)
+        self._days_by_run = Counter(run for _, run in units)
 
     def __contains__(self, page: PageSent) -> bool:
-        return bool(self._days.get(page.run)) and self._unit(page) not in self._out
+        return bool(self._days.get(page.run)) and self._unit(page) not in self._unhealthy
 
     def rate(self, pages: Sequence[PageSent]) -> Rate:
         """Return how often these pages come, at most one in a unit."""
         paged = Counter(run for _, run in {self._unit(page) for page in pages})
         if self._promise.daily:
-            counts = [(paged[run], days) for run, days in self._of_run.items()]
+            counts = [(paged[run], days) for run, days in self._days_by_run.items()]
             return Rate.of_days(counts, self._promise.design_effect)
-        return Rate(paged.total(), self._runs.total())
+        return Rate(paged.total(), self._runs_by_day.total())
 
     def beyond(self, pages: Sequence[PageSent]) -> tuple[bool, Sequence[str]]:
         """Return whether these pages come more often than was promised, and of which variants they do.
@@ -147,17 +153,19 @@ class Ledger:
         kinds = sorted({page.kind for page in pages})
         if not kinds:
             return False, ()
-        days = {day: at for at, day in enumerate(sorted(self._runs))}
-        units = {(*self._unit(page), at) for page in pages for at in (0, kinds.index(page.kind) + 1)}
-        counts = np.zeros((len(days), len(kinds) + 1))
+        rows = {day: row for row, day in enumerate(sorted(self._runs_by_day))}
+        units = {(*self._unit(page), stream) for page in pages for stream in (0, kinds.index(page.kind) + 1)}
+        counts = np.zeros((len(rows), len(kinds) + 1))
         for day, _, stream in units:
-            counts[days[day], stream] += 1
-        runs = np.array([self._runs[day] for day in days], dtype=float)
+            counts[rows[day], stream] += 1
+        runs = np.array([self._runs_by_day[day] for day in rows], dtype=float)
         shares = np.array([self._promise.highest, *map(self._promise.highest_of, kinds)])
         # One decision with one patience: half of its errors are the whole's, and half are all variants'.
         parts = np.array([0.5, *[0.5 / variants()] * len(kinds)])
         broken, *beyond = is_beyond(log_evidence(counts, runs, shares)[-1], parts)
-        return bool(broken), [kind for kind, is_so in zip(kinds, beyond, strict=True) if is_so]
+        return bool(broken), [
+            kind for kind, is_kind_beyond in zip(kinds, beyond, strict=True) if is_kind_beyond
+        ]
 
     def _unit(self, page: PageSent) -> tuple[int, str]:
         """Return the day that a page counts on, and its run. It may be sent after the day of the points."""

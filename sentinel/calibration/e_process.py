@@ -1,7 +1,7 @@
-"""Whether pages come more often than promised, for one who looks again and again.
+"""Tests whether pages come more often than promised, as often as one likes.
 
-An interval of 95 % is left by chance sooner or later if it is looked at every day. An e-detector is not: its
-threshold bounds how often it is wrong over time, whenever and how often one looks.
+Sooner or later chance leaves an interval of 95 % that is computed every day. An e-detector is not misled: its
+threshold bounds how often it is wrong over time, whenever and how often it is computed.
 
 Where at most a promised share of the runs page, ``factor ** pages / (1 + (factor - 1) * share) ** runs``
 has a mean of at most one. The detector of Shiryaev and Roberts adds this up over all times at which the share
@@ -13,13 +13,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 PATIENCE = 10_000.0
-"""Runs, or run-days, that pass on average before any stream of a promise that is kept is called beyond it, at
-least, however many streams there are.
+"""The least number of runs, or run-days, that pass on average before any stream of a kept promise is called
+beyond it, however many streams there are.
 """
 
 PROMISED_PAGES = 100.0
-"""Pages that were promised in that time, at least. Where one page in 10,000 runs is promised, 10,000 runs are
-too few to tell anything, and any page would break the promise.
+"""The least number of pages that were promised in that time. Where one page in 10,000 runs is promised,
+10,000 runs are too few to tell anything, and any page would break the promise.
 """
 
 _FACTORS = np.array([1.5, 2.0, 3.0, 5.0, 20.0])  # by which the odds may have risen, all equally likely
@@ -35,7 +35,7 @@ def log_evidence(pages: Numbers, runs: Numbers, shares: Numbers) -> Numbers:
     """
     odds = np.log(_FACTORS)
     costs = np.log1p(shares[:, None] * (_FACTORS - 1))
-    # What all starts weigh bounds the mean of a detector: 1 for each run, less if few pages are promised.
+    # The weight of all starts bounds the mean of a detector: 1 for each run, less if few pages are promised.
     weights = np.log(np.minimum(1.0, shares * (PATIENCE / PROMISED_PAGES)))[:, None]
     evidence = np.full(costs.shape, -np.inf)
     path = np.empty(pages.shape)
@@ -50,7 +50,7 @@ def is_beyond(evidence: Numbers, parts: Numbers) -> NDArray[np.bool_]:
     """Return which streams leave their promise.
 
     ``evidence`` has the logarithm of the detector of each stream now, in its last axis, and ``parts`` the
-    part of the errors that each may make. With those of streams that are not given they add up to 1.
+    part of the errors that each may make. They add up to 1 with those of streams without evidence.
 
     The mean of the detectors, weighted by their parts, is a detector itself. No stream is beyond unless it
     reaches the patience, so that holds for all streams together, however they depend on each other.

@@ -1,4 +1,4 @@
-"""How often healthy runs page.
+"""The rate at which healthy runs page.
 
 Days of one run are seldom independent: an incident comes back, and one run is noisier than another. So many
 days then tell no more than fewer independent ones would: their number divided by the design effect, with runs
@@ -10,13 +10,13 @@ for proportions with small expected number of positive counts estimated from sur
 from collections.abc import Collection
 from dataclasses import dataclass
 
-_TAIL = 0.025  # of the chance on each side of an interval
+_TAIL = 0.025  # the probability on each side of an interval
 
 
 @dataclass(frozen=True)
 class Rate:
-    """How many of some healthy runs page, or of their days, with the exact 95 % interval of Clopper and
-    Pearson.
+    """The number of some healthy runs, or of their days, that page, with the exact 95 % interval of Clopper
+    and Pearson.
 
     ``unit`` is "run" or "run-day": a day (UTC) of a run on which it logged. A run-day pages or it does not,
     because pages of one day are seldom independent. ``design_effect`` is by how much fewer independent units
@@ -35,7 +35,7 @@ class Rate:
         ``least`` is a design effect that is known from more pages of such runs: few pages show none.
         """
         pages = sum(paged for paged, _ in runs)
-        days = sum(of for _, of in runs)
+        days = sum(days_of_run for _, days_of_run in runs)
         return cls(pages, days, "run-day", max(least, _design_effect(runs, pages, days)))
 
     @property
@@ -48,8 +48,8 @@ class Rate:
         """The lower end of the interval."""
         from scipy.special import betaincinv  # scipy.stats has the same and takes a second to import
 
-        pages, left = self._effective
-        return float(betaincinv(pages, left + 1, _TAIL)) if pages else 0.0
+        paging, quiet = self._effective
+        return float(betaincinv(paging, quiet + 1, _TAIL)) if paging else 0.0
 
     @property
     def high(self) -> float:
@@ -62,17 +62,17 @@ class Rate:
         """
         from scipy.special import betaincinv
 
-        pages, left = self._effective
-        return float(betaincinv(pages + 1, left, 1 - _TAIL / rates)) if left else 1.0
+        paging, quiet = self._effective
+        return float(betaincinv(paging + 1, quiet, 1 - _TAIL / rates)) if quiet else 1.0
 
     @property
     def _effective(self) -> tuple[float, float]:
-        """How many independent units that page, and that do not, would tell as much."""
+        """The numbers of independent units that page, and that do not, which would tell as much."""
         return self.pages / self.design_effect, (self.units - self.pages) / self.design_effect
 
     def __str__(self) -> str:
-        of = f"{self.pages} of {self.units:,} healthy {self.unit}s"
-        return f"{of} ({self.share:.1%}, at most {self.high:.1%})"
+        counts = f"{self.pages} of {self.units:,} healthy {self.unit}s"
+        return f"{counts} ({self.share:.1%}, at most {self.high:.1%})"
 
 
 def _design_effect(runs: Collection[tuple[int, int]], pages: int, days: int) -> float:
@@ -87,11 +87,12 @@ def _design_effect(runs: Collection[tuple[int, int]], pages: int, days: int) -> 
     if not 0 < pages < days:
         return 1.0
     share = pages / days
-    many = len(runs)
+    run_count = len(runs)
     as_events = sum(paged**2 for paged, _ in runs) / pages
-    if many == 1:
+    if run_count == 1:
         return as_events
-    apart = sum((paged - share * of) ** 2 for paged, of in runs) * many / (many - 1)
-    quantiles = stdtrit([many - 1, days - 1], 1 - _TAIL)
-    corrected = apart / (pages * (1 - share)) * (quantiles[0] / quantiles[1]) ** 2
+    squares = sum((paged - share * days_of_run) ** 2 for paged, days_of_run in runs)
+    variance = squares * run_count / (run_count - 1)
+    quantiles = stdtrit([run_count - 1, days - 1], 1 - _TAIL)
+    corrected = variance / (pages * (1 - share)) * (quantiles[0] / quantiles[1]) ** 2
     return float(min(max(corrected, 1.0), as_events))

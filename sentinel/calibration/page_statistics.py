@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from itertools import chain
 
 from sentinel.calibration.calibration import USEFUL, of_metrics
 from sentinel.calibration.page_rates import Rate
@@ -59,7 +60,7 @@ Change = Kind | Stricter
 """What a calibration changes: a kind only informs, or a detector is stricter. A detector has one factor."""
 
 Telling = Mapping[str, Sequence[SinkDecision]]
-"""What sinks were told of a run, by incident id; an incident that nobody heard of has no outcome."""
+"""The decisions about a run by incident id; an incident that no sink was sent has none."""
 
 LENGTHS = 100, 1_000
 """Points of a metric, in the mean over the metrics of a run; longer runs are one stratum."""
@@ -73,12 +74,12 @@ class Stratum:
     up_to: float  # points: one of `LENGTHS`, or infinity
 
     @classmethod
-    def of(cls, seen: RunOverview) -> "Stratum":
+    def of(cls, run: RunOverview) -> "Stratum":
         """Return the stratum of a run."""
-        what = seen.understanding
-        tags = len(what.unmapped) + sum(map(len, what.signals.values()))
-        up_to = next((most for most in LENGTHS if seen.metadata.points <= most * tags), math.inf)
-        return cls(what.framework or "", up_to)
+        tags = run.understanding
+        tag_count = len(tags.unmapped) + sum(map(len, tags.signals.values()))
+        up_to = next((length for length in LENGTHS if run.metadata.points <= length * tag_count), math.inf)
+        return cls(tags.framework or "", up_to)
 
     def __str__(self) -> str:
         length = f"up to {self.up_to:,} points" if self.up_to < math.inf else f"over {LENGTHS[-1]:,} points"
@@ -104,7 +105,7 @@ class ArchivedRun:
 
     @classmethod
     def of(
-        cls, seen: RunOverview, logged: Sequence[int], pages: Iterable[tuple[int | None, Incident]]
+        cls, run: RunOverview, logged: Sequence[int], pages: Iterable[tuple[int | None, Incident]]
     ) -> "ArchivedRun":
         """Return a run on some days on which it logged, with its pages about metrics on these days or on
         none.
@@ -117,8 +118,8 @@ class ArchivedRun:
                 first.setdefault(kind, page)
                 if day is not None:
                     days.setdefault(day, set()).add(kind)
-        of_day = {day: frozenset(kinds) for day, kinds in days.items()}
-        return cls(first, Stratum.of(seen), seen.metadata.last_time, logged, of_day)
+        kinds_by_day = {day: frozenset(kinds) for day, kinds in days.items()}
+        return cls(first, Stratum.of(run), run.metadata.last_time, logged, kinds_by_day)
 
     @property
     def kinds(self) -> frozenset[Kind]:
@@ -136,26 +137,26 @@ class ArchivedRun:
         """
         if not (self.paged or self.days or self.stricter):  # as most runs
             return []
-        left = self.by_day(changes).values() if daily else [self._left(None, changes)]
-        return [kinds for kinds in left if kinds]
+        units = self.by_day(changes).values() if daily else [self._kinds_after(None, changes)]
+        return [kinds for kinds in units if kinds]
 
     def by_day(self, changes: Collection[Change] = ()) -> dict[int, frozenset[Kind]]:
         """Return the kinds that page after some changes on each day."""
         days = {*self.days}.union(*(run.days for run in self.stricter.values()))
-        return {day: self._left(day, changes) for day in sorted(days)}
+        return {day: self._kinds_after(day, changes) for day in sorted(days)}
 
-    def _left(self, day: int | None, changes: Collection[Change]) -> frozenset[Kind]:
+    def _kinds_after(self, day: int | None, changes: Collection[Change]) -> frozenset[Kind]:
         """Return the kinds that page after some changes on a day, or at all.
 
         A detector that is made stricter may have hidden what others found. That pages then, so it counts.
         """
-        usual = self.on(day)
-        judged = {change: run.on(day) for change, run in self.stricter.items() if change in changes}
-        moved = {change.detector for change in judged}
-        left = {kind for kind in usual if kind.detector not in moved}
-        for change, kinds in judged.items():
-            left |= {kind for kind in kinds if change.covers(kind) or kind not in usual}
-        return frozenset(left.difference(changes))
+        before = self.on(day)
+        stricter = {change: run.on(day) for change, run in self.stricter.items() if change in changes}
+        detectors = {change.detector for change in stricter}
+        after = {kind for kind in before if kind.detector not in detectors}
+        for change, kinds in stricter.items():
+            after |= {kind for kind in kinds if change.covers(kind) or kind not in before}
+        return frozenset(after.difference(changes))
 
     def on(self, day: int | None) -> Collection[Kind]:
         """Return the kinds that page on a day, or at all."""
@@ -172,48 +173,51 @@ class Pages:
     others: dict[str, ArchivedRun] = field(default_factory=dict)
     daily: bool = False
 
-    def add(self, seen: RunOverview, told: Telling, bad: Collection[str], answers: Mapping[str, str]) -> None:
-        """Add a run, and what sinks were told of its incidents.
+    def add(
+        self, run: RunOverview, decisions: Telling, bad: Collection[str], answers: Mapping[str, str]
+    ) -> None:
+        """Add a run with the decisions about its incidents.
 
         It is healthy unless a glob of ``bad`` fits its name, somebody called one of its incidents useful, it
         crashed or it could not be read to its end. If ``daily``, such an incident takes out only the days on
         which it paged.
         """
-        logged = seen.metadata.extent.days()
-        right = {one for one in told if answers.get(one) == USEFUL}
-        pages = [*_pages(told, logged)]
-        crashed = seen.ending is not None and seen.ending.outcome is EndKind.CRASHED
-        went_wrong = crashed or seen.stopped is not None or any(fits(seen.name, glob) for glob in bad)
-        wrong = {day for day, page in pages if day is not None and page.id in right} if self.daily else set()
-        if went_wrong or (right and not self.daily):
-            self.others[seen.name] = ArchivedRun.of(seen, logged, pages)
+        logged = run.metadata.extent.days()
+        useful = {incident for incident in decisions if answers.get(incident) == USEFUL}
+        pages = [*_pages(decisions, logged)]
+        crashed = run.ending is not None and run.ending.outcome is EndKind.CRASHED
+        is_bad = crashed or run.stopped is not None or any(fits(run.name, glob) for glob in bad)
+        if is_bad or (useful and not self.daily):
+            self.others[run.name] = ArchivedRun.of(run, logged, pages)
             return
-        well = [day for day in logged if day not in wrong]
-        if wrong:
-            self.others[seen.name] = ArchivedRun.of(seen, sorted(wrong), pages)
-        if well or not wrong:
-            self.healthy[seen.name] = ArchivedRun.of(seen, well, pages)
+        bad_days = {day for day, page in pages if day is not None and page.id in useful}
+        healthy_days = [day for day in logged if day not in bad_days]
+        if bad_days:
+            self.others[run.name] = ArchivedRun.of(run, sorted(bad_days), pages)
+        if healthy_days or not bad_days:
+            self.healthy[run.name] = ArchivedRun.of(run, healthy_days, pages)
 
     def paging(self, detector: str) -> list[str]:
         """Return the names of all runs in which a detector paged."""
         runs = [*self.healthy.items(), *self.others.items()]
         return sorted({name for name, run in runs if any(kind.detector == detector for kind in run.kinds)})
 
-    def add_stricter(self, change: Stricter, seen: RunOverview, told: Telling) -> None:
-        """Add what sinks were told of a run, which is there, once a detector is stricter."""
+    def add_stricter(self, change: Stricter, run: RunOverview, decisions: Telling) -> None:
+        """Add the decisions about a run with a stricter detector. Ignore a run that was not added before."""
         for runs in (self.healthy, self.others):
-            if run := runs.get(seen.name):
-                judged = ArchivedRun.of(seen, run.logged, _pages(told, run.logged))
-                shared = {kind: run.paged.get(kind, page) for kind, page in judged.paged.items()}
-                judged = replace(judged, paged=shared, stratum=run.stratum)  # many are kept at once
-                runs[seen.name] = replace(run, stricter={**run.stricter, change: judged})
+            if usual := runs.get(run.name):
+                stricter = ArchivedRun.of(run, usual.logged, _pages(decisions, usual.logged))
+                # Equal objects are shared, because many runs are kept at once.
+                shared = {kind: usual.paged.get(kind, page) for kind, page in stricter.paged.items()}
+                stricter = replace(stricter, paged=shared, stratum=usual.stratum)
+                runs[run.name] = replace(usual, stricter={**usual.stricter, change: stricter})
 
     @property
     def left_out(self) -> str:
         """What is not healthy, for a person."""
-        parts = self.others.keys() & self.healthy.keys()
-        days = sum(len(self.others[name].logged) for name in parts)
-        runs = counted(len(self.others) - len(parts), "other run")
+        partly = self.others.keys() & self.healthy.keys()
+        days = sum(len(self.others[name].logged) for name in partly)
+        runs = counted(len(self.others) - len(partly), "other run")
         return f"{runs} and {counted(days, 'run-day')}" if days else runs
 
     def rate(self, changes: Collection[Change] = ()) -> Rate:
@@ -223,7 +227,7 @@ class Pages:
         return self._rate(self.healthy.values(), changes)
 
     def by_stratum(self, changes: Collection[Change] = ()) -> dict[Stratum, Rate]:
-        """Return the same for each stratum of the healthy runs."""
+        """Return how often healthy runs of each stratum page after some changes."""
         members: dict[Stratum, list[ArchivedRun]] = {}
         for run in self.healthy.values():
             members.setdefault(run.stratum, []).append(run)
@@ -234,12 +238,12 @@ class Pages:
         return [(kind, self.rate_of(kind)) for kind, _ in self.counted().most_common()]
 
     def rate_of(self, what: Change, changes: Collection[Change] = ()) -> Rate:
-        """Return how often pages in healthy runs what a change is about, after some changes."""
-        return self.rate({*changes, *self._beside(what)})
+        """Return how often healthy runs page for what a change is about, after some changes."""
+        return self.rate({*changes, *self._kinds_besides(what)})
 
     def of_kind(self, kind: Kind) -> dict[Stratum, Rate]:
-        """Return the same of a kind in each stratum of the healthy runs."""
-        return self.by_stratum(self._beside(kind))
+        """Return how often healthy runs of each stratum page for a kind."""
+        return self.by_stratum(self._kinds_besides(kind))
 
     def counted(self, changes: Collection[Change] = ()) -> Counter[Kind]:
         """Return how often each kind pages in healthy runs."""
@@ -249,7 +253,7 @@ class Pages:
         )
 
     def halves(self, changes: Collection[Change] = ()) -> tuple[Rate, Rate]:
-        """Return the same for the half of the healthy runs that ended first and for the other one.
+        """Return how often the half of the healthy runs that ended first pages, and the other half.
 
         Runs without a clock are in neither.
         """
@@ -263,7 +267,7 @@ class Pages:
         return self._by_run(self.healthy.values(), changes)
 
     def rate_by_run(self, counts: Collection[tuple[int, int]]) -> Rate:
-        """Such counts as a rate."""
+        """Return the rate of what `by_run` counts."""
         return Rate.of_days(counts) if self.daily else Rate(sum(paged for paged, _ in counts), len(counts))
 
     def _rate(self, runs: Iterable[ArchivedRun], changes: Collection[Change]) -> Rate:
@@ -274,17 +278,17 @@ class Pages:
             (len(run.units(changes, daily=self.daily)), len(run.logged) if self.daily else 1) for run in runs
         ]
 
-    def _beside(self, what: Change) -> set[Kind]:
+    def _kinds_besides(self, what: Change) -> set[Kind]:
         kinds = {kind for run in self.healthy.values() for kind in run.all_kinds}
         return {kind for kind in kinds if not what.covers(kind)}
 
 
-def _pages(told: Telling, logged: Sequence[int]) -> Iterable[tuple[int | None, Incident]]:
-    """Return what sinks were told that is a page, with its day among those on which the run logged; None
-    without a time.
+def _pages(decisions: Telling, logged: Sequence[int]) -> Iterable[tuple[int | None, Incident]]:
+    """Yield the pages that were sent, each after its day among those on which the run logged; None without a
+    time.
     """
-    for outcomes in told.values():
-        for outcome in outcomes:
-            if outcome.is_page:
-                at = outcome.incident.last_time
-                yield last_before(logged, day_of(at)) if logged and at is not None else None, outcome.incident
+    for decision in chain.from_iterable(decisions.values()):
+        if decision.is_page:
+            at = decision.incident.last_time
+            day = last_before(logged, day_of(at)) if logged and at is not None else None
+            yield day, decision.incident

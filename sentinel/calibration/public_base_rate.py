@@ -1,4 +1,4 @@
-"""How often healthy runs of other people page, where an archive has too few of its own to tell.
+"""The page rate of healthy runs of other people, where an archive has too few runs to tell.
 
 `public_base_rate.json` holds figures only. **healthy**: for each framework and length how many public runs
 that people called healthy there are, and what paged in those that did. **faulty**: by kind how many public
@@ -31,7 +31,7 @@ class PublicRuns:
     paged: Collection[frozenset[Kind]]
 
     def rate(self, changes: Collection[Change] = ()) -> Rate:
-        """Return how many of them page if some kinds only inform. What stricter detectors would do is not
+        """Return how many of the runs page if some kinds only inform. What stricter detectors would do is not
         known.
         """
         return Rate(sum(not kinds <= {*changes} for kinds in self.paged), self.runs)
@@ -50,7 +50,7 @@ def reference() -> Mapping[Stratum, PublicRuns]:
 
 @cache
 def faulty() -> Mapping[Kind, Sequence[int]]:
-    """In how many faulty public runs each kind pages: first as it is, then with each of `FACTORS`."""
+    """Return in how many faulty public runs each kind pages: as it is, then with each of `FACTORS`."""
     rows = json.loads(DATA.read_text("utf-8"))["faulty"]
     return {Kind(row["detector"], row["variant"]): row["runs"] for row in rows}
 
@@ -64,24 +64,24 @@ def faults_lost(change: Change) -> int:
 
 
 def written(pages: Pages) -> str:
-    """Return the runs of an archive as the content of `DATA`. Each was judged with each factor of what
-    paged.
+    """Return the runs of an archive as the content of `DATA`. Each was judged with each factor of the
+    detectors that paged.
     """
     healthy = []
     for stratum in pages.by_stratum():
         runs = [run for run in pages.healthy.values() if run.stratum == stratum]
         paged = [run.paged for run in runs if run.paged]
         up_to = stratum.up_to if stratum.up_to < float("inf") else None
-        kinds = sorted(sorted((kind.detector, kind.variant) for kind in of) for of in paged)
+        kinds = sorted(sorted((kind.detector, kind.variant) for kind in kinds) for kinds in paged)
         healthy.append({"framework": stratum.framework, "up_to": up_to, "runs": len(runs), "paged": kinds})
     faults = [run for run in pages.others.values() if run.paged]
-    told = [
-        Counter(kind for run in faults for kind in _with(run, factor) if kind in run.paged)
+    counts = [
+        Counter(kind for run in faults for kind in _kinds_if_stricter(run, factor) if kind in run.paged)
         for factor in (1.0, *FACTORS)
     ]
     faulty = [
-        {"detector": kind.detector, "variant": kind.variant, "runs": [count[kind] for count in told]}
-        for kind in sorted(told[0])
+        {"detector": kind.detector, "variant": kind.variant, "runs": [count[kind] for count in counts]}
+        for kind in sorted(counts[0])
     ]
     lines = {
         name: ",\n".join(f"  {json.dumps(row)}" for row in rows)
@@ -91,8 +91,8 @@ def written(pages: Pages) -> str:
     return f"{{\n{parts}\n}}\n"
 
 
-def _with(run: ArchivedRun, factor: float) -> Collection[Kind]:
-    """Return what pages in a run if all detectors that can be are stricter by a factor."""
+def _kinds_if_stricter(run: ArchivedRun, factor: float) -> Collection[Kind]:
+    """Return what pages in a run if all detectors that can be stricter are so by a factor."""
     changes = [change for change in run.stricter if change.factor == factor]
     return {kind for kinds in run.units(changes, daily=False) for kind in kinds}
 
@@ -100,13 +100,13 @@ def _with(run: ArchivedRun, factor: float) -> Collection[Kind]:
 def by_stratum(pages: Pages, changes: Collection[Change]) -> Iterable[str]:
     """Return how often healthy runs of each stratum page, in lines for a person.
 
-    Where there are fewer runs than `ENOUGH`, the reference stands beside them, if it has more.
+    Where there are fewer runs than `ENOUGH`, the rate of the public runs follows, if there are more of them.
     """
     for stratum, rate in pages.by_stratum(changes).items():
         public = reference().get(stratum)
-        aside = ""
+        remark = ""
         if rate.unit == "run" and rate.units < ENOUGH:
-            aside = "; too few to say"
+            remark = "; too few to say"
             if public and public.runs > rate.units:
-                aside += f", and of public ones {public.rate(changes)}"
-        yield f"{stratum}: {rate}{aside}"
+                remark += f", and of public ones {public.rate(changes)}"
+        yield f"{stratum}: {rate}{remark}"

@@ -1,4 +1,4 @@
-"""What keeps the pages of healthy runs within a budget, on the runs of an archive.
+"""Chooses changes that keep the pages of healthy runs within a budget, on the runs of an archive.
 
 Two things make a detector page less: one of its variants only informs, or the detector is stricter. The
 strictest factor with which a run still pages is its score, and the factor that a budget needs is a quantile
@@ -26,8 +26,8 @@ from sentinel.detectors.discovery import all_detectors
 from sentinel.detectors.strictness import FACTORS
 from sentinel.runs.log import RunOverview
 
-_PARTS = 5  # of an archive, for `cross_fitted`
-_JUDGED_ANEW = 1000  # runs for each detector, at least, which take a minute
+_FOLDS = 5  # of an archive, for `cross_fitted`
+_MIN_RUNS_JUDGED_AGAIN = 1000  # for each detector; they take a minute
 
 Judge = Callable[[Stricter, Sequence[str]], Iterable[tuple[RunOverview, Telling]]]
 """Judges the runs of these names once more, with a detector stricter."""
@@ -35,46 +35,45 @@ Judge = Callable[[Stricter, Sequence[str]], Iterable[tuple[RunOverview, Telling]
 
 @dataclass(frozen=True)
 class Move:
-    """A change, how often healthy runs paged before and do now for what it is about, and how many of the
-    other runs nothing else tells of.
-    """
+    """A change, and what it does."""
 
     change: Change
-    rate: Rate
-    now: Rate
-    lost: int
+    rate: Rate  # at which healthy runs paged before, for what the change is about
+    now: Rate  # at which they do after all changes
+    lost: int  # other runs for which nothing else pages
 
 
 def judge_stricter(pages: Pages, judge: Judge) -> None:
     """Judge once more, with each detector stricter, the runs in which it paged. It pages in no others.
 
-    If very many paged, an even choice of them is judged, in all half as often as the archive has runs, so
-    that this takes no longer than the archive did. The others count as if they paged still.
+    If very many paged, an even sample of them is judged, in all half as many as the archive has runs, so that
+    this takes no longer than the archive did. The others count as if they still paged.
     """
     paging = {name: pages.paging(name) for name, detector in all_detectors().items() if detector.stricter}
     paging = {name: runs for name, runs in paging.items() if runs}
     for name, runs in paging.items():
-        most = max(_JUDGED_ANEW, len(pages.healthy) // (2 * len(FACTORS) * len(paging)))
-        chosen = [runs[at * len(runs) // most] for at in range(most)] if len(runs) > most else runs
+        limit = max(_MIN_RUNS_JUDGED_AGAIN, len(pages.healthy) // (2 * len(FACTORS) * len(paging)))
+        sample = [runs[i * len(runs) // limit] for i in range(limit)] if len(runs) > limit else runs
         for change in (Stricter(name, factor) for factor in FACTORS):
-            for seen, told in judge(change, chosen):
-                pages.add_stricter(change, seen, told)
+            for run, decisions in judge(change, sample):
+                pages.add_stricter(change, run, decisions)
 
 
 def cross_fitted(budget: float, pages: Pages) -> Rate:
-    """Return how often healthy runs page that the moves were not chosen by: each of five parts by the others.
+    """Return how often healthy runs page by which the changes were not chosen: those of each of five folds,
+    with changes chosen by the other folds.
 
-    The moves fit the runs that they are chosen by better than the coming ones, so this is what can be
-    promised. A part holds neighbours by name, since runs of one directory are alike.
+    The changes fit the runs by which they are chosen better than later runs, so this is what can be promised.
+    A fold holds neighbours by name, since runs of one directory are alike.
     """
     names = sorted(pages.healthy)
     counts = list[tuple[int, int]]()
-    for part in range(_PARTS):
-        out = {*names[part * len(names) // _PARTS : (part + 1) * len(names) // _PARTS]}
-        others = {name: run for name, run in pages.healthy.items() if name not in out}
+    for fold in range(_FOLDS):
+        fold_names = {*names[fold * len(names) // _FOLDS : (fold + 1) * len(names) // _FOLDS]}
+        others = {name: run for name, run in pages.healthy.items() if name not in fold_names}
         changes = changes_of(kept_within(budget, replace(pages, healthy=others))) if others else ()
-        left_out = {name: pages.healthy[name] for name in out}
-        counts += replace(pages, healthy=left_out).by_run(changes)
+        runs = {name: pages.healthy[name] for name in fold_names}
+        counts += replace(pages, healthy=runs).by_run(changes)
     return pages.rate_by_run(counts)
 
 
@@ -82,13 +81,14 @@ def promised(budget: float, pages: Pages, now: float) -> Calibration:
     """Return what a calibration at a time, in seconds since the epoch, promises. Raises ValueError if the
     unit is the run-day and no run has a clock.
 
-    What pages no more tells as well how days of these runs depend, and the few pages that are left hardly do.
+    How days of these runs depend on each other is taken from all pages, because the few that remain hardly
+    show it.
     """
     changes = changes_of(kept_within(budget, pages))
     rate = cross_fitted(budget, pages)
     variants = sorted(pages.counted(changes).items())
-    least = max(rate.design_effect, pages.rate().design_effect)
-    effects = {str(kind): max(least, pages.rate_of(kind).design_effect) for kind, _ in variants}
+    design_effect = max(rate.design_effect, pages.rate().design_effect)
+    effects = {str(kind): max(design_effect, pages.rate_of(kind).design_effect) for kind, _ in variants}
     return Calibration(
         made_at=datetime.fromtimestamp(int(now), UTC),
         pages_per_run=None if pages.daily else budget,
@@ -96,7 +96,7 @@ def promised(budget: float, pages: Pages, now: float) -> Calibration:
         runs=len(pages.healthy),
         run_days=sum(len(run.logged) for run in pages.healthy.values()),
         pages=rate.pages,
-        design_effect=least,
+        design_effect=design_effect,
         variants={str(kind): count for kind, count in variants},
         design_effects=effects if pages.daily else {},
     )
@@ -117,26 +117,26 @@ def changes_of(moves: Iterable[Move]) -> set[Change]:
 def kept_within(budget: float, pages: Pages) -> list[Move]:
     """Return the changes after which healthy runs page no more often than the budget allows.
 
-    Each time that one comes which takes the fewest faults with it for each page that it saves: first of the
-    other runs of the archive, then of public runs. What turns out to be needless is taken back.
+    Each step adds the change that loses the fewest faults for each page that it saves: first of the other
+    runs of the archive, then of public runs. At the end needless changes are removed.
     """
-    taken: list[Change] = []
+    changes: list[Change] = []
     concerned = cache(partial(_concerned, pages))
-    while not is_kept(budget, pages, taken):
-        prices = {change: _price(concerned(change), taken, change) for change in _choices(pages, taken)}
-        taken = _with(taken, min(prices, key=prices.__getitem__))
-    while (less := next((some for some in _milder(taken) if is_kept(budget, pages, some)), None)) is not None:
-        taken = less
-    return [_move(pages, taken, change) for change in taken]
+    while not is_kept(budget, pages, changes):
+        prices = {change: _price(concerned(change), changes, change) for change in _choices(pages, changes)}
+        changes = _with(changes, min(prices, key=prices.__getitem__))
+    while (milder := _kept_and_milder(budget, pages, changes)) is not None:
+        changes = milder
+    return [_move(pages, changes, change) for change in changes]
 
 
 def _concerned(pages: Pages, change: Change) -> Pages:
     """Return the runs that a change can concern. Most page for other kinds or not at all."""
 
-    def only(runs: Mapping[str, ArchivedRun]) -> dict[str, ArchivedRun]:
+    def select(runs: Mapping[str, ArchivedRun]) -> dict[str, ArchivedRun]:
         return {name: run for name, run in runs.items() if any(map(change.covers, run.all_kinds))}
 
-    return replace(pages, healthy=only(pages.healthy), others=only(pages.others))
+    return replace(pages, healthy=select(pages.healthy), others=select(pages.others))
 
 
 def is_kept(budget: float, pages: Pages, changes: Collection[Change] = ()) -> bool:
@@ -145,56 +145,67 @@ def is_kept(budget: float, pages: Pages, changes: Collection[Change] = ()) -> bo
     return rate.pages <= budget * rate.units
 
 
-def _with(taken: Collection[Change], change: Change) -> list[Change]:
+def _with(changes: Collection[Change], change: Change) -> list[Change]:
     """Return the changes and one more, which replaces a milder one of its detector."""
-    return [one for one in taken if not isinstance(change, Stricter) or one not in _all(change)] + [change]
+    replaced = _all_factors(change) if isinstance(change, Stricter) else []
+    return [other for other in changes if other not in replaced] + [change]
 
 
-def _all(change: Stricter) -> list[Stricter]:
+def _all_factors(change: Stricter) -> list[Stricter]:
     return [Stricter(change.detector, factor) for factor in FACTORS]
 
 
-def _milder(taken: Sequence[Change]) -> Iterator[list[Change]]:
-    """Yield the same without one of the changes, or with a smaller factor; first without the one that came
+def _kept_and_milder(budget: float, pages: Pages, changes: Sequence[Change]) -> list[Change] | None:
+    """Return milder changes that keep the budget; None if there are none."""
+    return next((milder for milder in _milder(changes) if is_kept(budget, pages, milder)), None)
+
+
+def _milder(changes: Sequence[Change]) -> Iterator[list[Change]]:
+    """Yield the changes without one of them, or with a smaller factor; first without the one that was added
     last.
     """
-    for change in reversed(taken):
-        others = [one for one in taken if one != change]
+    for change in reversed(changes):
+        others = [other for other in changes if other != change]
         yield others
         if isinstance(change, Stricter):
-            yield from ([*others, one] for one in _all(change) if one.factor < change.factor)
+            for milder in _all_factors(change):
+                if milder.factor < change.factor:
+                    yield [*others, milder]
 
 
-def _choices(pages: Pages, taken: Collection[Change]) -> list[Change]:
-    """Return what may be changed next: kinds that still page, and detectors that can become stricter yet."""
-    kinds = sorted(pages.counted(taken))
-    judged = {change for run in pages.healthy.values() for change in run.stricter}
-    factors = {change.detector: change.factor for change in taken if isinstance(change, Stricter)}
-    return [*kinds, *sorted(one for one in judged if one.factor > factors.get(one.detector, 1.0))]
+def _choices(pages: Pages, changes: Collection[Change]) -> list[Change]:
+    """Return what may be changed next: kinds that still page, and detectors that can become stricter."""
+    kinds = sorted(pages.counted(changes))
+    stricter = {change for run in pages.healthy.values() for change in run.stricter}
+    factors = {change.detector: change.factor for change in changes if isinstance(change, Stricter)}
+    return [
+        *kinds,
+        *sorted(change for change in stricter if change.factor > factors.get(change.detector, 1.0)),
+    ]
 
 
 @dataclass(frozen=True)
 class _Paging:
-    """What pages after some changes: healthy units, their kinds counted one by one, and other runs."""
+    """The numbers of what pages after some changes."""
 
-    units: int
-    kinds: int
-    others: int
+    units: int  # healthy runs or days
+    kinds: int  # in them, counted one by one
+    others: int  # runs that are not healthy
 
     @classmethod
-    def of(cls, pages: Pages, changes: Collection[Change]) -> "_Paging":
+    def after(cls, pages: Pages, changes: Collection[Change]) -> "_Paging":
         healthy = [kinds for run in pages.healthy.values() for kinds in run.units(changes, daily=pages.daily)]
         others = [kinds for run in pages.others.values() for kinds in run.units(changes, daily=False)]
         return cls(len(healthy), sum(map(len, healthy)), len(others))
 
 
-def _price(concerned: Pages, taken: Collection[Change], change: Change) -> tuple[float, ...]:
+def _price(concerned: Pages, changes: Collection[Change], change: Change) -> tuple[float, ...]:
     """Return what one more change costs: faults of the archive and public ones for each page that it saves.
-    Of equal ones it is better that the detector still pages, and that more is saved. What saves nothing has
-    no price.
+    Among equal prices, a detector that still pages comes first, then the one that saves more. A change that
+    saves nothing has an infinite price.
     """
-    before = _Paging.of(concerned, taken)
-    after = _Paging.of(concerned, _with(taken, change))
+    before = _Paging.after(concerned, changes)
+    after = _Paging.after(concerned, _with(changes, change))
     if after.kinds >= before.kinds:
         return (math.inf,)
     saved = max(before.units - after.units, 0.5)
@@ -202,7 +213,7 @@ def _price(concerned: Pages, taken: Collection[Change], change: Change) -> tuple
     return lost, faults_lost(change) / saved, isinstance(change, Kind), after.kinds - before.kinds
 
 
-def _move(pages: Pages, taken: Sequence[Change], change: Change) -> Move:
-    without = [one for one in taken if one != change]
-    lost = _Paging.of(pages, without).others - _Paging.of(pages, taken).others
-    return Move(change, pages.rate_of(change), pages.rate_of(change, taken), lost)
+def _move(pages: Pages, changes: Sequence[Change], change: Change) -> Move:
+    without = [other for other in changes if other != change]
+    lost = _Paging.after(pages, without).others - _Paging.after(pages, changes).others
+    return Move(change, pages.rate_of(change), pages.rate_of(change, changes), lost)

@@ -14,8 +14,8 @@ class SentinelCallback(TrainerCallback):
 
     ``stop_at`` is the severity at which the training stops after the step, and ``save_at`` the one at which
     it saves a checkpoint; by default it does neither. With ``probes`` the monitor also gets the numbers of
-    `sentinel.probe`, every hundred steps. The batches are what the model gets, so of a compiled model, which
-    a hook would make compile again, they are not known.
+    `sentinel.probe`, every hundred steps. The probes get the model's inputs from a hook; a compiled model has
+    none, because it would be compiled again, so its probes get no batches.
     """
 
     def __init__(
@@ -31,7 +31,7 @@ class SentinelCallback(TrainerCallback):
         self._save_at = save_at
         self._probes = probes
         self._probe: probe | None = None
-        self._batch: Any = None  # of the step that goes on
+        self._batch: Any = None  # of the present step
         self._scaler: Any = None
         self._hook: Any = None
 
@@ -45,11 +45,11 @@ class SentinelCallback(TrainerCallback):
         lr_scheduler: Any = None,
         **_: Any,
     ) -> None:
-        """Hand over the settings, and put the probes in place."""
+        """Pass the settings to the monitor, and attach the probes."""
         self._monitor.configure(args.to_dict() | {"max_steps": state.max_steps})
         if self._probes:  # in each process, since some numbers compare the ranks
             first = state.global_step
-            self._scaler = getattr(optimizer, "scaler", None)  # Accelerate keeps it there
+            self._scaler = getattr(optimizer, "scaler", None)  # where Accelerate has it
             self._probe = probe(
                 model, optimizer, to=self._monitor, sets="cheap", scheduler=lr_scheduler, first_step=first
             )
@@ -67,7 +67,7 @@ class SentinelCallback(TrainerCallback):
     def on_prediction_step(
         self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **_: Any
     ) -> None:
-        """Let the probes look at a batch of the evaluation."""
+        """Let the probes measure a batch of the evaluation."""
         if self._probe is not None:
             self._probe.evaluate(batch=self._batch)
             self._batch = None
@@ -80,7 +80,7 @@ class SentinelCallback(TrainerCallback):
         logs: dict[str, Any] | None = None,
         **_: Any,
     ) -> None:
-        """Hand over what the first process logs, and do what an incident asks for."""
+        """Pass what the first process logs to the monitor, and stop or save where an incident is severe."""
         if state.is_world_process_zero:
             self._monitor.log(state.global_step, logs or {})
         for incident in self._monitor.news():
@@ -92,13 +92,13 @@ class SentinelCallback(TrainerCallback):
     def on_train_end(
         self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **_: Any
     ) -> None:
-        """Judge what is left."""
+        """Detach the probes and judge the last metrics."""
         if self._hook is not None:
             self._hook.remove()
         if self._probe is not None:
             self._probe.close()
         self._monitor.close()
 
-    def _keep(self, _: Any, given: tuple[Any, ...], named: dict[str, Any]) -> None:
-        """Keep what the model gets until the step has ended."""
-        self._batch = named or given
+    def _keep(self, _: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        """Keep the model's inputs until the step has ended."""
+        self._batch = kwargs or args

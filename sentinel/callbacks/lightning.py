@@ -25,13 +25,13 @@ class SentinelCallback(Callback):
         self._probe: probe | None = None
 
     def setup(self, trainer: Trainer, pl_module: LightningModule, stage: str) -> None:
-        """Join the loggers of the first process."""
+        """Add the monitor to the loggers of the first process."""
         if stage == "fit" and trainer.is_global_zero:
-            trainer.loggers = [*trainer.loggers, _Handover(self._monitor)]
+            trainer.loggers = [*trainer.loggers, _MonitorLogger(self._monitor)]
             self._monitor.configure({"max_steps": trainer.max_steps, "max_epochs": trainer.max_epochs})
 
     def on_train_start(self, trainer: Trainer, pl_module: LightningModule) -> None:
-        """Put the probes in place."""
+        """Attach the probes."""
         if self._probes:  # in each process, since some numbers compare the ranks
             schedulers = [config.scheduler for config in trainer.lr_scheduler_configs]
             self._probe = probe(
@@ -46,7 +46,7 @@ class SentinelCallback(Callback):
     def on_train_batch_end(
         self, trainer: Trainer, pl_module: LightningModule, outputs: Any, batch: Any, *_: Any
     ) -> None:
-        """Let the probes measure, and do what an incident asks for."""
+        """Let the probes measure, and stop where an incident is severe."""
         if self._probe is not None:
             scaler = getattr(trainer.precision_plugin, "scaler", None)
             self._probe.step(batch=batch, loss=outputs, scaler=scaler)
@@ -57,20 +57,20 @@ class SentinelCallback(Callback):
     def on_validation_batch_end(
         self, trainer: Trainer, pl_module: LightningModule, outputs: Any, batch: Any, *_: Any
     ) -> None:
-        """Let the probes look at a batch of the evaluation."""
+        """Let the probes measure a batch of the evaluation."""
         if self._probe is not None and not trainer.sanity_checking:
             self._probe.evaluate(batch=batch)
 
     def teardown(self, trainer: Trainer, pl_module: LightningModule, stage: str) -> None:
-        """Judge what is left."""
+        """Detach the probes and judge the last metrics."""
         if stage == "fit":
             if self._probe is not None:
                 self._probe.close()
             self._monitor.close()
 
 
-class _Handover(Logger):
-    """The logger by which a monitor gets the metrics."""
+class _MonitorLogger(Logger):
+    """Passes metrics and settings to a monitor."""
 
     name = "sentinel"
     version = 0

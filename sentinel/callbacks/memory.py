@@ -1,4 +1,4 @@
-"""A source whose points a training hands over, from any thread."""
+"""A source whose points a training adds, from any thread."""
 
 from collections import deque
 from collections.abc import Mapping
@@ -9,7 +9,7 @@ import numpy as np
 from sentinel.sources.base import Chunk, Cursor, PollResult
 from sentinel.sources.readers.plain import flat
 
-_MAX_WAITING = 100_000  # rows; a training that logs faster than it is judged loses the oldest
+_MAX_ROWS = 100_000  # that wait; a training that logs faster than it is judged loses the oldest
 
 
 class LoggedRow(NamedTuple):
@@ -21,22 +21,22 @@ class LoggedRow(NamedTuple):
 
 
 class Memory:
-    """Gives each row once, so there is no going back to an earlier cursor."""
+    """Returns each row once, so there is no going back to an earlier cursor."""
 
     def __init__(self) -> None:
         self._settings: deque[Mapping[str, object]] = deque()
-        self._rows: deque[LoggedRow] = deque(maxlen=_MAX_WAITING)
+        self._rows: deque[LoggedRow] = deque(maxlen=_MAX_ROWS)
 
     def configure(self, settings: Mapping[str, object]) -> None:
-        """Hand over settings of the run."""
+        """Add settings of the run."""
         self._settings.append(settings)
 
     def add(self, row: LoggedRow) -> None:
-        """Hand over a row. This takes well below a microsecond and never waits."""
+        """Add a row. This takes well below a microsecond and never waits."""
         self._rows.append(row)
 
     def poll(self, cursor: Cursor, limit: int) -> PollResult:
-        """Return the rows that were handed over since the last poll, about as many points as the limit."""
+        """Return the rows that were added since the last poll, about as many points as the limit."""
         rows = []
         points = 0
         while self._rows and points < limit:
@@ -55,5 +55,5 @@ class Memory:
         config: dict[str, object] = {}
         while self._settings:
             config |= flat(self._settings.popleft())
-        read = cursor.get("points", 0) + points
-        return PollResult({"points": read}, [chunk], more=bool(self._rows), config=config)
+        total = cursor.get("points", 0) + points
+        return PollResult({"points": total}, [chunk], more=bool(self._rows), config=config)

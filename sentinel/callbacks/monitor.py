@@ -16,7 +16,7 @@ from sentinel.common.text import clean_text
 from sentinel.config.file import Config, load
 from sentinel.incidents.incident import Change, Event, Incident
 from sentinel.pipeline import Pipeline
-from sentinel.report.incident_model import IncidentReport, incident_story
+from sentinel.report.incident_model import IncidentReport, incident_report
 from sentinel.run_pipeline import RunPipeline
 from sentinel.sinks.delivery import Delivery
 from sentinel.sources.base import Run
@@ -24,8 +24,9 @@ from sentinel.sources.location import Url
 from sentinel.storage.store import Store
 from sentinel.watch.recorder import Recorder
 
-_BEGINS = (Event.FIRING, Event.ESCALATED)
+_NEWS_EVENTS = (Event.FIRING, Event.ESCALATED)  # an incident began or got worse
 _DELIVER_SECONDS = 5.0  # how long the end waits for receivers
+_MAX_CHARACTERS = 500  # of a failure
 
 _log = logging.getLogger("sentinel")
 
@@ -56,8 +57,9 @@ class Monitor:
     ) -> None:
         self.failure: str | None = None
         self._config = load(config) if config else Config(sinks=[])
-        self._told = [sink for sink in self._config.sinks if not sink.digest]  # it may end within the day
-        self._sinks = [sink.open() for sink in self._told]
+        configs = [sink for sink in self._config.sinks if not sink.digest]  # it may end within the day
+        self._sinks = [sink.open() for sink in configs]
+        self._policies = [sink.policy() for sink in configs]
         self._clock = clock or SystemClock()
         self._every_seconds = every_seconds
         self._source = Memory()
@@ -70,15 +72,14 @@ class Monitor:
         self._thread.start()
 
     def configure(self, settings: Mapping[str, object]) -> None:
-        """Hand over settings of the run, by any name that a framework uses."""
+        """Add settings of the run, by any name that a framework uses."""
         self._source.configure(dict(settings))
 
     def log(self, step: int, metrics: Mapping[str, Any]) -> None:
-        """Hand over the metrics of a step. What is no number is left out; a tensor is copied to the host."""
+        """Add the metrics of a step, without what is no number. A tensor is copied to the host."""
         if self.failure is None:
-            numbers = {
-                name: number for name, value in metrics.items() if (number := _number(value)) is not None
-            }
+            pairs = ((name, _number(value)) for name, value in metrics.items())
+            numbers = {name: number for name, number in pairs if number is not None}
             self._source.add(LoggedRow(int(step), self._clock.now(), numbers))
 
     def news(self) -> list[IncidentReport]:
@@ -87,12 +88,12 @@ class Monitor:
 
     @property
     def incidents(self) -> list[IncidentReport]:
-        """All incidents so far, as they stand."""
+        """All incidents so far."""
         now = dict(self._incidents)
-        return [incident_story(incident, now) for incident in now.values()]
+        return [incident_report(incident, now) for incident in now.values()]
 
     def close(self) -> list[IncidentReport]:
-        """Judge what is left and end. Gives all incidents."""
+        """Judge the last metrics and end. Return all incidents."""
         self._ends.set()
         self._thread.join()
         return self.incidents
@@ -107,16 +108,16 @@ class Monitor:
 
     def _work(self) -> None:
         try:
-            with ExitStack() as held:
-                self._judge_until_the_end(held)
+            with ExitStack() as stack:
+                self._judge_until_the_end(stack)
         except Exception as error:  # noqa: BLE001  a defect here must not end the training
             self._fail(f"{type(error).__name__}: {error}")
 
-    def _judge_until_the_end(self, held: ExitStack) -> None:
+    def _judge_until_the_end(self, stack: ExitStack) -> None:
         config = self._config
         pipeline = Pipeline(config.enabled_detectors, config.parameters, config.signals)
         run_pipeline = pipeline.track(self._run, self._run.path.name)
-        recorder, delivery = self._receivers(held)
+        recorder, delivery = self._receivers(stack)
         ending = False
         while not ending and self.failure is None:
             ending = self._ends.wait(self._every_seconds)
@@ -125,25 +126,24 @@ class Monitor:
                 (advance,) = pipeline.advance([run_pipeline])
                 if advance.failure:
                     self._fail(advance.failure)
-                self._tell(run_pipeline, advance.changes, recorder, delivery)
+                self._notify(run_pipeline, advance.changes, recorder, delivery)
                 more = advance.more
         if self.failure is None:
             (advance,) = pipeline.finalize([run_pipeline])
-            self._tell(run_pipeline, advance.changes, recorder, delivery)
+            self._notify(run_pipeline, advance.changes, recorder, delivery)
         if delivery is not None:
             delivery.drain(_DELIVER_SECONDS)
 
-    def _receivers(self, held: ExitStack) -> tuple[Recorder | None, Delivery | None]:
+    def _receivers(self, stack: ExitStack) -> tuple[Recorder | None, Delivery | None]:
         """Return what records incidents for the sinks and sends them, if there are sinks."""
         if not self._sinks:
             return None, None
-        state = Path(held.enter_context(tempfile.TemporaryDirectory(prefix="sentinel-")))
-        store = held.enter_context(Store(state))
-        policies = [sink.policy() for sink in self._told]
+        state = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="sentinel-")))
+        store = stack.enter_context(Store(state))
         delivery = Delivery(state, self._sinks, self._clock, self._config.link, self._config.budget)
-        return Recorder(store, policies), held.enter_context(delivery)
+        return Recorder(store, self._policies), stack.enter_context(delivery)
 
-    def _tell(
+    def _notify(
         self,
         run_pipeline: RunPipeline,
         changes: Iterable[Change],
@@ -153,17 +153,17 @@ class Monitor:
         changes = list(changes)
         for change in changes:
             self._incidents[change.incident.id] = change.incident
-            if change.event in _BEGINS and change.incident.inhibited_by is None:
-                told = incident_story(change.incident, self._incidents)
-                self._news.append(told)
-                _log.warning("%s: %s", told.severity.label, told.headline)
+            if change.event in _NEWS_EVENTS and change.incident.inhibited_by is None:
+                report = incident_report(change.incident, self._incidents)
+                self._news.append(report)
+                _log.warning("%s: %s", report.severity.label, report.headline)
         if recorder and delivery:
             news = {run_pipeline.id: changes} if changes else {}
             recorder.record([run_pipeline], news, self._clock.now(), reminders=True)
             delivery.wake()
 
     def _fail(self, reason: str) -> None:
-        self.failure = clean_text(reason, 500)
+        self.failure = clean_text(reason, _MAX_CHARACTERS)
         _log.error("the training is not judged any more: %s", self.failure)
 
 

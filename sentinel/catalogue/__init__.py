@@ -14,6 +14,9 @@ that the page was last compared with, its version, and the day). It may have
   signature, check or probe points to must have it, and one that a detector cites must not.
 
 Its body has the headings Symptom, Cause, Fix and Telling it apart.
+
+A plugin is a package whose folder holds such pages (`sentinel.plugins`); their ids begin with a capital
+letter.
 """
 
 import re
@@ -22,13 +25,15 @@ from dataclasses import dataclass
 from datetime import date
 from functools import cache
 from importlib.resources import files
+from importlib.resources.abc import Traversable
 from typing import Any
 
 import msgspec
 
-from sentinel.catalogue.rules import CauseRule
+from sentinel.catalogue.rules import CauseRule, needs
 from sentinel.common.conversion import converter
 from sentinel.detectors.severity import Severity, SeverityName
+from sentinel.plugins import Group, Plugin, use_plugins
 
 
 class Signature(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -105,6 +110,7 @@ class Entry:
     probes: Mapping[str, str]
     seen: str
     body: str
+    package: str = ""  # which brought it, such as `sentinel-acme 1.2`; empty for an entry of sentinel
 
     def is_printed(self, line: str, place: str) -> bool:
         """Return whether a line that the run printed is one by which the entry is known."""
@@ -119,39 +125,70 @@ def signatures() -> tuple[Signature, ...]:
 
 @cache
 def load() -> Mapping[str, Entry]:
-    """Return every entry by id.
+    """Return every entry by id, those of plugins last.
 
-    Raises KeyError for a page whose front matter lacks a field, and msgspec.ValidationError for a rule, a
-    signature or a check against a source that is not of its form.
+    Raises ValueError for a page whose front matter lacks a field, and msgspec.ValidationError for a rule, a
+    signature or a check against a source that is not of its form. A plugin with such a page is left out.
     """
+    entries = _read(files(__name__), "")
+
+    def use(plugin: Plugin) -> None:
+        brought = _read(files(plugin.thing), plugin.distribution)
+        if not brought:
+            raise ValueError("it has no page")
+        for entry in brought.values():
+            _check(entry)
+            if entry.id in entries:
+                raise ValueError(f"two entries have the id {entry.id}")
+        entries.update(brought)
+
+    use_plugins(Group.CATALOGUE, use)
+    return entries
+
+
+def _read(folder: Traversable, package: str) -> dict[str, Entry]:
+    """Return the entries of a folder by id, in the order of their ids."""
     import frontmatter  # slow to import, and only pages need it
 
-    pages = (page for page in files(__name__).iterdir() if page.name.endswith(".md"))
+    pages = (page for page in folder.iterdir() if page.name.endswith(".md"))
     entries = {}
     for page in sorted(pages, key=lambda page: _natural(page.name.removesuffix(".md"))):
-        post = frontmatter.loads(page.read_text(encoding="utf-8"))
-        meta: Mapping[str, Any] = post.metadata
         name = page.name.removesuffix(".md")
-        entries[name] = Entry(
-            id=name,
-            title=meta["title"],
-            fix=meta["fix"],
-            check=meta["check"],
-            siblings=tuple(meta["siblings"]),
-            needs=tuple(meta["needs"]),
-            source=tuple(meta["source"]),
-            checked=_to_checked(meta["checked"]),
-            signatures=tuple(
-                _to_signature({**signature, "entry": name}) for signature in meta.get("signatures", ())
-            ),
-            confirms=_to_rules(meta.get("confirms", ())),
-            excludes=_to_rules(meta.get("excludes", ())),
-            checks=_to_rules(meta.get("checks", ())),
-            probes=dict(meta.get("probes", {})),
-            seen=meta.get("seen", ""),
-            body=post.content.strip(),
-        )
+        post = frontmatter.loads(page.read_text(encoding="utf-8"))
+        try:
+            entries[name] = _entry(name, post.metadata, post.content.strip(), package)
+        except KeyError as error:
+            raise ValueError(f"{name}: its front matter lacks {error.args[0]}") from None
     return entries
+
+
+def _entry(name: str, meta: Mapping[str, Any], body: str, package: str) -> Entry:
+    return Entry(
+        id=name,
+        title=meta["title"],
+        fix=meta["fix"],
+        check=meta["check"],
+        siblings=tuple(meta["siblings"]),
+        needs=tuple(meta["needs"]),
+        source=tuple(meta["source"]),
+        checked=_to_checked(meta["checked"]),
+        signatures=tuple(_to_signature({**each, "entry": name}) for each in meta.get("signatures", ())),
+        confirms=_to_rules(meta.get("confirms", ())),
+        excludes=_to_rules(meta.get("excludes", ())),
+        checks=_to_rules(meta.get("checks", ())),
+        probes=dict(meta.get("probes", {})),
+        seen=meta.get("seen", ""),
+        body=body,
+        package=package,
+    )
+
+
+def _check(entry: Entry) -> None:
+    """Raise ValueError for an entry of a plugin on which a report or a command would fail."""
+    if re.match("[A-Z]", entry.id) is None:
+        raise ValueError(f"the id {entry.id} does not begin with a capital letter")
+    if unknown := sorted({*entry.needs} - needs().keys()):
+        raise ValueError(f"{entry.id} needs {unknown[0]}, which is no word of needs.toml")
 
 
 def cited(ids: Iterable[str]) -> list[dict[str, str]]:

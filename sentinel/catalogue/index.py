@@ -23,9 +23,15 @@ _FAMILIES = {
 
 
 def families() -> Mapping[str, Sequence[Entry]]:
-    """Return all entries by the name of their family, in the order of their ids."""
+    """Return all entries by the name of their family, in the order of their ids.
+
+    The entries of another package are a family of their own.
+    """
     families: dict[str, list[Entry]] = {name: [] for name in _FAMILIES.values()}
     for entry in load().values():
+        if entry.package:
+            families.setdefault(f"From {entry.package}", []).append(entry)
+            continue
         letters = re.match("[A-Z]+", entry.id)[0]  # type: ignore[index] # a test holds that ids begin so
         families[_FAMILIES.get(letters, _FAMILIES["G"])].append(entry)
     return families

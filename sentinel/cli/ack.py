@@ -31,11 +31,11 @@ def ack(incident: _Id, config: ConfigFile = None, state_dir: StateDir = None) ->
 
     now = SystemClock().now()
     with Store(configuration(config, state_dir).state_dir, create=False) as store:
-        known = store.incident(incident)
-        new = acknowledgement(known, now)
+        stored = store.incident(incident)
+        new = acknowledgement(stored, now)
         store.add_silence(new)
     typer.echo(
-        f"{known.id}: {known.detector} is acknowledged; to take it back: sentinel silence remove {new.id}"
+        f"{stored.id}: {stored.detector} is acknowledged; to take it back: sentinel silence remove {new.id}"
     )
 
 
@@ -54,12 +54,12 @@ def feedback(
     from sentinel.detectors.discovery import all_detectors
     from sentinel.storage.store import Store
 
-    if detector and detector not in (known := all_detectors()):
-        raise SentinelError(f"{detector}: no such detector{did_you_mean(detector, known)}")
+    if detector and detector not in all_detectors():
+        raise SentinelError(f"{detector}: no such detector{did_you_mean(detector, all_detectors())}")
     with Store(configuration(config, state_dir).state_dir, create=bool(detector)) as store:
         if not detector:
-            recorded = store.incident(incident)
-            incident = recorded.id
-            detector = recorded.detector
+            stored = store.incident(incident)
+            incident = stored.id
+            detector = stored.detector
         store.feedback.add(incident, detector, verdict, note, SystemClock().now())
     typer.echo(f"{incident}: {detector} is recorded as {verdict}")

@@ -11,17 +11,16 @@ import typer
 from typer.main import get_command
 
 from sentinel.cli.ack import ack, feedback
-from sentinel.cli.archive import reduce
+from sentinel.cli.archive import archives
 from sentinel.cli.backtest import backtest
 from sentinel.cli.calibrate import calibrate
-from sentinel.cli.catalogue import catalogue
 from sentinel.cli.check_config import check_config
 from sentinel.cli.explain import explain
 from sentinel.cli.mcp import mcp
-from sentinel.cli.overview import overview
-from sentinel.cli.probes import probes
 from sentinel.cli.replay import replay
 from sentinel.cli.runs import runs
+from sentinel.cli.screen import screen
+from sentinel.cli.sections import Section, SectionedGroup
 from sentinel.cli.serve import serve
 from sentinel.cli.show import show
 from sentinel.cli.silence import silences
@@ -34,14 +33,24 @@ from sentinel.common.errors import SentinelError
 UNUSABLE = 2
 """Exit status for arguments or a configuration that cannot be used."""
 
-_WAITED_FOR = ("overview", "replay", "backtest", "calibrate")
-"""Commands that judge whole logs while somebody waits. They use a second core."""
+_NEW_FORMS = {
+    "overview": "sentinel PATH",
+    "reduce": "sentinel archive report DIR",
+    "catalogue": "sentinel explain --list catalogue",
+    "probes": "sentinel explain --list probes",
+}
+"""What a command that is gone is called now."""
+
+_JUDGING = ("replay", "archive judge", "backtest", "calibrate")
+"""Commands that judge whole logs while somebody waits, as the screen does. They use a second core."""
 
 _M_ARENA_MAX = -8
-_ARENAS = 2
-"""See mallopt(3). By default glibc keeps an arena for each thread, and what they held piles up in all."""
+"""A parameter of mallopt(3)."""
+_MAX_ARENAS = 2
+"""By default glibc keeps an arena for each thread, and what they held piles up in all."""
 
 app = typer.Typer(
+    cls=SectionedGroup,
     name="sentinel",
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
@@ -49,8 +58,8 @@ app = typer.Typer(
 )
 
 
-def _show_version(wanted: bool) -> None:
-    if wanted:
+def _show_version(is_requested: bool) -> None:
+    if is_requested:
         from importlib.metadata import version  # slow to import
 
         typer.echo(f"sentinel {version('training-sentinel')}")
@@ -67,25 +76,22 @@ def options(
     """Watch training runs and report failures while they can still be corrected."""
 
 
-app.command()(overview)
-app.command()(watch)
-app.command()(replay)
-app.command()(reduce)
-app.command()(backtest)
-app.command()(calibrate)
-app.command()(runs)
-app.command()(explain)
-app.command()(catalogue)
-app.command()(status)
-app.command()(show)
-app.command()(serve)
-app.command()(ack)
-app.add_typer(silences, name="silence")
-app.command()(feedback)
-app.command()(mcp)
-app.command()(probes)
-app.command()(check_config)
-app.command("test-alert")(send_test)
+app.command(rich_help_panel=Section.LOOK)(runs)
+app.command(rich_help_panel=Section.LOOK)(replay)
+app.command(rich_help_panel=Section.LOOK)(explain)
+app.command(rich_help_panel=Section.WATCH)(watch)
+app.command(rich_help_panel=Section.WATCH)(status)
+app.command(rich_help_panel=Section.WATCH)(show)
+app.command(rich_help_panel=Section.WATCH)(serve)
+app.command(rich_help_panel=Section.WATCH)(check_config)
+app.command("test-alert", rich_help_panel=Section.WATCH)(send_test)
+app.command(rich_help_panel=Section.ANSWER)(ack)
+app.command(rich_help_panel=Section.ANSWER)(feedback)
+app.add_typer(silences, name="silence", rich_help_panel=Section.ANSWER)
+app.add_typer(archives, name="archive", rich_help_panel=Section.ARCHIVE)
+app.command(rich_help_panel=Section.ARCHIVE)(calibrate)
+app.command(rich_help_panel=Section.ARCHIVE)(backtest)
+app.command(rich_help_panel=Section.PROGRAMS)(mcp)
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -93,12 +99,15 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
     The frames of a watch are small, so more threads than one would only take time from the trainings.
     """
-    given = with_command(sys.argv[1:] if arguments is None else arguments)
-    os.environ.setdefault("POLARS_MAX_THREADS", "2" if given[0] in _WAITED_FOR else "1")
-    getattr(ctypes.CDLL(None), "mallopt", lambda *_: None)(_M_ARENA_MAX, _ARENAS)  # other libcs have none
+    words = sys.argv[1:] if arguments is None else arguments
+    program = app if "_SENTINEL_COMPLETE" in os.environ else program_for(words)
+    judges = program is screen or " ".join(words).startswith(_JUDGING)
+    os.environ.setdefault("POLARS_MAX_THREADS", "2" if judges else "1")
+    getattr(ctypes.CDLL(None), "mallopt", lambda *_: None)(_M_ARENA_MAX, _MAX_ARENAS)  # other libcs have none
     collect_seldom()
     try:
-        sys.exit(app(args=given, prog_name="sentinel", standalone_mode=False))
+        _check_form(words)
+        sys.exit(program(args=words, prog_name="sentinel", standalone_mode=False))
     except typer.Abort:
         sys.exit(UNUSABLE)
     except typer.TyperException as error:
@@ -108,11 +117,22 @@ def main(arguments: Sequence[str] | None = None) -> None:
     sys.exit(UNUSABLE)
 
 
-def with_command(given: Sequence[str]) -> Sequence[str]:
-    """Return the arguments, with the command that they leave out: none at all, or a path first."""
-    names = get_command(app).commands  # type: ignore[attr-defined]
-    is_place = bool(given) and given[0] not in names and (Path(given[0]).exists() or "://" in given[0])
-    return ["overview", *given] if is_place or not given else given
+def program_for(words: Sequence[str]) -> typer.Typer:
+    """Return what runs these words: the screen for paths and for no words at all, else the commands."""
+    if not words:
+        return screen
+    names = {*get_command(app).commands, *_NEW_FORMS}  # type: ignore[attr-defined]
+    is_path = words[0] not in names and (Path(words[0]).exists() or "://" in words[0])
+    return screen if is_path else app
+
+
+def _check_form(words: Sequence[str]) -> None:
+    """Raise SentinelError for an earlier form of a command, with its form of today."""
+    command = words[0] if words else ""
+    if command in _NEW_FORMS:
+        raise SentinelError(f"`sentinel {command}` is now `{_NEW_FORMS[command]}`")
+    if command == "replay" and any(word == "--out" or word.startswith("--out=") for word in words):
+        raise SentinelError("`sentinel replay --out` is now `sentinel archive judge PATH... --out DIR`")
 
 
 def _complain(message: str) -> None:

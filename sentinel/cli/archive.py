@@ -1,7 +1,7 @@
-"""`sentinel replay --out` and `sentinel reduce`: judge an archive part by part, and report on the whole."""
+"""`sentinel archive`: judge an archive part by part, and report on the whole."""
 
 import sys
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from enum import StrEnum
 from itertools import chain
 from pathlib import Path
@@ -9,153 +9,172 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from sentinel.cli.options import ConfigFile, configuration, shard
+from sentinel.cli.options import ConfigFile, Paths, configuration, shard
 from sentinel.cli.progress import archive_progress
 from sentinel.common.clock import SystemClock
 from sentinel.common.errors import SentinelError
+from sentinel.common.shard import WHOLE, Shard
 from sentinel.common.text import counted
 
 if TYPE_CHECKING:
     from sentinel.archives.engine import Engine
     from sentinel.config.file import Config
 
-
-class EngineName(StrEnum):
-    """Who judges the parts of an archive."""
-
-    LOCAL = "local"
-    RAY = "ray"
-
+archives = typer.Typer(help="Judge many thousands of finished logs part by part, and report on them.")
 
 INTERRUPTED = 130
 """The exit status, as a shell has it."""
 
-Out = Annotated[
-    Path | None,
-    typer.Option(
-        metavar="DIR",
-        help="Keep the results as Parquet in DIR, part by part, for `sentinel reduce`. What is there and did "
-        "not change is not read again.",
-    ),
-]
-Workers = Annotated[
-    int | None, typer.Option(min=1, help="With --out: processes that judge; default: one for each core.")
-]
-EngineOption = Annotated[
-    EngineName, typer.Option("--engine", help="With --out: who judges the parts: this machine, or Ray.")
-]
-Address = Annotated[
-    str,
-    typer.Option(
-        metavar="ADDRESS",
-        help="With --engine ray: a cluster that runs already; default: one on this machine.",
-    ),
-]
-ShardOption = Annotated[
-    str,
-    typer.Option("--shard", metavar="I/N", help="With --out: only share I of N, from 0 to N - 1."),
-]
-RetryFailed = Annotated[
-    bool, typer.Option("--retry-failed", help="With --out: also judge again what could not be judged.")
-]
-OwnersTable = Annotated[
-    Path | None,
-    typer.Option(
-        "--owners",
-        metavar="PARQUET",
-        help="With --out: what Slurm's accounting says about users, projects and GPUs.",
-    ),
-]
+
+class _EngineName(StrEnum):
+    LOCAL = "local"
+    RAY = "ray"
 
 
-class _ArchiveForm(StrEnum):
+class _Form(StrEnum):
     TERMINAL = "terminal"
     MARKDOWN = "markdown"
     HTML = "html"
     JSON = "json"
 
 
-_Directory = Annotated[Path, typer.Argument(metavar="DIR", help="What `sentinel replay --out DIR` made.")]
+_Out = Annotated[
+    Path,
+    typer.Option(
+        "--out",
+        metavar="DIR",
+        help="Keep the results as Parquet in DIR, part by part, for `sentinel archive report`. What is there "
+        "and did not change is not read again.",
+    ),
+]
+_Workers = Annotated[
+    int | None, typer.Option(min=1, help="Processes that judge; default: one for each core.")
+]
+_Engine = Annotated[_EngineName, typer.Option("--engine", help="Who judges the parts: this machine, or Ray.")]
+_Address = Annotated[
+    str,
+    typer.Option(
+        metavar="ADDRESS",
+        help="With --engine ray: a cluster that runs already; default: one on this machine.",
+    ),
+]
+_Shard = Annotated[str, typer.Option("--shard", metavar="I/N", help="Only share I of N, from 0 to N - 1.")]
+_RetryFailed = Annotated[
+    bool, typer.Option("--retry-failed", help="Also judge again what could not be judged.")
+]
+_Owners = Annotated[
+    Path | None,
+    typer.Option(
+        "--owners", metavar="PARQUET", help="What Slurm's accounting says about users, projects and GPUs."
+    ),
+]
+_KeepCourses = Annotated[
+    bool, typer.Option("--compare", help="Also keep what `sentinel archive report --compare` needs.")
+]
+
+_Directory = Annotated[Path, typer.Argument(metavar="DIR", help="What `sentinel archive judge` made.")]
 _Format = Annotated[
-    _ArchiveForm,
+    _Form,
     typer.Option("--format", help="What it cost, for people; or with json all runs, as `sentinel replay`."),
 ]
 _Compare = Annotated[
     bool,
     typer.Option(
-        "--compare", help="Compare runs that differ in one setting; `replay --out --compare` keeps them."
+        "--compare",
+        help="Compare runs that differ in one setting; `sentinel archive judge --compare` keeps them.",
     ),
 ]
 
 
-@dataclass(frozen=True)
-class ArchiveOptions:
-    """How `sentinel replay` judges an archive; ``out`` is None for a plain replay."""
+@archives.command("judge")
+def judge(
+    paths: Paths,
+    out: _Out,
+    engine: _Engine = _EngineName.LOCAL,
+    address: _Address = "",
+    workers: _Workers = None,
+    share: _Shard = "",
+    owners: _Owners = None,
+    retry_failed: _RetryFailed = False,
+    compare: _KeepCourses = False,
+    config: ConfigFile = None,
+) -> int:
+    """Judge finished logs part by part, and keep the results.
 
-    out: Path | None
-    engine: EngineName = EngineName.LOCAL
-    address: str = ""
-    workers: int | None = None
-    shard: str = ""
-    owners: Path | None = None
-    retry_failed: bool = False
-    compare: bool = False
+    The same command goes on where it stopped. `sentinel archive report` makes the report.
+    """
+    from sentinel.cli.logs import log_to_stderr
 
-    def check(self) -> None:
-        """Raise SentinelError if a plain replay has options of an archive."""
-        given = (self.workers, self.shard, self.owners, self.retry_failed, self.engine is EngineName.RAY)
-        if self.out is None and any(given):
-            raise SentinelError("--engine, --workers, --shard, --owners and --retry-failed need --out DIR")
-        if self.address and self.engine is not EngineName.RAY:
-            raise SentinelError("--address needs --engine ray")
-
-    def made_engine(self) -> "Engine":
-        """Return the engine that was asked for."""
-        if self.engine is EngineName.RAY:
-            from sentinel.archives.ray_engine import Ray
-
-            return Ray(self.address, self.workers)
-        from sentinel.archives.engine import Local
-
-        return Local(self.workers)
+    if address and engine is not _EngineName.RAY:
+        raise SentinelError("--address needs --engine ray")
+    log_to_stderr()
+    settings = configuration(config, paths=paths)
+    return judge_parts(
+        settings,
+        out,
+        _engine(engine, address, workers),
+        owners=owners,
+        shard=shard(share) or WHOLE,
+        retry_failed=retry_failed,
+        compare=compare,
+    )
 
 
-def judge(settings: "Config", out: Path, options: ArchiveOptions) -> int:
-    """Judge the parts of an archive that were not judged before, and keep the results. Gives the status."""
+def judge_parts(
+    settings: "Config",
+    out: Path,
+    engine: "Engine",
+    *,
+    owners: Path | None = None,
+    shard: Shard = WHOLE,
+    retry_failed: bool = False,
+    compare: bool = False,
+) -> int:
+    """Judge the parts of an archive that were not judged before, keep the results, and return the status."""
     from sentinel.archives.archive import judge_archive
     from sentinel.archives.results import Results
     from sentinel.archives.slurm_accounting import Owners
-    from sentinel.common.shard import WHOLE
 
-    results = Results(out, Owners.read(options.owners) if options.owners else None)
+    results = Results(out, Owners.read(owners) if owners else None)
     try:
         with archive_progress() as progress:
-            judged = judge_archive(
+            judgement = judge_archive(
                 settings,
                 results,
-                options.made_engine(),
+                engine,
                 SystemClock().now(),
                 progress,
-                shard=shard(options.shard) or WHOLE,
-                retry_failed=options.retry_failed,
-                compare=options.compare,
+                shard=shard,
+                retry_failed=retry_failed,
+                compare=compare,
             )
     except KeyboardInterrupt:
         typer.echo(f"\nstopped; the parts that are done are in {out}, and the same command goes on", err=True)
         return INTERRUPTED
-    failed = f", {judged.failed} could not be judged" if judged.failed else ""
-    new = f"{counted(judged.done, 'part')} judged: {counted(judged.runs, 'run')}{failed}"
-    typer.echo(f"{new}; {counted(judged.known, 'part')} known before; results in {out}")
+    failed = f", {judgement.failed} could not be judged" if judgement.failed else ""
+    new = f"{counted(judgement.completed, 'part')} judged: {counted(judgement.runs, 'run')}{failed}"
+    typer.echo(f"{new}; {counted(judgement.reused, 'part')} known before; results in {out}")
     return 0
 
 
-def reduce(
+def _engine(name: _EngineName, address: str, workers: int | None) -> "Engine":
+    if name is _EngineName.RAY:
+        from sentinel.archives.ray_engine import Ray
+
+        return Ray(address, workers)
+    from sentinel.archives.engine import Local
+
+    return Local(workers)
+
+
+@archives.command("report")
+def report(
     directory: _Directory,
-    format_: _Format = _ArchiveForm.TERMINAL,
+    format_: _Format = _Form.TERMINAL,
     compare: _Compare = False,
     config: ConfigFile = None,
 ) -> None:
-    """Report on an archive that `sentinel replay --out` judged, from all its parts and shards."""
+    """Report on an archive that `sentinel archive judge` judged, from all its parts and shards."""
     from sentinel.archives.reducing import reduced
     from sentinel.archives.results import Results
     from sentinel.report import cost
@@ -168,19 +187,19 @@ def reduce(
 
         whole = replace(whole, comparisons=compared(whole.contents))
     match format_:
-        case _ArchiveForm.TERMINAL:
+        case _Form.TERMINAL:
             from sentinel.report.lines import print_lines
 
             print_lines(cost.lines(cost.cost(whole)))
-        case _ArchiveForm.MARKDOWN:
+        case _Form.MARKDOWN:
             from sentinel.report import cost_page
 
             typer.echo(cost_page.markdown(cost.cost(whole)))
-        case _ArchiveForm.HTML:
+        case _Form.HTML:
             from sentinel.report import cost_page
 
             typer.echo(cost_page.html(cost.cost(whole)))
-        case _ArchiveForm.JSON:
+        case _Form.JSON:
             from sentinel.report import archive
 
             sys.stdout.writelines(chain(archive.pieces(whole), "\n"))

@@ -39,22 +39,21 @@ def backtest(config: _New, paths: _Paths = None, old: _Old = None) -> None:
     before = configuration(old).model_copy(update={"paths": new.paths})
     if not new.paths:
         raise SentinelError("nothing to compare: name a PATH, or set `paths` in the new configuration")
-    changed = differences(*(replay(new.paths, config, lambda *_: None) for config in (before, new)))
-    said = answers(new.state_dir)
-    for difference in changed:
+    changes = differences(*(replay(new.paths, config, lambda *_: None) for config in (before, new)))
+    verdicts = answers(new.state_dir)
+    for difference in changes:
         if difference.kind != "same":
-            typer.echo(_line(difference, said))
-    counts = Counter(difference.kind for difference in changed)
+            typer.echo(_line(difference, verdicts))
+    counts = Counter(difference.kind for difference in changes)
     typer.echo(", ".join(f"{counts[kind]} {kind}" for kind in ("gained", "lost", "moved", "same")))
 
 
-def _line(difference: "Difference", said: dict[str, str]) -> str:
+def _line(difference: "Difference", verdicts: dict[str, str]) -> str:
     from sentinel.common.text import clean_text
 
     incident = difference.either[-1]
     places = dict.fromkeys(f"{i.severity.label} at step {i.fired_step}" for i in difference.either)
-    verdicts = dict.fromkeys(said[i.id] for i in difference.either if i.id in said)
-    judged = f" ({', '.join(verdicts)})" if verdicts else ""
-    return (
-        f"{difference.kind}: {incident.detector} in {clean_text(incident.run)}, {' to '.join(places)}{judged}"
-    )
+    answers = dict.fromkeys(verdicts[i.id] for i in difference.either if i.id in verdicts)
+    answer_text = f" ({', '.join(answers)})" if answers else ""
+    where = f"{incident.detector} in {clean_text(incident.run)}"
+    return f"{difference.kind}: {where}, {' to '.join(places)}{answer_text}"

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from sentinel.cli.archive import INTERRUPTED, ArchiveOptions, Out, Workers, judge
+from sentinel.cli.archive import INTERRUPTED, judge_parts
 from sentinel.cli.options import ConfigFile, answers, configuration, opened
 from sentinel.common.clock import SystemClock
 from sentinel.common.errors import SentinelError
@@ -49,11 +49,21 @@ _Bad = Annotated[
     Path | None,
     typer.Option(metavar="FILE", help="Names or globs of runs that went wrong, one a line."),
 ]
-_Out = Annotated[
+_Output = Annotated[
     Path, typer.Option("--output", "-o", metavar="FILE", help="Where to write the result, for `include`.")
 ]
-
-
+_Results = Annotated[
+    Path | None,
+    typer.Option(
+        "--out",
+        metavar="DIR",
+        help="Keep the results as Parquet in DIR, part by part, for `sentinel archive report`. What is there "
+        "and did not change is not read again.",
+    ),
+]
+_Workers = Annotated[
+    int | None, typer.Option(min=1, help="With --out: processes that judge; default: one for each core.")
+]
 _Html = Annotated[
     Path | None,
     typer.Option(
@@ -67,10 +77,10 @@ def calibrate(
     pages_per_run: _OfRuns = None,
     pages_per_run_day: _OfDays = None,
     bad: _Bad = None,
-    output: _Out = Path("calibration.toml"),
+    output: _Output = Path("calibration.toml"),
     html: _Html = None,
-    out: Out = None,
-    workers: Workers = None,
+    out: _Results = None,
+    workers: _Workers = None,
     config: ConfigFile = None,
 ) -> None:
     """Find out how often healthy runs of an archive would page, and keep that within a budget.
@@ -94,15 +104,15 @@ def calibrate(
         raise SentinelError("--workers needs --out DIR")
     if pages_per_run is not None and pages_per_run_day is not None:
         raise SentinelError("give either --pages-per-run or --pages-per-run-day")
-    budget = next((given for given in (pages_per_run_day, pages_per_run) if given is not None), 0.01)
+    budget = next((share for share in (pages_per_run_day, pages_per_run) if share is not None), 0.01)
     settings = configuration(config, paths=archive)
     marked = _lines(bad)
-    said = answers(settings.state_dir)
+    verdicts = answers(settings.state_dir)
     pages = Pages(daily=pages_per_run_day is not None)
     loud = settings.model_copy(update={"detectors": _loud(settings.detectors)})
     with opened(output) as file:
-        for seen, heard in _kept(loud, out, workers) if out else _replayed(loud):
-            pages.add(seen, heard, marked, said)
+        for overview, notifications in _stored(loud, out, workers) if out else _replayed(loud):
+            pages.add(overview, notifications, marked, verdicts)
         if not pages.healthy:
             raise SentinelError(f"{', '.join(archive)}: no run counts as healthy, so nothing can be kept to")
         if pages.daily and not any(run.logged for run in pages.healthy.values()):
@@ -115,7 +125,7 @@ def calibrate(
         file.writelines(f"{line}\n" for line in _written(loud, moves, pages, promise))
         if html is not None:
             with opened(html) as page:
-                page.write(_questions(loud, pages, moves, said))
+                page.write(_questions(loud, pages, moves, verdicts))
     typer.echo(f"before: {pages.rate()} would page; {pages.left_out} left out")
     if drifted(*(halves := pages.halves())):
         typer.echo(
@@ -123,8 +133,8 @@ def calibrate(
             "calibrate on the runs that are like the coming ones"
         )
     for move in moves:
-        told = f"; nothing else tells of {counted(move.lost, 'other run')}" if move.lost else ""
-        typer.echo(f"{_said(loud, move)}{told}")
+        lost = f"; nothing else tells of {counted(move.lost, 'other run')}" if move.lost else ""
+        typer.echo(f"{_move_text(loud, move)}{lost}")
     changes = changes_of(moves)
     typer.echo(f"after: {pages.rate(changes)}")
     for stratum, rate in pages.by_stratum(changes).items():
@@ -135,15 +145,15 @@ def calibrate(
 
 
 def _replayed(config: "Config") -> "Iterator[tuple[RunOverview, Telling]]":
-    """Return the runs, read and judged now."""
+    """Read and judge the runs, and yield each with what would be sent of it."""
     from sentinel.replays.replaying import replay_in_parts
 
     for part in replay_in_parts(config.paths, config, lambda *_: None):
         yield from ((run.seen, run.notifications) for run in part.runs)
 
 
-def _said(config: "Config", move: "Move") -> str:
-    """Return a move, for a person."""
+def _move_text(config: "Config", move: "Move") -> str:
+    """Describe a move for a person."""
     from sentinel.calibration.page_statistics import Kind
 
     if isinstance(move.change, Kind):
@@ -154,7 +164,7 @@ def _said(config: "Config", move: "Move") -> str:
 
 
 def _thresholds(config: "Config", change: "Stricter") -> Iterator[str]:
-    """Yield what becomes of the thresholds of a stricter detector."""
+    """Yield the thresholds that become stricter, each with its old and its new value."""
     from sentinel.detectors.discovery import all_detectors
 
     detector = all_detectors()[change.detector]
@@ -165,34 +175,35 @@ def _thresholds(config: "Config", change: "Stricter") -> Iterator[str]:
             yield f"{name} from {usual[name]:.3g} to {value:.3g}"
 
 
-def _kept(config: "Config", out: Path, workers: int | None) -> "Iterator[tuple[RunOverview, Telling]]":
-    """Return the same of an archive whose results are kept: what is there and did not change is not read
-    again.
-    """
+def _stored(config: "Config", out: Path, workers: int | None) -> "Iterator[tuple[RunOverview, Telling]]":
+    """Yield the same from an archive with stored results, after its new and changed parts were judged."""
+    from sentinel.archives.engine import Local
     from sentinel.archives.reducing import reduced
     from sentinel.archives.results import Results
 
-    if judge(config, out, ArchiveOptions(out, workers=workers)):
+    if judge_parts(config, out, Local(workers)):
         raise typer.Exit(INTERRUPTED)
     results = Results(out)
     policies = [sink.policy() for sink in config.sinks]
     for run in reduced(results, policies).runs():
-        yield run.seen, run.told
+        yield run.overview, run.notifications
 
 
 def _questions(config: "Config", pages: "Pages", moves: "Sequence[Move]", answers: Collection[str]) -> str:
-    """Return the page of the pages to look at first. Their runs are read again, for their curves."""
+    """Make the HTML file about the pages to look at first. Their runs are read again, for their curves."""
     from sentinel.replays.replaying import replay_in_parts
-    from sentinel.report.model import story
+    from sentinel.report.model import replay_report
     from sentinel.report.review_queue import Doubt, doubtful, html
 
-    asked = doubtful(pages, moves, answers)
+    incidents = doubtful(pages, moves, answers)
     runs = {}
-    if asked:
-        names = [escape(name) for name, _ in asked]
+    if incidents:
+        names = [escape(name) for name, _ in incidents]
         parts = replay_in_parts(config.paths, config, lambda *_: None, curves=True, names=names)
-        runs = {run.name: run for run in story(parts, SystemClock().now(), "name").runs}
-    return html([Doubt.of(runs[clean_text(name)], incident) for name, incident in asked], pages, moves)
+        runs = {run.name: run for run in replay_report(parts, SystemClock().now(), "name").runs}
+    return html(
+        [Doubt.from_incident(runs[clean_text(name)], incident) for name, incident in incidents], pages, moves
+    )
 
 
 def _loud(tables: Mapping[str, Mapping[str, Any]]) -> dict[str, dict[str, Any]]:
@@ -242,7 +253,7 @@ def _written(
             yield from (f"{json.dumps(kind)} = {round(value, 2)}" for kind, value in of_kinds.items())
     for detector, moved in sorted(by_detector.items()):
         yield f"\n[detectors.{detector}]"
-        yield from (f"# {_said(config, move)}" for move in moved)
+        yield from (f"# {_move_text(config, move)}" for move in moved)
         if quiet := sorted(move.change.variant for move in moved if isinstance(move.change, Kind)):
             yield f"informs = {json.dumps(quiet)}"
         yield from (f"stricter = {move.change.factor}" for move in moved if not isinstance(move.change, Kind))

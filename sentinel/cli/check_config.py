@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from sentinel.cli.plugins import complain_of_plugins
 from sentinel.common.errors import ConfigError
 from sentinel.common.text import counted
 from sentinel.sources.location import is_pattern, matches
@@ -25,10 +26,11 @@ def check_config(file: _File = Path("sentinel.toml"), schema: _Schema = False) -
     if schema:
         typer.echo(json.dumps(json_schema(), indent=2))
         return
+    complain_of_plugins()  # first, because a configuration may name what a plugin should have brought
     config = load(file)
     rules = [rule.detector_name for rule in config.rules]
-    named = f"; rules: {', '.join(rules)}" if rules else ""
-    typer.echo(f"{file}: no mistakes; sinks: {', '.join(sink.name for sink in config.sinks)}{named}")
+    rule_names = f"; rules: {', '.join(rules)}" if rules else ""
+    typer.echo(f"{file}: no mistakes; sinks: {', '.join(sink.name for sink in config.sinks)}{rule_names}")
     quiet = [f"{d.name}: {variant}" for d in config.enabled_detectors for variant in sorted(d.informs)]
     if quiet:
         typer.echo(f"only inform: {', '.join(quiet)}")
@@ -46,7 +48,7 @@ def check_config(file: _File = Path("sentinel.toml"), schema: _Schema = False) -
 
 
 def _missing(config: "Config") -> Iterator[str]:
-    """Variables, files and paths that a watch with this configuration would not find."""
+    """Yield the variables, files and paths that a watch with this configuration would not find."""
     needs: list[tuple[str, Callable[[], object]]] = [(f"sink {s.name}", s.open) for s in config.sinks]
     if config.heartbeat is not None:
         needs.append(("heartbeat", config.heartbeat.address))

@@ -1,37 +1,109 @@
-"""`sentinel explain`: show the page of a detector, a rule of one's own or a catalogue entry, or list them."""
+"""`sentinel explain`: show a page about a detector, a rule, a failure or a set of probes, or list them."""
 
+import sys
 from collections.abc import Sequence
+from datetime import UTC, datetime
+from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from sentinel.cli.options import ConfigFile, config_file
-from sentinel.cli.pages import show
+from sentinel.common.clock import SystemClock
+from sentinel.common.errors import SentinelError
 
 if TYPE_CHECKING:
     from sentinel.config.rules import WrittenRule
+
+PAGE_COLUMNS = 80
+TABLE_COLUMNS = 200
+
+
+class _Subject(StrEnum):
+    CATALOGUE = "catalogue"
+    PROBES = "probes"
+    DETECTORS = "detectors"
+
 
 _Name = Annotated[
     str | None,
     typer.Argument(
         metavar="[NAME]",
-        help="Name of a detector (kl-blowup) or of a rule of your own, or id of a catalogue entry (R2). "
-        "Without it, all are listed.",
+        help="Name of a detector (kl-blowup), of a rule of your own or of a set of probes, or id of a "
+        "catalogue entry (R2). Without it, all are listed.",
+    ),
+]
+_List = Annotated[
+    _Subject | None,
+    typer.Option(
+        "--list",
+        help="List the catalogue of training failures, the numbers that `sentinel.probe` logs from a "
+        "training, or the detectors and your own rules.",
+    ),
+]
+_Search = Annotated[
+    str | None,
+    typer.Option(
+        metavar="WORDS", help="With --list catalogue: only entries whose page holds all these words."
+    ),
+]
+_Stale = Annotated[
+    bool,
+    typer.Option(
+        "--stale",
+        help="With --list catalogue: only entries that were checked against their source over a year ago.",
     ),
 ]
 
 
-def explain(name: _Name = None, config: ConfigFile = None) -> None:
-    """Show the page of a detector, a rule of your own or a catalogue entry, or list all of them."""
-    from sentinel.report.pages import index, page
+def explain(
+    name: _Name = None,
+    subject: _List = None,
+    search: _Search = None,
+    stale: _Stale = False,
+    config: ConfigFile = None,
+) -> None:
+    """Show the page of a detector, a rule, a catalogue entry or a set of probes, or list them."""
+    from sentinel.report import pages, probes
 
-    show(index(own_rules(config)) if name is None else page(name, lambda: own_rules(config)))
+    if name is not None and subject is not None:
+        raise SentinelError("give either a NAME or --list")
+    if subject is not _Subject.CATALOGUE and (search is not None or stale):
+        raise SentinelError("--search and --stale need --list catalogue")
+    if stale and search is not None:
+        raise SentinelError("--stale lists all such entries; leave out --search")
+    match subject:
+        case _Subject.CATALOGUE if stale:
+            _show(pages.stale(datetime.fromtimestamp(SystemClock().now(), UTC).date()))
+        case _Subject.CATALOGUE:
+            _show(pages.titles() if search is None else pages.matches(search.split()))
+        case _Subject.PROBES:
+            _show(probes.index(), TABLE_COLUMNS)
+        case _Subject.DETECTORS:
+            _show(pages.detectors(user_rules(config)))
+        case _ if name is None:
+            _show(pages.index(user_rules(config)))
+        case _:
+            _show(
+                probes.page(name) if name in probes.names() else pages.page(name, lambda: user_rules(config))
+            )
 
 
-def own_rules(config: Path | None) -> "Sequence[WrittenRule]":
+def user_rules(config: Path | None) -> "Sequence[WrittenRule]":
     """Return the rules of the configuration; none if there is no configuration."""
     from sentinel.config.file import written_rules
 
     file = config_file(config)
     return written_rules(file) if file else ()
+
+
+def _show(text: str, max_columns: int = PAGE_COLUMNS) -> None:
+    """Print Markdown: laid out on a terminal, as it is in a file or a pipe."""
+    if not sys.stdout.isatty():
+        typer.echo(text)
+        return
+    from rich.console import Console
+    from rich.markdown import Markdown
+
+    Console(width=min(Console().width, max_columns)).print(Markdown(text))

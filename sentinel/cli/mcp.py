@@ -4,7 +4,7 @@ from typing import Annotated
 
 import typer
 
-from sentinel.cli.explain import own_rules
+from sentinel.cli.explain import user_rules
 from sentinel.cli.options import ConfigFile, StateDir, configuration
 from sentinel.common.clock import SystemClock
 from sentinel.common.errors import SentinelError
@@ -33,5 +33,5 @@ def mcp(paths: _Paths = None, config: ConfigFile = None, state_dir: StateDir = N
             raise
         raise SentinelError("agents need a package: pip install '.[mcp]'") from None
     settings = configuration(config, state_dir, paths=paths or ())
-    known = Answers(settings, settings.paths if paths else (), SystemClock().now)
-    server(known, lambda: own_rules(config)).run("stdio")
+    runs = Answers(settings, settings.paths if paths else (), SystemClock().now)
+    server(runs, lambda: user_rules(config)).run("stdio")

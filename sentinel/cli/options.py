@@ -62,16 +62,14 @@ Notify = Annotated[
 ]
 
 
-def config_file(named: Path | None) -> Path | None:
-    """Return the configuration file to use: the one that was named, else sentinel.toml in the current
-    directory.
-    """
-    here = Path(CONFIG_FILE)
-    return named or (here if here.is_file() else None)
+def config_file(file: Path | None) -> Path | None:
+    """Return the configuration file, by default sentinel.toml in the current directory, if it exists."""
+    default = Path(CONFIG_FILE)
+    return file or (default if default.is_file() else None)
 
 
 def address(option: str, text: str) -> Address:
-    """Return the address that was given to an option. Raises SentinelError for a text that is no address."""
+    """Parse the address that an option has. Raises SentinelError for a text that is no address."""
     from sentinel.common.address import Address
 
     try:
@@ -81,9 +79,7 @@ def address(option: str, text: str) -> Address:
 
 
 def shard(text: str) -> Shard | None:
-    """Return the shard that was given to ``--shard``, None if none was. Raises SentinelError for another
-    text.
-    """
+    """Parse the value of ``--shard``; None if it is empty. Raises SentinelError for another text."""
     from sentinel.common.shard import Shard
 
     try:
@@ -108,7 +104,7 @@ def configuration(
     from sentinel.config.file import Config, load
     from sentinel.sources.discovery import places
 
-    given: dict[str, object] = {
+    overrides: dict[str, object] = {
         "state_dir": state_dir,
         "paths": places(paths),
         "poll": poll,
@@ -121,8 +117,8 @@ def configuration(
         from sentinel.sinks.addresses import sink_at
         from sentinel.sinks.discovery import named
 
-        given["sinks"] = named([*config.sinks, *map(sink_at, notify)])
-    return config.model_copy(update={name: value for name, value in given.items() if value})
+        overrides["sinks"] = named([*config.sinks, *map(sink_at, notify)])
+    return config.model_copy(update={name: value for name, value in overrides.items() if value})
 
 
 def answers(state_dir: Path) -> dict[str, str]:
@@ -139,7 +135,7 @@ def answers(state_dir: Path) -> dict[str, str]:
 
 @contextmanager
 def opened(output: Path | None) -> Iterator[TextIO]:
-    """The file to write to, standard output by default. An older file stays until the new one is whole.
+    """Open the file to write to, standard output by default. An older file stays until the new one is whole.
 
     Raises SentinelError at once for a file that cannot be written.
     """

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from sentinel.archives.archive import JudgedParts
 
-_SAID_EVERY_SECONDS = 60.0
+_REPORT_SECONDS = 60.0
 
 Progress = Callable[[int, int], None]
 """Called with the number of runs that are done and the number of all runs."""
@@ -33,9 +33,9 @@ def progress_bar() -> Iterator[Progress]:
     with progress.Progress(*columns, console=Console(stderr=True), transient=True) as bar:
         task = bar.add_task("runs", total=None)
 
-        def show(done: int, total: int) -> None:
-            bar.update(task, completed=done, total=total)
-            if done == total:
+        def show(completed: int, total: int) -> None:
+            bar.update(task, completed=completed, total=total)
+            if completed == total:
                 bar.stop()  # before the report is written, perhaps to the same terminal
 
         yield show
@@ -57,16 +57,16 @@ def archive_progress() -> "Iterator[Callable[[JudgedParts], None]]":
     )
     with progress.Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
         task = bar.add_task("", total=None)
-        said = began = time.monotonic()
+        reported_at = started_at = time.monotonic()
 
-        def show(judged: "JudgedParts") -> None:
-            nonlocal said
+        def show(parts: "JudgedParts") -> None:
+            nonlocal reported_at
             now = time.monotonic()
-            told = f"{judged.runs / max(now - began, 1e-9):,.0f} runs/s, {judged.failed} failed"
-            total = judged.parts - judged.known
-            bar.update(task, completed=judged.done, total=total, description=told)
-            if not console.is_terminal and now - said >= _SAID_EVERY_SECONDS:
-                said = now
-                console.print(f"{judged.done} of {total} parts, {told}", highlight=False)
+            rate = f"{parts.runs / max(now - started_at, 1e-9):,.0f} runs/s, {parts.failed} failed"
+            total = parts.parts - parts.reused
+            bar.update(task, completed=parts.completed, total=total, description=rate)
+            if not console.is_terminal and now - reported_at >= _REPORT_SECONDS:
+                reported_at = now
+                console.print(f"{parts.completed} of {total} parts, {rate}", highlight=False)
 
         yield show

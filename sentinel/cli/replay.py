@@ -1,7 +1,7 @@
 """`sentinel replay`: judge finished logs."""
 
 from collections.abc import Iterable, Iterator
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import nullcontext
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
@@ -9,20 +9,8 @@ from typing import TYPE_CHECKING, Annotated, TextIO
 
 import typer
 
-from sentinel.cli.archive import (
-    Address,
-    ArchiveOptions,
-    EngineName,
-    EngineOption,
-    Out,
-    OwnersTable,
-    RetryFailed,
-    ShardOption,
-    Workers,
-    judge,
-)
 from sentinel.cli.options import ConfigFile, Paths, configuration, opened
-from sentinel.cli.progress import Progress, progress_bar
+from sentinel.cli.progress import progress_bar
 from sentinel.common.clock import SystemClock
 from sentinel.common.errors import SentinelError
 from sentinel.detectors.severity import Severity, SeverityName
@@ -104,13 +92,6 @@ def replay(
     compare: _Compare = False,
     baseline: _Baseline = None,
     fail_on: _FailOn = None,
-    out: Out = None,
-    engine: EngineOption = EngineName.LOCAL,
-    address: Address = "",
-    workers: Workers = None,
-    shard: ShardOption = "",
-    owners: OwnersTable = None,
-    retry_failed: RetryFailed = False,
     config: ConfigFile = None,
 ) -> int:
     """Show what `watch` would have said about finished logs."""
@@ -122,18 +103,15 @@ def replay(
 
     if format_ is _Form.JSONL and (compare or baseline):
         raise SentinelError("jsonl has a line for each run and none for comparisons; use json")
-    archive = ArchiveOptions(out, engine, address, workers, shard, owners, retry_failed, compare)
-    archive.check()
     log_to_stderr()
     settings = configuration(config, paths=paths)
-    if out is not None:
-        if any((output, only, since, run, sort, baseline, fail_on, format_ is not _Form.TERMINAL)):
-            raise SentinelError("--out keeps the results of all runs; `sentinel reduce` makes the report")
-        return judge(settings, out, archive)
-    known = {*all_detectors(), *(detector.name for detector in settings.enabled_detectors)}
-    selection = Selection.parse(only or (), since, known)
-    seen = _ForExitStatus()
-    with opened(output) as file, _progress(format_) as progress:
+    names_of_detectors = {*all_detectors(), *(detector.name for detector in settings.enabled_detectors)}
+    selection = Selection.parse(only or (), since, names_of_detectors)
+    outcome = _ExitStatus()
+    bar = (
+        nullcontext(lambda *_: None) if format_ is _Form.JSONL else progress_bar()
+    )  # lines show the progress
+    with opened(output) as file, bar as progress:
         curves = format_ in (_Form.HTML, _Form.MARKDOWN)
         names = run or ()
         if compare or baseline or format_ in (_Form.TERMINAL, _Form.JSON):
@@ -149,29 +127,29 @@ def replay(
             parts = iter([whole])
         else:
             parts = replay_in_parts(settings.paths, settings, progress, curves=curves, names=names)
-        _write(seen.through(map(selection.of, parts)), format_, sort, file)
-    return seen.status(fail_on)
+        _write(outcome.through(map(selection.apply, parts)), format_, sort, file)
+    return outcome.status(fail_on)
 
 
 @dataclass
-class _ForExitStatus:
+class _ExitStatus:
     """What the exit status depends on, of all parts of a replay."""
 
     worst: Severity = Severity.CLEAN
     unjudged: bool = False  # a run or a place could not be read, or a run not be judged to its end
-    read: bool = False  # something could be read, or nothing was selected
+    any_read: bool = False  # something could be read, or nothing was selected
 
     def through(self, parts: "Iterable[Replay]") -> "Iterator[Replay]":
-        """Return the same parts; each is taken note of."""
+        """Yield the same parts, and note what each says."""
         for part in parts:
             self.worst = max([self.worst, *(run.worst for run in part.runs)])
             self.unjudged = self.unjudged or bool(part.coverage.cut or part.coverage.unread)
-            self.read = self.read or not part.runs or not all(run.unread for run in part.runs)
+            self.any_read = self.any_read or not part.runs or not all(run.unread for run in part.runs)
             yield part
 
     def status(self, fail_on: SeverityName | None) -> int:
         """Return the exit status."""
-        if not self.read:
+        if not self.any_read:
             return 2
         return int(fail_on is not None and (self.unjudged or self.worst >= Severity.named(fail_on)))
 
@@ -206,22 +184,17 @@ def _write(parts: "Iterator[Replay]", format_: _Form, sort: Order | None, file: 
             typer.echo(f"sentinel: {covered}", err=True)
         case _Form.HTML:
             from sentinel.report import html
-            from sentinel.report.model import story
+            from sentinel.report.model import replay_report
 
-            file.write(html.render(story(parts, now, sort or "worst")))
+            file.write(html.render(replay_report(parts, now, sort or "worst")))
         case _Form.MARKDOWN:
             from sentinel.report import markdown
-            from sentinel.report.model import story
+            from sentinel.report.model import replay_report
 
-            file.write(markdown.render(story(parts, now, sort or "worst")))
+            file.write(markdown.render(replay_report(parts, now, sort or "worst")))
         case _Form.SARIF:
             import orjson
 
             from sentinel.report.sarif import document as results
 
             print(orjson.dumps(results(parts, Path.cwd()), option=orjson.OPT_INDENT_2).decode(), file=file)
-
-
-def _progress(format_: _Form) -> AbstractContextManager[Progress]:
-    """Return the progress bar; none beside lines, which show the progress."""
-    return nullcontext(lambda *_: None) if format_ is _Form.JSONL else progress_bar()

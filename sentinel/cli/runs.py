@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from sentinel.cli.options import ConfigFile, Paths, ReportFormat, TextOrJson, config_file, configuration
+from sentinel.cli.plugins import complain_of_plugins
 from sentinel.common.clock import SystemClock
 
 if TYPE_CHECKING:
@@ -55,6 +56,7 @@ def runs(
 
         listing = list_runs(places(paths), signals, lambda: settings()[1], SystemClock().now())
         groups = groups_of(listing) if siblings else None
+    complain_of_plugins()
     if format_ is TextOrJson.JSON:
         import orjson
 

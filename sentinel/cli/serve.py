@@ -68,15 +68,15 @@ def serve(
 
     log_to_stderr(seldom=True)
     settings = configuration(config)
-    where = address("--listen", listen)
+    listen_address = address("--listen", listen)
     places = [*dict.fromkeys(state_dir or [settings.state_dir])]
-    given = _given_token(token_file)
-    if not given and where.host not in ("127.0.0.1", "::1", "localhost"):
-        raise SentinelError(f"others can reach {where}: set ${_TOKEN} or name a --token-file")
-    token = given or secrets.token_urlsafe(24)
+    chosen_token = _chosen_token(token_file)
+    if not chosen_token and listen_address.host not in ("127.0.0.1", "::1", "localhost"):
+        raise SentinelError(f"others can reach {listen_address}: set ${_TOKEN} or name a --token-file")
+    token = chosen_token or secrets.token_urlsafe(24)
     for place in places:
         Store(place, read_only=True).close()  # raises at once if the state cannot be read
-    with _listening(where) as bound:
+    with _listening(listen_address) as bound:
         port = bound.getsockname()[1]
         page = LivePage(settings, places, SystemClock()).app(token, port)
         options = uvicorn.Config(
@@ -91,12 +91,12 @@ def serve(
             timeout_graceful_shutdown=1,  # open pages would delay the end
         )
         os.nice(_LESS_IMPORTANT)
-        entrance = "" if given else f"?token={token}"
-        typer.echo(f"http://{type(where)(where.host, port)}/{entrance}")
+        entrance = "" if chosen_token else f"?token={token}"
+        typer.echo(f"http://{type(listen_address)(listen_address.host, port)}/{entrance}")
         uvicorn.Server(options).run(sockets=[bound])
 
 
-def _given_token(file: Path | None) -> str:
+def _chosen_token(file: Path | None) -> str:
     """Return the token that a person chose; empty if there is none. Raises SentinelError for a poor one."""
     from sentinel.web.auth import MIN_CHARACTERS
 

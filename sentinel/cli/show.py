@@ -27,20 +27,20 @@ def show(
     from sentinel.report.recorded import recorded_incident
     from sentinel.storage.store import Store
 
-    given = configuration(config, state_dir)
-    pipeline = Pipeline(given.enabled_detectors, given.parameters, given.signals, host=given.host)
-    options = state_dir_option(given.state_dir)
-    with Store(given.state_dir, create=False) as store:
-        told = recorded_incident(store, pipeline, incident, given.link, options)
+    settings = configuration(config, state_dir)
+    pipeline = Pipeline(settings.enabled_detectors, settings.parameters, settings.signals, host=settings.host)
+    options = state_dir_option(settings.state_dir)
+    with Store(settings.state_dir, create=False) as store:
+        notification = recorded_incident(store, pipeline, incident, settings.link, options)
     if format_ is TextOrJson.JSON:
         import orjson
 
         from sentinel.sinks.webhook import webhook_body
 
-        body = webhook_body(told, SystemClock().now())
+        body = webhook_body(notification, SystemClock().now())
         typer.echo(orjson.dumps(body, option=orjson.OPT_INDENT_2).decode())
     else:
         from sentinel.report.incident_page import lines
         from sentinel.report.lines import print_lines
 
-        print_lines(lines(told))
+        print_lines(lines(notification))

@@ -66,11 +66,11 @@ def add(
     now = SystemClock().now()
     with Store(settings.state_dir) as store:
         if incident:
-            known = store.incident(incident)
-            new = silence(known.run, known.detector, now + duration, reason, now, known.id)
+            stored = store.incident(incident)
+            new = silence(stored.run, stored.detector, now + duration, reason, now, stored.id)
         else:
             new = silence(run, detector, now + duration, reason, now)
-            if not any(fnmatchcase(known.path, f"*{run}") for known in store.runs()):
+            if not any(fnmatchcase(row.path, f"*{run}") for row in store.runs()):
                 typer.echo(f"sentinel: no run that was watched so far matches {run!r}", err=True)
         store.add_silence(new)
     typer.echo(f"{new.id}: {new.detector} of {_runs(new)} is silent")
@@ -86,9 +86,9 @@ def _runs(silence: "Silence") -> str:
 def _check_detector(name: str, rules: Sequence[str]) -> None:
     from sentinel.detectors.discovery import all_detectors
 
-    known = {*all_detectors(), *rules}
-    if not set("*?[") & set(name) and name not in known:
-        raise UnknownName("detector", name, known)
+    detectors = {*all_detectors(), *rules}
+    if not set("*?[") & set(name) and name not in detectors:
+        raise UnknownName("detector", name, detectors)
 
 
 @silences.command("list")
@@ -100,8 +100,8 @@ def list_(config: ConfigFile = None, state_dir: StateDir = None) -> None:
     now = SystemClock().now()
     with Store(configuration(config, state_dir).state_dir, create=False) as store:
         for silence in store.silences(now):
-            left = f"{duration_text(silence.until - now)} left: {silence.reason}"
-            typer.echo(f"{silence.id}: {silence.detector} of {_runs(silence)}, {left}")
+            remaining = f"{duration_text(silence.until - now)} left: {silence.reason}"
+            typer.echo(f"{silence.id}: {silence.detector} of {_runs(silence)}, {remaining}")
 
 
 @silences.command()

@@ -5,6 +5,7 @@ from typing import Annotated
 import typer
 
 from sentinel.cli.options import ConfigFile, ReportFormat, StateDir, TextOrJson, configuration
+from sentinel.cli.plugins import complain_of_plugins
 from sentinel.common.clock import SystemClock
 from sentinel.common.text import fits
 
@@ -25,16 +26,19 @@ def status(
     from sentinel.storage.store import Store
 
     settings = configuration(config, state_dir)
-    place = settings.state_dir
+    state_directory = settings.state_dir
     now = SystemClock().now()
-    with Store(place, create=False) as store:
-        shown = report.status(store, place, now, lambda path: fits(path, run), promise=settings.calibration)
+    with Store(state_directory, create=False) as store:
+        content = report.status(
+            store, state_directory, now, lambda path: fits(path, run), promise=settings.calibration
+        )
+    complain_of_plugins()
     if format_ is TextOrJson.JSON:
         import orjson
 
-        typer.echo(orjson.dumps(report.document(shown), option=orjson.OPT_INDENT_2).decode())
+        typer.echo(orjson.dumps(report.document(content), option=orjson.OPT_INDENT_2).decode())
     else:
         from sentinel.report.lines import print_lines
         from sentinel.report.status_lines import lines
 
-        print_lines(lines(shown))
+        print_lines(lines(content))

@@ -14,8 +14,8 @@ from sentinel.common.clock import Clock
 if TYPE_CHECKING:
     from rich.live import Live
 
-_SECONDS = 2.0  # between two looks at the state
-_SHARE = 20  # of the time goes to looking, so that many runs do not cost a core
+_REFRESH_SECONDS = 2.0  # between two reads of the state, at least
+_PAUSE_RATIO = 20  # of the pause to the time of a read, so that many runs do not cost a core
 
 _log = logging.getLogger(__name__)
 
@@ -55,11 +55,11 @@ def _show(live: "Live", state_dir: Path, clock: Clock, ended: threading.Event) -
 
     pause = 0.1  # the watch makes its state first
     while not ended.wait(pause):
-        begun = clock.monotonic()
+        started_at = clock.monotonic()
         try:
             with Store(state_dir, create=False) as store:
-                shown = status(store, state_dir, clock.now())
-            live.update(watch_table(shown, live.console.height), refresh=True)
+                content = status(store, state_dir, clock.now())
+            live.update(watch_table(content, live.console.height), refresh=True)
         except Exception as error:  # noqa: BLE001  the watch goes on without its table
             _log.debug("the table cannot be shown: %s", error)
-        pause = max(_SECONDS, _SHARE * (clock.monotonic() - begun))
+        pause = max(_REFRESH_SECONDS, _PAUSE_RATIO * (clock.monotonic() - started_at))

@@ -47,7 +47,7 @@ def spans_with(spans: Sequence[Span], times: NDArray[np.float64]) -> list[Span]:
 @dataclass(frozen=True)
 class Extent:
     """When a log has points, by its own clock: its first and its last time, None without a clock, and the
-    days between them that have any. Without ``spans`` all days do: that is what earlier versions kept.
+    days between them that have any. Without ``spans`` all days do.
     """
 
     first: float | None = None

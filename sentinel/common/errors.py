@@ -2,9 +2,10 @@
 
 SentinelError            one line for a person: what, where and how to correct it; never a traceback
 ├── ConfigError          sentinel.toml cannot be used; one line for each mistake
-├── StateError           the state directory cannot be used: locked, not writable, of a newer version
-│   ├── StateDamaged       the database holds bytes that SQLite did not write
-│   └── StateUnavailable   the cause may pass by itself: a full disk, a lock that is held for long
+├── StateError           the state directory cannot be used: locked, not writable, of another version
+│   ├── StateDamaged          the database holds bytes that SQLite did not write
+│   ├── StateOfAnotherSchema  another version of sentinel wrote the database
+│   └── StateUnavailable      the cause may pass by itself: a full disk, a lock that is held for long
 └── UnknownName          an unknown name on the command line; suggests the nearest known one
 """
 
@@ -30,6 +31,12 @@ class StateError(SentinelError):
 
 class StateDamaged(StateError):
     """The database in the state directory is damaged. A watch keeps it aside and begins a new one."""
+
+
+class StateOfAnotherSchema(StateError):
+    """The tables in the state directory are of another schema. A watch keeps the database aside and begins a
+    new one.
+    """
 
 
 class StateUnavailable(StateError):

@@ -24,9 +24,11 @@ FEWEST = 3
 MOST = 32
 """Siblings that a band rests on, at most."""
 
-_LASTING = 5  # places whose median counts, so that two are outliers; an eighth of the plan
-_NEAR = 2  # places at either side with which a place shares its spread, as few siblings tell little of it
-_FINEST = 1e-3  # spread that siblings have at least, as a share of their level: logs round
+_MEDIAN_PLACES = 5  # places whose median counts, so that two are outliers; an eighth of the plan
+_SMOOTHING_PLACES = (
+    2  # places at either side with which a place shares its spread, as few siblings tell little of it
+)
+_MIN_NOISE = 1e-3  # spread that siblings have at least, as a share of their level: logs round
 
 Course = NDArray[np.float64]
 """A signal at the `PLACES`; NaN where a run has not got to."""
@@ -60,12 +62,12 @@ def aligned(step: NDArray[np.int64], value: Course, plan: float, whole: bool) ->
     place = np.maximum(np.ceil(step[step <= plan] * PLACES / plan), 1).astype(np.int64) - 1
     value = value[step <= plan]
     count = np.bincount(place, minlength=PLACES)
-    known = np.flatnonzero(count)
+    filled = np.flatnonzero(count)
     course = np.full(PLACES, np.nan)
-    if len(known):
+    if len(filled):
         total = np.bincount(place, value, minlength=PLACES)
-        last = int(known[-1]) + bool(whole)
-        course[:last] = np.interp(np.arange(last), known, total[known] / count[known])
+        last = int(filled[-1]) + bool(whole)
+        course[:last] = np.interp(np.arange(last), filled, total[filled] / count[filled])
     return course
 
 
@@ -98,10 +100,12 @@ def _band(content: bytes, count: int, tests: int) -> SiblingBand:
 def _noise(level: Course, variance: Course, count: int) -> Course:
     """Return the spread around the level of ``count`` runs, of a further run; places are in the last axis."""
     around = np.pad(
-        variance * (1 + 1 / count), [(0, 0)] * (variance.ndim - 1) + [(_NEAR, _NEAR)], mode="edge"
+        variance * (1 + 1 / count),
+        [(0, 0)] * (variance.ndim - 1) + [(_SMOOTHING_PLACES, _SMOOTHING_PLACES)],
+        mode="edge",
     )
-    near = sliding_window_view(around, 2 * _NEAR + 1, axis=-1).mean(axis=-1)
-    noise: Course = np.sqrt(np.maximum(near, (_FINEST * level) ** 2) + np.finfo(float).tiny)
+    near = sliding_window_view(around, 2 * _SMOOTHING_PLACES + 1, axis=-1).mean(axis=-1)
+    noise: Course = np.sqrt(np.maximum(near, (_MIN_NOISE * level) ** 2) + np.finfo(float).tiny)
     return noise
 
 
@@ -112,16 +116,18 @@ def scores(course: Course, level: Course, noise: Course) -> Course:
     """
     off = (course - level) / noise
     scores = np.full_like(off, -np.inf)
-    scores[..., _LASTING - 1 :] = np.median(sliding_window_view(off, _LASTING, axis=-1), axis=-1)
+    scores[..., _MEDIAN_PLACES - 1 :] = np.median(sliding_window_view(off, _MEDIAN_PLACES, axis=-1), axis=-1)
     return scores
 
 
-def departure(course: Course, of: SiblingBand) -> Departure | None:
+def departure(course: Course, siblings: SiblingBand) -> Departure | None:
     """Return where a run left the band upwards for too long; None if it did not."""
-    score = scores(course, of.level, of.noise)
-    beyond = np.flatnonzero(score > of.limit)
+    score = scores(course, siblings.level, siblings.noise)
+    beyond = np.flatnonzero(score > siblings.limit)
     if not len(beyond):
         return None
     place = int(beyond[0])
-    within = np.flatnonzero((course - of.level)[: place + 1] <= of.limit * of.noise[: place + 1])
+    within = np.flatnonzero(
+        (course - siblings.level)[: place + 1] <= siblings.limit * siblings.noise[: place + 1]
+    )
     return Departure(int(within[-1]) + 1 if len(within) else 0, place, float(score[place]))

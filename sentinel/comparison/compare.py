@@ -32,24 +32,25 @@ _RATIO_BAND = 0.25  # O9: a ratio is expected within a quarter
 
 def compare(subjects: Sequence[ComparedRun]) -> list[Comparison]:
     """Compare all runs that differ in one setting or in the seed alone, where they log the same tag."""
-    told: set[frozenset[int]] = set()
+    reported: set[frozenset[int]] = set()
     groups = grouped([subject.settings for subject in subjects])
-    compared = (_compared(group, subjects, told) for group in groups)
+    compared = (_compared(group, subjects, reported) for group in groups)
     return [comparison for comparison in compared if comparison.measures]
 
 
-def _compared(group: Group, subjects: Sequence[ComparedRun], told: set[frozenset[int]]) -> Comparison:
-    """Return the comparison of a group. ``told`` has the equal runs of which one told that they end far
-    apart.
+def _compared(group: Group, subjects: Sequence[ComparedRun], reported: set[frozenset[int]]) -> Comparison:
+    """Return the comparison of a group.
+
+    ``reported`` has the equal runs of which a comparison says that they end far apart.
     """
     arms = {value: [subjects[run] for run in runs] for value, runs in group.arms.items()}
-    courses = {signal: of_arms for signal in COMPARED if (of_arms := courses_of(signal, arms))}
-    measures = [measured(signal, of_arms) for signal, of_arms in courses.items()]
+    courses = {signal: by_arm for signal in COMPARED if (by_arm := courses_of(signal, arms))}
+    measures = [measured(signal, by_arm) for signal, by_arm in courses.items()]
     names = {value: [run.name for run in runs] for value, runs in arms.items()}
     findings = [
         *_outcome(group, measures, courses),
         *_seeds(group),
-        *(_far_apart(group, subjects, told) if measures else ()),
+        *(_far_apart(group, subjects, reported) if measures else ()),
         *_accumulation(group.setting, courses),
     ]
     return Comparison(group.setting, names, measures, findings)
@@ -87,27 +88,29 @@ def _seeds(group: Group) -> Iterator[Finding]:
         yield Finding(f"{least}{seeds} runs{each}: a result takes five seeds or more", ("R6",))
 
 
-def _far_apart(group: Group, subjects: Sequence[ComparedRun], told: set[frozenset[int]]) -> Iterator[Finding]:
+def _far_apart(
+    group: Group, subjects: Sequence[ComparedRun], reported: set[frozenset[int]]
+) -> Iterator[Finding]:
     """Yield the arms whose runs end far apart. An arm stands in a comparison for each setting of a sweep."""
     every = [run for runs in group.arms.values() for run in runs]
     arms = {"": every} if group.of_seeds else {f" with {value}": runs for value, runs in group.arms.items()}
     for which, runs in arms.items():
-        apart = None if frozenset(runs) in told else seeds_apart([subjects[run] for run in runs])
+        apart = None if frozenset(runs) in reported else seeds_apart([subjects[run] for run in runs])
         if apart is not None:
-            told.add(frozenset(runs))
+            reported.add(frozenset(runs))
             short = apart.short[:_MAX_NAMED]
             rest = len(apart.short) - _MAX_NAMED
-            named = f"{', '.join(short)}{f' and {rest} more' * (rest > 0)}"
+            names = f"{', '.join(short)}{f' and {rest} more' * (rest > 0)}"
             yield Finding(
                 f"{len(apart.short)} of {apart.runs} equal runs{which} gain less than half of what the best "
-                f"one gains, and do not catch up in the second half ({named}): "
+                f"one gains, and do not catch up in the second half ({names}): "
                 f"{measure_of(apart.signal).label} ends between {apart.low:.4g} and {apart.high:.4g}",
                 ("R6",),
             )
 
 
 def _accumulation(setting: str, courses: Courses) -> Iterator[Finding]:
-    """O9 and G2: what grows with the accumulation steps is added up and not divided.
+    """Yield a signal that grows with the accumulation steps: it is added up and not divided (O9, G2).
 
     A sum of n losses is n times as large. The sum of their gradients is between the root of n times as large,
     where they are all noise, and n times. Their mean is never larger. Runs are alike at their beginning.
@@ -115,8 +118,8 @@ def _accumulation(setting: str, courses: Courses) -> Iterator[Finding]:
     for signal in (Signal.GRAD_NORM, Signal.LOSS):
         plans = {value: planned({setting: value}) for value in courses.get(signal, ())}
         steps = {value: plan.get(Setting.ACCUMULATION_STEPS) for value, plan in plans.items()}
-        known = sorted((n, value) for value, n in steps.items() if n is not None)
-        for (fewer, low), (more, high) in pairwise(known):
+        stated = sorted((n, value) for value, n in steps.items() if n is not None)
+        for (fewer, low), (more, high) in pairwise(stated):
             before, after = (_begin(courses[signal][value]) for value in (low, high))
             times = more / fewer
             least = times if signal is Signal.LOSS else max(np.sqrt(times), 1 + 2 * _RATIO_BAND)

@@ -46,12 +46,12 @@ class Fingerprint:
     @classmethod
     def of(cls, framework: str | None, tags: Iterable[str], settings: Mapping[str, object]) -> "Fingerprint":
         """Return that of a run with these flat settings."""
-        kept = {
+        relevant = {
             name: str(value)
             for name, value in settings.items()
             if matters(name, value) and not SEED.search(name)
         }
-        return cls(framework, frozenset(tags), frozenset(kept.items()))
+        return cls(framework, frozenset(tags), frozenset(relevant.items()))
 
     @property
     def tells_enough(self) -> bool:
@@ -93,24 +93,24 @@ def sibling_groups(runs: Sequence[Fingerprint]) -> list[list[int]]:
     The most frequent settings come first, and each group has the runs that differ from its first settings in
     few values. The order of the groups is that of their first runs.
     """
-    alike: dict[Fingerprint, list[int]] = {}
+    by_fingerprint: dict[Fingerprint, list[int]] = {}
     for run, fingerprint in enumerate(runs):
-        alike.setdefault(fingerprint, []).append(run)
-    frequency = Counter({fingerprint: len(members) for fingerprint, members in alike.items()})
+        by_fingerprint.setdefault(fingerprint, []).append(run)
+    frequency = Counter({fingerprint: len(members) for fingerprint, members in by_fingerprint.items()})
     groups: dict[Fingerprint, list[int]] = {}
     centres: dict[tuple[str | None, frozenset[str]], list[Fingerprint]] = {}
     for fingerprint, _ in frequency.most_common():  # of equal frequency, the one that was seen first
-        known = centres.setdefault((fingerprint.framework, fingerprint.tags), [])
-        centre = next((centre for centre in known if are_siblings(centre, fingerprint)), None)
+        candidates = centres.setdefault((fingerprint.framework, fingerprint.tags), [])
+        centre = next((centre for centre in candidates if are_siblings(centre, fingerprint)), None)
         if centre is None:
-            known.append(fingerprint)
-        groups.setdefault(centre or fingerprint, []).extend(alike[fingerprint])
+            candidates.append(fingerprint)
+        groups.setdefault(centre or fingerprint, []).extend(by_fingerprint[fingerprint])
     return sorted(sorted(group) for group in groups.values() if len(group) > 1)
 
 
 def differing(runs: Iterable[Fingerprint]) -> dict[str, list[str]]:
     """Return the settings in which some runs differ, each with its values, sorted by name."""
     settings = [dict(run.settings) for run in runs]
-    names = sorted({name for of_run in settings for name in of_run})
-    values = {name: sorted({of_run.get(name, NOT_STATED) for of_run in settings}) for name in names}
-    return {name: of_name for name, of_name in values.items() if len(of_name) > 1}
+    names = sorted({name for run in settings for name in run})
+    values = {name: sorted({run.get(name, NOT_STATED) for run in settings}) for name in names}
+    return {name: different for name, different in values.items() if len(different) > 1}

@@ -16,48 +16,48 @@ class TagCourses(Protocol):
     """The courses of the tags of a run."""
 
     def course(self, tag: str, width: int = 1, /) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-        """As `Means.course` gives it."""
+        """Return what `Means.course` does."""
 
     def width(self, tag: str, /) -> int:
-        """As `Means.width` gives it."""
+        """Return what `Means.width` does."""
 
 
 class Means:
     """The courses of a run by tag; of a run with very many tags, the first ones."""
 
     def __init__(self) -> None:
-        self._of: dict[str, Buckets] = {}
+        self._buckets: dict[str, Buckets] = {}
         self._left_out: set[str] = set()
 
     def add(self, chunks: Iterable[Chunk]) -> None:
         """Add what a poll brought."""
         for tag, rows in by_tag(chunks):
-            if tag in self._of or (tag not in self._left_out and len(self._of) < MAX_CURVES):
-                self._of.setdefault(tag, Buckets(extremes=False)).push(rows.value, rows.step)
+            if tag in self._buckets or (tag not in self._left_out and len(self._buckets) < MAX_CURVES):
+                self._buckets.setdefault(tag, Buckets(extremes=False)).push(rows.value, rows.step)
 
     def new(self, chunks: Iterable[Chunk]) -> set[str]:
         """Return the tags of chunks yet to be added that no earlier chunk had."""
-        return {tag for chunk in chunks for tag in chunk.tags} - self._of.keys() - self._left_out
+        return {tag for chunk in chunks for tag in chunk.tags} - self._buckets.keys() - self._left_out
 
     def keep(self, tags: AbstractSet[str], new: AbstractSet[str]) -> None:
         """Leave out all other tags that were logged so far or are new."""
-        self._left_out |= (self._of.keys() | new) - tags
-        self._of = {tag: course for tag, course in self._of.items() if tag in tags}
+        self._left_out |= (self._buckets.keys() | new) - tags
+        self._buckets = {tag: course for tag, course in self._buckets.items() if tag in tags}
 
     def dump(self) -> dict[str, list[Any]]:
         """Return everything `load` needs."""
-        return {tag: course.dump() for tag, course in self._of.items()}
+        return {tag: course.dump() for tag, course in self._buckets.items()}
 
     @classmethod
     def load(cls, state: Mapping[str, Sequence[Any]]) -> Self:
         """Undo `dump`."""
         means = cls()
-        means._of = {tag: Buckets.load(course) for tag, course in state.items()}
+        means._buckets = {tag: Buckets.load(course) for tag, course in state.items()}
         return means
 
     def width(self, tag: str) -> int:
         """Return the rows of a stretch of a tag."""
-        return self._of[tag].width if tag in self._of else 1
+        return self._buckets[tag].width if tag in self._buckets else 1
 
     def course(self, tag: str, width: int = 1) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
         """Return the first step of each stretch, in rising order, and the mean of its finite values.
@@ -65,9 +65,9 @@ class Means:
         Stretches have at least ``width`` rows. Those without a finite value are left out. A tag that was not
         logged has none.
         """
-        kept = self._of.get(tag, Buckets()).widened(width)
-        step = kept.step
-        mean = kept.mean
-        known = np.isfinite(mean)
-        order = np.argsort(step[known], kind="stable")
-        return step[known][order], mean[known][order]
+        buckets = self._buckets.get(tag, Buckets()).widened(width)
+        step = buckets.step
+        mean = buckets.mean
+        finite = np.isfinite(mean)
+        order = np.argsort(step[finite], kind="stable")
+        return step[finite][order], mean[finite][order]

@@ -34,8 +34,8 @@ COMPARED = (*OUTCOMES, Signal.TOKENS_PER_SECOND, Signal.THROUGHPUT, Signal.STEP_
 
 _CHANCE = 0.0027  # of a difference beyond three standard deviations
 _PLACES = 64
-_END = 6  # places at an end of the course, about a tenth of it
-_PARTED = 4  # places at the end that have to be apart
+_END_PLACES = 6  # places at an end of the course, about a tenth of it
+_MIN_APART_PLACES = 4  # places at the end that have to be apart
 
 Course = NDArray[np.float64]
 """A signal at `_PLACES` places, evenly spaced over the steps that all runs of a group have."""
@@ -102,16 +102,16 @@ def courses_of(signal: Signal, arms: Mapping[str, Sequence[ComparedRun]]) -> dic
     if not shared:
         return {}
     tag = next(tag for tag in subjects[0].signals[signal] if tag in shared)
-    known = {value: [_by_samples(run, tag) for run in runs] for value, runs in arms.items()}
-    every = [at for courses in known.values() for at, _ in courses]
-    if any(len(at) == 0 for at in every):
+    by_arm = {value: [_by_samples(run, tag) for run in runs] for value, runs in arms.items()}
+    all_steps = [at for courses in by_arm.values() for at, _ in courses]
+    if any(len(at) == 0 for at in all_steps):
         return {}
-    first = max(at[0] for at in every)
-    last = min(at[-1] for at in every)
+    first = max(at[0] for at in all_steps)
+    last = min(at[-1] for at in all_steps)
     if first > last:
         return {}
     places = np.linspace(first, last, _PLACES)
-    return {value: [np.interp(places, *course) for course in courses] for value, courses in known.items()}
+    return {value: [np.interp(places, *course) for course in courses] for value, courses in by_arm.items()}
 
 
 def _by_samples(subject: ComparedRun, tag: str) -> tuple[Course, Course]:
@@ -121,13 +121,13 @@ def _by_samples(subject: ComparedRun, tag: str) -> tuple[Course, Course]:
     return step * np.prod([plan.get(part, 1.0) for part in parts]), mean
 
 
-def _end(course: Course) -> float:
-    return float(np.median(course[-_END:]))
+def _end_level(course: Course) -> float:
+    return float(np.median(course[-_END_PLACES:]))
 
 
 def smooth(courses: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return the medians of so many neighbouring places as an end has, a row for each course."""
-    smoothed: NDArray[np.float64] = np.median(sliding_window_view(courses, _END, axis=1), axis=2)
+    smoothed: NDArray[np.float64] = np.median(sliding_window_view(courses, _END_PLACES, axis=1), axis=2)
     return smoothed
 
 
@@ -141,7 +141,7 @@ def _best(signal: Signal, courses: Sequence[Course]) -> float | None:
 
 def measured(signal: Signal, courses: Mapping[str, Sequence[Course]]) -> SignalInArms:
     """Return what the courses of a signal, by arm, show of it."""
-    ends = {value: [_end(course) for course in of_arm] for value, of_arm in courses.items()}
+    ends = {value: [_end_level(course) for course in of_arm] for value, of_arm in courses.items()}
     means = {value: float(np.mean(of_arm)) for value, of_arm in ends.items()}
     bests = {value: best for value, of_arm in courses.items() if (best := _best(signal, of_arm)) is not None}
     freedom = sum(len(of_arm) - 1 for of_arm in ends.values())
@@ -167,7 +167,7 @@ def _apart(
 
 
 def parting(courses: Mapping[str, Sequence[Course]]) -> float | None:
-    """From which share of the course on two arms stay apart by more than the noise of their difference."""
+    """Return the share of the course from which on two arms stay apart by more than their noise."""
     if len(courses) != 2:
         return None
     first, other = (np.mean(of_arm, axis=0) for of_arm in courses.values())
@@ -177,4 +177,4 @@ def parting(courses: Mapping[str, Sequence[Course]]) -> float | None:
     noise = deviation / np.sqrt(2)
     together = np.flatnonzero((np.abs(gap) <= 3 * noise) | (np.sign(gap) != np.sign(gap[-1])))
     begin = int(together[-1]) + 1 if len(together) else 0
-    return begin / _PLACES if begin <= _PLACES - _PARTED else None
+    return begin / _PLACES if begin <= _PLACES - _MIN_APART_PLACES else None

@@ -39,7 +39,7 @@ class SeedsApart(NamedTuple):
 
 
 def seeds_apart(runs: Sequence[ComparedRun]) -> SeedsApart | None:
-    """Return whether equal runs end far apart in what they are judged by; None also if too few went to the
+    """Return the runs, if they end far apart in what they are judged by; None also if too few went to the
     end.
 
     Some stay below half of what the best one gains in the whole second half of the course, and others rise

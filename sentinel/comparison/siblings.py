@@ -62,7 +62,7 @@ WORSE: Mapping[Signal, tuple[float, ...]] = MappingProxyType(
 SIZES = frozenset({Setting.PEAK_LEARNING_RATE, Setting.BATCH_SIZE, Setting.ACCUMULATION_STEPS})
 """Settings that move a whole curve. Where they differ, curves are measured by their own beginning."""
 
-_BEGINNING = 4  # places
+_FIRST_PLACES = 4  # places
 
 MAX_TAGS = 4
 """Tags of a signal by which runs are compared, the shortest ones; a model with many layers logs hundreds."""
@@ -140,13 +140,13 @@ Near = Callable[[Fingerprint], Sequence[Sibling]]
 def representatives(
     healthy: Mapping[_Program, Sequence[_Run]], training: Callable[[_Run], object]
 ) -> dict[_Program, list[_Run]]:
-    """By fingerprint, the healthy runs with which others are compared.
+    """Return, by fingerprint, the healthy runs with which others are compared.
 
     They are of the `MAX_SETTINGS` most frequent fingerprints, and of each of the last trainings, as many as
     a band rests on beside the run's own.
     """
-    known = sorted(healthy, key=lambda one: len(healthy[one]), reverse=True)[:MAX_SETTINGS]
-    return {one: _last(healthy[one], training) for one in known}
+    frequent = sorted(healthy, key=lambda fingerprint: len(healthy[fingerprint]), reverse=True)[:MAX_SETTINGS]
+    return {fingerprint: _last(healthy[fingerprint], training) for fingerprint in frequent}
 
 
 def near(healthy: Mapping[Fingerprint, Sequence[Sibling]]) -> Near:
@@ -175,8 +175,8 @@ def among_siblings(run: Sibling, near: Sequence[Sibling]) -> SiblingComparison |
     prints = {other.fingerprint for other in near}
     swept = names_that_differ(*prints)
     equal = {one for one in prints if swept.isdisjoint(names_that_differ(run.fingerprint, one))}
-    of_trainings = {other.training: other for other in near if other.fingerprint in equal}
-    near = [*of_trainings.values()][-MOST:]
+    by_training = {other.training: other for other in near if other.fingerprint in equal}
+    near = [*by_training.values()][-MOST:]
     if len(near) < FEWEST:
         return None
     differ = differences(run.fingerprint, near[0].fingerprint)
@@ -185,23 +185,26 @@ def among_siblings(run: Sibling, near: Sequence[Sibling]) -> SiblingComparison |
         return None
     count = len(next(iter(courses.values())).theirs)
     tests = sum(len(WORSE[signal]) for signal in courses)
-    judged = {signal: [*_sides(signal, of_signal, tests)] for signal, of_signal in courses.items()}
-    found = [side.departed for sides in judged.values() for side in sides if side.departed]
-    found.sort(key=lambda departed: (departed.step, -departed.score))
-    told = [f"{name} {ours} (theirs {theirs})" for name, (ours, theirs) in differ.items()]
+    sides_by_signal = {signal: [*_sides(signal, course, tests)] for signal, course in courses.items()}
+    deviations = [side.departed for sides in sides_by_signal.values() for side in sides if side.departed]
+    deviations.sort(key=lambda departed: (departed.step, -departed.score))
+    differences_text = [f"{name} {ours} (theirs {theirs})" for name, (ours, theirs) in differ.items()]
     return SiblingComparison(
         count,
-        found,
-        " and ".join(told),
+        deviations,
+        " and ".join(differences_text),
         names=sorted(other.name for other in near),
-        bands={courses[signal].tag: _drawn(courses[signal].plan, sides) for signal, sides in judged.items()},
+        bands={
+            courses[signal].tag: _sibling_range(courses[signal].plan, sides)
+            for signal, sides in sides_by_signal.items()
+        },
     )
 
 
 class _Aligned(NamedTuple):
     """A signal of a run and of its siblings, a row each, by share of the ``plan``."""
 
-    own: Course
+    course: Course
     theirs: NDArray[np.float64]
     tag: str
     plan: float
@@ -216,31 +219,33 @@ def _courses(run: Sibling, near: Sequence[Sibling], *, by_beginning: bool) -> di
     """Return the signals that enough siblings log to the end. Copies of a run count once."""
     usual = float(np.median([other.last_step for other in near]))
     plan = run.plan or usual
-    tags = {signal: own[0] for signal in WORSE if (own := run.tags(signal))}
-    of_all = {
+    tags = {signal: run_tags[0] for signal in WORSE if (run_tags := run.tags(signal))}
+    by_signal = {
         signal: [
             other.course(tag, other.plan or usual) if tag in other.tags(signal) else np.full(PLACES, np.nan)
             for other in near
         ]
         for signal, tag in tags.items()
     }
-    whole = {signal: rows for signal, rows in of_all.items() if np.isfinite(rows).all(axis=1).sum() >= FEWEST}
+    whole = {
+        signal: rows for signal, rows in by_signal.items() if np.isfinite(rows).all(axis=1).sum() >= FEWEST
+    }
     if not whole:
         return {}
-    kept = np.isfinite(np.concatenate([*map(np.array, whole.values())], axis=1)).all(axis=1)
-    rows = np.concatenate([np.array(of_signal)[kept] for of_signal in whole.values()], axis=1)
+    finite = np.isfinite(np.concatenate([*map(np.array, whole.values())], axis=1)).all(axis=1)
+    rows = np.concatenate([np.array(rows_of_one)[finite] for rows_of_one in whole.values()], axis=1)
     once = [*{row.tobytes(): number for number, row in enumerate(rows)}.values()]
     if len(once) < FEWEST:
         return {}
     return {
         signal: _Aligned(
             run.course_so_far(tags[signal], plan, near),
-            np.array(of_signal)[kept][once],
+            np.array(rows_of_one)[finite][once],
             tags[signal],
             plan,
             by_beginning,
         )
-        for signal, of_signal in whole.items()
+        for signal, rows_of_one in whole.items()
     }
 
 
@@ -257,44 +262,44 @@ class _Side(NamedTuple):
 
 def _sides(signal: Signal, courses: _Aligned, tests: int) -> Iterator[_Side]:
     """Yield a signal beside that of the siblings, on each side that is bad."""
-    own, theirs, tag, plan, by_beginning = courses
-    in_ratios = bool((theirs > 0).all() and (own[np.isfinite(own)] > 0).all())
+    course, theirs, tag, plan, by_beginning = courses
+    in_ratios = bool((theirs > 0).all() and (course[np.isfinite(course)] > 0).all())
     change, back = (np.log, np.exp) if in_ratios else (np.asarray, np.asarray)
-    ours = change(own)
+    ours = change(course)
     others = change(theirs)
     moved = 0.0
     if by_beginning:
-        usual = np.median(others[:, :_BEGINNING])
-        moved = float(usual - ours[:_BEGINNING].mean())
-        others = others - others[:, :_BEGINNING].mean(axis=1, keepdims=True) + usual
+        usual = np.median(others[:, :_FIRST_PLACES])
+        moved = float(usual - ours[:_FIRST_PLACES].mean())
+        others = others - others[:, :_FIRST_PLACES].mean(axis=1, keepdims=True) + usual
     for side in WORSE[signal]:
-        of = band(side * others, tests)
-        left = departure(side * (ours + moved), of)
-        most = of.limit * of.noise
+        siblings = band(side * others, tests)
+        departed = departure(side * (ours + moved), siblings)
+        most = siblings.limit * siblings.noise
         yield _Side(
             side,
-            bound=back(side * (of.level + most) - moved),
-            mirrored=back(side * (of.level - most) - moved),
-            departed=left
+            bound=back(side * (siblings.level + most) - moved),
+            mirrored=back(side * (siblings.level - most) - moved),
+            departed=departed
             and Deviation(
                 signal=signal,
                 tag=tag,
                 higher=side > 0,
-                onset_step=round(plan * left.onset / PLACES),
-                step=round(plan * (left.position + 1) / PLACES),
-                level=float(back(ours + moved)[left.position]),
-                usual=float(back(side * of.level)[left.position]),
-                limit=float(back(side * (of.level + most))[left.position]),
-                score=left.score,
+                onset_step=round(plan * departed.onset / PLACES),
+                step=round(plan * (departed.position + 1) / PLACES),
+                level=float(back(ours + moved)[departed.position]),
+                usual=float(back(side * siblings.level)[departed.position]),
+                limit=float(back(side * (siblings.level + most))[departed.position]),
+                score=departed.score,
             ),
         )
 
 
-def _drawn(plan: float, sides: Sequence[_Side]) -> SiblingRange:
+def _sibling_range(plan: float, sides: Sequence[_Side]) -> SiblingRange:
     """Return the band between both sides. Where only one is bad, the other is as far from the level."""
-    bounds = {of.side: of.bound for of in sides}
+    bounds = {side.side: side.bound for side in sides}
     low = bounds.get(LOW, sides[0].mirrored)
     high = bounds.get(HIGH, sides[0].mirrored)
-    known = np.isfinite(low) & np.isfinite(high)
+    finite = np.isfinite(low) & np.isfinite(high)
     steps = np.round(plan * (np.arange(PLACES) + 0.5) / PLACES)
-    return SiblingRange(steps[known].astype(int).tolist(), low[known].tolist(), high[known].tolist())
+    return SiblingRange(steps[finite].astype(int).tolist(), low[finite].tolist(), high[finite].tolist())

@@ -1,7 +1,7 @@
 """Turns pydantic's errors about a TOML file into lines for a person: file, line, key and correction."""
 
 import tomllib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from itertools import accumulate
 from pathlib import Path
 from typing import Any
@@ -14,7 +14,7 @@ Keys = tuple[str | int, ...]
 """The way to a value: keys of tables and positions in arrays."""
 
 
-_MAX_LISTED = 25  # keys; there are more detectors than anybody reads in a message
+_MAX_KEYS = 25  # keys; there are more detectors than anybody reads in a message
 
 
 def describe(path: Path, text: str, error: ValidationError, schema: Mapping[str, Any]) -> Iterator[str]:
@@ -35,16 +35,17 @@ def _problem(
     match kind:
         case "extra_forbidden":
             valid = [key for key in table.get("properties", ()) if key != "type"]
-            listed = f"; the keys are {', '.join(valid)}" if len(valid) <= _MAX_LISTED else ""
-            return f"unknown key{did_you_mean(str(keys[-1]), valid) or listed}"
+            keys_text = f"; the keys are {', '.join(valid)}" if len(valid) <= _MAX_KEYS else ""
+            return f"unknown key{did_you_mean(str(keys[-1]), valid) or keys_text}"
         case "missing":
             return "missing"
         case "enum" | "literal_error":
-            known = str(context["expected"])
-            return f"{value!r} is unknown{did_you_mean(str(value), _quoted(known)) or f'; one of {known}'}"
+            expected = str(context["expected"])
+            nearest = did_you_mean(str(value), expected.split("'")[1::2])
+            return f"{value!r} is unknown{nearest or f'; one of {expected}'}"
         case "union_tag_invalid":
-            known = str(context["expected_tags"])
-            return f"type {context['tag']!r} is unknown; one of {known}"
+            expected = str(context["expected_tags"])
+            return f"type {context['tag']!r} is unknown; one of {expected}"
         case "union_tag_not_found":
             return "type is missing"
         case "value_error":
@@ -53,14 +54,8 @@ def _problem(
             return message.removeprefix("Input ")
 
 
-def _quoted(expected: str) -> Sequence[str]:
-    return expected.split("'")[1::2]
-
-
 def _locate(schema: Mapping[str, Any], location: Keys) -> tuple[Keys, Mapping[str, Any]]:
-    """Return the keys in the file for pydantic's location, and the schema of the table that holds the last
-    key.
-    """
+    """Return the keys in the file for pydantic's location, and the schema of the table with the last key."""
     keys: list[str | int] = []
     table: Mapping[str, Any] = schema
     node: Any = schema

@@ -62,11 +62,11 @@ def _settings(detector: Declaration) -> Any:
 
 
 def _parameters(detector: Declaration, table: Mapping[str, Any]) -> dict[str, Any]:
-    given = {name: value for name, value in table.items() if name in detector.parameters}
+    values = {name: value for name, value in table.items() if name in detector.parameters}
     if detector.stricter is None or "stricter" not in table:
-        return given
-    usual = {name: parameter.default for name, parameter in detector.parameters.items()} | given
-    return given | detector.stricter.of(table["stricter"], usual)
+        return values
+    usual = {name: parameter.default for name, parameter in detector.parameters.items()} | values
+    return values | detector.stricter.of(table["stricter"], usual)
 
 
 def _all_settings() -> Any:
@@ -97,8 +97,8 @@ SinkTables = Annotated[list[Annotated[SinkConfig, Lazily(_any_sink)]], AfterVali
 def _named_place(text: Any, info: ValidationInfo) -> Location:
     if not isinstance(text, str):
         raise ValueError("should be a string")
-    named = location(text)
-    return beside_the_file(named, info) if isinstance(named, Path) else named
+    place = location(text)
+    return beside_the_file(place, info) if isinstance(place, Path) else place
 
 
 def _address(text: Any) -> Address:
@@ -285,7 +285,8 @@ def written_rules(path: Path) -> list[WrittenRule]:
     tables = tomllib.loads(text).get("rules", [])
     lines = (line_of(text, ("rules", number, "name")) for number in range(len(rules)))
     return [
-        WrittenRule(*given[:2], path.absolute(), given[2]) for given in zip(rules, tables, lines, strict=True)
+        WrittenRule(rule, keys, path.absolute(), line)
+        for rule, keys, line in zip(rules, tables, lines, strict=True)
     ]
 
 

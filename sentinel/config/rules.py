@@ -104,26 +104,26 @@ class WrittenRule:
     line: int
 
 
-def _problem_of_format(say: str, known: Mapping[str, Any]) -> str:
-    """Return what is wrong with a message that may hold what is ``known``; empty if nothing is."""
+def _problem_of_format(say: str, variables: Mapping[str, Any]) -> str:
+    """Return what is wrong with a message that may hold what is ``variables``; empty if nothing is."""
     try:
         fields = [(name, form) for _, name, form, _ in Formatter().parse(say) if name is not None]
-        if unknown := sorted({name for name, _ in fields} - {*known}):
-            return f"{{{unknown[0]}}} is unknown; use {', '.join(f'{{{name}}}' for name in known)}"
+        if unknown := sorted({name for name, _ in fields} - {*variables}):
+            return f"{{{unknown[0]}}} is unknown; use {', '.join(f'{{{name}}}' for name in variables)}"
         for name, form in fields:
             if form != DURATION:
-                format(known[name], form or "")
+                format(variables[name], form or "")
     except (ValueError, IndexError, KeyError) as error:
         return f"not a format string: {error}"
     return ""
 
 
-def unique(rules: list[Rule], taken: set[str]) -> list[Rule]:
-    """Return the same rules. Raises ValueError if a name is one of ``taken``, or that of two rules."""
+def unique(rules: list[Rule], names: set[str]) -> list[Rule]:
+    """Return the same rules. Raises ValueError if a name is one of ``names``, or that of two rules."""
     for rule in rules:
-        if rule.detector_name in taken:
+        if rule.detector_name in names:
             raise ValueError(
                 f"another rule or detector is called {rule.detector_name!r}; choose another name"
             )
-        taken = {*taken, rule.detector_name}
+        names = {*names, rule.detector_name}
     return rules

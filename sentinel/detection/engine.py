@@ -14,7 +14,8 @@ from sentinel.detectors.run_checks import RunCheck
 from sentinel.incidents.verdict_merge import Segment
 from sentinel.run_pipeline import RunPipeline
 from sentinel.runs.inactivity import Inactivity
-from sentinel.runs.ingested import Arrived, Ingested
+from sentinel.runs.ingested import Ingested
+from sentinel.series.stream import SeriesRows
 
 _log = logging.getLogger(__name__)
 
@@ -25,17 +26,19 @@ Verdicts = dict[str, list[Segment]]
 """By the id of the run."""
 
 RowCounts = dict[str, Counter[tuple[str, str]]]
-"""By the id of the run: how many rows the detectors judged or held back; see `RowDetection`."""
+"""By the id of the run: how many rows the detectors judged or skipped; see `RowDetection`."""
+
+_MAX_ERROR_CHARACTERS = 300  # of an error's own words in the log
 
 
 def log_failure(detector: str, run: str, error: BaseException) -> None:
     """Log that a detector raised on a run."""
-    what = clean_text(f"{type(error).__name__}: {error}", 300)
+    what = clean_text(f"{type(error).__name__}: {error}", _MAX_ERROR_CHARACTERS)
     _log.error("detector %s failed on %s: %s", detector, clean_text(run), what)
 
 
 class Judging:
-    """Detectors with the thresholds that differ from the defaults. ``failed`` hears of each that raises."""
+    """Detectors with the thresholds that differ from the defaults. ``failed`` is called when one raises."""
 
     def __init__(
         self,
@@ -57,14 +60,14 @@ class Judging:
         concluded: bool = False,
     ) -> tuple[Verdicts, RowCounts]:
         """Return the verdicts on what is new in each run. The runs are over if they are ``concluded``."""
-        verdicts, looked = self._rows(run_pipelines, [absorbed.rows for absorbed in news], guard)
-        for run_pipeline, absorbed in zip(run_pipelines, news, strict=True):
-            check = partial(self._check, run_pipeline, absorbed, concluded)
+        verdicts, row_counts = self._judge_rows(run_pipelines, [ingested.rows for ingested in news], guard)
+        for run_pipeline, ingested in zip(run_pipelines, news, strict=True):
+            check = partial(self._check_run, run_pipeline, ingested, concluded)
             findings = guard(run_pipeline.log.run, "run checks", check) or ()
             verdicts.setdefault(run_pipeline.id, []).extend(findings)
-        return verdicts, looked
+        return verdicts, row_counts
 
-    def _check(self, run_pipeline: RunPipeline, news: Ingested, concluded: bool) -> list[Segment]:
+    def _check_run(self, run_pipeline: RunPipeline, news: Ingested, concluded: bool) -> list[Segment]:
         """Return the findings of the run checks, if there is something new that they judge."""
         grew = news.points > 0
         if not (concluded or news.tells_of_run or (grew and run_pipeline.incidents.watches_run)):
@@ -72,24 +75,28 @@ class Judging:
         silence = Inactivity(0.0) if grew else None
         return [*self.checking.segments(run_pipeline.log, news, silence=silence, concluded=concluded)]
 
-    def _rows(
-        self, run_pipelines: Sequence[RunPipeline], arrived: Sequence[Sequence[Arrived]], guard: Guard
+    def _judge_rows(
+        self, run_pipelines: Sequence[RunPipeline], rows_by_run: Sequence[Sequence[SeriesRows]], guard: Guard
     ) -> tuple[Verdicts, RowCounts]:
-        looked: RowCounts = defaultdict(Counter)
-        if not any(arrived):
-            return {}, looked
+        """Return the verdicts on the new rows of each run."""
+        row_counts: RowCounts = defaultdict(Counter)
+        if not any(rows_by_run):
+            return {}, row_counts
         from sentinel.detection.row_detection import RowDetection  # with polars; a listing judges nothing
 
-        def stretches(some: Sequence[tuple[RunPipeline, Sequence[Arrived]]]) -> list[Segment]:
+        trackers = {run_pipeline.id: run_pipeline.incidents for run_pipeline in run_pipelines}
+
+        def judge_runs(rows_of_some_runs: Sequence[Sequence[SeriesRows]]) -> list[Segment]:
             detection = RowDetection(self._parameters, self._failed)
-            awake = {key for run_pipeline, _ in some for key in run_pipeline.incidents.tracked_keys()}
-            stretches = [*detection.segments([row for _, rows in some for row in rows], awake)]
-            looked.update(detection.row_counts)
-            return stretches
+            new_rows = [series for rows in rows_of_some_runs for series in rows]
+            runs = {series.run for series in new_rows}
+            tracked_keys = {key for run in runs for key in trackers[run].tracked_keys()}
+            segments = [*detection.segments(new_rows, tracked_keys)]
+            row_counts.update(detection.row_counts)
+            return segments
 
         runs = [run_pipeline.log.run for run_pipeline in run_pipelines]
-        pairs = [*zip(run_pipelines, arrived, strict=True)]
         verdicts: Verdicts = {}
-        for rows in guard.batch(runs, "judging", stretches, pairs):
-            verdicts.setdefault(rows[0].key.run, []).append(rows)
-        return verdicts, looked
+        for segment in guard.batch(runs, "judging", judge_runs, rows_by_run):
+            verdicts.setdefault(segment[0].key.run, []).append(segment)
+        return verdicts, row_counts

@@ -17,13 +17,14 @@ from sentinel.detectors.run_checks import (
 )
 from sentinel.incidents.inhibition import OF_THE_RUN
 from sentinel.incidents.verdict_merge import Key, Segment, Verdict
-from sentinel.runs.end_inference import SAVED, outlook_of
+from sentinel.runs.end_inference import outlook_of
 from sentinel.runs.end_markers import done_file
 from sentinel.runs.inactivity import Inactivity
 from sentinel.runs.ingested import NOTHING, Ingested
 from sentinel.runs.log import RunLog
 from sentinel.runs.metadata import RunMetadata
 from sentinel.series.plan import KnownOfRun
+from sentinel.sources.registry import format_named
 
 Stretches = Iterator[Segment]
 """Findings, each as a stretch of its own."""
@@ -83,7 +84,7 @@ class RunChecks:
             completion=cache(partial(_completion, log, silence)),
             done_file=str(done_file(log.run) or ""),
             log_is_removed=silence.log_is_gone if silence else bool,
-            saved=log.run.format == SAVED,
+            saved=format_named(log.run.format).written_at_checkpoints,
         )
         yield from self._asked(self.checks, log.run.id, view, log.known, final=concluded)
 

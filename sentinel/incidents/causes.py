@@ -1,4 +1,4 @@
-"""Which catalogue entry is behind an incident: the usual order, moved by what the run shows.
+"""Scores the catalogue entries that may be behind an incident: the usual order, moved by what the run shows.
 
 The usual order is that in which a finding cites the entries. The rules of a page that hold speak for its
 entry (``confirms`` and ``checks``) or against it (``excludes``). How much a rule counts was fitted to
@@ -10,12 +10,12 @@ multiplies the weight by ``confirms``, and each that speaks against it divides t
 The ``factor`` of an entry corrects this by how often the entry was right in the labelled runs. With few
 cases the factor is near 1.
 
-Several entries may describe one trouble, so the first one is right more often than its share of the weights
+Several entries may describe one problem, so the first one is right more often than its share of the weights
 says. ``offset`` and ``slope`` turn the logit of that share into the logit of how often it is right.
 
-An entry that supposes what the run does not show, such as several ranks, is left out. If this would leave
-out every cited entry, all stay, and each says what it supposes. A printed line shows everything that the
-entries with this line suppose.
+An entry that needs what the run does not show, such as several ranks, is left out. If this would leave out
+every cited entry, all stay, and each says what it needs. A printed line shows everything that the entries
+with this line need.
 
 Rules see the row at which the incident fires or gets worse and what preceded it in the log. So causes are
 the same however the log was cut into polls.
@@ -35,7 +35,7 @@ from sentinel.catalogue.rules import Clues, not_shown
 from sentinel.common.conversion import converter
 
 _AGAINST = "against it: "
-_SURE = 0.99
+_MAX_SHARE = 0.99
 """Shares are cut to between 1 % and 99 % before calibration, because the logit of 0 or 1 is infinite."""
 
 
@@ -60,26 +60,27 @@ class Likelihoods(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     slope: float
     entries: dict[str, Fitted]
 
-    def weights(self, listed: "Sequence[Listed]") -> list[float]:
-        """Return the shares of the weights of entries that are listed in their usual order."""
+    def weights(self, candidates: "Sequence[Listed]") -> list[float]:
+        """Return the shares of the weights of entries, which come in their usual order."""
         weights = [
-            self._factor(cause.id) * self.confirms**cause.confirms / self.excludes**cause.excludes / rank
-            for rank, cause in enumerate(listed, 1)
+            self._factor(entry.id) * self.confirms**entry.confirms / self.excludes**entry.excludes / rank
+            for rank, entry in enumerate(candidates, 1)
         ]
-        whole = sum(weights)
-        return [weight / whole for weight in weights]
+        total = sum(weights)
+        return [weight / total for weight in weights]
 
-    def shares(self, listed: "Sequence[Listed]") -> list[float]:
-        """Return how likely each of them is. The shares add up to 1."""
-        weights = self.weights(listed)
+    def shares(self, candidates: "Sequence[Listed]") -> list[float]:
+        """Return how likely each entry is. The shares add up to 1."""
+        weights = self.weights(candidates)
         if len(weights) < 2:
             return weights
-        most = max(weights)
-        first = max(self.calibrated(most), 1 / 2)
-        likeliest = weights.index(most)
+        largest = max(weights)
+        likeliest = weights.index(largest)
+        share_of_likeliest = max(self.calibrated(largest), 1 / 2)
+        others = 1 - share_of_likeliest
         return [
-            first if place == likeliest else weight * (1 - first) / (1 - most)
-            for place, weight in enumerate(weights)
+            share_of_likeliest if index == likeliest else weight * others / (1 - largest)
+            for index, weight in enumerate(weights)
         ]
 
     def calibrated(self, share: float) -> float:
@@ -101,7 +102,7 @@ class Listed:
 
 def logit(share: float) -> float:
     """Return the logarithm of the odds, bounded."""
-    share = min(max(share, 1 - _SURE), _SURE)
+    share = min(max(share, 1 - _MAX_SHARE), _MAX_SHARE)
     return math.log(share / (1 - share))
 
 
@@ -110,14 +111,13 @@ _to_likelihoods = converter(Likelihoods)
 
 @cache
 def likelihoods() -> Likelihoods:
-    """Return those that sentinel uses. Raises msgspec.ValidationError for a file that holds others."""
-    told: Mapping[str, object] = tomllib.loads((files(__package__) / "likelihoods.toml").read_text("utf-8"))
-    return _to_likelihoods(told)
+    """Return the fitted numbers. Raises msgspec.ValidationError if their file has another form."""
+    return _to_likelihoods(tomllib.loads((files(__package__) / "likelihoods.toml").read_text("utf-8")))
 
 
 @dataclass(frozen=True, slots=True)
 class PossibleCause:
-    """An entry that may be behind an incident. The scores of all of an incident's add up to 1."""
+    """An entry that may be behind an incident. The scores of all causes of an incident add up to 1."""
 
     id: str
     score: float
@@ -131,9 +131,9 @@ class PossibleCause:
 
     @property
     def reasons(self) -> str:
-        """What speaks for it and against it, and what it supposes; may be empty."""
-        supposed = f"it supposes {' and '.join(self.unmet_needs)}, which the run does not show"
-        return "; ".join(filter(None, (self.reason, supposed if self.unmet_needs else "")))
+        """What speaks for it and against it, and what it needs; may be empty."""
+        needs = f"it supposes {' and '.join(self.unmet_needs)}, which the run does not show"
+        return "; ".join(filter(None, (self.reason, needs if self.unmet_needs else "")))
 
 
 def share(cause: PossibleCause, causes: Sequence[PossibleCause]) -> str:
@@ -141,7 +141,7 @@ def share(cause: PossibleCause, causes: Sequence[PossibleCause]) -> str:
     any.
 
     Labelled runs show how often the first cause is right. They do not show it for the others, because several
-    may describe one trouble.
+    may describe one problem.
     """
     return f"{cause.score:.0%}" if cause == causes[0] and any(other.reason for other in causes) else ""
 
@@ -152,23 +152,24 @@ def possible_causes(
     """Return the cited entries that the run allows, the likeliest first; among equals the more usual one
     first.
     """
-    supposed = {id_: _supposed(entries[id_], clues) for id_ in cited}
-    shown = [id_ for id_ in cited if not supposed[id_]] or cited
-    listed = []
+    unmet_needs = {entry: _unmet_needs(entries[entry], clues) for entry in cited}
+    possible = [entry for entry in cited if not unmet_needs[entry]] or cited
+    candidates = []
     reasons = []
-    for entry in (entries[id_] for id_ in shown):
+    for entry in (entries[id_] for id_ in possible):
         speaks_for = [rule.because for rule in (*entry.checks, *entry.confirms) if rule.speaks(clues)]
         against = [rule.because for rule in entry.excludes if rule.speaks(clues)]
-        listed.append(Listed(entry.id, len(speaks_for), len(against)))
+        candidates.append(Listed(entry.id, len(speaks_for), len(against)))
         reasons.append("; ".join([*speaks_for, *(f"{_AGAINST}{reason}" for reason in against)]))
+    shares = likelihoods().shares(candidates)
     causes = [
-        PossibleCause(id_, round(share, 3), because, supposed[id_])
-        for id_, share, because in zip(shown, likelihoods().shares(listed), reasons, strict=True)
+        PossibleCause(entry, round(share, 3), reason, unmet_needs[entry])
+        for entry, share, reason in zip(possible, shares, reasons, strict=True)
     ]
     return tuple(sorted(causes, key=lambda cause: -cause.score))
 
 
-def _supposed(entry: Entry, clues: Clues) -> tuple[str, ...]:
-    """Return what the entry supposes and the run does not show."""
+def _unmet_needs(entry: Entry, clues: Clues) -> tuple[str, ...]:
+    """Return what the entry needs and the run does not show."""
     printed = entry.is_printed(str(clues.evidence.get("text", "")), str(clues.evidence.get("place", "")))
     return () if printed else not_shown(entry.needs, clues)

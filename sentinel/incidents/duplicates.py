@@ -1,7 +1,7 @@
-"""Finds incidents that several logs of one training share, and those of logs that fell silent together.
+"""Finds incidents that several logs of one training report, and those of logs that fell silent together.
 
 Hugging Face's Trainer writes its state beside the logs for TensorBoard and W&B, and Lightning often uses two
-loggers. Each log is a run of its own and has the incident, but a person should hear of it once.
+loggers. Each log is a run and has the incident, but a person should be notified of it once.
 """
 
 import math
@@ -12,14 +12,15 @@ from typing import Any, Protocol
 from sentinel.common.text import quoted
 from sentinel.incidents.incident import Incident
 
-_SAME_MOMENT_SECONDS = 600.0  # loggers buffer, and not all for equally long
-# of which the second may quote the line of the first
-_ERROR = "console-error"
-_CRASH = "run-crashed"
 SAME_STEPS = 0.2
-"""Of the step. Not all logs have each step, so the same trouble fires at a later one in some."""
+"""The largest distance of steps, as a fraction of the larger one. Not all logs have each step, so the same
+problem fires at a later one in some.
+"""
 
-_SAME_NUMBER = 0.01  # relative; TensorBoard rounds to float32, a console to few digits
+_MAX_DISTANCE_SECONDS = 600.0  # loggers buffer, and not all for equally long
+_MAX_NUMBER_DIFFERENCE = 0.01  # relative; TensorBoard rounds to float32, a console to few digits
+_ERROR = "console-error"
+_CRASH = "run-crashed"  # may quote the line of a console-error
 
 SameTraining = Callable[[str, str, bool], bool]
 """Whether the logs with these run ids are of one training; with True, whether that is sure."""
@@ -28,8 +29,8 @@ Informed = Callable[[str], tuple[int, int]]
 
 
 class JoinKeys(Protocol):
-    """What a log may share with others of its training. Two that share nothing are of two trainings, and two
-    of one format are unless they share one of the processes, which are joints as well.
+    """What a log may share with others of its training. Two logs that share nothing are of two trainings, and
+    so are two of one format unless they share one of the processes, which are keys as well.
     """
 
     @property
@@ -42,7 +43,7 @@ class JoinKeys(Protocol):
 
     @property
     def processes(self) -> frozenset[str]:
-        """Those that join logs of one format, too."""
+        """The keys that join logs of one format, too."""
 
 
 @dataclass(frozen=True)
@@ -52,15 +53,15 @@ class _Anything:
     processes: frozenset[str] = frozenset({""})
 
 
-_ByJoint = dict[str, dict[str, list[Incident]]]
-"""Incidents by a joint of their log and by its format."""
+_ByJoinKey = dict[str, dict[str, list[Incident]]]
+"""Incidents by a join key of their log and by its format."""
 
 
 class KnownIncidents:
-    """The incidents of all runs, indexed so that those that tell of the same are found quickly.
+    """The incidents of all runs, indexed so that those that report the same problem are found quickly.
 
-    ``same_training`` and ``informed`` are asked only about runs that share one of the ``joints`` and whose
-    incidents are alike.
+    ``same_training`` and ``informed`` are called only for runs that share one of the ``joints`` and have
+    similar incidents.
     """
 
     def __init__(
@@ -74,51 +75,53 @@ class KnownIncidents:
         self._informed = informed
         self._join_keys = joints
         self._by_kind: dict[tuple[str, str], list[Incident]] = {}
-        self._by_joint: dict[tuple[str, str], _ByJoint] = {}  # by kind, where it is asked
-        self._together: dict[tuple[Any, ...], list[Incident]] = {}
+        self._by_join_key: dict[tuple[str, str], _ByJoinKey] = {}  # by kind, once it is needed
+        self._by_outage: dict[tuple[Any, ...], list[Incident]] = {}
         for incident in incidents:
             self._by_kind.setdefault(kind_of(incident), []).append(incident)
-            if silence := outage_key(incident):
-                self._together.setdefault(silence, []).append(incident)
+            if outage := outage_key(incident):
+                self._by_outage.setdefault(outage, []).append(incident)
 
     def silent_together(self, incident: Incident) -> Iterator[Incident]:
         """Yield the incidents of other runs that fell silent together with its run."""
-        others = self._together.get(outage_key(incident), ())
+        others = self._by_outage.get(outage_key(incident), ())
         yield from (other for other in others if other.id != incident.id)
 
     def duplicates_of(self, incident: Incident) -> Iterator[Incident]:
-        """Yield the incidents of other logs of the same training that tell of the same."""
+        """Yield the incidents of other logs of the same training that report the same problem."""
         if all(other.run == incident.run for other in self._by_kind.get(kind_of(incident), ())):
             return
-        by_joint = self._joined(kind_of(incident))
+        by_join_key = self._indexed(kind_of(incident))
         log = self._join_keys(incident.run)
-        alike = {
+        candidates = {
             other.id: other
-            for joint in log.join_keys
-            for format_, others in by_joint.get(joint, {}).items()
-            if format_ != log.format or joint in log.processes
+            for key in log.join_keys
+            for format_, others in by_join_key.get(key, {}).items()
+            if format_ != log.format or key in log.processes
             for other in others
         }
-        for other in alike.values():
+        for other in candidates.values():
             if same_finding(incident, other):
                 differ = not _same_numbers(incident, other)
                 if self._is_same_training(incident.run, other.run, differ):
                     yield other
 
     def crashes_that_say(self, incident: Incident) -> Iterator[Incident]:
-        """Yield the crashes of other logs of the training that tell the line which this incident is about."""
+        """Yield the crashes of other logs of the training that quote the line of this incident."""
         if (crash := as_crash(incident)) is not None:
-            line = incident.evidence["text"]
-            yield from (other for other in self.duplicates_of(crash) if quoted(str(line)) in other.summary)
+            line = quoted(str(incident.evidence["text"]))
+            yield from (other for other in self.duplicates_of(crash) if line in other.summary)
 
-    def _joined(self, kind: tuple[str, str]) -> _ByJoint:
-        if (known := self._by_joint.get(kind)) is None:
-            known = self._by_joint[kind] = {}
+    def _indexed(self, kind: tuple[str, str]) -> _ByJoinKey:
+        """Return the incidents of a kind by join key and format."""
+        if kind not in self._by_join_key:
+            index: _ByJoinKey = {}
             for incident in self._by_kind[kind]:
                 log = self._join_keys(incident.run)
-                for joint in log.join_keys:
-                    known.setdefault(joint, {}).setdefault(log.format, []).append(incident)
-        return known
+                for key in log.join_keys:
+                    index.setdefault(key, {}).setdefault(log.format, []).append(incident)
+            self._by_join_key[kind] = index
+        return self._by_join_key[kind]
 
     def tells_more(self, other: Incident, incident: Incident) -> bool:
         """Return whether the log of ``other`` is better informed, so that it speaks for the training."""
@@ -146,7 +149,7 @@ def same_finding(this: Incident, other: Incident) -> bool:
 
 
 def as_crash(incident: Incident) -> Incident | None:
-    """Return the crash that another log may tell instead of a printed error; None for anything else."""
+    """Return the crash that another log may report instead of a printed error; None for anything else."""
     if incident.detector != _ERROR:
         return None
     return incident.replace(detector=_CRASH, signal="", tag="")
@@ -154,12 +157,13 @@ def as_crash(incident: Incident) -> Incident | None:
 
 def outage_key(incident: Incident) -> tuple[Any, ...]:
     """Return what `stream-stall` says of runs that fell silent together: where and since when; else empty."""
-    told = incident.evidence
-    return (told["place"], told["since"]) if {"runs_silent", "place", "since"} <= told.keys() else ()
+    evidence = incident.evidence
+    is_outage = {"runs_silent", "place", "since"} <= evidence.keys()
+    return (evidence["place"], evidence["since"]) if is_outage else ()
 
 
 def kind_of(incident: Incident) -> tuple[str, str]:
-    """Return what has to be equal of incidents that tell of the same: the detector, and the signal or the
+    """Return what is equal in incidents that report the same problem: the detector, and the signal or the
     tag.
     """
     return incident.detector, incident.signal or incident.tag
@@ -170,7 +174,7 @@ def _near(this: int, other: int) -> bool:
 
 
 def _same_moment(this: float | None, other: float | None) -> bool:
-    return this is None or other is None or abs(this - other) <= _SAME_MOMENT_SECONDS
+    return this is None or other is None or abs(this - other) <= _MAX_DISTANCE_SECONDS
 
 
 def _same_numbers(this: Incident, other: Incident) -> bool:
@@ -183,4 +187,4 @@ def _same_numbers(this: Incident, other: Incident) -> bool:
         (this.evidence[name], other.evidence[name]) for name in this.evidence.keys() & other.evidence.keys()
     )
     pairs = [pair for pair in shared if all(isinstance(value, int | float) for value in pair)]
-    return bool(pairs) and all(math.isclose(*pair, rel_tol=_SAME_NUMBER) for pair in pairs)
+    return bool(pairs) and all(math.isclose(*pair, rel_tol=_MAX_NUMBER_DIFFERENCE) for pair in pairs)

@@ -15,7 +15,7 @@ from sentinel.incidents.causes import PossibleCause
 
 
 class State(StrEnum):
-    """The life of an incident.
+    """The state of an incident.
 
     LOST means that its log went silent, not that the problem is over. WITHDRAWN means that it was found only
     because the run seemed to be over, and that the run went on.
@@ -69,7 +69,7 @@ class Incident(msgspec.Struct, frozen=True):
     reopen_count: int = 0  # how often it came back after it was resolved
     no_reminder: bool = False  # it is a question, so no reminder follows
     inhibited_by: str | None = None
-    gone: bool = False  # it ended as lost, because its log was removed
+    gone: bool = False  # it ended as lost because its log was removed
     variant: str = ""  # of its detector
     latest: str = ""  # while it is open, the summary of its newest finding, if that is a later one
 
@@ -99,16 +99,19 @@ class Incident(msgspec.Struct, frozen=True):
 
 
 def began_first(incident: Incident, others: Iterable[Incident]) -> Incident:
-    """Return the open incident of a run that began first: this one, or another that sinks are told by
+    """Return the open incident of a run that began first: this one, or another that sinks are sent by
     default.
     """
-    told = (i for i in others if i.open and i.severity > Severity.INFO and i.maturity is Maturity.STABLE)
-    return min((incident, *told), key=lambda other: (other.attempt, other.onset_step))
+    sent_by_default = (
+        other
+        for other in others
+        if other.open and other.severity > Severity.INFO and other.maturity is Maturity.STABLE
+    )
+    return min((incident, *sent_by_default), key=lambda first: (first.attempt, first.onset_step))
 
 
 LASTED = "lasted"
 """The name under which messages may use `lasted_text`."""
-
 
 DURATION = "duration"
 """The format with which messages write seconds in words."""
@@ -118,8 +121,8 @@ def lasted_text(steps: int, seconds: float | None) -> str:
     """Return how long something has lasted, in words: "218 steps (7 min)"; without known times "218
     steps".
     """
-    counted = f"{max(steps, 0):,} {'step' if steps == 1 else 'steps'}"
-    return counted if seconds is None or round(seconds) < 1 else f"{counted} ({duration_text(seconds)})"
+    text = f"{max(steps, 0):,} {'step' if steps == 1 else 'steps'}"
+    return text if seconds is None or round(seconds) < 1 else f"{text} ({duration_text(seconds)})"
 
 
 def incident_id(

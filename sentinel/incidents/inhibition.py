@@ -1,10 +1,10 @@
 """Decides which incident explains which, so that each cause is sent once.
 
-A detector declares the class of trouble that it finds (``cause``) and the classes that this explains
-(``silences``). Of two incidents that are related in this way, the one with the earlier onset explains the
+A detector declares the class of problem that it finds (``cause``) and the classes that this explains
+(``inhibits``). Of two incidents that are related in this way, the one with the earlier onset explains the
 other. Neither the order in which they fired nor their severity matters. If a detector fires on several tags
 of a stream, the first of these incidents explains the others. Where either could explain the other, the two
-are one trouble: the first is over once both are.
+are one problem: the first is over once both are.
 """
 
 from collections.abc import Mapping
@@ -28,7 +28,7 @@ def explains(cause: Incident, effect: Incident, detectors: Mapping[str, Declarat
 def goes_on_as(cause: Incident, effect: Incident, detectors: Mapping[str, Declaration]) -> bool:
     """Return whether ``effect``, which ``cause`` explains, would explain it as well if it had begun first.
 
-    The two are then one trouble, such as a loss and a gradient norm that diverge together.
+    The two are then one problem, such as a loss and a gradient norm that diverge together.
     """
     return effect.inhibited_by == cause.id and _may_explain(effect, cause, detectors)
 

@@ -43,7 +43,7 @@ class IncidentBody(TypedDict):
 
 
 def incident_body(incident: Incident) -> IncidentBody:
-    """Return the JSON form of ``incident``."""
+    """Return the JSON form of an incident."""
     return IncidentBody(
         id=incident.id,
         detector=plain(incident.detector),
@@ -62,14 +62,16 @@ def incident_body(incident: Incident) -> IncidentBody:
         summary=plain(incident.summary),
         evidence=plain(incident.evidence),
         causes=[
-            CauseBody(id=c.id, score=c.score, reason=c.reason, unmet_needs=list(c.unmet_needs))
-            for c in incident.causes
+            CauseBody(
+                id=cause.id, score=cause.score, reason=cause.reason, unmet_needs=list(cause.unmet_needs)
+            )
+            for cause in incident.causes
         ],
     )
 
 
 def utc_text(seconds: float | None) -> str | None:
-    """`2026-01-01T00:00:00Z` for seconds since the epoch; None for what no calendar holds."""
+    """Return seconds since the epoch as `2026-01-01T00:00:00Z`; None for what no calendar holds."""
     try:
         moment = datetime.fromtimestamp(seconds or 0.0, UTC)
     except (ValueError, OverflowError, OSError):
@@ -78,12 +80,12 @@ def utc_text(seconds: float | None) -> str | None:
 
 
 def clock_text(seconds: float | None) -> str:
-    """`2026-01-01 00:00:00 UTC`, for people; empty for what no calendar holds."""
+    """Return seconds since the epoch as `2026-01-01 00:00:00 UTC`; empty for what no calendar holds."""
     return (utc_text(seconds) or "").replace("T", " ").replace("Z", " UTC")
 
 
 def plain(value: Any) -> Any:
-    """``value`` as strict JSON can hold it: no NaN and no infinity but their names, no lone surrogates."""
+    """Return a value as strict JSON holds it: names for NaN and infinities, and no lone surrogates."""
     match value:
         case Enum():
             return plain(value.value)

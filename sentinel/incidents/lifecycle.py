@@ -1,12 +1,12 @@
 """Turns verdicts into incidents: they hold, escalate, resolve, reopen and are lost.
 
 An incident belongs to one detector on one tag of one stream. It outlives a restart of the run: the next
-attempt confirms it without a second alert, or resolves it. Trouble that comes back soon after it was
+attempt confirms it without a second alert, or resolves it. A problem that comes back soon after it was
 resolved is the same incident. Each return doubles the clean rows that end it, so a signal that hovers at a
 threshold is one incident that stays open.
 
-Only ``IncidentTracker.silent`` and the moment of ``IncidentTracker.finalize`` depend on a clock. What a
-conclusion brought about is taken back when the run goes on, so in the end only the log decides.
+Only ``IncidentTracker.silent`` and the moment of ``IncidentTracker.finalize`` depend on a clock. What
+finalizing brought about is undone when the run goes on, so in the end only the log decides.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -43,7 +43,7 @@ class IncidentTracker:
         self.detectors = detectors
         self._parameters = parameters or {}
         self._tracks: dict[Key, Track] = {}
-        self.before_finalize: list[Track] | None = None  # the tracks before the run was concluded
+        self.before_finalize: list[Track] | None = None  # the tracks before the run was finalized
         self._latest = Latest(detectors, self._parameters)
         self._weighing = Weighing()
 
@@ -60,56 +60,59 @@ class IncidentTracker:
         """Return the open incidents, oldest first."""
         return [track.current(incident) for track, incident in self._open()]
 
-    def advance(self, stretches: Iterable[Segment]) -> list[Change]:
-        """Apply the next verdicts, given as stretches of equal severity, and return the changes.
+    def advance(self, segments: Iterable[Segment]) -> list[Change]:
+        """Apply the next verdicts, given as segments of equal severity, and return the changes.
 
-        All verdicts of one position must come in one call; stretches may come in any order.
+        All verdicts of one position must come in one call; segments may come in any order.
         """
-        turns = VerdictMerge(stretches, self._skippable_rows, self._count)
-        changes = [change for verdict in turns for change in self._judge(verdict, turns)]
+        merge = VerdictMerge(segments, self._skippable_rows, self._count)
+        changes = [change for verdict in merge for change in self._judge(verdict, merge)]
         self._latest.update(self._tracks)
         self._weighing.weigh_all(self._open())
         return changes
 
-    def finalize(self, stretches: Iterable[Segment]) -> list[Change]:
-        """Apply the verdicts on a run that is over, once until `go_on`."""
+    def finalize(self, segments: Iterable[Segment]) -> list[Change]:
+        """Apply the verdicts on a run that is over, once until `undo_finalize`."""
         if self.before_finalize is not None:
             return []
         self.before_finalize = [copy(track) for track in self._tracks.values()]
-        return self.advance(stretches)
+        return self.advance(segments)
 
     def undo_finalize(self) -> list[Change]:
-        """Take back what silence and `conclude` brought about, because the run goes on.
+        """Undo what silence and `finalize` brought about, because the run goes on.
 
-        What was lost returns to its earlier state, without a change. Incidents of the conclusion are
-        withdrawn. Incidents that it changed are again as they were; who was told that one had come back hears
-        that it is over. Other incidents of the run as a whole have no part in this.
+        Lost incidents return to their earlier state, without a change. Incidents that finalizing began are
+        withdrawn. Incidents that it changed are again as they were; one that it reopened is resolved. Other
+        incidents of the run as a whole have no part in this.
         """
-        changes = [] if self.before_finalize is None else self._take_back(self.before_finalize)
+        changes = [] if self.before_finalize is None else self._restore_before(self.before_finalize)
         for track, incident in self._open():
             if track.before_lost is not None:
                 track.incident = incident.replace(state=track.before_lost)
                 track.before_lost = None
         return changes
 
-    def _take_back(self, before_end: Sequence[Track]) -> list[Change]:
-        concluded = self._open()
-        of_the_run = {k: t for k, t in self._tracks.items() if k.stream == OF_THE_RUN and not t.final}
-        before = {track.key: track for track in before_end if track.key.stream != OF_THE_RUN}
-        self._tracks = before | of_the_run
+    def _restore_before(self, before_finalize: Sequence[Track]) -> list[Change]:
+        """Restore the tracks from before `finalize`, and return the ends of what it began or reopened."""
+        finalized = self._open()
+        of_run = {
+            key: track for key, track in self._tracks.items() if key.stream == OF_THE_RUN and not track.final
+        }
+        of_streams = {track.key: track for track in before_finalize if track.key.stream != OF_THE_RUN}
+        self._tracks = of_streams | of_run
         self.before_finalize = None
-        known = {t.incident.id: t.incident for t in self._tracks.values() if t.incident}
+        restored = {track.incident.id: track.incident for track in self._tracks.values() if track.incident}
         for track, effect in self._open():
-            if effect.inhibited_by not in known and track.alone is None:
+            if effect.inhibited_by not in restored and track.alone is None:
                 # Its cause was withdrawn, or something of the run as a whole may explain it by now.
                 track.incident = effect.replace(inhibited_by=self._cause(effect))
-        return [*_taken_back(concluded, known)]
+        return [*_undone(finalized, restored)]
 
     def silent(self, silent_seconds: float, lost_after_seconds: float) -> list[Change]:
         """Mark the open incidents of a log that was silent for too long as lost.
 
         Incidents of the run as a whole are not lost, because they do not need new rows, and neither are those
-        of a run that was concluded. Call this after ``advance``.
+        of a run that was finalized. Call this after ``advance``.
         """
         if silent_seconds <= lost_after_seconds:
             return []
@@ -131,110 +134,123 @@ class IncidentTracker:
 
         Raises msgspec.ValidationError for anything else.
         """
-        tracks, before_end = _to_tracks(dumped)
-        self._tracks = {track.key: track for track in self._known(tracks)}
-        self.before_finalize = None if before_end is None else self._known(before_end)
+        tracks, before_finalize = _to_tracks(dumped)
+        self._tracks = {track.key: track for track in self._with_detector(tracks)}
+        self.before_finalize = None if before_finalize is None else self._with_detector(before_finalize)
 
-    def _known(self, tracks: Iterable[Track]) -> list[Track]:
+    def _with_detector(self, tracks: Iterable[Track]) -> list[Track]:
         return [track for track in tracks if track.key.detector in self.detectors]
 
     def _open(self) -> list[tuple[Track, Incident]]:
-        return [(t, t.incident) for t in self._tracks.values() if t.incident and t.incident.open]
+        return [
+            (track, track.incident)
+            for track in self._tracks.values()
+            if track.incident and track.incident.open
+        ]
 
-    def _skippable_rows(self, v: Verdict) -> int:
-        if track := self._tracks.get(v.key):
-            return track.skippable_rows(v.severity, self.detectors[v.key.detector])
-        return 0 if v.severity else ENDLESS
+    def _skippable_rows(self, verdict: Verdict) -> int:
+        if track := self._tracks.get(verdict.key):
+            return track.skippable_rows(verdict.severity, self.detectors[verdict.key.detector])
+        return 0 if verdict.severity else ENDLESS
 
     def _count(self, last: Verdict, rows: int) -> None:
         if track := self._tracks.get(last.key):
             track.count(last, rows, self.detectors[last.key.detector])
             self._latest.found(last)
 
-    def _judge(self, v: Verdict, turns: VerdictMerge) -> Iterator[Change]:
-        detector = self.detectors[v.key.detector]
-        track = self._tracks.get(v.key)
-        if track is not None and track.key.attempt != v.key.attempt:
-            track = self._restarted(track, v)
+    def _judge(self, verdict: Verdict, merge: VerdictMerge) -> Iterator[Change]:
+        detector = self.detectors[verdict.key.detector]
+        track = self._tracks.get(verdict.key)
+        if track is not None and track.key.attempt != verdict.key.attempt:
+            track = self._restarted(track, verdict)
         if track is None:
-            if not v.severity:
+            if not verdict.severity:
                 return
-            track = self._tracks[v.key] = Track(v.key, v.index, v.step, v.time, final=v.final)
-        track.count(v, 1, detector)
-        self._latest.found(v)
-        if v.severity:
-            for change in self._found(track, detector, v):
-                self._weighing.found(v, self._open())
+            track = self._tracks[verdict.key] = Track(
+                verdict.key, verdict.index, verdict.step, verdict.time, final=verdict.final
+            )
+        track.count(verdict, 1, detector)
+        self._latest.found(verdict)
+        if verdict.severity:
+            for change in self._found(track, detector, verdict):
+                self._weighing.found(verdict, self._open())
                 yield change
-        elif track.is_over(detector) and not self._goes_on(track.incident):
-            yield from self._end(track, v, turns)
+        elif track.is_over(detector) and not self._has_open_effect(track.incident):
+            yield from self._end(track, verdict, merge)
 
-    def _restarted(self, track: Track, v: Verdict) -> Track | None:
+    def _restarted(self, track: Track, verdict: Verdict) -> Track | None:
         """Carry an open incident into the next attempt, and forget everything else."""
         if track.incident is None or not track.incident.open:
             del self._tracks[track.key]
             return None
-        track.key = v.key
+        track.key = verdict.key
         track.streak = []
         track.clean = 0
         return track
 
-    def _found(self, track: Track, detector: Declaration, v: Verdict) -> Iterator[Change]:
-        held = Severity(v.severity) if v.final else track.confirmed_severity(detector)
-        if held and track.incident is None:
-            yield self._begin(Event.FIRING, track, self._incident(track, held, v))
-        elif held and track.incident and not track.incident.open:
-            yield self._return(track, track.incident, v)
+    def _found(self, track: Track, detector: Declaration, verdict: Verdict) -> Iterator[Change]:
+        severity = Severity(verdict.severity) if verdict.final else track.confirmed_severity(detector)
+        if severity and track.incident is None:
+            yield self._begin(Event.FIRING, track, self._incident(track, severity, verdict))
+        elif severity and track.incident and not track.incident.open:
+            yield self._reopen(track, track.incident, verdict)
         incident = track.incident
         if incident is None or not incident.open:
             return
-        if held > incident.severity:
-            worse = incident.replace(severity=held, state=State.ESCALATED, **self._statement(track, v))
-            if v.variant != incident.variant:  # another trouble, which began when its own points did
-                worse = worse.replace(**onset_of(v, incident.onset_step, incident.onset_time))
+        if severity > incident.severity:
+            worse = incident.replace(
+                severity=severity, state=State.ESCALATED, **self._statement(track, verdict)
+            )
+            if verdict.variant != incident.variant:  # another problem, which began when its own points did
+                worse = worse.replace(**onset_of(verdict, incident.onset_step, incident.onset_time))
             yield self._begin(Event.ESCALATED, track, worse)
         elif track.alone is not None and track.alone >= detector.clear:  # it outlived its cause
-            alone = self._weighing.weighed(track, incident)
-            yield self._begin(Event.FIRING, track, alone.replace(latest=""))
+            incident = self._weighing.weighed(track, incident)
+            yield self._begin(Event.FIRING, track, incident.replace(latest=""))
 
-    def _goes_on(self, incident: Incident | None) -> bool:
-        """Return whether the trouble of an incident whose own rows are clean goes on as one that it
-        explains.
+    def _has_open_effect(self, incident: Incident | None) -> bool:
+        """Return whether an incident that this one explains is the same problem and still open, so that this
+        one must stay open although its own rows are clean.
         """
         return incident is not None and any(
             goes_on_as(incident, effect, self.detectors) for _, effect in self._open()
         )
 
-    def _end(self, track: Track, v: Verdict, turns: VerdictMerge) -> Iterator[Change]:
+    def _end(self, track: Track, verdict: Verdict, merge: VerdictMerge) -> Iterator[Change]:
         """Resolve an open incident; forget a finding that did not hold or an incident that did not return."""
         incident = track.incident
         if incident is None or not incident.open:
-            del self._tracks[v.key]
+            del self._tracks[verdict.key]
             return
-        track.before_lost = track.alone = None
+        track.before_lost = None
+        track.alone = None
         incident = self._weighing.weighed(track, incident)
-        over = incident.replace(state=State.RESOLVED, resolved_step=v.step, latest="")
-        yield track.change(Event.RESOLVED, over)
-        if incident.attempt != v.key.attempt:
-            del self._tracks[v.key]  # trouble from now on belongs to the present attempt
+        resolved = incident.replace(state=State.RESOLVED, resolved_step=verdict.step, latest="")
+        yield track.change(Event.RESOLVED, resolved)
+        if incident.attempt != verdict.key.attempt:
+            del self._tracks[verdict.key]  # findings from now on belong to the present attempt
         for other, effect in self._open():
             if effect.inhibited_by == incident.id:
-                turns.advance_to(other.key, sort_key(v))
+                merge.advance_to(other.key, sort_key(verdict))
                 cause = self._cause(effect)
                 other.alone = None if cause else 0
                 other.incident = effect.replace(inhibited_by=cause or effect.inhibited_by)
 
-    def _return(self, track: Track, incident: Incident, v: Verdict) -> Change:
-        returns = incident.reopen_count + 1
-        event = Event.FLAPPING if returns == FLAPPING_RETURNS else Event.REOPENED
-        back = incident.replace(
-            reopen_count=returns, state=State.FIRING, resolved_step=None, **self._statement(track, v)
+    def _reopen(self, track: Track, incident: Incident, verdict: Verdict) -> Change:
+        reopen_count = incident.reopen_count + 1
+        event = Event.FLAPPING if reopen_count == FLAPPING_RETURNS else Event.REOPENED
+        reopened = incident.replace(
+            reopen_count=reopen_count,
+            state=State.FIRING,
+            resolved_step=None,
+            **self._statement(track, verdict),
         )
-        return self._begin(event, track, back)
+        return self._begin(event, track, reopened)
 
     def _begin(self, event: Event, track: Track, incident: Incident) -> Change:
         """Record a change of an incident, and which incidents now explain each other."""
-        track.before_lost = track.alone = None
+        track.before_lost = None
+        track.alone = None
         change = track.change(event, incident.replace(inhibited_by=self._cause(incident)))
         root = change.incident.inhibited_by or incident.id
         explained = {incident.id}
@@ -260,11 +276,11 @@ class IncidentTracker:
                 return root.id
         return None
 
-    def _incident(self, track: Track, severity: Severity, v: Verdict) -> Incident:
-        key = v.key
+    def _incident(self, track: Track, severity: Severity, verdict: Verdict) -> Incident:
+        key = verdict.key
         return Incident(
             id=incident_id(
-                self._run, key.stream, key.attempt, key.tag, key.detector, track.index, final=v.final
+                self._run, key.stream, key.attempt, key.tag, key.detector, track.index, final=verdict.final
             ),
             run=self._run,
             stream=key.stream,
@@ -272,27 +288,30 @@ class IncidentTracker:
             detector=key.detector,
             severity=severity,
             maturity=self.detectors[key.detector].maturity,
-            signal=v.signal,
+            signal=verdict.signal,
             tag=key.tag,
-            **onset_of(v, track.step, track.time),
-            fired_step=v.step,
-            fired_time=v.time,
-            **self._statement(track, v),
+            **onset_of(verdict, track.step, track.time),
+            fired_step=verdict.step,
+            fired_time=verdict.time,
+            **self._statement(track, verdict),
         )
 
-    def _statement(self, track: Track, v: Verdict) -> dict[str, Any]:
-        name = v.key.detector
+    def _statement(self, track: Track, verdict: Verdict) -> dict[str, Any]:
+        name = verdict.key.detector
         began = (track.step, track.time)
-        known = findings(self._open(), v.key.stream)
-        return statement(v, began, self.detectors[name], self._parameters.get(name, {}), known)
+        in_stream = findings(self._open(), verdict.key.stream)
+        return statement(verdict, began, self.detectors[name], self._parameters.get(name, {}), in_stream)
 
 
-def _taken_back(
-    concluded: Iterable[tuple[Track, Incident]], known: Mapping[str, Incident]
+def _undone(
+    finalized: Iterable[tuple[Track, Incident]], restored: Mapping[str, Incident]
 ) -> Iterator[Change]:
-    """Yield the ends of the incidents that a conclusion began or reopened; ``known`` are those without it."""
-    for track, incident in concluded:
-        before = known.get(incident.id)
+    """Yield the ends of the incidents that `finalize` began or reopened.
+
+    ``finalized`` are the open incidents after it, and ``restored`` the incidents before it, by id.
+    """
+    for track, incident in finalized:
+        before = restored.get(incident.id)
         if before is None:
             yield Change(Event.RESOLVED, track.current(incident.replace(state=State.WITHDRAWN)))
         elif not before.open:

@@ -15,7 +15,7 @@ Findings = Mapping[str, Mapping[str, Any]]
 
 
 def statement(
-    v: Verdict,
+    verdict: Verdict,
     began: tuple[int, float | None],
     detector: Declaration,
     parameters: Mapping[str, Any],
@@ -27,49 +27,53 @@ def statement(
     ``parameters`` are the thresholds that differ from the detector's defaults. ``findings`` are those of the
     verdict's own stream, because no other has an order with it; this one is added.
     """
-    variant = detector.variants.get(v.variant or "")
-    evidence = _evidence(v)
-    cited = v.catalogue or (variant or detector).catalogue
+    variant = detector.variants.get(verdict.variant or "")
+    evidence = _evidence(verdict)
+    cited = verdict.catalogue or (variant or detector).catalogue
     return {
-        "variant": v.variant or "",
-        "summary": summary(v, began, detector, parameters),
+        "variant": verdict.variant or "",
+        "summary": summary(verdict, began, detector, parameters),
         "latest": "",
         "cited": cited,
-        "causes": weighed(detector.name, cited, evidence, {**findings, detector.name: evidence}, v),
+        "causes": weighed(detector.name, cited, evidence, {**findings, detector.name: evidence}, verdict),
         "evidence": evidence,
         "no_reminder": variant is not None and variant.no_reminder,
     }
 
 
 def summary(
-    v: Verdict, began: tuple[int, float | None], detector: Declaration, parameters: Mapping[str, Any]
+    verdict: Verdict, began: tuple[int, float | None], detector: Declaration, parameters: Mapping[str, Any]
 ) -> str:
     """Return the sentence of what a verdict found, with its numbers; see `statement`."""
-    if (variant := detector.variants.get(v.variant or "")) is None:
+    if (variant := detector.variants.get(verdict.variant or "")) is None:
         return detector.name
     thresholds = {name: parameter.default for name, parameter in detector.parameters.items()} | {**parameters}
-    step, time = v.onset() or began
-    lasted = lasted_text(v.step - step, None if time is None or v.time is None else v.time - time)
-    of_row = {"step": v.step, "tag": v.key.tag, "signal": v.signal, LASTED: lasted}
-    return format_message(variant.message, {**thresholds, **_evidence(v), **of_row})
+    step, time = verdict.onset() or began
+    seconds = None if time is None or verdict.time is None else verdict.time - time
+    lasted = lasted_text(verdict.step - step, seconds)
+    row_values = {"step": verdict.step, "tag": verdict.key.tag, "signal": verdict.signal, LASTED: lasted}
+    return format_message(variant.message, {**thresholds, **_evidence(verdict), **row_values})
 
 
-def onset_of(v: Verdict, step: int, time: float | None) -> dict[str, Any]:
-    """Return the fields of an incident that say when it began: where the verdict does not know, then."""
-    onset_step, onset_time = v.onset() or (step, time)
+def onset_of(verdict: Verdict, step: int, time: float | None) -> dict[str, Any]:
+    """Return the fields of an incident that say when it began.
+
+    ``step`` and ``time`` count where the verdict has no onset.
+    """
+    onset_step, onset_time = verdict.onset() or (step, time)
     return {"onset_step": onset_step, "onset_time": onset_time}
 
 
 def weighed(
-    detector: str, cited: Sequence[str], evidence: Mapping[str, Any], findings: Findings, v: Verdict
+    detector: str, cited: Sequence[str], evidence: Mapping[str, Any], findings: Findings, verdict: Verdict
 ) -> tuple[PossibleCause, ...]:
-    """Return the entries that a detector's finding cites, weighed by all that is known at a verdict."""
-    clues = Clues(evidence, findings, v.known, v.position, v.step, detector)
+    """Return the entries that a detector's finding cites, weighed by what the log shows at a verdict."""
+    clues = Clues(evidence, findings, verdict.known, verdict.position, verdict.step, detector)
     return possible_causes(cited, clues, catalogue.load())
 
 
-def _evidence(v: Verdict) -> dict[str, Any]:
-    return {name: _rounded(value) for name, value in v.evidence.items()}
+def _evidence(verdict: Verdict) -> dict[str, Any]:
+    return {name: _rounded(value) for name, value in verdict.evidence.items()}
 
 
 def _rounded(value: Any) -> Any:

@@ -3,8 +3,8 @@
 A track counts judged rows, not polls or seconds. An incident's life therefore depends only on the sequence
 of verdicts, not on how the log was cut into polls.
 
-`Latest` puts the newest findings of open incidents into words, for who is reminded that one is still there.
-`Weighing` weighs the causes of an open incident again when something else is found in its stream.
+`Latest` puts the newest findings of open incidents into words, for reminders. `Weighing` weighs the causes of
+an open incident again when something else is found in its stream.
 """
 
 from collections.abc import Iterable, Mapping
@@ -17,20 +17,22 @@ from sentinel.incidents.text import Findings, summary, weighed
 from sentinel.incidents.verdict_merge import Key, Verdict
 
 REMEMBERED_ROWS = 10_000
-"""Trouble that returns within this many clean rows after its end is the same incident. A random walk of
+"""A problem that returns within this many clean rows after its end is the same incident. A random walk of
 100,000 rows around a threshold is then one incident, seldom two."""
 
 FLAPPING_RETURNS = 3
 """An incident is flapping from this many returns on."""
 
-_MAX_DOUBLINGS = 6  # each return doubles the clean rows that end it: 10 rows become 640 at most
 ENDLESS = 1 << 62
+"""More rows than any log has."""
+
+_MAX_DOUBLINGS = 6  # each return doubles the clean rows that end it: 10 rows become 640 at most
 
 
 @dataclass(slots=True)
 class Track:
-    """The state of one key. ``incident`` is None while a finding waits to hold. A resolved incident is kept
-    for a while in case it returns.
+    """The state of one key. ``incident`` is None while a finding waits to hold. A resolved incident stays for
+    a while in case it returns.
     """
 
     key: Key
@@ -57,10 +59,10 @@ class Track:
         return Change(event, self.current(incident))
 
     def count(self, last: Verdict, rows: int, detector: Declaration) -> None:
-        """Count ``rows`` rows of one severity, of which ``last`` is the last. Changes counts only."""
+        """Count ``rows`` rows of one severity, of which ``last`` is the last. Change counts only."""
         if not last.severity:
             self.streak = []
-            self.clean = self.clean + rows
+            self.clean += rows
             return
         self.streak = [*self.streak, *[last.severity] * min(rows, detector.hold)][-detector.hold :]
         self.last_step = last.step
@@ -100,7 +102,7 @@ class Track:
 
 
 class Latest:
-    """Keeps the newest finding of each key until `tell` puts it into words, once for many rows.
+    """The newest finding of each key, until `update` puts it into words, once for many rows.
 
     ``detectors`` and ``parameters`` are those of the `IncidentTracker`.
     """
@@ -112,53 +114,57 @@ class Latest:
         self._parameters = parameters
         self._newest: dict[Key, Verdict] = {}
 
-    def found(self, v: Verdict) -> None:
-        """Note a verdict; one that is clean says nothing."""
-        if v.severity:
-            self._newest[v.key] = v
+    def found(self, verdict: Verdict) -> None:
+        """Remember a verdict, unless it is clean."""
+        if verdict.severity:
+            self._newest[verdict.key] = verdict
 
     def update(self, tracks: Mapping[Key, Track]) -> None:
-        """Let the open incidents tell the numbers of these findings, if they are of the same trouble."""
-        for key, v in self._newest.items():
+        """Write the numbers of these findings into the open incidents, if they are of the same variant."""
+        for key, verdict in self._newest.items():
             track = tracks.get(key)
             incident = track.incident if track else None
-            if track and incident and incident.open and v.variant == incident.variant:
+            if track and incident and incident.open and verdict.variant == incident.variant:
                 name = key.detector
                 began = (track.step, track.time)
-                told = summary(v, began, self._detectors[name], self._parameters.get(name, {}))
-                track.incident = incident.replace(latest="" if told == incident.summary else told)
+                latest = summary(verdict, began, self._detectors[name], self._parameters.get(name, {}))
+                track.incident = incident.replace(latest="" if latest == incident.summary else latest)
         self._newest.clear()
 
 
 def findings(open_: Iterable[tuple[Track, Incident]], stream: str) -> Findings:
     """Return the evidence of the open incidents of a stream."""
-    return {told.detector: told.evidence for _, told in open_ if told.stream == stream}
+    return {incident.detector: incident.evidence for _, incident in open_ if incident.stream == stream}
 
 
 class Weighing:
-    """Keeps what was found last beside each incident until its causes are needed, once for many findings."""
+    """What was found last in the stream of each incident, until its causes are needed, once for many
+    findings.
+    """
 
     def __init__(self) -> None:
-        self._beside: dict[Key, tuple[Verdict, Findings]] = {}
+        self._clues: dict[Key, tuple[Verdict, Findings]] = {}
 
-    def found(self, v: Verdict, open_: Iterable[tuple[Track, Incident]]) -> None:
-        """Note a verdict that changed an incident, among all that are open. Its own causes are as of now."""
-        of_stream = [(track, told) for track, told in open_ if told.stream == v.key.stream]
-        known = findings(of_stream, v.key.stream)
-        self._beside |= {track.key: (v, known) for track, _ in of_stream}
-        self._beside.pop(v.key, None)
+    def found(self, verdict: Verdict, open_: Iterable[tuple[Track, Incident]]) -> None:
+        """Remember a verdict that changed an incident, for all others that are open in its stream. The causes
+        of the changed one are up to date.
+        """
+        in_stream = [(track, incident) for track, incident in open_ if incident.stream == verdict.key.stream]
+        evidence = findings(in_stream, verdict.key.stream)
+        self._clues |= {track.key: (verdict, evidence) for track, _ in in_stream}
+        self._clues.pop(verdict.key, None)
 
     def weighed(self, track: Track, incident: Incident) -> Incident:
         """Return the open incident of a track with the causes by what was found last."""
-        beside = self._beside.pop(track.key, None)
-        if beside is None:
+        clues = self._clues.pop(track.key, None)
+        if clues is None:
             return incident
-        v, known = beside
-        causes = weighed(incident.detector, incident.cited, incident.evidence, known, v)
+        verdict, evidence = clues
+        causes = weighed(incident.detector, incident.cited, incident.evidence, evidence, verdict)
         return incident.replace(causes=causes)
 
     def weigh_all(self, open_: Iterable[tuple[Track, Incident]]) -> None:
-        """Let all open incidents tell these causes, and forget what was found."""
+        """Write these causes into all open incidents, and forget what was found."""
         for track, incident in open_:
             track.incident = self.weighed(track, incident)
-        self._beside.clear()
+        self._clues.clear()

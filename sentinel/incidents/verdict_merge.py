@@ -27,7 +27,7 @@ class Key:
 
 
 Onset = tuple[int, float | None]
-"""The step at which a trouble began, and its time, if that is known."""
+"""The step at which a problem began, and its time, if that is known."""
 
 
 def _unknown() -> Onset | None:
@@ -37,7 +37,7 @@ def _unknown() -> Onset | None:
 class Verdict(msgspec.Struct, frozen=True):
     """What a detector says about one row of one series. ``severity`` 0 means clean.
 
-    Most verdicts only count, so ``onset`` is looked for when an incident asks.
+    Most verdicts only count, so ``onset`` is computed when an incident needs it.
     """
 
     key: Key
@@ -50,7 +50,7 @@ class Verdict(msgspec.Struct, frozen=True):
     variant: str | None = None
     onset: Callable[[], Onset | None] = _unknown
     evidence: Mapping[str, Any] = {}
-    known: Known | None = None  # what the log had told by then
+    known: Known | None = None  # what the log showed up to the row
     catalogue: tuple[str, ...] = ()  # in place of the variant's, where not empty
     final: bool = False  # about a run that is over; fires at once, whatever `hold` says
 
@@ -63,22 +63,29 @@ SortKey = tuple[str, bool, int, int, str, str, int]
 
 
 def sort_key(verdict: Verdict) -> SortKey:
-    """Return the place of a verdict. It also orders verdicts of one position, whatever order they arrive in.
+    """Return the sort key of a verdict. It also orders verdicts of one position, whatever order they come in.
 
     Verdicts on the end of a stream follow all others of that stream.
     """
-    v = verdict
     key = verdict.key
-    return key.stream, v.final, v.position, key.attempt, key.detector, key.tag, v.index
+    return (
+        key.stream,
+        verdict.final,
+        verdict.position,
+        key.attempt,
+        key.detector,
+        key.tag,
+        verdict.index,
+    )
 
 
 @dataclass(slots=True)
 class _Cursor:
-    """How far the stretches of one key are read. The rows from ``done`` to ``turn`` are not counted yet."""
+    """How far the segments of one key are read. The rows from ``counted`` to ``turn`` are not counted yet."""
 
-    segments: list[tuple[Verdict, Segment]]  # each behind its first verdict; the present one last
-    next: Verdict  # whose turn it is
-    done: int = 0
+    segments: list[tuple[Verdict, Segment]]  # each after its first verdict; the present one last
+    next: Verdict  # the one to judge next, at ``turn``
+    counted: int = 0
     turn: int = 0
 
     @property
@@ -87,59 +94,60 @@ class _Cursor:
 
 
 class VerdictMerge:
-    """Iterates over the verdicts that must be judged one by one, in the order of their places.
+    """Iterates over the verdicts that must be judged one by one, in the order of their sort keys.
 
-    These are the first and the last row of each stretch, and each row in between that follows as many rows as
-    ``uneventful`` allowed to skip. Before the next turn of a key, ``count`` gets the last skipped verdict and
-    the number of skipped rows.
+    These are the first and the last row of each segment, and each row in between that follows as many rows as
+    ``skippable_rows`` allows to skip. Before the next verdict of a key, ``count`` gets the last skipped
+    verdict and the number of skipped rows.
     """
 
     def __init__(
         self,
-        stretches: Iterable[Segment],
-        uneventful: Callable[[Verdict], int],
+        segments: Iterable[Segment],
+        skippable_rows: Callable[[Verdict], int],
         count: Callable[[Verdict, int], None],
     ) -> None:
-        self._skippable_rows = uneventful
+        self._skippable_rows = skippable_rows
         self._count = count
         self._cursors: dict[Key, _Cursor] = {}
         self._heap: list[tuple[SortKey, _Cursor]] = []
-        begins = [(rows[0], rows) for rows in stretches]
-        for begin in sorted(begins, key=lambda begin: sort_key(begin[0]), reverse=True):
-            first, _ = begin
-            self._cursors.setdefault(first.key, _Cursor([], first)).segments.append(begin)
+        with_first = [(rows[0], rows) for rows in segments]
+        for first, rows in sorted(with_first, key=lambda pair: sort_key(pair[0]), reverse=True):
+            self._cursors.setdefault(first.key, _Cursor([], first)).segments.append((first, rows))
         for cursor in self._cursors.values():
-            self._wait(cursor, 0)
+            self._push(cursor, 0)
 
     def __iter__(self) -> Iterator[Verdict]:
         while self._heap:
-            at, cursor = heapq.heappop(self._heap)
-            if not cursor.segments or at != sort_key(cursor.next):
-                continue  # it had its turn earlier than was thought
-            self._pass(cursor, cursor.turn)
+            key, cursor = heapq.heappop(self._heap)
+            if not cursor.segments or key != sort_key(cursor.next):
+                continue  # `advance_to` made its turn earlier
+            self._skip_to(cursor, cursor.turn)
             verdict = cursor.next
-            cursor.done += 1
+            cursor.counted += 1
             yield verdict
-            if cursor.done == len(cursor.rows):
+            if cursor.counted == len(cursor.rows):
                 cursor.segments.pop()
-                cursor.done = cursor.turn = 0
+                cursor.counted = 0
+                cursor.turn = 0
             if cursor.segments:
-                skipped = self._skippable_rows(verdict) if cursor.done else 0
-                self._wait(cursor, min(cursor.done + skipped, len(cursor.rows) - 1))
+                skipped = self._skippable_rows(verdict) if cursor.counted else 0
+                self._push(cursor, min(cursor.counted + skipped, len(cursor.rows) - 1))
 
     def advance_to(self, key: Key, before: SortKey) -> None:
-        """Count the rows of a key before a place and judge the next one, because its track has changed."""
+        """Count the rows of a key before a sort key and judge the next one, because its track has changed."""
         cursor = self._cursors.get(key)
-        if cursor is not None and cursor.turn > cursor.done:
-            self._pass(cursor, bisect_left(cursor.rows, before, cursor.done, cursor.turn, key=sort_key))
-            self._wait(cursor, cursor.done)
+        if cursor is not None and cursor.turn > cursor.counted:
+            end = bisect_left(cursor.rows, before, cursor.counted, cursor.turn, key=sort_key)
+            self._skip_to(cursor, end)
+            self._push(cursor, cursor.counted)
 
-    def _pass(self, cursor: _Cursor, end: int) -> None:
-        if end > cursor.done:
-            self._count(cursor.rows[end - 1], end - cursor.done)
-            cursor.done = end
+    def _skip_to(self, cursor: _Cursor, end: int) -> None:
+        if end > cursor.counted:
+            self._count(cursor.rows[end - 1], end - cursor.counted)
+            cursor.counted = end
 
-    def _wait(self, cursor: _Cursor, turn: int) -> None:
+    def _push(self, cursor: _Cursor, turn: int) -> None:
         first, rows = cursor.segments[-1]
         cursor.turn = turn
         cursor.next = rows[turn] if turn else first

@@ -7,11 +7,11 @@ from typing import Any
 from sentinel.common.errors import SentinelError
 from sentinel.common.text import clean_text, fits, seconds_in
 from sentinel.config.file import Config
+from sentinel.detectors.runtime.worse_than_siblings import RULE
 from sentinel.detectors.skip_reason import SkipReason
 from sentinel.notifications.silences import acknowledgement, silence
 from sentinel.replays.judged import JudgedRun
 from sentinel.replays.replaying import replay
-from sentinel.replays.siblings import RULE
 from sentinel.report import json as replays
 from sentinel.report import status as recorded
 from sentinel.report.selection import ordered
@@ -19,11 +19,21 @@ from sentinel.sources.discovery import places
 from sentinel.sources.location import Location
 from sentinel.storage.store import Store
 
-MOST = 50
+MAX_ROWS = 50
 """The most runs or incidents of an answer."""
 
-_MAX_SILENCE = 86400.0  # so that a silence that a log's text led an agent to set ends by itself
-_OF_A_RUN = "run", "path", "source", "framework", "state", "state_evidence", "stopped", "last_step", "points"
+_MAX_SILENCE_SECONDS = 86400.0  # so that a silence that a log's text led an agent to set ends by itself
+_RUN_FIELDS = (
+    "run",
+    "path",
+    "source",
+    "framework",
+    "state",
+    "state_evidence",
+    "stopped",
+    "last_step",
+    "points",
+)
 
 JsonRows = Sequence[Mapping[str, Any]]
 
@@ -46,7 +56,7 @@ class Answers:
             rows: JsonRows = self._status(run)["runs"]
             return rows
         return [
-            {name: value for name, value in body.items() if name in _OF_A_RUN}
+            {name: value for name, value in body.items() if name in _RUN_FIELDS}
             | {
                 "signals": [*body["signals"]],
                 "judged_by": f"{body['judged_by']} of {body['detectors']} detectors",
@@ -56,8 +66,9 @@ class Answers:
         ]
 
     def incidents(self, run: str) -> JsonRows:
-        """Return the incidents of runs that fit a glob, JSON-able: all of a replay, the open ones of a
-        watch.
+        """Return the incidents of runs that fit a glob, JSON-able.
+
+        They are all incidents of a replay, and the open ones of a watch.
         """
         if not self.paths:
             rows: JsonRows = self._status(run)["incidents"]
@@ -75,10 +86,10 @@ class Answers:
             with Store(self.config.state_dir, read_only=True) as store:
                 rows = [row for row in store.runs() if fits(row.path, run)]
             _only([row.path for row in rows], run)
-            judged = replay(places([rows[0].path]), self.config, lambda *_: None, curves=True)
+            replayed = replay(places([rows[0].path]), self.config, lambda *_: None, curves=True)
             runs = [
                 judged_run
-                for judged_run in judged.runs
+                for judged_run in replayed.runs
                 if judged_run.run_pipeline.log.run.format == rows[0].format
             ]
         _only([judged_run.run_pipeline.log.name for judged_run in runs], run)
@@ -89,29 +100,29 @@ class Answers:
 
         All runs are judged anew, because any of them may be a sibling.
         """
-        known = self.paths or places(dict.fromkeys(self._recorded()))
-        judged = replay(known, self.config, lambda *_: None)
-        fitting = [one for one in judged.runs if any(fits(name, run) for name in _names(one))]
+        locations = self.paths or places(dict.fromkeys(self._recorded()))
+        replayed = replay(locations, self.config, lambda *_: None)
+        fitting = [one for one in replayed.runs if any(fits(name, run) for name in _names(one))]
         _only([one.run_pipeline.log.name for one in fitting], run)
-        asked = fitting[0]
-        among = asked.among
-        why = "" if RULE in judged.pipeline.detectors else f"{RULE} is disabled"
+        subject = fitting[0]
+        comparison = subject.among
+        why = "" if RULE in replayed.pipeline.detectors else f"{RULE} is disabled"
         return {
-            "run": asked.run_pipeline.log.name,
-            "siblings": among.siblings if among else 0,
-            "names": among.names[:MOST] if among else [],
-            "differ": among.differ if among else "",
-            "left_band": [asdict(departed) for departed in among.deviations] if among else [],
-            "not_judged": "" if among else why or SkipReason.NO_SIBLINGS.value,
+            "run": subject.run_pipeline.log.name,
+            "siblings": comparison.siblings if comparison else 0,
+            "names": comparison.names[:MAX_ROWS] if comparison else [],
+            "differ": comparison.differ if comparison else "",
+            "left_band": [asdict(departed) for departed in comparison.deviations] if comparison else [],
+            "not_judged": "" if comparison else why or SkipReason.NO_SIBLINGS.value,
         }
 
     def silence(self, run: str, duration: str, reason: str) -> str:
-        """Send nothing about runs that fit a glob for a while, a day at most; the id of the silence."""
+        """Silence runs that fit a glob for a while, a day at most. Return the id of the silence."""
         try:
             seconds = seconds_in(duration)
         except ValueError as error:
             raise SentinelError(str(error)) from None
-        if seconds > _MAX_SILENCE:
+        if seconds > _MAX_SILENCE_SECONDS:
             raise SentinelError("an agent may silence runs for a day at most")
         now = self.now()
         new = silence(run, "*", now + seconds, f"an agent: {clean_text(reason)}", now)
@@ -120,7 +131,7 @@ class Answers:
         return new.id
 
     def acknowledge(self, incident: str) -> str:
-        """Send only the end of an incident, by its id or the beginning of it; the id of the silence."""
+        """Send only the end of an incident, by the beginning of its id. Return the id of the silence."""
         with Store(self.config.state_dir, create=False) as store:
             new = acknowledgement(store.incident(incident), self.now())
             store.add_silence(new)
@@ -133,14 +144,14 @@ class Answers:
     def _status(self, run: str) -> dict[str, Any]:
         place = self.config.state_dir
         with Store(place, read_only=True) as store:
-            shown = recorded.status(
+            content = recorded.status(
                 store, place, self.now(), lambda path: fits(path, run), promise=self.config.calibration
             )
-            return recorded.document(shown)
+            return recorded.document(content)
 
     def _judged(self, run: str) -> Sequence[replays.ReplayedRunBody]:
-        judged = replay(self.paths, self.config, lambda *_: None, names=[run])
-        return replays.document(ordered(judged, "worst"), self.now())["runs"]
+        replayed = replay(self.paths, self.config, lambda *_: None, names=[run])
+        return replays.document(ordered(replayed, "worst"), self.now())["runs"]
 
 
 def _names(run: JudgedRun) -> Sequence[str]:

@@ -8,9 +8,9 @@ from sentinel.common.text import clean_text
 from sentinel.replays.judged import JudgedRun
 from sentinel.sinks.plot import drawing, drawn
 
-_SIZE = 8.0, 4.0  # inches
+_SIZE_INCHES = 8.0, 4.0  # inches
 _MAX_LINES = 8  # tags of one signal
-_LARGEST = 1e100  # matplotlib's own arithmetic overflows not far above
+_MAX_MAGNITUDE = 1e100  # matplotlib's own arithmetic overflows not far above
 
 
 def png(run: JudgedRun, signal: str) -> bytes:
@@ -22,14 +22,16 @@ def png(run: JudgedRun, signal: str) -> bytes:
     curves = run.curves.of if run.curves else {}
     tags = [tag for tag in [*signals.get(signal, ()), signal] if tag in curves][:_MAX_LINES]
     if not tags:
-        there = ", ".join(signals) or "none"
-        raise SentinelError(f"the run logs no {clean_text(signal, 60)!r}; the signals that it logs: {there}")
+        available = ", ".join(signals) or "none"
+        raise SentinelError(
+            f"the run logs no {clean_text(signal, 60)!r}; the signals that it logs: {available}"
+        )
     with drawing:
-        figure = Figure(figsize=_SIZE, dpi=100, layout="tight")
+        figure = Figure(figsize=_SIZE_INCHES, dpi=100, layout="tight")
         axes = figure.subplots()
         for number, tag in enumerate(tags):
             for attempt, points in groupby(curves[tag].points(), key=lambda point: point.attempt):
-                rows = [(point.step, point.value) for point in points if abs(point.value) < _LARGEST]
+                rows = [(point.step, point.value) for point in points if abs(point.value) < _MAX_MAGNITUDE]
                 steps = [step for step, _ in rows]
                 values = [value for _, value in rows]
                 label = None if attempt else drawn(tag, 60)

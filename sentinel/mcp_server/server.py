@@ -11,7 +11,7 @@ from mcp.server.mcpserver.exceptions import ToolError
 from mcp.types import ToolAnnotations
 
 from sentinel.common.errors import SentinelError
-from sentinel.mcp_server.known import MOST, Answers, JsonRows
+from sentinel.mcp_server.known import MAX_ROWS, Answers, JsonRows
 from sentinel.mcp_server.marking import INSTRUCTIONS, marked
 from sentinel.mcp_server.plot import png
 from sentinel.report.pages import index, page
@@ -23,10 +23,8 @@ _READS = ToolAnnotations(read_only_hint=True, open_world_hint=False)
 _CHANGES = ToolAnnotations(read_only_hint=False, destructive_hint=False, open_world_hint=False)
 
 
-def server(known: Answers, own_rules: "Callable[[], Sequence[WrittenRule]]") -> MCPServer:
-    """Return a server whose tools answer about the known runs. ``own_rules`` are those that `explain` knows,
-    too.
-    """
+def server(answers: Answers, user_rules: "Callable[[], Sequence[WrittenRule]]") -> MCPServer:
+    """Return a server whose tools answer about the known runs. ``user_rules`` are those of `explain`, too."""
     app = MCPServer("sentinel", instructions=INSTRUCTIONS, version=version("training-sentinel"))
 
     @app.tool(annotations=_READS, structured_output=False)
@@ -36,7 +34,7 @@ def server(known: Answers, own_rules: "Callable[[], Sequence[WrittenRule]]") -> 
         `run` is a glob for the name or the end of the path of runs.
         """
         with _refusing():
-            return _rows("runs", known.runs(run))
+            return _rows("runs", answers.runs(run))
 
     @app.tool(annotations=_READS, structured_output=False)
     def list_incidents(run: str = "*") -> str:
@@ -46,7 +44,7 @@ def server(known: Answers, own_rules: "Callable[[], Sequence[WrittenRule]]") -> 
         `inhibited_by` is an effect of the other one.
         """
         with _refusing():
-            return _rows("incidents", known.incidents(run))
+            return _rows("incidents", answers.incidents(run))
 
     @app.tool(annotations=_READS, structured_output=False)
     def explain(name: str = "") -> str:
@@ -55,13 +53,13 @@ def server(known: Answers, own_rules: "Callable[[], Sequence[WrittenRule]]") -> 
         Without a name, list all of them.
         """
         with _refusing():
-            return page(name, own_rules) if name else index(own_rules())
+            return page(name, user_rules) if name else index(user_rules())
 
     @app.tool(annotations=_READS, structured_output=False)
     def plot(run: str, signal: str) -> Image:
         """Draw a signal (loss, kl, grad_norm) or a tag of one run over its steps, with its incidents."""
         with _refusing():
-            return Image(data=png(known.replayed(run), signal), format="png")
+            return Image(data=png(answers.replayed(run), signal), format="png")
 
     @app.tool(annotations=_READS, structured_output=False)
     def siblings(run: str) -> str:
@@ -73,27 +71,27 @@ def server(known: Answers, own_rules: "Callable[[], Sequence[WrittenRule]]") -> 
         tools do.
         """
         with _refusing():
-            return marked(known.siblings(run))
+            return marked(answers.siblings(run))
 
     @app.tool(annotations=_CHANGES, structured_output=False)
     def silence(run: str, reason: str, duration: str = "2h") -> str:
         """Stop notifications about runs that fit a glob, for 30m, 2h or a day at most. Ask the user first."""
         with _refusing():
-            new = known.silence(run, duration, reason)
+            new = answers.silence(run, duration, reason)
         return f"silence {new}; to end it: sentinel silence remove {new}"
 
     @app.tool(annotations=_CHANGES, structured_output=False)
     def acknowledge(incident: str) -> str:
         """Note that the user knows of an incident, so that only its end is sent. Ask the user first."""
         with _refusing():
-            new = known.acknowledge(incident)
+            new = answers.acknowledge(incident)
         return f"acknowledged; to take it back: sentinel silence remove {new}"
 
     return app
 
 
 def _rows(name: str, rows: JsonRows) -> str:
-    return marked({name: rows[:MOST], "left_off": max(len(rows) - MOST, 0)})
+    return marked({name: rows[:MAX_ROWS], "left_off": max(len(rows) - MAX_ROWS, 0)})
 
 
 @contextmanager

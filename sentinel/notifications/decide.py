@@ -1,6 +1,6 @@
 """Decides whether to notify: one pure function, and a named reason for every decision.
 
-A policy says which incidents a sink asks for, and when it wants to be left alone.
+A policy says which incidents a sink asks for, and at what times of day.
 """
 
 import re
@@ -50,7 +50,7 @@ class QuietHours:
 
     @classmethod
     def parse(cls, text: str) -> Self:
-        """From ``22:00-07:30``. Raises ValueError."""
+        """Parse ``22:00-07:30``. Raises ValueError."""
         times = re.fullmatch(r"([01]?\d|2[0-3]):([0-5]\d)\s*-\s*([01]?\d|2[0-3]):([0-5]\d)", text.strip())
         if times is None:
             raise ValueError("should be two times of day, such as 22:00-07:30")
@@ -67,10 +67,11 @@ class QuietHours:
 
 
 REPEAT_SECONDS = 4 * 3600.0
+"""The shortest time between two reminders of one incident, unless a sink has another."""
 
 
 class Reason(StrEnum):
-    """Why a notification is sent or not.
+    """The reason why a notification is sent or not.
 
     The value is a stable name, which the state directory and JSON reports keep. ``text`` is the wording for
     people, and may change. ``sends`` is true for a reason to send.
@@ -113,12 +114,12 @@ class Reason(StrEnum):
 
 
 PAGES = frozenset({Reason.FIRST_NOTIFICATION, Reason.ESCALATED, Reason.REOPENED, Reason.FLAPPING})
-"""Reasons to send that there is trouble, which was not there, or not as bad, when a sink was told last."""
+"""Reasons to send that a problem is new to the sink or worse than the last notification said."""
 
 
 @dataclass(frozen=True)
 class SinkPolicy:
-    """Which incidents a sink wants."""
+    """The incidents that a sink asks for, and when it may be sent them."""
 
     name: str
     min_severity: Severity = Severity.WARNING
@@ -150,7 +151,7 @@ class SinkPolicy:
 class Sent:
     """The last notification of one event of an incident to a sink, and the incident at that time.
 
-    ``number`` gives the order in which the notifications of an incident were decided for the sink.
+    ``number`` is the place in the order in which notifications of the incident were decided for the sink.
     """
 
     at: float
@@ -158,12 +159,12 @@ class Sent:
     findings: int
     number: int
     waiting: bool = False  # not delivered yet
-    untried: bool = False  # never tried: the receiver takes nothing now, or the first look is not done
+    untried: bool = False  # never tried: the receiver takes nothing now, or the initial scan is not done
 
 
 @dataclass(frozen=True)
 class Decision:
-    """``event`` is what the notification says, if ``reason.sends``."""
+    """The reason to notify or not. ``event`` is what the notification says, if ``reason.sends``."""
 
     event: Event
     reason: Reason
@@ -176,20 +177,22 @@ def decide(
     silenced: bool,
     sent: Mapping[Event, Sent],
     now: float,
-    told: Iterable[Severity] = (),
+    already_sent: Iterable[Severity] = (),
 ) -> Decision:
-    """Decide whether a sink hears of a change; ``sent`` is what it was sent of this incident before.
+    """Decide whether a sink is notified of a change; ``sent`` is what it was sent of this incident before.
 
-    What the sink was told last must say what is so now, so that decides, whatever the change: a REPEAT change
+    The last notification must say what is so now, and this decides, whatever the change is. A REPEAT change
     asks for what the sink should know of an incident that did not change. ``run`` is the run as notifications
-    name it. ``told`` are the severities that the sink was sent for other logs with the same trouble. They are
-    looked at only if the sink would hear of the incident for the first time.
+    name it. ``already_sent`` are the severities that the sink was sent for the same problem in other logs;
+    they are read only if the notification would be the first of the incident.
 
     The first notification of an open incident is FIRING, even if the incident has escalated or a silence has
-    ended since. An incident that flaps is told as such, which holds for its pauses as well.
+    ended since. A flapping incident is sent as such, also while it pauses.
     """
     reason = _reason(change, run, policy, silenced, sent, now)
-    if reason is Reason.FIRST_NOTIFICATION and any(told_of >= change.incident.severity for told_of in told):
+    if reason is Reason.FIRST_NOTIFICATION and any(
+        severity >= change.incident.severity for severity in already_sent
+    ):
         reason = Reason.TOLD_OF_ANOTHER_LOG
     event = _event(reason, change) if reason.sends else change.event
     return Decision(event, Reason.EVENT_NOT_WANTED if reason.sends and event not in policy.events else reason)
@@ -216,7 +219,7 @@ def _reason(
     now: float,
 ) -> Reason:
     incident = change.incident
-    if not incident.open and not incident.gone:  # who heard of the beginning hears of the end
+    if not incident.open and not incident.gone:  # who was sent the beginning is sent the end
         return _reason_at_end(incident, policy, sent, now)
     if incident.inhibited_by is not None:
         return Reason.INHIBITED
@@ -228,32 +231,33 @@ def _reason(
         return Reason.QUIET_HOURS
     if not sent:
         return Reason.FIRST_NOTIFICATION
-    if incident.severity > max(s.severity for s in sent.values()):
+    if incident.severity > max(notification.severity for notification in sent.values()):
         return Reason.ESCALATED
-    last, then = _last(sent)
-    if incident.findings < then.findings:
+    last_event, last_sent = _last(sent)
+    if incident.findings < last_sent.findings:
         return Reason.ALREADY_SENT  # a log that is read again from its start
-    if last is Event.RESOLVED:
+    if last_event is Event.RESOLVED:
         return Reason.REOPENED
     is_lost = incident.state is State.LOST
-    if is_lost and last is not Event.LOST:
-        return Reason.LOST if _is_news(incident, sent.get(Event.LOST), policy, now) else Reason.REPEAT_NOT_DUE
-    if last is Event.LOST and not is_lost:
+    if is_lost and last_event is not Event.LOST:
+        is_news = _is_silence_news(incident, sent.get(Event.LOST), policy, now)
+        return Reason.LOST if is_news else Reason.REPEAT_NOT_DUE
+    if last_event is Event.LOST and not is_lost:
         return Reason.GOES_ON
-    if change.event is Event.FLAPPING and last is not Event.FLAPPING:
+    if change.event is Event.FLAPPING and last_event is not Event.FLAPPING:
         return Reason.FLAPPING
-    return (
-        _repeat_reason(incident, then, policy, now) if change.event is Event.REPEAT else Reason.ALREADY_SENT
-    )
+    if change.event is Event.REPEAT:
+        return _repeat_reason(incident, last_sent, policy, now)
+    return Reason.ALREADY_SENT
 
 
 def _reason_at_end(incident: Incident, policy: SinkPolicy, sent: Mapping[Event, Sent], now: float) -> Reason:
     if not sent:
         return Reason.NOT_SENT_BEFORE
-    last, then = _last(sent)
-    if last is Event.RESOLVED or incident.findings < then.findings:
+    last_event, last_sent = _last(sent)
+    if last_event is Event.RESOLVED or incident.findings < last_sent.findings:
         return Reason.ALREADY_SENT
-    if last is Event.FLAPPING and 0 <= now - then.at < policy.repeat_seconds:
+    if last_event is Event.FLAPPING and 0 <= now - last_sent.at < policy.repeat_seconds:
         return Reason.MAY_RETURN
     return Reason.RESOLVED
 
@@ -263,13 +267,13 @@ def _last(sent: Mapping[Event, Sent]) -> tuple[Event, Sent]:
     return max(sent.items(), key=lambda item: (item[1].number, item[1].findings, item[1].at))
 
 
-def _is_news(incident: Incident, before: Sent | None, policy: SinkPolicy, now: float) -> bool:
-    """Return whether the sink should hear that the log is silent: it was not told lately, or not since a
-    finding.
+def _is_silence_news(incident: Incident, last: Sent | None, policy: SinkPolicy, now: float) -> bool:
+    """Return whether a sink should be sent that the log is silent: it was not lately, or something was found
+    since.
     """
-    if before is None or incident.findings > before.findings:
+    if last is None or incident.findings > last.findings:
         return True
-    return not 0 <= now - before.at < policy.repeat_seconds
+    return not 0 <= now - last.at < policy.repeat_seconds
 
 
 def _repeat_reason(incident: Incident, last: Sent, policy: SinkPolicy, now: float) -> Reason:

@@ -1,4 +1,4 @@
-"""The last stage of the pipeline decides which sink hears of which change, and why the others do not.
+"""The last stage of the pipeline decides which sink is notified of which change, and why the others are not.
 
 It is pure: `watch` sends the result, and `replay` reports what would have been sent.
 """
@@ -24,9 +24,9 @@ from sentinel.sources.identity import RunIdentity
 SentBefore = MutableMapping[tuple[str, str], dict[Event, Sent]]
 """What was sent, by incident id and sink name."""
 
-_MAX_EXCERPTS = 4
-_ENDS_TOGETHER_SECONDS = 600.0  # logs that fell silent together go on one after the other
-_PLOTTED = frozenset({Event.FIRING, Event.ESCALATED})
+_MAX_EXCERPTS = 4  # in one notification
+_MAX_OUTAGE_END_SECONDS = 600.0  # within which logs that fell silent together go on one after the other
+_PLOTTED_EVENTS = frozenset({Event.FIRING, Event.ESCALATED})
 
 
 @dataclass(frozen=True)
@@ -45,18 +45,18 @@ class SinkDecision:
 
     @property
     def is_page(self) -> bool:
-        """Whether it tells of trouble that is more than information, and new to the sink."""
+        """Whether it reports a problem that is more than information, and new to the sink."""
         return self.decision.reason in PAGES and self.incident.severity > Severity.INFO
 
 
 @dataclass(frozen=True)
 class RunChanges:
-    """What there is to tell of one run.
+    """What sinks may be notified of about one run.
 
     ``run`` is the run as notifications name it, and ``still_open`` are all its open incidents after the
-    changes: of those that did not change a reminder may be due, if ``reminders`` are wanted. ``may_return``
-    are incidents that are over, although a sink was told last that they keep coming back. ``excerpts`` gives
-    what a plot of an incident shows.
+    changes. With ``reminders``, a reminder may be due of those that did not change. ``may_return`` are
+    incidents that are over, although the last notification said that they keep coming back. ``excerpts``
+    gives what a plot of an incident shows.
     """
 
     run: RunIdentity
@@ -71,8 +71,8 @@ class RunChanges:
 class RoutingContext:
     """The sinks and what they were sent before.
 
-    ``sent`` is what each sink was sent; `tell` updates it. ``known`` are the incidents of all runs, because
-    one training may have several logs.
+    ``sent`` is what each sink was sent; `route_changes` updates it. ``known`` are the incidents of all runs,
+    because one training may have several logs.
     """
 
     policies: Sequence[SinkPolicy]
@@ -81,88 +81,33 @@ class RoutingContext:
     known: KnownIncidents
 
 
-def route_changes(news: RunChanges, audience: RoutingContext, now: float) -> list[SinkDecision]:
-    """Decide for each change and each sink, with a named reason, and add what a sink is to hear without one.
+def route_changes(news: RunChanges, context: RoutingContext, now: float) -> list[SinkDecision]:
+    """Decide for each change and each sink, with a named reason, and remember in ``context`` what is sent.
 
-    The worst incident comes first; the changes of one incident keep their order.
+    Incidents without a change get a decision only if a reminder is due. The worst incident comes first; the
+    changes of one incident keep their order.
     """
-    run = news.run
-    sent = audience.sent
-    standing = {incident.id: incident for incident in news.still_open}
-    changed = {change.incident.id: change.incident for change in news.changes}
-    known = changed | standing  # a cause may be over by now
-    to_recall = [incident for incident in news.still_open if not incident.no_reminder]
-    standing_since = [*to_recall, *news.may_return] if news.reminders else []
-    unchanged = [incident for incident in standing_since if incident.id not in changed]
-    outcomes = []
-    for change in _worst_first([*news.changes, *(Change(Event.REPEAT, incident) for incident in unchanged)]):
-        incident = change.incident
-        explained_by = standing.get(incident.id, incident).inhibited_by  # a cause may have come since
-        silenced = any(s.matches(run, incident, now) for s in audience.silences)
-        for policy in audience.policies:
-            before = sent.setdefault((incident.id, policy.name), {})
-            hears_cause = explained_by not in known or policy.wants(known[explained_by], run)
-            if hears_cause and explained_by and before and all(last.untried for last in before.values()):
-                before.clear()
-                withdrawn = Decision(Event.FIRING, Reason.WITHDRAWN)
-                outcomes.append(SinkDecision(incident, policy.name, withdrawn))
-            cause = explained_by if hears_cause else None
-            if incident.state is State.LOST and (before or change.event is Event.LOST):
-                cause = cause or _tells_of_silence(standing, policy, run)
-            asked = Change(change.event, incident.replace(inhibited_by=cause))
-            told = _told_of_others(incident, run, policy, audience, now)
-            decision = decide(asked, run, policy, silenced, before, now, told)
-            if decision.reason.sends:
-                number = 1 + max((last.number for last in before.values()), default=0)
-                before[decision.event] = Sent(now, incident.severity, incident.findings, number, waiting=True)
-                body = _body(decision.event, _as_it_is(incident, decision.event), number, news, policy.plots)
-                outcomes.append(SinkDecision(incident, policy.name, decision, body, number))
-            elif change.event is not Event.REPEAT:  # a reminder that is not due is not worth a record
-                outcomes.append(SinkDecision(incident, policy.name, decision))
-    return outcomes
+    routing = _Routing(news, context, now)
+    decisions = []
+    for change in _worst_first([*news.changes, *_possible_reminders(news)]):
+        for policy in context.policies:
+            for decision in routing.decide(change, policy):
+                _remember(decision, context.sent, now)
+                decisions.append(decision)
+    return decisions
 
 
-def _told_of_others(
-    incident: Incident, run: RunIdentity, policy: SinkPolicy, audience: RoutingContext, now: float
-) -> Iterator[Severity]:
-    """Yield how bad the sink was told that the same trouble is, of other logs of the training or of logs that
-    fell silent together; a better informed log speaks for the training even before. What another incident
-    explains in its own log was told through that one: of a crash, the error that the console shows.
-    """
-    sent = audience.sent
-    known = audience.known
-    for other in known.duplicates_of(incident):
-        for told in (other.id, other.inhibited_by):
-            yield from (earlier.severity for earlier in _heard(told, policy, sent).values())
-        speaks = other.open and other.inhibited_by is None and known.tells_more(other, incident)
-        if speaks and policy.wants(other, run):
-            yield other.severity
-    for other in known.crashes_that_say(incident):
-        yield from (earlier.severity for earlier in _heard(other.id, policy, sent).values())
-    for other in known.silent_together(incident):
-        if _lasts(_heard(other.id, policy, sent), now):
-            yield other.severity
-
-
-def _heard(incident: str | None, policy: SinkPolicy, sent: SentBefore) -> Mapping[Event, Sent]:
-    """Return what a sink was sent of the incident with this id."""
-    return sent.get((incident or "", policy.name), {})
-
-
-def _lasts(heard: Mapping[Event, Sent], now: float) -> bool:
-    """Return whether a silence that a sink heard of goes on, or ended just now, so that others may end with
-    it.
-    """
-    over = heard.get(Event.RESOLVED)
-    return bool(heard) and (over is None or 0 <= now - over.at < _ENDS_TOGETHER_SECONDS)
-
-
-def _tells_of_silence(standing: Mapping[str, Incident], policy: SinkPolicy, run: RunIdentity) -> str | None:
-    """Return the id of an incident of the whole run that tells the sink of a lost log; None if there is
-    none.
-    """
-    of_the_run = (i for i in standing.values() if i.stream == OF_THE_RUN and policy.wants(i, run))
-    return next((i.id for i in of_the_run), None)
+def _possible_reminders(news: RunChanges) -> list[Change]:
+    """Return a REPEAT change for each incident of which a sink may be reminded, or may be sent its end."""
+    if not news.reminders:
+        return []
+    changed = {change.incident.id for change in news.changes}
+    remindable = [incident for incident in news.still_open if not incident.no_reminder]
+    return [
+        Change(Event.REPEAT, incident)
+        for incident in (*remindable, *news.may_return)
+        if incident.id not in changed
+    ]
 
 
 def _worst_first(changes: Sequence[Change]) -> list[Change]:
@@ -172,16 +117,126 @@ def _worst_first(changes: Sequence[Change]) -> list[Change]:
     return sorted(changes, key=lambda change: -worst[change.incident.id])
 
 
-def _as_it_is(incident: Incident, event: Event) -> Incident:
-    """Return the incident with its newest numbers if the event says that it is still there; else as it is."""
-    return (
-        incident.replace(summary=incident.latest or incident.summary) if event is Event.REPEAT else incident
-    )
+def _remember(decision: SinkDecision, sent: SentBefore, now: float) -> None:
+    """Add what a decision sends to what was sent, and remove what it withdraws."""
+    incident = decision.incident
+    sent_to_sink = sent.setdefault((incident.id, decision.sink), {})
+    if decision.decision.reason is Reason.WITHDRAWN:
+        sent_to_sink.clear()
+    elif decision.body is not None:
+        event = decision.decision.event
+        number = decision.number
+        sent_to_sink[event] = Sent(now, incident.severity, incident.findings, number, waiting=True)
 
 
-def _body(event: Event, incident: Incident, number: int, news: RunChanges, plots: bool) -> dict[str, Any]:
-    shows = plots and event in _PLOTTED
-    others = sorted((i for i in news.still_open if i.id != incident.id), key=lambda i: -i.severity)
+class _Routing:
+    """Decides about the changes of one run, without changing what was sent."""
+
+    def __init__(self, news: RunChanges, context: RoutingContext, now: float) -> None:
+        self._news = news
+        self._context = context
+        self._now = now
+        self._open = {incident.id: incident for incident in news.still_open}
+        changed = {change.incident.id: change.incident for change in news.changes}
+        self._incidents = changed | self._open  # a cause may be over by now
+
+    def decide(self, change: Change, policy: SinkPolicy) -> list[SinkDecision]:
+        """Return the decisions about a change for one sink: at most a withdrawal and one other."""
+        incident = change.incident
+        decisions = []
+        sent = self._sent(incident.id, policy)
+        cause = self._cause(incident, policy)
+        if cause and sent and all(last.untried for last in sent.values()):
+            withdrawal = Decision(Event.FIRING, Reason.WITHDRAWN)
+            decisions.append(SinkDecision(incident, policy.name, withdrawal))
+            sent = {}
+        if cause is None and incident.state is State.LOST and (sent or change.event is Event.LOST):
+            cause = self._incident_of_run(policy)
+        decision = decide(
+            Change(change.event, incident.replace(inhibited_by=cause)),
+            self._news.run,
+            policy,
+            any(silence.matches(self._news.run, incident, self._now) for silence in self._context.silences),
+            sent,
+            self._now,
+            self._sent_of_same_problem(incident, policy),
+        )
+        if decision.reason.sends:
+            number = 1 + max((last.number for last in sent.values()), default=0)
+            body = _body(decision.event, incident, number, self._news, plots=policy.plots)
+            decisions.append(SinkDecision(incident, policy.name, decision, body, number))
+        elif change.event is not Event.REPEAT:  # a reminder that is not due is not worth a record
+            decisions.append(SinkDecision(incident, policy.name, decision))
+        return decisions
+
+    def _sent(self, incident: str | None, policy: SinkPolicy) -> Mapping[Event, Sent]:
+        """Return what a sink was sent of the incident with this id."""
+        return self._context.sent.get((incident or "", policy.name), {})
+
+    def _cause(self, incident: Incident, policy: SinkPolicy) -> str | None:
+        """Return the id of the incident that explains this one; None if the sink does not ask for it."""
+        cause = self._open.get(incident.id, incident).inhibited_by  # it may have come since the change
+        if cause in self._incidents and not policy.wants(self._incidents[cause], self._news.run):
+            return None
+        return cause
+
+    def _incident_of_run(self, policy: SinkPolicy) -> str | None:
+        """Return the id of an open incident of the whole run, which says that the log is silent, if the sink
+        asks for one.
+        """
+        ids = (
+            incident.id
+            for incident in self._open.values()
+            if incident.stream == OF_THE_RUN and policy.wants(incident, self._news.run)
+        )
+        return next(ids, None)
+
+    def _sent_of_same_problem(self, incident: Incident, policy: SinkPolicy) -> Iterator[Severity]:
+        """Yield the severities already sent to a sink for the same problem: from other logs of the training,
+        from a crash that quotes this error, and from logs that fell silent together.
+        """
+        incidents = self._context.known
+        for duplicate in incidents.duplicates_of(incident):
+            yield from self._sent_of_duplicate(duplicate, incident, policy)
+        for crash in incidents.crashes_that_say(incident):
+            yield from self._sent_severities(crash.id, policy)
+        for other in incidents.silent_together(incident):
+            if self._is_outage_sent(other, policy):
+                yield other.severity
+
+    def _sent_of_duplicate(
+        self, duplicate: Incident, incident: Incident, policy: SinkPolicy
+    ) -> Iterator[Severity]:
+        """Yield the severities already sent for an incident of another log, or for the one that explains it
+        there: of a crash, the error that the console shows. A better informed log speaks for the training
+        before anything was sent.
+        """
+        yield from self._sent_severities(duplicate.id, policy)
+        yield from self._sent_severities(duplicate.inhibited_by, policy)
+        is_reported = duplicate.open and duplicate.inhibited_by is None
+        is_better = is_reported and self._context.known.tells_more(duplicate, incident)
+        if is_better and policy.wants(duplicate, self._news.run):
+            yield duplicate.severity
+
+    def _sent_severities(self, incident: str | None, policy: SinkPolicy) -> Iterator[Severity]:
+        for last in self._sent(incident, policy).values():
+            yield last.severity
+
+    def _is_outage_sent(self, incident: Incident, policy: SinkPolicy) -> bool:
+        """Return whether a sink was sent that a log is silent, and the outage goes on or ended just now, so
+        that others may end with it.
+        """
+        sent = self._sent(incident.id, policy)
+        end = sent.get(Event.RESOLVED)
+        return bool(sent) and (end is None or 0 <= self._now - end.at < _MAX_OUTAGE_END_SECONDS)
+
+
+def _body(event: Event, incident: Incident, number: int, news: RunChanges, *, plots: bool) -> dict[str, Any]:
+    if event is Event.REPEAT:  # it says what the newest finding does
+        incident = incident.replace(summary=incident.latest or incident.summary)
+    excerpts = news.excerpts(incident)[:_MAX_EXCERPTS] if plots and event in _PLOTTED_EVENTS else ()
+    others = [other for other in news.still_open if other.id != incident.id]
+    others.sort(key=lambda other: -other.severity)
     first = began_first(incident, others)
     return {
         "key": idempotency_key(news.run, incident, event, number),
@@ -191,7 +246,7 @@ def _body(event: Event, incident: Incident, number: int, news: RunChanges, plots
         "catalogue": catalogue.cited(incident.catalogue),
         "also_open": [other.summary for other in others],
         "first_onset": [first.onset_step, first.onset_time],
-        "excerpts": msgspec.to_builtins(news.excerpts(incident)[:_MAX_EXCERPTS] if shows else ()),
+        "excerpts": msgspec.to_builtins(excerpts),
     }
 
 

@@ -1,4 +1,4 @@
-"""Silences: nothing is sent about some runs for a while."""
+"""Silences, with which people stop notifications about some runs for a while."""
 
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
@@ -7,18 +7,20 @@ from hashlib import blake2b
 from sentinel.incidents.incident import Incident
 from sentinel.sources.identity import RunIdentity
 
+_ACKNOWLEDGEMENT_SECONDS = 30 * 86400.0
+
 
 @dataclass(frozen=True)
 class Silence:
-    """Nothing is sent about incidents that match before ``until`` (seconds since the epoch).
+    """A time in which nothing is sent about some incidents.
 
     ``incident`` is the id of the only incident that it is about; empty for all that match both globs.
     """
 
     id: str
-    run: str  # matches the run's name or its path
-    detector: str
-    until: float
+    run: str  # a glob for the run's name or its path
+    detector: str  # a glob
+    until: float  # seconds since the epoch
     reason: str
     created_at: float
     incident: str = ""
@@ -29,20 +31,16 @@ class Silence:
             return False
         if self.incident:
             return self.incident == incident.id
-        named = self.covers(run.path, run.run)
-        return named and fnmatchcase(incident.detector, self.detector)
+        return self.covers(run.path, run.run) and fnmatchcase(incident.detector, self.detector)
 
     def covers(self, path: str, name: str) -> bool:
         """Return whether the silence is about a run, by its path or its name."""
-        return any(fnmatchcase(known_as, self.run) for known_as in (path, name))
-
-
-_ACKNOWLEDGED_SECONDS = 30 * 86400.0
+        return fnmatchcase(path, self.run) or fnmatchcase(name, self.run)
 
 
 def acknowledgement(incident: Incident, now: float) -> Silence:
     """Return the silence that says that a person knows of an incident, so only its end is sent."""
-    until = now + _ACKNOWLEDGED_SECONDS
+    until = now + _ACKNOWLEDGEMENT_SECONDS
     return silence(incident.run, incident.detector, until, "acknowledged", now, incident.id)
 
 

@@ -1,4 +1,4 @@
-"""What sinks would have heard of finished runs, in the order in which it happened by the logs' own clocks."""
+"""What sinks would have been sent of finished runs, in the order in which it happened by the logs' clocks."""
 
 from collections.abc import Iterable, Iterator, Sequence
 
@@ -10,22 +10,23 @@ Story = tuple[RunIdentity, Sequence[Change]]
 """A run as notifications name it, and what happened to its incidents, in order."""
 
 
-def retold(stories: Sequence[Story], audience: RoutingContext) -> list[dict[str, list[SinkDecision]]]:
+def retold(stories: Sequence[Story], context: RoutingContext) -> list[dict[str, list[SinkDecision]]]:
     """Return the decisions about each run by incident id, without reminders."""
-    told: list[dict[str, list[SinkDecision]]] = [{} for _ in stories]
-    happened = [
-        (at, change, number) for number, (_, changes) in enumerate(stories) for at, change in _dated(changes)
+    decisions: list[dict[str, list[SinkDecision]]] = [{} for _ in stories]
+    dated_changes = [
+        (at, change, index) for index, (_, changes) in enumerate(stories) for at, change in _dated(changes)
     ]
-    still_open: dict[str, dict[str, Incident]] = {}  # then, by run and by id
-    for at, change, number in sorted(happened, key=lambda event: event[0]):
-        standing = still_open.setdefault(change.incident.run, {})
-        standing.pop(change.incident.id, None)
+    open_by_run: dict[str, dict[str, Incident]] = {}  # at the time of the change, by id
+    for at, change, index in sorted(dated_changes, key=lambda event: event[0]):
+        run, _ = stories[index]
+        open_incidents = open_by_run.setdefault(change.incident.run, {})
+        open_incidents.pop(change.incident.id, None)
         if change.incident.open:
-            standing[change.incident.id] = change.incident
-        news = RunChanges(stories[number][0], [change], [*standing.values()], reminders=False)
-        for outcome in route_changes(news, audience, at):
-            told[number].setdefault(outcome.incident.id, []).append(outcome)
-    return told
+            open_incidents[change.incident.id] = change.incident
+        news = RunChanges(run, [change], [*open_incidents.values()], reminders=False)
+        for decision in route_changes(news, context, at):
+            decisions[index].setdefault(decision.incident.id, []).append(decision)
+    return decisions
 
 
 def _dated(changes: Iterable[Change]) -> Iterator[tuple[float, Change]]:

@@ -22,7 +22,7 @@ from sentinel.processes.table import Process, process, stat_fields
 _INFO = struct.Struct("=QQ11Ii")  # struct pidfd_info in its first form
 _EXIT = 1 << 3  # PIDFD_INFO_EXIT
 _GET_INFO = (3 << 30) | (_INFO.size << 16) | (0xFF << 8) | 11  # PIDFD_GET_INFO
-_UNKNOWN_AFTER = 20  # looks at a process of somebody else that nobody reaps
+_MAX_TRIES = 20  # to learn how a process of somebody else ended that nobody reaps
 
 
 @dataclass(frozen=True)
@@ -42,14 +42,14 @@ class Exit:
 
     @property
     def cause(self) -> str:
-        """It as a cause: "exit status 1", "SIGKILL by the OOM killer"; empty if it is unknown."""
+        """The end as a cause: "exit status 1", "SIGKILL by the OOM killer"; empty if it is unknown."""
         if self.signal is None:
             return "" if self.status is None else f"exit status {self.status}"
         return f"{self._signal} by {self.killer}" if self.killer else self._signal
 
     @property
     def words(self) -> str:
-        """It in words: "exited with status 1", "was killed by SIGKILL of the OOM killer"."""
+        """The end in words: "exited with status 1", "was killed by SIGKILL of the OOM killer"."""
         if self.signal is not None:
             whose = f"; {SPARED}" if self.spared else f" of {self.killer}" if self.killer else ""
             return f"was killed by {self._signal}{whose}"
@@ -57,9 +57,9 @@ class Exit:
 
     @property
     def _signal(self) -> str:
-        within = f" in {self.library}" if self.library else ""
+        location = f" in {self.library}" if self.library else ""
         with suppress(ValueError):
-            return signal.Signals(self.signal or 0).name + within
+            return signal.Signals(self.signal or 0).name + location
         return f"signal {self.signal}"
 
 
@@ -70,7 +70,7 @@ class Handle:
         self.process = target
         self.descriptor = descriptor
         self._memory: GroupMemory = memory_of(target)
-        self._looks = 0
+        self._tries = 0
         self._exit: Exit | None = None
         self._poll = select.poll()
         self._poll.register(descriptor, select.POLLIN)
@@ -78,36 +78,35 @@ class Handle:
 
     def count_kills(self) -> None:
         """Note that what the OOM killer has ended so far is not this process; call it now and then."""
-        self._memory = self._memory.counted()
+        self._memory = self._memory.count_kills()
 
     def exit(self) -> Exit | None:
-        """Return how the process ended; None while it lives, and for some looks after that until it is
+        """Return how the process ended; None while it lives, and for some calls after that until it is
         known.
         """
         if self._exit is None and self._poll.poll(0):
-            self._looks += 1
-            self._exit = self._how()
+            self._tries += 1
+            self._exit = self._learn_exit()
         return self._exit
 
-    def _how(self) -> Exit | None:
-        now = process(self.process.pid)  # before it is asked for, because the kernel tells it of who is gone
-        gone = now is None or now.started != self.process.started
-        if (code := self._code()) is None:
-            if gone and (killer := self._memory.killer()):
+    def _learn_exit(self) -> Exit | None:
+        now = process(self.process.pid)  # before the code is read, which the kernel gives of who is gone
+        is_gone = now is None or now.started != self.process.started
+        code = self._code()
+        if code is None:
+            if is_gone and (killer := self._memory.killer()):
                 return Exit(signal=signal.SIGKILL, killer=killer)
-            return Exit() if gone or self._looks >= _UNKNOWN_AFTER else None
-        ended_by = code & 0x7F
-        if not ended_by:
+            return Exit() if is_gone or self._tries >= _MAX_TRIES else None
+        number = code & 0x7F
+        if not number:
             return Exit(status=code >> 8 & 0xFF)
-        killed = ended_by == signal.SIGKILL
-        killer, spared = (
-            (self._memory.killer(), killed_by_oom(self.process) is False) if killed else ("", False)
-        )
-        library = faulted_in(self.process) if ended_by == signal.SIGSEGV else ""
-        return Exit(signal=ended_by, killer=killer, library=library, spared=spared)
+        if number == signal.SIGKILL:
+            killer = self._memory.killer()
+            return Exit(signal=number, killer=killer, spared=killed_by_oom(self.process) is False)
+        return Exit(signal=number, library=faulted_in(self.process) if number == signal.SIGSEGV else "")
 
     def _code(self) -> int | None:
-        """Return what `wait` would give of the process; None if it is not known yet, or never will be."""
+        """Return what `wait` would return of the process; None if it is not known yet, or never will be."""
         buffer = bytearray(_INFO.pack(_EXIT, *[0] * 13))
         with suppress(OSError):
             fcntl.ioctl(self.descriptor, _GET_INFO, buffer)
@@ -123,7 +122,7 @@ class Handle:
         return None
 
 
-def opened(target: Process) -> Handle | None:
+def open_handle(target: Process) -> Handle | None:
     """Return a handle of a process; None if it is gone, its number has another one, or the system knows no
     pidfd.
     """

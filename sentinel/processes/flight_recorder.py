@@ -20,14 +20,14 @@ import msgspec
 from sentinel.common.conversion import converter
 from sentinel.common.text import clean_text
 from sentinel.processes.pickled import data_of
-from sentinel.processes.ranks import Rank, names
+from sentinel.processes.ranks import Rank, rank_names
 from sentinel.processes.stacks import DumpedFrame, Stack, frames_of
 from sentinel.processes.table import started_at
 
-_NAME = re.compile(r"(?:comm_lib|nccl)_trace_rank_(\d{1,6})")
+_FILE_NAME = re.compile(r"(?:comm_lib|nccl)_trace_rank_(\d{1,6})")
 _TEMPORARY = Path("/tmp")  # noqa: S108  where older versions write
 _MAX_BYTES = 1 << 22  # of all files; a full recorder of 2,000 collectives takes about one MiB
-_MAX_WORDS = 4  # different last collectives
+_MAX_COLLECTIVES = 4  # different last ones in one text
 
 
 class _Collective(msgspec.Struct):
@@ -45,29 +45,32 @@ class _Recording(msgspec.Struct):
 _recording = converter(_Recording)
 
 
-def recorded(ranks: Sequence[Rank], log: Path) -> str:
+def last_collectives(ranks: Sequence[Rank], log: Path) -> str:
     """Return how far the ranks got with the collectives of a group in which they differ, else of the first;
-    empty where nothing was written of at least two since they were started.
+    empty where fewer than two of them have written anything since they were started.
     """
     groups: dict[str, dict[str, list[Rank]]] = {}
-    for rank, collective in _last(ranks, log):
+    for rank, collective in _last_by_group(ranks, log):
         name = clean_text(collective.process_group[1] or "a group", 40)
         groups.setdefault(name, defaultdict(list))[_words(collective)].append(rank)
     comparable = {name: by for name, by in groups.items() if sum(map(len, by.values())) > 1}
     if not comparable:
         return ""
     name = max(comparable, key=lambda name: len(comparable[name]) > 1)  # else the first
-    few_first = sorted(comparable[name].items(), key=lambda item: len(item[1]))[:_MAX_WORDS]
-    said = (f"{names(some).lower()} began {words}" for words, some in few_first)
-    return f"PyTorch's flight recorder, {name}: {'; '.join(said)}"
+    rarest_first = sorted(comparable[name].items(), key=lambda item: len(item[1]))[:_MAX_COLLECTIVES]
+    clauses = (f"{rank_names(some).lower()} began {words}" for words, some in rarest_first)
+    return f"PyTorch's flight recorder, {name}: {'; '.join(clauses)}"
 
 
-def _last(ranks: Sequence[Rank], log: Path) -> Iterator[tuple[Rank, _Collective]]:
+def _last_by_group(ranks: Sequence[Rank], log: Path) -> Iterator[tuple[Rank, _Collective]]:
     """Yield the last collective of each rank in each group."""
-    left = _MAX_BYTES
+    free_bytes = _MAX_BYTES
     for rank in ranks:
-        content = next((file for place in _places(rank, log) for file in _written(rank, place, left)), b"")
-        left -= len(content)
+        contents = (
+            file for directory in _directories(rank, log) for file in _recordings(rank, directory, free_bytes)
+        )
+        content = next(contents, b"")
+        free_bytes -= len(content)
         with suppress(ValueError, msgspec.MsgspecError):
             last: dict[Any, _Collective] = {}
             for collective in _recording(data_of(content)).entries:
@@ -76,7 +79,7 @@ def _last(ranks: Sequence[Rank], log: Path) -> Iterator[tuple[Rank, _Collective]
             yield from ((rank, collective) for collective in last.values())
 
 
-def _places(rank: Rank, log: Path) -> Iterator[Path]:
+def _directories(rank: Rank, log: Path) -> Iterator[Path]:
     """Yield the directories in which a recording of a rank may lie."""
     yield log if log.is_dir() else log.parent
     with suppress(KeyError):
@@ -84,22 +87,24 @@ def _places(rank: Rank, log: Path) -> Iterator[Path]:
     yield _TEMPORARY
 
 
-def _written(rank: Rank, place: Path, most: int) -> Iterator[bytes]:
-    """Yield what a rank wrote to a directory since it was started, up to so many bytes."""
+def _recordings(rank: Rank, directory: Path, max_bytes: int) -> Iterator[bytes]:
+    """Yield the files that a rank has written to a directory since it was started."""
     with suppress(OSError):
-        for name in os.listdir(place):
-            if (numbered := _NAME.fullmatch(name)) is None or int(numbered[1]) != rank.number:
+        for name in os.listdir(directory):
+            match = _FILE_NAME.fullmatch(name)
+            if match is None or int(match[1]) != rank.number:
                 continue
-            descriptor = os.open(place / name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+            descriptor = os.open(directory / name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
             with open(descriptor, "rb") as file:
                 status = os.fstat(descriptor)
-                own = stat.S_ISREG(status.st_mode) and status.st_uid == rank.process.user
-                if own and status.st_size <= most and status.st_mtime >= started_at(rank.process):
-                    yield file.read(most)
+                may_read = stat.S_ISREG(status.st_mode) and status.st_uid == rank.process.user
+                is_new = status.st_mtime >= started_at(rank.process)
+                if may_read and is_new and status.st_size <= max_bytes:
+                    yield file.read(max_bytes)
 
 
 def _words(collective: _Collective) -> str:
-    """Return a collective for a person: "collective 18, gloo:all_reduce, in backward (train.py:34)"."""
-    place = Stack(frames_of(collective.frames)).location
+    """Return a collective in words: "collective 18, gloo:all_reduce, in backward (train.py:34)"."""
+    frame = Stack(frames_of(collective.frames)).location
     name = clean_text(collective.profiling_name, 60)
-    return f"collective {collective.collective_seq_id:,}, {name}" + (f", in {place}" if place else "")
+    return f"collective {collective.collective_seq_id:,}, {name}" + (f", in {frame}" if frame else "")

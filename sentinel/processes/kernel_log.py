@@ -14,14 +14,15 @@ from sentinel.common.text import clean_text
 from sentinel.processes.table import PROC, Process, seconds_awake
 
 _LOG = Path("/dev/kmsg")
-_INITIAL = "pid:[4026531836]"  # PROC_PID_INIT_INO: the numbers of processes are those of the machine
+_INITIAL_NAMESPACE = "pid:[4026531836]"  # PROC_PID_INIT_INO: process numbers are those of the machine
 _RECORD = re.compile(rb"\d+,\d+,(\d+),[^;]*;(.*)")
 _KILLED = rb"Killed process %d \("
 _FAULT = rb"\[%d\]: segfault at .* in ([^\[\]]+)\["
 _XID = (  # of NVIDIA's driver; an error of the whole GPU names no process
     rb"NVRM: Xid \(PCI:([\da-fA-F:.]+)\): (\d+)(?:, pid='?(?:%d|<unknown>)'?, name=[^,]*)?, (?!pid=)(.+)"
 )
-_MAX_XIDS = 4
+_MAX_XIDS = 4  # in one text
+_MAX_RECORD_BYTES = 8192  # of one read; the kernel gives one record at a time
 
 
 def killed_by_oom(target: Process) -> bool | None:
@@ -39,27 +40,28 @@ def faulted_in(target: Process) -> str:
 
 
 def xids(target: Process) -> str:
-    """Return the last errors of GPUs that NVIDIA's driver told of a process, or of no process, in words;
-    empty if it told none.
+    """Return the last errors of GPUs that NVIDIA's driver reported of a process, or of no process, in words;
+    empty if it reported none.
     """
-    said = (
+    errors = (
         f"Xid {int(line[2])} of the GPU at {os.fsdecode(line[1])} ({clean_text(os.fsdecode(line[3]), 80)})"
         for line in _search(target, _XID) or ()
     )
-    return "; ".join([*dict.fromkeys(said)][-_MAX_XIDS:])
+    return "; ".join([*dict.fromkeys(errors)][-_MAX_XIDS:])
 
 
 def _search(target: Process, words: bytes) -> list[re.Match[bytes]] | None:
     """Return the lines about a process since it started; None if the log cannot be read."""
     try:
-        if str((PROC / "self" / "ns" / "pid").readlink()) != _INITIAL:
+        if str((PROC / "self" / "ns" / "pid").readlink()) != _INITIAL_NAMESPACE:
             return None
         records = [*_records()]
     except OSError:
         return None
     since = seconds_awake(target) - 1
     about = re.compile(words % target.pid)
-    return [match for at, text in records if at >= since and (match := about.search(text))]
+    matches = (about.search(text) for at, text in records if at >= since)
+    return [match for match in matches if match]
 
 
 def _records() -> Iterator[tuple[float, bytes]]:
@@ -68,7 +70,7 @@ def _records() -> Iterator[tuple[float, bytes]]:
     try:
         while True:
             try:
-                record = os.read(log, 8192)
+                record = os.read(log, _MAX_RECORD_BYTES)
             except BlockingIOError:
                 return
             except BrokenPipeError:  # it was overwritten meanwhile

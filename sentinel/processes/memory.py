@@ -15,19 +15,24 @@ from sentinel.processes.kernel_log import killed_by_oom
 from sentinel.processes.table import PROC, Process
 
 _UNLIMITED = 1 << 60  # bytes; version 1 says nearly 2**63 where there is no limit
-_GIB = 1 << 30
+_GIB = 1 << 30  # bytes
+
+# files of a control group, of version 2 and of version 1
+_LIMITS = "memory.max", "memory.limit_in_bytes"
+_USES = "memory.current", "memory.usage_in_bytes"
+_COUNTS = "memory.events", "memory.oom_control"
 
 
 @dataclass(frozen=True)
 class GroupMemory:
-    """The memory of a process's control group: where it stands, and what it had counted at first."""
+    """The memory of a process's control group: its directory, and how many kills it had counted at first."""
 
     process: Process
     group: Path | None
     kills: int
 
-    def counted(self) -> Self:
-        """Return the same with what the group has counted by now."""
+    def count_kills(self) -> Self:
+        """Return the same with the kills that the group has counted by now."""
         return replace(self, kills=_kills(self.group))
 
     def killer(self) -> str:
@@ -42,17 +47,12 @@ class GroupMemory:
 
     def limit(self) -> int | None:
         """Return the bytes that the group may use; None if only the machine bounds them."""
-        limits = [number for each in _upwards(self.group) for number in [_number(each, *_LIMITS)] if number]
-        return min((number for number in limits if number < _UNLIMITED), default=None)
+        limits = [_number(group, *_LIMITS) for group in _upwards(self.group)]
+        return min((limit for limit in limits if limit and limit < _UNLIMITED), default=None)
 
     def used(self) -> int | None:
         """Return the bytes that the group uses."""
-        return _number(self.group, *_USED) if self.group else None
-
-
-_LIMITS = "memory.max", "memory.limit_in_bytes"
-_USED = "memory.current", "memory.usage_in_bytes"
-_COUNTS = "memory.events", "memory.oom_control"
+        return _number(self.group, *_USES) if self.group else None
 
 
 def memory_of(target: Process) -> GroupMemory:
@@ -78,7 +78,7 @@ def _group(pid: int) -> Path | None:
 
 
 def _mounts() -> Iterator[tuple[str, str, str, list[str]]]:
-    """Yield the kind, the root, the place and the options of each mount of control groups."""
+    """Yield the kind, the root, the mount point and the options of each mount of control groups."""
     for line in (PROC / "self" / "mountinfo").read_text().splitlines():
         about, _, rest = line.partition(" - ")
         kind, _, options = rest.split(" ", 2)
@@ -99,10 +99,11 @@ def _kills(group: Path | None) -> int:
     return (_number(group, *_COUNTS, label="oom_kill ") or 0) if group else 0
 
 
-def _number(group: Path | None, *names: str, label: str = "") -> int | None:
-    for name in names if group else ():
+def _number(group: Path, *names: str, label: str = "") -> int | None:
+    """Return the number in the first of some files of a group that holds one, behind a label."""
+    for name in names:
         with suppress(OSError, ValueError):
-            for line in ((group or Path()) / name).read_text().splitlines():
+            for line in (group / name).read_text().splitlines():
                 if line.startswith(label):
                     return int(line.removeprefix(label))
     return None

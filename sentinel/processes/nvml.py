@@ -7,13 +7,14 @@ takes much less.
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-_MAX_SAID = 16  # GPUs
-_GIB = 1 << 30
+_MAX_GPUS = 16  # in one text
+_GIB = 1 << 30  # bytes
 
 
-def devices_of(processes: Mapping[int, str]) -> str:
-    """Return the use of each GPU on which some processes compute, in words; ``processes`` says what each
-    number is called. Empty if they use none.
+def gpu_use(processes: Mapping[int, str]) -> str:
+    """Return the use of each GPU on which some processes compute, in words; empty if they use none.
+
+    ``processes`` has what each process is called, by its number.
     """
     try:
         import pynvml
@@ -23,12 +24,12 @@ def devices_of(processes: Mapping[int, str]) -> str:
         pynvml.nvmlInit()
         try:
             numbers = range(pynvml.nvmlDeviceGetCount())
-            said = [words for number in numbers for words in _use(pynvml, number, processes)]
+            uses = [words for number in numbers for words in _use(pynvml, number, processes)]
         finally:
             pynvml.nvmlShutdown()
     except pynvml.NVMLError as error:
         return f"the GPUs are unknown: {error}"
-    return ", ".join(said[:_MAX_SAID])
+    return ", ".join(uses[:_MAX_GPUS])
 
 
 def _use(nvml: Any, number: int, processes: Mapping[int, str]) -> Iterator[str]:
@@ -37,11 +38,11 @@ def _use(nvml: Any, number: int, processes: Mapping[int, str]) -> Iterator[str]:
     """
     device = nvml.nvmlDeviceGetHandleByIndex(number)
     all_ = nvml.nvmlDeviceGetComputeRunningProcesses(device)
-    own = [process for process in all_ if process.pid in processes]
-    if own:
+    users = [process for process in all_ if process.pid in processes]
+    if users:
         busy = nvml.nvmlDeviceGetUtilizationRates(device).gpu
         watts = nvml.nvmlDeviceGetPowerUsage(device) / 1000
-        most = nvml.nvmlDeviceGetEnforcedPowerLimit(device) / 1000
-        memory = sum(process.usedGpuMemory or 0 for process in own) / _GIB
-        who = " and ".join(processes[process.pid] for process in own)
-        yield f"GPU {number} ({who}): {busy}% busy, {watts:.0f} of {most:.0f} W, {memory:.1f} GiB"
+        max_watts = nvml.nvmlDeviceGetEnforcedPowerLimit(device) / 1000
+        memory = sum(process.usedGpuMemory or 0 for process in users) / _GIB
+        who = " and ".join(processes[process.pid] for process in users)
+        yield f"GPU {number} ({who}): {busy}% busy, {watts:.0f} of {max_watts:.0f} W, {memory:.1f} GiB"

@@ -15,7 +15,7 @@ _ARGUMENTS = frozenset(
     )
 )
 _MAX_INSTRUCTIONS = 1_000_000  # some seconds; a full flight recorder takes a third of them
-_TUPLES = {"TUPLE1": 1, "TUPLE2": 2, "TUPLE3": 3}
+_TUPLES = {"TUPLE1": 1, "TUPLE2": 2, "TUPLE3": 3}  # numbers of items
 _EMPTY = {"EMPTY_TUPLE": tuple, "EMPTY_LIST": list, "EMPTY_DICT": dict}
 
 
@@ -35,7 +35,7 @@ def data_of(pickled: bytes) -> Any:
 
 
 class _Machine:
-    """What was built so far: values on a stack, where groups of them begin, and those kept by number."""
+    """What was built so far: values on a stack, where groups of them begin, and a memo by number."""
 
     def __init__(self) -> None:
         self.stack: list[Any] = []
@@ -53,9 +53,9 @@ class _Machine:
         elif name == "MEMOIZE":
             self._memo[len(self._memo)] = self.stack[-1]
         elif name in ("APPEND", "APPENDS"):
-            self._take(1 if name == "APPEND" else None, list.extend)
+            list.extend(*self._container_and_values(1 if name == "APPEND" else None))
         elif name in ("SETITEM", "SETITEMS"):
-            self._take(2 if name == "SETITEM" else None, _set_items)
+            _set_items(*self._container_and_values(2 if name == "SETITEM" else None))
         else:
             self.stack.append(self._value(name, argument))
 
@@ -69,15 +69,16 @@ class _Machine:
         if name in _EMPTY:
             return _EMPTY[name]()
         if name == "TUPLE" or name in _TUPLES:
-            return tuple(self._popped(_TUPLES.get(name)))
+            return tuple(self._pop(_TUPLES.get(name)))
         raise ValueError(f"not data: {name}")
 
-    def _take(self, count: int | None, into: Any) -> None:
-        values = self._popped(count)
-        into(self.stack[-1], values)
+    def _container_and_values(self, count: int | None) -> tuple[Any, list[Any]]:
+        """Pop values, and return the container below them as well, which stays on the stack."""
+        values = self._pop(count)
+        return self.stack[-1], values
 
-    def _popped(self, count: int | None) -> list[Any]:
-        """Return the last values, so many or all since the last mark."""
+    def _pop(self, count: int | None) -> list[Any]:
+        """Pop the last values, so many or all since the last mark."""
         start = self._marks.pop() if count is None else len(self.stack) - count
         if start < 0:
             raise ValueError("not a pickle")

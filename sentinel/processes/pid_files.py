@@ -1,8 +1,8 @@
 """The process that a file beside a log names: a pid file, as scripts write it (`echo $! > train.pid`), or the
 log of W&B's client.
 
-It is said what that file says, and whether it fits what runs on this machine: a number may be of another
-machine, or used again.
+What that file says counts only if it fits what runs on this machine: a number may be of another machine, or
+used again.
 """
 
 import re
@@ -17,21 +17,21 @@ import orjson
 
 from sentinel.common.text import clean_text
 from sentinel.detectors.run_checks import Writer
-from sentinel.processes.finder import Found
+from sentinel.processes.finder import LogWriter
 from sentinel.processes.table import process, started_at
 from sentinel.runs.state import last_write
 
-_SOON_SECONDS = 600.0  # after its start at the latest a training leaves its number
-_SLACK_SECONDS = 60.0  # the clock may have been set since
-_MAX_FILE = 1 << 16  # bytes that are read of a file
+_MAX_START_SECONDS = 600.0  # after its start at the latest a training writes its number
+_CLOCK_SLACK_SECONDS = 60.0  # by which the clock may have been set since
+_MAX_BYTES = 1 << 16  # that are read of a file
 _PID = re.compile(r"\s*(\d{1,10})\s*")
 _WANDB_LINE = re.compile(  # the first one of `logs/debug.log`
     r"(\d{4}-\d\d-\d\d \d\d:\d\d:\d\d),\d+ \w+ +MainThread:(\d{1,10}) "
 )
 
 
-class _Named(NamedTuple):
-    """A process that a file of ``owner`` named at some time. ``host`` is empty if it does not say where."""
+class _Entry(NamedTuple):
+    """The process that a file of ``owner`` named at some time. ``host`` is empty if it does not say where."""
 
     file: str
     pid: int
@@ -40,35 +40,35 @@ class _Named(NamedTuple):
     host: str = ""
 
 
-def named(log: Path) -> Found | Writer:
-    """Return the process that a file beside a log names if it fits, else what is to be said of it."""
+def find_named_process(log: Path) -> LogWriter | Writer:
+    """Return the process that a file beside a log names if it fits, else what a person should know of it."""
     with suppress(OSError):
-        names = [*_of_wandb(log)] or [*_of_pid_files(log)]
-        if len(names) == 1:  # several name several
-            return _checked(names[0], last_write(log))
+        entries = [*_of_wandb(log)] or [*_of_pid_files(log)]
+        if len(entries) == 1:  # several name several
+            return _check(entries[0], last_write(log))
     return Writer()
 
 
-def _checked(told: _Named, written: float) -> Found | Writer:
-    """Return what the file says, if it fits what runs here; ``written`` is when the log was last written."""
-    here = socket.gethostname()
-    file = clean_text(told.file, 80)
-    names = f"{file} names process {told.pid}"
-    if told.host and told.host != here:
-        return Writer(f"{names} on {clean_text(told.host, 80)}, and this is {here}")
-    writer = process(told.pid)
-    if writer is None or started_at(writer) > written + _SLACK_SECONDS:
-        return Writer(f"{names}, which does not run on {here}", lives=False if told.host == here else None)
-    soon = -_SLACK_SECONDS < told.at - started_at(writer) < _SOON_SECONDS
-    return Found(writer, f"is named by {file}") if soon and writer.user == told.owner else Writer()
+def _check(entry: _Entry, last_write_at: float) -> LogWriter | Writer:
+    local_host = socket.gethostname()
+    file = clean_text(entry.file, 80)
+    names = f"{file} names process {entry.pid}"
+    if entry.host and entry.host != local_host:
+        return Writer(f"{names} on {clean_text(entry.host, 80)}, and this is {local_host}")
+    writer = process(entry.pid)
+    if writer is None or started_at(writer) > last_write_at + _CLOCK_SLACK_SECONDS:
+        lives = False if entry.host == local_host else None
+        return Writer(f"{names}, which does not run on {local_host}", lives=lives)
+    fits = -_CLOCK_SLACK_SECONDS < entry.at - started_at(writer) < _MAX_START_SECONDS
+    return LogWriter(writer, f"is named by {file}") if fits and writer.user == entry.owner else Writer()
 
 
-def _of_wandb(log: Path) -> Iterator[_Named]:
+def _of_wandb(log: Path) -> Iterator[_Entry]:
     debug = log / "logs" / "debug.log"
     with suppress(OSError, UnicodeDecodeError):
         if line := _WANDB_LINE.match(_beginning(debug)):
             at = datetime.fromisoformat(line[1]).timestamp()  # its times are local
-            yield _Named("W&B's log", int(line[2]), debug.stat().st_uid, at, _host(log))
+            yield _Entry("W&B's log", int(line[2]), debug.stat().st_uid, at, _host(log))
 
 
 def _host(log: Path) -> str:
@@ -80,17 +80,17 @@ def _host(log: Path) -> str:
     return str(metadata.get("host", "")) if isinstance(metadata, dict) else ""
 
 
-def _of_pid_files(log: Path) -> Iterator[_Named]:
-    """Yield what pid files say: that of the log's own name, else all in its directory."""
-    place = log if log.is_dir() else log.parent
-    files = sorted(place.glob("*.pid"))
+def _of_pid_files(log: Path) -> Iterator[_Entry]:
+    """Yield the process of the pid file with the log's name, else those of all in its directory."""
+    directory = log if log.is_dir() else log.parent
+    files = sorted(directory.glob("*.pid"))
     for file in [file for file in files if file.stem == log.stem] or files:
         with suppress(OSError, UnicodeDecodeError):
             if number := _PID.fullmatch(_beginning(file)):
                 status = file.stat()
-                yield _Named(file.name, int(number[1]), status.st_uid, status.st_mtime)
+                yield _Entry(file.name, int(number[1]), status.st_uid, status.st_mtime)
 
 
 def _beginning(file: Path) -> str:
     with file.open("rb") as opened:
-        return opened.read(_MAX_FILE).decode()
+        return opened.read(_MAX_BYTES).decode()

@@ -17,13 +17,12 @@ from sentinel.processes.table import PROC, File, Process
 from sentinel.runs.end_markers import said_in
 from sentinel.sources.base import Ending, EndKind
 
-# descriptors
-_ERRORS = "2"
-_OUTPUT = "1"
+_STDERR = "2"  # descriptor
+_STDOUT = "1"  # descriptor
 
 
 class OutputFile(NamedTuple):
-    """A file into which a process prints, and which file it was then."""
+    """A file into which a process prints, and its identity when that was noted."""
 
     path: Path
     file: File
@@ -31,23 +30,23 @@ class OutputFile(NamedTuple):
 
 def output_files(target: Process) -> Sequence[OutputFile]:
     """Return the files of its user into which a process prints, that of its errors first."""
-    found: dict[File, OutputFile] = {}
-    for name in (_ERRORS, _OUTPUT):
+    outputs: dict[File, OutputFile] = {}
+    for name in (_STDERR, _STDOUT):
         link = PROC / str(target.pid) / "fd" / name
         with suppress(OSError):
             status = link.stat()
             path = link.readlink()
             if stat.S_ISREG(status.st_mode) and status.st_uid == target.user:
                 file = status.st_dev, status.st_ino
-                found.setdefault(file, OutputFile(path, file))
-    return [*found.values()]
+                outputs.setdefault(file, OutputFile(path, file))
+    return [*outputs.values()]
 
 
-def printed_last(files: Sequence[OutputFile], host: Host) -> tuple[Path, Ending] | None:
-    """Return how a process that failed told its end, and the file in which; None if it told none.
+def printed_end(files: Sequence[OutputFile], host: Host) -> tuple[Path, Ending] | None:
+    """Return the end that a process that failed has printed, and the file with it; None if it printed none.
 
     That its training had finished says nothing about its failure. A file into which others print as well may
-    tell the end of another one. Shells only pass it on.
+    hold the end of another one. Shells only pass it on.
     """
     for path, file in files:
         with suppress(OSError):

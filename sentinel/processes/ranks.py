@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from sentinel.common.text import duration_text
 from sentinel.processes.description import title
-from sentinel.processes.exits import Exit, Handle, opened
+from sentinel.processes.exits import Exit, Handle, open_handle
 from sentinel.processes.finder import SHELLS
 from sentinel.processes.table import Process, arguments, rank_keys, ticks_per_second
 from sentinel.runs.preemption import ENDS_FROM_OUTSIDE
@@ -22,15 +22,16 @@ from sentinel.runs.preemption import ENDS_FROM_OUTSIDE
 LOADER = "pt_data_worker"
 """The name of PyTorch's loader workers, which outlive a rank that is killed."""
 
-_NUMBERS = (
+_NUMBER_KEYS = (  # of a rank and of how many there are
     ("RANK", "WORLD_SIZE"),
     ("OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"),
     ("PMI_RANK", "PMI_SIZE"),
     ("SLURM_PROCID", "SLURM_NTASKS"),
 )
-_GROUP = ("TORCHELASTIC_RUN_ID", "MASTER_ADDR", "MASTER_PORT", "SLURM_JOB_ID", "SLURM_STEP_ID")
-_SPAWNED = "spawn_main("
-_MAX_RANKS = 64
+_GROUP_KEYS = ("TORCHELASTIC_RUN_ID", "MASTER_ADDR", "MASTER_PORT", "SLURM_JOB_ID", "SLURM_STEP_ID")
+_SPAWN_CALL = "spawn_main("  # in the arguments of what Python's multiprocessing starts
+_MAX_RANKS = 64  # of one training on this machine
+_SECONDS_IN_DIGITS = 60.0  # a death that is younger is told in tenths of a second
 
 
 class Rank(NamedTuple):
@@ -43,58 +44,59 @@ class Rank(NamedTuple):
 
     @property
     def title(self) -> str:
-        """It for a person: "rank 2 of 4"."""
+        """The rank for a person: "rank 2 of 4"."""
         if self.spawned:
             return f"the {_ordinal(self.number + 1)} of {self.world} spawned"
         return f"rank {self.number} of {self.world}"
 
 
-class _Location(NamedTuple):
-    """Where a process says that it stands."""
+class _RankKeys(NamedTuple):
+    """The group and the number of a rank by its environment."""
 
     group: tuple[object, ...]
     number: int
     world: int
 
 
-class _Introduced(NamedTuple):
-    """What a process told of itself. It is ``settled`` if it was not about to become another program."""
+class _Member(NamedTuple):
+    """What a process says of itself. It is ``settled`` if it was not about to become another program."""
 
-    by: Process
-    place: _Location | None
+    process: Process
+    keys: _RankKeys | None  # None if it names no group, or trains alone
     spawned: bool
     settled: bool
 
 
 class Roster:
-    """The ranks among some processes. What an earlier roster was told by them, they are not asked again."""
+    """The ranks among some processes. What an earlier roster read of them is not read again."""
 
-    def __init__(self, processes: Mapping[int, Process], before: "Roster | None" = None) -> None:
-        known = before.told if before else {}
+    def __init__(self, processes: Mapping[int, Process], earlier: "Roster | None" = None) -> None:
+        before = earlier.members if earlier else {}
         self._processes = processes
-        settled = max((process.started for process in processes.values()), default=0) - ticks_per_second()
-        self.told: Mapping[int, _Introduced] = {
-            pid: _told(process, known.get(pid), settled) for pid, process in processes.items()
+        newest = max((process.started for process in processes.values()), default=0)
+        settled = newest - ticks_per_second()
+        self.members: Mapping[int, _Member] = {
+            pid: _member(process, before.get(pid), settled) for pid, process in processes.items()
         }
-        self._places = {pid: told.place for pid, told in self.told.items() if told.place is not None}
+        self._keys = {pid: one.keys for pid, one in self.members.items() if one.keys is not None}
         self._by_group: dict[tuple[object, ...], list[Process]] = {}
-        for pid, place in self._places.items():
+        for pid, keys in self._keys.items():
             process = processes[pid]
-            if self._places.get(process.parent) != place:  # else what a rank started
-                self._by_group.setdefault((process.user, place.group, place.world), []).append(process)
+            if self._keys.get(process.parent) != keys:  # else what a rank started
+                self._by_group.setdefault((process.user, keys.group, keys.world), []).append(process)
 
     def ranks_of(self, trainer: Process) -> list[Rank]:
         """Return the ranks that train together with a process, itself among them; none if it is no rank."""
-        mine = self._places.get(trainer.pid)
-        if mine is None:
+        keys = self._keys.get(trainer.pid)
+        if keys is None:
             return self._spawned_with(trainer)
         by_number: dict[int, Rank] = {}
-        members = self._by_group.get((trainer.user, mine.group, mine.world), [])
+        members = self._by_group.get((trainer.user, keys.group, keys.world), [])
         siblings = [member for member in members if member.parent == trainer.parent]
-        members = siblings if len(siblings) > 1 else members  # others may be left of an earlier launch
+        members = siblings if len(siblings) > 1 else members  # others may be of an earlier launch
         for member in sorted(members, key=lambda member: member.started):
-            number = self._places[member.pid].number
-            by_number.setdefault(number, Rank(member, number, mine.world))
+            number = self._keys[member.pid].number
+            by_number.setdefault(number, Rank(member, number, keys.world))
         return sorted(by_number.values(), key=lambda rank: rank.number)[:_MAX_RANKS]
 
     def _spawned_with(self, trainer: Process) -> list[Rank]:
@@ -110,39 +112,40 @@ class Roster:
         ]
 
     def _is_spawned(self, target: Process) -> bool:
-        told = self.told.get(target.pid)
-        return told.spawned if told else is_spawned(target)
+        member = self.members.get(target.pid)
+        return member.spawned if member else is_spawned(target)
 
 
-def _told(target: Process, before: _Introduced | None, settled: int) -> _Introduced:
-    """Return what a process tells of itself, or told before, if it was started before some time and is the
-    same.
+def _member(target: Process, before: _Member | None, settled: int) -> _Member:
+    """Return what a process says of itself, or what was read of it ``before`` if it is the same program.
+
+    ``settled`` is the time in clock ticks before which a process was started that has become its program.
     """
-    if before is not None and before.settled and before.by[:5] == target[:5]:
+    if before is not None and before.settled and before.process[:5] == target[:5]:
         return before
-    place = None if target.name in SHELLS | {LOADER} else _location(target)
-    return _Introduced(target, place, is_spawned(target), target.started < settled)
+    keys = None if target.name in SHELLS | {LOADER} else _rank_keys(target)
+    return _Member(target, keys, is_spawned(target), target.started < settled)
 
 
-def _location(target: Process) -> _Location | None:
-    """Return where a process says that it stands; None if it says nothing, or trains alone."""
+def _rank_keys(target: Process) -> _RankKeys | None:
     keys = rank_keys(target.pid)
-    for number, world in _NUMBERS:
+    for number_key, world_key in _NUMBER_KEYS:
         with suppress(KeyError, ValueError):
-            if (of := int(keys[world])) > 1:
-                group = tuple(keys.get(key) for key in _GROUP)
-                return _Location(group if any(group) else (target.parent,), int(keys[number]), of)
+            world = int(keys[world_key])
+            if world > 1:
+                group = tuple(keys.get(key) for key in _GROUP_KEYS)
+                return _RankKeys(group if any(group) else (target.parent,), int(keys[number_key]), world)
     return None
 
 
 def is_spawned(target: Process) -> bool:
     """Return whether Python's multiprocessing started a process as a new one, by its arguments."""
-    return any(_SPAWNED in word for word in arguments(target.pid))
+    return any(_SPAWN_CALL in word for word in arguments(target.pid))
 
 
 @dataclass(frozen=True)
 class Death:
-    """That a rank ended, seen at a time awake, and how long before that it was last seen alive."""
+    """The end of a rank, the time awake at which it was noticed, and how long before that the rank lived."""
 
     rank: Rank
     exit: Exit
@@ -151,7 +154,7 @@ class Death:
 
     @property
     def words(self) -> str:
-        """It in words: "rank 2 of 4, process 7 (python), exited with status 1"."""
+        """The end in words: "rank 2 of 4, process 7 (python), exited with status 1"."""
         return f"{self.rank.title}, {title(self.rank.process)}, {self.exit.words}"
 
     @property
@@ -167,7 +170,7 @@ class Team:
         self.ranks: dict[int, Rank] = {}
         self.dead: dict[int, Death] = {}
         self._handles: dict[int, Handle] = {}
-        self._looked_at = math.inf
+        self._refreshed_at = math.inf
 
     @property
     def living(self) -> list[Rank]:
@@ -180,9 +183,9 @@ class Team:
         return [handle.descriptor for handle in self._handles.values()]
 
     def meet(self, ranks: Iterable[Rank]) -> None:
-        """Follow ranks that began since. What a dead one left behind has another parent and replaces none."""
-        for followed in self._handles.values():
-            followed.count_kills()
+        """Follow the ranks that began since. What a dead one started has another parent and replaces none."""
+        for handle in self._handles.values():
+            handle.count_kills()
         for rank in ranks:
             before = self.ranks.get(rank.number)
             restarted = before is None or (
@@ -190,22 +193,22 @@ class Team:
                 and rank.process.started > before.process.started
                 and rank.process.parent == before.process.parent
             )
-            if restarted and (handle := opened(rank.process)) is not None:
+            new = open_handle(rank.process) if restarted else None
+            if new is not None:
                 self.ranks[rank.number] = rank
-                self._handles[rank.number] = handle
+                self._handles[rank.number] = new
                 self.dead.pop(rank.number, None)
 
     def refresh(self, awake: float) -> bool:
-        """Return whether ranks have ended since the last look."""
-        ended = {
-            number: how for number, handle in self._handles.items() if (how := handle.exit()) is not None
-        }
-        within = max(0.0, awake - self._looked_at)
-        self._looked_at = awake
-        for number, how in ended.items():
-            self.dead[number] = Death(self.ranks[number], how, awake, within)
+        """Notice the ranks that have ended since the last call. Return whether there are any."""
+        exits = {number: handle.exit() for number, handle in self._handles.items()}
+        new = {number: how for number, how in exits.items() if how is not None}
+        within_seconds = max(0.0, awake - self._refreshed_at)
+        self._refreshed_at = awake
+        for number, how in new.items():
+            self.dead[number] = Death(self.ranks[number], how, awake, within_seconds)
             del self._handles[number]
-        return bool(ended)
+        return bool(new)
 
     def culprit(self) -> Death | None:
         """Return the first rank that failed; None if none did."""
@@ -213,35 +216,32 @@ class Team:
         return min(failed, key=lambda death: (death.at, death.rank.number), default=None)
 
     def news(self, awake: float) -> str:
-        """Return that a rank died while others live; empty if none did."""
+        """Return that a rank died while others live, in words; empty if none did."""
         death = self.culprit()
         living = self.living
         if death is None or not living:
             return ""
-        ago = f"{awake - death.at + death.within_seconds:.1f} s ago" if awake - death.at < 60 else ""
-        ago = ago or f"{duration_text(awake - death.at)} ago"
-        return f"{death.rank.title} died: {death.exit.cause}, {ago}. {still(living)}"
+        seconds = awake - death.at
+        precise = f"{seconds + death.within_seconds:.1f} s"
+        age = precise if seconds < _SECONDS_IN_DIGITS else duration_text(seconds)
+        wait = "runs and waits" if len(living) == 1 else "run and wait"
+        reason = f"{death.rank.title} died: {death.exit.cause}, {age} ago"
+        return f"{reason}. {rank_names(living)} still {wait} for it"
 
 
-def still(living: Sequence[Rank]) -> str:
-    """Return that some ranks are left: "Ranks 0, 1 and 3 still run and wait for it"."""
-    alone = len(living) == 1
-    return f"{names(living)} still {'runs and waits' if alone else 'run and wait'} for it"
-
-
-def names(ranks: Sequence[Rank]) -> str:
+def rank_names(ranks: Sequence[Rank]) -> str:
     """Return some ranks for the beginning of a sentence: "Rank 2", "Ranks 0, 1 and 3", "The 1st of 2
     spawned".
     """
     if ranks[0].spawned:
         words = [_ordinal(rank.number + 1) for rank in ranks]
-        return f"The {joined(words)} of {ranks[0].world} spawned"
+        return f"The {enumeration(words)} of {ranks[0].world} spawned"
     numbers = [str(rank.number) for rank in ranks]
-    return f"Rank{'s' if len(numbers) > 1 else ''} {joined(numbers)}"
+    return f"Rank{'s' if len(numbers) > 1 else ''} {enumeration(numbers)}"
 
 
-def joined(words: Sequence[str]) -> str:
-    """Words as a list: "0, 1 and 3"."""
+def enumeration(words: Sequence[str]) -> str:
+    """Return words as a list in a sentence: "0, 1 and 3"."""
     *others, last = words
     return f"{', '.join(others)} and {last}" if others else last
 

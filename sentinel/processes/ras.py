@@ -16,18 +16,18 @@ import msgspec
 
 from sentinel.common.text import clean_text
 
-_ADDRESS = ("127.0.0.1", 28028)
+_ADDRESS = ("127.0.0.1", 28028)  # host and port
 _REQUEST = b"CLIENT PROTOCOL 2\nSET FORMAT json\nTIMEOUT 2\nSTATUS\n"
 _REPLIES = 3  # lines before the status
-_SECONDS = 4.0
-_MAX_BYTES = 1 << 22
-_MAX_SAID = 4  # ranks
+_MAX_SECONDS = 4.0  # for a request
+_MAX_BYTES = 1 << 22  # of an answer
+_MAX_RANKS = 4  # in one text
 _GOOD = (0, 7)  # ncclSuccess and ncclInProgress
 _ERRORS = {1: "CUDA error", 2: "system error", 3: "internal error", 5: "invalid usage", 6: "remote error"}
 
 
 class _PeerStatus(msgspec.Struct):
-    """Of a rank that answered, its errors; of one that did not, why it is missed."""
+    """The errors of a rank that answered, and why one did not answer."""
 
     init_state: int = 0
     async_error: int = 0
@@ -53,33 +53,33 @@ class _RasAnswer(msgspec.Struct):
     communicators: list[_Communicator]
 
 
-_ANSWER = msgspec.json.Decoder(_RasAnswer)
+_decoder = msgspec.json.Decoder(_RasAnswer)
 
 
-def asked(pids: Collection[int]) -> str:
+def ras_problems(pids: Collection[int]) -> str:
     """Return what is wrong with the ranks of the job that some processes of this machine belong to, in words;
     empty if nothing is, or nobody answers for these processes.
     """
     with suppress(OSError, msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
-        told = _ANSWER.decode(_status())
-        if _is_about(told, {*pids}):
-            troubles: dict[tuple[str, int], str] = {}  # one a process, of its largest communicator
-            for group in sorted(told.communicators, key=lambda group: -group.size):
-                for peer, words in (*_missing(group), *_failed(group), *_behind(group)):
+        answer = _decoder.decode(_status())
+        if _is_about(answer, {*pids}):
+            problems: dict[tuple[str, int], str] = {}  # one a process, of its largest communicator
+            for group in sorted(answer.communicators, key=lambda group: -group.size):
+                for peer, words in (*_missing(group), *_failed(group), *_lagging(group)):
                     who = f"process {peer.pid} on {clean_text(peer.host, 60)}"
-                    said = f"rank {peer.rank} of {group.size} ({who}) {words}"
-                    troubles.setdefault((peer.host, peer.pid), said)
-            more = f" and {len(troubles) - _MAX_SAID} more" if len(troubles) > _MAX_SAID else ""
-            return f"NCCL: {'; '.join([*troubles.values()][:_MAX_SAID])}{more}" if troubles else ""
+                    problem = f"rank {peer.rank} of {group.size} ({who}) {words}"
+                    problems.setdefault((peer.host, peer.pid), problem)
+            more = f" and {len(problems) - _MAX_RANKS} more" if len(problems) > _MAX_RANKS else ""
+            return f"NCCL: {'; '.join([*problems.values()][:_MAX_RANKS])}{more}" if problems else ""
     return ""
 
 
 def _status() -> bytes:
-    """Return the status as it was sent, without the lines before it, cut. Raises OSError if nobody
-    answers.
+    """Return the status as it was sent, without the lines before it, at most `_MAX_BYTES`. Raises OSError if
+    nobody answers.
     """
-    with socket.create_connection(_ADDRESS, _SECONDS) as peer, peer.makefile("rb") as stream:
-        deadline = threading.Timer(_SECONDS, _hang_up, [peer])
+    with socket.create_connection(_ADDRESS, _MAX_SECONDS) as peer, peer.makefile("rb") as stream:
+        deadline = threading.Timer(_MAX_SECONDS, _hang_up, [peer])
         deadline.start()
         try:
             peer.sendall(_REQUEST)
@@ -93,10 +93,10 @@ def _hang_up(peer: socket.socket) -> None:
         peer.shutdown(socket.SHUT_RDWR)
 
 
-def _is_about(told: _RasAnswer, pids: set[int]) -> bool:
+def _is_about(answer: _RasAnswer, pids: set[int]) -> bool:
     """Return whether one host of an answer has all of these processes."""
     by_host: dict[str, set[int]] = {}
-    for group in told.communicators:
+    for group in answer.communicators:
         for peer in (*group.ranks, *group.missing_ranks):
             by_host.setdefault(peer.host, set()).add(peer.pid)
     return bool(pids) and any(pids <= theirs for theirs in by_host.values())
@@ -115,11 +115,12 @@ def _failed(group: _Communicator) -> Iterator[tuple[_Peer, str]]:
             yield peer, f"has failed: {_ERRORS.get(code, f'error {code}')}"
 
 
-def _behind(group: _Communicator) -> Iterator[tuple[_Peer, str]]:
+def _lagging(group: _Communicator) -> Iterator[tuple[_Peer, str]]:
     """Yield the ranks that launched fewer collectives of one kind than most of them."""
     for kind in {kind: None for peer in group.ranks for kind in peer.collective_counts}:
         counts = Counter(peer.collective_counts.get(kind, 0) for peer in group.ranks)
-        most = max(counts, key=lambda count: (counts[count], count))
+        usual = max(counts, key=lambda count: (counts[count], count))
         for peer in group.ranks:
-            if (count := peer.collective_counts.get(kind, 0)) < most:
-                yield peer, f"launched {count:,} {clean_text(kind, 40)}, most others {most:,}"
+            count = peer.collective_counts.get(kind, 0)
+            if count < usual:
+                yield peer, f"launched {count:,} {clean_text(kind, 40)}, most others {usual:,}"

@@ -1,4 +1,4 @@
-"""Where the threads of a process stand, by `py-spy dump`, which only reads its memory and never stops it.
+"""Where the main thread of a process is, by `py-spy dump`, which only reads its memory and never stops it.
 
 py-spy comes with the extra `stacks`. It runs as a process of its own with a deadline, because a process may
 be built to keep its reader busy. Names of functions and files are the process's own, so they are untrusted.
@@ -18,16 +18,16 @@ import msgspec
 
 from sentinel.common.text import clean_text
 
-_SECONDS = 5.0  # for one stack
-_TRIES = 3
-_MAX_BYTES = 1 << 20
+_MAX_SECONDS = 5.0  # for one stack
+_MAX_TRIES = 3  # for one stack
+_MAX_BYTES = 1 << 20  # of what py-spy prints
 _MAX_FRAMES = 64  # of a thread
 _LIBRARIES = ("/site-packages/", "/dist-packages/", "/lib/python3", "/lib64/python3", "<frozen", "<string>")
-_BEGINNINGS = ("_bootstrap", "_worker_loop")  # of a worker: what stands below is its parent's
+_WORKER_STARTS = ("_bootstrap", "_worker_loop")  # functions of a worker; the outer calls are its parent's
 
 
 class Frame(NamedTuple):
-    """One call: the function and the line where it stands."""
+    """One call, for a person: "backward (train.py:34)"."""
 
     function: str
     file: str
@@ -35,7 +35,6 @@ class Frame(NamedTuple):
     ours: bool  # of the training itself, and of no library
 
     def __str__(self) -> str:
-        """It for a person: "backward (train.py:34)"."""
         return f"{self.function} ({self.file}:{self.line})"
 
 
@@ -66,13 +65,13 @@ class _Thread(msgspec.Struct):
     thread_name: str | None = None
 
 
-_THREADS = msgspec.json.Decoder(list[_Thread])
+_decoder = msgspec.json.Decoder(list[_Thread])
 
 
 def py_spy() -> str | None:
     """Return the program that dumps stacks; None if it is not installed."""
-    beside = Path(sysconfig.get_path("scripts")) / "py-spy"
-    return str(beside) if beside.exists() else which("py-spy")
+    script = Path(sysconfig.get_path("scripts")) / "py-spy"
+    return str(script) if script.exists() else which("py-spy")
 
 
 def stack_of(pid: int, now: Callable[[], float] = time.monotonic) -> Stack:
@@ -80,42 +79,43 @@ def stack_of(pid: int, now: Callable[[], float] = time.monotonic) -> Stack:
     program = py_spy()
     if program is None:
         return Stack(unknown="py-spy is not installed (pip install '.[stacks]')")
-    said = ""
-    until = now() + _SECONDS
-    for _ in range(_TRIES):
-        if (left := until - now()) <= 0:
+    errors = ""
+    until = now() + _MAX_SECONDS
+    for _ in range(_MAX_TRIES):
+        seconds = until - now()
+        if seconds <= 0:
             break
-        output, said = _run([program, "dump", "--json", "--nonblocking", "--pid", str(pid)], left)
+        output, errors = _run([program, "dump", "--json", "--nonblocking", "--pid", str(pid)], seconds)
         with suppress(msgspec.MsgspecError):
-            if threads := _THREADS.decode(output):
+            if threads := _decoder.decode(output):
                 main = next((thread for thread in threads if thread.os_thread_id == pid), threads[0])
                 return Stack(frames_of(main.frames))
-    return Stack(unknown=_reason(said))
+    return Stack(unknown=_reason(errors))
 
 
 def _run(command: Sequence[str], seconds: float) -> tuple[bytes, str]:
-    """Return what a program printed, cut, and what it said of its trouble; it is killed at its deadline."""
-    with subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=-1, stderr=-1) as running:  # noqa: S603
-        deadline = threading.Timer(seconds, running.kill)
+    """Return the beginnings of the output and of the errors of a program, which is killed at its deadline."""
+    with subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=-1, stderr=-1) as process:  # noqa: S603
+        deadline = threading.Timer(seconds, process.kill)
         deadline.start()
         try:
             output = b""
-            said = b""
-            if running.stdout is not None and running.stderr is not None:
-                output = running.stdout.read(_MAX_BYTES)
-                running.stdout.close()  # so that whoever would say more ends
-                said = running.stderr.read(_MAX_BYTES)
+            errors = b""
+            if process.stdout is not None and process.stderr is not None:
+                output = process.stdout.read(_MAX_BYTES)
+                process.stdout.close()  # so that a program that would print more ends
+                errors = process.stderr.read(_MAX_BYTES)
         finally:
             deadline.cancel()
-            running.kill()
-    return output, said.decode(errors="replace")
+            process.kill()
+    return output, errors.decode(errors="replace")
 
 
-def frames_of(dumped: Sequence[DumpedFrame]) -> tuple[Frame, ...]:
-    """Return some calls, the innermost first, cleaned and cut."""
+def frames_of(dump: Sequence[DumpedFrame]) -> tuple[Frame, ...]:
+    """Return the calls of a dump, the innermost first, with clean names and without those of a parent."""
     calls: list[Frame] = []
-    for frame in dumped[:_MAX_FRAMES]:
-        if frame.name in _BEGINNINGS and calls:
+    for frame in dump[:_MAX_FRAMES]:
+        if frame.name in _WORKER_STARTS and calls:
             break
         file = clean_text(Path(frame.short_filename or frame.filename).name, 60)
         ours = not any(part in frame.filename for part in _LIBRARIES)
@@ -123,9 +123,9 @@ def frames_of(dumped: Sequence[DumpedFrame]) -> tuple[Frame, ...]:
     return tuple(calls)
 
 
-def _reason(said: str) -> str:
-    """Return why a stack could not be had."""
-    if "ermission" in said or "not permitted" in said:
+def _reason(errors: str) -> str:
+    """Return why a stack is unknown, from what py-spy printed."""
+    if "ermission" in errors or "not permitted" in errors:
         with suppress(OSError):
             if (scope := Path("/proc/sys/kernel/yama/ptrace_scope").read_text().strip()) != "0":
                 return f"ptrace_scope is {scope}"

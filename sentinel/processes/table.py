@@ -24,15 +24,15 @@ RANK_KEYS = frozenset(
 """The only variables of another process's environment that anybody learns."""
 
 _MAX_DESCRIPTORS = 1000  # of a process
-_MAX_PATH = 4096
-_MAX_STAT = 4096
+_MAX_PATH_LENGTH = 4096  # characters
+_MAX_STAT_BYTES = 4096  # of `/proc/PID/stat`
 _MAX_BYTES = 1 << 17  # of the arguments or the environment of a process
 
 File = tuple[int, int]  # device and inode
 
 
 class Process(NamedTuple):
-    """One process: its number alone may be given again, with its start it is one for good."""
+    """One process. Its number alone may be given again; its number and its start identify it."""
 
     pid: int
     started: int  # clock ticks since the machine started
@@ -74,7 +74,7 @@ def stat_fields(pid: int) -> list[str]:
     """
     file = os.open(f"{PROC}/{pid}/stat", os.O_RDONLY)  # of all processes, so not by slower means
     try:
-        text = os.read(file, _MAX_STAT).decode(errors="replace")
+        text = os.read(file, _MAX_STAT_BYTES).decode(errors="replace")
     finally:
         os.close(file)
     name, _, rest = text.partition("(")[2].rpartition(")")
@@ -85,7 +85,8 @@ def processes() -> dict[int, Process]:
     """Return all processes but this one, by number."""
     with suppress(OSError):
         numbers = (int(name) for name in os.listdir(PROC) if name.isdigit())
-        return {pid: known for pid in numbers if pid != os.getpid() and (known := process(pid)) is not None}
+        every = ((pid, process(pid)) for pid in numbers if pid != os.getpid())
+        return {pid: target for pid, target in every if target is not None}
     return {}
 
 
@@ -124,14 +125,15 @@ def rank_keys(pid: int) -> Mapping[str, str]:
     return {name: value for name, _, value in pairs if name in RANK_KEYS}
 
 
-def places(pid: int) -> set[str]:
+def named_paths(pid: int) -> set[str]:
     """Return the paths that the arguments and the environment of a process name; for comparing, not for
     showing.
     """
-    here = str(directory(pid) or "/")
+    base = str(directory(pid) or "/")
     words = arguments(pid) + [os.fsdecode(part) for part in _parts(pid, "environ") if b"=/" in part]
-    named = {end for word in words for end in (word, word.partition("=")[2]) if end and len(end) < _MAX_PATH}
-    return {os.path.normpath(os.path.join(here, end)) for end in named}  # noqa: PTH118  ten times as fast
+    ends = (end for word in words for end in (word, word.partition("=")[2]))
+    paths = {end for end in ends if 0 < len(end) < _MAX_PATH_LENGTH}
+    return {os.path.normpath(os.path.join(base, end)) for end in paths}  # noqa: PTH118  ten times as fast
 
 
 def directory(pid: int) -> Path | None:
@@ -141,18 +143,18 @@ def directory(pid: int) -> Path | None:
     return None
 
 
-def written(pid: int) -> int | None:
+def bytes_written(pid: int) -> int | None:
     """Return how many bytes a process has written, to whatever; None where it may not be seen."""
     return _number(PROC / str(pid) / "io", "wchar:")
 
 
-def moved(pid: int) -> int | None:
+def bytes_moved(pid: int) -> int | None:
     """Return how many bytes a process has read and written, from and to whatever; None where it may not be
     seen.
     """
-    read = _number(PROC / str(pid) / "io", "rchar:")
-    wrote = written(pid)
-    return None if read is None or wrote is None else read + wrote
+    bytes_read = _number(PROC / str(pid) / "io", "rchar:")
+    wrote = bytes_written(pid)
+    return None if bytes_read is None or wrote is None else bytes_read + wrote
 
 
 def cpu_seconds(pid: int) -> float:
@@ -164,7 +166,7 @@ def cpu_seconds(pid: int) -> float:
 
 def started_at(target: Process) -> float:
     """Return when a process was started, in seconds since the epoch."""
-    return _booted() + target.started / ticks_per_second()
+    return float(_number(PROC / "stat", "btime ") or 0) + target.started / ticks_per_second()
 
 
 def seconds_awake(target: Process) -> float:
@@ -178,10 +180,6 @@ def ticks_per_second() -> int:
     return os.sysconf("SC_CLK_TCK")
 
 
-def _booted() -> float:
-    return float(_number(PROC / "stat", "btime ") or 0)
-
-
 def _parts(pid: int, name: str) -> list[bytes]:
     with suppress(OSError), (PROC / str(pid) / name).open("rb") as file:
         return [part for part in file.read(_MAX_BYTES).split(b"\0") if part]
@@ -189,7 +187,7 @@ def _parts(pid: int, name: str) -> list[bytes]:
 
 
 def _number(file: Path, label: str) -> int | None:
-    """Return the number behind a label in a file of `/proc`."""
+    """Return the number after a label in a file of `/proc`."""
     with suppress(OSError, ValueError):
         for line in file.read_text().splitlines():
             if line.startswith(label):

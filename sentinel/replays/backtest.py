@@ -1,6 +1,5 @@
-"""What another configuration would have found in the same logs."""
+"""Compares what two configurations find in the same logs."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import zip_longest
 
@@ -8,7 +7,7 @@ from sentinel.incidents.incident import Incident
 from sentinel.replays.replay import Replay
 
 _Series = tuple[str, str, int, str, str]
-"""Run, stream, attempt, tag and detector: incidents of one series follow one another."""
+"""Run, stream, attempt, tag and detector. Incidents of one series follow one another."""
 
 
 @dataclass(frozen=True)
@@ -30,8 +29,8 @@ class Difference:
             return "gained"
         if self.new is None:
             return "lost"
-        before, after = ((incident.fired_step, incident.severity) for incident in (self.old, self.new))
-        return "same" if before == after else "moved"
+        is_same = (self.old.fired_step, self.old.severity) == (self.new.fired_step, self.new.severity)
+        return "same" if is_same else "moved"
 
 
 def differences(old: Replay, new: Replay) -> list[Difference]:
@@ -48,10 +47,12 @@ def differences(old: Replay, new: Replay) -> list[Difference]:
     ]
 
 
-def _by_series(replay: Replay) -> dict[_Series, Sequence[Incident]]:
-    by_key: dict[_Series, list[Incident]] = {}
+def _by_series(replay: Replay) -> dict[_Series, list[Incident]]:
+    by_series: dict[_Series, list[Incident]] = {}
     for run in replay.runs:
         for incident in run.own:
             series = incident.run, incident.stream, incident.attempt, incident.tag, incident.detector
-            by_key.setdefault(series, []).append(incident)
-    return {series: sorted(own, key=lambda incident: incident.fired_step) for series, own in by_key.items()}
+            by_series.setdefault(series, []).append(incident)
+    for incidents in by_series.values():
+        incidents.sort(key=lambda incident: incident.fired_step)
+    return by_series

@@ -11,24 +11,28 @@ from sentinel.replays.judged import JudgedRun
 
 
 def compared(runs: Sequence[JudgedRun]) -> Sequence[Comparison]:
-    """Return the runs that differ in one setting or in the seed alone."""
+    """Return the comparisons of runs that differ in one setting or in the seed alone."""
     return compare(_subjects(runs))
 
 
 def against_baseline(runs: Sequence[JudgedRun], baselines: Sequence[JudgedRun]) -> Iterator[Comparison]:
-    """Yield each run that is no baseline itself, beside all baselines; also whether these have incidents."""
-    known = {run.run_pipeline.log.run.id for run in baselines}
-    good = _subjects(baselines)
+    """Yield the comparison of each run that is no baseline with all baselines. It also says whether the
+    baselines have incidents.
+    """
+    baseline_ids = {run.run_pipeline.log.run.id for run in baselines}
+    compared_baselines = _subjects(baselines)
     doubtful = {
         incident.detector
         for run in baselines
         for incident in run.own
         if incident.severity >= Severity.WARNING
     }
-    doubt = [Finding(f"the baseline itself has incidents: {', '.join(sorted(doubtful))}")] if doubtful else []
-    for subject in _subjects([run for run in runs if run.run_pipeline.log.run.id not in known]):
-        comparison = against(subject, good)
-        yield replace(comparison, findings=[*comparison.findings, *doubt])
+    doubts = (
+        [Finding(f"the baseline itself has incidents: {', '.join(sorted(doubtful))}")] if doubtful else []
+    )
+    for subject in _subjects([run for run in runs if run.run_pipeline.log.run.id not in baseline_ids]):
+        comparison = against(subject, compared_baselines)
+        yield replace(comparison, findings=[*comparison.findings, *doubts])
 
 
 def _subjects(runs: Sequence[JudgedRun]) -> list[ComparedRun]:

@@ -1,4 +1,4 @@
-"""One run with what was found in it, as reports get it."""
+"""One run with its incidents, as reports get it."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -24,9 +24,8 @@ class JudgedRun:
     run_pipeline: RunPipeline
     incidents: dict[str, Incident] = field(default_factory=dict)  # by id, in the order of firing
     changes: list[Change] = field(default_factory=list)
-    notifications: dict[str, list[SinkDecision]] = field(
-        default_factory=dict
-    )  # by incident id; without reminders
+    notifications: dict[str, list[SinkDecision]] = field(default_factory=dict)
+    """By incident id, without reminders."""
     read_issues: list[ReadIssue] = field(default_factory=list)
     failure: str | None = None
     curves: Curves | None = None  # if they are wanted
@@ -87,18 +86,11 @@ class JudgedRun:
     def skipped(self, lacking: Mapping[str, Sequence[str]]) -> dict[str, dict[str, int]]:
         """Return why detectors judged no row of signals that the run logs; see `coverage.skipped`.
 
-        ``lacking`` is the run's own.
-
-        A detector that asks for no signal judges what only trouble brings, so it misses nothing. A check that
-        was counted asks for other runs.
+        ``lacking`` is what the property of this name gives. A detector that judges no signal waits for what
+        only a problem brings, so it skips nothing. A run check that has counts needs other runs.
         """
-        able = [
-            self.run_pipeline.incidents.detectors[name] for name, missing in lacking.items() if not missing
-        ]
-        rules = [rule for rule in able if isinstance(rule, Detector) and rule.demand.judges]
-        counted = {
-            rule
-            for rule, _ in self.row_counts
-            if isinstance(self.run_pipeline.incidents.detectors[rule], RunCheck)
-        }
-        return skipped(self.row_counts, [*(rule.name for rule in rules), *counted])
+        detectors = self.run_pipeline.incidents.detectors
+        able = [detectors[name] for name, missing in lacking.items() if not missing]
+        rules = [rule.name for rule in able if isinstance(rule, Detector) and rule.demand.judges]
+        checks = {name for name, _ in self.row_counts if isinstance(detectors[name], RunCheck)}
+        return skipped(self.row_counts, [*rules, *checks])

@@ -22,10 +22,10 @@ from sentinel.sources.base import ReadIssue, Run, flush
 from sentinel.sources.discovery import common_path, discover, run_name
 from sentinel.sources.location import Location
 
-_MAX_POINTS = 2_000_000  # of all runs together, if they are few
+_MAX_POINTS = 2_000_000  # of all runs together, if there are at most `_FEW_RUNS`
 _FEW_RUNS = 32
-_ENOUGH = 0.75  # share of the limit; sources give whole rows, and another poll would cost more
-_MIN_POINTS = 64  # per run, if there are very many; fewer are enough to recognise a framework
+_ENOUGH = 0.75  # fraction of the limit; sources give whole rows, and another poll would cost more
+_MIN_POINTS = 64  # of a run, if there are very many; even fewer are enough to recognise a framework
 
 
 @dataclass(frozen=True)
@@ -50,11 +50,11 @@ class ListedRun:
 
 @dataclass(frozen=True)
 class Listing:
-    """The runs under some paths, sorted by path, and complaints about what could not be read."""
+    """The runs under some paths, sorted by path, and what could not be read."""
 
     runs: Sequence[ListedRun]
     read_issues: Sequence[ReadIssue]
-    detectors: int  # how many there are
+    detectors: int  # their number
 
 
 @dataclass(frozen=True)
@@ -72,15 +72,15 @@ def siblings(listing: Listing) -> list[Siblings]:
     runs = [run for run in listing.runs if run.stands_for_its_training]
     prints = [_fingerprint(run.overview) for run in runs]
     return [
-        Siblings([runs[n] for n in group], differing(prints[n] for n in group))
+        Siblings([runs[index] for index in group], differing(prints[index] for index in group))
         for group in sibling_groups(prints)
     ]
 
 
 def _fingerprint(log: RunOverview) -> Fingerprint:
-    read = log.understanding
+    understanding = log.understanding
     settings = {name: setting.value for name, setting in log.metadata.config.items()}
-    return Fingerprint.of(read.framework, read.tags, settings)
+    return Fingerprint.of(understanding.framework, understanding.tags, settings)
 
 
 def list_runs(
@@ -98,10 +98,10 @@ def list_runs(
     """
     local = all(isinstance(path, Path) for path in paths)  # otherwise copies would share a connection
     spread = in_copies if local else in_turn
-    discovered = discover(paths, spread=spread)
-    complained = discovered.complained()
-    if not discovered.runs and complained:
-        raise SentinelError("\n".join(map(str, complained)))
+    discovered = discover(paths, spread=spread, are_over=True)
+    discovery_issues = discovered.complained()
+    if not discovered.runs and discovery_issues:
+        raise SentinelError("\n".join(map(str, discovery_issues)))
     if not discovered.runs:
         raise SentinelError(f"{', '.join(map(str, paths))}: no log that sentinel can read")
     count = len(discovered.runs)  # each run has a fixed cost, so many runs leave less time for points
@@ -112,23 +112,24 @@ def list_runs(
     def scan(run: Run) -> _Scanned:
         return _scan(pipeline, run, run_name(run, base), limit, now)
 
-    listed = spread(scan, discovered.runs)
-    of_training = _trainings([part.seen.run for part in listed])
-    asked = demands()
-    lacking = cache(lambda logged: _lacking(logged, asked))  # the same in all runs of one project
+    scanned_runs = spread(scan, discovered.runs)
+    trainings = _trainings([scanned.observation.run for scanned in scanned_runs])
+    run_statuses = statuses([scanned.observation for scanned in scanned_runs])
+    demand_by_detector = demands()
+    lacking = cache(lambda signals: _lacking(signals, demand_by_detector))  # equal in all runs of a project
     runs = [
         ListedRun(
-            each.seen.run,
-            of_training[_id(each.seen.run)],
-            stands,
-            each.failure or each.seen.run.stopped,
-            each.seen.whole,
-            lacking(tuple(each.seen.run.understanding.signals)),
+            overview=scanned.observation.run,
+            training=trainings[_id(scanned.observation.run)],
+            standing=status,
+            stopped=scanned.failure or scanned.observation.run.stopped,
+            whole=scanned.observation.whole,
+            lacking=lacking(tuple(scanned.observation.run.understanding.signals)),
         )
-        for each, stands in zip(listed, statuses([each.seen for each in listed]), strict=True)
+        for scanned, status in zip(scanned_runs, run_statuses, strict=True)
     ]
-    complaints = [*complained, *(complaint for run in listed for complaint in run.read_issues)]
-    return Listing(runs, complaints, len(asked))
+    read_issues = [*discovery_issues, *(issue for scanned in scanned_runs for issue in scanned.read_issues)]
+    return Listing(runs, read_issues, len(demand_by_detector))
 
 
 def _id(log: RunOverview) -> str:
@@ -136,7 +137,9 @@ def _id(log: RunOverview) -> str:
 
 
 def _trainings(logs: Sequence[RunOverview]) -> dict[str, str]:
-    """By the id of each log, that of the one of its training that knows its end, and else most of it."""
+    """Return the id of the log that tells most of the training of each log, by id. A log with an end comes
+    first.
+    """
     best_first = sorted(
         logs,
         key=lambda log: (
@@ -151,28 +154,28 @@ def _trainings(logs: Sequence[RunOverview]) -> dict[str, str]:
 
 @dataclass(frozen=True)
 class _Scanned:
-    seen: Observation
+    observation: Observation
     failure: str | None
     read_issues: Sequence[ReadIssue]
 
 
 def _scan(pipeline: Pipeline, run: Run, name: str, limit: int, now: float) -> _Scanned:
-    """Read about ``limit`` points."""
+    """Read about ``limit`` points of a run."""
     run_pipeline = pipeline.track(run, name)
     log = run_pipeline.log
-    complaints = list[ReadIssue]()
+    read_issues = list[ReadIssue]()
     while True:
         (advance,) = pipeline.advance([run_pipeline], limit)
-        complaints += advance.ingested.read_issues
+        read_issues += advance.ingested.read_issues
         if not advance.more or log.metadata.points > _ENOUGH * limit:
             break
     guard = Guard()
     for chunk in () if advance.more else flush(run.source, log.cursor):
         log.metadata.count(chunk)
-    seen = guard(run, "the listing", partial(observe, log, not advance.more, now))
-    if seen is None:
-        seen = Observation(pipeline.track(run, name).log.overview(), whole=False, silent_seconds=0.0)
-    return _Scanned(seen, advance.failure or guard.failures.get(run.id), complaints)
+    observation = guard(run, "the listing", partial(observe, log, not advance.more, now))
+    if observation is None:
+        observation = Observation(pipeline.track(run, name).log.overview(), whole=False, silent_seconds=0.0)
+    return _Scanned(observation, advance.failure or guard.failures.get(run.id), read_issues)
 
 
 def _lacking(signals: Collection[str], demands: Mapping[str, Demand]) -> dict[str, list[str]]:

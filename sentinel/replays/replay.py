@@ -19,9 +19,8 @@ if TYPE_CHECKING:
 class Replay:
     """Runs that were read to their end, and complaints about what could not be read.
 
-    The runs are all runs under the paths, sorted by path, or the next of them; see
-    `replaying.replay_in_parts`. ``selection`` says which incidents these are, if not all: "kl-blowup since
-    step 400".
+    The runs are all runs under the paths, sorted by path, or a part of them; see `replaying.replay_in_parts`.
+    ``selection`` says which incidents these are, if not all: "kl-blowup since step 400".
     """
 
     runs: Sequence[JudgedRun]
@@ -33,5 +32,5 @@ class Replay:
 
     @cached_property
     def trainings(self) -> dict[str, str]:
-        """By the id of each run, that of the first log of its training."""
+        """The id of the first log of the training of each run, by the run's id."""
         return trainings_of({run.run_pipeline.id: run.run_pipeline.log.metadata for run in self.runs})

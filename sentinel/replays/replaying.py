@@ -1,4 +1,4 @@
-"""Judges logs from end to end: what `watch` would have said while they grew."""
+"""Judges logs from end to end: what `watch` would have sent while they grew."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import reduce
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from sentinel.comparison.measures import Comparison
 
 _RUNS_AT_ONCE = 64
-_MAX_AT_ONCE = 256
+_MAX_RUNS_AT_ONCE = 256  # if they lie in one directory
 
 
 def replay(
@@ -45,19 +45,19 @@ def replay(
 
     ``compare`` compares runs that differ in one setting. ``baseline`` has the places of good runs, with which
     each run is compared. If there are ``names``, only runs whose name, or its end, fits one of these globs
-    are read. ``progress`` is called with the number of runs that are done and the number of all runs. Raises
+    are read. ``progress`` is called with the number of finished runs and the number of all runs. Raises
     SentinelError if no path exists or nothing could be read.
     """
     parts = [*_parts(paths, config, progress, curves=curves, names=names)]
     runs = [run for part in parts for run in part.runs]
-    against = _parts(baseline, config, lambda *_: None, curves=False, names=()) if baseline else ()
-    good = [run for part in against for run in part.runs]
-    compare_siblings(parts[0].pipeline, runs, good)
+    baseline_parts = _parts(baseline, config, lambda *_: None, curves=False, names=()) if baseline else ()
+    baseline_runs = [run for part in baseline_parts for run in part.runs]
+    compare_siblings(parts[0].pipeline, runs, baseline_runs)
     simulate_notifications(runs, [sink.policy() for sink in config.sinks])
-    complaints = [complaint for part in parts for complaint in part.read_issues]
+    read_issues = [issue for part in parts for issue in part.read_issues]
     coverage = reduce(add, [part.coverage for part in parts])
-    comparisons = _compared(runs, compare, good)
-    return Replay(runs, complaints, parts[0].pipeline, coverage, comparisons=comparisons)
+    comparisons = _comparisons(runs, compare, baseline_runs)
+    return Replay(runs, read_issues, parts[0].pipeline, coverage, comparisons=comparisons)
 
 
 def replay_in_parts(
@@ -71,9 +71,9 @@ def replay_in_parts(
     """Yield the same as `replay` in parts of some dozens of runs, so that memory does not grow with their
     number.
 
-    Each part decides for itself which sinks are told, and its runs are siblings only of one another. The
-    complaints stand in the first part. Logs that lie in one directory share a part, if they are not hundreds,
-    because one may continue another.
+    Notifications are decided for each part alone, and its runs are siblings only of one another. The first
+    part has the read issues of discovery. Logs that lie in one directory share a part, if they are not
+    hundreds, because one may continue another.
     """
     for part in _parts(paths, config, progress, curves=curves, names=names):
         compare_siblings(part.pipeline, part.runs)
@@ -89,28 +89,29 @@ def _parts(
     curves: bool,
     names: Sequence[str],
 ) -> Iterator[Replay]:
-    """Yield the runs, read and judged, in parts. Which sinks are told is not decided yet."""
-    discovered = discover(paths)
-    complaints = discovered.complained()
+    """Yield the runs, read and judged, in parts, without decisions about notifications."""
+    discovered = discover(paths, are_over=True)
+    read_issues = discovered.complained()
     pipeline = Pipeline(config.enabled_detectors, config.parameters, config.signals)
     base = common_path(paths)
-    wanted = [(run, name) for run in discovered.runs if _is_wanted(name := run_name(run, base), names)]
-    if discovered.runs and not wanted:
-        there = run_name(discovered.runs[0], base)
-        raise SentinelError(f"no run is called {one_of(names)}; there is {there}")
-    done = 0
+    all_runs = [(run, run_name(run, base)) for run in discovered.runs]
+    runs = [(run, name) for run, name in all_runs if not names or any(fits(name, glob) for glob in names)]
+    if all_runs and not runs:
+        _, example = all_runs[0]
+        raise SentinelError(f"no run is called {one_of(names)}; there is {example}")
+    finished = 0
     any_read = False
-    progress(done, len(wanted))
-    for group in _groups(wanted):
-        read = judged(pipeline, group, curves=curves, means=True)
-        done += len(group)
-        progress(done, len(wanted))
-        if read:
-            yield Replay(read, complaints, pipeline, _coverage(pipeline, read, complaints))
-            complaints = ()
+    progress(finished, len(runs))
+    for group in _groups(runs):
+        group_runs = judged(pipeline, group, curves=curves, means=True)
+        finished += len(group)
+        progress(finished, len(runs))
+        if group_runs:
+            yield Replay(group_runs, read_issues, pipeline, _coverage(pipeline, group_runs, read_issues))
+            read_issues = ()
             any_read = True
-    if not any_read and complaints:
-        raise SentinelError("\n".join(map(str, complaints)))
+    if not any_read and read_issues:
+        raise SentinelError("\n".join(map(str, read_issues)))
     if not any_read:
         raise SentinelError(f"{', '.join(map(str, paths))}: no log that sentinel can read")
 
@@ -118,9 +119,8 @@ def _parts(
 def judged(
     pipeline: Pipeline, named_runs: Iterable[tuple[Run, str]], *, curves: bool = False, means: bool = False
 ) -> list[JudgedRun]:
-    """Return runs with their names, read to their end, without those in which there is nothing at all.
-
-    Which sinks are told is not decided yet.
+    """Read runs with their names to their end and judge them, without decisions about notifications. Leave
+    out those in which there is nothing at all.
     """
     runs = [JudgedRun(pipeline.track(run, name)) for run, name in named_runs]
     for run in runs:
@@ -134,18 +134,14 @@ def judged(
     ]
 
 
-def _coverage(pipeline: Pipeline, runs: Sequence[JudgedRun], complaints: Sequence[ReadIssue]) -> Coverage:
-    read = [run for run in runs if not run.unread]
+def _coverage(pipeline: Pipeline, runs: Sequence[JudgedRun], read_issues: Sequence[ReadIssue]) -> Coverage:
+    readable = [run for run in runs if not run.unread]
     return Coverage(
-        able=[sum(not missing for missing in run.lacking.values()) for run in read],
-        cut=sum(run.stopped is not None for run in read),
-        unread=len(runs) - len(read) + len(complaints),
+        able=[sum(not missing for missing in run.lacking.values()) for run in readable],
+        cut=sum(run.stopped is not None for run in readable),
+        unread=len(runs) - len(readable) + len(read_issues),
         detectors=len(pipeline.detectors),
     )
-
-
-def _is_wanted(name: str, globs: Sequence[str]) -> bool:
-    return not globs or any(fits(name, glob) for glob in globs)
 
 
 def _groups(runs: Iterable[tuple[Run, str]]) -> Iterator[list[tuple[Run, str]]]:
@@ -153,8 +149,9 @@ def _groups(runs: Iterable[tuple[Run, str]]) -> Iterator[list[tuple[Run, str]]]:
     group: list[tuple[Run, str]] = []
     for run, name in runs:
         if group:
-            beside = str(group[-1][0].path).rpartition("/")[0] == str(run.path).rpartition("/")[0]
-            if len(group) >= (_MAX_AT_ONCE if beside else _RUNS_AT_ONCE):
+            last_run, _ = group[-1]
+            is_same_directory = _directory(last_run) == _directory(run)
+            if len(group) >= (_MAX_RUNS_AT_ONCE if is_same_directory else _RUNS_AT_ONCE):
                 yield group
                 group = []
         group.append((run, name))
@@ -162,14 +159,18 @@ def _groups(runs: Iterable[tuple[Run, str]]) -> Iterator[list[tuple[Run, str]]]:
         yield group
 
 
-def _read(pipeline: Pipeline, runs: Iterable[JudgedRun]) -> None:
-    left = list(runs)
-    with reading_ahead([run.run_pipeline.log for run in left]):
-        while left:
-            advances = pipeline.advance([run.run_pipeline for run in left])
-            for run, advance in zip(left, advances, strict=True):
+def _directory(run: Run) -> str:
+    return str(run.path).rpartition("/")[0]
+
+
+def _read(pipeline: Pipeline, runs: Sequence[JudgedRun]) -> None:
+    unfinished = list(runs)
+    with reading_ahead([run.run_pipeline.log for run in unfinished]):
+        while unfinished:
+            advances = pipeline.advance([run.run_pipeline for run in unfinished])
+            for run, advance in zip(unfinished, advances, strict=True):
                 run.add(advance)
-            left = [run for run, advance in zip(left, advances, strict=True) if advance.more]
+            unfinished = [run for run, advance in zip(unfinished, advances, strict=True) if advance.more]
     whole = [run for run in runs if run.failure is None]
     for run, advance in zip(whole, pipeline.finalize([run.run_pipeline for run in whole]), strict=True):
         run.add(advance)
@@ -177,26 +178,32 @@ def _read(pipeline: Pipeline, runs: Iterable[JudgedRun]) -> None:
         if run.failure is not None:
             run.changes += pipeline.report_failure(run.run_pipeline, run.failure)
         run.incidents |= {incident.id: incident for incident in run.run_pipeline.incidents.open()}
-        # Streams of one run were read one after the other; this is their order by the log's clock.
+        # Streams of one run were read one after the other; this orders their incidents by the log's clock.
         run.incidents = dict(sorted(run.incidents.items(), key=lambda item: item[1].fired_time or 0.0))
 
 
-def _compared(
+def _comparisons(
     runs: Sequence[JudgedRun], compare: bool, baselines: Sequence[JudgedRun]
 ) -> "Sequence[Comparison]":
     if not (compare or baselines):
         return ()
     from sentinel.replays.comparing import against_baseline, compared  # scipy is slow to import
 
-    among = compared(runs) if compare else ()
-    return [*among, *(against_baseline(runs, baselines) if baselines else ())]
+    return [
+        *(compared(runs) if compare else ()),
+        *(against_baseline(runs, baselines) if baselines else ()),
+    ]
 
 
 def simulate_notifications(runs: Sequence[JudgedRun], policies: Sequence[SinkPolicy]) -> None:
-    """Decide what the sinks would have heard of the runs; see `retold`."""
-    incidents = (incident for run in runs for incident in run.incidents.values())
+    """Decide what the sinks would have been sent of the runs; see `retold`."""
     run_pipelines = [run.run_pipeline for run in runs]
-    known = known_incidents(incidents, run_pipelines, traces_of(run_pipelines))
+    incidents = known_incidents(
+        (incident for run in runs for incident in run.incidents.values()),
+        run_pipelines,
+        traces_of(run_pipelines),
+    )
     stories = [(run.run_pipeline.described(), run.changes) for run in runs]
-    for run, told in zip(runs, retold(stories, RoutingContext(policies, (), {}, known)), strict=True):
-        run.notifications = told
+    context = RoutingContext(policies, (), {}, incidents)
+    for run, decisions in zip(runs, retold(stories, context), strict=True):
+        run.notifications = decisions

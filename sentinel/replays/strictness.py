@@ -1,4 +1,4 @@
-"""Judges runs of an archive once more with a detector stricter."""
+"""Judges runs of an archive once more with a stricter detector."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
@@ -13,27 +13,27 @@ from sentinel.sources.base import Run
 from sentinel.sources.discovery import common_path, discover, run_name
 from sentinel.sources.location import Location
 
-_AT_ONCE = 192  # runs, so that memory does not grow with their number
+_MAX_RUNS_AT_ONCE = 192  # so that memory does not grow with the number of runs
 
 
 def with_factors(paths: Sequence[Location], config: Config) -> Judge:
-    """Judge named runs below some paths, which are searched once. Their results are kept nowhere, so no
-    others can be mixed with them.
+    """Return a function that judges named runs below some paths, which are searched once. Results are stored
+    nowhere, so they cannot be mixed up with others.
     """
     policies = [sink.policy() for sink in config.sinks]
 
     @cache
-    def found() -> Mapping[str, Run]:
+    def runs_by_name() -> Mapping[str, Run]:
         base = common_path(paths)
-        return {run_name(run, base): run for run in discover(paths).runs}
+        return {run_name(run, base): run for run in discover(paths, are_over=True).runs}
 
     def judge(change: Stricter, names: Sequence[str]) -> Iterator[tuple[RunOverview, Telling]]:
         table = {**config.detectors.get(change.detector, {}), "stricter": change.factor}
         stricter = config.model_copy(update={"detectors": {**config.detectors, change.detector: table}})
         pipeline = Pipeline(stricter.enabled_detectors, stricter.parameters, stricter.signals)
-        there = [name for name in names if name in found()]
-        for first in range(0, len(there), _AT_ONCE):
-            runs = judged(pipeline, [(found()[name], name) for name in there[first : first + _AT_ONCE]])
+        existing = [(runs_by_name()[name], name) for name in names if name in runs_by_name()]
+        for first in range(0, len(existing), _MAX_RUNS_AT_ONCE):
+            runs = judged(pipeline, existing[first : first + _MAX_RUNS_AT_ONCE])
             simulate_notifications(runs, policies)
             yield from ((run.seen, run.notifications) for run in runs)
 

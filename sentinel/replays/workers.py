@@ -13,9 +13,9 @@ from typing import TypeVar
 _T = TypeVar("_T")
 _R = TypeVar("_R")
 
-_FEWEST = 32  # items for each copy, because a fork costs some milliseconds
-_MOST = 8  # copies, since each needs some memory
-_SHARES = 64  # of the work; a copy that is done with one takes the next
+_MIN_ITEMS = 32  # for each copy, because a fork costs some milliseconds
+_MAX_COPIES = 8  # since each needs some memory
+_SHARES = 64  # parts of the work; a copy that has done one takes the next
 _THREADS = Path("/proc/self/task")
 
 
@@ -53,21 +53,21 @@ def _send(sender: Connection, work: Callable[[], object]) -> None:
         sender.send(work())
 
 
-def in_turn(work: Callable[[_T], _R], things: Sequence[_T]) -> list[_R]:
-    """Return the results of the work on all things."""
-    return [work(thing) for thing in things]
+def in_turn(work: Callable[[_T], _R], items: Sequence[_T]) -> list[_R]:
+    """Return the results of the work on all items."""
+    return [work(item) for item in items]
 
 
-def in_copies(work: Callable[[_T], _R], things: Sequence[_T]) -> list[_R]:
-    """Return the results of the work on all things, done in several copies of this process.
+def in_copies(work: Callable[[_T], _R], items: Sequence[_T]) -> list[_R]:
+    """Return the results of the work on all items, done in several copies of this process.
 
     A process that has little to do does it itself.
     """
     cores = len(os.sched_getaffinity(0)) if _has_one_thread() else 1
-    count = min(cores, len(things) // _FEWEST, _MOST)
+    count = min(cores, len(items) // _MIN_ITEMS, _MAX_COPIES)
     if count < 2:
-        return in_turn(work, things)
-    shares = [things[i::_SHARES] for i in range(_SHARES)]
+        return in_turn(work, items)
+    shares = [items[i::_SHARES] for i in range(_SHARES)]
     tickets, counter = os.pipe()
     os.write(counter, bytes(range(_SHARES)))
     os.close(counter)
@@ -80,9 +80,9 @@ def in_copies(work: Callable[[_T], _R], things: Sequence[_T]) -> list[_R]:
     copies = [begin(free_shares) for _ in range(count)]
     results = dict(chain.from_iterable(copy() for copy in copies))
     os.close(tickets)
-    for number in set(range(_SHARES)) - results.keys():  # taken by a copy that ended without a result
+    for number in set(range(_SHARES)) - results.keys():  # a copy took it and ended without a result
         results[number] = in_turn(work, shares[number])
-    return [results[i % _SHARES][i // _SHARES] for i in range(len(things))]
+    return [results[i % _SHARES][i // _SHARES] for i in range(len(items))]
 
 
 def _has_one_thread() -> bool:

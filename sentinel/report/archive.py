@@ -4,9 +4,9 @@ from collections.abc import Iterator
 
 import orjson
 
-from sentinel.archives.reducing import Archive, Settled
+from sentinel.archives.reducing import Archive, SettledRun
 from sentinel.incidents.json_body import incident_body
-from sentinel.report.json import ReplayBody, ReplayedRunBody, comparison_body, run_body, told_bodies
+from sentinel.report.json import ReplayBody, ReplayedRunBody, comparison_body, notification_bodies, run_body
 
 _INDENT = "\n    "  # of a run
 
@@ -41,18 +41,21 @@ def _text(body: ReplayBody | ReplayedRunBody) -> str:
     return orjson.dumps(body, option=orjson.OPT_INDENT_2).decode()
 
 
-def _body(run: Settled) -> ReplayedRunBody:
+def _body(run: SettledRun) -> ReplayedRunBody:
     record = run.record
-    seen = run.seen
+    overview = run.overview
     return {
-        **run_body(seen, run.standing, seen.stopped, record.lacking, record.skipped),
+        **run_body(overview, run.standing, overview.stopped, record.lacking, record.skipped),
         "read_issues": list(record.read_issues),
         "checks": [
             {"catalogue": list(check.catalogue), "reason": check.reason, "settings": dict(check.settings)}
             for check in record.advisories
         ],
         "incidents": [
-            {**incident_body(incident), "notifications": told_bodies(run.told.get(incident.id, ()))}
+            {
+                **incident_body(incident),
+                "notifications": notification_bodies(run.notifications.get(incident.id, ())),
+            }
             for incident in record.incidents
         ],
     }

@@ -43,8 +43,8 @@ class _Metric:
 
     def best(self, steps: Mapping[int, str]) -> int | None:
         """Return the step of the best checkpoint, the first of equals; None if none was evaluated."""
-        known = {step: value for step in sorted(steps) if (value := self.at(step)) is not None}
-        return (max if self.higher else min)(known, key=lambda step: known[step], default=None)
+        values = {step: value for step in sorted(steps) if (value := self.at(step)) is not None}
+        return (max if self.higher else min)(values, key=lambda step: values[step], default=None)
 
 
 def checkpoint_to_keep(
@@ -64,43 +64,45 @@ def checkpoint_to_keep(
     metrics = [*_metrics(tags, curves, settings)]
     dated = ((step, entry.path) for step, entry in checkpoints(place) if step is not None)
     on_disk = {s: path for s, path in dated if before is None or s < before} if metrics else {}
-    chosen = [(metric, best) for metric in metrics if (best := metric.best(on_disk)) is not None]
-    if not chosen:
+    choices = [(metric, best) for metric in metrics if (best := metric.best(on_disk)) is not None]
+    if not choices:
         return None
-    metric, best = chosen[0]
+    metric, best = choices[0]
     number = len(on_disk)
     which = "highest" if metric.higher else "lowest"
     by = "the metric that its settings select by" if metric.stated else "its settings name no other metric"
     healthy = "" if before is None else f" from before step {before:,}"
-    told = [
+    sentences = [
         f"{metric.name} is {metric.at(best):.4g} there, the {which} of "
         f"{'the only checkpoint' if number == 1 else f'{number} checkpoints'} on disk{healthy} ({by})."
     ]
-    for other, elsewhere in chosen[1:]:
+    for other, elsewhere in choices[1:]:
         if elsewhere != best:
-            told.append(
+            sentences.append(
                 f"By {other.name} the one of step {elsewhere:,} is better "
                 f"({other.at(elsewhere):.4g}, against {other.at(best):.4g})."
             )
     if spent := _spent_after(best, curves, last_time):
-        told.append(f"The run spent {spent} after it.")
-    return Keep(clean_text(on_disk[best], 1000), " ".join(told))
+        sentences.append(f"The run spent {spent} after it.")
+    return Keep(clean_text(on_disk[best], 1000), " ".join(sentences))
 
 
 def _metrics(
     tags: Mapping[str, Sequence[str]], curves: Mapping[str, Curve], settings: Mapping[str, FoundSetting]
 ) -> Iterator[_Metric]:
     """Yield the stated metric, the evaluation loss, then the scores that are logged."""
-    named = str(_setting(settings, _SELECTS_BY) or "")
-    words = named.removeprefix("eval_")
+    stated = str(_setting(settings, _SELECTS_BY) or "")
+    words = stated.removeprefix("eval_")
     prefers = _setting(settings, _PREFERS_HIGHER)
     higher = not words.endswith("loss") if prefers is None else str(prefers).casefold() == "true"
-    own = next((tag for tag in curves if words and tag in (f"eval/{words}", f"eval_{words}", words)), None)
-    if own is not None:
-        yield _Metric(clean_text(named), curves[own].points(), higher, stated=True)
-    asked = [(Signal.EVAL_LOSS, False), *((s, True) for s in _HIGHER), *((s, False) for s in _LOWER)]
-    for signal, is_higher in asked:
-        for tag in [tag for tag in tags.get(signal, ())[:1] if tag in curves and tag != own]:
+    stated_tag = next(
+        (tag for tag in curves if words and tag in (f"eval/{words}", f"eval_{words}", words)), None
+    )
+    if stated_tag is not None:
+        yield _Metric(clean_text(stated), curves[stated_tag].points(), higher, stated=True)
+    others = [(Signal.EVAL_LOSS, False), *((s, True) for s in _HIGHER), *((s, False) for s in _LOWER)]
+    for signal, is_higher in others:
+        for tag in [tag for tag in tags.get(signal, ())[:1] if tag in curves and tag != stated_tag]:
             yield _Metric(measure_of(signal).label, curves[tag].points(), is_higher)
 
 
@@ -112,6 +114,6 @@ def _setting(settings: Mapping[str, FoundSetting], name: str) -> object:
 def _spent_after(step: int, curves: Mapping[str, Curve], last_time: float | None) -> str:
     """Return how long the run went on after a step, by the points near it; empty if it has no times."""
     times = [p.time for curve in curves.values() for p in curve.points() if p.step <= step]
-    then = max((time for time in times if math.isfinite(time)), default=None)
-    spent = last_time - then if then is not None and last_time is not None else 0.0
+    step_time = max((time for time in times if math.isfinite(time)), default=None)
+    spent = last_time - step_time if step_time is not None and last_time is not None else 0.0
     return duration_text(spent) if spent >= 1.0 else ""

@@ -15,8 +15,9 @@ _MAX_VALUES = 8  # that are shown one by one
 
 
 def title(comparison: "Comparison") -> str:
-    """Return what differs, and how many runs each value has: "learning_rate: 0.1 (3 runs), 0.2 (1 run)", or
-    of many values "seed: 20 values, 20 runs".
+    """Return what differs, and how many runs each value has: "learning_rate: 0.1 (3 runs), 0.2 (1 run)".
+
+    Of many values it is "seed: 20 values, 20 runs".
 
     Of a run beside its baseline: "runs/new beside 3 runs of the baseline".
     """
@@ -45,8 +46,9 @@ def statements(comparison: "Comparison") -> Iterator[str]:
 
 
 def _ends(ends: Mapping[str, float]) -> str:
-    """Return where a signal ends with each value; of many values, the lowest, the middle and the highest
-    end.
+    """Describe where a signal ends with each value.
+
+    Of many values they are the lowest, the middle and the highest end.
     """
     if len(ends) <= _MAX_VALUES:
         return "   ".join(f"{value}: {end:.4g}" for value, end in ends.items())

@@ -7,7 +7,7 @@ from heapq import nsmallest
 from typing import Self
 
 from sentinel.archives.record import Record
-from sentinel.archives.reducing import Archive, Settled
+from sentinel.archives.reducing import Archive, SettledRun
 from sentinel.common.text import clean_text, counted, counted_runs, duration_text
 from sentinel.detectors.severity import Severity
 from sentinel.incidents.incident import Incident
@@ -17,8 +17,8 @@ from sentinel.report.comparisons import statements, title
 _MAX_ROWS = 20  # of a table
 _MAX_FAILURES = 5000  # in a report; the tables on disk have all
 _MAX_COMPARISONS = 500  # in a report; its JSON has all
-_WORST = 50
-_HOUR = 3600.0
+_MAX_WORST = 50
+_HOUR_SECONDS = 3600.0
 
 
 @dataclass(frozen=True)
@@ -42,7 +42,7 @@ class Failure:
     seconds: float
 
     @classmethod
-    def of(cls, record: Record, incident: Incident) -> Self:
+    def from_incident(cls, record: Record, incident: Incident) -> Self:
         """Return an incident of a run, as the first trouble of its training."""
         return cls(
             run=record.name,
@@ -98,16 +98,16 @@ class CostGroup:
         self.seconds += failure.seconds
         if failure.gpus is not None:
             self.sized += 1
-            self.hours += failure.seconds * failure.gpus / _HOUR
+            self.hours += failure.seconds * failure.gpus / _HOUR_SECONDS
 
     @property
     def spent(self) -> str:
         """Time and GPU-hours, in words."""
-        told = f"{duration_text(self.seconds)} after the onset"
+        time = f"{duration_text(self.seconds)} after the onset"
         if not self.sized:
-            return told
-        of = "" if self.sized == self.failures else f" in the {self.sized} whose size is known"
-        return f"{told}, {self.hours:,.1f} GPU-hours{of}"
+            return time
+        scope = "" if self.sized == self.failures else f" in the {self.sized} whose size is known"
+        return f"{time}, {self.hours:,.1f} GPU-hours{scope}"
 
 
 @dataclass(frozen=True)
@@ -128,7 +128,7 @@ class CostOfFailures:
     @property
     def worst(self) -> Sequence[Failure]:
         """The fifty costliest failures."""
-        return self.failures[:_WORST]
+        return self.failures[:_MAX_WORST]
 
 
 def cost(archive: Archive) -> CostOfFailures:
@@ -191,37 +191,37 @@ class _Count:
             "By framework": failure.framework,
             "By week": _week(failure.onset_time),
         }
-        for by, told in names.items():
-            name = clean_text(told or "unknown")
-            self.groups.setdefault(by, {}).setdefault(name, CostGroup(name)).add(failure)
+        for table, group in names.items():
+            name = clean_text(group or "unknown")
+            self.groups.setdefault(table, {}).setdefault(name, CostGroup(name)).add(failure)
 
 
 def _failures(archive: Archive, count: _Count) -> Iterator[Failure]:
-    """For each training that failed, its first trouble, as the log tells it that saw it first."""
+    """Yield the first trouble of each training that failed, as the log tells it that saw it first."""
     for group in archive.groups():
-        read = [run for run in group if not run.record.unread]
-        count.logs += len(read)
-        count.trainings += len({run.training for run in read})
+        readable = [run for run in group if not run.record.unread]
+        count.logs += len(readable)
+        count.trainings += len({run.training for run in readable})
         first: dict[str, Failure] = {}  # by training
         for run in group:
             if failure := _failure(run):
-                known = first.setdefault(run.training, failure)
-                first[run.training] = max(known, failure, key=lambda one: one.seconds)
+                earlier = first.setdefault(run.training, failure)
+                first[run.training] = max(earlier, failure, key=lambda one: one.seconds)
         for failure in first.values():
             count.add(failure)
             yield failure
 
 
-def _failure(run: Settled) -> Failure | None:
-    told = {
+def _failure(run: SettledRun) -> Failure | None:
+    sent_ids = {
         id_
-        for id_, outcomes in run.told.items()
+        for id_, outcomes in run.notifications.items()
         if any(outcome.decision.reason.sends for outcome in outcomes)
     }
-    own = [sent for sent in run.record.incidents if sent.id in told and sent.inhibited_by is None]
-    if not own:
+    roots = [sent for sent in run.record.incidents if sent.id in sent_ids and sent.inhibited_by is None]
+    if not roots:
         return None
-    return Failure.of(run.record, min(own, key=lambda sent: (sent.attempt, sent.onset_step)))
+    return Failure.from_incident(run.record, min(roots, key=lambda sent: (sent.attempt, sent.onset_step)))
 
 
 def _costliest(groups: Mapping[str, CostGroup]) -> list[CostGroup]:

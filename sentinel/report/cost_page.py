@@ -12,7 +12,7 @@ from sentinel.report.cost import CostOfFailures, Failure
 from sentinel.report.html import asset, environment, policy
 from sentinel.report.markdown import compared_lines, plain
 
-_ROWS_A_PAGE = 100
+_PAGE_ROWS = 100
 _STYLE = "page.css"
 
 
@@ -56,8 +56,8 @@ def _lines(cost: CostOfFailures) -> Iterator[str]:
 
 def _pages(cost: CostOfFailures) -> Iterator[tuple[int, list[Failure]]]:
     """Yield the failures in pages, each with the number of its first one."""
-    left = iter(cost.failures)
+    remaining = iter(cost.failures)
     first = 1
-    while page := [*islice(left, _ROWS_A_PAGE)]:
+    while page := [*islice(remaining, _PAGE_ROWS)]:
         yield first, page
         first += len(page)

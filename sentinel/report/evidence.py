@@ -13,11 +13,11 @@ from sentinel.detectors.signals import Signal
 from sentinel.incidents.incident import Incident
 
 _MAX_ROWS = 10
-_ALL_DIGITS = 1e9
+_MAX_WHOLE = 1e9
 
 
 def evidence_rows(incident: Incident) -> list[tuple[str, str]]:
-    """Labels and values for a person, the judged value first. Unknown values and further rows are left out.
+    """Return labels and values for a person, the judged value first, without unknown values and further rows.
 
     A column that the detector no longer declares is shown under its own name. The text is safe to show.
     """
@@ -29,11 +29,11 @@ def _rows(incident: Incident) -> Iterator[tuple[str, str]]:
     detector = all_detectors().get(incident.detector)
     declared = detector.evidence if detector else user_rules.EVIDENCE
     signals = [signal for signal in Signal if signal == incident.signal]
-    judged = measure_of(signals[0]) if signals else Measure(VALUE, Unit.NONE)
+    judged_measure = measure_of(signals[0]) if signals else Measure(VALUE, Unit.NONE)
     for name, value in incident.evidence.items():
         unknown = Measure(name.replace("_", " "), Unit.NONE)
-        measure = judged if name == VALUE else declared.get(name, unknown)
-        unit = judged.unit if measure.unit is Unit.SAME else measure.unit
+        measure = judged_measure if name == VALUE else declared.get(name, unknown)
+        unit = judged_measure.unit if measure.unit is Unit.SAME else measure.unit
         yield measure.label, "" if value is None else in_words(value, unit)
 
 
@@ -45,8 +45,11 @@ def in_words(value: Any, unit: Unit) -> str:
 
 
 def number(value: float) -> str:
-    """Four significant digits: "0.002844", "1.23e+09". A whole number below 1e9 keeps all its digits."""
-    return f"{value:,.0f}" if abs(value) < _ALL_DIGITS and value == round(value) else f"{value:.4g}"
+    """Format a number with four significant digits: "0.002844", "1.23e+09".
+
+    A whole number below 1e9 keeps all its digits.
+    """
+    return f"{value:,.0f}" if abs(value) < _MAX_WHOLE and value == round(value) else f"{value:.4g}"
 
 
 def _count(value: float) -> str:

@@ -40,7 +40,7 @@ class IncidentReport:
     """An incident, as `sentinel.replay` and a `Monitor` give it.
 
     ``life`` says in words from when to when it lasted. What only a report looks up is empty in a monitor:
-    ``told``, ``checkpoint``, ``printed`` and ``samples``.
+    ``notifications``, ``checkpoint``, ``printed`` and ``samples``.
     """
 
     id: str
@@ -66,21 +66,21 @@ class IncidentReport:
     samples: Sequence[Sample]  # texts and images that were logged nearest to the onset
 
 
-def incident_story(
+def incident_report(
     incident: Incident,
-    of_run: Mapping[str, Incident],
+    run_incidents: Mapping[str, Incident],
     place: Path | None = None,
-    told: Sequence[str] = (),
+    notifications: Sequence[str] = (),
     samples: Sequence[Sample] = (),
     printed: ConsoleExcerpt | None = None,
 ) -> IncidentReport:
-    """Return the story of an incident.
+    """Return the report of an incident.
 
-    ``of_run`` are all incidents of its run by their ids, ``place`` is where the run's log lies, and the rest
-    is what was told of the incident, and what was logged and printed around its onset.
+    ``run_incidents`` are all incidents of its run by their ids, ``place`` is where the run's log lies, and
+    the rest is what was sent of the incident, and what was logged and printed around its onset.
     """
-    cause = of_run.get(incident.inhibited_by or "")
-    first = began_first(incident, of_run.values())
+    cause = run_incidents.get(incident.inhibited_by or "")
+    first = began_first(incident, run_incidents.values())
     checkpoint = last_checkpoint(str(place), first.onset_step, first.onset_time) if place else ""
     return IncidentReport(
         id=incident.id,
@@ -97,7 +97,7 @@ def incident_story(
         fired_at=clock_text(incident.fired_time),
         evidence=evidence_rows(incident),
         causes=list(_causes(incident)),
-        notifications=told,
+        notifications=notifications,
         explained_by=(cause.detector if cause else "another incident") if incident.inhibited_by else "",
         checkpoint=clean_text(checkpoint),
         tag=clean_text(incident.drawn_tag),
@@ -119,18 +119,20 @@ def _life(incident: Incident) -> str:
     last = incident.fired_step if incident.last_step is None else incident.last_step
     if incident.onset_step == incident.fired_step == last and incident.state is not State.RESOLVED:
         return f"at step {last:,}"
-    begun = f"since step {incident.onset_step:,}, found at step {incident.fired_step:,}"
+    beginning = f"since step {incident.onset_step:,}, found at step {incident.fired_step:,}"
     if incident.state is State.RESOLVED:
-        return f"{begun}, over at step {incident.resolved_step:,} after {lasted(incident)}"
-    return f"{begun}, still there at step {last:,} after {lasted(incident)}"
+        return f"{beginning}, over at step {incident.resolved_step:,} after {lasted(incident)}"
+    return f"{beginning}, still there at step {last:,} after {lasted(incident)}"
 
 
-def told_lines(run: JudgedRun, incident: Incident) -> Iterator[str]:
+def notification_lines(run: JudgedRun, incident: Incident) -> Iterator[str]:
     """Yield which sinks would have been sent an incident, and why the others would not."""
-    decided = [(outcome.sink, outcome.decision.reason) for outcome in run.notifications.get(incident.id, ())]
-    told = {sink: None for sink, reason in decided if reason.sends}
-    if told:
-        yield f"sent to: {', '.join(told)}"
-    for sink, reason in dict(reversed(decided)).items():  # the first decision of each sink
-        if sink not in told:
+    decisions = [
+        (outcome.sink, outcome.decision.reason) for outcome in run.notifications.get(incident.id, ())
+    ]
+    sent = {sink: None for sink, reason in decisions if reason.sends}
+    if sent:
+        yield f"sent to: {', '.join(sent)}"
+    for sink, reason in dict(reversed(decisions)).items():  # the first decision of each sink
+        if sink not in sent:
             yield f"not sent to: {sink}, {reason.text}"

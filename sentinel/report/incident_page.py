@@ -13,20 +13,22 @@ from sentinel.sinks.message import LikelyCause, message
 _INDENT = 2
 
 
-def lines(told: Notification) -> Iterator[tuple[int, str]]:
+def lines(notification: Notification) -> Iterator[tuple[int, str]]:
     """Yield the lines with their indents: facts, causes, evidence, curves, other incidents and commands."""
-    shown = message(told)
-    yield 0, shown.headline
-    yield from _table([("severity", shown.title), ("id", told.incident.id), *shown.facts])
-    for number, cause in enumerate(shown.causes):
+    content = message(notification)
+    yield 0, content.headline
+    yield from _table([("severity", content.title), ("id", notification.incident.id), *content.facts])
+    for number, cause in enumerate(content.causes):
         yield from _cause("Or" if number else "Likely", cause)
-    yield from _part("Evidence", [*_table(evidence_rows(told.incident))])
-    yield from _part("Curves", [(_INDENT, line) for line in map(_curve, told.excerpts) if line])
-    yield from _part("Also open in this run", [(_INDENT, sentence(other)) for other in told.also_open])
+    yield from _part("Evidence", [*_table(evidence_rows(notification.incident))])
+    yield from _part("Curves", [(_INDENT, line) for line in map(_curve, notification.excerpts) if line])
+    yield from _part(
+        "Also open in this run", [(_INDENT, sentence(other)) for other in notification.also_open]
+    )
     yield 0, ""
     yield from (
         (0, line)
-        for line in (shown.link, *(f"{command.label}: {command.text}" for command in shown.commands[1:]))
+        for line in (content.link, *(f"{command.label}: {command.text}" for command in content.commands[1:]))
         if line
     )
 
@@ -50,8 +52,8 @@ def _table(rows: Sequence[tuple[str, str]]) -> Iterator[tuple[int, str]]:
 
 
 def _curve(excerpt: Excerpt) -> str:
-    known = [value for value in excerpt.mean if value is not None]
-    if not known:
+    values = [value for value in excerpt.mean if value is not None]
+    if not values:
         return ""
-    drawn = sparkline([math.nan if value is None else value for value in excerpt.mean])
-    return f"{drawn}  {clean_text(excerpt.tag or excerpt.label, 60)}, {min(known):.4g} to {max(known):.4g}"
+    line = sparkline([math.nan if value is None else value for value in excerpt.mean])
+    return f"{line}  {clean_text(excerpt.tag or excerpt.label, 60)}, {min(values):.4g} to {max(values):.4g}"

@@ -43,7 +43,7 @@ class CheckBody(TypedDict):
     settings: dict[str, float | str | bool]
 
 
-class ToldBody(TypedDict):
+class NotificationBody(TypedDict):
     """The decision whether a sink hears of an event of an incident, and the name of its reason."""
 
     sink: str
@@ -52,9 +52,9 @@ class ToldBody(TypedDict):
 
 
 class ReportedIncidentBody(IncidentBody):
-    """An incident, and in ``told`` the decisions of the sinks about it, in order."""
+    """An incident, and in ``notifications`` the decisions of the sinks about it, in order."""
 
-    notifications: list[ToldBody]
+    notifications: list[NotificationBody]
 
 
 class RunBody(TypedDict):
@@ -84,7 +84,7 @@ class RunBody(TypedDict):
 
 
 class ReplayedRunBody(RunBody):
-    """A run that was read to its end and judged. ``complaints`` are about what could not be read."""
+    """A run that was read to its end and judged. ``read_issues`` are about what could not be read."""
 
     read_issues: list[str]
     checks: list[CheckBody]
@@ -137,7 +137,7 @@ class CoverageBody(TypedDict):
 
 
 class ReplayBody(TypedDict):
-    """`sentinel replay --format json`. ``complaints`` are those that belong to no run.
+    """`sentinel replay --format json`. ``read_issues`` are those that belong to no run.
 
     ``comparisons`` is empty without `--compare` and `--baseline`.
     """
@@ -185,12 +185,12 @@ class ListingBody(TypedDict):
 def document(replay: Replay, now: float) -> ReplayBody:
     """Return the whole replay. The states of the runs depend on the time of day ``now``."""
     runs = [_replayed(*pair) for pair in zip(replay.runs, standings_of(replay, now), strict=True)]
-    covered = replay.coverage
+    coverage = replay.coverage
     return {
         "schema": 1,
-        "coverage": {"read": covered.read, "cut": covered.cut, "unread": covered.unread},
+        "coverage": {"read": coverage.read, "cut": coverage.cut, "unread": coverage.unread},
         "runs": runs,
-        "read_issues": [str(complaint) for complaint in replay.read_issues],
+        "read_issues": [str(issue) for issue in replay.read_issues],
         "comparisons": [comparison_body(comparison) for comparison in replay.comparisons],
     }
 
@@ -230,7 +230,9 @@ def comparison_body(comparison: "Comparison") -> ComparisonBody:
             }
             for measure in comparison.measures
         ],
-        "findings": [{"text": told.text, "catalogue": list(told.catalogue)} for told in comparison.findings],
+        "findings": [
+            {"text": finding.text, "catalogue": list(finding.catalogue)} for finding in comparison.findings
+        ],
     }
 
 
@@ -245,16 +247,21 @@ def _replayed(run: JudgedRun, stands: RunStatus) -> ReplayedRunBody:
             for check in advisories(run.run_pipeline.log)
         ],
         "incidents": [
-            {**incident_body(incident), "notifications": told_bodies(run.notifications.get(incident.id, ()))}
+            {
+                **incident_body(incident),
+                "notifications": notification_bodies(run.notifications.get(incident.id, ())),
+            }
             for incident in run.incidents.values()
         ],
     }
 
 
-def told_bodies(outcomes: Iterable[SinkDecision]) -> list[ToldBody]:
+def notification_bodies(outcomes: Iterable[SinkDecision]) -> list[NotificationBody]:
     """Return the decision of each sink about an incident, in order."""
-    told = ((outcome.sink, outcome.decision) for outcome in outcomes)
-    return [{"sink": sink, "event": decision.event, "reason": decision.reason} for sink, decision in told]
+    decisions = ((outcome.sink, outcome.decision) for outcome in outcomes)
+    return [
+        {"sink": sink, "event": decision.event, "reason": decision.reason} for sink, decision in decisions
+    ]
 
 
 def _listed(run: ListedRun) -> ListedRunBody:
@@ -263,7 +270,9 @@ def _listed(run: ListedRun) -> ListedRunBody:
         **run_body(run.overview, run.standing, run.stopped, run.lacking, {}),
         "training": run.training,
         "whole": run.whole,
-        "config": {name: {"value": known.value, "origin": known.origin} for name, known in config.items()},
+        "config": {
+            name: {"value": setting.value, "origin": setting.origin} for name, setting in config.items()
+        },
     }
 
 

@@ -15,10 +15,10 @@ def lines(listing: Listing, details: bool) -> Iterator[tuple[int, str]]:
 
     The logs of one training stand below the one that tells most of it.
     """
-    logs: dict[str, list[ListedRun]] = {}
+    trainings: dict[str, list[ListedRun]] = {}
     for run in listing.runs:
-        logs.setdefault(run.training, []).append(run)
-    for members in logs.values():
+        trainings.setdefault(run.training, []).append(run)
+    for members in trainings.values():
         for run in sorted(members, key=lambda run: not run.stands_for_its_training):
             of_another = not run.stands_for_its_training
             yield 2 * of_another, f"{'also in ' * of_another}{_run(run, listing.detectors)}"
@@ -26,38 +26,34 @@ def lines(listing: Listing, details: bool) -> Iterator[tuple[int, str]]:
                 yield from ((4, line) for line in _details(run))
             if run.stopped:
                 yield 4, f"judging stopped: {clean_text(run.stopped, 500)}"
-    for complaint in listing.read_issues:
-        yield 0, f"unreadable: {clean_text(str(complaint), 500)}"
+    for issue in listing.read_issues:
+        yield 0, f"unreadable: {clean_text(str(issue), 500)}"
     states = Counter(run.standing.state for run in listing.runs if run.stands_for_its_training)
     counted = ", ".join(f"{count} {state}" for state, count in states.most_common())
-    yield 0, f"{counted_runs(len(logs), len(listing.runs))}: {counted}"
+    yield 0, f"{counted_runs(len(trainings), len(listing.runs))}: {counted}"
 
 
 def _run(run: ListedRun, detectors: int) -> str:
-    told = run.overview
-    framework = f", {told.understanding.framework}" if told.understanding.framework else ""
+    overview = run.overview
+    framework = f", {overview.understanding.framework}" if overview.understanding.framework else ""
     more = "" if run.whole else "+"
-    attempts = f", {told.attempts}{more} attempts" if told.attempts > 1 else ""
+    attempts = f", {overview.attempts}{more} attempts" if overview.attempts > 1 else ""
     return (
-        f"{clean_text(told.name)}  {told.format}{framework}, {run.standing.state}, "
-        f"{told.metadata.points}{more} points{attempts}, "
+        f"{clean_text(overview.name)}  {overview.format}{framework}, {run.standing.state}, "
+        f"{overview.metadata.points}{more} points{attempts}, "
         f"judged by {detectors - len(run.lacking)} of {detectors}"
     )
 
 
 def _details(run: ListedRun) -> Iterator[str]:
     yield f"state: {clean_text(run.standing.evidence)}"
-    yield f"signals: {', '.join(_signals(run)) or 'none'}"
+    signals = [_signal(signal, tuple(tags)) for signal, tags in run.overview.understanding.signals.items()]
+    yield f"signals: {', '.join(signals) or 'none'}"
     blind: dict[str, list[str]] = {}
-    for detector, signals in run.lacking.items():
-        blind.setdefault(" and ".join(signals), []).append(detector)
-    for signals, detectors in blind.items():
-        yield f"no {signals}: not judged by {', '.join(detectors)}"
-
-
-def _signals(run: ListedRun) -> Iterator[str]:
-    for signal, tags in run.overview.understanding.signals.items():
-        yield _signal(signal, tuple(tags))
+    for detector, missing in run.lacking.items():
+        blind.setdefault(" and ".join(missing), []).append(detector)
+    for names, detectors in blind.items():
+        yield f"no {names}: not judged by {', '.join(detectors)}"
 
 
 @lru_cache(maxsize=1 << 10)  # the runs of one project have the same signals

@@ -10,8 +10,8 @@ from sentinel.sources.base import Illustrated, Run
 
 _MAX_IMAGES = 4  # for each step
 _MAX_TEXTS = 6
-_MAX_IMAGE = 200_000  # bytes
-_MAX_TEXT = 2000  # characters
+_MAX_IMAGE_BYTES = 200_000  # bytes
+_MAX_CHARACTERS = 2000  # characters
 _TEXT_ENDING = "/text_summary"  # PyTorch's, behind every name
 _IMAGES = {b"\x89PNG\r\n\x1a\n": "png", b"\xff\xd8\xff": "jpeg"}
 
@@ -43,34 +43,36 @@ def _parsed(events: bytes) -> Iterator[Sample]:
         raw = SummaryReader(str(file), event_types={"hparams"}).get_raw_events()
     texts = [
         Sample(tag.removesuffix(_TEXT_ENDING), event.step, text=_text(event.tensor_proto.string_val))
-        for tag, them in raw["text"].items()
-        for event in them
+        for tag, entries in raw["text"].items()
+        for event in entries
     ]
-    drawn = [
-        (tag, image.step, image.encoded_image_string) for tag, them in raw["images"].items() for image in them
+    pictures = [
+        (tag, image.step, image.encoded_image_string)
+        for tag, entries in raw["images"].items()
+        for image in entries
     ]
-    drawn += [
+    pictures += [
         (tag, event.step, picture)
-        for tag, them in raw["tensors"].items()
+        for tag, entries in raw["tensors"].items()
         if tag not in raw["text"]
-        for event in them
+        for event in entries
         for picture in event.tensor_proto.string_val[2:3]  # behind its width and its height
     ]
     yield from texts[:_MAX_TEXTS]
-    images = [Sample(tag, step, image=uri) for tag, step, data in drawn if (uri := _uri(data))]
+    images = [Sample(tag, step, image=uri) for tag, step, data in pictures if (uri := _uri(data))]
     yield from images[:_MAX_IMAGES]
 
 
 def _text(parts: Iterable[bytes]) -> str:
     """Return the text without what a browser would not show; longer ones are cut."""
     whole = "\n".join(part.decode("utf-8", "replace") for part in parts)
-    plain = "".join(c if c == "\n" or c.isprintable() else " " for c in whole[: _MAX_TEXT + 1])
-    return plain if len(plain) <= _MAX_TEXT else plain[: _MAX_TEXT - 1] + "…"
+    plain = "".join(c if c == "\n" or c.isprintable() else " " for c in whole[: _MAX_CHARACTERS + 1])
+    return plain if len(plain) <= _MAX_CHARACTERS else plain[: _MAX_CHARACTERS - 1] + "…"
 
 
 def _uri(data: bytes) -> str:
     """Return a data URI; empty for what is too large or no image that browsers show."""
     kind = next((kind for begin, kind in _IMAGES.items() if data.startswith(begin)), "")
-    if not kind or len(data) > _MAX_IMAGE:
+    if not kind or len(data) > _MAX_IMAGE_BYTES:
         return ""
     return f"data:image/{kind};base64,{b64encode(data).decode()}"

@@ -23,10 +23,10 @@ def render(story: ReplayReport) -> str:
 def of_run(run: RunReport) -> str:
     """Return one run as GitHub-flavoured Markdown: how far it is, and what is wrong with it."""
     plan = f" of {run.planned_steps:,}" if run.planned_steps else ""
-    own = [incident for incident in run.incidents if not incident.explained_by]
+    roots = [incident for incident in run.incidents if not incident.explained_by]
     nothing = f"Nothing was found by the {run.judged_by} detectors that could judge this run."
     head = f"**{plain(run.name)}** ({plain(run.state)}, step {run.last_step or 0:,}{plan})"
-    return "\n".join([head, "", *(_notifications(run, own) if own else [nothing])]).rstrip() + "\n"
+    return "\n".join([head, "", *(_notifications(run, roots) if roots else [nothing])]).rstrip() + "\n"
 
 
 def _lines(story: ReplayReport) -> Iterator[str]:
@@ -38,22 +38,22 @@ def _lines(story: ReplayReport) -> Iterator[str]:
     if rows:
         yield "| | Run | What is wrong | Since step | Curve |"
         yield "| --- | --- | --- | --- | --- |"
-    for run, told in rows[:_MAX_ROWS]:
-        headline = f"**{told.detector}**: {plain(told.headline)}"
+    for run, incident in rows[:_MAX_ROWS]:
+        headline = f"**{incident.detector}**: {plain(incident.headline)}"
         row = (
-            _MARKS[told.severity.label],
+            _MARKS[incident.severity.label],
             plain(run.name),
             headline,
-            f"{told.onset_step:,}",
-            _curve(run, told),
+            f"{incident.onset_step:,}",
+            _curve(run, incident),
         )
         yield f"| {' | '.join(row)} |"
     if len(rows) > _MAX_ROWS:
         yield f"\nand {len(rows) - _MAX_ROWS} more incidents"
     for run in story.runs:
-        own = [incident for incident in run.incidents if not incident.explained_by]
-        if own:
-            yield from _details(run, own)
+        roots = [incident for incident in run.incidents if not incident.explained_by]
+        if roots:
+            yield from _details(run, roots)
     yield from compared_lines(story.comparisons)
     problems = [*story.problems, *(f"{run.name}: {p}" for run in story.runs for p in run.problems)]
     if problems:
@@ -85,25 +85,25 @@ def _notifications(run: RunReport, incidents: list[IncidentReport]) -> Iterator[
 
 
 def _cause(cause: CauseReport) -> str:
-    because = f" {plain(sentence(cause.reason))}" if cause.reason else ""
+    reason = f" {plain(sentence(cause.reason))}" if cause.reason else ""
     entry = cause.entry
     share = f" ({cause.share})" if cause.share else ""
-    return f"- **{entry.id}: {entry.title}**{share}.{because} {entry.fix} *To tell:* {entry.check}"
+    return f"- **{entry.id}: {entry.title}**{share}.{reason} {entry.fix} *To tell:* {entry.check}"
 
 
-def _curve(run: RunReport, told: IncidentReport) -> str:
-    curve = run.curves.get(told.tag)
+def _curve(run: RunReport, incident: IncidentReport) -> str:
+    curve = run.curves.get(incident.tag)
     return sparkline([point.value for point in curve.points(_SPARK_POINTS)]) if curve else ""
 
 
 def compared_lines(comparisons: Sequence[tuple[str, Sequence[str]]]) -> Iterator[str]:
-    """Run beside one another: a title and sentences for each comparison."""
+    """Yield a title and sentences for each comparison of runs."""
     for title, sentences in comparisons:
         yield f"\n### {plain(title)}\n"
         yield from (f"- {plain(sentence)}" for sentence in sentences)
 
 
 def plain(text: str) -> str:
-    """Text from a run, which must not become Markdown, HTML, a mention or a link."""
+    """Escape text from a run, which must not become Markdown, HTML, a mention or a link."""
     joined = re.sub(r"(@|://|www\.|#(?=\d))", rf"\1{_JOINER}", text)
     return _SPECIAL.sub(r"\\\1", joined)

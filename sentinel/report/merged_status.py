@@ -5,25 +5,25 @@ from collections.abc import Mapping
 from itertools import chain
 from pathlib import Path
 
-from sentinel.report.status import DECISIONS_SHOWN, SHOWN, KnownRun, Status, together, worst_first
+from sentinel.report.status import MAX_DECISIONS, MAX_ROWS, KnownRun, Status, together, worst_first
 
 
-def joined(shown: Mapping[Path, Status]) -> Status:
+def joined(statuses: Mapping[Path, Status]) -> Status:
     """Return the content of some state directories by their places, at least one.
 
     What several hold of a run is that of the state which recorded it last.
     """
-    if len(shown) == 1:
-        return next(iter(shown.values()))
-    states = [*shown.values()]
+    if len(statuses) == 1:
+        return next(iter(statuses.values()))
+    states = [*statuses.values()]
     latest: dict[str, KnownRun] = {}
     for run in chain.from_iterable(state.runs for state in states):
         if run.row.id not in latest or run.row.updated > latest[run.row.id].row.updated:
             latest[run.row.id] = run
     incidents = []
     for state in states:
-        own = {run.row.id for run in state.runs if latest[run.row.id] is run}
-        incidents += [incident for incident in state.incidents if incident.run in own]
+        runs = {run.row.id for run in state.runs if latest[run.row.id] is run}
+        incidents += [incident for incident in state.incidents if incident.run in runs]
     feedback = Counter[tuple[str, str]]()
     for state in states:
         feedback.update(state.feedback)
@@ -33,9 +33,9 @@ def joined(shown: Mapping[Path, Status]) -> Status:
         now=max(state.now for state in states),
         runs=together([*latest.values()]),
         incidents=worst_first(incidents),
-        undelivered=[*chain.from_iterable(state.undelivered for state in states)][:SHOWN],
+        undelivered=[*chain.from_iterable(state.undelivered for state in states)][:MAX_ROWS],
         undelivered_count=sum(state.undelivered_count for state in states),
-        decisions=sorted(decisions, key=lambda decision: -decision.at)[:DECISIONS_SHOWN],
+        decisions=sorted(decisions, key=lambda decision: -decision.at)[:MAX_DECISIONS],
         silences=[*{silence.id: silence for state in states for silence in state.silences}.values()],
         feedback=feedback,
         answers={incident: verdict for state in states for incident, verdict in state.answers.items()},
@@ -43,8 +43,10 @@ def joined(shown: Mapping[Path, Status]) -> Status:
         pages=[*{(page.incident, page.day): page for state in states for page in state.pages}.values()],
         useful=[*chain.from_iterable(state.useful for state in states)],
         health={
-            f"{place}: {part}": told for place, state in shown.items() for part, told in state.health.items()
+            f"{place}: {part}": value
+            for place, state in statuses.items()
+            for part, value in state.health.items()
         },
         process=", ".join(processes) or None,
-        outage="; ".join(f"{place}: {state.trouble}" for place, state in shown.items() if state.trouble),
+        outage="; ".join(f"{place}: {state.trouble}" for place, state in statuses.items() if state.trouble),
     )

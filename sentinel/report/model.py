@@ -17,7 +17,7 @@ from sentinel.replays.judged import JudgedRun
 from sentinel.replays.replay import Replay
 from sentinel.report.checkpoint_choice import Keep, checkpoint_to_keep
 from sentinel.report.comparisons import statements, title
-from sentinel.report.incident_model import IncidentReport, incident_story, told_lines
+from sentinel.report.incident_model import IncidentReport, incident_report, notification_lines
 from sentinel.report.json import standings_of
 from sentinel.report.samples import Samples
 from sentinel.report.selection import ORDERS, Order
@@ -29,10 +29,10 @@ from sentinel.sinks.checkpoints import checkpoints
 from sentinel.sinks.message import gpu_hours
 
 MAX_IN_FULL = 300
-"""Runs of a story that keep their curves."""
+"""Runs of a report that keep their curves."""
 
 _LEAD_POINTS = 60
-_MAX_ILLUSTRATED = 3  # incidents of a run with texts, images and console lines
+_MAX_SAMPLED = 3  # incidents of a run with texts, images and console lines
 
 
 @dataclass(frozen=True)
@@ -68,7 +68,7 @@ class RunReport:
     curves: Mapping[str, Curve]
     siblings: Mapping[str, SiblingRange]  # the band of healthy siblings by tag, if the run has some
     lead: tuple[str, Sequence[float]]  # the tag that says most about the run and its values; may be empty
-    still: Sequence[tuple[str, float]]  # tags whose value never changes, and that value
+    constant: Sequence[tuple[str, float]]  # tags whose value never changes, and that value
     judged_by: int  # detectors
     detectors: int  # in all
     blind: Sequence[Blind]
@@ -93,8 +93,8 @@ class RunReport:
     @property
     def worst(self) -> Severity:
         """The severity of the worst incident that stands for itself."""
-        own = [incident.severity for incident in self.incidents if not incident.explained_by]
-        return max(own, default=Severity.CLEAN)
+        severities = [incident.severity for incident in self.incidents if not incident.explained_by]
+        return max(severities, default=Severity.CLEAN)
 
 
 @dataclass(frozen=True)
@@ -113,8 +113,8 @@ class ReplayReport:
     written_at: str  # in UTC
 
 
-def story(parts: Iterable[Replay], now: float, order: Order) -> ReplayReport:
-    """Return the story of the parts of a replay at a time of day in seconds since the epoch.
+def replay_report(parts: Iterable[Replay], now: float, order: Order) -> ReplayReport:
+    """Return the report of the parts of a replay at a time of day in seconds since the epoch.
 
     Only the first `MAX_IN_FULL` runs in this order keep their curves.
     """
@@ -126,24 +126,24 @@ def story(parts: Iterable[Replay], now: float, order: Order) -> ReplayReport:
     for part in parts:
         stands = standings_of(part, now)
         keyed += [
-            (ORDERS[order](run), run_story(run, standing, part.trainings[run.run_pipeline.id], Samples()))
+            (ORDERS[order](run), run_report(run, standing, part.trainings[run.run_pipeline.id], Samples()))
             for run, standing in zip(part.runs, stands, strict=True)
         ]
         keyed.sort(key=lambda pair: pair[0])
         keyed[MAX_IN_FULL:] = [
             (key, replace(run, curves={}, siblings={})) for key, run in keyed[MAX_IN_FULL:]
         ]
-        problems += [clean_text(str(complaint), 500) for complaint in part.read_issues]
+        problems += [clean_text(str(issue), 500) for issue in part.read_issues]
         compared += [(title(comparison), [*statements(comparison)]) for comparison in part.comparisons]
         selection = part.selection
         coverage = coverage + part.coverage if coverage else part.coverage
     runs = [run for _, run in keyed]
-    whole = story_of(runs, sentence(str(coverage or "")), now)
+    whole = report_of_runs(runs, sentence(str(coverage or "")), now)
     return replace(whole, selection=selection, problems=problems, comparisons=compared)
 
 
-def story_of(runs: Sequence[RunReport], coverage: str, now: float) -> ReplayReport:
-    """Return the story of runs in this order, without complaints."""
+def report_of_runs(runs: Sequence[RunReport], coverage: str, now: float) -> ReplayReport:
+    """Return the report of runs in this order, without complaints."""
     kinds = Counter(
         incident.detector for run in runs for incident in run.incidents if not incident.explained_by
     )
@@ -152,63 +152,69 @@ def story_of(runs: Sequence[RunReport], coverage: str, now: float) -> ReplayRepo
 
 def verdict(runs: Sequence[RunReport]) -> str:
     """Return what a person wants to know first, in a sentence or two."""
-    own = [incident for run in runs for incident in run.incidents if not incident.explained_by]
-    of_all = {run.training for run in runs}
-    whole = f"{counted_runs(len(of_all), len(runs))} with {counted(sum(run.points for run in runs), 'point')}"
-    if not own:
+    roots = [incident for run in runs for incident in run.incidents if not incident.explained_by]
+    trainings = {run.training for run in runs}
+    whole = (
+        f"{counted_runs(len(trainings), len(runs))} with {counted(sum(run.points for run in runs), 'point')}"
+    )
+    if not roots:
         return f"Nothing found in {whole}."
     if len(runs) == 1:
-        others = f" {counted(len(own) - 1, 'more incident')}." if len(own) > 1 else ""
-        return f"{own[0].severity.label.capitalize()}: {own[0].headline}{others}"
-    severities = [told.severity for told in own]
+        others = f" {counted(len(roots) - 1, 'more incident')}." if len(roots) > 1 else ""
+        return f"{roots[0].severity.label.capitalize()}: {roots[0].headline}{others}"
+    severities = [incident.severity for incident in roots]
     parts = [f"{severities.count(s)} {s.label}" for s in sorted(set(severities), reverse=True)]
     troubled = {run.training for run in runs if run.worst > Severity.CLEAN}
-    return f"{counted(len(own), 'incident')} ({', '.join(parts)}) in {len(troubled)} of {whole}."
+    return f"{counted(len(roots), 'incident')} ({', '.join(parts)}) in {len(troubled)} of {whole}."
 
 
-def run_story(run: JudgedRun, stands: RunStatus, training: str, illustrations: Samples) -> RunReport:
-    """Return the story of a run in this state. ``training`` is the id of the first log of its training."""
+def run_report(run: JudgedRun, status: RunStatus, training: str, samples: Samples) -> RunReport:
+    """Return the report of a run in this state. ``training`` is the id of the first log of its training."""
     log = run.run_pipeline.log
-    facts = run.run_pipeline.log.metadata
-    understood = log.understanding()
+    metadata = run.run_pipeline.log.metadata
+    understanding = log.understanding()
     lacking = run.lacking
-    tags = {signal: [clean_text(tag) for tag in of] for signal, of in understood.signals.items()}
-    if understood.unmapped:
-        tags[""] = [clean_text(tag) for tag in understood.unmapped]
+    tags = {signal: [clean_text(tag) for tag in names] for signal, names in understanding.signals.items()}
+    if understanding.unmapped:
+        tags[""] = [clean_text(tag) for tag in understanding.unmapped]
     curves = run.curves.of if run.curves else {}
     incidents = sorted(
-        run.incidents.values(), key=lambda told: (told.inhibited_by is not None, -told.severity)
+        run.incidents.values(), key=lambda incident: (incident.inhibited_by is not None, -incident.severity)
     )
-    illustrations.add(log, incidents[:_MAX_ILLUSTRATED])
+    samples.add(log, incidents[:_MAX_SAMPLED])
     place = str(log.run.local or "")
-    beside = log.run.path if isinstance(log.run.path, Path) else None
+    run_path = log.run.path if isinstance(log.run.path, Path) else None
     return RunReport(
         name=clean_text(log.name),
         training=training,
         path=clean_text(str(log.run.path), 1000),
-        kind=understood.framework or log.run.format,
-        state=stands.state.value,
-        evidence=clean_text(stands.evidence),
-        points=facts.points,
-        first_step=facts.first_step,
-        last_step=facts.last_step,
+        kind=understanding.framework or log.run.format,
+        state=status.state.value,
+        evidence=clean_text(status.evidence),
+        points=metadata.points,
+        first_step=metadata.first_step,
+        last_step=metadata.last_step,
         planned_steps=None if log.planned_steps is None else int(log.planned_steps),
-        first_time=facts.first_time,
-        last_time=facts.last_time,
-        lasted=facts.lasted_seconds,
-        to_go=facts.seconds_to_go(log.planned_steps) if stands.state is RunState.RUNNING else None,
+        first_time=metadata.first_time,
+        last_time=metadata.last_time,
+        lasted=metadata.lasted_seconds,
+        to_go=metadata.seconds_to_go(log.planned_steps) if status.state is RunState.RUNNING else None,
         attempts=log.attempts,
         incidents=[
-            incident_story(
-                incident, run.incidents, beside, [*told_lines(run, incident)], *illustrations.of(incident)
+            incident_report(
+                incident,
+                run.incidents,
+                run_path,
+                [*notification_lines(run, incident)],
+                *samples.near(incident),
             )
             for incident in incidents
         ],
         tags=tags,
         curves={clean_text(tag): curve for tag, curve in curves.items()},
         siblings={clean_text(tag): band for tag, band in (run.among.bands if run.among else {}).items()},
-        lead=_lead(incidents, understood.signals, curves),
-        still=[
+        lead=_lead(incidents, understanding.signals, curves),
+        constant=[
             (clean_text(tag), value)
             for tag, curve in curves.items()
             if (value := curve.only_value) is not None
@@ -216,28 +222,28 @@ def run_story(run: JudgedRun, stands: RunStatus, training: str, illustrations: S
         ],
         judged_by=sum(not missing for missing in lacking.values()),
         detectors=len(lacking),
-        blind=list(_blind(lacking, understood.framework or "")),
+        blind=list(_blind(lacking, understanding.framework or "")),
         skipped=[*_skipped(run.skipped(lacking)).items()],
         settings=[
             (clean_text(name), clean_text(str(setting.value)), clean_text(setting.origin))
-            for name, setting in sorted(facts.config.items())
+            for name, setting in sorted(metadata.config.items())
         ],
         advisories=[(check.catalogue, clean_text(str(check), 500)) for check in advisories(log)],
         keep=checkpoint_to_keep(
-            place, understood.signals, curves, facts.config, facts.last_time, _first_onset(run)
+            place, understanding.signals, curves, metadata.config, metadata.last_time, _first_onset(run)
         )
         if place
         else None,
         checkpoints=sorted({step for step, _ in checkpoints(place) if step is not None}) if place else [],
         cost=_cost_of(run),
-        problems=[clean_text(problem, 500) for problem in (*_problems(run), *illustrations.problems)],
+        problems=[clean_text(problem, 500) for problem in (*_problems(run), *samples.problems)],
     )
 
 
 def _first_onset(run: JudgedRun) -> int | None:
     """Return the step at which the earliest open incident began that sinks are told of by default."""
-    told = [incident for incident in run.own if incident.open and incident.severity > Severity.INFO]
-    return min((began_first(incident, told).onset_step for incident in told), default=None)
+    incidents = [incident for incident in run.own if incident.open and incident.severity > Severity.INFO]
+    return min((began_first(incident, incidents).onset_step for incident in incidents), default=None)
 
 
 def _lead(
@@ -253,16 +259,16 @@ def _lead(
 
 def _cost_of(run: JudgedRun) -> str:
     """Return what the run spent from the first onset of its own incidents to its end."""
-    facts = run.run_pipeline.log.metadata
+    metadata = run.run_pipeline.log.metadata
     open_ = [incident for incident in run.own if incident.severity > Severity.INFO and incident.open]
-    if not open_ or facts.last_step is None:
+    if not open_ or metadata.last_step is None:
         return ""
     first = min(open_, key=lambda incident: incident.onset_step)
-    steps = facts.last_step - first.onset_step
-    length = facts.last_step - (facts.first_step or 0)
+    steps = metadata.last_step - first.onset_step
+    length = metadata.last_step - (metadata.first_step or 0)
     parts = [f"{steps:,} of {length:,} steps"] if steps > 0 else []
     begin = first.onset_time
-    end = facts.last_time
+    end = metadata.last_time
     if begin is not None and end is not None and end - begin >= 1.0:
         parts.append(duration_text(end - begin))
         whole = first.replace(last_time=end)
@@ -277,8 +283,9 @@ def _problems(run: JudgedRun) -> Iterator[str]:
 
 
 def _blind(lacking: Mapping[str, Sequence[str]], framework: str) -> Iterator[Blind]:
-    """Yield what the detectors lack: first what one line of `sentinel.probe` would log, then what most
-    lack.
+    """Yield what the detectors lack, that which one line of `sentinel.probe` would log first.
+
+    Then comes what most detectors lack.
     """
     by_signals: dict[tuple[str, ...], list[str]] = {}
     for detector, missing in sorted(lacking.items()):

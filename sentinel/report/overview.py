@@ -14,7 +14,7 @@ from sentinel.replays.replay import Replay
 from sentinel.report.json import standings_of
 from sentinel.runs.state import RunState, of_training
 
-_MAX_SHOWN = 3
+_MAX_LOSSES = 3
 _UNSEEN = {
     RunState.CRASHED: "crashed",
     RunState.STALLED: "went silent",
@@ -46,24 +46,24 @@ class Overview:
 
     def add(self, part: Replay, now: float) -> None:
         """Count the runs of one part of a replay at a time of day in seconds since the epoch."""
-        read = [run for run in part.runs if not run.unread]
-        self.logs += len(read)
-        self.unread += len(part.runs) - len(read) + len(part.read_issues)
+        readable = [run for run in part.runs if not run.unread]
+        self.logs += len(readable)
+        self.unread += len(part.runs) - len(readable) + len(part.read_issues)
         trainings: dict[str, list[JudgedRun]] = {}
-        for run in read:
+        for run in readable:
             trainings.setdefault(part.trainings[run.run_pipeline.id], []).append(run)
         self.runs += len(trainings)
         self.severities.update(max(run.worst for run in logs) for logs in trainings.values())
         states = {
-            run.run_pipeline.id: stands.state
-            for run, stands in zip(part.runs, standings_of(part, now), strict=True)
+            run.run_pipeline.id: status.state
+            for run, status in zip(part.runs, standings_of(part, now), strict=True)
         }
         self.states.update(
             of_training(states[run.run_pipeline.id] for run in logs) for logs in trainings.values()
         )
         spent = ([loss for run in logs if (loss := _loss(run))] for logs in trainings.values())
         worst = [max(losses) for losses in spent if losses]
-        self.losses = nlargest(_MAX_SHOWN, [*self.losses, *worst])
+        self.losses = nlargest(_MAX_LOSSES, [*self.losses, *worst])
 
 
 def overview(parts: Iterable[Replay], now: float) -> Overview:
@@ -79,8 +79,8 @@ def lines(whole: Overview, seconds: float, paths: Sequence[str]) -> Iterator[tup
 
     Each line comes with its indent.
     """
-    read = f"{counted_runs(whole.runs, whole.logs)} read in {duration_text(seconds)}"
-    yield 0, f"{read}: {_trouble(whole.severities)}"
+    counts = f"{counted_runs(whole.runs, whole.logs)} read in {duration_text(seconds)}"
+    yield 0, f"{counts}: {_trouble(whole.severities)}"
     if unseen := [f"{n} {words}" for state, words in _UNSEEN.items() if (n := whole.states[state])]:
         yield 0, f"ended without reaching their end: {', '.join(unseen)}"
     if whole.unread:
@@ -102,10 +102,14 @@ def _loss(run: JudgedRun) -> Loss | None:
     troubles = [incident for incident in run.own if incident.severity >= Severity.WARNING]
     if not troubles:
         return None
-    facts = run.run_pipeline.log.metadata
-    begun = [trouble.onset_time for trouble in troubles if trouble.onset_time is not None]
-    seconds = max(0.0, facts.last_time - min(begun)) if begun and facts.last_time is not None else 0.0
-    steps = (facts.last_step or 0) - min(trouble.onset_step for trouble in troubles)
+    metadata = run.run_pipeline.log.metadata
+    onset_times = [trouble.onset_time for trouble in troubles if trouble.onset_time is not None]
+    seconds = (
+        max(0.0, metadata.last_time - min(onset_times))
+        if onset_times and metadata.last_time is not None
+        else 0.0
+    )
+    steps = (metadata.last_step or 0) - min(trouble.onset_step for trouble in troubles)
     worst = max(troubles, key=lambda incident: (incident.severity, -incident.onset_step))
     return Loss(seconds, max(0, steps), run.run_pipeline.log.name, worst)
 

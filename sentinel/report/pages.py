@@ -23,8 +23,8 @@ from sentinel.detectors.run_checks import RunCheck
 if TYPE_CHECKING:
     from sentinel.config.rules import WrittenRule
 
-_WIDTH = 80
-_DRAWN = "    "  # how a line of a picture begins
+_MAX_COLUMNS = 80
+_PICTURE_INDENT = "    "  # of a line of a picture
 _YEAR = timedelta(days=365)
 _FORMAT = re.compile(r"\{(\w+):[^}]*\}")  # of a value in a message, such as `{level:.4g}`
 
@@ -36,11 +36,10 @@ warning, and in its quiet hours only what is critical; info stands in reports.
 """
 
 
-def page(name: str, own_rules: "Callable[[], Sequence[WrittenRule]]" = tuple) -> str:
-    """Return the page of a detector, a catalogue entry or a rule of one's own, by its name or that in
-    kebab-case.
+def page(name: str, user_rules: "Callable[[], Sequence[WrittenRule]]" = tuple) -> str:
+    """Return the page of a detector, a catalogue entry or a user's rule, by its name or that in kebab-case.
 
-    ``own_rules`` is asked if nothing else has the name. Raises UnknownName, and what ``own_rules`` raises.
+    ``user_rules`` is called if nothing else has the name. Raises UnknownName, and what ``user_rules`` raises.
     """
     detectors = all_detectors()
     entries = catalogue.load()
@@ -50,34 +49,44 @@ def page(name: str, own_rules: "Callable[[], Sequence[WrittenRule]]" = tuple) ->
         return _wrapped("\n".join(_entry(entries[name])))
     if name in unwritten():
         return _wrapped("\n".join(_unwritten(name)))
-    rules = own_rules()
+    rules = user_rules()
     for rule in rules:
         if name in (rule.rule.name, rule.rule.detector_name):
-            return _wrapped("\n".join(_own_rule(rule)))
-    own = [rule.rule.detector_name for rule in rules]
-    raise UnknownName("detector, rule or catalogue entry", name, [*detectors, *own, *entries])
+            return _wrapped("\n".join(_user_rule(rule)))
+    rule_names = [rule.rule.detector_name for rule in rules]
+    raise UnknownName("detector, rule or catalogue entry", name, [*detectors, *rule_names, *entries])
 
 
-def index(own_rules: "Sequence[WrittenRule]" = ()) -> str:
-    """Return all detectors with what they flag, the rules of one's own, and the families of the catalogue."""
-    lines = ["# Detectors\n", *(f"- **{name}**: {flags(d)}" for name, d in all_detectors().items())]
-    if own_rules:
-        lines += ["\n# Rules of your own\n"]
-        lines += [
-            f"- **{own_rule.rule.detector_name}**: {own_rule.file}:{own_rule.line}" for own_rule in own_rules
-        ]
-    lines += ["\n# Catalogue\n"]
+def index(user_rules: "Sequence[WrittenRule]" = ()) -> str:
+    """Return all detectors with what they flag, the user's rules, and the families of the catalogue."""
+    lines = [*_detector_index(user_rules), "\n# Catalogue\n"]
     lines += [f"- **{family}**: {', '.join(e.id for e in entries)}" for family, entries in families().items()]
-    lines += ["\n`sentinel explain NAME` shows a page, `sentinel catalogue` the titles of all entries."]
+    lines += ["\n`sentinel explain NAME` shows a page,"]
+    lines += ["`sentinel explain --list catalogue` the titles of all entries."]
     return _wrapped("\n".join(lines))
 
 
-def listed() -> str:
+def detectors(user_rules: "Sequence[WrittenRule]") -> str:
+    """Return all detectors with what they flag, and the user's rules."""
+    return _wrapped("\n".join(_detector_index(user_rules)))
+
+
+def _detector_index(user_rules: "Sequence[WrittenRule]") -> list[str]:
+    lines = ["# Detectors\n", *(f"- **{name}**: {flags(d)}" for name, d in all_detectors().items())]
+    if user_rules:
+        lines += ["\n# Rules of your own\n"]
+        lines += [
+            f"- **{written.rule.detector_name}**: {written.file}:{written.line}" for written in user_rules
+        ]
+    return lines
+
+
+def titles() -> str:
     """Return the titles of all catalogue entries, by family."""
     return "\n\n".join(f"# {family}\n\n{_titles(entries)}" for family, entries in families().items())
 
 
-def found(words: Sequence[str]) -> str:
+def matches(words: Sequence[str]) -> str:
     """Return the titles of the catalogue entries whose pages hold all the words."""
     entries = search(words)
     return _titles(entries) if entries else f"No page of the catalogue holds {' and '.join(words)}."
@@ -98,7 +107,7 @@ def flags(detector: Declaration) -> str:
 
 
 def severities(declared: Sequence[Severity]) -> str:
-    """Severities as people read them: "info or warning"."""
+    """Join severities as people read them: "info or warning"."""
     return one_of(severity.label for severity in declared)
 
 
@@ -114,7 +123,7 @@ def _unwritten(id_: str) -> Iterator[str]:
 
 def _detector(detector: Declaration) -> Iterator[str]:
     yield f"# {detector.name}\n"
-    yield from _told(detector)
+    yield from _own_page(detector)
     yield "## What it reads\n"
     match detector:
         case Detector():
@@ -150,7 +159,7 @@ def _detector(detector: Declaration) -> Iterator[str]:
         yield f"- **{entry.id}**: {entry.title}. {entry.fix}"
 
 
-def _told(detector: Declaration) -> Iterator[str]:
+def _own_page(detector: Declaration) -> Iterator[str]:
     """Yield the rule's own page, with what is generated: an example, and when it does not judge."""
     example = _examples().get(detector.name, {})
     *sections, source = detector.doc.split("\n## ")
@@ -173,7 +182,7 @@ def _examples() -> dict[str, Any]:
     return tomllib.loads(EXAMPLES.read_text(encoding="utf-8"))
 
 
-def _own_rule(written: "WrittenRule") -> Iterator[str]:
+def _user_rule(written: "WrittenRule") -> Iterator[str]:
     rule = written.rule
     detector = written.rule.detector()
     yield f"# {detector.name}\n"
@@ -230,7 +239,7 @@ def _wrapped(page: str) -> str:
     """Return the page with paragraphs and list items in lines of at most 80 characters."""
     lines: list[str] = []
     for line in page.splitlines():
-        begins = not line or line.startswith(("#", "- ", _DRAWN))
+        begins = not line or line.startswith(("#", "- ", _PICTURE_INDENT))
         if lines and lines[-1] and not begins and not lines[-1].startswith("#"):
             lines[-1] += f" {line.strip()}"
         else:
@@ -240,8 +249,8 @@ def _wrapped(page: str) -> str:
 
 def _folded(line: str) -> str:
     indent = "  " if line.startswith("- ") else ""
-    if line.startswith(("#", _DRAWN)):
+    if line.startswith(("#", _PICTURE_INDENT)):
         return line
     return textwrap.fill(
-        line, _WIDTH, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False
+        line, _MAX_COLUMNS, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False
     )

@@ -12,9 +12,9 @@ from sentinel.runs.log import RunLog
 from sentinel.sources.base import Line
 
 # lines that are shown
-_BEFORE = 6
-_AFTER = 10
-_LONGEST = 2000  # characters of a line that are searched
+_LINES_BEFORE = 6
+_LINES_AFTER = 10
+_MAX_SEARCHED_CHARACTERS = 2000  # characters of a line that are searched
 
 
 @dataclass(frozen=True)
@@ -41,10 +41,10 @@ class Transcript:
         """
         if self._read is None:
             self._read = printed_lines(self._log)
-        told = incident.evidence
-        own = incident.tag if isinstance(told.get("line"), int) and incident.tag in self._read else None
-        if own is not None:
-            return _excerpt(own, self._read[own], told["line"] - 1)
+        evidence = incident.evidence
+        file = incident.tag if isinstance(evidence.get("line"), int) and incident.tag in self._read else None
+        if file is not None:
+            return _excerpt(file, self._read[file], evidence["line"] - 1)
         for origin, lines in self._read.items():
             if (at := _location(lines, incident)) is not None:
                 return _excerpt(origin, lines, at)
@@ -69,15 +69,18 @@ def _by_number(lines: Iterable[Line], step: int) -> int | None:
         rf"\b(?:(?:global_?)?step|iter(?:ation)?|update|it)s?\b\W{{0,3}}0*{step}(?![\d.])|(?<![\d/.]){step}/\d",
         re.IGNORECASE,
     )
-    return next((index for index, line in enumerate(lines) if counts.search(line.text[:_LONGEST])), None)
+    return next(
+        (index for index, line in enumerate(lines) if counts.search(line.text[:_MAX_SEARCHED_CHARACTERS])),
+        None,
+    )
 
 
 def _excerpt(origin: str, lines: Sequence[Line], at: int) -> ConsoleExcerpt:
-    begin = max(at - _BEFORE, 0)
-    shown = [_shown(line.text) for line in lines[begin : at + _AFTER]]
-    return ConsoleExcerpt(clean_text(origin), begin + 1, at + 1, shown)
+    begin = max(at - _LINES_BEFORE, 0)
+    texts = [_indented(line.text) for line in lines[begin : at + _LINES_AFTER]]
+    return ConsoleExcerpt(clean_text(origin), begin + 1, at + 1, texts)
 
 
-def _shown(text: str) -> str:
+def _indented(text: str) -> str:
     """Return the line with its indentation."""
     return " " * min(len(text) - len(text.lstrip(" ")), 16) + clean_text(text, 200)

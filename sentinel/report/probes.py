@@ -1,6 +1,6 @@
 """The pages of `sentinel.probe` as Markdown: which numbers each set logs, and what they make sure."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from sentinel import catalogue
 from sentinel.common.errors import UnknownName
@@ -14,6 +14,11 @@ from sentinel.series.generic_names import fallback
 _HEAD = "Number", "What it shows", "Set", "Cost", "Entries", "Detectors"
 _OF_MANY = {"<group>": "0", "<layer>": "fc1", "<channel>": "0"}
 """What a name may hold for one of many, by how the pages write it."""
+
+
+def names() -> Collection[str]:
+    """Return the names of the sets of probes."""
+    return probe_sets().keys()
 
 
 def index() -> str:

@@ -14,8 +14,7 @@ from sentinel.sinks.enrichment import completed
 from sentinel.sources.base import Cursor, PollResult, Run
 from sentinel.sources.identity import RunIdentity
 from sentinel.sources.location import Url
-from sentinel.storage.store import Store
-from sentinel.storage.tables import RunRow
+from sentinel.storage.store import RunRow, Store
 
 _EVENTS = {
     State.FIRING: Event.FIRING,
@@ -27,7 +26,7 @@ _EVENTS = {
 
 
 @dataclass(frozen=True)
-class _Elsewhere:
+class _NoSource:
     """The source of a log that is not read here."""
 
     def poll(self, cursor: Cursor, limit: int) -> PollResult:  # noqa: ARG002
@@ -40,8 +39,8 @@ def place_of(row: RunRow) -> Path | Url:
 
 
 def recorded_run(row: RunRow) -> Run:
-    """Return the run without its log: what is known of it is what the watch kept."""
-    return Run(place_of(row), row.format, _Elsewhere())
+    """Return the run without its log: all that is known of it is what the watch stored."""
+    return Run(place_of(row), row.format, _NoSource())
 
 
 def recorded_incident(
@@ -58,21 +57,21 @@ def recorded_incident(
     others = [other for other in store.incidents(open_only=True, run=incident.run) if other.id != incident.id]
     first = began_first(incident, others)
     run = RunIdentity(incident.run)
-    shown = []
+    excerpts = []
     if row is not None and (state := store.run_state(row.id)) is not None:
         run_pipeline = pipeline.track(recorded_run(row), row.path)
         guard = Guard()
         guard(run_pipeline.log.run, "restoring", partial(run_pipeline.restore, state))
         run = run_pipeline.described()
-        shown = run_pipeline.excerpts(incident)
-    told = Notification(
+        excerpts = run_pipeline.excerpts(incident)
+    notification = Notification(
         key=idempotency_key(run, incident, event),
         event=event,
         run=run,
         incident=incident,
-        excerpts=shown,
+        excerpts=excerpts,
         catalogue=catalogue.cited(incident.catalogue),
         also_open=[other.summary for other in others],
         first_onset=(first.onset_step, first.onset_time),
     )
-    return completed(told, link, options)
+    return completed(notification, link, options)

@@ -15,12 +15,12 @@ from sentinel.report.model import RunReport
 from sentinel.series.thumbnails import OBJECTIVES
 
 ANSWERS = {USEFUL: "Right", FALSE: "False alarm"}
-_POINTS_OF_RUN = 8_000  # some 130 kB
-_BESIDE = 3  # curves beside the one of the incident
+_MAX_POINTS = 8_000  # some 130 kB
+_MAX_CURVES_BESIDE = 3  # curves beside the one of the incident
 
 
 def doubtful(
-    pages: Pages, moves: Iterable[Move], answers: Collection[str], most: int = 5
+    pages: Pages, moves: Iterable[Move], answers: Collection[str], max_pages: int = 5
 ) -> list[tuple[str, Incident]]:
     """Return the pages to look at first: of healthy runs, by name, and without those that were answered.
 
@@ -31,7 +31,7 @@ def doubtful(
     changed = [kind for move in moves for kind in paging if move.change.covers(kind)]
     kinds = dict.fromkeys([*changed, *paging])
     in_order = sorted(pages.healthy.items(), key=lambda item: (len(item[1].paged), item[0]))
-    of_kind = (
+    by_kind = (
         [
             (name, run.paged[kind])
             for name, run in in_order
@@ -39,8 +39,8 @@ def doubtful(
         ]
         for kind in kinds
     )
-    in_turn = (page for turn in zip_longest(*of_kind) for page in turn if page is not None)
-    return [*islice(in_turn, most)]
+    in_turn = (page for turn in zip_longest(*by_kind) for page in turn if page is not None)
+    return [*islice(in_turn, max_pages)]
 
 
 @dataclass(frozen=True)
@@ -52,17 +52,17 @@ class Doubt:
     data: str
 
     @classmethod
-    def of(cls, run: RunReport, incident: Incident) -> "Doubt":
+    def from_incident(cls, run: RunReport, incident: Incident) -> "Doubt":
         """Return the doubt about an incident of a run."""
-        (told,) = (one for one in run.incidents if one.id == incident.id)
+        (report,) = (one for one in run.incidents if one.id == incident.id)
         goals = (tag for signal in OBJECTIVES for tag in run.tags.get(signal, ()))
         beside = [
-            tag for tag in dict.fromkeys((*goals, *run.curves)) if tag in run.curves and tag != told.tag
+            tag for tag in dict.fromkeys((*goals, *run.curves)) if tag in run.curves and tag != report.tag
         ]
-        tags = [told.tag, *beside[:_BESIDE]]
+        tags = [report.tag, *beside[:_MAX_CURVES_BESIDE]]
         curves = {tag: run.curves[tag] for tag in tags if tag in run.curves}
-        alone = replace(run, incidents=[told], curves=curves)
-        return cls(alone, beside[:_BESIDE], data_of(alone, _POINTS_OF_RUN))
+        alone = replace(run, incidents=[report], curves=curves)
+        return cls(alone, beside[:_MAX_CURVES_BESIDE], data_of(alone, _MAX_POINTS))
 
 
 def html(doubts: Iterable[Doubt], pages: Pages, moves: Sequence[Move]) -> str:

@@ -13,20 +13,20 @@ class Samples:
 
     def __init__(self) -> None:
         self.problems: list[str] = []  # where nothing was searched, and why
-        self._of: dict[str, tuple[Sequence[Sample], ConsoleExcerpt | None]] = {}
+        self._by_incident: dict[str, tuple[Sequence[Sample], ConsoleExcerpt | None]] = {}
 
     def add(self, log: RunLog, incidents: Sequence[Incident]) -> None:
         """Search for these incidents of a run."""
-        new = [incident for incident in incidents if incident.id not in self._of]
-        own = [incident.onset_step for incident in new if incident.inhibited_by is None]
-        samples, unsearched = samples_near(log.run, own) if own else ({}, ())
+        new = [incident for incident in incidents if incident.id not in self._by_incident]
+        onsets = [incident.onset_step for incident in new if incident.inhibited_by is None]
+        samples, unsearched = samples_near(log.run, onsets) if onsets else ({}, ())
         transcript = Transcript(log)
-        self._of |= {
+        self._by_incident |= {
             incident.id: (samples.get(incident.onset_step, ()), transcript.around(incident))
             for incident in new
         }
         self.problems += [problem for problem in unsearched if problem not in self.problems]
 
-    def of(self, incident: Incident) -> tuple[Sequence[Sample], ConsoleExcerpt | None]:
+    def near(self, incident: Incident) -> tuple[Sequence[Sample], ConsoleExcerpt | None]:
         """Return the texts and images nearest to the onset, and the console lines around it."""
-        return self._of.get(incident.id, ((), None))
+        return self._by_incident.get(incident.id, ((), None))

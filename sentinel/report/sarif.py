@@ -24,8 +24,9 @@ _SPECIAL = re.compile(r"([\\\[\]])")  # of a link, 3.11.6 of the standard
 
 
 def document(parts: Iterable[Replay], base: Path) -> dict[str, Any]:
-    """Return the results of the parts of a replay. Paths of logs below the directory ``base`` are relative to
-    it.
+    """Return the results of the parts of a replay.
+
+    Paths of logs below the directory ``base`` are relative to it.
     """
     rules: dict[str, Declaration] = {}
     results: list[dict[str, Any]] = []
@@ -35,17 +36,17 @@ def document(parts: Iterable[Replay], base: Path) -> dict[str, Any]:
         rules = dict(part.pipeline.detectors)
         index = {name: number for number, name in enumerate(rules)}
         results += [_result(run, incident, index, base) for run in part.runs for incident in run.own]
-        notes += [_notification("warning", str(complaint)) for complaint in part.read_issues]
+        notes += [_notification("warning", str(issue)) for issue in part.read_issues]
         for run in part.runs:
-            notes += [_notification("warning", told, _location(run, base)) for told in _troubles(run)]
+            notes += [_notification("warning", text, _location(run, base)) for text in _troubles(run)]
         notes += [
-            _notification("note", f"{title(comparison)}: {told}")
+            _notification("note", f"{title(comparison)}: {text}")
             for comparison in part.comparisons
-            for told in statements(comparison)
+            for text in statements(comparison)
         ]
         coverage = coverage + part.coverage if coverage else part.coverage
     whole = coverage is not None and not coverage.cut and not coverage.unread
-    told = _notification("note", sentence(str(coverage or "")))
+    text = _notification("note", sentence(str(coverage or "")))
     return {
         "$schema": "https://json.schemastore.org/sarif-2.1.0.json",
         "version": "2.1.0",
@@ -58,7 +59,7 @@ def document(parts: Iterable[Replay], base: Path) -> dict[str, Any]:
                         "rules": [_rule(rule) for rule in rules.values()],
                     }
                 },
-                "invocations": [{"executionSuccessful": whole, "toolExecutionNotifications": [told, *notes]}],
+                "invocations": [{"executionSuccessful": whole, "toolExecutionNotifications": [text, *notes]}],
                 "results": results,
             }
         ],
@@ -81,7 +82,7 @@ def _result(run: JudgedRun, incident: Incident, index: dict[str, int], base: Pat
         "ruleId": incident.detector,
         **({"ruleIndex": index[incident.detector]} if incident.detector in index else {}),
         "level": _LEVELS[incident.severity],
-        "message": {"text": _text(" ".join(_told(incident)), 3000)},
+        "message": {"text": _text(" ".join(_sentences(incident)), 3000)},
         "locations": [_location(run, base, incident)],
         "partialFingerprints": {"incident/v1": incident.id},
         "properties": {
@@ -94,7 +95,7 @@ def _result(run: JudgedRun, incident: Incident, index: dict[str, int], base: Pat
     }
 
 
-def _told(incident: Incident) -> Iterator[str]:
+def _sentences(incident: Incident) -> Iterator[str]:
     """Yield what is wrong, since when, the likeliest cause, and what to do."""
     yield sentence(incident.summary)
     yield f"It began at step {incident.onset_step:,} and was found at step {incident.fired_step:,}."
@@ -135,5 +136,5 @@ def _notification(level: str, text: str, *locations: dict[str, Any]) -> dict[str
 
 
 def _text(text: str, limit: int = 300) -> str:
-    """Text that may come from a run, without links."""
+    """Escape text that may come from a run, so that it has no links."""
     return _SPECIAL.sub(r"\\\1", clean_text(text, limit))

@@ -35,15 +35,15 @@ class Selection:
     text: str
 
     @classmethod
-    def parse(cls, only: Sequence[str], since: str, known: Collection[str]) -> Self:
+    def parse(cls, only: Sequence[str], since: str, detectors: Collection[str]) -> Self:
         """Return the selection that a person wrote.
 
-        ``only`` holds names of ``known`` detectors and of severities. ``since`` is a step, a date or an ISO
-        8601 time, in UTC unless it says otherwise; empty for the whole run. Raises SentinelError for others.
+        ``only`` holds names of ``detectors`` and of severities. ``since`` is a step, a date or an ISO 8601
+        time, in UTC unless it says otherwise; empty for the whole run. Raises SentinelError for others.
         """
         for name in only:
-            if name not in _SEVERITIES and name not in known:
-                raise UnknownName("detector or severity", name, [*_SEVERITIES, *known])
+            if name not in _SEVERITIES and name not in detectors:
+                raise UnknownName("detector or severity", name, [*_SEVERITIES, *detectors])
         step = int(since) if since.isdecimal() else None
         time = None
         if since and step is None:
@@ -59,9 +59,10 @@ class Selection:
         text = " ".join(filter(None, (", ".join(words), begin)))
         return cls({*only} - {*_SEVERITIES}, min(severities, default=None), step, time, text)
 
-    def of(self, replay: "Replay") -> "Replay":
-        """Return the replay with only the selected incidents, and the runs that have some or could not be
-        judged.
+    def apply(self, replay: "Replay") -> "Replay":
+        """Reduce a replay to the selected incidents.
+
+        It keeps the runs that have some, and those that could not be judged.
         """
         if not self.text:
             return replay
@@ -69,16 +70,16 @@ class Selection:
             replace(run, incidents={id_: each for id_, each in run.incidents.items() if self._selects(each)})
             for run in replay.runs
         ]
-        left = [run for run in runs if run.incidents or run.stopped]
-        return replace(replay, runs=left, selection=self.text)
+        selected = [run for run in runs if run.incidents or run.stopped]
+        return replace(replay, runs=selected, selection=self.text)
 
     def _selects(self, incident: "Incident") -> bool:
         severe = self.severity is not None and incident.severity >= self.severity
-        asked = severe or incident.detector in self.detectors or not (self.detectors or self.severity)
-        late = self.since_step is None or incident.onset_step >= self.since_step
+        fits = severe or incident.detector in self.detectors or not (self.detectors or self.severity)
+        is_late_step = self.since_step is None or incident.onset_step >= self.since_step
         began = incident.fired_time if incident.onset_time is None else incident.onset_time
-        later = self.since_time is None or (began is not None and began >= self.since_time)
-        return asked and late and later
+        is_late_time = self.since_time is None or (began is not None and began >= self.since_time)
+        return fits and is_late_step and is_late_time
 
 
 def ordered(replay: "Replay", order: Order) -> "Replay":

@@ -32,16 +32,16 @@ def sibling_lines(groups: Sequence[Siblings]) -> Iterator[tuple[int, str]]:
     """Yield the groups of siblings, with what differs within each; see `sentinel.report.listing.lines`."""
     for group in groups:
         framework = group.runs[0].overview.understanding.framework
-        of = f" of {framework}" if framework else ""
-        yield 0, f"{len(group.runs)} siblings{of}, {_differ(group)}"
+        program = f" of {framework}" if framework else ""
+        yield 0, f"{len(group.runs)} siblings{program}, {_differ(group)}"
         yield from ((2, clean_text(run.overview.name)) for run in group.runs)
     if not groups:
         yield 0, "no siblings: no two runs log the same tags and differ in few settings"
 
 
 def _differ(group: Siblings) -> str:
-    named = [f"{clean_text(name)} ({_values(values)})" for name, values in group.differ.items()]
-    return f"which differ in {' and '.join(named)}" if named else "with equal settings"
+    settings = [f"{clean_text(name)} ({_values(values)})" for name, values in group.differ.items()]
+    return f"which differ in {' and '.join(settings)}" if settings else "with equal settings"
 
 
 def _values(values: Sequence[str]) -> str:

@@ -8,14 +8,15 @@ _LOG_RATIO = 1000.0  # above this, a positive series is drawn by its logarithm
 
 
 def sparkline(values: Sequence[float]) -> str:
-    """Return one bar for each value, a gap for NaN. A positive series that spans decades is drawn by
-    logarithm.
+    """Draw one bar for each value, a gap for NaN.
+
+    A positive series that spans decades is drawn by its logarithm.
     """
-    known = [value for value in values if not math.isnan(value)]
-    if not known:
+    finite = [value for value in values if not math.isnan(value)]
+    if not finite:
         return ""
-    low = min(known)
-    high = max(known)
+    low = min(finite)
+    high = max(finite)
     if low > 0 and high / low > _LOG_RATIO:
         return sparkline([math.log(value) for value in values])
     top = len(_BARS) - 1

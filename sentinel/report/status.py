@@ -16,21 +16,21 @@ from sentinel.notifications.silences import Silence
 from sentinel.runs.copied_logs import silence_of
 from sentinel.runs.log import StoredRun
 from sentinel.runs.metadata import RunMetadata
-from sentinel.runs.state import RunState, standing
+from sentinel.runs.state import GOING_ON, RunState, RunStatus, standing
 from sentinel.runs.state_codec import unpacked
 from sentinel.runs.training_groups import trainings_of
 from sentinel.sources.location import Url
+from sentinel.storage.decisions import DecisionRow
 from sentinel.storage.lock import watching_process
 from sentinel.storage.outbox import Undelivered
-from sentinel.storage.store import BEHIND, Store
-from sentinel.storage.tables import DecisionRow, RunRow
+from sentinel.storage.store import BEHIND, RunRow, Store
 
-SHOWN = 20
+MAX_ROWS = 20
 """The most runs, incidents and notifications that are shown."""
-DECISIONS_SHOWN = 10
+MAX_DECISIONS = 10
 """The most decisions that are shown."""
 
-_DECISIONS_READ = 1000  # of all runs, of which those of the wanted runs are shown
+_MAX_DECISIONS_READ = 1000  # of all runs, of which those of the selected runs are shown
 _OUTAGE_SECONDS = 120.0
 """A watch records every ten seconds that it looked; a long read or a long `poll_seconds` may delay it."""
 
@@ -60,15 +60,57 @@ class KnownRun:
     training: str
     state: str
     evidence: str
-    kept: StoredRun | None  # None if its saved state cannot be decoded
+    stored: StoredRun | None  # None if its saved state cannot be decoded
     not_judged: str | None  # why
     severity: Severity
     lag: float  # seconds since its log was last read to its end; 0 if nothing of it is left to read
 
     @property
+    def status(self) -> RunStatus:
+        """The state, with the evidence for it; a state that is not known counts as lost."""
+        return RunStatus(RunState(self.state) if self.state in [*RunState] else RunState.LOST, self.evidence)
+
+    @property
+    def goes_on(self) -> bool:
+        """Whether the run goes on, as far as is known."""
+        return self.state in GOING_ON
+
+    @property
+    def points(self) -> int:
+        """The number of points that were read."""
+        return self.stored.metadata.points if self.stored else 0
+
+    @property
     def last_step(self) -> int | None:
         """The last step that was read."""
-        return self.kept.metadata.last_step if self.kept else None
+        return self.stored.metadata.last_step if self.stored else None
+
+    @property
+    def planned_steps(self) -> int | None:
+        """The step at which the run is planned to end."""
+        return int(self.stored.planned_steps) if self.stored and self.stored.planned_steps else None
+
+    @property
+    def first_time(self) -> float | None:
+        """When the first point was logged, in seconds since the epoch."""
+        return self.stored.metadata.first_time if self.stored else None
+
+    @property
+    def last_time(self) -> float | None:
+        """When the last point was logged, in seconds since the epoch."""
+        return self.stored.metadata.last_time if self.stored else None
+
+    @property
+    def lasted(self) -> float | None:
+        """The seconds from the first point to the last."""
+        return self.stored.metadata.lasted_seconds if self.stored else None
+
+    @property
+    def to_go(self) -> float | None:
+        """The seconds to the planned end, of a run that goes on."""
+        if self.stored is None or self.state != RunState.RUNNING:
+            return None
+        return self.stored.metadata.seconds_to_go(self.stored.planned_steps)
 
     @property
     def stands_for_its_training(self) -> bool:
@@ -114,12 +156,12 @@ class Status:
         """What came of the promise; None without one."""
         if self.promise is None:
             return None
-        extents = {run.row.id: run.kept.metadata.extent for run in self.runs if run.kept}
+        extents = {run.row.id: run.stored.metadata.extent for run in self.runs if run.stored}
         crashed = {run.row.id for run in self.runs if run.state == RunState.CRASHED}
         return CalibrationCheck.of(self.promise, extents, crashed, self.pages, self.useful)
 
 
-Remember = Callable[[RunRow], StoredRun | None]
+ReadRun = Callable[[RunRow], StoredRun | None]
 """Gives what is stored of a run; None if that cannot be decoded."""
 
 
@@ -127,25 +169,25 @@ def status(
     store: Store,
     place: Path,
     now: float,
-    wanted: Callable[[str], bool] = lambda _: True,
-    remember: Remember | None = None,
+    selects: Callable[[str], bool] = lambda _: True,
+    read_run: ReadRun | None = None,
     promise: Calibration | None = None,
 ) -> Status:
-    """Read the store in a state directory. ``wanted`` chooses runs by their path.
+    """Read the store in a state directory. ``selects`` chooses runs by their path.
 
-    ``remember`` reads the state of a run, by default each time from the store. What came of a ``promise`` is
-    counted over the wanted runs.
+    ``read_run`` gives the state of a run, by default each time from the store. What came of a ``promise`` is
+    counted over the selected runs.
     """
-    remember = remember or partial(remembered, store)
+    read_run = read_run or partial(stored_run, store)
     stops = store.stops.all()
-    rows = {row.id: row for row in store.runs() if wanted(row.path)}
+    rows = {row.id: row for row in store.runs() if selects(row.path)}
     open_ = [incident for incident in store.incidents(open_only=True) if incident.run in rows]
     process = watching_process(place)
-    recorded = store.health()
+    records = store.health()
     lags = {
-        run: lag for key, by_run in recorded.items() if key.endswith(BEHIND) for run, lag in by_run.items()
+        run: lag for key, by_run in records.items() if key.endswith(BEHIND) for run, lag in by_run.items()
     }
-    health = {key: value for key, value in recorded.items() if not key.endswith(BEHIND)}
+    health = {key: value for key, value in records.items() if not key.endswith(BEHIND)}
     worst: dict[str, Severity] = {}
     for incident in open_:
         worst[incident.run] = max(worst.get(incident.run, Severity.CLEAN), incident.severity)
@@ -154,25 +196,24 @@ def status(
         for incident in open_
         if "goes_on" in incident.evidence
     }
-    memory = {run: remember(row) for run, row in rows.items()}
-    of_training = _trainings(memory)
+    stored_runs = {run: read_run(row) for run, row in rows.items()}
+    trainings = _trainings(stored_runs)
     runs = []
     for row in rows.values():
-        kept = memory[row.id]
-        state, evidence = _standing(row, kept, now, stalls.get(row.id, ""))
+        stored = stored_runs[row.id]
+        state, evidence = _standing(row, stored, now, stalls.get(row.id, ""))
         stop = stops[row.id].reason if row.id in stops else None
         severity = worst.get(row.id, Severity.CLEAN)
         lag = lags.get(row.id, 0.0)
-        runs.append(KnownRun(row, of_training[row.id], state, evidence, kept, stop, severity, lag))
+        runs.append(KnownRun(row, trainings[row.id], state, evidence, stored, stop, severity, lag))
+    decisions = [decision for decision in store.decisions(_MAX_DECISIONS_READ) if decision.run in rows]
     return Status(
         now=now,
         runs=together(runs),
         incidents=worst_first(open_),
-        undelivered=store.outbox.undelivered(SHOWN),
+        undelivered=store.outbox.undelivered(MAX_ROWS),
         undelivered_count=store.outbox.undelivered_count(),
-        decisions=[decision for decision in store.decisions(_DECISIONS_READ) if decision.run in rows][
-            :DECISIONS_SHOWN
-        ],
+        decisions=decisions[:MAX_DECISIONS],
         silences=store.silences(now),
         feedback=store.feedback.counts(),
         health=health,
@@ -185,27 +226,27 @@ def status(
     )
 
 
-def _trainings(memory: Mapping[str, StoredRun | None]) -> dict[str, str]:
-    """By the id of each run, that of the log of its training that tells most of how the training is.
+def _trainings(runs: Mapping[str, StoredRun | None]) -> dict[str, str]:
+    """Return by the id of each run that of the log which says most about its training.
 
     That is one which knows how the training ended, else the one with most settings.
     """
 
-    def informed(run: str) -> tuple[bool, int, str]:
-        kept = memory[run]
-        return (kept.ending is None, -len(kept.metadata.config), run) if kept else (True, 0, run)
+    def information(run: str) -> tuple[bool, int, str]:
+        stored = runs[run]
+        return (stored.ending is None, -len(stored.metadata.config), run) if stored else (True, 0, run)
 
-    best_first = ((run, memory[run]) for run in sorted(memory, key=informed))
-    return trainings_of({run: kept.metadata if kept else RunMetadata() for run, kept in best_first})
+    best_first = ((run, runs[run]) for run in sorted(runs, key=information))
+    return trainings_of({run: stored.metadata if stored else RunMetadata() for run, stored in best_first})
 
 
 def worst_first(incidents: Sequence[Incident]) -> list[Incident]:
-    """Incidents as they are shown."""
+    """Sort incidents as they are shown."""
     return sorted(incidents, key=lambda incident: (-incident.severity, incident.inhibited_by is not None))
 
 
 def together(runs: Sequence[KnownRun]) -> list[KnownRun]:
-    """Return the worst training first, and in each the log that stands for it."""
+    """Sort the runs: the worst training first, and in each first the log that stands for it."""
     trainings: dict[str, list[KnownRun]] = {}
     for run in sorted(runs, key=lambda run: run.badness):
         trainings.setdefault(run.training, []).append(run)
@@ -216,7 +257,7 @@ def together(runs: Sequence[KnownRun]) -> list[KnownRun]:
     ]
 
 
-def remembered(store: Store, row: RunRow) -> StoredRun | None:
+def stored_run(store: Store, row: RunRow) -> StoredRun | None:
     """Return what is stored of a run; None if it cannot be decoded."""
     try:
         return StoredRun.from_state(unpacked(store.run_state(row.id) or b""))
@@ -224,31 +265,33 @@ def remembered(store: Store, row: RunRow) -> StoredRun | None:
         return None
 
 
-def _standing(row: RunRow, kept: StoredRun | None, now: float, goes_on: str) -> tuple[str, str]:
-    """Return the state of a run and the evidence for it. ``goes_on`` is what an open stall says of its
-    process.
+def _standing(row: RunRow, stored: StoredRun | None, now: float, goes_on: str) -> tuple[str, str]:
+    """Return the state of a run and the evidence for it.
+
+    ``goes_on`` is what an open stall says of its process.
     """
-    if kept is None:
+    if stored is None:
         return _UNKNOWN, "its saved state cannot be decoded; a watch reads its log from the start"
     try:
-        silent = silence_of(Url.parse(row.path) or Path(row.path), kept.metadata, now)
-        stands = standing(
-            kept.ending, silent, kept.metadata.lost_after_seconds, goes_on=kept.metadata.goes_on or goes_on
+        metadata = stored.metadata
+        idle_seconds = silence_of(Url.parse(row.path) or Path(row.path), metadata, now)
+        status = standing(
+            stored.ending, idle_seconds, metadata.lost_after_seconds, goes_on=metadata.goes_on or goes_on
         )
     except Exception as error:  # noqa: BLE001  one run must not keep a person from the others
         return _UNKNOWN, f"it cannot be looked at: {clean_text(f'{type(error).__name__}: {error}', 200)}"
-    return stands.state, stands.evidence
+    return status.state, status.evidence
 
 
 def _outage(health: Mapping[str, Any], process: str | None, now: float) -> str:
-    looks = [value["looked_at"] for value in health.values() if isinstance(value, dict)]
-    silent = now - max(looks, default=now)
-    if silent > _OUTAGE_SECONDS and process:
-        return f"process {process} watches, but recorded nothing for {duration_text(silent)}"
+    polled_at = [value["looked_at"] for value in health.values() if isinstance(value, dict)]
+    idle_seconds = now - max(polled_at, default=now)
+    if idle_seconds > _OUTAGE_SECONDS and process:
+        return f"process {process} watches, but recorded nothing for {duration_text(idle_seconds)}"
     return ""
 
 
-def document(shown: Status) -> dict[str, Any]:
+def document(status: Status) -> dict[str, Any]:
     """Return the whole status, JSON-able."""
     return {
         "schema": 1,
@@ -264,35 +307,35 @@ def document(shown: Status) -> dict[str, Any]:
                 "read_at": run.row.updated,
                 "lag_seconds": run.lag,
             }
-            for run in shown.runs
+            for run in status.runs
         ],
-        "incidents": [{**incident_body(incident), "run": incident.run} for incident in shown.incidents],
-        "undelivered": [vars(waiting) for waiting in shown.undelivered],
-        "undelivered_count": shown.undelivered_count,
-        "decisions": [vars(decision) for decision in shown.decisions],
-        "silences": [vars(silence) for silence in shown.silences],
+        "incidents": [{**incident_body(incident), "run": incident.run} for incident in status.incidents],
+        "undelivered": [vars(waiting) for waiting in status.undelivered],
+        "undelivered_count": status.undelivered_count,
+        "decisions": [vars(decision) for decision in status.decisions],
+        "silences": [vars(silence) for silence in status.silences],
         "feedback": [
             {"detector": detector, "verdict": verdict, "incidents": count}
-            for (detector, verdict), count in shown.feedback.items()
+            for (detector, verdict), count in status.feedback.items()
         ],
-        "promise": None if shown.realised is None else _promise_body(shown.realised),
-        "watch_process": shown.process,
-        "health": {**shown.health, **({"outage": shown.outage} if shown.outage else {})},
+        "promise": None if status.realised is None else _promise_body(status.realised),
+        "watch_process": status.process,
+        "health": {**status.health, **({"outage": status.outage} if status.outage else {})},
     }
 
 
-def _promise_body(realised: CalibrationCheck) -> dict[str, Any]:
+def _promise_body(check: CalibrationCheck) -> dict[str, Any]:
     return {
-        **realised.promise.model_dump(mode="json"),
-        "highest": realised.promise.highest,
+        **check.promise.model_dump(mode="json"),
+        "highest": check.promise.highest,
         "realised": {
-            "runs": realised.runs,
-            "paged": realised.paged,
-            "false": realised.false,
-            "pages": realised.pages,
-            "run_days": realised.run_days,
-            "answers": realised.answers,
+            "runs": check.runs,
+            "paged": check.paged,
+            "false": check.false,
+            "pages": check.pages,
+            "run_days": check.run_days,
+            "answers": check.answers,
         },
-        "beyond": realised.beyond,
-        "advice": realised.advice,
+        "beyond": check.beyond,
+        "advice": check.advice,
     }

@@ -10,27 +10,27 @@ from typing import Any
 from sentinel.common.text import clean_text, counted, counted_runs, duration_text
 from sentinel.incidents.duplicates import kind_of, same_finding
 from sentinel.incidents.incident import Incident
-from sentinel.report.status import NEED_EVIDENCE, SHOWN, STATES, KnownRun, Status
+from sentinel.report.status import MAX_ROWS, NEED_EVIDENCE, STATES, KnownRun, Status
 from sentinel.runs.state import GOING_ON, RunState
 
-_FURTHER_SHOWN = 3  # logs of one training
+_MAX_FURTHER_LOGS = 3  # logs of one training
 
 
-def workings(shown: Status) -> Iterator[tuple[int, str]]:
+def workings(status: Status) -> Iterator[tuple[int, str]]:
     """Yield the health of each part, what was sent and what waits, and what people said."""
-    name = names_of(shown.runs)
+    name = names_of(status.runs)
     for section in (_health, _deliveries, _feedback, _promise):
-        yield from section(shown, name)
+        yield from section(status, name)
 
 
-def lines(shown: Status) -> Iterator[tuple[int, str]]:
+def lines(status: Status) -> Iterator[tuple[int, str]]:
     """Yield the report, line by line with the indent of each, safe to print."""
-    name = names_of(shown.runs)
-    yield 0, summary(shown.runs)
+    name = names_of(status.runs)
+    yield 0, summary(status.runs)
     for section in (_health, _incidents, _runs, _deliveries, _silences, _feedback, _promise):
-        if told := [*section(shown, name)]:
+        if section_lines := [*section(status, name)]:
             yield 0, ""
-            yield from told
+            yield from section_lines
 
 
 _Names = Mapping[str, str]  # short names by run id
@@ -46,16 +46,16 @@ def names_of(runs: Sequence[KnownRun]) -> _Names:
 
 def _base(runs: Sequence[KnownRun]) -> str:
     local = [str(Path(run.row.path).parent) for run in runs]
-    here = all(path.startswith("/") for path in local) and len(local) > 1
-    return os.path.commonpath(local) if here else ""
+    is_local = all(path.startswith("/") for path in local) and len(local) > 1
+    return os.path.commonpath(local) if is_local else ""
 
 
 def summary(runs: Sequence[KnownRun]) -> str:
     """Return how many runs there are, in how many logs, where, and in which states."""
-    own = [run for run in runs if run.stands_for_its_training]
+    trainings = [run for run in runs if run.stands_for_its_training]
     base = _base(runs)
     below = f" below {clean_text(base)}" if base.strip("/") else ""
-    return f"{counted_runs(len(own), len(runs))}{below}{_by_state(own)}"
+    return f"{counted_runs(len(trainings), len(runs))}{below}{_by_state(trainings)}"
 
 
 def _by_state(runs: Sequence[KnownRun]) -> str:
@@ -64,30 +64,30 @@ def _by_state(runs: Sequence[KnownRun]) -> str:
     return f": {counted}" if counted else ""
 
 
-def _health(shown: Status, name: _Names) -> _Lines:
-    if shown.trouble:
-        yield 0, shown.trouble
-    for part, value in shown.health.items():
-        yield 0, clean_text(f"{part}: {_words(value, shown.now)}", 500)
-    if behind := sorted((run for run in shown.runs if run.lag), key=lambda run: -run.lag):
-        furthest = f"{name[behind[0].row.id]} for {duration_text(behind[0].lag)}"
-        yield 0, f"{counted(len(behind), 'log')} not read to the end yet, {furthest}"
+def _health(status: Status, name: _Names) -> _Lines:
+    if status.trouble:
+        yield 0, status.trouble
+    for part, value in status.health.items():
+        yield 0, clean_text(f"{part}: {_words(value, status.now)}", 500)
+    if lagging := sorted((run for run in status.runs if run.lag), key=lambda run: -run.lag):
+        furthest = f"{name[lagging[0].row.id]} for {duration_text(lagging[0].lag)}"
+        yield 0, f"{counted(len(lagging), 'log')} not read to the end yet, {furthest}"
 
 
 def _words(value: Any, now: float) -> str:
     if not isinstance(value, dict):
         return str(value)
-    told = (
+    parts = (
         f"{k[:-3]} {_ago(now, v)}" if k.endswith("_at") else counted(v, k.removesuffix("s"))
         for k, v in value.items()
     )
-    return ", ".join(told).replace("_", " ")
+    return ", ".join(parts).replace("_", " ")
 
 
-def _incidents(shown: Status, name: _Names) -> _Lines:
-    yield 0, f"Open incidents: {len(shown.incidents) or 'none'}"
-    alike = _alike(shown)
-    for incident, *others in alike[:SHOWN]:
+def _incidents(status: Status, name: _Names) -> _Lines:
+    yield 0, f"Open incidents: {len(status.incidents) or 'none'}"
+    groups = _groups(status)
+    for incident, *others in groups[:MAX_ROWS]:
         severity = incident.severity.label
         since = incident.onset_step
         yield 2, f"{severity}: {incident.detector} since step {since} in {name[incident.run]}"
@@ -99,42 +99,42 @@ def _incidents(shown: Status, name: _Names) -> _Lines:
         yield 6, f"{explained} ({incident.state}, id {incident.id})"
         for other in others:
             yield 6, f"also in {name[other.run]} ({other.state}, id {other.id})"
-    if rest := Counter(incident.severity for same in alike[SHOWN:] for incident in same):
-        counted = ", ".join(f"{count} {severity.label}" for severity, count in sorted(rest.items()))
-        yield 2, f"and {rest.total()} more: {counted}"
+    if left_out := Counter(incident.severity for group in groups[MAX_ROWS:] for incident in group):
+        counted = ", ".join(f"{count} {severity.label}" for severity, count in sorted(left_out.items()))
+        yield 2, f"and {left_out.total()} more: {counted}"
 
 
-def _alike(shown: Status) -> list[list[Incident]]:
+def _groups(status: Status) -> list[list[Incident]]:
     """Return the incidents, each with those of other logs of its training that tell of the same."""
-    training = {run.row.id: run.training for run in shown.runs}
-    alike: list[list[Incident]] = []
-    of_kind: dict[tuple[str, ...], list[list[Incident]]] = {}
-    for incident in shown.incidents:
-        others = of_kind.setdefault((training[incident.run], *kind_of(incident)), [])
-        same = next((them for them in others if same_finding(them[0], incident)), None)
-        if same is None:
-            others.append(same := [])
-            alike.append(same)
-        same.append(incident)
-    return alike
+    training = {run.row.id: run.training for run in status.runs}
+    groups: list[list[Incident]] = []
+    by_kind: dict[tuple[str, ...], list[list[Incident]]] = {}
+    for incident in status.incidents:
+        others = by_kind.setdefault((training[incident.run], *kind_of(incident)), [])
+        group = next((other for other in others if same_finding(other[0], incident)), None)
+        if group is None:
+            others.append(group := [])
+            groups.append(group)
+        group.append(incident)
+    return groups
 
 
-def _runs(shown: Status, name: _Names) -> _Lines:
-    if shown.runs:
+def _runs(status: Status, name: _Names) -> _Lines:
+    if status.runs:
         yield 0, "Runs, the worst first"
-    trainings = [[*logs] for _, logs in groupby(shown.runs, key=lambda run: run.training)]
-    for first, *further in trainings[:SHOWN]:
+    trainings = [[*logs] for _, logs in groupby(status.runs, key=lambda run: run.training)]
+    for first, *further in trainings[:MAX_ROWS]:
         yield 2, f"{first.state}: {name[first.row.id]}{_progress(first)}"
         yield from _troubles(first)
-        for run in further[:_FURTHER_SHOWN]:
+        for run in further[:_MAX_FURTHER_LOGS]:
             grows = run.state == RunState.RUNNING and first.state not in GOING_ON
             state = "which still grows" if grows else run.state
             yield 4, f"also in {name[run.row.id]}, {state}{_progress(run)}"
             yield from _troubles(run)
-        if more := further[_FURTHER_SHOWN:]:
+        if more := further[_MAX_FURTHER_LOGS:]:
             yield 4, f"and in {counted(len(more), 'more log')}"
-    if rest := [logs[0] for logs in trainings[SHOWN:]]:
-        yield 2, f"and {len(rest)} more{_by_state(rest)}; --run shows those that you name"
+    if left_out := [logs[0] for logs in trainings[MAX_ROWS:]]:
+        yield 2, f"and {len(left_out)} more{_by_state(left_out)}; --run shows those that you name"
 
 
 def _progress(run: KnownRun) -> str:
@@ -150,52 +150,53 @@ def _troubles(run: KnownRun) -> _Lines:
         yield 6, f"not judged: {clean_text(run.not_judged, 500)}"
 
 
-def _deliveries(shown: Status, name: _Names) -> _Lines:
-    if shown.undelivered:
-        yield 0, f"Undelivered notifications: {shown.undelivered_count}"
-    for waiting in shown.undelivered:
-        due = (waiting.next_attempt or shown.now) - shown.now
+def _deliveries(status: Status, name: _Names) -> _Lines:
+    if status.undelivered:
+        yield 0, f"Undelivered notifications: {status.undelivered_count}"
+    for waiting in status.undelivered:
+        due = (waiting.next_attempt or status.now) - status.now
         when = "given up" if waiting.failed else f"next try in {duration_text(due)}"
         if waiting.error and not waiting.failed and waiting.next_attempt is None:
             when = "refused, tried again later"
         error = f": {waiting.error}" if waiting.error else ""
         tries = counted(waiting.attempts, "try", "tries")
         yield 2, clean_text(f"{waiting.sink}: incident {waiting.incident}, {tries}, {when}{error}", 500)
-    if shown.decisions:
+    if status.decisions:
         yield 0, "Latest decisions"
-    for decision in shown.decisions:
+    for decision in status.decisions:
         change = f"{decision.event} of {decision.detector} in {name[decision.run]}"
-        told = f"{_ago(shown.now, decision.at)}, {decision.sink}: {change}: {decision.reason_text}"
-        yield 2, clean_text(told, 500)
+        line = f"{_ago(status.now, decision.at)}, {decision.sink}: {change}: {decision.reason_text}"
+        yield 2, clean_text(line, 500)
 
 
-def _silences(shown: Status, _: _Names) -> _Lines:
-    if shown.silences:
+def _silences(status: Status, _: _Names) -> _Lines:
+    if status.silences:
         yield 0, "Silences"
-    for silence in shown.silences:
-        left = duration_text(silence.until - shown.now)
+    for silence in status.silences:
+        duration = duration_text(silence.until - status.now)
         only = f", incident {silence.incident}" if silence.incident else ""
         yield (
             2,
             clean_text(
-                f"{silence.id}: {silence.detector} in {silence.run}{only} for {left}: {silence.reason}", 500
+                f"{silence.id}: {silence.detector} in {silence.run}{only} for {duration}: {silence.reason}",
+                500,
             ),
         )
 
 
-def _feedback(shown: Status, _: _Names) -> _Lines:
-    if shown.feedback:
+def _feedback(status: Status, _: _Names) -> _Lines:
+    if status.feedback:
         yield 0, "What people said of incidents"
-    for (detector, verdict), count in shown.feedback.items():
+    for (detector, verdict), count in status.feedback.items():
         yield 2, f"{detector}: {count} {verdict}"
 
 
-def _promise(shown: Status, _: _Names) -> _Lines:
-    if shown.realised:
-        yield 0, f"False pages, promised and realised since {_ago(shown.now, shown.realised.promise.since)}"
-        for line in shown.realised.lines():
+def _promise(status: Status, _: _Names) -> _Lines:
+    if status.realised:
+        yield 0, f"False pages, promised and realised since {_ago(status.now, status.realised.promise.since)}"
+        for line in status.realised.lines():
             yield 2, line
 
 
-def _ago(now: float, then: float) -> str:
-    return f"{duration_text(max(0.0, now - then))} ago"
+def _ago(now: float, time: float) -> str:
+    return f"{duration_text(max(0.0, now - time))} ago"

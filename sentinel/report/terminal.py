@@ -22,18 +22,18 @@ from sentinel.replays.judged import JudgedRun
 from sentinel.replays.replay import Replay
 from sentinel.report.comparisons import statements, title
 from sentinel.report.evidence import evidence_rows
-from sentinel.report.incident_model import told_lines
+from sentinel.report.incident_model import notification_lines
 from sentinel.report.sparkline import marks, sparkline
 from sentinel.runs.advisories import advisories
 from sentinel.series.excerpt import Excerpt, Number
 
 _STYLES = {Severity.INFO: "cyan", Severity.WARNING: "yellow", Severity.CRITICAL: "bold red"}
 _MAX_CAUSES = 3
-_MAX_IN_SUMMARY = 15
+_MAX_SUMMARY_ROWS = 15
 _Reasons = Mapping[str, Collection[str]]
 """Why detectors judged nothing, by their names; no reason for those that judged."""
 
-_NO_WIDTH = 1_000_000  # no line is as long
+_MAX_COLUMNS = 1_000_000  # no line is as long
 
 
 def show(replay: Replay, file: TextIO) -> None:
@@ -45,7 +45,7 @@ def show(replay: Replay, file: TextIO) -> None:
         Console(file=file, highlight=False).print(Group(*_report(replay)))
         return
     out = io.StringIO()
-    Console(file=out, highlight=False, width=_NO_WIDTH).print(Group(*_report(replay)))
+    Console(file=out, highlight=False, width=_MAX_COLUMNS).print(Group(*_report(replay)))
     file.writelines(f"{line.rstrip()}\n" for line in out.getvalue().splitlines())
 
 
@@ -57,7 +57,7 @@ def _report(replay: Replay) -> Iterator[RenderableType]:
         yield from _run(run)
     quiet = [run for run in replay.runs if not run.incidents]
     for run in quiet:
-        yield Text.assemble(_mark(run), _headline(run), f"; {_judged(run)} could judge it")
+        yield Text.assemble(_mark(run), _headline(run), f"; {_able_count(run)} could judge it")
     if len(replay.runs) == len(quiet) == 1:
         yield from _advisories(quiet[0])
     if lacking := ", ".join(f"no {reason}" for reason in _not_judged([run.lacking for run in replay.runs])):
@@ -79,20 +79,20 @@ def _report(replay: Replay) -> Iterator[RenderableType]:
 
 def _summary(replay: Replay, troubled: Sequence[JudgedRun]) -> Iterator[RenderableType]:
     """Yield one screen: what was found, and the worst incidents that no other one explains."""
-    own = sorted(
+    roots = sorted(
         ((incident, run) for run in troubled for incident in run.own), key=lambda pair: -pair[0].severity
     )
     yield _verdict(replay)
     table = Table.grid(padding=(0, 2))
-    for incident, run in own[:_MAX_IN_SUMMARY]:
+    for incident, run in roots[:_MAX_SUMMARY_ROWS]:
         severity = Text(incident.severity.label, _STYLES[incident.severity])
         name = Text(clean_text(run.run_pipeline.log.name))
         table.add_row(severity, Text(incident.detector, "bold"), name, f"step {incident.fired_step}")
     yield table
-    if len(own) > _MAX_IN_SUMMARY:
-        kinds = Counter(incident.detector for incident, _ in own[_MAX_IN_SUMMARY:])
+    if len(roots) > _MAX_SUMMARY_ROWS:
+        kinds = Counter(incident.detector for incident, _ in roots[_MAX_SUMMARY_ROWS:])
         more = ", ".join(f"{count} {kind}" for kind, count in kinds.most_common())
-        yield Text(f"and {counted(len(own) - _MAX_IN_SUMMARY, 'more incident')}: {more}")
+        yield Text(f"and {counted(len(roots) - _MAX_SUMMARY_ROWS, 'more incident')}: {more}")
     yield Text()
 
 
@@ -104,16 +104,16 @@ def _mark(run: JudgedRun) -> tuple[str, str]:
 
 def _run(run: JudgedRun) -> Iterator[RenderableType]:
     yield Text.assemble((_headline(run), "bold"))
-    told = sorted(run.incidents.values(), key=lambda i: (i.inhibited_by is not None, i.fired_step))
-    for incident in told:
+    incidents = sorted(run.incidents.values(), key=lambda i: (i.inhibited_by is not None, i.fired_step))
+    for incident in incidents:
         yield Padding(Group(*_incident(run, incident)), (0, 0, 1, 2), expand=False)
     yield from _advisories(run)
 
 
 def _advisories(run: JudgedRun) -> Iterator[RenderableType]:
     """Yield what the settings and the console lines of a run give reason to read."""
-    if told := advisories(run.run_pipeline.log):
-        rows = [(", ".join(check.catalogue), str(check)) for check in told]
+    if checks := advisories(run.run_pipeline.log):
+        rows = [(", ".join(check.catalogue), str(check)) for check in checks]
         yield Padding(_table("worth a look", rows), (0, 0, 1, 2), expand=False)
 
 
@@ -130,10 +130,10 @@ def _incident(run: JudgedRun, incident: Incident) -> Iterator[RenderableType]:
         yield Text(f"  not sent: explained by {cause.detector if cause else incident.inhibited_by}", "dim")
         return
     yield Text(clean_text(incident.summary, 1000))
-    for line in told_lines(run, incident):
+    for line in notification_lines(run, incident):
         yield Text(line, "dim")
-    if known := run.run_pipeline.excerpts(incident):
-        yield from _picture(incident, *known)
+    if excerpts := run.run_pipeline.excerpts(incident):
+        yield from _picture(incident, *excerpts)
     if spent := cost(incident):
         yield Text(f"cost so far: {spent} since onset")
     yield _table("evidence", evidence_rows(incident))
@@ -145,21 +145,21 @@ def _causes(incident: Incident) -> Iterator[tuple[str, str]]:
     entries = catalogue.load()
     for cause in incident.causes[:_MAX_CAUSES]:
         entry = entries[cause.id]
-        told = ": ".join(filter(None, (share(cause, incident.causes), cause.reasons)))
-        likely = f"{entry.title} ({told})" if told else entry.title
+        reason = ": ".join(filter(None, (share(cause, incident.causes), cause.reasons)))
+        likely = f"{entry.title} ({reason})" if reason else entry.title
         yield cause.id, f"{likely}. {entry.fix} To tell: {entry.check}"
 
 
 def _life(incident: Incident) -> str:
-    told = f"onset at step {incident.onset_step}, fired at {incident.fired_step}"
+    beginning = f"onset at step {incident.onset_step}, fired at {incident.fired_step}"
     if incident.state is State.RESOLVED:
-        return f"{told}, resolved at {incident.resolved_step}"
-    return f"{told}, still there at {incident.last_step}"
+        return f"{beginning}, resolved at {incident.resolved_step}"
+    return f"{beginning}, still there at {incident.last_step}"
 
 
-def _picture(incident: Incident, judged: Excerpt, *others: Excerpt) -> Iterator[Text]:
-    """Yield the signals over the attempt, and below them the steps at which the incident began, fired and
-    ended.
+def _picture(incident: Incident, excerpt: Excerpt, *others: Excerpt) -> Iterator[Text]:
+    """Yield the curves of the attempt, with the steps at which the incident began, fired and ended below
+    them.
     """
     steps = [(incident.onset_step, "o"), (incident.fired_step, "!")]
     legend = "o onset, ! fired"
@@ -167,17 +167,19 @@ def _picture(incident: Incident, judged: Excerpt, *others: Excerpt) -> Iterator[
         steps.append((incident.resolved_step, "x"))
         legend += ", x resolved"
     style = _STYLES[incident.severity]
-    yield _line(clean_text(incident.tag, 60), judged.mean, [*judged.low, *judged.high], style)
+    yield _line(clean_text(incident.tag, 60), excerpt.mean, [*excerpt.low, *excerpt.high], style)
     for other in others:
         yield _line(other.label, other.mean, other.mean, "dim")
-    yield Text(f"{marks(judged.step, steps):{len(judged.step)}}  from step {judged.step[0]}: {legend}", "dim")
+    yield Text(
+        f"{marks(excerpt.step, steps):{len(excerpt.step)}}  from step {excerpt.step[0]}: {legend}", "dim"
+    )
 
 
 def _line(name: str, mean: Sequence[Number], span: Sequence[Number], style: str) -> Text:
-    known = [value for value in span if value is not None]
-    drawn = sparkline([math.nan if value is None else value for value in mean])
-    told = f", {min(known):.4g} to {max(known):.4g}" if known else ""
-    return Text.assemble((drawn, style), (f"  {name}{told}", "dim" if style == "dim" else ""))
+    values = [value for value in span if value is not None]
+    curve = sparkline([math.nan if value is None else value for value in mean])
+    span_text = f", {min(values):.4g} to {max(values):.4g}" if values else ""
+    return Text.assemble((curve, style), (f"  {name}{span_text}", "dim" if style == "dim" else ""))
 
 
 def _table(title: str, rows: Sequence[tuple[str, str]]) -> RenderableType:
@@ -189,44 +191,47 @@ def _table(title: str, rows: Sequence[tuple[str, str]]) -> RenderableType:
 
 def _headline(run: JudgedRun) -> str:
     log = run.run_pipeline.log
-    facts = run.run_pipeline.log.metadata
+    metadata = run.run_pipeline.log.metadata
     framework = log.understanding().framework or log.run.format
     attempts = f", {log.attempts} attempts" if log.attempts > 1 else ""
-    steps = f"steps {facts.first_step} to {facts.last_step}" if facts.points else "no points"
-    return f"{clean_text(log.name)}  {framework}, {steps}, {facts.points} points{attempts}"
+    steps = f"steps {metadata.first_step} to {metadata.last_step}" if metadata.points else "no points"
+    return f"{clean_text(log.name)}  {framework}, {steps}, {metadata.points} points{attempts}"
 
 
-def _judged(run: JudgedRun) -> str:
+def _able_count(run: JudgedRun) -> str:
     """Return how many of the detectors found the signals that they need."""
     lacking = run.lacking
     able = sum(not missing for missing in lacking.values())
     return f"{able} of {counted(len(lacking), 'detector')}"
 
 
-def _not_judged(of_runs: Sequence[_Reasons]) -> Iterator[str]:
-    """Yield the detectors that judged nothing, by their reasons, with the number of runs if not all have
-    them.
+def _not_judged(reasons_of_runs: Sequence[_Reasons]) -> Iterator[str]:
+    """Yield the reasons for which detectors judged nothing, with these detectors.
+
+    If not all runs have a reason, the number of those that do stands with it.
     """
     blind: Counter[tuple[str, str]] = Counter()
-    for of_run in of_runs:
-        for name, reasons in of_run.items():
+    for by_detector in reasons_of_runs:
+        for name, reasons in by_detector.items():
             if reasons:
                 blind[" and ".join(reasons), name] += 1
     silent: dict[tuple[str, int], list[str]] = {}
     for (reasons, name), runs in sorted(blind.items()):
         silent.setdefault((reasons, runs), []).append(name)
     for (reasons, runs), names in silent.items():
-        where = "" if runs == len(of_runs) else f" in {runs} of {len(of_runs)} runs"
+        where = "" if runs == len(reasons_of_runs) else f" in {runs} of {len(reasons_of_runs)} runs"
         yield f"{reasons}{where} ({', '.join(names)})"
 
 
 def _verdict(replay: Replay) -> Text:
     incidents = [incident for run in replay.runs for incident in run.own]
     points = sum(run.run_pipeline.log.metadata.points for run in replay.runs)
-    shown = f"{replay.selection}: " if replay.selection else ""
+    selection = f"{replay.selection}: " if replay.selection else ""
     runs = counted_runs(len({*replay.trainings.values()}), len(replay.runs))
-    read = f"{shown}{runs}, {counted(points, 'point')}: "
+    beginning = f"{selection}{runs}, {counted(points, 'point')}: "
     if not incidents:
-        return Text(f"{read}nothing found", "green")
+        return Text(f"{beginning}nothing found", "green")
     troubled = {replay.trainings[run.run_pipeline.id] for run in replay.runs if run.incidents}
-    return Text(f"{read}{counted(len(incidents), 'incident')} in {counted(len(troubled), 'run')}", "bold")
+    return Text(
+        f"{beginning}{counted(len(incidents), 'incident')} in {counted(len(troubled), 'run')}", "bold"
+    )

@@ -36,7 +36,7 @@ def completion(
 
     ``save_steps`` is how often the log is written, if that is when a checkpoint is saved.
     """
-    streams = [stream for stream in streams if stream.begun]
+    streams = [stream for stream in streams if stream.has_points]
     if facts.last_step is None:
         return Completion()
     interval = _interval(streams)

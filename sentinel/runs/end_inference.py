@@ -5,10 +5,9 @@ from sentinel.runs.completion import completion
 from sentinel.runs.end_markers import heard_from, last_words
 from sentinel.runs.log import RunLog
 from sentinel.sources.base import Ending, EndKind
+from sentinel.sources.registry import format_named
 
 _QUIET_SECONDS = 60.0  # a run may still write for this long after it seems to have ended
-SAVED = "trainer_state"
-"""The format of a log that is written only when a checkpoint is saved."""
 
 
 def infer_end(log: RunLog, silent_seconds: float | None) -> None:
@@ -37,7 +36,8 @@ def outlook_of(log: RunLog) -> Completion:
 
 
 def _of_points(log: RunLog) -> Completion:
-    saved = log.metadata.config.get("save_steps") if log.run.format == SAVED else None
+    is_saved = format_named(log.run.format).written_at_checkpoints
+    saved = log.metadata.config.get("save_steps") if is_saved else None
     every = int(saved.value) if saved is not None and isinstance(saved.value, int | float) else 0
     return completion(log.metadata, log.streams.values(), log.planned_steps, every)
 

@@ -19,6 +19,7 @@ from sentinel.runs.exit_messages import ending_in
 from sentinel.runs.state import last_write
 from sentinel.sources.base import Ending, EndKind, Run
 from sentinel.sources.readers.files import open_log
+from sentinel.sources.registry import format_named
 from sentinel.sources.sidecars.output_files import OutputFiles
 
 DONE = ".done"
@@ -28,8 +29,6 @@ _LONGEST = 500  # characters of a line
 _LATE_SECONDS = 60.0  # a log may be flushed after its last word
 _TRUE = ("1", "1.0", "true")
 _OF_WANDB = Path("files", "output.log")  # in the directory of a run
-_PRINTED = ("console",)  # formats whose log is what was printed
-_WRITTEN = ("jsonl", "csv")
 
 
 def last_words(run: Run, attempts: int = 1) -> Ending | None:
@@ -42,7 +41,7 @@ def last_words(run: Run, attempts: int = 1) -> Ending | None:
         return None
     if (marked := _marked(path)) is not None:
         return Ending(EndKind.FINISHED, f"{clean_text(marked.name, 80)} lies beside its log", inferred=True)
-    if run.format in _WRITTEN and _says_done(path):
+    if format_named(run.format).is_appended_text and _says_done(path):
         return Ending(EndKind.FINISHED, "its last row has `done: true`", inferred=True)
     for file in _texts(run, path):
         with suppress(OSError):
@@ -63,7 +62,7 @@ def heard_from(run: Run) -> int:
     """
     files = []
     if (path := run.local) is not None:
-        own = [path] if run.format in _WRITTEN else []
+        own = [path] if format_named(run.format).is_appended_text else []
         for file in (*_marks(path), *own, *_texts(run, path)):
             with suppress(OSError):
                 status = file.stat()
@@ -73,7 +72,11 @@ def heard_from(run: Run) -> int:
 
 def _texts(run: Run, path: Path) -> list[Path]:
     """Return the files with what the run printed."""
-    return [*([path] if run.format in _PRINTED else []), *OutputFiles(run).paths(), path / _OF_WANDB]
+    return [
+        *([path] if format_named(run.format).is_console else []),
+        *OutputFiles(run).paths(),
+        path / _OF_WANDB,
+    ]
 
 
 def done_file(run: Run) -> Path | None:

@@ -3,25 +3,15 @@
 from collections.abc import Sequence
 from typing import NamedTuple
 
-import msgspec
-
 from sentinel.detectors.run_checks import Absence, Inventory, Printed, Stopped
-from sentinel.series.stream import SeriesWindow
+from sentinel.series.stream import SeriesRows
 from sentinel.sources.base import Chunk, ReadIssue
-
-
-class Arrived(msgspec.Struct, frozen=True, gc=False):
-    """New rows of one series of one run."""
-
-    run: str
-    stream: str
-    series: SeriesWindow
 
 
 class Ingested(NamedTuple):
     """The rows to judge, and all else that is new. ``more`` says that the log or its console goes on."""
 
-    rows: Sequence[Arrived] = ()
+    rows: Sequence[SeriesRows] = ()
     chunks: Sequence[Chunk] = ()
     more: bool = False
     printed: Sequence[Printed] = ()

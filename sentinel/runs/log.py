@@ -14,7 +14,7 @@ from sentinel.common.conversion import converter
 from sentinel.detectors.api import Severity
 from sentinel.detectors.run_checks import Printed, Stopped
 from sentinel.runs.console import ConsoleState
-from sentinel.runs.ingested import Arrived, Ingested
+from sentinel.runs.ingested import Ingested
 from sentinel.runs.metadata import RunMetadata, Understanding, understood
 from sentinel.runs.state_codec import packed, unpacked
 from sentinel.series.attempt import MAX_TAGS_PER_SIGNAL
@@ -22,7 +22,7 @@ from sentinel.series.attempts import MAX_ATTEMPTS
 from sentinel.series.naming import Naming
 from sentinel.series.plan import KnownOfRun, planned
 from sentinel.series.specs import SeriesSpecs
-from sentinel.series.stream import Extension, Stream
+from sentinel.series.stream import Extension, SeriesRows, Stream
 from sentinel.sources.base import Cursor, Ending, EndKind, PollResult, ReadIssue, Run, flush, stopped
 from sentinel.sources.readers.plain import flat
 from sentinel.sources.sidecars.config_files import ConfigFiles
@@ -88,16 +88,16 @@ class RunLog:
         before = self.metadata.points
         known = {*self._stopped()}
         complaints = [*batch.read_issues]
-        extensions = list[tuple[str, Extension]]()
+        extensions: list[Extension] = []
         for chunk in (chunk.flat for chunk in batch.chunks):
             stream = self._stream(chunk.stream)
             if len(chunk.step):
-                if not stream.begun:
+                if not stream.has_points:
                     stream.plans.first, about = self._plan_at(float(chunk.time[0]))
                     complaints += about
                 self.metadata.undo_finalize(chunk)
             self.metadata.record(flat(chunk.config), self.run.format)
-            extensions.append((chunk.stream, stream.extend(chunk, read_at)))
+            extensions.append(stream.extend(chunk, read_at))
         grew = self.metadata.points > before
         if batch.ending or grew:
             self.metadata.told_ending = batch.ending
@@ -105,13 +105,13 @@ class RunLog:
         self.reached_end = self.reached_end or not batch.more
         printed, prints_more = self._news(self.console, batch) if self.console is not None else ([], False)
         return Ingested(
-            rows=[Arrived(self.run.id, name, row) for name, new in extensions for row in new.windows],
+            rows=[rows for new in extensions for rows in new.rows],
             chunks=batch.chunks,
             more=batch.more or prints_more,
             printed=printed,
             stopped=[stop for stop in self._stopped() if stop not in known],
-            inventories=[survey for _, new in extensions for survey in new.inventories],
-            absences=[absence for _, new in extensions for absence in new.absences],
+            inventories=[survey for new in extensions for survey in new.inventories],
+            absences=[absence for new in extensions for absence in new.absences],
             read_issues=complaints,
             readability_changed=readability_changed,
         )
@@ -197,8 +197,11 @@ class RunLog:
     def _stream(self, name: str) -> Stream:
         """Return the stream of that name, created if it is new."""
         if name not in self.streams:
-            self.streams[name] = Stream(name, self.run.format, self.run.part, self.naming, self.specs)
+            self.streams[name] = self._new_stream(name)
         return self.streams[name]
+
+    def _new_stream(self, name: str) -> Stream:
+        return Stream(self.run.id, name, self.run.format, self.run.part, self.naming, self.specs)
 
     @property
     def no_clock(self) -> str:
@@ -214,7 +217,7 @@ class RunLog:
         counts: Counter[str] = Counter()  # of streams that follow one another, by their directory
         for name, stream in self.streams.items():
             place = name if self.run.has_parallel_streams else name.rpartition("/")[0]
-            counts[place] += stream.attempts.number if stream.begun else 0
+            counts[place] += stream.attempts.number if stream.has_points else 0
         return max(counts.values(), default=0)
 
     def understanding(self) -> Understanding:
@@ -240,14 +243,15 @@ class RunLog:
         It may go on after all: neither what was read nor what is known of it changes.
         """
         left = flush(self.run.source, self.cursor)
-        rows = []
+        rows: list[SeriesRows] = []
         for name in dict.fromkeys([*self.streams, *(chunk.stream for chunk in left)]):
             chunks = [chunk for chunk in left if chunk.stream == name]
             stream = self.streams.get(name)
-            if stream is None or chunks or not stream.named:
+            if stream is None or chunks or not stream.has_names:
                 stream = self._copy(name)
-            windows = [window for chunk in chunks for window in stream.extend(chunk).windows]
-            rows += [Arrived(self.run.id, name, window) for window in (*windows, *stream.end())]
+            for chunk in chunks:
+                rows += stream.extend(chunk).rows
+            rows += stream.end()
         return Ingested(rows, flushed=left)
 
     def _copy(self, name: str) -> Stream:
@@ -255,7 +259,7 @@ class RunLog:
 
         The end names a stream that is too short by the tags that it has, but it may go on and get more.
         """
-        copy = Stream(name, self.run.format, self.run.part, self.naming, self.specs)
+        copy = self._new_stream(name)
         if name in self.streams:
             copy.restore(unpacked(packed({"stream": self.streams[name].dump()}))["stream"])
         return copy

@@ -186,8 +186,8 @@ def understood(streams: Collection[Stream]) -> Understanding:
                 own.setdefault(meaning.signal.value, []).append(tag)
             elif len(unmapped) < _UNMAPPED_SHOWN:
                 unmapped[tag] = None
-            for asked in stream.own(tag):
-                own.setdefault(asked.signal.value, []).append(tag)
+            for meaning in stream.rule_meanings(tag):
+                own.setdefault(meaning.signal.value, []).append(tag)
         for signal, tag in derived(own):
             own.setdefault(signal.value, []).append(tag)
         for name, tags in own.items():

@@ -21,10 +21,12 @@ def packed(state: dict[str, Any], *, lasting: bool = False) -> bytes:
 
 
 def unpacked(state: bytes) -> dict[str, Any]:
-    """Undo `packed`, of earlier versions, too. Raises msgspec.DecodeError for bytes that it did not make."""
+    """Undo `packed`. Raises msgspec.DecodeError for bytes that it did not make."""
+    decompress = _DECOMPRESSORS.get(state[:1])
+    if decompress is None:
+        raise msgspec.DecodeError("no state of a run")
     try:
-        undo = _COMPRESSED.get(state[:1])
-        content = undo(state) if undo else state
+        content = decompress(state)
     except (zlib.error, lzma.LZMAError) as error:
         raise msgspec.DecodeError(f"no state of a run: {error}") from None
     restored = msgspec.msgpack.decode(content, ext_hook=_array)
@@ -33,27 +35,25 @@ def unpacked(state: bytes) -> dict[str, Any]:
     return restored
 
 
-_COMPRESSED: dict[bytes, Callable[[bytes], bytes]] = {b"\x78": zlib.decompress, b"\xfd": lzma.decompress}
-"""By the first byte. No encoded dictionary begins so."""
-_PLAIN = 1  # msgpack extension codes
-_ARRAY = 2  # earlier versions wrote plain arrays
+_DECOMPRESSORS: dict[bytes, Callable[[bytes], bytes]] = {b"\x78": zlib.decompress, b"\xfd": lzma.decompress}
+"""By the first byte of what `packed` made."""
+
+_ARRAY = 1  # msgpack extension code
 
 
-def _extension(thing: Any) -> Any:
-    if isinstance(thing, np.ndarray):
-        parts = [thing.dtype.str, thing.shape, _sorted_bytes(thing)]
+def _extension(value: Any) -> Any:
+    if isinstance(value, np.ndarray):
+        parts = [value.dtype.str, value.shape, _sorted_bytes(value)]
         return msgspec.msgpack.Ext(_ARRAY, msgspec.msgpack.encode(parts))
-    raise TypeError(f"{type(thing).__name__} is no part of a run's state")
+    raise TypeError(f"{type(value).__name__} is no part of a run's state")
 
 
 def _array(code: int, data: memoryview) -> Any:
-    if code not in (_PLAIN, _ARRAY):
+    if code != _ARRAY:
         raise msgspec.DecodeError(f"unknown extension {code}")
-    kind, shape, content = msgspec.msgpack.decode(data)
-    if code == _PLAIN:
-        return np.frombuffer(content, dtype=kind).reshape(shape).copy()
-    columns = np.frombuffer(content, np.uint8).reshape(np.dtype(kind).itemsize, -1).T.tobytes()
-    return np.frombuffer(columns, dtype=kind).reshape(shape[::-1]).T.copy()
+    dtype, shape, content = msgspec.msgpack.decode(data)
+    rows = np.frombuffer(content, np.uint8).reshape(np.dtype(dtype).itemsize, -1).T.tobytes()
+    return np.frombuffer(rows, dtype=dtype).reshape(shape[::-1]).T.copy()
 
 
 def _sorted_bytes(array: np.ndarray[Any, Any]) -> bytes:

@@ -31,6 +31,7 @@ from typing import Any
 from sentinel.runs.metadata import RunMetadata
 from sentinel.sources.location import Location, Url
 from sentinel.sources.readers.files import real_path
+from sentinel.sources.registry import format_named
 from sentinel.sources.tensorboard.held_out import is_of_part
 from sentinel.sources.tensorboard.names import is_event_file, writer_in
 
@@ -54,8 +55,6 @@ _OUTPUT = "output_dir"
 _PLACE = "place "
 _WANDB = re.compile(r"(?:offline-)?run-\d{8}_\d{6}-(\w+)")
 _RECORD = re.compile(r"run-(\w+)\.wandb")
-_PRINTED = "console"
-"""The format of a log that is what a process printed."""
 _FILES = "files"
 """Where W&B keeps what was printed, beside its record. A copy of `latest-run` has no id in its name."""
 
@@ -206,7 +205,7 @@ def trace(place: Location, format_: str, facts: RunMetadata) -> TrainingEvidence
     above = _home(place.parent) if _SAVED.fullmatch(place.name) else ""
     places = (f"{_PLACE}{directory}" for directory in (_home(place), above, output) if directory)
     # What a process printed may be a log, too, wherever it lies.
-    printed = facts.output or (real_path(place) if format_ == _PRINTED else "")
+    printed = facts.output or (real_path(place) if format_named(format_).is_console else "")
     prints = (f"printed in {file}" for file in (printed,) if file)
     return TrainingEvidence(
         format_, frozenset([*processes, *ids, *places, *prints]), processes, output, _times(facts)

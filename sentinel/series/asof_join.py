@@ -1,8 +1,12 @@
-"""Finds the values of other signals beside rows. `sentinel.detectors.schema` says which points count."""
+"""Finds the values of other signals beside rows: an as-of join, like `merge_asof` of pandas.
+
+`sentinel.detectors.schema` says which points count. The points of all tags lie in one table, sorted by a
+packed key: the place of the tag in the high bits, the position in the stream in the low ones. So one
+binary search finds the last point before each row, for all tags and all rows together.
+"""
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import astuple, dataclass, field, replace
-from itertools import chain
 from typing import Any, Self
 
 import msgspec
@@ -13,8 +17,8 @@ from sentinel.detectors.schema import Every, First, Mean, Use
 from sentinel.series.attempts import Points
 from sentinel.series.buckets import Floats, Steps
 
-_KEPT = 2
-"""How many points of a tag later rows may need. The last point may have the step of a row that is to come."""
+_POINTS_PER_PLACE = 2
+"""Points of a tag that later rows may need. The last point may have the step of a row that is to come."""
 
 _START = ""
 """A series that never has a row, so that its sums count from the beginning of the attempt."""
@@ -22,7 +26,7 @@ _START = ""
 _POSITION_BITS = 40
 """Bits of a key that hold a position in the stream. The bits above them hold a place."""
 
-_NOWHERE = -1
+_NO_PLACE = -1
 """The place of a tag without points."""
 
 _BEFORE_ALL = np.iinfo(np.int64).min
@@ -41,7 +45,7 @@ class Sum:
     end: int = 0
 
     def extend(self, values: Floats, first: int, ends: Steps) -> tuple[Floats, Steps]:
-        """Totals and counts for rows that end before the points with the numbers ``ends``.
+        """Return totals and counts for rows that end before the points with the numbers ``ends``.
 
         ``values`` are those of the tag from point number ``first`` on. The newest values wait for their row.
         """
@@ -59,8 +63,8 @@ class Sum:
         return totals[:-1], counts[:-1]
 
 
-class Asked(msgspec.Struct, frozen=True, gc=False):
-    """Rows of one series, given by the points that complete them, and what they ask for."""
+class JoinRequest(msgspec.Struct, frozen=True, gc=False):
+    """Rows of one series, given by the points that complete them, and the columns to join to them."""
 
     series: str
     rows: Points
@@ -69,11 +73,10 @@ class Asked(msgspec.Struct, frozen=True, gc=False):
 
 @dataclass(slots=True)
 class AsOfJoin:
-    """Points of one attempt that rows may ask for.
+    """Points of one attempt that rows may ask for: a table with the columns ``key``, ``step`` and ``value``.
 
-    A tag has two places in the table: one for its last points, at most one for each step, and one for its
-    first point. ``key``, ``step`` and ``value`` hold all points in the order of their places and positions,
-    so that one search finds the points for all rows.
+    A tag has two places in the table: one for its last points, at most one for each step, and the next one
+    for its first point.
     """
 
     places: dict[str, int] = field(default_factory=dict)  # tag -> place of its last points; its first is next
@@ -85,17 +88,19 @@ class AsOfJoin:
 
     def extend(self, fresh: Mapping[str, Points], uses: Collection[Use], tags: Tags) -> None:
         """Add new points by tag, if one of the ``uses`` asks for them."""
-        asked = dict.fromkeys(tag for use in uses for tag in _asked(use, tags))
-        for tag in (tag for use in uses if isinstance(use, Mean) for tag in _asked(use, tags)):
-            self.sums.setdefault(tag, {_START: Sum()})
-        before = {tag: len(self._values(tag)[1]) for tag in self.sums}
-        new = [part for tag in asked if tag in fresh for part in self._placed(fresh[tag])]
+        used_tags = dict.fromkeys(tag for use in uses for tag in _tags_of(use, tags))
+        for use in uses:
+            if isinstance(use, Mean):
+                for tag in _tags_of(use, tags):
+                    self.sums.setdefault(tag, {_START: Sum()})
+        counts_before = {tag: len(self._values(tag)[1]) for tag in self.sums}
+        new = [part for tag in used_tags if tag in fresh for part in self._with_places(fresh[tag])]
         if new:
             self._add(new)
-        for tag, count in before.items():
+        for tag, count in counts_before.items():
             self.counts[tag] = self.counts.get(tag, 0) + len(self._values(tag)[1]) - count
 
-    def _placed(self, points: Points) -> Iterator[tuple[int, Points]]:
+    def _with_places(self, points: Points) -> Iterator[tuple[int, Points]]:
         """Yield the points of a tag with their places."""
         if points.tag not in self.places:
             self.places[points.tag] = 2 * len(self.places)
@@ -122,73 +127,88 @@ class AsOfJoin:
 
     def _values(self, tag: str) -> tuple[int, Floats]:
         """Return the last points of a tag: where they begin in the table, and their values."""
-        place = self.places.get(tag, _NOWHERE)
+        place = self.places.get(tag, _NO_PLACE)
         begin, end = self.key.searchsorted([place << _POSITION_BITS, (place + 1) << _POSITION_BITS])
         return int(begin), self.value[begin:end]
 
-    def values(self, asked: Sequence[Asked], tags: Tags) -> Iterator[list[Floats | None]]:
-        """Yield the values beside the rows of some series, with NaN for null.
+    def values(self, requests: Sequence[JoinRequest], tags: Tags) -> Iterator[list[Floats | None]]:
+        """Yield the values beside the rows of each request, with NaN for null.
 
         There is one array for each use: a value for each row, or rows x tags for `Every`. It is None if the
         signal of the use was never logged.
         """
-        if not asked:
+        if not requests:
             return
-        of_use = {use: self._places(use, tags) for use in {use for request in asked for use in request.uses}}
-        places = [[of_use[use] for use in request.uses] for request in asked]
-        last, known = self._before(
-            [(request.rows, [*chain(*own)]) for request, own in zip(asked, places, strict=True)]
+        uses = {use for request in requests for use in request.uses}
+        places = {use: self._places(use, tags) for use in uses}
+        index, is_match = self._last_before(
+            [(r.rows, [place for use in r.uses for place in places[use]]) for r in requests]
         )
-        value = np.where(known, self.value[last], np.nan)
-        begin = 0
-        for request, own in zip(asked, places, strict=True):
-            values: list[Floats | None] = []
-            for use, them in zip(request.uses, own, strict=True):
-                part = slice(begin, begin := begin + len(them) * len(request.rows))
-                for tag in _asked(use, tags) if isinstance(use, Mean) else ():
-                    value[part] = self._means(tag, request.series, last[part], known[part])
+        value = np.where(is_match, self.value[index], np.nan)
+        end = 0
+        for request in requests:
+            columns: list[Floats | None] = []
+            for use in request.uses:
+                begin = end
+                end += len(places[use]) * len(request.rows)
+                part = slice(begin, end)
+                if isinstance(use, Mean):
+                    for tag in _tags_of(use, tags):
+                        value[part] = self._means(tag, request.series, index[part], is_match[part])
                 if isinstance(use, Every):
-                    values.append(value[part].reshape(len(them), len(request.rows)).T)
+                    columns.append(value[part].reshape(len(places[use]), len(request.rows)).T)
                 else:
-                    values.append(value[part] if them else None)
-            yield values
+                    columns.append(value[part] if places[use] else None)
+            yield columns
 
     def _places(self, use: Use, tags: Tags) -> list[int]:
         """Return the places of the points that a use asks for."""
-        places = [self.places[tag] for tag in _asked(use, tags) if tag in self.places]
+        places = [self.places[tag] for tag in _tags_of(use, tags) if tag in self.places]
         return [place + 1 for place in places] if isinstance(use, First) else places
 
-    def _before(self, asked: Sequence[tuple[Points, Sequence[int]]]) -> tuple[Steps, NDArray[np.bool_]]:
-        """Return the last point that counts, for each place and each row that asks for it, and whether there
-        is one.
+    def _last_before(
+        self, lookups: Sequence[tuple[Points, Sequence[int]]]
+    ) -> tuple[Steps, NDArray[np.bool_]]:
+        """Find the last point that counts at each place for each row, and whether there is one.
 
-        If points before a row have later steps than the row, none of them counts.
+        The answers come lookup by lookup, then place by place, then row by row. If points before a row have
+        later steps than the row, none of them counts.
         """
-        rows = [rows for rows, _ in asked]
-        begins = np.cumsum([0, *map(len, rows)])
-        pairs = [(place, begins[i], len(rows[i])) for i, (_, places) in enumerate(asked) for place in places]
-        of_pair, begin, size = np.array(pairs, np.int64).reshape(-1, 3).T
-        place = of_pair.repeat(size)
-        row = np.arange(len(place)) + (begin + size - size.cumsum()).repeat(size)
-        position = np.concatenate([part.position for part in rows])[row]
-        step = np.concatenate([part.step for part in rows])[row]
-        last = self.key.searchsorted((place << _POSITION_BITS) + position) - 1
-        last -= self._is_at(last, place) & (self.step[last] == step)
-        return last, self._is_at(last, place) & (self.step[last] < step)
+        all_rows = [rows for rows, _ in lookups]
+        offsets = np.cumsum([0, *map(len, all_rows)])[:-1]
+        # A block for each place of each lookup: the place, where its rows begin in all rows, their number.
+        blocks = [
+            (place, offset, len(rows))
+            for (rows, places), offset in zip(lookups, offsets, strict=True)
+            for place in places
+        ]
+        block_place, block_offset, block_size = np.array(blocks, np.int64).reshape(-1, 3).T
+        place = block_place.repeat(block_size)
+        row = np.arange(len(place)) + (block_offset + block_size - block_size.cumsum()).repeat(block_size)
+        position = np.concatenate([rows.position for rows in all_rows])[row]
+        step = np.concatenate([rows.step for rows in all_rows])[row]
+        index = self.key.searchsorted((place << _POSITION_BITS) + position) - 1
+        # A point of the row's own step does not count, but the one before it may.
+        index -= self._is_at(index, place) & (self.step[index] == step)
+        return index, self._is_at(index, place) & (self.step[index] < step)
 
-    def _is_at(self, points: Steps, place: Steps) -> NDArray[np.bool_]:
-        is_there: NDArray[np.bool_] = self.key[points] >> _POSITION_BITS == place
-        return is_there
+    def _is_at(self, index: Steps, place: Steps) -> NDArray[np.bool_]:
+        """Return whether the points with these indices in the table are at these places."""
+        has_place: NDArray[np.bool_] = self.key[index] >> _POSITION_BITS == place
+        return has_place
 
-    def _means(self, tag: str, series: str, last: Steps, known: NDArray[np.bool_]) -> Floats:
-        """Return the mean of a tag since the previous row, for each row of a series."""
+    def _means(self, tag: str, series: str, index: Steps, is_match: NDArray[np.bool_]) -> Floats:
+        """Return the mean of a tag since the previous row, for each row of a series.
+
+        ``index`` is that of the last point of the tag before each row, if it ``is_match``.
+        """
         begin, values = self._values(tag)
         sums = self.sums[tag]
-        number = self.counts[tag] - len(values)
-        since = sums.setdefault(series, replace(sums[_START]))
-        ends = np.maximum.accumulate(np.maximum(number + last - begin + 1, since.end))
-        totals, counts = since.extend(values, number, ends)
-        return np.where(known & (counts > 0), totals / np.maximum(counts, 1), np.nan)
+        first = self.counts[tag] - len(values)  # number of the first point in the table
+        since_row = sums.setdefault(series, replace(sums[_START]))
+        ends = np.maximum.accumulate(np.maximum(first + index - begin + 1, since_row.end))
+        totals, counts = since_row.extend(values, first, ends)
+        return np.where(is_match & (counts > 0), totals / np.maximum(counts, 1), np.nan)
 
     def newest(self, tag: str) -> float | None:
         """Return the last value of a tag that a use asks for; None if the tag has no value."""
@@ -202,31 +222,34 @@ class AsOfJoin:
         nothing = np.empty(0, np.int64)
         for tag, sums in self.sums.items():
             _, values = self._values(tag)
-            for since in sums.values() if len(values) > _KEPT else ():
-                since.extend(values, self.counts[tag] - len(values), nothing)
+            if len(values) > _POINTS_PER_PLACE:
+                for since_row in sums.values():
+                    since_row.extend(values, self.counts[tag] - len(values), nothing)
         place = self.key >> _POSITION_BITS
-        last = np.ones(len(self.key), bool)
-        last[:-_KEPT] = place[_KEPT:] != place[:-_KEPT]
-        self._take(last)
+        is_last = np.ones(len(self.key), bool)
+        is_last[:-_POINTS_PER_PLACE] = place[_POINTS_PER_PLACE:] != place[:-_POINTS_PER_PLACE]
+        self._take(is_last)
 
     def dump(self) -> list[Any]:
         """Return everything `load` needs."""
-        table = self.key, self.step, self.value
         sums = {
-            tag: {key: list(astuple(mean)) for key, mean in of_tag.items()}
-            for tag, of_tag in self.sums.items()
+            tag: {series: list(astuple(total)) for series, total in by_series.items()}
+            for tag, by_series in self.sums.items()
         }
-        return [self.places, *table, self.counts, sums]
+        return [self.places, self.key, self.step, self.value, self.counts, sums]
 
     @classmethod
     def load(cls, state: Sequence[Any]) -> Self:
         """Undo `dump`."""
         places, key, step, value, counts, sums = state
-        restored = {tag: {k: Sum(*mean) for k, mean in of_tag.items()} for tag, of_tag in sums.items()}
-        return cls(places, key, step, value, counts, restored)
+        restored_sums = {
+            tag: {series: Sum(*total) for series, total in by_series.items()}
+            for tag, by_series in sums.items()
+        }
+        return cls(places, key, step, value, counts, restored_sums)
 
 
-def _asked(use: Use, tags: Tags) -> Sequence[str]:
+def _tags_of(use: Use, tags: Tags) -> Sequence[str]:
     """Return the tags that a use asks for, in the order of their appearance."""
-    of_signal = tags.get(use.signal, ())
-    return of_signal if isinstance(use, Every) else of_signal[:1]
+    signal_tags = tags.get(use.signal, ())
+    return signal_tags if isinstance(use, Every) else signal_tags[:1]

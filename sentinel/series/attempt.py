@@ -1,9 +1,9 @@
-"""One attempt of one stream: its points become rows of the views, and the attempt remembers the rows.
+"""One attempt of one stream: its points become rows of the specs, and the attempt remembers the rows.
 
 The positions of points in the stream decide whether a row exists, where it stands and what its context is.
 The way in which polls cut the stream never matters:
 
-- A row of a view that needs other signals is complete at the last of its points (see `Join`).
+- A row of a spec that needs other signals is complete at the last of its points (see `Join`).
 - The context of a row belongs to earlier steps (see `AsOfJoin`). A signal that was never logged has the value
   that the plan has for it.
 """
@@ -17,7 +17,7 @@ from msgspec.structs import replace
 
 from sentinel.detectors.schema import Last
 from sentinel.detectors.signals import Signal
-from sentinel.series.asof_join import Asked, AsOfJoin
+from sentinel.series.asof_join import AsOfJoin, JoinRequest
 from sentinel.series.attempts import Points, finite
 from sentinel.series.buckets import Floats
 from sentinel.series.derived import DERIVED
@@ -37,7 +37,7 @@ MAX_JUDGED_TAGS = 16
 _PLANNED = {Last(Signal.TOTAL_STEPS), Last(Signal.WARMUP_STEPS)}
 """Signals that the settings of a run state if its log does not."""
 
-_DERIVED = frozenset(made.signal for made in DERIVED)
+_DERIVED = frozenset(derived.signal for derived in DERIVED)
 
 
 @dataclass(slots=True)
@@ -49,113 +49,115 @@ class Attempt:
     tags: dict[str, list[str]] = field(default_factory=dict)  # signal -> tags with a finite point, in order
     raw_tags: dict[str, list[str]] = field(default_factory=dict)  # the same with those without a finite point
     context: AsOfJoin = field(default_factory=AsOfJoin)
-    joins: dict[str, Join] = field(default_factory=dict)  # by view and tag, or by derived signal
+    joins: dict[str, Join] = field(default_factory=dict)  # by spec and tag, or by derived signal
     partners: dict[str, Points] = field(default_factory=dict)  # tag -> points that a tag yet to come may need
-    series: dict[str, dict[str, SeriesHistory]] = field(default_factory=dict)  # view -> tag -> history
-    earlier: dict[str, dict[str, Rows]] = field(default_factory=dict)  # view -> tag -> of the attempt before
-    left_out: dict[str, tuple[int, float]] = field(
-        default_factory=dict
-    )  # signal -> step and time of the first
+    series: dict[str, dict[str, SeriesHistory]] = field(default_factory=dict)  # spec -> tag -> history
+    earlier: dict[str, dict[str, Rows]] = field(default_factory=dict)  # spec -> tag -> of the attempt before
+    # signal -> step and time of the first point that is left out
+    left_out: dict[str, tuple[int, float]] = field(default_factory=dict)
 
-    def next(self, number: int, views: SeriesSpecs) -> "Attempt":
+    def next(self, number: int, specs: SeriesSpecs) -> "Attempt":
         """Return the attempt that begins where this one ends."""
-        earlier = {view.key: dict(self.earlier.get(view.key, {})) for view in views if view.earlier_rows}
-        for key, of_tag in earlier.items():
-            of_tag.update({tag: history.recent for tag, history in self.series.get(key, {}).items()})
+        earlier = {spec.key: dict(self.earlier.get(spec.key, {})) for spec in specs if spec.earlier_rows}
+        for key, rows_by_tag in earlier.items():
+            rows_by_tag.update({tag: history.recent for tag, history in self.series.get(key, {}).items()})
         return Attempt(number, self.sums, earlier=earlier, left_out=self.left_out)
 
     def windows(
-        self, arrived: Sequence[Points], views: SeriesSpecs, plans: Plans
+        self, arrived: Sequence[Points], specs: SeriesSpecs, plans: Plans
     ) -> Iterator[tuple[SeriesSpec, str, Window]]:
-        """Yield the windows of the rows that new points complete, each with its view and its judged tag."""
+        """Yield the windows of the rows that new points complete, each with its spec and its judged tag."""
         arrived = _in_order(arrived)
         raw = _admitted(arrived, self.raw_tags)
         logged = _in_order(finite(arrived))
         fresh = _admitted([points for points in logged if points.signal not in _DERIVED], self.tags)
-        derived = [points for points in logged if points.signal in _DERIVED] + self._derived(fresh, views)
+        derived = [points for points in logged if points.signal in _DERIVED]
+        derived += self._derived(fresh, specs)
         fresh |= _admitted(_in_order(finite(derived)), self.tags)
         for points in logged:
             if points.tag not in fresh:
                 self.left_out.setdefault(points.signal, (int(points.step[0]), float(points.time[0])))
-        self.context.extend(fresh, views.uses | _PLANNED, self.tags)
-        complete = [*self._complete(views, raw, fresh)]
-        beside = self.context.values([_asked(view, judged) for view, judged, _ in complete], self.tags)
-        for (view, judged, needed), aligned in zip(complete, beside, strict=True):
-            rows = _rows(view, judged, [*needed, *aligned], plans)
-            for window in self._history(view, judged.tag).extend(rows, judged.position):
-                yield view, judged.tag, window
+        self.context.extend(fresh, specs.uses | _PLANNED, self.tags)
+        complete = [*self._complete(specs, raw, fresh)]
+        requests = [
+            JoinRequest(f"{spec.key} {points.tag}", points, (*spec.uses, *spec.lists))
+            for spec, points, _ in complete
+        ]
+        joined = self.context.values(requests, self.tags)
+        for (spec, points, partner_values), used_values in zip(complete, joined, strict=True):
+            rows = _rows(spec, points, [*partner_values, *used_values], plans)
+            for window in self._history(spec, points.tag).extend(rows, points.position):
+                yield spec, points.tag, window
         self.context.trim()
-        for signal in views.needs:
-            if (partner := fresh.get(self._first_tag(signal))) is not None:
+        for signal in specs.needs:
+            partner = fresh.get(self._first_tag(signal))
+            if partner is not None:
                 self.partners[partner.tag] = partner.after(self.partners.get(partner.tag)).tail(REACH + 1)
 
-    def _history(self, view: SeriesSpec, tag: str) -> SeriesHistory:
+    def _history(self, spec: SeriesSpec, tag: str) -> SeriesHistory:
         """Return the history of one series, which is created if it is new."""
-        series = self.series.setdefault(view.key, {})
+        series = self.series.setdefault(spec.key, {})
         if tag not in series:
-            recent = max(view.recent_rows, view.earlier_rows)
-            earlier = self.earlier.get(view.key, {}).get(tag) or Rows.none(len(view.lists))
-            series[tag] = SeriesHistory(view.head_rows, recent, earlier, view.coarse, view.plotted)
+            recent = max(spec.recent_rows, spec.earlier_rows)
+            earlier = self.earlier.get(spec.key, {}).get(tag) or Rows.none(len(spec.lists))
+            series[tag] = SeriesHistory(spec.head_rows, recent, earlier, spec.coarse, spec.plotted)
         return series[tag]
 
-    def end(self, views: SeriesSpecs) -> Iterator[tuple[SeriesSpec, str, Window]]:
+    def end(self, specs: SeriesSpecs) -> Iterator[tuple[SeriesSpec, str, Window]]:
         """Yield the last row of each series, in which some detectors judge it again when the run is over."""
-        for view in views:
-            if view.at_end:
-                series = self.series.get(view.key, {})
-                yield from ((view, tag, history.end()) for tag, history in series.items())
+        for spec in specs:
+            if spec.at_end:
+                series = self.series.get(spec.key, {})
+                yield from ((spec, tag, history.end()) for tag, history in series.items())
 
     def last(self, signal: Signal) -> float | None:
-        """Return the newest value of a signal that the views or the plan ask for."""
+        """Return the newest value of a signal that the specs or the plan ask for."""
         return self.context.newest(self._first_tag(signal))
 
     def _complete(
-        self, views: SeriesSpecs, raw: Mapping[str, Points], fresh: Mapping[str, Points]
+        self, specs: SeriesSpecs, raw: Mapping[str, Points], fresh: Mapping[str, Points]
     ) -> Iterator[tuple[SeriesSpec, Points, Sequence[Floats]]]:
-        """Yield the judged points of each series whose partners have arrived, and the values of the
-        partners.
-        """
-        for view in views:
-            seen, tags = (raw, self.raw_tags) if view.non_finite else (fresh, self.tags)
-            for tag in tags.get(view.judged, ())[:MAX_JUDGED_TAGS]:
-                if view.needs:
-                    joined = self._joined(view, tag, seen.get(tag), fresh)
+        """Yield the judged points of each series whose partners have arrived, and the partners' values."""
+        for spec in specs:
+            points_by_tag, tags = (raw, self.raw_tags) if spec.non_finite else (fresh, self.tags)
+            for tag in tags.get(spec.judged, ())[:MAX_JUDGED_TAGS]:
+                points = points_by_tag.get(tag)
+                if spec.needs:
+                    complete = self._join_partners(spec, tag, points, fresh)
                 else:
-                    joined = (seen[tag], ()) if tag in seen else None
-                if joined is not None and len(joined[0]):
-                    yield view, *joined
+                    complete = None if points is None else (points, ())
+                if complete is not None and len(complete[0]):
+                    yield spec, *complete
 
-    def _joined(
-        self, view: SeriesSpec, tag: str, judged: Points | None, fresh: Mapping[str, Points]
+    def _join_partners(
+        self, spec: SeriesSpec, tag: str, points: Points | None, fresh: Mapping[str, Points]
     ) -> tuple[Points, Sequence[Floats]] | None:
-        """Return the judged points of ``tag`` whose partners have all arrived, and the values of the
-        partners.
-        """
-        partners = [self._first_tag(signal) for signal in view.needs]
-        arrived = {name: fresh[name] for name in partners if name in fresh} | (
-            {tag: judged} if judged else {}
-        )
+        """Return the points of ``tag`` whose partners have all arrived, and the partners' values."""
+        partners = [self._first_tag(signal) for signal in spec.needs]
+        arrived = {name: fresh[name] for name in partners if name in fresh}
+        if points:
+            arrived[tag] = points
         if not arrived:
             return None
-        key = f"{view.key} {tag}"
+        key = f"{spec.key} {tag}"
         if key not in self.joins:
             self.joins[key] = Join({name: self.partners[name] for name in partners if name in self.partners})
         return self.joins[key].extend([tag, *partners], arrived)
 
-    def _derived(self, fresh: Mapping[str, Points], views: SeriesSpecs) -> list[Points]:
-        """New points of derived signals, if a view asks for them."""
-        made = []
-        for sought in DERIVED:
-            tags = sought.tags(self._first_tag, self.sums)
+    def _derived(self, fresh: Mapping[str, Points], specs: SeriesSpecs) -> list[Points]:
+        """Return new points of derived signals, if a spec asks for them."""
+        new = []
+        for derived in DERIVED:
+            tags = derived.tags(self._first_tag, self.sums)
             arrived = {tag: fresh[tag] for tag in tags if tag in fresh}
-            if sought.signal in views.signals and arrived:
-                complete = self.joins.setdefault(sought.signal, Join()).extend(tags, arrived)
+            if derived.signal in specs.signals and arrived:
+                complete = self.joins.setdefault(derived.signal, Join()).extend(tags, arrived)
                 if complete is not None:
                     points, others = complete
                     with np.errstate(all="ignore"):
-                        value = sought.value(points.value, *others)
-                    made.append(replace(points, tag=sought.name(*tags), signal=sought.signal, value=value))
-        return made
+                        value = derived.value(points.value, *others)
+                    new.append(replace(points, tag=derived.name(*tags), signal=derived.signal, value=value))
+        return new
 
     def _first_tag(self, signal: Signal) -> str:
         """Return the tag that represents a signal; "" if the signal has no tag yet."""
@@ -170,66 +172,75 @@ class Attempt:
             raw_tags=self.raw_tags,
             context=self.context.dump(),
             joins={key: join.dump() for key, join in self.joins.items()},
-            partners={t: p.dump() for t, p in self.partners.items()},
-            series={k: {t: h.dump() for t, h in w.items()} for k, w in self.series.items()},
-            earlier={k: {t: r.dump() for t, r in w.items()} for k, w in self.earlier.items()},
+            partners={tag: points.dump() for tag, points in self.partners.items()},
+            series={
+                key: {tag: history.dump() for tag, history in by_tag.items()}
+                for key, by_tag in self.series.items()
+            },
+            earlier={
+                key: {tag: rows.dump() for tag, rows in by_tag.items()}
+                for key, by_tag in self.earlier.items()
+            },
             left_out=self.left_out,
         )
 
     @classmethod
     def load(cls, state: Sequence[Any]) -> Self:
         """Undo `dump`."""
-        kept = AttemptState(*state)
+        stored = AttemptState(*state)
         return cls(
-            number=kept.number,
-            sums=kept.sums,
-            tags=kept.tags,
-            raw_tags=kept.raw_tags,
-            context=AsOfJoin.load(kept.context),
-            joins={key: Join.load(join) for key, join in kept.joins.items()},
-            partners={t: Points.load(p) for t, p in kept.partners.items()},
-            series={k: {t: SeriesHistory.load(h) for t, h in w.items()} for k, w in kept.series.items()},
-            earlier={k: {t: Rows.load(r) for t, r in w.items()} for k, w in kept.earlier.items()},
-            left_out={signal: (step, time) for signal, (step, time) in kept.left_out.items()},
+            number=stored.number,
+            sums=stored.sums,
+            tags=stored.tags,
+            raw_tags=stored.raw_tags,
+            context=AsOfJoin.load(stored.context),
+            joins={key: Join.load(join) for key, join in stored.joins.items()},
+            partners={tag: Points.load(points) for tag, points in stored.partners.items()},
+            series={
+                key: {tag: SeriesHistory.load(history) for tag, history in by_tag.items()}
+                for key, by_tag in stored.series.items()
+            },
+            earlier={
+                key: {tag: Rows.load(rows) for tag, rows in by_tag.items()}
+                for key, by_tag in stored.earlier.items()
+            },
+            left_out={signal: (step, time) for signal, (step, time) in stored.left_out.items()},
         )
 
 
-def _asked(view: SeriesSpec, judged: Points) -> Asked:
-    return Asked(f"{view.key} {judged.tag}", judged, (*view.uses, *view.lists))
+def _rows(spec: SeriesSpec, points: Points, values: Sequence[Floats | None], plans: Plans) -> Rows:
+    """Return the rows of judged points.
 
-
-def _rows(view: SeriesSpec, judged: Points, beside: Sequence[Floats | None], plans: Plans) -> Rows:
-    """Return the rows of judged points, with the values ``beside`` them: needed signals, used ones, then
-    lists.
+    ``values`` stand beside the points: those of needed signals, of used ones, then lists.
     """
-    number = len(view.needs) + len(view.uses)
-    known = {place: values for place, values in enumerate(beside[:number]) if values is not None}
-    for place, use in enumerate(view.uses, len(view.needs)):
+    signals = len(spec.needs) + len(spec.uses)
+    columns = {place: column for place, column in enumerate(values[:signals]) if column is not None}
+    for place, use in enumerate(spec.uses, len(spec.needs)):
         if use in _PLANNED and plans.state(use.signal):
-            planned = plans.column(use.signal, judged.position, judged.step)
-            logged = known.get(place, planned)
-            known[place] = np.where(np.isnan(logged), planned, logged)
-    for place, setting in enumerate(view.settings, number):
+            planned = plans.column(use.signal, points.position, points.step)
+            logged = columns.get(place, planned)
+            columns[place] = np.where(np.isnan(logged), planned, logged)
+    for place, setting in enumerate(spec.settings, signals):
         if plans.state(setting):
-            known[place] = plans.column(setting, judged.position, judged.step)
-    places = tuple(sorted(known))
-    numbers = np.array([judged.time, judged.value, *(known[place] for place in places)]).T
-    lists = tuple(column for column in beside[number:] if column is not None)
-    return Rows(judged.step, numbers, places, lists)
+            columns[place] = plans.column(setting, points.position, points.step)
+    places = tuple(sorted(columns))
+    numbers = np.array([points.time, points.value, *(columns[place] for place in places)]).T
+    lists = tuple(column for column in values[signals:] if column is not None)
+    return Rows(points.step, numbers, places, lists)
 
 
 def _in_order(arrived: Iterable[Points]) -> list[Points]:
     """Return the points of some tags, in the order in which the tags first came in the log."""
-    return sorted((points for points in arrived if len(points)), key=lambda p: int(p.position[0]))
+    return sorted((points for points in arrived if len(points)), key=lambda points: int(points.position[0]))
 
 
 def _admitted(arrived: Iterable[Points], tags: dict[str, list[str]]) -> dict[str, Points]:
     """Return the points by tag, without tags that come too late. Adds new tags to ``tags``, in order."""
     admitted = {}
     for points in arrived:
-        known = tags.setdefault(points.signal, [])
-        if points.tag not in known and len(known) < MAX_TAGS_PER_SIGNAL:
-            known.append(points.tag)
-        if points.tag in known:
+        signal_tags = tags.setdefault(points.signal, [])
+        if points.tag not in signal_tags and len(signal_tags) < MAX_TAGS_PER_SIGNAL:
+            signal_tags.append(points.tag)
+        if points.tag in signal_tags:
             admitted[points.tag] = points
     return admitted

@@ -44,7 +44,7 @@ class Points(msgspec.Struct, frozen=True, gc=False):
         )
 
     def with_value(self, value: Floats) -> "Points":
-        """Return the same points with other values."""
+        """Replace the values."""
         return Points(self.tag, self.signal, self.step, self.time, self.position, value)
 
     def tail(self, count: int) -> "Points":
@@ -62,7 +62,7 @@ class Points(msgspec.Struct, frozen=True, gc=False):
         return both if is_new.all() else both.take(np.append(True, is_new))
 
     def dump(self) -> list[Any]:
-        """Return everything the constructor needs."""
+        """Return everything that `load` needs."""
         return [self.tag, self.signal, self.step, self.time, self.position, self.value]
 
     @classmethod
@@ -82,7 +82,7 @@ def finite(points: Sequence[Points]) -> Sequence[Points]:
 MAX_ATTEMPTS = 64
 """How often a stream may go back. One that does so more often has several writers, and its steps no order."""
 
-_FIRST_LOOK = 4096  # points searched at first for a step that goes back; doubled as long as there is none
+_MIN_SEARCH = 4096  # points searched at first for a step that goes back; doubled as long as there is none
 
 
 @dataclass(slots=True)
@@ -98,68 +98,66 @@ class Attempts:
         """Whether steps went back so often that nothing more can be judged."""
         return self.number > MAX_ATTEMPTS
 
-    def split(self, chunk: Chunk, telling: NDArray[np.bool_]) -> Iterator[tuple[int, slice]]:
+    def split(self, chunk: Chunk, is_compared: NDArray[np.bool_]) -> Iterator[tuple[int, slice]]:
         """Yield the attempts within a chunk: the number and the slice of points of each.
 
-        ``telling`` says for each tag of the chunk whether its steps count. Nothing follows once the stream is
-        disordered.
+        ``is_compared`` says for each tag of the chunk whether its steps are compared. Nothing follows once
+        the stream is disordered.
         """
         if chunk.restarted:
             self.last_step = {tag: step + 1 for tag, step in self.last_step.items()}
-        begin = 0
-        seen = 0
-        look = _FIRST_LOOK
+        begin = 0  # of the present attempt
+        searched = 0  # up to here no step goes back
+        length = _MIN_SEARCH
         total = len(chunk.step)
-        while seen < total and not self.disordered:
-            end = min(seen + look, total)
-            back = self._first_step_back(chunk, telling, slice(seen, end))
+        while searched < total and not self.disordered:
+            end = min(searched + length, total)
+            back = self._first_step_back(chunk, is_compared, slice(searched, end))
             if back is None:
-                seen = end
-                look = 2 * look
+                searched = end
+                length *= 2
                 continue
             if back > begin:
                 yield self.number, slice(begin, back)
             begin = back
-            seen = back
-            look = _FIRST_LOOK
-            self._begin()
+            searched = back
+            length = _MIN_SEARCH
+            self.number += 1
+            self.last_step = {}
             if self.disordered:
                 self.disordered_at = int(chunk.step[back]), float(chunk.time[back])
-        if seen > begin:
-            yield self.number, slice(begin, seen)
+        if searched > begin:
+            yield self.number, slice(begin, searched)
 
-    def _begin(self) -> None:
-        self.number += 1
-        self.last_step = {}
+    def _first_step_back(self, chunk: Chunk, is_compared: NDArray[np.bool_], part: slice) -> int | None:
+        """Return the index of the first point in ``part`` whose step goes back; None if there is none.
 
-    def _first_step_back(self, chunk: Chunk, telling: NDArray[np.bool_], part: slice) -> int | None:
-        """Return the index of the first point in ``part`` whose step goes back. Remembers the steps before
-        it.
+        Remembers the last step of each tag before that point.
         """
-        own = np.flatnonzero(telling[chunk.tag[part]])
-        if not len(own):
+        compared = np.flatnonzero(is_compared[chunk.tag[part]])
+        if not len(compared):
             return None
-        tag = chunk.tag[part][own]
-        step = chunk.step[part][own]
+        tag = chunk.tag[part][compared]
+        step = chunk.step[part][compared]
         order = order_by_tag(tag)
         tag = tag[order]
         step = step[order]
         starts = np.ones(len(tag), bool)
         np.not_equal(tag[1:], tag[:-1], out=starts[1:])
         first = starts.nonzero()[0]  # where each tag's points begin
-        before = np.empty_like(step)
-        before[1:] = step[:-1]
-        names = [chunk.tags[i] for i in tag[first]]
-        before[first] = [
-            min(self.last_step.get(n, s), 2**62) for n, s in zip(names, step[first].tolist(), strict=True)
+        previous = np.empty_like(step)
+        previous[1:] = step[:-1]
+        names = [chunk.tags[code] for code in tag[first]]
+        previous[first] = [
+            min(self.last_step.get(name, first_step), 2**62)
+            for name, first_step in zip(names, step[first].tolist(), strict=True)
         ]
-        goes_back = step < before
-        if goes_back.any():
-            back = goes_back.nonzero()[0]
-            at = int(own[order[back]].min())
-            if at > 0:
-                self._first_step_back(chunk, telling, slice(part.start, part.start + at))
-            return int(part.start) + at
+        back = (step < previous).nonzero()[0]
+        if len(back):
+            index = int(compared[order[back]].min())
+            if index > 0:  # remember the steps before it
+                self._first_step_back(chunk, is_compared, slice(part.start, part.start + index))
+            return int(part.start) + index
         last = np.append(first[1:], len(step)) - 1
         self.last_step.update(zip(names, step[last].tolist(), strict=True))
         return None

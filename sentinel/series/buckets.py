@@ -14,32 +14,31 @@ import numpy as np
 from numpy.typing import NDArray
 
 MAX_BUCKETS = 64
+"""The most buckets of a series."""
+
 FIRST_CHECKPOINT = 256
+"""The row count at which detectors get the first coarse view."""
 
 Floats = NDArray[np.float64]
 Steps = NDArray[np.int64]
 
-_NO_BUCKETS = np.empty((0, 0))  # of all series without rows
+_NO_TABLE = np.empty((0, 0))  # of all series without rows
 
 
 class _Column(NamedTuple):
     """How two buckets become one, and what a bucket without rows has."""
 
-    merged: Callable[[Floats, Floats], Floats]
+    merge: Callable[[Floats, Floats], Floats]
     blank: float
 
 
-def _first(one: Floats, _: Floats) -> Floats:
-    return one
-
-
 _TOTAL, _LOW, _HIGH = range(3)
-_COLUMNS = (
+_OF_THE_VALUE = (
     _Column(np.add, 0.0),
     _Column(np.minimum, np.inf),
     _Column(np.maximum, -np.inf),
 )
-_BESIDE = _Column(_first, np.nan)
+_BESIDE_THE_VALUE = _Column(lambda first, _: first, np.nan)
 
 
 def next_checkpoint(rows: int) -> int:
@@ -74,7 +73,7 @@ class Buckets:
     steps: Steps | None = None
     extremes: bool = True
     columns: tuple[int, ...] = ()
-    table: Floats = field(default_factory=lambda: _NO_BUCKETS)
+    table: Floats = field(default_factory=lambda: _NO_TABLE)
     missing: Floats | None = None
 
     def push(self, values: Floats, steps: Steps, beside: Mapping[int, Floats] | None = None) -> None:
@@ -83,10 +82,11 @@ class Buckets:
         if not len(values):
             return
         if not self.rows:
-            self.table = _blank(self._own)
-        if new := tuple(place for place in columns if place not in self.columns):
+            self.table = _blank(self._value_columns)
+        new = tuple(place for place in columns if place not in self.columns)
+        if new:
             self.columns += new
-            self.table = np.concatenate([self.table, _blank([_BESIDE] * len(new))])
+            self.table = np.concatenate([self.table, _blank([_BESIDE_THE_VALUE] * len(new))])
         begin = 0
         while begin < len(values):
             room = MAX_BUCKETS * self.width - self.rows
@@ -94,36 +94,36 @@ class Buckets:
                 self.widen()
                 continue
             part = slice(begin, begin + room)
-            self._fill(values[part], steps[part], {n: column[part] for n, column in columns.items()})
+            in_part = {place: column[part] for place, column in columns.items()}
+            self._fill(values[part], steps[part], in_part)
             begin += room
 
     @property
-    def _own(self) -> Sequence[_Column]:
-        """The columns that are not beside the value."""
-        return _COLUMNS if self.extremes else _COLUMNS[:_LOW]
+    def _value_columns(self) -> Sequence[_Column]:
+        """The columns of the table that summarise the value."""
+        return _OF_THE_VALUE if self.extremes else _OF_THE_VALUE[:_LOW]
 
     def _fill(self, values: Floats, steps: Steps, beside: Mapping[int, Floats]) -> None:
         """Add rows for which there is room."""
         index = self.rows + np.arange(len(values))
         bucket = index // self.width
         begins = index % self.width == 0
-        known = np.isfinite(values)
-        value = values[known]
-        into = bucket[known]
-        if len(value) < len(values):
-            missing = np.bincount(bucket[~known], minlength=MAX_BUCKETS).astype(np.float64)
+        is_finite = np.isfinite(values)
+        finite = values[is_finite]
+        finite_bucket = bucket[is_finite]
+        if len(finite) < len(values):
+            missing = np.bincount(bucket[~is_finite], minlength=MAX_BUCKETS).astype(np.float64)
             self.missing = missing if self.missing is None else self.missing + missing
-        np.add.at(self.table[_TOTAL], into, value)  # one by one, in the order of the log
+        np.add.at(self.table[_TOTAL], finite_bucket, finite)  # one by one, in the order of the log
         if self.extremes:
-            np.minimum.at(self.table[_LOW], into, value)
-            np.maximum.at(self.table[_HIGH], into, value)
-        first = bucket[begins]
-        self._count(index[begins], steps[begins])
+            np.minimum.at(self.table[_LOW], finite_bucket, finite)
+            np.maximum.at(self.table[_HIGH], finite_bucket, finite)
+        self._add_steps(index[begins], steps[begins])
         for place, column in beside.items():
-            self._columns(place)[first] = column[begins]
+            self._column_beside(place)[bucket[begins]] = column[begins]
         self.rows += len(values)
 
-    def _count(self, rows: Steps, steps: Steps) -> None:
+    def _add_steps(self, rows: Steps, steps: Steps) -> None:
         """Add the steps of rows that begin buckets."""
         if not len(rows):
             return
@@ -136,16 +136,17 @@ class Buckets:
         if self.steps is not None:
             self.steps[rows // self.width] = steps
 
-    def _columns(self, place: int) -> Floats:
-        column: Floats = self.table[len(self._own) + self.columns.index(place)]
+    def _column_beside(self, place: int) -> Floats:
+        """Return the column of the table for a column beside the value."""
+        column: Floats = self.table[len(self._value_columns) + self.columns.index(place)]
         return column
 
     def widen(self) -> None:
         """Make one bucket of each two."""
-        columns = [*self._own, *[_BESIDE] * len(self.columns)]
+        columns = [*self._value_columns, *[_BESIDE_THE_VALUE] * len(self.columns)]
         wider = _blank(columns)
         for new, old, column in zip(wider, self.table, columns, strict=True):
-            new[: MAX_BUCKETS // 2] = column.merged(old[::2], old[1::2])
+            new[: MAX_BUCKETS // 2] = column.merge(old[::2], old[1::2])
         if self.missing is not None:
             merged = self.missing[::2] + self.missing[1::2]
             self.missing = np.concatenate([merged, np.zeros(MAX_BUCKETS - len(merged))])
@@ -155,9 +156,7 @@ class Buckets:
         self.width *= 2
 
     def widened(self, width: int) -> Self:
-        """Return the same rows in buckets of at least this ``width``, as they are once the series is
-        longer.
-        """
+        """Return the same rows in buckets of at least this ``width``, as a longer series has them."""
         wide = copy(self)
         while wide.width < width:
             wide.widen()
@@ -193,20 +192,20 @@ class Buckets:
     @property
     def low(self) -> Floats:
         """The lowest finite value of each bucket; NaN without one. Needs ``extremes``, as `high` does."""
-        return self._known(_LOW)
+        return self._extreme(_LOW)
 
     @property
     def high(self) -> Floats:
         """The highest finite value of each bucket; NaN without one."""
-        return self._known(_HIGH)
+        return self._extreme(_HIGH)
 
     @property
     def first(self) -> dict[int, Floats]:
         """The columns beside the value in the first row of each bucket, by their places."""
-        return {place: self._columns(place)[: self.buckets] for place in self.columns}
+        return {place: self._column_beside(place)[: self.buckets] for place in self.columns}
 
-    def _known(self, column: int) -> Floats:
-        values = self._column(column)
+    def _extreme(self, number: int) -> Floats:
+        values = self._column(number)
         return np.where(np.isfinite(values), values, np.nan)
 
     def _column(self, number: int) -> Floats:
@@ -218,19 +217,19 @@ class Buckets:
         return {"coarse_low": self.low, "coarse_mean": self.mean, "coarse_high": self.high}
 
     def dump(self) -> list[Any]:
-        """Return everything `load` needs."""
+        """Return everything that `load` needs."""
         shape = self.rows, self.width, self.origin, self.pace, self.steps
         return [*shape, self.extremes, self.columns, self.table, self.missing]
 
     @classmethod
     def load(cls, state: Sequence[Any]) -> Self:
         """Undo `dump`."""
-        rows, width, origin, pace, steps, extremes, beside, table, missing = state
-        return cls(rows, width, origin, pace, steps, extremes, tuple(beside), table, missing)
+        rows, width, origin, pace, steps, extremes, columns, table, missing = state
+        return cls(rows, width, origin, pace, steps, extremes, tuple(columns), table, missing)
 
 
 def _blank(columns: Sequence[_Column]) -> Floats:
-    """Buckets without rows."""
+    """Return a table of buckets without rows."""
     table = np.empty((len(columns), MAX_BUCKETS))
     table.T[:] = [column.blank for column in columns]
     return table

@@ -11,7 +11,8 @@ from sentinel.sources.base import Chunk, of_each_tag, order_by_tag
 BUCKETS = 512
 """The most groups of rows of a curve, each with two values at most."""
 
-_PENDING = 8 * BUCKETS  # values that may wait until they are thinned
+_MAX_VALUES = 8 * BUCKETS  # of a curve, until they are thinned
+
 MAX_CURVES = 256
 """The most curves that are kept of one run."""
 
@@ -25,8 +26,8 @@ class Point(NamedTuple):
     time: float  # seconds since the epoch; NaN where the log has no time
 
 
-class _Kept(NamedTuple):
-    """The values that are kept, in the order of their rows; ``bucket`` numbers groups of ``width`` rows."""
+class _Values(NamedTuple):
+    """The values that remain, in the order of their rows; ``bucket`` numbers groups of ``width`` rows."""
 
     width: int
     bucket: NDArray[np.int64]
@@ -45,48 +46,48 @@ class Curve:
     def __init__(self) -> None:
         self.lost_at: int | None = None
         self.rows = 0
-        self._kept = _Kept(1, np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0), np.empty(0))
+        self._values = _Values(1, np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0), np.empty(0))
 
     def add(self, step: NDArray[np.int64], value: NDArray[np.float64], time: NDArray[np.float64]) -> None:
-        """Add rows."""
+        """Add rows in the order of the log."""
         finite = np.isfinite(value)
         if self.lost_at is None and not finite.all():
             self.lost_at = int(step[~finite][0])
         step = step[finite]
         value = value[finite]
         time = time[finite]
-        width, *kept = self._kept
+        width, *columns = self._values
         bucket = (self.rows + np.arange(len(step))) // width
         self.rows += len(step)
-        more = zip(kept, (bucket, step, value, time), strict=True)
-        self._kept = _Kept(width, *(np.concatenate(pair) for pair in more))
-        if len(self._kept.value) > _PENDING:
-            self._kept = self._thinned(BUCKETS)
+        pairs = zip(columns, (bucket, step, value, time), strict=True)
+        self._values = _Values(width, *(np.concatenate(pair) for pair in pairs))
+        if len(self._values.value) > _MAX_VALUES:
+            self._values = self._thinned(BUCKETS)
 
     def points(self, most: int = 2 * BUCKETS) -> list[Point]:
         """Return at most this many points, an even number of them."""
-        kept = self._thinned(max(most // 2, 1))
-        attempt = np.cumsum(np.diff(kept.step, prepend=kept.step[:1]) < 0)
-        columns = (column.tolist() for column in (attempt, kept.step, kept.value, kept.time))
+        values = self._thinned(max(most // 2, 1))
+        attempt = np.cumsum(np.diff(values.step, prepend=values.step[:1]) < 0)
+        columns = (column.tolist() for column in (attempt, values.step, values.value, values.time))
         return [Point(*row) for row in zip(*columns, strict=True)]
 
     @property
     def only_value(self) -> float | None:
         """The one value that all rows have; None if there are more, none, or one that is not finite."""
-        values = np.unique(self._kept.value)
+        values = np.unique(self._values.value)
         return float(values[0]) if len(values) == 1 and self.lost_at is None else None
 
-    def _thinned(self, buckets: int) -> _Kept:
+    def _thinned(self, buckets: int) -> _Values:
         """Return the lowest and the highest value of each group of rows, of at most this many groups."""
-        width, bucket, step, value, time = self._kept
+        width, bucket, step, value, time = self._values
         while self.rows > buckets * width:
-            width = 2 * width
+            width *= 2
             bucket = bucket // 2
         order = np.lexsort((value, bucket))
         begins = np.flatnonzero(np.diff(bucket[order], prepend=-1))
         ends = np.append(begins[1:], len(order)) - 1
-        kept = np.unique(np.concatenate([order[begins], order[ends]])) if len(order) else order
-        return _Kept(width, bucket[kept], step[kept], value[kept], time[kept])
+        rows = np.unique(np.concatenate([order[begins], order[ends]])) if len(order) else order
+        return _Values(width, bucket[rows], step[rows], value[rows], time[rows])
 
 
 class Curves:
@@ -96,7 +97,7 @@ class Curves:
         self.of: dict[str, Curve] = {}
 
     def add(self, chunks: Iterable[Chunk]) -> None:
-        """Add what a poll brought."""
+        """Add the points of a poll."""
         for tag, rows in by_tag(chunks):
             if tag in self.of or len(self.of) < MAX_CURVES:
                 self.of.setdefault(tag, Curve()).add(rows.step, rows.value, rows.time)
@@ -111,12 +112,12 @@ class CurvePoints(NamedTuple):
 
 
 def by_tag(chunks: Iterable[Chunk]) -> Iterator[tuple[str, CurvePoints]]:
-    """Yield the points of each tag of each chunk."""
+    """Yield each tag of each chunk with its points."""
     for chunk in (chunk.flat for chunk in chunks if chunk.value.size):
         order = order_by_tag(chunk.tag)
         tag = chunk.tag[order]
         step = chunk.step[order]
         value = chunk.value[order]
         time = chunk.time[order]
-        for own in of_each_tag(tag):
-            yield chunk.tags[tag[own.start]], CurvePoints(step[own], value[own], time[own])
+        for part in of_each_tag(tag):
+            yield chunk.tags[tag[part.start]], CurvePoints(step[part], value[part], time[part])

@@ -25,8 +25,9 @@ class Derived:
 
     def tags(self, first: Callable[[Signal], str], sums: Mapping[str, Sequence[str]]) -> Sequence[str]:
         """Return the tags that it needs; "" for a tag that is not known yet."""
-        only, *more = self.parts
-        return [first(part) for part in self.parts] if more else sums.get(only, ())
+        if len(self.parts) == 1:
+            return sums.get(self.parts[0], ())
+        return [first(part) for part in self.parts]
 
 
 def _sum(signal: Signal, part: Signal) -> Derived:
@@ -44,7 +45,7 @@ DERIVED = (
     _sum(Signal.EVAL_LOSS, Signal.EVAL_LOSS_PART),
 )
 
-SUMMED = frozenset(made.parts[0] for made in DERIVED if len(made.parts) == 1)
+SUMMED = frozenset(derived.parts[0] for derived in DERIVED if len(derived.parts) == 1)
 """Signals whose tags are added up to another signal."""
 
 SHARES = frozenset(
@@ -55,16 +56,16 @@ SHARES = frozenset(
 )
 """Signals from 0 to 1 that people also log in percent, under the same names."""
 
-_MOST = 1.5  # no share is larger, even if it was rounded
+_MAX_SHARE = 1.5  # no share is larger, even if it was rounded
 
 
 def derived(tags: Mapping[str, Sequence[str]]) -> Iterator[tuple[Signal, str]]:
     """Yield the derived signals and their tags, given the tags of logged signals."""
     sums: dict[str, Sequence[str]] = {part: sorted(tags.get(part, ())) for part in SUMMED}
-    for made in DERIVED:
-        parts = made.tags(lambda part: next(iter(tags.get(part, ())), ""), sums)
+    for signal in DERIVED:
+        parts = signal.tags(lambda part: next(iter(tags.get(part, ())), ""), sums)
         if parts and all(parts):
-            yield made.signal, made.name(*parts)
+            yield signal.signal, signal.name(*parts)
 
 
 @dataclass(slots=True)
@@ -75,16 +76,16 @@ class Units:
 
     def shares(self, tag: str, values: Floats) -> tuple[Floats, NDArray[np.bool_]]:
         """Return the values as shares, and which of them can be shares. A percentage may begin below 1.5."""
-        finite = np.isfinite(values)
-        telling = values[finite & (values != 0)]
-        if tag not in self.factors and len(telling):
-            self.factors[tag] = 0.01 if telling[0] > _MOST else 1.0
+        is_finite = np.isfinite(values)
+        nonzero = values[is_finite & (values != 0)]
+        if tag not in self.factors and len(nonzero):
+            self.factors[tag] = 0.01 if nonzero[0] > _MAX_SHARE else 1.0
         scaled = values * self.factors.get(tag, 1.0)
-        return scaled, ~finite | (scaled <= _MOST)
+        return scaled, ~is_finite | (scaled <= _MAX_SHARE)
 
     def positive(self, tag: str, values: Floats) -> Floats:
         """Return the values with the sign that makes the first of them positive."""
-        telling = values[np.isfinite(values) & (values != 0)]
-        if tag not in self.factors and len(telling):
-            self.factors[tag] = float(np.sign(telling[0]))
+        nonzero = values[np.isfinite(values) & (values != 0)]
+        if tag not in self.factors and len(nonzero):
+            self.factors[tag] = float(np.sign(nonzero[0]))
         return values * self.factors.get(tag, 1.0)

@@ -22,7 +22,7 @@ _ACCURACIES = [*(f"{kind}accuracy" for kind in _KINDS), "top 1", "top 1 accuracy
 
 _LOSSES = ("loss", "cost", "nll", "total loss", "lm loss", "mlm loss")
 _ERRORS = ("mse", "rmse", "mae", "mean squared error", "root mean squared error", "mean absolute error")
-"""Of regressions; on training batches they may be terms of a loss."""
+"""Errors of regressions; on training batches they may be terms of a loss."""
 
 _GENERATORS = ("generator", "gen", "g", "total generator", "total g")
 _DISCRIMINATORS = ("discriminator", "disc", "d", "total discriminator", "total d")
@@ -235,50 +235,55 @@ def fallback(tag: str) -> Meaning | None:
     """Return the meaning of all words of ``tag`` together; None if they are not clear."""
     if _OF_A_LIST.search(tag):
         return None
-    if (meaning := _EXACT.get(tag) or probe(tag) or _read(tag)) is not None or not _OF_A_LOSS.match(tag):
+    meaning = _EXACT.get(tag) or probe(tag) or _meaning_of_words(tag)
+    if meaning is not None or not _OF_A_LOSS.match(tag):
         return meaning
-    inner = _read(tag.partition("/")[2])
+    inner = _meaning_of_words(tag.partition("/")[2])
     return None if inner is None or inner.signal in _SIGN_UNKNOWN else inner
 
 
-def _read(tag: str) -> Meaning | None:
+def _meaning_of_words(tag: str) -> Meaning | None:
+    """Return the meaning of the words of a tag, without what only says of which part or agent they are."""
     words = words_of(COMPARED.sub("", tag))
     words = [word for before, word in pairwise(["", *words]) if not (before in EVAL and word.isdigit())]
     words = [word for word, after in pairwise([*words, ""]) if not (word in _SUBSETS and after in _PARTS)]
-    if (meaning := _meaning(words)) is not None or len(rest := _of_one_agent(words)) == len(words):
+    meaning = _meaning(words)
+    rest = _without_agents(words)
+    if meaning is not None or len(rest) == len(words):
         return meaning
     inner = _meaning(rest)
     return inner if inner is not None and inner.signal in _OF_AGENTS else None
 
 
-def _of_one_agent(words: Sequence[str]) -> Sequence[str]:
+def _without_agents(words: Sequence[str]) -> Sequence[str]:
     """Return the words without the number of an agent: that after "agent", or the last one."""
-    numbered = [
-        at
-        for at, (before, word) in enumerate(pairwise(["", *words]))
-        if word.isdigit() and (before == "agent" or at == len(words) - 1)
+    numbers = [
+        index
+        for index, (before, word) in enumerate(pairwise(["", *words]))
+        if word.isdigit() and (before == "agent" or index == len(words) - 1)
     ]
-    agents = {at - 1 for at in numbered if words[at - 1] == "agent"}
-    return [word for at, word in enumerate(words) if at not in agents.union(numbered)]
+    agents = {index - 1 for index in numbers if words[index - 1] == "agent"}
+    return [word for index, word in enumerate(words) if index not in agents.union(numbers)]
 
 
 def _meaning(words: Sequence[str]) -> Meaning | None:
-    if (speed := _speed(" ".join(words))) is not None:
-        return speed
+    """Return the meaning of all of these words together."""
+    phrase = " ".join(words)
+    for pattern, speed in _speeds():
+        if pattern.fullmatch(phrase):
+            return speed
     content = frozenset(spelled(words))
-    evaluates, trains, percent = (bool(content & some) for some in (EVAL, TRAIN, PERCENT))
+    is_eval = not content.isdisjoint(EVAL)
+    is_train = not content.isdisjoint(TRAIN)
+    is_percent = not content.isdisjoint(PERCENT)
     content -= EVAL | TRAIN | PERCENT
-    for table in _tables(evaluates, trains):
-        if (meaning := table.get(content) or table.get(content - FILLERS)) is not None:
-            if not percent:
-                return meaning
+    for table in _tables(is_eval, is_train):
+        meaning = table.get(content) or table.get(content - FILLERS)
+        if meaning is not None and is_percent:
             return replace(meaning, factor=0.01) if meaning.signal in SHARES else None
+        if meaning is not None:
+            return meaning
     return None
-
-
-def _speed(phrase: str) -> Meaning | None:
-    matches = (meaning for pattern, meaning in _speeds() if pattern.fullmatch(phrase))
-    return next(matches, None)
 
 
 @cache
@@ -287,8 +292,9 @@ def _speeds() -> Sequence[tuple[re.Pattern[str], Meaning]]:
 
 
 @cache
-def _tables(evaluates: bool, trains: bool) -> Sequence[Mapping[frozenset[str], Meaning]]:
-    tables = [_EVALUATION if evaluates else _TRAINING, {} if trains else _HELD_OUT]
+def _tables(is_eval: bool, is_train: bool) -> Sequence[Mapping[frozenset[str], Meaning]]:
+    """Return the tables of names that count, with their words as sets."""
+    tables = [_EVALUATION if is_eval else _TRAINING, {} if is_train else _HELD_OUT]
     return [
         {
             frozenset(words.split()): Meaning(signal, either_sign=words in _EITHER_SIGN)

@@ -1,7 +1,7 @@
 """Remembers one series in bounded memory: its first rows, its last rows, and coarse buckets of all rows.
 
-A *series* is one tag in one attempt of one stream, seen through one *view*. The view says which signals must
-be logged at the same step for a row to count. Rows are the points of a signal, numbered from 0.
+A *series* is one tag in one attempt of one stream, for one `SeriesSpec`. The spec says which signals must be
+logged at the same step for a row to count. Rows are the points of a signal, numbered from 0.
 """
 
 from collections.abc import Collection, Iterator, Sequence
@@ -17,11 +17,11 @@ from sentinel.series.state_schema import SeriesState
 
 
 class Window(msgspec.Struct, frozen=True, gc=False):
-    """What a detector may see of one series: the rows to judge, and what precedes them."""
+    """The rows of one series to judge, and what a detector may see of the rows before them."""
 
     first: int  # index of the first row to judge
     end: int  # index after the last one
-    seen: Rows  # the rows that precede the rows to judge, then these
+    recent: Rows  # the rows that precede the rows to judge, then these
     position: NDArray[np.int64]  # of each row to judge: the ordinal, in the stream, of its last point
     head: Rows  # from row 0 on
     earlier: Rows  # up to row 0, of the attempt before
@@ -30,13 +30,13 @@ class Window(msgspec.Struct, frozen=True, gc=False):
 
     @property
     def begin(self) -> int:
-        """Index of the first row of ``seen``."""
-        return self.end - len(self.seen)
+        """Index of the first row of ``recent``."""
+        return self.end - len(self.recent)
 
     @property
     def rows(self) -> Rows:
         """The rows to judge."""
-        return self.seen.last(self.end - self.first)
+        return self.recent.last(self.end - self.first)
 
 
 _NO_BUCKETS = Buckets().view()
@@ -50,6 +50,7 @@ class SeriesHistory:
     """
 
     __slots__ = (
+        "_buffer",
         "_checkpoint",
         "_coarse",
         "_head",
@@ -57,7 +58,6 @@ class SeriesHistory:
         "_plotted",
         "_recent_rows",
         "_sliced",
-        "_tape",
         "count",
         "earlier",
         "position",
@@ -69,80 +69,86 @@ class SeriesHistory:
         self.count = 0
         self.position = -1  # of the last row, as `Window` has it
         self.earlier = earlier
-        self._head: Rows | None = None  # the last rows begin with it, until the tape forgets row 0
+        self._head: Rows | None = None  # the last rows begin with it, until the buffer forgets row 0
         self._head_rows = head_rows
         self._recent_rows = max(recent_rows, SPARE)
         self._sliced = sliced
         self._plotted = plotted
-        self._tape = RowBuffer(Rows.none(len(earlier.lists)), self._recent_rows)
+        self._buffer = RowBuffer(Rows.none(len(earlier.lists)), self._recent_rows)
         self._coarse: Buckets | None = None  # until a row is forgotten
         self._checkpoint = _NO_BUCKETS
 
     @property
     def head(self) -> Rows:
         """The first rows."""
-        return self._tape[: self._head_rows] if self._head is None else self._head
+        return self._buffer[: self._head_rows] if self._head is None else self._head
 
     @property
     def recent(self) -> Rows:
         """The last rows."""
-        return self._tape[-self._recent_rows :]
+        return self._buffer[-self._recent_rows :]
 
     def last_steps(self, rows: int) -> Steps:
-        """Return the steps of that many of the last rows, of which it keeps at least `SPARE`."""
-        return self._tape[-min(rows, self._recent_rows) :].step
+        """Return the steps of at most that many last rows. At least `SPARE` rows are remembered."""
+        return self._buffer[-min(rows, self._recent_rows) :].step
 
     @property
     def coarse(self) -> Buckets:
         """Buckets of the whole attempt. Each call makes them anew until a row is forgotten."""
-        return self._buckets_with(self._tape[:])
+        return self._buckets_with(self._buffer[:])
 
     def _buckets_with(self, rows: Rows) -> Buckets:
-        """Return the buckets, with those of the last rows that are not in them yet."""
+        """Return the buckets, after adding those of the last rows that are not in them yet."""
         coarse = self._coarse or Buckets()
-        waiting = rows.last(self.count - coarse.rows)
-        shown = {place: waiting.column(place) for place in waiting.columns if place in self._plotted}
-        coarse.push(waiting.value, waiting.step, shown)
+        new = rows.last(self.count - coarse.rows)
+        plotted = {place: new.column(place) for place in new.columns if place in self._plotted}
+        coarse.push(new.value, new.step, plotted)
         return coarse
 
     def extend(self, rows: Rows, position: NDArray[np.int64]) -> Iterator[Window]:
-        """Remember rows, and give the windows to judge. A window never spans two coarse views."""
-        while self._sliced and len(rows) > (cut := next_checkpoint(self.count) - self.count):
-            yield self._push(rows[:cut], position[:cut])
-            rows = rows[cut:]
-            position = position[cut:]
+        """Remember rows, and yield the windows to judge. A window never spans two coarse views."""
+        while self._sliced and len(rows) > (room := next_checkpoint(self.count) - self.count):
+            yield self._push(rows[:room], position[:room])
+            rows = rows[room:]
+            position = position[room:]
         if len(rows):
             yield self._push(rows, position)
 
     def end(self) -> Window:
         """Return the window in which the last row is judged again, with the present coarse view."""
         first = self.count - 1
-        coarse = self.coarse.view()
-        head = self.head
-        position = np.array([self.position])
         return Window(
-            first, self.count, self.recent, position, head[:first], self.earlier, coarse, ended=True
+            first=first,
+            end=self.count,
+            recent=self.recent,
+            position=np.array([self.position]),
+            head=self.head[:first],
+            earlier=self.earlier,
+            coarse=self.coarse.view(),
+            ended=True,
         )
 
     def _push(self, rows: Rows, position: NDArray[np.int64]) -> Window:
+        """Remember rows, and return their window, which has the head and the coarse view from before them."""
         first = self.count
         head = self.head
         coarse = self._checkpoint
-        seen = self._tape.append(rows)
+        recent = self._buffer.append(rows)
         self.count = first + len(rows)
         self.position = int(position[-1])
         if self._head is None and self.count > self._recent_rows:
             self._head = head
-        if self._head is not None and (room := self._head_rows - len(head)) > 0:
+        room = self._head_rows - len(head)
+        if self._head is not None and room > 0:
             self._head = Rows.joined([head, rows[:room]])
         if self.count - (self._coarse.rows if self._coarse else 0) > self._recent_rows:
-            self._coarse = self._buckets_with(seen)
+            self._coarse = self._buckets_with(recent)
         if self._sliced and self.count == next_checkpoint(first):
             self._checkpoint = self.coarse.view()
-        return Window(first, self.count, seen, position, head, self.earlier, coarse)
+        return Window(first, self.count, recent, position, head, self.earlier, coarse)
 
     def dump(self) -> SeriesState:
-        """Return everything `load` needs."""
+        """Return everything that `load` needs."""
         return SeriesState(
             head_rows=self._head_rows,
             recent_rows=self._recent_rows,
@@ -160,12 +166,14 @@ class SeriesHistory:
     @classmethod
     def load(cls, state: Sequence[Any]) -> Self:
         """Undo `dump`."""
-        kept = SeriesState(*state)
-        series = cls(kept.head_rows, kept.recent_rows, Rows.load(kept.earlier), kept.sliced, kept.plotted)
-        series.count = kept.rows
-        series.position = kept.position
-        series._head = None if kept.head is None else Rows.load(kept.head)
-        series._tape = RowBuffer(Rows.load(kept.recent), kept.recent_rows)
-        series._coarse = None if kept.coarse is None else Buckets.load(kept.coarse)
-        series._checkpoint = kept.checkpoint or _NO_BUCKETS
+        stored = SeriesState(*state)
+        series = cls(
+            stored.head_rows, stored.recent_rows, Rows.load(stored.earlier), stored.sliced, stored.plotted
+        )
+        series.count = stored.rows
+        series.position = stored.position
+        series._head = None if stored.head is None else Rows.load(stored.head)
+        series._buffer = RowBuffer(Rows.load(stored.recent), stored.recent_rows)
+        series._coarse = None if stored.coarse is None else Buckets.load(stored.coarse)
+        series._checkpoint = stored.checkpoint or _NO_BUCKETS
         return series

@@ -17,50 +17,55 @@ from sentinel.detectors.settings import Setting
 from sentinel.series.plan import KnownOfStream
 from sentinel.sources.base import Chunk
 
-STEPS = 100  # from the first point on
-ROWS = 20  # points with a step of their own; a run that logs each 2048th step has seen little after 100
+STEPS = 100
+"""Steps from the first point on, after which a stream has shown what it logs."""
+
+ROWS = 20
+"""Steps with points that it needs as well: a run that logs each 2048th step has shown little after 100."""
 
 
 @dataclass(slots=True)
 class InventoryTaker:
-    """Waits for the position at which its stream is surveyed, which happens once."""
+    """Takes the inventory of its stream, once the stream has gone on long enough."""
 
     first: int | None = None  # step of the first point
     last: int = 0  # step of the last point
     rows: int = 0
-    done: bool = False
+    finished: bool = False
 
-    def survey(self, stream: str, chunk: Chunk, position: int, known: KnownOfStream) -> Sequence[Inventory]:
-        """Return the survey, if the stream gets there in this chunk, whose first point has this position."""
-        if self.done or not len(chunk.step):
+    def survey(
+        self, stream: str, chunk: Chunk, position: int, stream_facts: KnownOfStream
+    ) -> Sequence[Inventory]:
+        """Return the inventory, if it is due in this chunk, whose first point has this position."""
+        if self.finished or not len(chunk.step):
             return ()
         self.first = int(chunk.step[0]) if self.first is None else self.first
         rows = self.rows + np.cumsum(np.diff(chunk.step, prepend=self.last) != 0)
-        there = np.flatnonzero((chunk.step >= self.first + STEPS) & (rows >= ROWS))
+        due = np.flatnonzero((chunk.step >= self.first + STEPS) & (rows >= ROWS))
         self.last = int(chunk.step[-1])
         self.rows = int(rows[-1])
-        self.done = len(there) > 0
-        if not self.done:
+        self.finished = len(due) > 0
+        if not self.finished:
             return ()
-        place = int(there[0])
-        at = position + place
-        step = int(chunk.step[place])
-        time = float(chunk.time[place])
-        told = {setting.value: known.setting(setting, at, step) for setting in Setting}
+        index = int(due[0])
+        due_position = position + index
+        step = int(chunk.step[index])
+        settings = {setting.value: stream_facts.setting(setting, due_position, step) for setting in Setting}
+        first_positions = stream_facts.first_positions.items()
         return [
             Inventory(
                 stream=stream,
                 step=step,
-                time=None if math.isnan(time) else time,
-                framework=known.framework,
-                signals=frozenset(signal for signal, begun in known.begun.items() if begun < at),
-                settings={name: value for name, value in told.items() if value is not None},
+                time=_time_or_none(chunk.time[index]),
+                framework=stream_facts.framework,
+                signals=frozenset(signal for signal, first in first_positions if first < due_position),
+                settings={name: value for name, value in settings.items() if value is not None},
             )
         ]
 
     def dump(self) -> list[Any]:
-        """Return everything `load` needs."""
-        return [self.first, self.last, self.rows, self.done]
+        """Return everything that `load` needs."""
+        return [self.first, self.last, self.rows, self.finished]
 
     @classmethod
     def load(cls, state: Sequence[Any]) -> Self:
@@ -74,14 +79,14 @@ MAX_TAGS = 128
 
 @dataclass(frozen=True)
 class _LastPoint:
-    """The last point of a tag. ``since`` is when its absence began to count; ``missed`` is true once the
-    absence was told.
+    """The last point of a tag. ``since`` is when its absence began to count. ``is_missed`` is true once the
+    absence was reported.
     """
 
     step: int
     time: float  # NaN where the log has no times
     since: float
-    missed: bool
+    is_missed: bool
 
 
 @dataclass(slots=True)
@@ -109,11 +114,11 @@ class MissingTags:
             last = self.last.setdefault(rule.key, {})
             breaks = np.flatnonzero(pauses > rule.within_seconds)
             for tag in [*dict.fromkeys([*last, *tags])][:MAX_TAGS]:
-                logged = np.flatnonzero(chunk.tag == chunk.tags.index(tag)) if tag in tags else _NOWHERE
+                logged = np.flatnonzero(chunk.tag == chunk.tags.index(tag)) if tag in tags else _NO_POINTS
                 if len(logged) or tag in last:
-                    yield from self._of_tag(rule, tag, logged, breaks, time, chunk, position)
+                    yield from self._absences(rule, tag, logged, breaks, time, chunk, position)
 
-    def _of_tag(
+    def _absences(
         self,
         rule: Expected,
         tag: str,
@@ -123,56 +128,66 @@ class MissingTags:
         chunk: Chunk,
         position: int,
     ) -> Iterator[Absence]:
-        """Yield the same for one tag, which is logged at the places ``logged`` of the chunk."""
-        known = self.last[rule.key]
-        last = known.get(tag) or _LastPoint(0, math.nan, math.nan, missed=False)
-        begins = np.union1d(logged, breaks[breaks > logged[0]] if tag not in known else breaks)
+        """Yield the same for one tag, which is ``logged`` at these indices of the chunk.
+
+        The clock of its absence starts anew at each of its points and at each of the ``breaks``.
+        """
+        last_by_tag = self.last[rule.key]
+        last = last_by_tag.get(tag) or _LastPoint(0, math.nan, math.nan, is_missed=False)
+        begins = np.union1d(logged, breaks[breaks > logged[0]] if tag not in last_by_tag else breaks)
         since = np.append(last.since, time[begins])
         age = time - since[np.searchsorted(begins, np.arange(len(time)), side="right")]
         late = np.flatnonzero(age > rule.within_seconds)
+        # Absences by the number of points of the tag that precede them in the chunk.
         numbers, firsts = np.unique(np.searchsorted(logged, late, side="right"), return_index=True)
-        missed = dict(zip(numbers.tolist(), late[firsts].tolist(), strict=True))  # by points logged before
+        missed_at = dict(zip(numbers.tolist(), late[firsts].tolist(), strict=True))
 
-        def absence(at: int, begun: _LastPoint, *, over: bool) -> Absence:
+        def absence(index: int, last_point: _LastPoint, *, over: bool) -> Absence:
             return Absence(
                 rule=rule,
                 tag=tag,
-                index=position + at,
-                step=int(chunk.step[at]),
-                time=_known(chunk.time[at]),
-                seconds=0.0 if over else float(age[at]),
-                last_step=begun.step,
-                last_time=_known(begun.time),
+                index=position + index,
+                step=int(chunk.step[index]),
+                time=_time_or_none(chunk.time[index]),
+                seconds=0.0 if over else float(age[index]),
+                last_step=last_point.step,
+                last_time=_time_or_none(last_point.time),
                 over=over,
             )
 
-        for number in sorted({*missed, *([0] if last.missed else [])}):
-            begun = last if number == 0 else _at(chunk, logged[number - 1])
-            if number or not last.missed:
-                yield absence(missed[number], begun, over=False)
+        for number in sorted({*missed_at, *([0] if last.is_missed else [])}):
+            last_point = last if number == 0 else _point_at(chunk, logged[number - 1])
+            if number or not last.is_missed:
+                yield absence(missed_at[number], last_point, over=False)
             if number < len(logged):
-                yield absence(int(logged[number]), begun, over=True)
-        newest = _at(chunk, logged[-1]) if len(logged) else last
-        still = len(logged) in missed or (last.missed and not len(logged))
-        known[tag] = _LastPoint(newest.step, newest.time, float(since[-1]), missed=still)
+                yield absence(int(logged[number]), last_point, over=True)
+        newest = _point_at(chunk, logged[-1]) if len(logged) else last
+        is_missed = len(logged) in missed_at or (last.is_missed and not len(logged))
+        last_by_tag[tag] = _LastPoint(newest.step, newest.time, float(since[-1]), is_missed=is_missed)
 
     def dump(self) -> list[Any]:
-        """Return everything `load` needs."""
-        return [self.newest, {rule: {t: astuple(p) for t, p in of.items()} for rule, of in self.last.items()}]
+        """Return everything that `load` needs."""
+        last = {
+            rule: {tag: astuple(point) for tag, point in by_tag.items()} for rule, by_tag in self.last.items()
+        }
+        return [self.newest, last]
 
     @classmethod
     def load(cls, state: Sequence[Any]) -> Self:
         """Undo `dump`."""
         newest, last = state
-        return cls(newest, {rule: {t: _LastPoint(*p) for t, p in of.items()} for rule, of in last.items()})
+        restored = {
+            rule: {tag: _LastPoint(*point) for tag, point in by_tag.items()} for rule, by_tag in last.items()
+        }
+        return cls(newest, restored)
 
 
-_NOWHERE = np.empty(0, np.intp)
+_NO_POINTS = np.empty(0, np.intp)
 
 
-def _at(chunk: Chunk, place: int) -> _LastPoint:
-    return _LastPoint(int(chunk.step[place]), float(chunk.time[place]), math.nan, missed=False)
+def _point_at(chunk: Chunk, index: int) -> _LastPoint:
+    return _LastPoint(int(chunk.step[index]), float(chunk.time[index]), math.nan, is_missed=False)
 
 
-def _known(time: float) -> float | None:
+def _time_or_none(time: float) -> float | None:
     return None if math.isnan(time) else float(time)

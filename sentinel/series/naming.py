@@ -42,7 +42,7 @@ __all__ = ["IGNORE", "Meaning", "Naming", "Profile", "fallback", "is_of_histogra
 IGNORE = "ignore"
 """The word in the configuration for a tag that is no signal."""
 
-_MAX_KNOWN = 1 << 14  # meanings kept by a Naming, since runs of one project log the same tags
+_MAX_MEANINGS = 1 << 14  # that a Naming remembers, since runs of one project log the same tags
 
 _OF_RETURNS = re.compile("reward|return|episode|advantage|action", re.IGNORECASE)
 """Histograms of what an agent gets and does, whose shape says nothing of its network."""
@@ -88,9 +88,7 @@ def profiles() -> Mapping[str, Profile]:
 
 @cache
 def summaries() -> tuple[str, ...]:
-    """Return the tags, without a logger's prefix, that some framework logs once, when the training is
-    over.
-    """
+    """Return the tags that some framework logs once, when the training is over; without prefixes."""
     return tuple(tag for profile in profiles().values() for tag in profile.summary)
 
 
@@ -126,10 +124,9 @@ def _meaning(value: str | Mapping[str, Any]) -> Meaning:
 
 
 def recognise(tags: Collection[str], format: str) -> Profile | None:  # noqa: A002 - the source's own word
-    """Return the framework that wrote a log with these tags in this format; None if no profile has a mark in
-    it.
+    """Return the framework that wrote a log with these tags in this format.
 
-    The tags of the first few steps are enough.
+    The tags of the first few steps are enough. None if no profile has a mark among them.
     """
     return _recognise(frozenset(tags), format)
 
@@ -138,7 +135,7 @@ def recognise(tags: Collection[str], format: str) -> Profile | None:  # noqa: A0
 def _recognise(tags: frozenset[str], format_: str) -> Profile | None:
     stripped: dict[tuple[str, ...], frozenset[str]] = {}
 
-    def marked(profile: Profile) -> bool:
+    def has_mark(profile: Profile) -> bool:
         prefixes = tuple(profile.names.prefixes)
         if prefixes not in stripped:
             stripped[prefixes] = frozenset(name for tag in tags for name in bare(tag, prefixes))
@@ -150,7 +147,7 @@ def _recognise(tags: frozenset[str], format_: str) -> Profile | None:
     def fit(profile: Profile) -> tuple[int, int]:
         return sum(profile.names.find(tag) is not None for tag in tags), profile.depth
 
-    return max(filter(marked, profiles().values()), key=fit, default=None)
+    return max(filter(has_mark, profiles().values()), key=fit, default=None)
 
 
 def is_of_histogram(tag: str) -> bool:
@@ -161,40 +158,42 @@ def is_of_histogram(tag: str) -> bool:
 class Naming:
     """Tags to meanings for one configuration.
 
-    ``overrides`` maps the user's tags (or patterns) to names of signals or to "ignore". ``asked`` are the
-    signals that somebody asks for; among them are those of the user's own rules.
+    ``overrides`` maps the user's tags (or patterns) to names of signals or to "ignore". ``requested`` are the
+    signals that somebody asks for; among them are those of the user's rules.
     Raises ValueError for a name that is no signal, with the nearest one.
     """
 
-    def __init__(self, overrides: Mapping[str, str], asked: Iterable[Signal] = ()) -> None:
-        patterns = {signal: pattern for signal in asked if (pattern := tag_pattern(signal))}
-        self._own = {signal: Patterns({pattern: None}) for signal, pattern in patterns.items()}
+    def __init__(self, overrides: Mapping[str, str], requested: Iterable[Signal] = ()) -> None:
+        patterns = {signal: pattern for signal in requested if (pattern := tag_pattern(signal))}
+        self._rule_patterns = {signal: Patterns({pattern: None}) for signal, pattern in patterns.items()}
         self._overrides = Patterns({tag: _override(tag, name) for tag, name in overrides.items()})
-        self._known: dict[tuple[str, str], Meaning | None] = {}  # by profile and tag
+        self._meanings: dict[tuple[str, str], Meaning | None] = {}  # by profile and tag
 
     def meaning(self, profile: Profile | None, tag: str) -> Meaning | None:
         """Return the meaning of ``tag`` in a run of ``profile``; None if the tag is no signal."""
         key = profile.name if profile else "", tag
-        if key not in self._known:
-            if len(self._known) >= _MAX_KNOWN:
-                self._known.clear()
-            self._known[key] = self._meaning(profile, tag)
-        return self._known[key]
+        if key not in self._meanings:
+            if len(self._meanings) >= _MAX_MEANINGS:
+                self._meanings.clear()
+            self._meanings[key] = self._meaning(profile, tag)
+        return self._meanings[key]
 
     def ignores(self, tag: str) -> bool:
-        """Return whether the user wants nothing to be made of ``tag``."""
+        """Return whether the user says that ``tag`` is no signal."""
         pattern = self._overrides.find(tag)
         return pattern is not None and self._overrides.rows[pattern] is None
 
-    def own(self, tag: str) -> list[Meaning]:
-        """Return the meanings of ``tag`` for the user's own rules, in addition to its usual meaning."""
-        return [Meaning(signal) for signal, names in self._own.items() if names.find(tag) is not None]
+    def rule_meanings(self, tag: str) -> list[Meaning]:
+        """Return the meanings of ``tag`` for the user's rules, in addition to its usual meaning."""
+        rules = self._rule_patterns.items()
+        return [Meaning(signal) for signal, names in rules if names.find(tag) is not None]
 
     def _meaning(self, profile: Profile | None, tag: str) -> Meaning | None:
         if is_of_histogram(tag) and tag not in self._overrides.rows:
             return None if _OF_RETURNS.search(tag) else _OF_HISTOGRAMS[tag.rpartition("#")[2]]
         for names in (self._overrides, profile.names if profile else None):
-            if names and (pattern := names.find(tag)) is not None:
+            pattern = names.find(tag) if names else None
+            if names and pattern is not None:
                 return names.rows[pattern]
         meaning = fallback(tag)
         if meaning is None or profile is None or meaning.signal not in profile.words:

@@ -48,8 +48,9 @@ class Patterns:
             if name in self.rows:
                 return name
         patterns, expression = self._wildcards
-        for name in names:
-            if patterns and (match := expression.fullmatch(name)) and match.lastindex:
+        for name in names if patterns else ():
+            match = expression.fullmatch(name)
+            if match and match.lastindex:
                 return patterns[match.lastindex - 1]
         return None
 

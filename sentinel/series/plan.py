@@ -1,5 +1,5 @@
 """The settings of a run, under the names of `sentinel.detectors.settings`, the points from which they count,
-and what else a stream had told up to one of its points.
+and what else a stream says up to one of its points.
 
 ``settings.toml``, beside this file, holds the frameworks' names of each setting. Every setting is a number. A
 setting that is a text is the index of the text in ``CHOICES``.
@@ -25,9 +25,9 @@ from sentinel.series.buckets import Floats, Steps
 from sentinel.series.naming import profiles
 
 _FILE = Path(__file__).with_name("settings.toml")
-_MAX_NAME = 2  # parts of a dotted key
-_OTHER = "other"
-_OFF = ("false", "none", "null", "no", "off", "0", "")
+_MAX_NAME_PARTS = 2  # parts of a dotted key that make a name
+_OTHER = "other"  # the choice for a text that no other choice has
+_OFF = ("false", "none", "null", "no", "off", "0", "")  # texts of a switch that is off
 _VERSION = re.compile(r"(\d{1,4})\.(\d{1,3})(?!\d)")
 
 
@@ -50,7 +50,7 @@ def planned(settings: Mapping[str, Any]) -> dict[str, float]:
     by_rank: dict[Setting, dict[int, set[float]]] = {}
     for key, stated in settings.items():
         parts = tuple(key.casefold().replace("/", ".").split("."))
-        for name in _named(parts):
+        for name in _possible_names(parts):
             if (value := _value(name, stated)) is not None:
                 by_rank.setdefault(name.setting, {}).setdefault(name.rank, set()).add(value)
     best = {setting: ranks[min(ranks)] for setting, ranks in by_rank.items()}
@@ -60,24 +60,25 @@ def planned(settings: Mapping[str, Any]) -> dict[str, float]:
 def meant(name: str, value: float) -> float | str | bool:
     """Return the meaning of a setting's value: a text, whether a switch is on, or the number itself."""
     setting = Setting(name)
-    if (choices := CHOICES.get(setting)) is not None:
-        return choices[int(value)]
+    if setting in CHOICES:
+        return CHOICES[setting][int(value)]
     return bool(value) if _rows()[setting].get("switch") else value
 
 
-def _named(parts: tuple[str, ...]) -> list[_Name]:
-    """Return the settings that a key may state."""
+def _possible_names(parts: tuple[str, ...]) -> list[_Name]:
+    """Return the names of settings that a key may be."""
     names = _names()
-    lengths = range(1, min(len(parts), _MAX_NAME) + 1)
+    lengths = range(1, min(len(parts), _MAX_NAME_PARTS) + 1)
     candidates = ((name, parts[:-n]) for n in lengths for name in names.get(parts[-n:], ()))
     return [name for name, tables in candidates if name.tables.issuperset(tables)]
 
 
 def _value(name: _Name, stated: Any) -> float | None:
+    """Return the number for a stated value; None if the value says nothing of the setting."""
     choices = CHOICES.get(name.setting)
     if name.text is not None:
-        true = stated is True or str(stated).casefold() == "true"
-        return float((choices or ()).index(name.text)) if true else None
+        is_true = stated is True or str(stated).casefold() == "true"
+        return float((choices or ()).index(name.text)) if is_true else None
     if choices is not None:
         text = _text(name.setting, stated)
         return None if text is None else float(choices.index(text))
@@ -91,8 +92,8 @@ def _value(name: _Name, stated: Any) -> float | None:
         number = math.nan if isinstance(stated, bool) else float(stated)
     except (TypeError, ValueError, OverflowError):
         return None
-    enough = number >= row["least"] if "least" in row else number > 0
-    return number if enough and number < row.get("below", math.inf) else None
+    is_enough = number >= row["least"] if "least" in row else number > 0
+    return number if is_enough and number < row.get("below", math.inf) else None
 
 
 def _text(setting: Setting, stated: Any) -> str | None:
@@ -100,11 +101,12 @@ def _text(setting: Setting, stated: Any) -> str | None:
     if isinstance(stated, bool) or not isinstance(stated, (str, int)):
         return None
     row = _rows()[setting]
-    told = str(stated) if row.get("whole") else str(stated).rpartition(".")[2]
-    plain = re.sub("[^a-z0-9]", "", told.casefold())
-    words = row["words"].items()
-    other = _OTHER if _OTHER in CHOICES[setting] and isinstance(stated, str) and plain else None
-    return next((text for text, them in words if any(word in plain for word in them)), other)
+    last_part = str(stated) if row.get("whole") else str(stated).rpartition(".")[2]
+    plain = re.sub("[^a-z0-9]", "", last_part.casefold())
+    for text, words in row["words"].items():
+        if any(word in plain for word in words):
+            return str(text)
+    return _OTHER if _OTHER in CHOICES[setting] and isinstance(stated, str) and plain else None
 
 
 @cache
@@ -119,12 +121,12 @@ def _names() -> dict[tuple[str, ...], list[_Name]]:
     for setting in Setting:
         row = _rows()[setting]
         tables = frozenset([*_rows()["tables"], *row.get("tables", ())])
-        ways = [
+        spellings = [
             *((name, 0, text) for name, text in row.get("flags", {}).items()),
             *((name, 1, None) for name in row["names"]),
             *((name, 2, None) for name in row.get("instead", ())),
         ]
-        for name, rank, text in ways:
+        for name, rank, text in spellings:
             names.setdefault(tuple(name.split(".")), []).append(_Name(setting, rank, tables, text))
     return names
 
@@ -136,11 +138,11 @@ class Plans:
     first: dict[str, float] = field(default_factory=dict)
     later: list[tuple[int, dict[str, float]]] = field(default_factory=list)
 
-    def hold(self, position: int, settings: Mapping[str, Any]) -> None:
+    def add(self, position: int, settings: Mapping[str, Any]) -> None:
         """Add settings that count from this position on."""
-        news = planned(settings)
-        if self.now | news != self.now:
-            self.later = [entry for entry in self.later if entry[0] < position] + [(position, news)]
+        new = planned(settings)
+        if self.now | new != self.now:
+            self.later = [entry for entry in self.later if entry[0] < position] + [(position, new)]
 
     @property
     def now(self) -> dict[str, float]:
@@ -148,11 +150,12 @@ class Plans:
         return self._all()[-1]
 
     def _all(self) -> list[dict[str, float]]:
-        return list(accumulate((self.first, *(news for _, news in self.later)), or_))
+        """Return all settings from the beginning, and from each of the later positions."""
+        return list(accumulate((self.first, *(new for _, new in self.later)), or_))
 
     def state(self, setting: str) -> bool:
         """Return whether a setting is known at any position."""
-        return setting in self.first or any(setting in news for _, news in self.later)
+        return setting in self.first or any(setting in new for _, new in self.later)
 
     def column(self, setting: str, position: NDArray[np.int64], step: Steps) -> Floats:
         """Return the value of a setting at each row; NaN if it is not known.
@@ -160,17 +163,17 @@ class Plans:
         If the rows are past a planned number of steps, this number counts something else, and is not known.
         """
         values = np.array([plan.get(setting, np.nan) for plan in self._all()])
-        column = values[np.searchsorted([at for at, _ in self.later], position, side="right")]
+        column = values[np.searchsorted([first for first, _ in self.later], position, side="right")]
         return np.where(step > column, np.nan, column) if setting == Setting.TOTAL_STEPS else column
 
     def value(self, setting: str, position: int, step: int) -> float | None:
         """Return the value of a setting at one row; see `column`."""
         value = self.first.get(setting)
-        for at, news in self.later:
-            if at <= position:
-                value = news.get(setting, value)
-        past = setting == Setting.TOTAL_STEPS and value is not None and step > value
-        return None if past else value
+        for first_position, new in self.later:
+            if first_position <= position:
+                value = new.get(setting, value)
+        is_past = setting == Setting.TOTAL_STEPS and value is not None and step > value
+        return None if is_past else value
 
     def dump(self) -> list[Any]:
         """Return everything the constructor needs."""
@@ -181,10 +184,13 @@ _END = np.iinfo(np.int64).max  # a position after all others
 
 
 class KnownOfStream(msgspec.Struct, frozen=True):
-    """Stays right while the stream goes on, because ``begun`` and ``plans`` only add later positions."""
+    """What a stream says of its run, for rules about one of its points.
+
+    Stays right while the stream goes on, because all that is added has later positions.
+    """
 
     framework: str | None
-    begun: Mapping[str, int]  # signal -> position of its first point
+    first_positions: Mapping[str, int]  # signal -> position of its first point
     plans: Plans
 
     def shows(self, word: str) -> bool:
@@ -193,7 +199,7 @@ class KnownOfStream(msgspec.Struct, frozen=True):
 
     def logs(self, signal: str, position: int) -> bool:
         """Return whether the signal had a point up to this position, in any attempt."""
-        return signal in self.begun and self.begun[signal] <= position
+        return signal in self.first_positions and self.first_positions[signal] <= position
 
     def setting(self, name: str, position: int, step: int) -> float | str | bool | None:
         """Return the value of a setting at this position; None if it is not known."""
@@ -202,7 +208,7 @@ class KnownOfStream(msgspec.Struct, frozen=True):
 
 
 class KnownOfRun(msgspec.Struct, frozen=True):
-    """All that the streams of a run have told so far, for a finding on the run as a whole.
+    """What the streams of a run say so far, for a finding on the run as a whole.
 
     Such a finding has no place among their points, so the positions that rules ask for do not count.
     """
@@ -211,7 +217,7 @@ class KnownOfRun(msgspec.Struct, frozen=True):
 
     @property
     def framework(self) -> str | None:
-        """Of the first stream that is of one."""
+        """The framework of the first stream that has one."""
         return next((stream.framework for stream in self.streams if stream.framework), None)
 
     def shows(self, word: str) -> bool:
@@ -220,9 +226,9 @@ class KnownOfRun(msgspec.Struct, frozen=True):
 
     def logs(self, signal: str, position: int) -> bool:  # noqa: ARG002 - as rules ask
         """Return whether the signal had a point in any stream."""
-        return any(signal in stream.begun for stream in self.streams)
+        return any(signal in stream.first_positions for stream in self.streams)
 
     def setting(self, name: str, position: int, step: int) -> float | str | bool | None:  # noqa: ARG002
         """Return the last value of a setting in the first stream that knows it."""
-        told = (stream.setting(name, _END, 0) for stream in self.streams)
-        return next((value for value in told if value is not None), None)
+        values = (stream.setting(name, _END, 0) for stream in self.streams)
+        return next((value for value in values if value is not None), None)

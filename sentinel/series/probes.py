@@ -119,11 +119,11 @@ _AROUND_MEMORY = (
 
 def probe(tag: str) -> Meaning | None:
     """Return the meaning of a tag that names a probe; None if it names none."""
-    return _OF_THE_TRAINING.get(tag) or _of_a_group(tag) or _of_a_layer(tag) or _memory(tag)
+    return _OF_THE_TRAINING.get(tag) or _group_probe(tag) or _layer_probe(tag) or _memory(tag)
 
 
-def _of_a_group(tag: str) -> Meaning | None:
-    """Return a probe that gives a group its name, whatever stands in the group: ``debug/zero_frac/a``."""
+def _group_probe(tag: str) -> Meaning | None:
+    """Return the meaning of a tag in a group with the name of a probe: ``debug/zero_frac/a``."""
     names = [_content(name) for name in _SEGMENT.split(tag)]
     while names and names[0] <= _PLACES:
         names = names[1:]
@@ -133,8 +133,8 @@ def _of_a_group(tag: str) -> Meaning | None:
     return None if is_of_all else meaning
 
 
-def _of_a_layer(tag: str) -> Meaning | None:
-    """Return a probe beside words that name a layer: ``layer0_grad_norm``."""
+def _layer_probe(tag: str) -> Meaning | None:
+    """Return the meaning of a probe beside words that name a layer: ``layer0_grad_norm``."""
     content = {word for word in _content(tag) if not _COUNT.fullmatch(word)}
     if content.isdisjoint(_LAYERS) or not content.isdisjoint(EVAL):
         return None
@@ -142,7 +142,7 @@ def _of_a_layer(tag: str) -> Meaning | None:
 
 
 def _memory(tag: str) -> Meaning | None:
-    """Memory whose name states its unit."""
+    """Return the meaning of a tag of memory that states its unit: ``gpu_mem_gb``."""
     content = {word for word in _content(tag) if not _COUNT.fullmatch(word)}
     units = content & _GIB.keys()
     if content.isdisjoint(_MEMORY) or len(units) != 1 or content - units - _AROUND_MEMORY - _PLACES:
@@ -151,4 +151,5 @@ def _memory(tag: str) -> Meaning | None:
 
 
 def _content(name: str) -> frozenset[str]:
+    """Return the words of a name in one spelling."""
     return frozenset(_SPELLINGS.get(word, word) for word in spelled(words_of(name)))

@@ -13,11 +13,12 @@ from sentinel.series.buckets import Floats, Steps
 SPARE = 8
 """How many more rows a `RowBuffer` has room for. With more room it is copied less often."""
 
-_TIME = 1  # the place of the times among the columns; seconds since the epoch need 64 bits
+_TIME = 1  # index of the times among the arrays; seconds since the epoch need 64 bits
+
 _HALF: dict[str, DTypeLike] = {"i": np.int32, "f": np.float32}
 """Forms of half the size. TensorBoard logs values of 32 bits, and few trainings have 2**31 steps."""
 
-_FIRST = 2  # of the numbers of a row that stands beside its value
+_VALUE_COLUMNS = 2  # numbers of a row, time and value, that precede the columns beside the value
 
 
 class Rows(msgspec.Struct, frozen=True, gc=False):
@@ -46,19 +47,19 @@ class Rows(msgspec.Struct, frozen=True, gc=False):
 
     def column(self, place: int) -> Floats:
         """Return a column beside the value; NaN where it is not known."""
-        return self.with_columns((place,)).numbers[:, _FIRST]
+        return self.with_columns((place,)).numbers[:, _VALUE_COLUMNS]
 
-    def with_columns(self, beside: tuple[int, ...]) -> "Rows":
+    def with_columns(self, columns: tuple[int, ...]) -> "Rows":
         """Return the same rows with these columns, in this order."""
-        if beside == self.columns:
+        if columns == self.columns:
             return self
-        numbers = np.full((len(self), _FIRST + len(beside)), np.nan)
-        numbers[:, :_FIRST] = self.numbers[:, :_FIRST]
-        known = {place: at for at, place in enumerate(self.columns, _FIRST)}
-        for at, place in enumerate(beside, _FIRST):
-            if place in known:
-                numbers[:, at] = self.numbers[:, known[place]]
-        return Rows(self.step, numbers, beside, self.lists)
+        numbers = np.full((len(self), _VALUE_COLUMNS + len(columns)), np.nan)
+        numbers[:, :_VALUE_COLUMNS] = self.numbers[:, :_VALUE_COLUMNS]
+        index = {place: i for i, place in enumerate(self.columns, _VALUE_COLUMNS)}
+        for i, place in enumerate(columns, _VALUE_COLUMNS):
+            if place in index:
+                numbers[:, i] = self.numbers[:, index[place]]
+        return Rows(self.step, numbers, columns, self.lists)
 
     def __len__(self) -> int:
         return len(self.step)
@@ -74,14 +75,14 @@ class Rows(msgspec.Struct, frozen=True, gc=False):
     @classmethod
     def joined(cls, parts: Sequence["Rows"]) -> Self:
         """Return the rows of some parts, one after the other, with all columns that one of them has."""
-        beside = parts[0].columns
-        if any(part.columns != beside for part in parts):
-            beside = tuple(sorted({place for part in parts for place in part.columns}))
-            parts = [part.with_columns(beside) for part in parts]
+        columns = parts[0].columns
+        if any(part.columns != columns for part in parts):
+            columns = tuple(sorted({place for part in parts for place in part.columns}))
+            parts = [part.with_columns(columns) for part in parts]
         return cls(
             np.concatenate([part.step for part in parts]),
             np.concatenate([part.numbers for part in parts]),
-            beside,
+            columns,
             tuple(padded(same_list) for same_list in zip(*(part.lists for part in parts), strict=True)),
         )
 
@@ -89,106 +90,106 @@ class Rows(msgspec.Struct, frozen=True, gc=False):
     @cache
     def none(lists: int) -> "Rows":
         """Return rows without any row, with this many lists. All series share them."""
-        return Rows(np.empty(0, np.int64), np.empty((0, _FIRST)), (), (np.empty((0, 0)),) * lists)
+        return Rows(np.empty(0, np.int64), np.empty((0, _VALUE_COLUMNS)), (), (np.empty((0, 0)),) * lists)
 
     def dump(self) -> list[Any]:
-        """Return everything `load` needs."""
+        """Return everything that `load` needs."""
         return [self.step, self.numbers, self.columns, list(self.lists)]
 
     @classmethod
     def load(cls, state: Sequence[Any]) -> "Rows":
         """Undo `dump`."""
-        step, numbers, beside, lists = state
-        return cls(step, numbers, tuple(beside), tuple(lists)) if len(step) else cls.none(len(lists))
+        step, numbers, columns, lists = state
+        return cls(step, numbers, tuple(columns), tuple(lists)) if len(step) else cls.none(len(lists))
 
 
 def padded(parts: Sequence[Floats]) -> Floats:
     """Return lists of different lengths as one array, with NaN at the end of the shorter ones."""
-    longest = max(part.shape[1] for part in parts)
-    return np.concatenate([part if part.shape[1] == longest else _wide(part, longest) for part in parts])
-
-
-def _wide(part: Floats, width: int) -> Floats:
-    return np.pad(part, [(0, 0), (0, width - part.shape[1])], constant_values=np.nan)
+    width = max(part.shape[1] for part in parts)
+    return np.concatenate(
+        [
+            part
+            if part.shape[1] == width
+            else np.pad(part, [(0, 0), (0, width - part.shape[1])], constant_values=np.nan)
+            for part in parts
+        ]
+    )
 
 
 class RowBuffer:
     """The last rows of a series, with room after them, so that a new row is written beside the others.
 
-    At least ``keep`` rows precede new ones.
+    It remembers at least the last ``min_rows``.
     """
 
-    __slots__ = ("_arrays", "_columns", "_end", "_keep")
+    __slots__ = ("_arrays", "_columns", "_end", "_min_rows")
 
-    def __init__(self, rows: Rows, keep: int) -> None:
-        self._keep = keep
-        self._hold(rows)
+    def __init__(self, rows: Rows, min_rows: int) -> None:
+        self._min_rows = min_rows
+        self._reset(rows)
 
-    def _hold(self, rows: Rows) -> None:
-        """Hold these rows in new arrays."""
+    def _reset(self, rows: Rows) -> None:
+        """Put these rows, and no others, into new arrays."""
         self._end: int = len(rows)
         self._columns: tuple[int, ...] = rows.columns
         self._arrays = _arrays(rows)
         if len(rows):  # a series without rows takes no memory
-            self._arrays = [_with_room(array, narrow=n != _TIME) for n, array in enumerate(self._arrays)]
+            self._arrays = [_with_room(array, narrow=i != _TIME) for i, array in enumerate(self._arrays)]
 
     def __getitem__(self, part: slice) -> Rows:
-        """Return some of the rows that it holds, in arrays of their own: the last ``keep`` or more are
-        there.
-        """
-        own = slice(*part.indices(self._end))
-        step, time, values, *lists = (array[own] for array in self._arrays)
+        """Return a copy of some of its rows."""
+        filled = slice(*part.indices(self._end))
+        step, time, values, *lists = (array[filled] for array in self._arrays)
         numbers = np.empty((len(step), 1 + values.shape[1]))
         numbers[:, 0] = time
         numbers[:, 1:] = values
-        same_lists = tuple(of_rows.astype(np.float64) for of_rows in lists)
-        return Rows(step.astype(np.int64), numbers, self._columns, same_lists)
+        wide_lists = tuple(values.astype(np.float64) for values in lists)
+        return Rows(step.astype(np.int64), numbers, self._columns, wide_lists)
 
     def append(self, rows: Rows) -> Rows:
-        """Add rows. Returns them behind the last ``keep`` rows that precede them."""
-        begin = max(0, self._end - self._keep)
+        """Add rows. Returns them behind the last ``min_rows`` rows before them."""
+        begin = max(0, self._end - self._min_rows)
         with np.errstate(over="ignore"):  # a value beyond 32 bits is written again in 64
-            if self._takes(rows):
+            if self._write(rows):
                 self._end += len(rows)
                 return self[begin:]
         joined = Rows.joined([self[begin:], rows]) if self._end else rows
-        self._hold(joined.last(self._keep))  # not all that a long log brought at once
+        self._reset(joined.last(self._min_rows))  # not all that a long log brought at once
         return joined
 
-    def _takes(self, rows: Rows) -> bool:
-        """Write rows behind the others, if there is room for them, and they are the same in it."""
+    def _write(self, rows: Rows) -> bool:
+        """Write rows behind the others. Return whether there is room, and nothing is lost."""
         if self._end + len(rows) > len(self._arrays[0]) or not {*rows.columns} <= {*self._columns}:
             return False
         pairs = zip(self._arrays, _arrays(rows.with_columns(self._columns)), strict=True)
-        return all(_written(room[self._end :], array) for room, array in pairs)
+        return all(_write_into(room[self._end :], array) for room, array in pairs)
 
 
 def _arrays(rows: Rows) -> list[NDArray[Any]]:
-    """Return the steps, the times, the values with what stands beside them, and each list."""
+    """Return the steps, the times, the values with the columns beside them, and each list."""
     return [rows.step, rows.time, rows.numbers[:, 1:], *rows.lists]
 
 
 def _with_room(column: NDArray[Any], narrow: bool) -> NDArray[Any]:
-    """Return a column with room for more rows, in half the size if this is to be tried and loses nothing."""
-    room = np.empty(
-        (len(column) + SPARE, *column.shape[1:]), _HALF[column.dtype.kind] if narrow else column.dtype
-    )
+    """Return a column with room for more rows: in half the size if it is ``narrow`` and nothing is lost."""
+    dtype = _HALF[column.dtype.kind] if narrow else column.dtype
+    room = np.empty((len(column) + SPARE, *column.shape[1:]), dtype)
     with np.errstate(over="ignore"):
-        if _written(room, column):
+        if _write_into(room, column):
             return room
     return _with_room(column, narrow=False)
 
 
-def _written(room: NDArray[Any], column: NDArray[Any]) -> bool:
-    """Write a column into some room. Says whether it is the same there."""
+def _write_into(room: NDArray[Any], column: NDArray[Any]) -> bool:
+    """Write a column into some room. Return whether it fits and is the same there."""
     if column.shape[1:] > room.shape[1:]:
         return False
-    own = room[: len(column)]
-    if column.shape != own.shape:
-        own[:] = np.nan  # after shorter lists
-        own = own[:, : column.shape[1]]
-    own[...] = column
-    if own.dtype == column.dtype:
+    target = room[: len(column)]
+    if column.shape != target.shape:
+        target[:] = np.nan  # after shorter lists
+        target = target[:, : column.shape[1]]
+    target[...] = column
+    if target.dtype == column.dtype:
         return True
-    same = own == column
+    same = target == column
     return bool(same.all() or (same | (column != column)).all())  # NaN differs from itself

@@ -1,6 +1,6 @@
 """Says which signals each detector needs side by side.
 
-Detectors that judge the same signal and need the same other signals at the same step share a view, and so one
+Detectors that judge the same signal and need the same other signals at the same step share a spec, and so one
 history.
 """
 
@@ -36,7 +36,7 @@ class SeriesSpec:
 
     @cached_property
     def key(self) -> str:
-        """A name that is unique among the views of one set of detectors."""
+        """A name that is unique among the specs of one set of detectors."""
         return "+".join((self.judged, *self.needs)) + "?" * self.non_finite
 
     @cached_property
@@ -52,9 +52,9 @@ class SeriesSpec:
 
     @cached_property
     def signals(self) -> set[Signal]:
-        """All signals that the view asks for, and those from which they are derived."""
-        asked = {self.judged, *self.needs, *(use.signal for use in (*self.uses, *self.lists))}
-        return asked.union(*(made.parts for made in DERIVED if made.signal in asked))
+        """All signals that the spec asks for, and those from which they are derived."""
+        signals = {self.judged, *self.needs, *(use.signal for use in (*self.uses, *self.lists))}
+        return signals.union(*(derived.parts for derived in DERIVED if derived.signal in signals))
 
     @cached_property
     def head_rows(self) -> int:
@@ -83,7 +83,7 @@ class SeriesSpec:
 
 
 class SeriesSpecs(tuple[SeriesSpec, ...]):
-    """The views of one set of detectors, and what they ask for together.
+    """The specs of one set of detectors, and what they ask for together.
 
     ``expected`` is what run checks want to be logged again and again.
     """
@@ -91,54 +91,62 @@ class SeriesSpecs(tuple[SeriesSpec, ...]):
     expected: Sequence[Expected] = ()
 
     @cached_property
-    def asked(self) -> set[Signal]:
-        """All signals that a view judges or a run check expects."""
-        return {view.judged for view in self} | {wish.signal for wish in self.expected}
+    def requested(self) -> set[Signal]:
+        """All signals that a spec judges or a run check expects."""
+        return {spec.judged for spec in self} | {rule.signal for rule in self.expected}
 
     @cached_property
     def signals(self) -> set[Signal]:
-        """All signals that a view asks for, and those from which they are derived."""
-        return {signal for view in self for signal in view.signals}
+        """All signals that a spec asks for, and those from which they are derived."""
+        return {signal for spec in self for signal in spec.signals}
 
     @cached_property
     def needs(self) -> set[Signal]:
-        """All signals that a view needs at the same step."""
-        return {signal for view in self for signal in view.needs}
+        """All signals that a spec needs at the same step."""
+        return {signal for spec in self for signal in spec.needs}
 
     @cached_property
     def uses(self) -> set[Use]:
-        """Everything that a view asks for of other signals."""
-        return {use for view in self for use in (*view.uses, *view.lists)}
+        """Everything that a spec asks for of other signals."""
+        return {use for spec in self for use in (*spec.uses, *spec.lists)}
 
 
 def series_specs(detectors: Iterable[Declaration]) -> SeriesSpecs:
-    """Return the views that these detectors need, and what run checks among them expect."""
-    declared = [*detectors]
-    shared: dict[tuple[Signal, bool, tuple[Signal, ...]], list[Detector]] = {}
-    for detector in (rule for rule in declared if isinstance(rule, Detector)):
-        for judged in detector.judges:
-            shared.setdefault((judged, detector.non_finite, detector.needs), []).append(detector)
-    asked = SeriesSpecs(
+    """Return the specs that these detectors need, and what run checks among them expect."""
+    declarations = [*detectors]
+    groups: dict[tuple[Signal, bool, tuple[Signal, ...]], list[Detector]] = {}
+    for detector in declarations:
+        if isinstance(detector, Detector):
+            for signal in detector.judges:
+                groups.setdefault((signal, detector.non_finite, detector.needs), []).append(detector)
+    specs = SeriesSpecs(
         SeriesSpec(
-            judged,
-            non_finite,
-            needs,
-            tuple(dict.fromkeys(use for d in them for use in numbers(d.uses))),
-            tuple(dict.fromkeys(s for d in them for s in d.settings)),
-            tuple(dict.fromkeys(use for d in them for use in lists(d.uses))),
-            tuple(them),
+            judged=signal,
+            non_finite=non_finite,
+            needs=needs,
+            uses=tuple(dict.fromkeys(use for detector in group for use in numbers(detector.uses))),
+            settings=tuple(dict.fromkeys(setting for detector in group for setting in detector.settings)),
+            lists=tuple(dict.fromkeys(use for detector in group for use in lists(detector.uses))),
+            detectors=tuple(group),
         )
-        for (judged, non_finite, needs), them in shared.items()
+        for (signal, non_finite, needs), group in groups.items()
     )
-    checks = (check for check in declared if isinstance(check, RunCheck))
-    asked.expected = [*dict.fromkeys(check.expects for check in checks if check.expects)]
-    return asked
+    checks = (check for check in declarations if isinstance(check, RunCheck))
+    specs.expected = [*dict.fromkeys(check.expects for check in checks if check.expects)]
+    return specs
 
 
-def layout(views: SeriesSpecs) -> list[Any]:
+def layout(specs: SeriesSpecs) -> list[Any]:
     """Return what the state of streams depends on. A state of another layout cannot be restored."""
     shapes = [
-        (v.key, v.columns, [kept.column for kept in v.lists], v.head_rows, v.recent_rows, v.earlier_rows)
-        for v in views
+        (
+            spec.key,
+            spec.columns,
+            [use.column for use in spec.lists],
+            spec.head_rows,
+            spec.recent_rows,
+            spec.earlier_rows,
+        )
+        for spec in specs
     ]
-    return [STATE, *shapes, *(wish.key for wish in views.expected)]
+    return [STATE, *shapes, *(rule.key for rule in specs.expected)]

@@ -11,8 +11,8 @@ class StreamState(NamedTuple):
     """What is stored of a `Stream`."""
 
     position: int
-    waiting: Sequence[Any] | None  # the tags and the columns of the prologue
-    named: bool
+    first_points: Sequence[Any] | None  # the tags and the columns of the prologue
+    has_names: bool
     profile: str | None
     attempts: Sequence[Any]
     attempt: Sequence[Any]
@@ -20,11 +20,11 @@ class StreamState(NamedTuple):
     plans: Sequence[Any]
     units: dict[str, float]
     signals: dict[str, int]
-    surveyor: Sequence[Any]
-    presence: Sequence[Any]
-    company: Sequence[Any]
-    unnamed: Sequence[Any]
-    oddities: Sequence[Any]
+    inventory_taker: Sequence[Any]
+    missing_tags: Sequence[Any]
+    tag_context: Sequence[Any]
+    unmapped_nonfinite: Sequence[Any]
+    unmapped_shape: Sequence[Any]
 
 
 class AttemptState(NamedTuple):

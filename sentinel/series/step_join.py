@@ -34,8 +34,7 @@ class Join:
     def extend(
         self, tags: Sequence[str], arrived: Mapping[str, Points]
     ) -> tuple[Points, Sequence[Floats]] | None:
-        """Return the points of the first tag that are complete now, and the values of the other tags beside
-        them.
+        """Return the complete points of the first tag, and the other tags' values at their steps.
 
         ``tags`` holds "" for a tag that has not appeared yet. A complete point has the position of its last
         partner.
@@ -49,23 +48,24 @@ class Join:
         steps = _common([part.step for part in parts])
         steps = steps[steps > self.passed]
         indices = [np.searchsorted(part.step, steps) for part in parts]
-        position = np.max([part.position[i] for part, i in zip(parts, indices, strict=True)], axis=0)
-        newer = [np.searchsorted(part.position, position) - i for part, i in zip(parts, indices, strict=True)]
-        reached = np.all([count <= REACH for count in newer], axis=0)
-        order = np.flatnonzero(reached)[np.argsort(position[reached], kind="stable")]
+        pairs = [*zip(parts, indices, strict=True)]
+        position = np.max([part.position[index] for part, index in pairs], axis=0)
+        newer_counts = [np.searchsorted(part.position, position) - index for part, index in pairs]
+        is_in_reach = np.all([count <= REACH for count in newer_counts], axis=0)
+        order = np.flatnonzero(is_in_reach)[np.argsort(position[is_in_reach], kind="stable")]
         complete = replace(parts[0].take(indices[0][order]), position=position[order])
         self.passed = min(int(part.step[-1]) for part in parts)  # no partner of these can come any more
         self._forget(self.passed)
-        return complete, [part.value[i[order]] for part, i in zip(parts[1:], indices[1:], strict=True)]
+        return complete, [part.value[index[order]] for part, index in pairs[1:]]
 
     def _forget(self, passed: int) -> None:
         """Forget points that no later partner can need."""
         for tag, part in self.waiting.items():
-            keep = max(int(np.searchsorted(part.step, passed)), len(part) - REACH - 1)
-            self.waiting[tag] = part.tail(len(part) - keep)
+            begin = max(int(np.searchsorted(part.step, passed)), len(part) - REACH - 1)
+            self.waiting[tag] = part.tail(len(part) - begin)
 
     def dump(self) -> list[Any]:
-        """Return everything `load` needs."""
+        """Return everything that `load` needs."""
         return [{tag: points.dump() for tag, points in self.waiting.items()}, self.passed]
 
     @classmethod
@@ -78,7 +78,7 @@ class Join:
 def _common(steps: Sequence[Steps]) -> Steps:
     """Return the steps that all of them have, in order."""
     first, *others = steps
-    is_usual = all(len(theirs) == len(first) and (theirs == first).all() for theirs in others)
-    if is_usual and (first[1:] > first[:-1]).all():
+    are_equal = all(len(other) == len(first) and (other == first).all() for other in others)
+    if are_equal and (first[1:] > first[:-1]).all():
         return first
     return reduce(np.intersect1d, steps)

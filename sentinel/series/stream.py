@@ -5,7 +5,7 @@ enough of them. The positions of points decide this as well, so it does not depe
 """
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, NamedTuple
@@ -36,33 +36,36 @@ _OF_THE_MACHINE = frozenset(
 """Signals that a validation logs under the same tags. MMEngine logs them at the number of the epoch."""
 
 
-class SeriesWindow(msgspec.Struct, frozen=True, gc=False):
-    """New rows of one series, in the window that is to be judged."""
+class SeriesRows(msgspec.Struct, frozen=True, gc=False):
+    """New rows of one series: the only form in which they go from the stream to the detectors."""
 
-    view: SeriesSpec
+    run: str  # its id
+    stream: str
+    spec: SeriesSpec
     attempt: int
     tag: str
-    window: Window
+    window: Window  # with the rows before them
     known: KnownOfStream
 
 
 class Extension(NamedTuple):
-    """What a chunk brought to a stream."""
+    """What a chunk brought to a stream: rows, and what is no row."""
 
-    windows: Sequence[SeriesWindow] = ()  # of the rows that it completes, in order within each series
+    rows: Sequence[SeriesRows] = ()  # those that it completes, in order within each series
     inventories: Sequence[Inventory] = ()
     absences: Sequence[Absence] = ()
 
 
 @dataclass(slots=True)
 class Stream:
-    """The state of one stream.
+    """The state of one stream of the run with the id ``run``.
 
-    ``format`` is the format of the source, on which some names depend. ``part`` is the part of the training
-    to which all of the stream belongs, if the directory tells it: Keras logs the same tags in `train/` and in
+    ``format`` is the format of the source, on which some names depend. ``part`` is the part of the data to
+    which all of the stream belongs, if its directory says so: Keras logs the same tags in `train/` and in
     `validation/`.
     """
 
+    run: str
     name: str
     format: str
     part: str
@@ -70,13 +73,13 @@ class Stream:
     specs: SeriesSpecs
     position: int = 0  # of the next point
     first_points: Chunk | None = None
-    named: bool = False
+    has_names: bool = False  # the tags have their meanings
     profile: Profile | None = None
     tag_context: TagContext = field(default_factory=TagContext)
     attempts: Attempts = field(default_factory=Attempts)
     attempt: Attempt = field(default_factory=lambda: Attempt(1))
     meanings: dict[str, Meaning | None] = field(default_factory=dict)
-    judged: dict[str, Sequence[Meaning]] = field(default_factory=dict)  # a view or the plan asks for these
+    used_meanings: dict[str, Sequence[Meaning]] = field(default_factory=dict)  # a spec or the plan uses these
     plans: Plans = field(default_factory=Plans)
     signals: dict[str, int] = field(default_factory=dict)  # position of the first point of each
     units: Units = field(default_factory=Units)
@@ -87,13 +90,13 @@ class Stream:
     unmapped_shape: UnmappedShape = field(default_factory=UnmappedShape)
 
     @property
-    def begun(self) -> bool:
+    def has_points(self) -> bool:
         """Whether the stream has a point."""
         return self.position > 0 or self.first_points is not None
 
     @property
     def planned_steps(self) -> float | None:
-        """The planned last step, if the log or the settings state it."""
+        """The planned last step; None if neither the log nor the settings state it."""
         logged = self.attempt.last(Signal.TOTAL_STEPS)
         total = self.plans.now.get(Signal.TOTAL_STEPS) if logged is None else logged
         return total or None
@@ -101,10 +104,10 @@ class Stream:
     def extend(self, chunk: Chunk, read_at: float = math.nan) -> Extension:
         """Add the points of a chunk. ``read_at`` is the time awake of the watch that read it."""
         waiting = 0 if self.first_points is None or chunk.restarted else len(self.first_points.step)
-        self.plans.hold(self.position + waiting, chunk.config)
+        self.plans.add(self.position + waiting, chunk.config)
         if not len(chunk.step):
             return Extension()
-        if not self.named:
+        if not self.has_names:
             chunk = self.first_points = joined(self.first_points, chunk)
             end = prologue_end(chunk)
             if end is None:
@@ -112,21 +115,33 @@ class Stream:
             self._name(counts(chunk, end))
         return self._extend(chunk, read_at)
 
-    def end(self) -> Iterator[SeriesWindow]:
-        """Yield the windows that are left when the run is over: points that wait for names, and last rows
-        again.
-        """
+    def end(self) -> Iterator[SeriesRows]:
+        """Yield the rows that are left when the run is over: points that wait for names, then last rows."""
         if self.first_points is not None:
             waiting = self.first_points
             self._name(counts(waiting))
-            yield from self._extend(waiting, math.nan).windows
-        for view, tag, window in self.attempt.end(self.specs):
-            yield SeriesWindow(view, self.attempt.number, tag, window, self.known)
+            yield from self._extend(waiting, math.nan).rows
+        yield from self._series_rows(self.attempt.end(self.specs), self.known)
+
+    def _series_rows(
+        self, windows: Iterable[tuple[SeriesSpec, str, Window]], stream_facts: KnownOfStream
+    ) -> Iterator[SeriesRows]:
+        """Yield the windows of the present attempt as the rows of their series."""
+        for spec, tag, window in windows:
+            yield SeriesRows(
+                run=self.run,
+                stream=self.name,
+                spec=spec,
+                attempt=self.attempt.number,
+                tag=tag,
+                window=window,
+                known=stream_facts,
+            )
 
     def _name(self, tags: Mapping[str, int]) -> None:
-        """Decide for good what the tags mean, given how often each of the first tags was logged."""
-        self.profile, self.tag_context = self._recognised(tags)
-        self.named = True
+        """Decide for good what the first tags mean, given how often each was logged."""
+        self.profile, self.tag_context = self._recognise(tags)
+        self.has_names = True
         self.first_points = None
         for tag in sorted(tags):
             meaning = self._meaning(tag)
@@ -139,121 +154,120 @@ class Stream:
             if tag not in self.meanings:
                 self._learn(tag)
         self._record_signals(chunk)
-        known = self.known
-        surveys = self.inventory_taker.survey(self.name, chunk, self.position, known)
+        stream_facts = self.known
+        inventories = self.inventory_taker.survey(self.name, chunk, self.position, stream_facts)
         expected = {
-            wish: [tag for tag in chunk.tags if wish in self.expected[tag]] for wish in self.specs.expected
+            rule: [tag for tag in chunk.tags if rule in self.expected[tag]] for rule in self.specs.expected
         }
         absences = [*self.missing_tags.extend(chunk, self.position, expected, read_at)]
-        telling = np.array([self._tells_attempts(tag) for tag in chunk.tags], dtype=bool)
-        windows = []
-        for number, part in self.attempts.split(chunk, telling):
+        is_compared = np.array([self._has_comparable_steps(tag) for tag in chunk.tags], dtype=bool)
+        rows: list[SeriesRows] = []
+        for number, part in self.attempts.split(chunk, is_compared):
             if number != self.attempt.number:
                 self.attempt = self.attempt.next(number, self.specs)
-            arrived = [*self._points(chunk, part), *self._odd(chunk, part)]
-            for view, tag, window in self.attempt.windows(arrived, self.specs, self.plans):
-                windows.append(SeriesWindow(view, number, tag, window, known))
+            points = [*self._points(chunk, part), *self._odd_points(chunk, part)]
+            rows += self._series_rows(self.attempt.windows(points, self.specs, self.plans), stream_facts)
         self.position += len(chunk.step)
-        return Extension(windows, surveys, absences)
+        return Extension(rows, inventories, absences)
 
     def _record_signals(self, chunk: Chunk) -> None:
         """Remember the positions of the first points of signals."""
         meanings = [self.meanings[tag] for tag in chunk.tags]
-        if all(m is None or m.signal in self.signals for m in meanings):
+        if all(meaning is None or meaning.signal in self.signals for meaning in meanings):
             return
         codes, first = np.unique(chunk.tag, return_index=True)
-        for place, code in sorted(zip(first.tolist(), codes.tolist(), strict=True)):
-            if (meaning := meanings[code]) is not None:
-                self.signals.setdefault(meaning.signal.value, self.position + place)
+        for index, code in sorted(zip(first.tolist(), codes.tolist(), strict=True)):
+            meaning = meanings[code]
+            if meaning is not None:
+                self.signals.setdefault(meaning.signal.value, self.position + index)
 
     @property
     def known(self) -> KnownOfStream:
-        """What the stream tells of its run."""
+        """What the stream says of its run."""
         return KnownOfStream(self.profile.name if self.profile else None, self.signals, self.plans)
 
     def explained(self) -> tuple[Profile | None, dict[str, Meaning | None]]:
         """Return the framework and the meaning of every tag. They may change while the stream is short."""
-        if self.named or self.first_points is None:
+        if self.has_names or self.first_points is None:
             return self.profile, self.meanings
-        profile, company = self._recognised(counts(self.first_points))
-        named = partial(self._named, profile)
-        return profile, {tag: company.meaning(tag, named) for tag in self.first_points.tags}
+        profile, context = self._recognise(counts(self.first_points))
+        find = partial(self._meaning_by_name, profile)
+        return profile, {tag: context.meaning(tag, find) for tag in self.first_points.tags}
 
-    def _recognised(self, tags: Mapping[str, int]) -> tuple[Profile | None, TagContext]:
-        """Return what the first tags say, given how often each was logged."""
-        profile = recognise({self._full(tag) for tag in tags if not is_of_histogram(tag)}, self.format)
-        return profile, TagContext.from_tags(tags, partial(self._named, profile))
+    def _recognise(self, tags: Mapping[str, int]) -> tuple[Profile | None, TagContext]:
+        """Return the framework and the context of the first tags, given how often each was logged."""
+        profile = recognise({self._full_tag(tag) for tag in tags if not is_of_histogram(tag)}, self.format)
+        return profile, TagContext.from_tags(tags, partial(self._meaning_by_name, profile))
 
     def _meaning(self, tag: str) -> Meaning | None:
-        return self.tag_context.meaning(tag, partial(self._named, self.profile))
+        return self.tag_context.meaning(tag, partial(self._meaning_by_name, self.profile))
 
-    def _named(self, profile: Profile | None, tag: str) -> Meaning | None:
-        return self.naming.meaning(profile, self._full(tag))
+    def _meaning_by_name(self, profile: Profile | None, tag: str) -> Meaning | None:
+        return self.naming.meaning(profile, self._full_tag(tag))
 
-    def own(self, tag: str) -> list[Meaning]:
-        """Return the meanings of a tag for the user's own rules."""
-        return self.naming.own(self._full(tag))
+    def rule_meanings(self, tag: str) -> list[Meaning]:
+        """Return the meanings of a tag for the user's rules."""
+        return self.naming.rule_meanings(self._full_tag(tag))
 
     def _learn(self, tag: str) -> None:
         """Decide for good what a tag means."""
         meaning = self.meanings[tag] = self._meaning(tag)
-        asked = self.specs.signals | {Signal.TOTAL_STEPS}
-        all_of_it = [*([meaning] if meaning else ()), *self.own(tag)]
-        self.judged[tag] = tuple(view for view in all_of_it if view.signal in asked)
-        signals = {view.signal for view in all_of_it}
-        self.expected[tag] = tuple(wish for wish in self.specs.expected if wish.signal in signals)
+        used_signals = self.specs.signals | {Signal.TOTAL_STEPS}
+        meanings = [*([meaning] if meaning else ()), *self.rule_meanings(tag)]
+        self.used_meanings[tag] = tuple(one for one in meanings if one.signal in used_signals)
+        signals = {one.signal for one in meanings}
+        self.expected[tag] = tuple(rule for rule in self.specs.expected if rule.signal in signals)
 
-    def _full(self, tag: str) -> str:
+    def _full_tag(self, tag: str) -> str:
+        """Return the tag with the part of the data that the directory states."""
         return f"{self.part}/{tag}" if self.part and not tag.startswith(f"{self.part}/") else tag
 
-    def _tells_attempts(self, tag: str) -> bool:
+    def _has_comparable_steps(self, tag: str) -> bool:
+        """Return whether a step of the tag that goes back begins an attempt; see `Attempts`."""
         meaning = self.meanings[tag]
         return meaning is not None and meaning.signal not in _OF_THE_MACHINE and not is_of_histogram(tag)
 
     def _points(self, chunk: Chunk, part: slice) -> list[Points]:
-        """Return the points of tags that a view or the plan asks for, in the unit and sign of their
-        signals.
-        """
-        asked = np.array([bool(self.judged[tag]) for tag in chunk.tags], dtype=bool)
-        at = np.flatnonzero(asked[chunk.tag[part]]) + part.start
-        at = at[order_by_tag(chunk.tag[at])]
-        code, step, time, value = (getattr(chunk, name)[at] for name in POINT_FIELDS)
-        position = self.position + at
-        arrived = []
-        for of_series in of_each_tag(code):
-            tag = chunk.tags[code[of_series.start]]
-            for meaning in self.judged[tag]:
+        """Return the points of tags that a spec or the plan uses, in the unit and sign of their signals."""
+        is_used = np.array([bool(self.used_meanings[tag]) for tag in chunk.tags], dtype=bool)
+        index = np.flatnonzero(is_used[chunk.tag[part]]) + part.start
+        index = index[order_by_tag(chunk.tag[index])]
+        code, step, time, value = (getattr(chunk, name)[index] for name in POINT_FIELDS)
+        position = self.position + index
+        converted = []
+        for tag_part in of_each_tag(code):
+            tag = chunk.tags[code[tag_part.start]]
+            for meaning in self.used_meanings[tag]:
                 points = Points(
-                    tag,
-                    meaning.signal,
-                    step[of_series],
-                    time[of_series],
-                    position[of_series],
-                    value[of_series],
+                    tag=tag,
+                    signal=meaning.signal,
+                    step=step[tag_part],
+                    time=time[tag_part],
+                    position=position[tag_part],
+                    value=value[tag_part],
                 )
-                arrived.append(self._converted(points, meaning))
-        return arrived
+                converted.append(self._converted(points, meaning))
+        return converted
 
-    def _odd(self, chunk: Chunk, part: slice) -> list[Points]:
-        """Return the points that tell of numbers that no detector judges, if a view asks for them."""
+    def _odd_points(self, chunk: Chunk, part: slice) -> list[Points]:
+        """Return the points that report odd numbers without a meaning, if a spec uses them."""
         signals = [meaning.signal if (meaning := self.meanings[tag]) else None for tag in chunk.tags]
-        free = [not is_of_histogram(tag) and not self.naming.ignores(self._full(tag)) for tag in chunk.tags]
-        unnamed = [is_free and signal is None for is_free, signal in zip(free, signals, strict=True)]
-        odd = []
+        is_free = [
+            not is_of_histogram(tag) and not self.naming.ignores(self._full_tag(tag)) for tag in chunk.tags
+        ]
+        tags = [*zip(is_free, signals, strict=True)]
+        points: list[Points] = []
         if Signal.OTHER_METRIC in self.specs.signals:
-            unjudged = [
-                is_free and s not in JUDGED_THEMSELVES for is_free, s in zip(free, signals, strict=True)
-            ]
+            unjudged = [free and signal not in JUDGED_THEMSELVES for free, signal in tags]
             losses = [signal in LOSSES for signal in signals]
-            odd += self.unmapped_nonfinite.extend(chunk, part, self.position, unjudged, losses)
+            points += self.unmapped_nonfinite.extend(chunk, part, self.position, unjudged, losses)
         if not self.specs.signals.isdisjoint(ODD):
-            odd += self.unmapped_shape.extend(chunk, part, self.position, unnamed)
-        return odd
+            unnamed = [free and signal is None for free, signal in tags]
+            points += self.unmapped_shape.extend(chunk, part, self.position, unnamed)
+        return points
 
     def _converted(self, points: Points, meaning: Meaning) -> Points:
-        """Return the points in the unit and sign of their signal, without values that the signal cannot
-        have.
-        """
+        """Return the points in the unit and sign of their signal, without values that it cannot have."""
         if meaning.factor != 1.0:
             points = points.with_value(points.value * meaning.factor)
         if meaning.signal in SHARES:
@@ -264,13 +278,13 @@ class Stream:
         return points
 
     def dump(self) -> StreamState:
-        """Return everything `restore` needs."""
+        """Return everything that `restore` needs."""
         first = self.first_points
-        waiting = first and [[*first.tags], *(getattr(first, name) for name in POINT_FIELDS)]
+        stored_points = first and [[*first.tags], *(getattr(first, name) for name in POINT_FIELDS)]
         return StreamState(
             position=self.position,
-            waiting=waiting or None,
-            named=self.named,
+            first_points=stored_points or None,
+            has_names=self.has_names,
             profile=self.profile.name if self.profile else None,
             attempts=self.attempts.dump(),
             attempt=self.attempt.dump(),
@@ -278,34 +292,34 @@ class Stream:
             plans=self.plans.dump(),
             units=self.units.factors,
             signals=self.signals,
-            surveyor=self.inventory_taker.dump(),
-            presence=self.missing_tags.dump(),
-            company=self.tag_context.dump(),
-            unnamed=self.unmapped_nonfinite.dump(),
-            oddities=self.unmapped_shape.dump(),
+            inventory_taker=self.inventory_taker.dump(),
+            missing_tags=self.missing_tags.dump(),
+            tag_context=self.tag_context.dump(),
+            unmapped_nonfinite=self.unmapped_nonfinite.dump(),
+            unmapped_shape=self.unmapped_shape.dump(),
         )
 
     @staticmethod
     def attempt_in(state: Sequence[Any]) -> Attempt:
-        """Return the present attempt in what `dump` gave."""
+        """Return the present attempt in the state that `dump` gave."""
         return Attempt.load(StreamState(*state).attempt)
 
     def restore(self, state: Sequence[Any]) -> None:
-        """Go on where `dump` was called."""
-        kept = StreamState(*state)
-        self.position = kept.position
-        self.named = kept.named
-        self.signals = kept.signals
-        self.first_points = Chunk(self.name, *kept.waiting) if kept.waiting else None
-        self.profile = profiles()[kept.profile] if kept.profile else None
-        self.attempts = Attempts.load(kept.attempts)
-        self.attempt = Attempt.load(kept.attempt)
-        self.plans = Plans(*kept.plans)
-        self.units = Units(kept.units)
-        self.inventory_taker = InventoryTaker.load(kept.surveyor)
-        self.missing_tags = MissingTags.load(kept.presence)
-        self.tag_context = TagContext.load(kept.company)
-        self.unmapped_nonfinite = UnmappedNonFinite.load(kept.unnamed)
-        self.unmapped_shape = UnmappedShape.load(kept.oddities)
-        for tag in kept.tags:
+        """Undo `dump`."""
+        stored = StreamState(*state)
+        self.position = stored.position
+        self.has_names = stored.has_names
+        self.signals = stored.signals
+        self.first_points = Chunk(self.name, *stored.first_points) if stored.first_points else None
+        self.profile = profiles()[stored.profile] if stored.profile else None
+        self.attempts = Attempts.load(stored.attempts)
+        self.attempt = Attempt.load(stored.attempt)
+        self.plans = Plans(*stored.plans)
+        self.units = Units(stored.units)
+        self.inventory_taker = InventoryTaker.load(stored.inventory_taker)
+        self.missing_tags = MissingTags.load(stored.missing_tags)
+        self.tag_context = TagContext.load(stored.tag_context)
+        self.unmapped_nonfinite = UnmappedNonFinite.load(stored.unmapped_nonfinite)
+        self.unmapped_shape = UnmappedShape.load(stored.unmapped_shape)
+        for tag in stored.tags:
             self._learn(tag)

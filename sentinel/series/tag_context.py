@@ -1,4 +1,4 @@
-"""What a tag means beside the other tags of its stream, where its name alone does not tell."""
+"""What a tag means beside the other tags of its stream, where its name alone does not say it."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -19,8 +19,13 @@ FAR_SPARSER = 2
 """The epochs of a pair count instead of its steps if they have at least this many times the points."""
 
 _PAIRED = frozenset({Signal.LOSS, Signal.POLICY_LOSS, Signal.ACCURACY, Signal.PERPLEXITY})
+"""Signals that a pair of steps and epochs may log."""
+
 _OF_BATCHES = TRAIN | {"batch", "minibatch", "running", "step", "rollout"}
+"""Words of a tag that is logged for training batches."""
+
 _OF_TRAINING = frozenset({Signal.LOSS, Signal.POLICY_LOSS, Signal.REWARD})
+"""Signals of a training, beside which an accuracy may be that of held-out data."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,13 +44,15 @@ class TagContext:
 
     @classmethod
     def from_tags(cls, counts: Mapping[str, int], find: Find) -> Self:
-        """Return the company of the first tags, given how often each was logged."""
+        """Return the context that the first tags make, given how often each was logged."""
         return cls(
-            frozenset(_epochs(counts, find)), _held_out(counts, find), frozenset(_errors(counts, find))
+            epochs=frozenset(_epochs(counts, find)),
+            held_out=_is_held_out(counts, find),
+            errors=frozenset(_errors(counts, find)),
         )
 
     def meaning(self, tag: str, find: Find) -> Meaning | None:
-        """Return what a tag means; ``find`` is asked what its name says."""
+        """Return what a tag means; ``find`` gives what its name alone means."""
         if self.epochs and tag.endswith((STEP, EPOCH)):
             stem = tag.removesuffix(STEP).removesuffix(EPOCH)
             if stem in self.epochs:
@@ -56,7 +63,7 @@ class TagContext:
         return Meaning(Signal.LOSS) if tag in self.errors else meaning
 
     def dump(self) -> list[Any]:
-        """Return everything `load` needs."""
+        """Return everything that `load` needs."""
         return [sorted(self.epochs), self.held_out, sorted(self.errors)]
 
     @classmethod
@@ -67,7 +74,7 @@ class TagContext:
 
 
 def _epochs(counts: Mapping[str, int], find: Find) -> set[str]:
-    """Stems of the pairs whose epochs have far more points than their steps, which may have none."""
+    """Return stems of the pairs whose epochs have far more points than their steps, which may have none."""
     stems = {tag.removesuffix(EPOCH): count for tag, count in counts.items() if tag.endswith(EPOCH)}
     return {
         stem
@@ -79,34 +86,35 @@ def _epochs(counts: Mapping[str, int], find: Find) -> set[str]:
     }
 
 
-def _held_out(counts: Mapping[str, int], find: Find) -> bool:
-    meanings = {tag: meaning.signal for tag in counts if (meaning := find(tag)) is not None}
-    accuracies = [tag for tag, signal in meanings.items() if signal is Signal.ACCURACY and _is_bare(tag)]
-    evaluated = [count for tag, count in counts.items() if not EVAL.isdisjoint(words_of(tag))]
-    trained = any(
+def _is_held_out(counts: Mapping[str, int], find: Find) -> bool:
+    """Return whether the one accuracy without any further word is that of held-out data."""
+    signals = {tag: meaning.signal for tag in counts if (meaning := find(tag)) is not None}
+    accuracies = [tag for tag, signal in signals.items() if signal is Signal.ACCURACY and _is_bare(tag)]
+    eval_counts = [count for tag, count in counts.items() if not EVAL.isdisjoint(words_of(tag))]
+    names_training = any(
         signal in _OF_TRAINING and (signal is not Signal.LOSS or not TRAIN.isdisjoint(words_of(tag)))
-        for tag, signal in meanings.items()
+        for tag, signal in signals.items()
     )
     return (
         len(accuracies) == 1
-        and trained
-        and counts[accuracies[0]] <= max(evaluated, default=0)
-        and Signal.EVAL_ACCURACY not in meanings.values()
+        and names_training
+        and counts[accuracies[0]] <= max(eval_counts, default=0)
+        and Signal.EVAL_ACCURACY not in signals.values()
     )
 
 
 def _errors(counts: Mapping[str, int], find: Find) -> set[str]:
-    """Such as `Train MSE` beside `Valid MSE`, which alone may be a term of a loss."""
+    """Return tags of an error that is the loss, such as `Train MSE` if there is `Valid MSE`."""
     meanings = {tag: find(tag) for tag in counts}
     if any(meaning is not None and meaning.signal is Signal.LOSS for meaning in meanings.values()):
         return set()
-    evaluated = {
+    eval_words = {
         frozenset(words_of(tag)) - EVAL
         for tag, meaning in meanings.items()
         if meaning is not None and meaning.signal is Signal.EVAL_LOSS and not EVAL.isdisjoint(words_of(tag))
     }
     unknown = {tag: frozenset(words_of(tag)) for tag, meaning in meanings.items() if meaning is None}
-    return {tag for tag, words in unknown.items() if words & TRAIN and words - TRAIN in evaluated}
+    return {tag for tag, words in unknown.items() if words & TRAIN and words - TRAIN in eval_words}
 
 
 def _is_bare(tag: str) -> bool:

@@ -8,6 +8,7 @@ _WORD = re.compile(
     r"|[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+|[^\W\d_A-Za-z]+|%"
 )
 
+# Words that say which part of the data a number is of.
 EVAL = frozenset(
     {"val", "valid", "validate", "validation", "eval", "evaluation", "test", "dev"}
     | {"heldout", "held-out", "held_out", "held out", "holdout"}

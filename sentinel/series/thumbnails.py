@@ -13,15 +13,15 @@ OBJECTIVES = ("loss", "reward", "policy_loss", "eval_loss")
 
 
 def outlines(streams: Mapping[str, list[Any]]) -> dict[str, tuple[str, NDArray[np.float64]]]:
-    """By tag its signal, and its means in at most 64 parts of the present attempt.
+    """Return the signal of each tag that detectors judge, and its means in at most 64 buckets, by tag.
 
-    ``streams`` are the states of a run's streams (`Stream.dump`). Only tags that detectors judge are there.
+    ``streams`` are the states of a run's streams (`Stream.dump`). The means are of the present attempt.
     """
     curves: dict[str, tuple[str, NDArray[np.float64]]] = {}
     for state in streams.values():
-        for view, of_tag in Stream.attempt_in(state).series.items():
-            signal = view.partition("+")[0].rstrip("?")
-            for tag, history in of_tag.items():
+        for spec_key, history_by_tag in Stream.attempt_in(state).series.items():
+            signal = spec_key.partition("+")[0].rstrip("?")
+            for tag, history in history_by_tag.items():
                 if tag not in curves:
                     mean = history.coarse.view()["coarse_mean"]
                     curves[tag] = signal, mean[np.isfinite(mean)]

@@ -22,35 +22,35 @@ LOSSES = frozenset(
         *(Signal.LOSS_PART, Signal.EVAL_LOSS_PART),
     }
 )
-"""Signals whose break tells all that there is to tell."""
+"""Signals that say enough where they are not finite."""
 
 JUDGED_THEMSELVES = LOSSES | {Signal.GRAD_NORM}
 """Signals that are judged themselves where they are not finite."""
 
-OF_A_LOSS = 3
-"""Points in a row that are not finite and tell that a loss without a meaning is broken."""
+MIN_BROKEN_OF_LOSS = 3
+"""Points in a row that are not finite and show that a loss without a meaning is broken."""
 
-OF_OTHERS = 10
+MIN_BROKEN_OF_OTHERS = 10
 """The same of any other number. A mean over episodes that did not end is NaN for some points."""
 
-BEFORE = 3
+MIN_FINITE_BEFORE = 3
 """Finite points that such a number has to have before. What is NaN from the start was never measured."""
 
-_NAMED = 3  # tags in the name of the point
+_MAX_TAGS_IN_NAME = 3  # in the name of the point
 _LOSS = re.compile("loss", re.IGNORECASE)
 
 
 def as_one_name(tags: Sequence[str]) -> str:
     """Return some tags as the name of a point that is about all of them."""
-    more = len(tags) - _NAMED
-    return ", ".join(tags[:_NAMED]) + (f" and {more} more" if more > 0 else "")
+    more = len(tags) - _MAX_TAGS_IN_NAME
+    return ", ".join(tags[:_MAX_TAGS_IN_NAME]) + (f" and {more} more" if more > 0 else "")
 
 
 @dataclass(slots=True)
 class UnmappedNonFinite:
-    """Which tags without a meaning are finite. ``told`` is true once nothing more is to be said."""
+    """Which tags without a meaning are finite. ``reported`` is true once nothing more is to be said."""
 
-    finite: dict[str, int] = field(default_factory=dict)  # points so far, at most `BEFORE`
+    finite: dict[str, int] = field(default_factory=dict)  # points so far, at most `MIN_FINITE_BEFORE`
     broken: dict[str, int] = field(default_factory=dict)  # points in a row that are not
     reported: bool = False
 
@@ -68,42 +68,52 @@ class UnmappedNonFinite:
         is_finite = np.isfinite(chunk.value[part])
         by_themselves = np.flatnonzero(np.array(losses)[code] & ~is_finite)
         end = int(by_themselves[0]) if len(by_themselves) else len(code)
-        asked = np.array(unnamed)[code[:end]]
-        if is_finite[:end][asked].all() and not self.broken:
-            self._count(chunk.tags, code[:end][asked])
-            told = []
+        is_unnamed = np.array(unnamed)[code[:end]]
+        report: list[Points] = []
+        if is_finite[:end][is_unnamed].all() and not self.broken:
+            self._count(chunk.tags, code[:end][is_unnamed])
         else:
-            told = self._walk(chunk, part, np.flatnonzero(asked), is_finite, position)
-        self.reported = bool(told or len(by_themselves))
-        return told
+            report = self._walk(chunk, part, np.flatnonzero(is_unnamed), is_finite, position)
+        self.reported = bool(report or len(by_themselves))
+        return report
 
     def _count(self, tags: Sequence[str], code: NDArray[np.uint32]) -> None:
         """Count points that are all finite."""
         codes, counts = np.unique(code, return_counts=True)
-        for at, count in zip(codes.tolist(), counts.tolist(), strict=True):
-            self.finite[tags[at]] = min(BEFORE, self.finite.get(tags[at], 0) + count)
+        for tag_code, count in zip(codes.tolist(), counts.tolist(), strict=True):
+            tag = tags[tag_code]
+            self.finite[tag] = min(MIN_FINITE_BEFORE, self.finite.get(tag, 0) + count)
 
     def _walk(
         self, chunk: Chunk, part: slice, places: NDArray[np.intp], finite: NDArray[np.bool_], position: int
     ) -> list[Points]:
-        """Return the same point by point."""
+        """Count point by point, and return the point at which it is sure."""
         for place in places.tolist():
-            at = part.start + place
-            tag = chunk.tags[chunk.tag[at]]
+            index = part.start + place
+            tag = chunk.tags[chunk.tag[index]]
             if finite[place]:
-                self.finite[tag] = min(BEFORE, self.finite.get(tag, 0) + 1)
+                self.finite[tag] = min(MIN_FINITE_BEFORE, self.finite.get(tag, 0) + 1)
                 self.broken.pop(tag, None)
-            elif (is_loss := _LOSS.search(tag) is not None) or self.finite.get(tag, 0) >= BEFORE:
+                continue
+            is_loss = _LOSS.search(tag) is not None
+            if is_loss or self.finite.get(tag, 0) >= MIN_FINITE_BEFORE:
                 self.broken[tag] = self.broken.get(tag, 0) + 1
-                if self.broken[tag] >= (OF_A_LOSS if is_loss else OF_OTHERS):
-                    point = slice(at, at + 1)
-                    where = np.array([position + at])
-                    columns = chunk.step[point], chunk.time[point], where, chunk.value[point]
-                    return [Points(as_one_name([*self.broken]), Signal.OTHER_METRIC, *columns)]
+                if self.broken[tag] >= (MIN_BROKEN_OF_LOSS if is_loss else MIN_BROKEN_OF_OTHERS):
+                    point = slice(index, index + 1)
+                    return [
+                        Points(
+                            tag=as_one_name([*self.broken]),
+                            signal=Signal.OTHER_METRIC,
+                            step=chunk.step[point],
+                            time=chunk.time[point],
+                            position=np.array([position + index]),
+                            value=chunk.value[point],
+                        )
+                    ]
         return []
 
     def dump(self) -> list[Any]:
-        """Return everything `load` needs."""
+        """Return everything that `load` needs."""
         return [self.finite, self.broken, self.reported]
 
     @classmethod

@@ -24,87 +24,93 @@ STILL = 100
 """Points without a move after which a number is frozen."""
 
 LEAP = 20.0
+"""A number leaps if it exceeds its former maximum this many times over."""
+
 IN_A_ROW = 3
-"""A number leaps if it exceeds its former maximum this many times over, at this many points in a row. A
-single point may be a pause or an outlier."""
+"""Points in a row at which a number must leap. A single point may be a pause or an outlier."""
 
 MIN_MOVES = 50
-MOVING = 0.9
-TURNING = 0.25
-"""A number is alive after this many moves, if at least this share of its points moved and at least this
-share of its moves went back."""
+"""Moves of a number before it is alive."""
+
+MIN_MOVING_SHARE = 0.9
+"""Share of the points of a living number that move."""
+
+MIN_TURNING_SHARE = 0.25
+"""Share of the moves of a living number that go back."""
 
 MAX_TAGS = 512
 """How many numbers of a stream are followed. Further ones are left out."""
 
 ODD = Signal.FROZEN_METRIC, Signal.LEAPT_METRIC
+"""What a number without a meaning can do."""
 
 
 @dataclass(frozen=True, slots=True)
 class Life:
-    """What is known of one number up to its last finite point."""
+    """What one number did up to its last finite point."""
 
     points: int = 0
     moves: int = 0
     turns: int = 0  # moves that went back
-    way: float = 0.0  # sign of the last move
-    still: int = 0  # points since the last move
+    direction: float = 0.0  # sign of the last move
+    still_points: int = 0  # since the last move
     low: float = np.inf
     high: float = -np.inf
     top: float = 0.0  # largest size before the last points
     last: Sequence[float] = ()  # at most `IN_A_ROW` points
 
-    def then(self, values: Floats) -> tuple["Life", Mapping[Signal, NDArray[np.bool_]]]:
-        """Return what is known after more values, and at which of these the number is frozen or has leapt.
+    def after(self, values: Floats) -> tuple["Life", Mapping[Signal, NDArray[np.bool_]]]:
+        """Return the life after more values, and at which of these the number is frozen or has leapt.
 
-        Nothing says the latter of a number that moved too seldom to be alive.
+        A number that moved too seldom to be alive never is either.
         """
-        seen = np.concatenate([self.last, values])
-        way = np.sign(np.diff(seen, prepend=seen[0]))[len(self.last) :]
-        moved = np.flatnonzero(way)
-        ways = np.append(self.way, way[moved])
-        turned = moved[ways[1:] * ways[:-1] < 0]
-        kept = seen[-IN_A_ROW:].tolist()
-        before = np.abs(seen[: len(seen) - len(kept)])
-        now = Life(
+        recent = np.concatenate([self.last, values])
+        direction = np.sign(np.diff(recent, prepend=recent[0]))[len(self.last) :]
+        moves_at = np.flatnonzero(direction)
+        directions = np.append(self.direction, direction[moves_at])
+        turns_at = moves_at[directions[1:] * directions[:-1] < 0]
+        last = recent[-IN_A_ROW:].tolist()
+        before_last = np.abs(recent[: len(recent) - len(last)])
+        still_points = self.still_points + len(values)
+        if len(moves_at):
+            still_points = int(len(values) - 1 - moves_at[-1])
+        life = Life(
             points=self.points + len(values),
-            moves=self.moves + len(moved),
-            turns=self.turns + len(turned),
-            way=float(ways[-1]),
-            still=int(len(values) - 1 - moved[-1]) if len(moved) else self.still + len(values),
+            moves=self.moves + len(moves_at),
+            turns=self.turns + len(turns_at),
+            direction=float(directions[-1]),
+            still_points=still_points,
             low=float(values.min(initial=self.low)),
             high=float(values.max(initial=self.high)),
-            top=float(before.max(initial=self.top)),
-            last=kept,
+            top=float(before_last.max(initial=self.top)),
+            last=last,
         )
-        return now, self._odd(values, seen, moved, turned) if now.moves >= MIN_MOVES else {}
+        return life, self._odd(values, recent, moves_at, turns_at) if life.moves >= MIN_MOVES else {}
 
     def _odd(
-        self, values: Floats, seen: Floats, moved: NDArray[np.int64], turned: NDArray[np.int64]
+        self, values: Floats, recent: Floats, moves_at: NDArray[np.int64], turns_at: NDArray[np.int64]
     ) -> Mapping[Signal, NDArray[np.bool_]]:
-        """Return at which of the values the number is odd; ``seen`` has the last points before them, too."""
+        """Return at which of the values the number is odd. ``recent`` has the last points before, too."""
         index = np.arange(len(values))
-        moves, turns = (
-            count + np.bincount(places, minlength=len(values)).cumsum()
-            for count, places in ((self.moves, moved), (self.turns, turned))
-        )
-        last = np.full(len(values), -1 - self.still)
-        last[moved] = moved
-        still = index - np.maximum.accumulate(last)
-        moving = moves >= MOVING * (self.points + index - still)
-        alive = (moves >= MIN_MOVES) & (turns >= TURNING * moves) & moving
+        moves = self.moves + np.bincount(moves_at, minlength=len(values)).cumsum()
+        turns = self.turns + np.bincount(turns_at, minlength=len(values)).cumsum()
+        last_move = np.full(len(values), -1 - self.still_points)
+        last_move[moves_at] = moves_at
+        still_points = index - np.maximum.accumulate(last_move)
+        is_moving = moves >= MIN_MOVING_SHARE * (self.points + index - still_points)
+        is_alive = (moves >= MIN_MOVES) & (turns >= MIN_TURNING_SHARE * moves) & is_moving
         low = np.minimum(np.minimum.accumulate(values), self.low)
         high = np.maximum(np.maximum.accumulate(values), self.high)
-        size = np.abs(seen)
-        top = np.maximum.accumulate(np.append(self.top, size))  # before each point that was seen
-        inside = (low < values) & (values < high)  # elsewhere it may be saturated
+        size = np.abs(recent)
+        top = np.maximum.accumulate(np.append(self.top, size))  # before each of the recent points
+        is_inside = (low < values) & (values < high)  # elsewhere it may be saturated
         return {
-            Signal.FROZEN_METRIC: alive & (still >= STILL) & inside,
-            Signal.LEAPT_METRIC: alive & _leaps(size, top)[len(self.last) :],
+            Signal.FROZEN_METRIC: is_alive & (still_points >= STILL) & is_inside,
+            Signal.LEAPT_METRIC: is_alive & _leaps(size, top)[len(self.last) :],
         }
 
 
-_UNKNOWN = Life()
+_NEW = Life()
 
 
 def _leaps(size: Floats, top: Floats) -> NDArray[np.bool_]:
@@ -119,8 +125,8 @@ def _leaps(size: Floats, top: Floats) -> NDArray[np.bool_]:
 class UnmappedShape:
     """The numbers of a stream that mean no signal.
 
-    ``waiting`` holds what is to be told at the next step: the present one, and the names. ``told`` holds what
-    is never told again.
+    ``waiting`` holds what is to be reported at the next step: the present step, and the names. What is in
+    ``reported`` is not reported again.
     """
 
     lives: dict[str, Life] = field(default_factory=dict)
@@ -128,41 +134,45 @@ class UnmappedShape:
     reported: list[Signal] = field(default_factory=list)
 
     def extend(self, chunk: Chunk, part: slice, position: int, unnamed: Sequence[bool]) -> list[Points]:
-        """Return what is told in this part of a chunk; ``position`` is that of the chunk.
+        """Return the points that report what is due in this part of a chunk; ``position`` is the chunk's.
 
         ``unnamed`` says for each tag of the chunk whether it means nothing.
         """
         if len(self.reported) == len(ODD) or not any(unnamed):
             return []
         events = self._events(chunk, part, unnamed)
-        due = [(signal, events.get(signal, [])) for signal in ODD if signal not in self.reported]
-        told = [point for signal, own in due for point in self._report(signal, own, chunk, part, position)]
-        return sorted(told, key=lambda points: int(points.position[0]))
+        due = [signal for signal in ODD if signal not in self.reported]
+        reports = [
+            report
+            for signal in due
+            for report in self._report(signal, events.get(signal, []), chunk, part, position)
+        ]
+        return sorted(reports, key=lambda points: int(points.position[0]))
 
     def _events(
         self, chunk: Chunk, part: slice, unnamed: Sequence[bool]
     ) -> dict[Signal, list[tuple[int, str]]]:
         """Return where in the chunk each number is odd first, in order."""
-        asked = np.array(unnamed)[chunk.tag[part]] & np.isfinite(chunk.value[part])
-        places = np.flatnonzero(asked) + part.start
-        places = places[order_by_tag(chunk.tag[places])]
-        code = chunk.tag[places]
+        is_followed = np.array(unnamed)[chunk.tag[part]] & np.isfinite(chunk.value[part])
+        all_places = np.flatnonzero(is_followed) + part.start
+        all_places = all_places[order_by_tag(chunk.tag[all_places])]
+        code = chunk.tag[all_places]
         events: dict[Signal, list[tuple[int, str]]] = {}
-        for of_tag in of_each_tag(code):
-            at = places[of_tag]
-            tag = chunk.tags[code[of_tag.start]]
+        for tag_part in of_each_tag(code):
+            places = all_places[tag_part]
+            tag = chunk.tags[code[tag_part.start]]
             if tag not in self.lives and len(self.lives) == MAX_TAGS:
                 continue
-            self.lives[tag], odd = self.lives.get(tag, _UNKNOWN).then(chunk.value[at])
+            self.lives[tag], odd = self.lives.get(tag, _NEW).after(chunk.value[places])
             for signal, is_odd in odd.items():
                 if is_odd.any():
-                    events.setdefault(signal, []).append((int(at[is_odd.argmax()]), tag))
-        return {signal: sorted(own) for signal, own in events.items()}
+                    events.setdefault(signal, []).append((int(places[is_odd.argmax()]), tag))
+        return {signal: sorted(found) for signal, found in events.items()}
 
     def _report(
         self, signal: Signal, events: Sequence[tuple[int, str]], chunk: Chunk, part: slice, position: int
     ) -> Iterator[Points]:
-        """Yield the point that tells of ``events``, once there is one of another step."""
+        """Yield the point that reports the ``events``, once there is one of another step."""
         begin = part.start
         if signal not in self.waiting:
             if not events:
@@ -176,20 +186,25 @@ class UnmappedShape:
         if len(others):
             point = slice(end, end + 1)
             self.reported.append(signal)
-            where = np.array([position + end])
-            value = np.array([float(len(names))])
-            yield Points(as_one_name(names), signal, chunk.step[point], chunk.time[point], where, value)
+            yield Points(
+                tag=as_one_name(names),
+                signal=signal,
+                step=chunk.step[point],
+                time=chunk.time[point],
+                position=np.array([position + end]),
+                value=np.array([float(len(names))]),
+            )
 
     def dump(self) -> list[Any]:
-        """Return everything `load` needs."""
+        """Return everything that `load` needs."""
         return [{tag: astuple(life) for tag, life in self.lives.items()}, self.waiting, self.reported]
 
     @classmethod
     def load(cls, state: Sequence[Any]) -> Self:
         """Undo `dump`."""
-        lives, waiting, told = state
+        lives, waiting, reported = state
         return cls(
             {tag: Life(*life) for tag, life in lives.items()},
             {Signal(signal): (step, list(names)) for signal, (step, names) in waiting.items()},
-            [Signal(signal) for signal in told],
+            [Signal(signal) for signal in reported],
         )

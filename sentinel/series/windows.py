@@ -24,14 +24,13 @@ from sentinel.detectors.schema import (
     numbers,
 )
 from sentinel.detectors.settings import CHOICES
-from sentinel.series.buckets import Floats
+from sentinel.series.buckets import Floats, Steps
 from sentinel.series.history import Window
 from sentinel.series.rows import Rows, padded
 from sentinel.series.specs import SeriesSpec
 
 Judged = tuple[SeriesSpec, Window]
-
-_NOTHING = np.empty(0)
+"""A series to judge."""
 
 
 def is_due(detector: Detector, window: Window) -> bool:
@@ -46,48 +45,53 @@ def frame(detector: Detector, series: Sequence[Judged]) -> pl.DataFrame:
 
     The number of a series in the frame is its index in ``series``.
     """
-    parts = [(n, at, rows) for n, (_, window) in enumerate(series) for at, rows in _shown(detector, window)]
+    parts = [
+        (number, begin, rows)
+        for number, (_, window) in enumerate(series)
+        for begin, rows in _visible_rows(detector, window)
+    ]
     sizes = np.array([len(rows) for _, _, rows in parts])
-    number = np.array([n for n, _, _ in parts], np.uint32).repeat(sizes)
-    index = np.arange(sizes.sum()) + (np.array([at for _, at, _ in parts]) - sizes.cumsum() + sizes).repeat(
-        sizes
-    )
-    rows = _joined(detector, [(series[n][0], rows) for n, _, rows in parts])
+    number = np.array([number for number, _, _ in parts], np.uint32).repeat(sizes)
+    begins = np.array([begin for _, begin, _ in parts])
+    index = np.arange(sizes.sum()) + (begins - sizes.cumsum() + sizes).repeat(sizes)
+    rows = _joined(detector, [(series[number][0], rows) for number, _, rows in parts])
     first = np.array([window.first for _, window in series])
-    judged = pl.Series([view.judged.value for view, _ in series], dtype=pl.String)
-    value, *beside = rows.numbers.T[1:]
+    signals = pl.Series([spec.judged.value for spec, _ in series], dtype=pl.String)
+    value, *columns = rows.numbers.T[1:]
     names = [*detector.needs, *(use.column for use in numbers(detector.uses)), *detector.settings]
-    of_series = pl.Series(number).set_sorted()  # polars then need not search for the rows of each series
+    row_series = pl.Series(number).set_sorted()  # polars then need not search for the rows of each series
     windows = pl.DataFrame(
         {
-            SERIES: of_series,
-            SIGNAL: judged.gather(of_series),
+            SERIES: row_series,
+            SIGNAL: signals.gather(row_series),
             INDEX: index,
             STEP: rows.step,
-            TIME: _known(rows.time),
+            TIME: _with_nulls(rows.time),
             NEW: index >= first[number],
-            VALUE: _known(np.where(np.isfinite(value), value, np.nan)),
-            **{str(name): _known(column) for name, column in zip(names, beside, strict=True)},
+            VALUE: _with_nulls(np.where(np.isfinite(value), value, np.nan)),
+            **{str(name): _with_nulls(column) for name, column in zip(names, columns, strict=True)},
         }
     )
-    more = [_text(windows[s], CHOICES[s]) for s in detector.settings if s in CHOICES]
+    more = [_text(windows[setting], CHOICES[setting]) for setting in detector.settings if setting in CHOICES]
     more += [_list(use.column, part) for use, part in zip(lists(detector.uses), rows.lists, strict=True)]
     if detector.non_finite:
         more.append(pl.Series(RAW, value))
     if detector.at_end:
         ended = pl.Series(ENDED, [window.ended for _, window in series])
-        more.append(ended.gather(of_series) & windows[NEW])
+        more.append(ended.gather(row_series) & windows[NEW])
     windows = windows.with_columns(more)
     if detector.history.coarse:
         # Of a column with a single list, polars copies that list into every row, also into those without one.
-        coarse = (_coarse(name, [*(w.coarse[name] for _, w in series), _NOTHING]) for name in COARSE)
+        coarse = [
+            _coarse(name, [*(window.coarse[name] for _, window in series), np.empty(0)]) for name in COARSE
+        ]
         is_first = detector.due & (detector.due.cum_sum() == 1).over(SERIES)
-        of_first = windows.select(pl.when(is_first).then(SERIES)).to_series()
-        windows = windows.with_columns(column.gather(of_first) for column in coarse)
+        first_rows = windows.select(pl.when(is_first).then(SERIES)).to_series()
+        windows = windows.with_columns(column.gather(first_rows) for column in coarse)
     return windows
 
 
-def _shown(detector: Detector, window: Window) -> Iterator[tuple[int, Rows]]:
+def _visible_rows(detector: Detector, window: Window) -> Iterator[tuple[int, Rows]]:
     """Yield all rows of a series that the detector may see, each once, in parts with their first index."""
     history = detector.history
     begin = max(window.first - history.recent, window.begin)
@@ -96,49 +100,54 @@ def _shown(detector: Detector, window: Window) -> Iterator[tuple[int, Rows]]:
         yield -len(earlier), earlier
     if history.head and begin > 0:
         yield 0, window.head[: min(history.head, begin)]  # the rows that are not among the recent ones
-    yield begin, window.seen[begin - window.begin :]
+    yield begin, window.recent[begin - window.begin :]
 
 
 def _joined(detector: Detector, parts: Sequence[tuple[SeriesSpec, Rows]]) -> Rows:
-    """Return the rows of all parts, with the context that the detector asks for."""
-    joined = []
+    """Concatenate the rows of all parts, with the columns and lists that the detector declares."""
+    steps: list[Steps] = []
+    tables: list[Floats] = []
+    lists_of_groups: list[list[Floats]] = []
     for _, group in groupby(parts, lambda part: id(part[0])):
-        them = [*group]
-        columns, wanted = _columns(detector, them[0][0])
-        rows = Rows.joined([rows for _, rows in them]).with_columns(columns)
-        joined.append((rows.step, rows.numbers, [rows.lists[i] for i in wanted]))
-    step, numbers, own = zip(*joined, strict=True)
-    as_asked = tuple(range(len(columns)))
-    found_lists = tuple(padded(them) for them in zip(*own, strict=True))
-    return Rows(np.concatenate(step), np.concatenate(numbers), as_asked, found_lists)
+        same_spec = [*group]
+        columns, list_places = _places(detector, same_spec[0][0])
+        rows = Rows.joined([rows for _, rows in same_spec]).with_columns(columns)
+        steps.append(rows.step)
+        tables.append(rows.numbers)
+        lists_of_groups.append([rows.lists[place] for place in list_places])
+    return Rows(
+        step=np.concatenate(steps),
+        numbers=np.concatenate(tables),
+        columns=tuple(range(len(columns))),
+        lists=tuple(padded(same_list) for same_list in zip(*lists_of_groups, strict=True)),
+    )
 
 
-def _columns(detector: Detector, view: SeriesSpec) -> tuple[tuple[int, ...], list[int]]:
-    """Return the columns and the lists of the view that the detector asks for, by their places."""
-    names = [
-        view.columns.index(n) for n in (*detector.needs, *(use.column for use in numbers(detector.uses)))
-    ]
-    settings = len(view.columns) - len(view.settings)  # a signal and a setting may share a name
-    stated = [settings + view.settings.index(setting) for setting in detector.settings]
-    return (*names, *stated), [view.lists.index(use) for use in lists(detector.uses)]
+def _places(detector: Detector, spec: SeriesSpec) -> tuple[tuple[int, ...], list[int]]:
+    """Return the places of the columns and of the lists of the spec that the detector declares."""
+    names = (*detector.needs, *(use.column for use in numbers(detector.uses)))
+    signals = [spec.columns.index(name) for name in names]
+    first_setting = len(spec.columns) - len(spec.settings)  # a signal and a setting may share a name
+    settings = [first_setting + spec.settings.index(setting) for setting in detector.settings]
+    return (*signals, *settings), [spec.lists.index(use) for use in lists(detector.uses)]
 
 
-def _known(values: Floats) -> pl.Series:
+def _with_nulls(values: Floats) -> pl.Series:
     """Return a column with null for NaN. Polars is slow at that, and few columns have any."""
     return pl.Series(values, nan_to_null=bool(np.isnan(values).any()))
 
 
 def _list(name: str, values: Floats) -> pl.Series:
-    """Return a list for each row of the values, up to the last known value."""
+    """Return a list for each row of the values, up to the last value that is not NaN."""
     places = np.arange(1, values.shape[1] + 1)
     lengths = (places * ~np.isnan(values)).max(axis=1, initial=0)
     return _lists(name, values, lengths)
 
 
 def _coarse(name: str, values: Sequence[Floats]) -> pl.Series:
-    """Return the known values of some arrays, as lists."""
-    known = [row[np.isfinite(row)] for row in values]
-    return _lists(name, padded([row[None, :] for row in known]), np.array([len(row) for row in known]))
+    """Return the finite values of some arrays, as lists."""
+    finite = [row[np.isfinite(row)] for row in values]
+    return _lists(name, padded([row[None, :] for row in finite]), np.array([len(row) for row in finite]))
 
 
 def _lists(name: str, values: Floats, lengths: NDArray[np.int64]) -> pl.Series:

@@ -1,7 +1,7 @@
 """The contract of a sink: send one message, or say whether a retry can help.
 
 A sink module defines one ``SinkConfig`` whose ``type`` is a ``Literal`` with its name in the
-configuration; ``discovery`` finds it there.
+configuration; the table in ``discovery`` or an entry point names it.
 """
 
 from abc import ABC, abstractmethod

@@ -1,34 +1,72 @@
-"""Finds every type of sink in this package, so a new file needs no registration."""
+"""The types of sinks that there are: those of sentinel, and those of plugins.
 
-import importlib
-import pkgutil
-import re
-from collections.abc import Sequence
+A plugin is a module with a ``SinkConfig`` whose ``type`` is a ``Literal``, or that class
+(`sentinel.plugins`).
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
-from typing import Literal, get_args, get_origin
+from importlib import import_module
+from typing import Any, Literal, get_args, get_origin
 
-from sentinel import sinks
+from sentinel.plugins import Group, Plugin, use_plugins
 from sentinel.sinks.base import SinkConfig
 
-_KIND = re.compile(rb"^    type: Literal\[", re.MULTILINE)
+BUILT_IN_SINKS: Mapping[str, str] = {
+    "alertmanager": "sentinel.sinks.alertmanager:AlertmanagerConfig",
+    "apprise": "sentinel.sinks.apprise:AppriseConfig",
+    "command": "sentinel.sinks.command:CommandConfig",
+    "pagerduty": "sentinel.sinks.pagerduty:PagerDutyConfig",
+    "slack": "sentinel.sinks.slack:SlackConfig",
+    "slack-bot": "sentinel.sinks.slack_bot:SlackBotConfig",
+    "terminal": "sentinel.sinks.terminal:TerminalConfig",
+    "webhook": "sentinel.sinks.webhook:WebhookConfig",
+}
+"""The module and the class of each ``type``."""
 
 
 @cache
-def sink_types() -> dict[str, type[SinkConfig]]:
+def sink_types() -> Mapping[str, type[SinkConfig]]:
     """Return every sink's configuration by its ``type``, in alphabetical order.
 
-    Only modules that define one are imported: a replay reads their configuration and delivers nothing.
+    Only modules that define one are imported: a replay reads their configuration and delivers nothing. Raises
+    ValueError if a class of sentinel has another type than its own.
     """
-    kinds: dict[str, type[SinkConfig]] = {}
-    for module in pkgutil.iter_modules(sinks.__path__):
-        if not _KIND.search(pkgutil.get_data(sinks.__name__, f"{module.name}.py") or b""):
-            continue
-        for thing in vars(importlib.import_module(f"{sinks.__name__}.{module.name}")).values():
-            if isinstance(thing, type) and issubclass(thing, SinkConfig):
-                kind = thing.model_fields["type"].annotation
-                if get_origin(kind) is Literal:
-                    kinds[get_args(kind)[0]] = thing
+    kinds = {kind: _built_in(kind) for kind in BUILT_IN_SINKS}
+
+    def use(plugin: Plugin) -> None:
+        brought = {name: config for config in _configs(plugin.thing) if (name := type_of(config))}
+        if not brought:
+            raise ValueError("it has no SinkConfig whose `type` is a Literal")
+        for name in brought.keys() & kinds.keys():
+            raise ValueError(f"two sinks have the type {name}")
+        kinds.update(brought)
+
+    use_plugins(Group.SINKS, use)
     return dict(sorted(kinds.items()))
+
+
+def type_of(config: type[SinkConfig]) -> str:
+    """Return the name of a sink in the configuration; empty for a class that several sinks share."""
+    kind = config.model_fields["type"].annotation
+    return str(get_args(kind)[0]) if get_origin(kind) is Literal else ""
+
+
+def _built_in(kind: str) -> type[SinkConfig]:
+    module, _, name = BUILT_IN_SINKS[kind].partition(":")
+    config: type[SinkConfig] = getattr(import_module(module), name)
+    if kind != type_of(config):
+        raise ValueError(f"{module}.{name} has the type {type_of(config)}, and the table says {kind}")
+    return config
+
+
+def _configs(thing: Any) -> Iterator[type[SinkConfig]]:
+    """Yield the configurations of a plugin, but not those that it only imports from sentinel."""
+    for each in [thing] if isinstance(thing, type) else vars(thing).values():
+        if not (isinstance(each, type) and issubclass(each, SinkConfig)):
+            continue
+        if not each.__module__.startswith("sentinel."):
+            yield each
 
 
 def named(configs: Sequence[SinkConfig]) -> list[SinkConfig]:

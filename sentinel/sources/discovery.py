@@ -13,6 +13,7 @@ from pathlib import Path
 
 from sentinel.common.errors import SentinelError, did_you_mean
 from sentinel.sources.base import ReadIssue, Run
+from sentinel.sources.general import logs
 from sentinel.sources.location import Location, Url, fixed_part
 from sentinel.sources.readers.files import can_exist, real_path
 from sentinel.sources.readers.sniffing import why_no_log
@@ -22,6 +23,7 @@ from sentinel.sources.walking import Files, Walk
 _Found = tuple[Sequence[Run], Sequence[ReadIssue]]
 Spread = Callable[[Callable[[Files], _Found], Sequence[Files]], Iterable[_Found]]
 
+_BELOW_RUNS = 3  # directories below that of a run, which hold its files and no logs of no format
 _SHOWN = 60  # characters of a name that is refused
 
 
@@ -66,14 +68,18 @@ def places(texts: Iterable[str]) -> list[Location]:
         raise SentinelError(str(error)) from None
 
 
-def discover(places: Iterable[Location], copies: Path | None = None, spread: Spread = map) -> Discovery:
+def discover(
+    places: Iterable[Location], copies: Path | None = None, spread: Spread = map, are_over: bool = False
+) -> Discovery:
     """Find all runs under the places. Never raises an error.
+
+    ``are_over`` says that no log is expected to grow, so that one of no format may be short.
 
     ``copies`` is a directory for what is copied from addresses. A later process goes on with these copies.
     ``spread`` applies a function to all directories, as ``map`` does, and may do so in other processes. This
     process then does not remember which files are logs, so a later search looks at them again.
     """
-    search = _Search()
+    search = _Search(are_over)
     asked = [*places]
     walk = Walk([place for place in asked if not isinstance(place, Url)])
     for url in (place for place in asked if isinstance(place, Url)):
@@ -88,7 +94,7 @@ def runs_among(files: Sequence[Files], named: Sequence[Path]) -> tuple[Sequence[
     """Return the runs in some files of a walk and in files that a person named, sorted by path, then
     format.
     """
-    search = _Search()
+    search = _Search(are_over=True)
     search.visit(files, named, map)
     return search.whole(), search.read_issues
 
@@ -117,7 +123,8 @@ def run_name(run: Run, base: Path) -> str:
 
 
 class _Search:
-    def __init__(self) -> None:
+    def __init__(self, are_over: bool) -> None:
+        self._are_over = are_over
         self.runs: dict[str, Run] = {}
         self.read_issues: list[ReadIssue] = []
 
@@ -126,10 +133,19 @@ class _Search:
 
     def visit(self, files: Sequence[Files], named: Sequence[Path], spread: Spread) -> None:
         finds = [each.find for each in formats().values()]
-        for scanned in spread(lambda files: _scan(finds, *files), files):
+        without: list[Files] = []
+        for place, scanned in zip(files, spread(lambda files: _scan(finds, *files), files), strict=True):
+            self._add(scanned)
+            if not any(scanned) and logs.candidates(place[1]):
+                without.append(place)
+        of_runs = {run.local for run in self.runs.values()}
+        without = [
+            place for place in without if of_runs.isdisjoint((place[0], *place[0].parents[:_BELOW_RUNS]))
+        ]
+        for scanned in spread(_of_no_format, without):
             self._add(scanned)
         for path in named:
-            self._add(_named(finds, path))
+            self._add(_named(finds, path, self._are_over))
 
     def whole(self) -> list[Run]:
         """Return the runs that are no part of another one."""
@@ -148,7 +164,7 @@ class _Search:
                 self.read_issues.append(ReadIssue(run.local.parent, "", problem))
 
 
-def _named(finds: Iterable[Find], path: Path) -> _Found:
+def _named(finds: Iterable[Find], path: Path, is_over: bool) -> _Found:
     """Return the runs in a file that a person named. If its name is no log's name, its content decides."""
     runs, complaints = _scan(finds, path.parent, [path.name])
     if runs or complaints:
@@ -156,8 +172,16 @@ def _named(finds: Iterable[Find], path: Path) -> _Found:
     readers = [each.run_in for each in formats().values()]
     runs, complaints = _found(path, lambda: filter(None, (run_in(path) for run_in in readers)))
     if not runs and not complaints:
+        runs, complaints = _found(path, lambda: filter(None, [logs.run_in(path, is_over)]))
+    if not runs and not complaints:
         complaints = [ReadIssue(path, "", why_no_log(path))]
     return runs[:1], complaints
+
+
+def _of_no_format(files: Files) -> _Found:
+    """Return the runs among some files of a directory in which no format finds one: their content decides."""
+    directory, names = files
+    return _found(directory, partial(logs.find, directory, names))
 
 
 def _scan(finds: Iterable[Find], directory: Path, names: Sequence[str]) -> _Found:

@@ -1,23 +1,45 @@
-"""The formats and the kinds of addresses that there are.
+"""The formats and the kinds of addresses that there are: those of sentinel, and those of plugins.
 
-Every module below this package that defines ``FORMAT`` and ``find`` is a format, and every one that defines
-``SCHEMES``, ``check`` and ``search`` knows addresses. A new one needs no registration.
+A module is imported when its format or its scheme is asked for. A plugin is a module with ``FORMAT`` and
+``find``, or with ``SCHEMES``, ``check`` and ``search``, or with all of them (`sentinel.plugins`).
 """
 
-import importlib
-import pkgutil
-import re
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from functools import cache
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-import sentinel.sources
+from sentinel.plugins import Group, Plugin, use_plugins
 from sentinel.sources.base import Run
 from sentinel.sources.location import Url
 
 Find = Callable[[Path, Sequence[str]], Iterable[Run]]
+
+BUILT_IN_FORMATS: Mapping[str, str] = {
+    "console": "sentinel.sources.console.log",
+    "csv": "sentinel.sources.csv.log",
+    "json": "sentinel.sources.json.log",
+    "jsonl": "sentinel.sources.json.lines",
+    "mlflow": "sentinel.sources.mlflow.stores",
+    "neptune": "sentinel.sources.neptune",
+    "swanlab": "sentinel.sources.swanlab.log",
+    "tensorboard": "sentinel.sources.tensorboard.event_files",
+    "trackio": "sentinel.sources.trackio",
+    "trainer_state": "sentinel.sources.json.trainer_state",
+    "wandb": "sentinel.sources.wandb.offline",
+}
+"""The module of each format; its ``FORMAT`` is the name here."""
+
+BUILT_IN_SCHEMES: Mapping[str, str] = {
+    "gs": "sentinel.sources.remote.directories",
+    "hf": "sentinel.sources.remote.directories",
+    "s3": "sentinel.sources.remote.directories",
+    "ssh": "sentinel.sources.remote.directories",
+    "wandb": "sentinel.sources.wandb.online",
+}
+"""The module that knows the addresses of each scheme; its ``SCHEMES`` name those here."""
 
 
 @dataclass(frozen=True)
@@ -29,6 +51,10 @@ class Format:
     itself. ``has_text_of`` says whether a log of this format, which lies elsewhere, holds the text that was
     printed into the files of a directory, so that it tells of errors there. ``run_in`` gives the run in a
     file that a person named, if its content is a log of this format, whatever its name is.
+
+    The flags say what other rooms need to know of a format: ``is_console``, that its log is what a process
+    printed; ``is_appended_text``, that its log is rows of text, to which a program or a person may append a
+    last one; ``written_at_checkpoints``, that its log grows only when a checkpoint is saved.
     """
 
     find: Find
@@ -36,6 +62,9 @@ class Format:
     is_internal: Callable[[str], bool] = lambda _: False
     has_text_of: Callable[[Path], bool] = lambda _: False
     run_in: Callable[[Path], Run | None] = lambda _: None
+    is_console: bool = False
+    is_appended_text: bool = False
+    written_at_checkpoints: bool = False
 
 
 @dataclass(frozen=True)
@@ -52,14 +81,15 @@ class Remote:
 
 @cache
 def formats() -> Mapping[str, Format]:
-    """Return the formats by name. Raises ValueError if two modules share a name."""
-    known: dict[str, Format] = {}
-    for module in _modules("FORMAT"):
-        if module.FORMAT in known:
-            raise ValueError(f"two sources read the format {module.FORMAT}")
-        declared = {field.name for field in fields(Format)} & vars(module).keys()
-        known[module.FORMAT] = Format(**{name: getattr(module, name) for name in declared})
-    return dict(sorted(known.items()))
+    """Return the formats by name. Raises ValueError if a module of sentinel has another name than its own."""
+    return dict(sorted({**{name: _built_in(name) for name in BUILT_IN_FORMATS}, **_plugins()[0]}.items()))
+
+
+def format_named(name: str) -> Format:
+    """Return the format of that name. One that no source reads any more has nothing that sets it apart."""
+    if name in BUILT_IN_FORMATS:
+        return _built_in(name)
+    return formats().get(name, _UNKNOWN)
 
 
 @cache
@@ -71,17 +101,48 @@ def hidden_logs() -> frozenset[str]:
 @cache
 def remotes() -> Mapping[str, Remote]:
     """Return the modules that know addresses, by scheme."""
-    return {
-        scheme: Remote(module.check, module.search)
-        for module in _modules("SCHEMES")
-        for scheme in module.SCHEMES
-    }
+    built_in = {scheme: _remote(import_module(module)) for scheme, module in BUILT_IN_SCHEMES.items()}
+    return {**built_in, **_plugins()[1]}
 
 
-def _modules(constant: str) -> Iterator[Any]:
-    """Yield the modules that define the constant. Other modules are not imported, which saves time."""
-    for info in pkgutil.walk_packages(sentinel.sources.__path__, "sentinel.sources."):
-        package, _, name = info.name.rpartition(".")
-        text = b"" if info.ispkg else pkgutil.get_data(package, f"{name}.py") or b""
-        if re.search(rb"^%s = " % constant.encode(), text, re.MULTILINE):
-            yield importlib.import_module(info.name)
+@cache
+def _built_in(name: str) -> Format:
+    module = import_module(BUILT_IN_FORMATS[name])
+    if name != module.FORMAT:
+        raise ValueError(f"{module.__name__} reads the format {module.FORMAT}, and the table says {name}")
+    return _format(module)
+
+
+@cache
+def _plugins() -> tuple[Mapping[str, Format], Mapping[str, Remote]]:
+    """Return the formats and the schemes of other packages."""
+    formats_by_name: dict[str, Format] = {}
+    remotes_by_scheme: dict[str, Remote] = {}
+
+    def use(plugin: Plugin) -> None:
+        module = plugin.thing
+        schemes = {scheme: _remote(module) for scheme in getattr(module, "SCHEMES", ())}
+        named = {module.FORMAT: _format(module)} if hasattr(module, "FORMAT") else {}
+        if not schemes and not named:
+            raise ValueError("it has neither FORMAT and find nor SCHEMES, check and search")
+        for name in named.keys() & {*BUILT_IN_FORMATS, *formats_by_name}:
+            raise ValueError(f"two sources read the format {name}")
+        for scheme in schemes.keys() & {*BUILT_IN_SCHEMES, *remotes_by_scheme}:
+            raise ValueError(f"two sources know addresses that begin with {scheme}://")
+        formats_by_name.update(named)
+        remotes_by_scheme.update(schemes)
+
+    use_plugins(Group.SOURCES, use)
+    return formats_by_name, remotes_by_scheme
+
+
+def _format(module: Any) -> Format:
+    declared = {field.name for field in fields(Format)} & vars(module).keys()
+    return Format(**{name: getattr(module, name) for name in declared})
+
+
+def _remote(module: Any) -> Remote:
+    return Remote(module.check, module.search)
+
+
+_UNKNOWN = Format(lambda *_: ())

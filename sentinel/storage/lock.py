@@ -41,12 +41,13 @@ def _sole_user_of_path(directory: Path) -> Iterator[None]:
 
     The same path is another directory for another user, or in a container with mounts of its own.
     """
-    with ExitStack() as held:
+    with ExitStack() as stack:
         try:
-            about = (os.getuid(), Path("/proc/self/ns/mnt").readlink(), directory.resolve())
-            name = hashlib.sha256(repr(about).encode("utf-8", "surrogateescape")).hexdigest()
-            held.enter_context(socket.socket(socket.AF_UNIX)).bind(f"\0sentinel {name}")
-        except OSError as error:  # any other: a machine without such sockets, where the file's lock must do
+            user_and_path = (os.getuid(), Path("/proc/self/ns/mnt").readlink(), directory.resolve())
+            name = hashlib.sha256(repr(user_and_path).encode("utf-8", "surrogateescape")).hexdigest()
+            stack.enter_context(socket.socket(socket.AF_UNIX)).bind(f"\0sentinel {name}")
+        except OSError as error:
+            # Any other error comes from a machine without such sockets, where the file's lock must do.
             if error.errno == errno.EADDRINUSE:
                 raise StateError(
                     f"{directory}: another watch that began with this state_dir goes on, though it was moved "

@@ -1,62 +1,62 @@
-"""What was told before, as the next decisions need it."""
+"""What sinks were sent before, and which incidents other logs report, as the next decisions need it."""
 
 import json
 import sqlite3
 from collections.abc import Callable, Iterable, Iterator
 from itertools import chain
+from typing import Any
 
 from sentinel.detectors.api import Severity
 from sentinel.incidents.duplicates import SAME_STEPS, JoinKeys, as_crash, kind_of, outage_key
 from sentinel.incidents.incident import Event, Incident
 from sentinel.notifications.decide import Sent
 from sentinel.storage.database import Database, utf8
-from sentinel.storage.tables import Decoder, incident
+from sentinel.storage.decoding import Decoder, incident_from_json
 
 _SENT_BEFORE = """
     SELECT incident, sink, event, at, severity, findings, number,
-        EXISTS (SELECT 1 FROM outbox WHERE outbox.sink = sent.sink AND outbox.incident = sent.incident
+        EXISTS (SELECT 1 FROM outbox WHERE outbox.sink = log.sink AND outbox.incident = log.incident
             AND state = 'pending'),
-        EXISTS (SELECT 1 FROM outbox WHERE outbox.sink = sent.sink AND outbox.incident = sent.incident
-            AND state = 'pending' AND attempts = 0 AND created_at = sent.at
-            AND (held OR sink IN (SELECT sink FROM receivers)))
-    FROM sent WHERE incident IN (SELECT value FROM json_each(?))
+        EXISTS (SELECT 1 FROM outbox WHERE outbox.sink = log.sink AND outbox.incident = log.incident
+            AND state = 'pending' AND attempts = 0 AND created_at = log.at
+            AND (deferred OR sink IN (SELECT sink FROM sink_backoff)))
+    FROM notification_log AS log WHERE incident IN (SELECT value FROM json_each(?))
 """
 
-_ALIKE = """
-    WITH wanted AS (
-        SELECT value AS it, json_array(value ->> '$.kind[0]', value ->> '$.kind[1]') AS kind,
+_MAY_BE_SAME = """
+    WITH subjects AS (
+        SELECT value AS subject, json_array(value ->> '$.kind[0]', value ->> '$.kind[1]') AS kind,
             value ->> '$.onset' AS onset, value ->> '$.fired' AS fired,
-            json_extract(value, '$.silence[0]', '$.silence[1]') AS common FROM json_each(?1)
+            json_extract(value, '$.outage_key[0]', '$.outage_key[1]') AS outage FROM json_each(?1)
     )
     SELECT incident FROM incidents WHERE id IN (
-        SELECT incidents.id FROM wanted
-            CROSS JOIN json_each(it, '$.joints') AS shared
-            CROSS JOIN joints ON joint = shared.value ->> '$[0]'
-                AND format > shared.value ->> '$[1]' AND format < shared.value ->> '$[2]'
-            CROSS JOIN incidents ON incidents.run = joints.run AND finding = kind
+        SELECT incidents.id FROM subjects
+            CROSS JOIN json_each(subject, '$.key_ranges') AS ranges
+            CROSS JOIN training_keys ON training_key = ranges.value ->> '$[0]'
+                AND format > ranges.value ->> '$[1]' AND format < ranges.value ->> '$[2]'
+            CROSS JOIN incidents ON incidents.run = training_keys.run AND finding = kind
         WHERE CASE WHEN json_valid(incident) THEN
             abs(onset - (incident ->> '$.onset_step')) <= ?2 * max(onset, incident ->> '$.onset_step')
             OR abs(fired - (incident ->> '$.fired_step')) <= ?2 * max(fired, incident ->> '$.fired_step')
             OR 0 IN (fired, incident ->> '$.fired_step') END
-    ) OR silence IN (SELECT common FROM wanted)
+    ) OR outage_key IN (SELECT outage FROM subjects)
 """
 """In the words of `schema.sql`; see `sentinel.incidents.duplicates`."""
 
 _MAY_RETURN = """
     SELECT incident FROM incidents WHERE NOT open AND id IN (
-        SELECT incident FROM sent AS told WHERE event = 'flapping' AND NOT EXISTS (
-            SELECT 1 FROM sent AS over WHERE over.incident = told.incident AND over.sink = told.sink
-                AND over.event = 'resolved' AND over.number > told.number))
+        SELECT incident FROM notification_log AS flapping WHERE event = 'flapping' AND NOT EXISTS (
+            SELECT 1 FROM notification_log AS over
+            WHERE over.incident = flapping.incident AND over.sink = flapping.sink
+                AND over.event = 'resolved' AND over.number > flapping.number))
 """
 
-_ANY = ""
-"""The joint of a log of which an older state does not tell what it may share with others."""
-_LAST = chr(0x10FFFF)
-"""Comes after all names of formats."""
+_LAST_FORMAT = chr(0x10FFFF)
+"""Sorts after the names of all formats."""
 
 
 class NotificationHistory:
-    """What is known in a database. Every method raises StateError if the database fails."""
+    """The notification log of a database. Every method raises StateError if the database fails."""
 
     def __init__(self, database: Database, decoded: Decoder) -> None:
         self._database = database
@@ -65,58 +65,59 @@ class NotificationHistory:
     def sent_before(self, incidents: Iterable[str]) -> dict[tuple[str, str], dict[Event, Sent]]:
         """Return what the sinks were sent of some incidents, by incident id and sink name."""
         last_sent: dict[tuple[str, str], dict[Event, Sent]] = {}
-        for of, sink, event, at, severity, findings, number, *states in self._database.rows(
-            _SENT_BEFORE, json.dumps(list(incidents))
-        ):
-            kind = self._decoded(Event, event)
-            worst = self._decoded(Severity, severity)
-            if kind is not None and worst is not None:
-                last = Sent(at, worst, findings, number, *map(bool, states))
-                last_sent.setdefault((of, sink), {})[kind] = last
+        rows = self._database.rows(_SENT_BEFORE, json.dumps(list(incidents)))
+        for incident_id, sink, event_name, at, severity_number, findings, number, waiting, untried in rows:
+            event = self._decoded(Event, event_name)
+            severity = self._decoded(Severity, severity_number)
+            if event is not None and severity is not None:
+                last = Sent(at, severity, findings, number, bool(waiting), bool(untried))
+                last_sent.setdefault((incident_id, sink), {})[event] = last
         return last_sent
 
-    def alike(self, incidents: Iterable[Incident], joints: Callable[[str], JoinKeys]) -> list[Incident]:
-        """Return the recorded incidents that may tell the same as one of these, which include these
-        themselves.
+    def alike(self, incidents: Iterable[Incident], join_keys: Callable[[str], JoinKeys]) -> list[Incident]:
+        """Return the recorded incidents that may report the same problem as one of these, and these
+        themselves. ``join_keys`` gives those of a log by its run id.
         """
-        wanted = [
+        with_crashes = chain.from_iterable((incident, as_crash(incident)) for incident in incidents)
+        subjects = [
             {
-                "kind": kind_of(incident),
-                "onset": incident.onset_step,
-                "fired": incident.fired_step,
-                "silence": outage_key(incident),
-                "joints": [*_shared(joints(incident.run))],
+                "kind": kind_of(subject),
+                "onset": subject.onset_step,
+                "fired": subject.fired_step,
+                "outage_key": outage_key(subject),
+                "key_ranges": [*_key_ranges(join_keys(subject.run))],
             }
-            for incident in chain.from_iterable((one, as_crash(one)) for one in incidents)
-            if incident is not None
+            for subject in with_crashes
+            if subject is not None
         ]
-        rows = self._database.rows(_ALIKE, json.dumps(wanted), SAME_STEPS)
-        decoded = (self._decoded(incident, whole) for (whole,) in rows)
-        return [incident for incident in decoded if incident is not None]
+        return self._incidents(_MAY_BE_SAME, json.dumps(subjects), SAME_STEPS)
 
     def may_return(self) -> list[Incident]:
-        """Incidents that are over, although a sink was told last that they keep coming back."""
-        decoded = (self._decoded(incident, whole) for (whole,) in self._database.rows(_MAY_RETURN))
+        """Return the incidents that are over, although a sink was last told that they keep coming back."""
+        return self._incidents(_MAY_RETURN)
+
+    def _incidents(self, query: str, *arguments: Any) -> list[Incident]:
+        rows = self._database.rows(query, *arguments)
+        decoded = (self._decoded(incident_from_json, text) for (text,) in rows)
         return [incident for incident in decoded if incident is not None]
 
 
-def _shared(log: JoinKeys) -> Iterator[tuple[str, str, str]]:
-    """Yield what another log has to have, and between which formats its own must lie."""
-    yield _ANY, "", _LAST
-    for joint in sorted(log.join_keys):
-        if joint in log.processes:
-            yield utf8(joint), "", _LAST
+def _key_ranges(log: JoinKeys) -> Iterator[tuple[str, str, str]]:
+    """Yield each key that joins a log with others, and two names between which the others' format lies.
+
+    Only a process joins logs of one format.
+    """
+    for key in sorted(log.join_keys):
+        if key in log.processes:
+            yield utf8(key), "", _LAST_FORMAT
         else:
-            yield utf8(joint), "", log.format
-            yield utf8(joint), log.format, _LAST
+            yield utf8(key), "", log.format
+            yield utf8(key), log.format, _LAST_FORMAT
 
 
-def keep_joints(connection: sqlite3.Connection, run: str, log: JoinKeys) -> None:
+def keep_training_keys(connection: sqlite3.Connection, run: str, log: JoinKeys) -> None:
     """Record what the log with a run id may share with others, inside a transaction."""
-    connection.execute(
-        "DELETE FROM joints WHERE joint = ? AND format = ? AND run = ?", (_ANY, log.format, run)
-    )
     connection.executemany(
-        "INSERT OR IGNORE INTO joints VALUES (?, ?, ?)",
-        [(utf8(joint), log.format, run) for joint in log.join_keys],
+        "INSERT OR IGNORE INTO training_keys VALUES (?, ?, ?)",
+        [(utf8(key), log.format, run) for key in log.join_keys],
     )

@@ -4,8 +4,8 @@ A notification waits until its sink took it or it is given up. What waits about 
 in the order of the decisions. The worst incident goes first; among equals, the newest. One that has failed
 often lets the others pass, and so does one that the receiver refused.
 
-What the first look at a run finds is held until that look is done. If the run was over by then, all that was
-found in such runs leaves in one message.
+What the initial scan of a run finds is deferred until that scan is done. If the run was over by then, all
+that was found in such runs leaves in one message.
 """
 
 import json
@@ -16,19 +16,25 @@ from typing import Any
 
 from sentinel.incidents.incident import Event, Incident
 from sentinel.storage.database import Database, utf8
-from sentinel.storage.tables import forget_page, forget_pages
+from sentinel.storage.pages import forget_page, forget_withdrawn_pages
 
-_PATIENT_TRIES = 5
+_MAX_PREFERRED_TRIES = 5  # an incident that was tried more often lets the others pass
 _NO_SINK = "the configuration has no sink of this name any more"
 
-_WAITING_ABOUT_WORST = """
-    SELECT number, key, incident, body, attempts, waited_seconds, batch FROM outbox
-    WHERE state = 'pending' AND NOT held AND sink = ? AND incident IN (
+_ENTRIES = "SELECT number, key, incident, body, attempts, waited_seconds, group_key FROM outbox"
+_OF_WORST_INCIDENTS = """
+    WHERE state = 'pending' AND NOT deferred AND sink = ? AND incident IN (
         SELECT incident FROM outbox
-        WHERE state = 'pending' AND NOT held AND sink = ?
+        WHERE state = 'pending' AND NOT deferred AND sink = ?
             AND (attempts = 0 OR incident NOT IN (SELECT value FROM json_each(?)))
         GROUP BY incident
         ORDER BY max(max(attempts) - ?, 0), max(urgency) DESC, max(created_at) DESC, min(number) LIMIT ?)
+    ORDER BY number
+"""
+
+_OF_GROUP = """
+    WHERE state = 'pending' AND NOT deferred AND sink = ?1 AND incident IN (
+        SELECT incident FROM outbox WHERE state = 'pending' AND NOT deferred AND sink = ?1 AND group_key = ?2)
     ORDER BY number
 """
 
@@ -48,15 +54,15 @@ class OutboxEntry:
 
 @dataclass(frozen=True)
 class Receiver:
-    """The state of a sink's receiver: the failed tries in a row, and when the next try is due."""
+    """The state of a sink's receiver after the last try."""
 
-    failures: int = 0
-    next_attempt: float = 0.0  # on the machine's clock
+    failures: int = 0  # in a row
+    next_attempt: float = 0.0  # seconds since the epoch
 
 
 @dataclass(frozen=True)
 class Undelivered:
-    """A notification that waits, or was given up."""
+    """A notification that waits or was given up."""
 
     sink: str
     incident: str
@@ -78,7 +84,7 @@ class Outbox:
         Of the incidents in ``without``, only those that were never tried count.
         """
         query = (
-            "SELECT count(*) FROM outbox WHERE state = 'pending' AND NOT held AND sink = ? "
+            "SELECT count(*) FROM outbox WHERE state = 'pending' AND NOT deferred AND sink = ? "
             "AND (attempts = 0 OR incident NOT IN (SELECT value FROM json_each(?)))"
         )
         ((count,),) = self._database.rows(query, sink, json.dumps([*without]))
@@ -91,31 +97,29 @@ class Outbox:
 
     def urgency(self, sink: str) -> int:
         """Return the highest severity that waits for the sink and may leave; 0 if all that waits is over."""
-        query = "SELECT max(urgency) FROM outbox WHERE state = 'pending' AND NOT held AND sink = ?"
+        query = "SELECT max(urgency) FROM outbox WHERE state = 'pending' AND NOT deferred AND sink = ?"
         ((urgency,),) = self._database.rows(query, sink)
         return int(urgency or 0)
 
     def oldest(self, sink: str) -> float:
         """Return when the first of the notifications was decided that wait for the sink and may leave."""
-        query = "SELECT min(created_at) FROM outbox WHERE state = 'pending' AND NOT held AND sink = ?"
+        query = "SELECT min(created_at) FROM outbox WHERE state = 'pending' AND NOT deferred AND sink = ?"
         ((oldest,),) = self._database.rows(query, sink)
         return float(oldest or 0.0)
 
     def untaken_seconds(self, now: float) -> float:
-        """For how long something that was tried waits and no sink took anything; 0 if nothing waits."""
-        ((begun, taken),) = self._database.rows(
+        """Return for how long a tried notification waits while no sink took any; 0 if none waits."""
+        ((oldest, last_sent),) = self._database.rows(
             "SELECT min(iif(state = 'pending' AND attempts > 0, created_at, NULL)), "
-            "max(iif(state = 'sent', settled_at, NULL)) FROM outbox"
+            "max(iif(state = 'sent', finished_at, NULL)) FROM outbox"
         )
-        return 0.0 if begun is None else max(0.0, now - max(begun, taken or begun))
+        return 0.0 if oldest is None else max(0.0, now - max(oldest, last_sent or oldest))
 
     def pages(self, sink: str, since: float) -> int:
-        """Return how many messages the sink took since this time. Those that only say what is over do not
-        count.
-        """
+        """Return how many messages the sink took since this time, without those that only report ends."""
         query = (
-            "SELECT count(DISTINCT settled_at) FROM outbox "
-            "WHERE state = 'sent' AND settled_at > ? AND sink = ? AND urgency > 0"
+            "SELECT count(DISTINCT finished_at) FROM outbox "
+            "WHERE state = 'sent' AND finished_at > ? AND sink = ? AND urgency > 0"
         )
         ((count,),) = self._database.rows(query, since, sink)
         return int(count)
@@ -126,48 +130,45 @@ class Outbox:
         return int(count)
 
     def worst(self, sink: str, incidents: int, without: Iterable[str] = ()) -> list[OutboxEntry]:
-        """Return all waiting notifications of the worst incidents, this many of them, in the order of
-        decision.
+        """Return all waiting notifications about the worst incidents, in the order of decision.
 
-        Those in ``without`` are chosen only if they have notifications that were never tried.
+        ``incidents`` is the number of these incidents. Those in ``without`` are chosen only if they have
+        notifications that were never tried.
         """
-        left_out = json.dumps([*without])
-        rows = self._database.rows(_WAITING_ABOUT_WORST, sink, sink, left_out, _PATIENT_TRIES, incidents)
-        return [OutboxEntry(*row) for row in rows]
+        excluded = json.dumps([*without])
+        return self._entries(_OF_WORST_INCIDENTS, sink, sink, excluded, _MAX_PREFERRED_TRIES, incidents)
 
     def batch(self, sink: str, name: str) -> list[OutboxEntry]:
         """Return all waiting notifications about the incidents of a batch, in the order of decision."""
-        rows = self._database.rows(
-            "SELECT number, key, incident, body, attempts, waited_seconds, batch FROM outbox "
-            "WHERE state = 'pending' AND NOT held AND sink = ?1 AND incident IN (SELECT incident FROM outbox "
-            "WHERE state = 'pending' AND NOT held AND sink = ?1 AND batch = ?2) ORDER BY number",
-            sink,
-            name,
-        )
-        return [OutboxEntry(*row) for row in rows]
+        return self._entries(_OF_GROUP, sink, name)
+
+    def _entries(self, condition: str, *arguments: Any) -> list[OutboxEntry]:
+        return [OutboxEntry(*row) for row in self._database.rows(f"{_ENTRIES} {condition}", *arguments)]
 
     def release(self, runs: Iterable[str], batch: str = "") -> None:
-        """Release what was held of some runs, as one batch if it has a name."""
+        """Release what was deferred of some runs, as one batch if it has a name."""
         with self._database.transaction() as connection:
             connection.execute(
-                "UPDATE outbox SET held = 0, batch = ? "
-                "WHERE state = 'pending' AND held AND run IN (SELECT value FROM json_each(?))",
+                "UPDATE outbox SET deferred = 0, group_key = ? "
+                "WHERE state = 'pending' AND deferred AND run IN (SELECT value FROM json_each(?))",
                 (batch, json.dumps([utf8(run) for run in runs])),
             )
 
     def release_all(self, batch: str) -> None:
-        """Release as one batch what an earlier process held and could not release."""
-        held = self._database.rows("SELECT DISTINCT run FROM outbox WHERE state = 'pending' AND held")
-        self.release([run for (run,) in held], batch)
+        """Release as one batch what is deferred by a process that ended before it could release it."""
+        rows = self._database.rows("SELECT DISTINCT run FROM outbox WHERE state = 'pending' AND deferred")
+        self.release([run for (run,) in rows], batch)
 
     def receiver(self, sink: str) -> Receiver:
         """Return the state of the sink's receiver after the last try."""
-        for row in self._database.rows("SELECT failures, next_attempt FROM receivers WHERE sink = ?", sink):
+        for row in self._database.rows(
+            "SELECT failures, next_attempt FROM sink_backoff WHERE sink = ?", sink
+        ):
             return Receiver(*row)
         return Receiver()
 
     def begin(self, entries: Iterable[OutboxEntry]) -> list[OutboxEntry]:
-        """Record that these are tried now. Gives those that still wait, in their order.
+        """Record that these are tried now. Return those that still wait, in their order.
 
         What was withdrawn meanwhile must not be sent, and what is being sent can no longer be withdrawn.
         """
@@ -178,33 +179,33 @@ class Outbox:
                 "WHERE state = 'pending' AND number IN (SELECT value FROM json_each(?)) RETURNING number",
                 (json.dumps([entry.number for entry in entries]),),
             )
-            still = {number for (number,) in rows}
-        return [entry for entry in entries if entry.number in still]
+            waiting = {number for (number,) in rows}
+        return [entry for entry in entries if entry.number in waiting]
 
     def sent(self, sink: str, entries: Iterable[OutboxEntry], now: float) -> None:
         """Record that the receiver took them."""
         with self._database.transaction() as connection:
             connection.executemany(
-                "UPDATE outbox SET error = NULL, state = 'sent', settled_at = ? WHERE number = ?",
+                "UPDATE outbox SET error = NULL, state = 'sent', finished_at = ? WHERE number = ?",
                 [(now, entry.number) for entry in entries],
             )
-            connection.execute("DELETE FROM receivers WHERE sink = ?", (sink,))
+            connection.execute("DELETE FROM sink_backoff WHERE sink = ?", (sink,))
 
     def failed(self, sink: str, entries: Sequence[OutboxEntry], error: str, now: float) -> None:
-        """Record that they are given up. Who should hear of their incidents is then decided anew."""
+        """Record that they are given up. Whether to notify of their incidents is then decided anew."""
         with self._database.transaction() as connection:
-            _give_up(connection, entries, error, now)
-            connection.execute("DELETE FROM receivers WHERE sink = ?", (sink,))
+            _give_up(connection, [entry.number for entry in entries], error, now)
+            connection.execute("DELETE FROM sink_backoff WHERE sink = ?", (sink,))
 
     def give_up_on_others(self, sinks: Iterable[str], now: float) -> None:
         """Give up what waits for sinks that no longer exist. ``sinks`` names all that do."""
         with self._database.transaction() as connection:
             rows = connection.execute(
-                "SELECT number, key, incident, body, attempts, waited_seconds, batch FROM outbox "
+                "SELECT number FROM outbox "
                 "WHERE state = 'pending' AND sink NOT IN (SELECT value FROM json_each(?))",
                 (json.dumps([*sinks]),),
             )
-            _give_up(connection, [OutboxEntry(*row) for row in rows], _NO_SINK, now)
+            _give_up(connection, [number for (number,) in rows], _NO_SINK, now)
 
     def postponed(
         self,
@@ -220,22 +221,25 @@ class Outbox:
                 "UPDATE outbox SET error = ?, waited_seconds = waited_seconds + ? WHERE number = ?",
                 [(error, pause_seconds, entry.number) for entry in entries],
             )
-            connection.execute("DELETE FROM receivers WHERE sink = ?", (sink,))
+            connection.execute("DELETE FROM sink_backoff WHERE sink = ?", (sink,))
             if receiver is not None:
                 connection.execute(
-                    "INSERT INTO receivers VALUES (?, ?, ?)",
+                    "INSERT INTO sink_backoff VALUES (?, ?, ?)",
                     (sink, receiver.failures, receiver.next_attempt),
                 )
 
     def undelivered(self, limit: int = 1000) -> list[Undelivered]:
-        """Notifications that wait, then those that were given up, the newest first."""
+        """Return the notifications that wait, then those that were given up, the newest first."""
         rows = self._database.rows(
             "SELECT outbox.sink, incident, attempts, state = 'failed', error, next_attempt "
-            "FROM outbox LEFT JOIN receivers ON receivers.sink = outbox.sink AND state = 'pending' "
+            "FROM outbox LEFT JOIN sink_backoff ON sink_backoff.sink = outbox.sink AND state = 'pending' "
             "WHERE state != 'sent' ORDER BY state = 'failed', number DESC LIMIT ?",
             limit,
         )
-        return [Undelivered(s, incident, n, bool(failed), *rest) for s, incident, n, failed, *rest in rows]
+        return [
+            Undelivered(sink, incident, attempts, bool(failed), error, next_attempt)
+            for sink, incident, attempts, failed, error, next_attempt in rows
+        ]
 
     def undelivered_count(self) -> int:
         """Return how many notifications wait or were given up."""
@@ -250,52 +254,52 @@ def enqueue(
     body: Mapping[str, Any],
     now: float,
     *,
-    held: bool,
+    deferred: bool,
 ) -> None:
-    """Put a notification into the outbox, inside a transaction. A key that it has held before is left out,
+    """Put a notification into the outbox, inside a transaction. A key that was in it before is left out,
     unless that notification was given up.
 
-    A resolution is less urgent than any open incident. What is ``held`` leaves after `Outbox.release`.
+    A resolution is less urgent than any open incident. What is ``deferred`` leaves after `Outbox.release`.
     """
     urgency = 0 if body["event"] == Event.RESOLVED else incident.severity
     connection.execute(
         "DELETE FROM outbox WHERE key = ? AND sink = ? AND state = 'failed'", (body["key"], sink)
     )
     connection.execute(
-        "INSERT OR IGNORE INTO outbox (key, sink, incident, urgency, body, created_at, held, run) "
+        "INSERT OR IGNORE INTO outbox (key, sink, incident, urgency, body, created_at, deferred, run) "
         "VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
-        (body["key"], sink, incident.id, urgency, json.dumps(body), now, held, utf8(incident.run)),
+        (body["key"], sink, incident.id, urgency, json.dumps(body), now, deferred, utf8(incident.run)),
     )
 
 
-def _give_up(connection: sqlite3.Connection, entries: Iterable[OutboxEntry], error: str, now: float) -> None:
-    """Settle what was never taken. That it was sent is forgotten, inside a transaction."""
-    for entry in entries:
+def _give_up(connection: sqlite3.Connection, numbers: Iterable[int], error: str, now: float) -> None:
+    """Give up notifications by their numbers, and forget that they were sent, inside a transaction."""
+    for number in numbers:
         connection.execute(
-            "DELETE FROM sent WHERE EXISTS (SELECT 1 FROM outbox WHERE number = ? "
-            "AND outbox.sink = sent.sink AND outbox.incident = sent.incident AND created_at = sent.at "
-            "AND CASE WHEN json_valid(body) THEN json_extract(body, '$.event') = sent.event ELSE 1 END)",
-            (entry.number,),
+            "DELETE FROM notification_log AS log WHERE EXISTS (SELECT 1 FROM outbox WHERE number = ? "
+            "AND outbox.sink = log.sink AND outbox.incident = log.incident AND created_at = log.at "
+            "AND CASE WHEN json_valid(body) THEN json_extract(body, '$.event') = log.event ELSE 1 END)",
+            (number,),
         )
-        forget_page(connection, entry.number)
+        forget_page(connection, number)
         connection.execute(
-            "UPDATE outbox SET error = ?, state = 'failed', settled_at = ? WHERE number = ?",
-            (error, now, entry.number),
+            "UPDATE outbox SET error = ?, state = 'failed', finished_at = ? WHERE number = ?",
+            (error, now, number),
         )
 
 
 def withdraw(connection: sqlite3.Connection, sink: str, incident: Incident) -> None:
-    """Take back what waits about an incident, inside a transaction, as if it had never been decided.
+    """Delete what waits about an incident, inside a transaction, as if it had never been decided.
 
-    What was tried meanwhile stays, and so does what the sink knows of the incident.
+    What was tried meanwhile stays, and so does what the sink was sent of the incident.
     """
-    of = incident.id, sink
+    subject = (incident.id, sink)
     connection.execute(
-        "DELETE FROM outbox WHERE incident = ? AND sink = ? AND state = 'pending' AND attempts = 0", of
+        "DELETE FROM outbox WHERE incident = ? AND sink = ? AND state = 'pending' AND attempts = 0", subject
     )
     connection.execute(
-        "DELETE FROM sent WHERE incident = ? AND sink = ? AND NOT EXISTS (SELECT 1 FROM outbox "
-        "WHERE outbox.incident = sent.incident AND outbox.sink = sent.sink)",
-        of,
+        "DELETE FROM notification_log AS log WHERE incident = ? AND sink = ? AND NOT EXISTS ("
+        "SELECT 1 FROM outbox WHERE outbox.incident = log.incident AND outbox.sink = log.sink)",
+        subject,
     )
-    forget_pages(connection, *of)
+    forget_withdrawn_pages(connection, incident.id, sink)

@@ -4,41 +4,41 @@ CREATE TABLE IF NOT EXISTS runs (
     id      TEXT PRIMARY KEY,   -- format:path
     path    TEXT NOT NULL,
     format  TEXT NOT NULL,
-    state   BLOB NOT NULL,      -- cursor, histories, book; opaque here
+    state   BLOB NOT NULL,      -- cursor, histories, tracks of incidents; opaque here
     updated REAL NOT NULL
 ) STRICT;
 
-CREATE TABLE IF NOT EXISTS stopped (
+CREATE TABLE IF NOT EXISTS unjudged_runs (
     run    TEXT PRIMARY KEY,    -- as in runs; it may be none that was ever committed
     path   TEXT NOT NULL,
     reason TEXT NOT NULL,       -- why it is not judged
     since  REAL NOT NULL
 ) STRICT;
 
--- Incidents of an equal finding near the same step may be what logs of one training tell if these share a joint,
--- and those of an equal silence belong to runs that fell silent together.
+-- Incidents with an equal finding near the same step may be one problem that several logs of a training report:
+-- the logs then share a training key. Incidents with an equal outage key belong to runs that fell silent together.
 CREATE TABLE IF NOT EXISTS incidents (
-    id        TEXT PRIMARY KEY,
-    run       TEXT NOT NULL,
-    open      INTEGER NOT NULL,
-    updated   REAL NOT NULL,
-    incident  TEXT NOT NULL, /* the whole incident as JSON */
-    finding   TEXT AS (CASE WHEN json_valid(incident) THEN
+    id         TEXT PRIMARY KEY,
+    run        TEXT NOT NULL,
+    open       INTEGER NOT NULL,
+    updated    REAL NOT NULL,
+    incident   TEXT NOT NULL, -- the whole incident as JSON
+    finding    TEXT AS (CASE WHEN json_valid(incident) THEN
         json_array(json_extract(incident, '$.detector'),
             coalesce(nullif(json_extract(incident, '$.signal'), ''), json_extract(incident, '$.tag'))) END),
-    silence   TEXT AS (CASE WHEN json_valid(incident) THEN CASE WHEN
+    outage_key TEXT AS (CASE WHEN json_valid(incident) THEN CASE WHEN
         json_extract(incident, '$.evidence.runs_silent') THEN
         json_extract(incident, '$.evidence.place', '$.evidence.since') END END)
 ) STRICT;
 CREATE INDEX IF NOT EXISTS incidents_by_time ON incidents (open, updated);
 CREATE INDEX IF NOT EXISTS incidents_by_run ON incidents (run, finding);
-CREATE INDEX IF NOT EXISTS incidents_by_silence ON incidents (silence) WHERE silence IS NOT NULL;
+CREATE INDEX IF NOT EXISTS incidents_by_outage ON incidents (outage_key) WHERE outage_key IS NOT NULL;
 
-CREATE TABLE IF NOT EXISTS joints (                  -- what the logs with incidents may share with others
-    joint  TEXT NOT NULL,                -- empty for a log of an older state, which may share anything
-    format TEXT NOT NULL,
-    run    TEXT NOT NULL,
-    PRIMARY KEY (joint, format, run)
+CREATE TABLE IF NOT EXISTS training_keys (           -- what the logs with incidents may share with others
+    training_key TEXT NOT NULL,          -- a place, an id or a process of the training
+    format       TEXT NOT NULL,
+    run          TEXT NOT NULL,
+    PRIMARY KEY (training_key, format, run)
 ) STRICT, WITHOUT ROWID;
 
 CREATE TABLE IF NOT EXISTS outbox (
@@ -53,23 +53,23 @@ CREATE TABLE IF NOT EXISTS outbox (
     waited_seconds REAL NOT NULL DEFAULT 0,  -- the pauses after the attempts, added up
     state          TEXT NOT NULL DEFAULT 'pending' CHECK (state IN ('pending', 'sent', 'failed')),
     error          TEXT,
-    settled_at     REAL,
-    batch          TEXT NOT NULL DEFAULT '',  -- leaves in one message with the others of this batch
-    held           INTEGER NOT NULL DEFAULT 0,  -- whether it waits until the first look at its run is done
+    finished_at    REAL,                 -- when it was sent or given up
+    group_key      TEXT NOT NULL DEFAULT '',  -- leaves in one message with the others of this group
+    deferred       INTEGER NOT NULL DEFAULT 0,  -- whether it waits for the end of the initial scan of its run
     run            TEXT NOT NULL DEFAULT '',
     UNIQUE (key, sink)
 ) STRICT;
 CREATE INDEX IF NOT EXISTS outbox_due ON outbox (sink, incident, number) WHERE state = 'pending';
 CREATE INDEX IF NOT EXISTS outbox_failed ON outbox (sink, incident) WHERE state = 'failed';
-CREATE INDEX IF NOT EXISTS outbox_settled ON outbox (state, settled_at) WHERE state != 'pending';
+CREATE INDEX IF NOT EXISTS outbox_finished ON outbox (state, finished_at) WHERE state != 'pending';
 
-CREATE TABLE IF NOT EXISTS receivers (               -- those that did not take the last notification
+CREATE TABLE IF NOT EXISTS sink_backoff (            -- sinks whose receiver did not take the last notification
     sink         TEXT PRIMARY KEY,
     failures     INTEGER NOT NULL,       -- in a row
     next_attempt REAL NOT NULL
 ) STRICT;
 
-CREATE TABLE IF NOT EXISTS sent (                    -- the last notification of each kind, for as long as its incident
+CREATE TABLE IF NOT EXISTS notification_log (        -- the last notification of each kind, for as long as its incident
     incident TEXT NOT NULL,
     sink     TEXT NOT NULL,
     event    TEXT NOT NULL,
@@ -79,7 +79,7 @@ CREATE TABLE IF NOT EXISTS sent (                    -- the last notification of
     number   INTEGER NOT NULL DEFAULT 0, -- the order in which they were decided
     PRIMARY KEY (incident, sink, event)
 ) STRICT, WITHOUT ROWID;
-CREATE INDEX IF NOT EXISTS sent_flapping ON sent (incident) WHERE event = 'flapping';
+CREATE INDEX IF NOT EXISTS notification_log_flapping ON notification_log (incident) WHERE event = 'flapping';
 
 CREATE TABLE IF NOT EXISTS pages (                   -- the first page of a day to a sink, for as long as its incident
     incident TEXT NOT NULL,

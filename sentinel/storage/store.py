@@ -10,42 +10,39 @@ deliver at the same time. A ``Store`` belongs to the thread that opened it.
 """
 
 import json
-import sqlite3
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import astuple, dataclass
 from pathlib import Path
 from typing import Any, Self
 
-from sentinel.common.days import day_of
 from sentinel.common.errors import SentinelError
 from sentinel.detectors.api import Severity
 from sentinel.incidents.duplicates import JoinKeys
 from sentinel.incidents.incident import Incident
-from sentinel.notifications.decide import Reason
 from sentinel.notifications.routing import SinkDecision
 from sentinel.notifications.silences import Silence
 from sentinel.storage.database import Database, utf8
-from sentinel.storage.notification_history import NotificationHistory, keep_joints
-from sentinel.storage.outbox import Outbox, enqueue, withdraw
-from sentinel.storage.tables import (
-    DecisionRow,
-    Decoder,
-    Feedback,
-    Receipts,
-    RunRow,
-    Stops,
-    as_json,
-    forget_incidents,
-    forget_old,
-    forget_runs,
-    incident,
-)
+from sentinel.storage.decisions import DecisionRow, record_decision
+from sentinel.storage.decoding import Decoder, incident_from_json, incident_to_json
+from sentinel.storage.feedback import Feedback
+from sentinel.storage.notification_history import NotificationHistory, keep_training_keys
+from sentinel.storage.outbox import Outbox
+from sentinel.storage.receipts import Receipts
+from sentinel.storage.retention import forget_runs, prune
+from sentinel.storage.unjudged_runs import UnjudgedRuns
 
 BEHIND = ": behind"
 """Ends a key of the health record that holds, in seconds by run id, how far runs are behind their logs."""
 
-_KEEP_SENT_SECONDS = 7 * 86400.0
-_KEEP_RECORDS_SECONDS = 30 * 86400.0
+
+@dataclass(frozen=True)
+class RunRow:
+    """A run that was committed before."""
+
+    id: str
+    path: str
+    format: str
+    updated: float
 
 
 @dataclass(frozen=True)
@@ -70,12 +67,12 @@ class Store:
 
     def __init__(self, directory: Path, *, create: bool = True, read_only: bool = False) -> None:
         """Open the store; with ``create``, make it if it is missing; with ``read_only``, change nothing.
-        Raises StateError if it cannot be used or if a newer version wrote it.
+        Raises StateOfAnotherSchema if another version wrote it, and StateError if it cannot be used.
         """
         self._database = Database(directory, create=create and not read_only, read_only=read_only)
         self.check_place = self._database.check_place
         self._decoded = Decoder()
-        self.stops = Stops(self._database)
+        self.stops = UnjudgedRuns(self._database)
         self.receipts = Receipts(self._database)
         self.outbox = Outbox(self._database)
         self.history = NotificationHistory(self._database, self._decoded)
@@ -106,14 +103,14 @@ class Store:
                     (run, utf8(update.path), update.format, update.state, now),
                 )
                 if update.join_keys:
-                    keep_joints(connection, run, update.join_keys)
+                    keep_training_keys(connection, run, update.join_keys)
                 for incident in update.incidents:
                     connection.execute(
                         "INSERT OR REPLACE INTO incidents VALUES (?, ?, ?, ?, ?)",
-                        (incident.id, run, incident.open, now, as_json(incident)),
+                        (incident.id, run, incident.open, now, incident_to_json(incident)),
                     )
-                for outcome in update.outcomes:
-                    _record(connection, run, outcome, now, held=update.deferred)
+                for decision in update.outcomes:
+                    record_decision(connection, run, decision, now, deferred=update.deferred)
 
     def runs(self) -> list[RunRow]:
         """Return all runs, the latest first."""
@@ -127,27 +124,30 @@ class Store:
         return None
 
     def incidents(self, *, open_only: bool = False, run: str = "", limit: int = 1000) -> list[Incident]:
-        """Incidents, of all runs or of one, given by its id; those that changed last come first.
+        """Return the incidents of all runs or of one, given by its id; those that changed last come first.
 
-        The ``limit`` bounds those that are over; the open ones are given all with ``open_only``.
+        There are at most ``limit`` of them; with ``open_only`` there are all open ones.
         """
         query = (
             "SELECT incident FROM incidents WHERE open >= ?1 AND (?2 = '' OR run = ?2) "
             "ORDER BY updated DESC, rowid DESC LIMIT ?3"
         )
         rows = self._database.rows(query, int(open_only), utf8(run), -1 if open_only else limit)
-        decoded = (self._decoded(incident, whole) for (whole,) in rows)
+        decoded = (self._decoded(incident_from_json, text) for (text,) in rows)
         return [incident for incident in decoded if incident is not None]
 
     def incident(self, beginning: str) -> Incident:
         """Return the incident whose id begins so. Raises SentinelError unless there is exactly one."""
         query = "SELECT incident FROM incidents WHERE substr(id, 1, length(?1)) = ?1 LIMIT 2"
         rows = self._database.rows(query, beginning) if beginning else []
-        known = [decoded for (whole,) in rows if (decoded := self._decoded(incident, whole)) is not None]
-        if len(known) != 1:
-            what = "several incidents have ids that begin" if known else "no incident has an id that begins"
-            raise SentinelError(f"{what} with {beginning!r}; `sentinel status` shows them")
-        return known[0]
+        decoded = (self._decoded(incident_from_json, text) for (text,) in rows)
+        incidents = [incident for incident in decoded if incident is not None]
+        if len(incidents) != 1:
+            problem = (
+                "several incidents have ids that begin" if incidents else "no incident has an id that begins"
+            )
+            raise SentinelError(f"{problem} with {beginning!r}; `sentinel status` shows them")
+        return incidents[0]
 
     def open_counts(self) -> dict[tuple[str, str], int]:
         """Return how many incidents are open, by detector and severity."""
@@ -160,9 +160,10 @@ class Store:
     def decisions(self, limit: int = 100, run: str = "") -> list[DecisionRow]:
         """Return the latest decisions, about all runs or about one, given by its id; newest first."""
         query = "SELECT at, run, incident, detector, sink, event, reason FROM decisions"
-        chosen = "WHERE ?2 = '' OR run = ?2 ORDER BY number DESC LIMIT ?1"
-        rows = self._database.rows(f"{query} {chosen}", limit, utf8(run))
-        return [DecisionRow(*row) for row in rows]
+        latest = "WHERE ?2 = '' OR run = ?2 ORDER BY number DESC LIMIT ?1"
+        rows = self._database.rows(f"{query} {latest}", limit, utf8(run))
+        decisions = (self._decoded(DecisionRow.from_row, row) for row in rows)
+        return [decision for decision in decisions if decision is not None]
 
     def silences(self, now: float) -> list[Silence]:
         """Return the active silences; those that end first come first."""
@@ -177,10 +178,10 @@ class Store:
             )
 
     def remove_silence(self, silence_id: str) -> bool:
-        """End a silence. False if no silence has this id."""
+        """End a silence. Return False if no silence has this id."""
         with self._database.transaction(durable=True) as connection:
-            gone = connection.execute("DELETE FROM silences WHERE id = ?", (silence_id,))
-            return gone.rowcount > 0
+            deleted = connection.execute("DELETE FROM silences WHERE id = ?", (silence_id,))
+            return deleted.rowcount > 0
 
     def health(self) -> dict[str, Any]:
         """Return the last health record of the watching process and its parts."""
@@ -205,40 +206,7 @@ class Store:
             forget_runs(connection, map(utf8, runs))
 
     def prune(self, now: float) -> None:
-        """Delete old decisions, settled notifications, ended silences, and incidents of forgotten runs."""
-        long_ago = now - _KEEP_RECORDS_SECONDS
-        old = now - _KEEP_SENT_SECONDS
+        """Delete what is old, and give disk space back; see `retention.prune`."""
         with self._database.transaction() as connection:
-            connection.execute("DELETE FROM decisions WHERE at < ?", (long_ago,))
-            connection.execute("DELETE FROM outbox WHERE state = 'failed' AND settled_at < ?", (long_ago,))
-            connection.execute("DELETE FROM outbox WHERE state = 'sent' AND settled_at < ?", (old,))
-            connection.execute("DELETE FROM silences WHERE until < ?", (old,))
-            forget_incidents(connection, long_ago)
-            forget_old(connection, long_ago)
+            prune(connection, now)
         self._database.shrink()
-
-
-def _record(
-    connection: sqlite3.Connection, run: str, outcome: SinkDecision, now: float, *, held: bool
-) -> None:
-    incident = outcome.incident
-    sink = outcome.sink
-    decision = outcome.decision
-    connection.execute(
-        "INSERT INTO decisions (at, run, incident, detector, sink, event, reason) "
-        "VALUES (?, ?, ?, ?, ?, ?, ?)",
-        (now, run, incident.id, incident.detector, sink, decision.event, decision.reason),
-    )
-    if decision.reason is Reason.WITHDRAWN:
-        withdraw(connection, sink, incident)
-    if outcome.body is None:
-        return
-    connection.execute(
-        "INSERT OR REPLACE INTO sent (incident, sink, event, at, severity, findings, number) "
-        "VALUES (?, ?, ?, ?, ?, ?, ?)",
-        (incident.id, sink, decision.event, now, incident.severity, incident.findings, outcome.number),
-    )
-    if outcome.is_page:
-        row = (incident.id, sink, day_of(now), now)
-        connection.execute("INSERT OR IGNORE INTO pages VALUES (?, ?, ?, ?)", row)
-    enqueue(connection, sink, incident, outcome.body, now, held=held)

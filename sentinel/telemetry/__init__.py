@@ -1,1 +1,1 @@
-"""What a watch tells other programs about itself: metrics and health."""
+"""What a watch reports to other programs about itself: metrics and health."""

@@ -4,8 +4,8 @@ import threading
 from collections.abc import Iterator
 from typing import Generic, Protocol, TypeVar
 
-MAX_OF_AN_ADDRESS = 64  # a page takes one, and all who come through a proxy or a tunnel have one address
-MOST = 256
+MAX_PER_ADDRESS = 64  # connections; a page takes one, and a proxy has one address for all its clients
+MAX_CONNECTIONS = 256  # of all addresses
 
 
 class Connection(Protocol):
@@ -27,8 +27,8 @@ _C = TypeVar("_C", bound=Connection)
 class Connections(Generic[_C]):
     """The open connections: at most 64 of an address and 256 in all.
 
-    One more ends the one that has waited longest for its request, and is refused if none waits. So those who
-    connect and ask nothing keep nobody out.
+    One more ends the one that has waited longest for its request, and is refused if none waits. So clients
+    that send no request keep nobody out.
     """
 
     def __init__(self) -> None:
@@ -36,18 +36,18 @@ class Connections(Generic[_C]):
         self._lock = threading.Lock()
 
     def add(self, new: _C) -> bool:
-        """Add a connection; False if it was refused and ended."""
+        """Add a connection. Return False if it was refused and ended."""
         with self._lock:
             crowd = [connection for connection in self._open if connection.address == new.address]
-            if len(crowd) < MAX_OF_AN_ADDRESS:
-                crowd = [*self._open] if len(self._open) >= MOST else []
-            leaves = next((connection for connection in crowd if connection.waits), new) if crowd else None
-            if leaves is not new:
+            if len(crowd) < MAX_PER_ADDRESS:
+                crowd = [*self._open] if len(self._open) >= MAX_CONNECTIONS else []
+            surplus = next((connection for connection in crowd if connection.waits), new) if crowd else None
+            if surplus is not new:
                 self._open[new] = None
-            if leaves is not None:
-                self._open.pop(leaves, None)
-                leaves.end()
-        return leaves is not new
+            if surplus is not None:
+                self._open.pop(surplus, None)
+                surplus.end()
+        return surplus is not new
 
     def remove(self, connection: _C) -> None:
         """Forget a connection that was closed."""

@@ -8,32 +8,32 @@ from sentinel.incidents.incident import Change, Event
 from sentinel.runs.log import RunLog
 
 prometheus.disable_created_metrics()  # type: ignore[no-untyped-call]  # Prometheus knows when a series begins
-COUNTED = prometheus.CollectorRegistry()
+REGISTRY = prometheus.CollectorRegistry()
 POINTS = prometheus.Counter(
-    "sentinel_points_read", "Points read, by format of the log.", ["format"], registry=COUNTED
+    "sentinel_points_read", "Points read, by format of the log.", ["format"], registry=REGISTRY
 )
 ROUND_SECONDS = prometheus.Histogram(
     "sentinel_round_seconds",
     "How long a round of reading and judging took.",
     buckets=(0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0),
-    registry=COUNTED,
+    registry=REGISTRY,
 )
 LAG_SECONDS = prometheus.Histogram(
     "sentinel_read_lag_seconds",
     "Age of the newest point of a growing log when it was read, on the clock of the log.",
     buckets=(1.0, 3.0, 10.0, 30.0, 100.0, 300.0, 1000.0, 3000.0),
-    registry=COUNTED,
+    registry=REGISTRY,
 )
 INCIDENTS = prometheus.Counter(
-    "sentinel_incidents", "Incidents that began to fire.", ["detector", "severity"], registry=COUNTED
+    "sentinel_incidents", "Incidents that began to fire.", ["detector", "severity"], registry=REGISTRY
 )
 DELIVERIES = prometheus.Counter(
     "sentinel_deliveries",
     "Tries to deliver a notification, by result: sent, postponed or given-up.",
     ["sink", "result"],
-    registry=COUNTED,
+    registry=REGISTRY,
 )
-prometheus.ProcessCollector(registry=COUNTED)
+prometheus.ProcessCollector(registry=REGISTRY)
 
 
 def count_points(log: RunLog, points: int, now: float) -> None:

@@ -16,18 +16,18 @@ class Health:
         """Forget the parts of an earlier configuration."""
         self._reports.clear()
 
-    def report(self, part: str, trouble: str, awake: float) -> None:
-        """Note that a part goes on. ``trouble`` says what is wrong with it; empty if nothing is."""
-        self._reports[part] = (awake, trouble)
+    def report(self, part: str, problem: str, awake: float) -> None:
+        """Note that a part goes on. ``problem`` says what is wrong with it; empty if nothing is."""
+        self._reports[part] = (awake, problem)
 
     def problems(self, awake: float) -> list[str]:
-        """Return one line for each part that is not well. Empty if all is well."""
+        """Return one line for each part with a problem; empty if all is well."""
         if not self._reports:
             return ["the watch has not begun to read"]
         problems = []
-        for part, (at, trouble) in sorted(self._reports.items()):
-            if awake - at > SILENT_SECONDS:
-                problems.append(f"{part}: reported nothing for {duration_text(awake - at)}")
-            elif trouble:
-                problems.append(f"{part}: {trouble}")
+        for part, (reported_at, problem) in sorted(self._reports.items()):
+            if awake - reported_at > SILENT_SECONDS:
+                problems.append(f"{part}: reported nothing for {duration_text(awake - reported_at)}")
+            elif problem:
+                problems.append(f"{part}: {problem}")
         return problems

@@ -23,18 +23,17 @@ from sentinel.runs.state import RunState, standing
 from sentinel.sources.base import EndKind
 from sentinel.sources.readers.growing import BYTES_READ
 from sentinel.storage.store import Store
-from sentinel.telemetry.counters import COUNTED
+from sentinel.telemetry.counters import REGISTRY
 from sentinel.telemetry.health import Health
 
-UNTAKEN_SECONDS = 3600.0
-"""If no sink takes anything for so long though something waits, nobody hears what the watch finds."""
+_MAX_UNTAKEN_SECONDS = 3600.0  # for which no sink takes anything though something waits; then it is a problem
 _MAX_LAGS = 100  # series, of which Prometheus keeps each
 
 
 class Metrics(Collector):
-    """All metrics. ``logs`` gives the logs under watch, and ``lags`` how far runs are behind, by run id.
+    """All metrics. ``logs`` returns the logs under watch, and ``lags`` how far runs lag, by run id.
 
-    ``promise`` is that of a calibration, None without one.
+    ``calibration`` is None without one.
     """
 
     def __init__(self, state_dir: Path, health: Health, clock: Clock) -> None:
@@ -43,26 +42,26 @@ class Metrics(Collector):
         self._clock = clock
         self.logs: Callable[[], Iterable[RunLog]] = tuple
         self.lags: Callable[[], Mapping[str, float]] = dict
-        self.promise: Calibration | None = None
+        self.calibration: Calibration | None = None
 
     def problems(self) -> list[str]:
         """Return what is wrong with the watch; empty if all is well."""
-        return [*self._health.problems(self._clock.monotonic()), *self._untaken()]
+        return [*self._health.problems(self._clock.monotonic()), *self._delivery_problems()]
 
-    def _untaken(self) -> Iterator[str]:
-        """Yield a sentence if nobody hears what the watch finds."""
+    def _delivery_problems(self) -> Iterator[str]:
+        """Yield a sentence if nobody is notified of what the watch finds."""
         try:
             with Store(self._state_dir, create=False) as store:
                 seconds = store.outbox.untaken_seconds(self._clock.now())
         except StateError as error:
             yield str(error)
         else:
-            if seconds > UNTAKEN_SECONDS:
+            if seconds > _MAX_UNTAKEN_SECONDS:
                 yield f"no sink has taken anything for {duration_text(seconds)}, and notifications wait"
 
     def collect(self) -> Iterator[Metric]:
         """Yield the counters, and what is looked up now. Raises StateError if the state cannot be read."""
-        yield from COUNTED.collect()
+        yield from REGISTRY.collect()
         healthy = not self.problems()
         yield GaugeMetricFamily(
             "sentinel_healthy", "1 if every part of the watch reads and records.", healthy
@@ -72,23 +71,23 @@ class Metrics(Collector):
         with Store(self._state_dir, create=False) as store:
             incidents = store.open_counts()
             waiting = store.outbox.waiting_counts()
-            verdicts = store.feedback.counts()
-            realised = self._realised(self.promise, store) if self.promise else None
+            ratings = store.feedback.counts()
+            check = self._check(self.calibration, store) if self.calibration else None
         yield _gauge(
             "sentinel_open_incidents", "Open incidents.", ("detector", "severity"), incidents.items()
         )
         yield _gauge("sentinel_waiting_notifications", "Notifications that wait.", ("sink",), waiting.items())
-        said = "Incidents that a person called useful or a false alarm."
-        yield _gauge("sentinel_feedback", said, ("detector", "verdict"), verdicts.items())
-        if realised:
-            yield from _promised(realised)
+        meaning = "Incidents that a person called useful or a false alarm."
+        yield _gauge("sentinel_feedback", meaning, ("detector", "verdict"), ratings.items())
+        if check:
+            yield from _calibration_metrics(check)
 
-    def _realised(self, promise: Calibration, store: Store) -> CalibrationCheck:
+    def _check(self, calibration: Calibration, store: Store) -> CalibrationCheck:
         logs = {log.run.id: log for log in self.logs()}
         extents = {run: log.metadata.extent for run, log in logs.items()}
         crashed = {run for run, log in logs.items() if log.ending and log.ending.outcome is EndKind.CRASHED}
-        said = store.feedback
-        return CalibrationCheck.of(promise, extents, crashed, said.pages(promise.since), said.useful_runs())
+        pages = store.feedback.pages(calibration.since)
+        return CalibrationCheck.of(calibration, extents, crashed, pages, store.feedback.useful_runs())
 
     def _runs(self) -> Iterator[Metric]:
         now = self._clock.now()
@@ -102,33 +101,33 @@ class Metrics(Collector):
         yield _gauge("sentinel_runs", "Runs under watch.", ("state",), by_state)
         yield GaugeMetricFamily("sentinel_runs_not_judged", "Runs that are no longer judged.", stopped)
         lags = [((clean_text(run),), lag) for run, lag in islice(self.lags().items(), _MAX_LAGS)]
-        said = "Seconds since runs that are behind were read to their ends, the longest of them."
-        yield _gauge("sentinel_run_lag_seconds", said, ("run",), lags)
+        meaning = "Seconds since runs that are behind were read to their ends, the longest of them."
+        yield _gauge("sentinel_run_lag_seconds", meaning, ("run",), lags)
 
 
-def _promised(realised: CalibrationCheck) -> Iterator[Metric]:
+def _calibration_metrics(check: CalibrationCheck) -> Iterator[Metric]:
     for name, meaning, value in (
         (
-            f"promised_{'pages_per_run_day' if realised.promise.daily else 'share'}",
+            f"promised_{'pages_per_run_day' if check.promise.daily else 'share'}",
             "Healthy runs, or days of them, that may page, as a share of all, by the calibration.",
-            realised.promise.highest,
+            check.promise.highest,
         ),
-        ("calibrated_runs", "Runs that count as healthy since the calibration.", realised.runs),
-        ("calibrated_runs_paged", "Those of them that paged.", realised.paged),
-        ("calibrated_runs_paged_falsely", "Those of them whose page was called false.", realised.false),
-        ("calibrated_pages", "Pages since the calibration.", realised.pages),
-        ("calibrated_run_days", "Days of runs since the calibration.", realised.run_days),
-        ("promise_broken", "1 if false pages came more often than was promised.", realised.broken),
-        ("variants_beyond_promise", "Variants whose false pages did.", len(realised.beyond)),
+        ("calibrated_runs", "Runs that count as healthy since the calibration.", check.runs),
+        ("calibrated_runs_paged", "Those of them that paged.", check.paged),
+        ("calibrated_runs_paged_falsely", "Those of them whose page was called false.", check.false),
+        ("calibrated_pages", "Pages since the calibration.", check.pages),
+        ("calibrated_run_days", "Days of runs since the calibration.", check.run_days),
+        ("promise_broken", "1 if false pages came more often than was promised.", check.broken),
+        ("variants_beyond_promise", "Variants whose false pages did.", len(check.beyond)),
     ):
         yield GaugeMetricFamily(f"sentinel_{name}", meaning, value)
 
 
 def _state(log: RunLog, now: float) -> RunState | None:
     try:
-        silent = silence_of(log.run.path, log.metadata, now)
+        seconds = silence_of(log.run.path, log.metadata, now)
         return standing(
-            log.ending, silent, log.metadata.lost_after_seconds, goes_on=log.metadata.goes_on
+            log.ending, seconds, log.metadata.lost_after_seconds, goes_on=log.metadata.goes_on
         ).state
     except Exception:  # noqa: BLE001  one run must not keep a scrape from the others
         return None
@@ -138,6 +137,6 @@ def _gauge(
     name: str, meaning: str, labels: Sequence[str], values: Iterable[tuple[tuple[str, ...], float]]
 ) -> Metric:
     family = GaugeMetricFamily(name, meaning, labels=labels)
-    for of, value in values:
-        family.add_metric(of, value)
+    for label_values, value in values:
+        family.add_metric(label_values, value)
     return family

@@ -20,12 +20,9 @@ from sentinel.common.errors import SentinelError, StateError
 from sentinel.telemetry.connections import Connections
 from sentinel.telemetry.metrics import Metrics
 
-_SILENT_SECONDS = 10.0
-"""How long a client may send or take nothing."""
-_REQUEST_SECONDS = 30.0
-"""How long a request and its answer may take."""
-_QUIET_SECONDS = 60.0
-"""After an error was logged."""
+_MAX_IDLE_SECONDS = 10.0  # for which a client may send or take nothing
+_MAX_REQUEST_SECONDS = 30.0  # for a request and its answer
+_ERROR_SECONDS = 60.0  # between two errors in the log
 
 _Start = Callable[..., Any]
 _App = Callable[[dict[str, Any], _Start], Iterable[bytes]]  # WSGI
@@ -34,12 +31,12 @@ _log = logging.getLogger(__name__)
 
 
 class _OpenConnection:
-    """One client, whom a thread answers. ``begun`` is in time awake."""
+    """One client, whom a thread answers. ``started_at`` is in time awake."""
 
-    def __init__(self, client: socket.socket, address: str, begun: float) -> None:
+    def __init__(self, client: socket.socket, address: str, started_at: float) -> None:
         self.address = address
         self.waits = True
-        self.begun = begun
+        self.started_at = started_at
         self._client = client
 
     def end(self) -> None:
@@ -57,7 +54,7 @@ class _Server(ThreadingMixIn, WSGIServer):
         super().__init__(address, handler)
         self.by_client: dict[Any, _OpenConnection] = {}
         self._connections = Connections[_OpenConnection]()
-        self._complained = -math.inf
+        self._logged_at = -math.inf  # time awake of the last error
 
     def verify_request(self, request: Any, client_address: Any) -> bool:
         """Return whether there is room for the client."""
@@ -72,33 +69,33 @@ class _Server(ThreadingMixIn, WSGIServer):
 
     def service_actions(self) -> None:
         """End what takes too long. Called twice a second, and after each connection."""
-        late = self.clock.monotonic() - _REQUEST_SECONDS
+        oldest = self.clock.monotonic() - _MAX_REQUEST_SECONDS
         for connection in self._connections:
-            if connection.begun < late:
+            if connection.started_at < oldest:
                 connection.end()
 
     def handle_error(self, *_: object) -> None:
         """Log an error of this program. A broken connection is not one: the client ended it."""
         if not isinstance(sys.exc_info()[1], OSError):
-            self.complain()
+            self.log_error()
 
-    def complain(self) -> None:
+    def log_error(self) -> None:
         """Log the present error, once a minute at most."""
         awake = self.clock.monotonic()
-        if awake - self._complained >= _QUIET_SECONDS:
-            self._complained = awake
+        if awake - self._logged_at >= _ERROR_SECONDS:
+            self._logged_at = awake
             _log.exception("a request could not be answered")
 
 
 class _Handler(WSGIRequestHandler):
-    timeout = _SILENT_SECONDS
+    timeout = _MAX_IDLE_SECONDS
     server: _Server
 
     def parse_request(self) -> bool:
         """Read the header, after which the client waits for us."""
-        whole = super().parse_request()
+        is_valid = super().parse_request()
         self.server.by_client[self.connection].waits = False
-        return whole
+        return is_valid
 
     def log_message(self, format: str, *args: Any) -> None:  # noqa: A002  the base class's name
         """Log nothing, because a scrape comes every few seconds."""
@@ -106,7 +103,7 @@ class _Handler(WSGIRequestHandler):
 
 @contextmanager
 def serving(address: Address, metrics: Metrics, clock: Clock) -> Iterator[Address]:
-    """Serve while the block runs. Gives the address, with the port that was chosen if it was 0.
+    """Serve while the block runs. Yields the address, with the port that was chosen if it was 0.
 
     Raises SentinelError if the address cannot be used.
     """
@@ -119,7 +116,7 @@ def serving(address: Address, metrics: Metrics, clock: Clock) -> Iterator[Addres
         raise SentinelError(
             f"cannot listen on {address}: {why}; name another address with --listen"
         ) from None
-    server.set_app(_app(metrics, server.complain))
+    server.set_app(_app(metrics, server.log_error))
     thread = threading.Thread(target=server.serve_forever, name="serve", daemon=True)
     thread.start()
     try:
@@ -129,13 +126,13 @@ def serving(address: Address, metrics: Metrics, clock: Clock) -> Iterator[Addres
         server.server_close()
 
 
-def _app(metrics: Metrics, complain: Callable[[], None]) -> _App:
-    scraped: _App = make_wsgi_app(metrics)
+def _app(metrics: Metrics, log_error: Callable[[], None]) -> _App:
+    scrape: _App = make_wsgi_app(metrics)
 
     def answer(environ: dict[str, Any], start: _Start) -> Iterable[bytes]:
         path = environ["PATH_INFO"]
         if path == "/metrics":
-            return scraped(environ, start)
+            return scrape(environ, start)
         if path == "/healthz":
             problems = metrics.problems()
             status = HTTPStatus.SERVICE_UNAVAILABLE if problems else HTTPStatus.OK
@@ -148,7 +145,7 @@ def _app(metrics: Metrics, complain: Callable[[], None]) -> _App:
         except StateError as error:
             return _plain(start, HTTPStatus.SERVICE_UNAVAILABLE, str(error))
         except Exception:  # noqa: BLE001  wsgiref would print each traceback
-            complain()
+            log_error()
             return _plain(start, HTTPStatus.INTERNAL_SERVER_ERROR, "the watch logged why")
 
     return app

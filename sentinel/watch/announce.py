@@ -1,4 +1,4 @@
-"""What a watch says of runs that it has just found: what they are, and how many detectors can judge them."""
+"""Introduces new runs: what they are, and how many detectors can judge them."""
 
 from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
@@ -7,33 +7,29 @@ from sentinel.common.text import clean_text
 from sentinel.detectors.api import Declaration
 from sentinel.runs.log import RunLog
 
-_MAX_NAMED = 10  # runs that are named one by one
+_MAX_RUNS = 10  # that are introduced one by one
 
 
-def introduced(logs: Sequence[RunLog], detectors: Collection[Declaration]) -> Iterator[str]:
+def introductions(logs: Sequence[RunLog], detectors: Collection[Declaration]) -> Iterator[str]:
     """Yield the lines that introduce runs. ``detectors`` are those that are enabled."""
-    kinds = [_kind(log) for log in logs]
-    able = [_able(log, detectors) for log in logs]
-    if len(logs) <= _MAX_NAMED:
-        for log, kind, names in zip(logs, kinds, able, strict=True):
-            judged = f"{len(names)} of {len(detectors)} detectors can judge it"
-            yield f"found {clean_text(log.name)}: {kind}, {log.metadata.points} points; {judged}"
+    frameworks = [log.understanding().framework or log.run.format for log in logs]
+    usable = [_usable(log, detectors) for log in logs]
+    if len(logs) <= _MAX_RUNS:
+        for log, framework, names in zip(logs, frameworks, usable, strict=True):
+            ability = f"{len(names)} of {len(detectors)} detectors can judge it"
+            yield f"found {clean_text(log.name)}: {framework}, {log.metadata.points} points; {ability}"
     else:
-        counted = ", ".join(f"{number} {kind}" for kind, number in Counter(kinds).most_common())
-        few = min(map(len, able))
-        many = max(map(len, able))
-        each = str(few) if few == many else f"{few} to {many}"
-        some = len(set[str]().union(*able))
-        judged = f"{each} of {len(detectors)} detectors can judge each, {some} at least one"
-        yield f"found {len(logs)} runs ({counted}); {judged}"
+        counts = Counter(frameworks).most_common()
+        kinds = ", ".join(f"{count} {framework}" for framework, count in counts)
+        fewest = min(map(len, usable))
+        most = max(map(len, usable))
+        each = str(fewest) if fewest == most else f"{fewest} to {most}"
+        any_ = len(set[str]().union(*usable))
+        ability = f"{each} of {len(detectors)} detectors can judge each, {any_} at least one"
+        yield f"found {len(logs)} runs ({kinds}); {ability}"
 
 
-def _kind(log: RunLog) -> str:
-    """Return the framework that wrote the log, else its format."""
-    return log.understanding().framework or log.run.format
-
-
-def _able(log: RunLog, detectors: Collection[Declaration]) -> set[str]:
+def _usable(log: RunLog, detectors: Collection[Declaration]) -> set[str]:
     """Return the names of the detectors that find the signals that they need."""
     signals = log.understanding().signals
     return {detector.name for detector in detectors if not detector.demand.missing(signals)}

@@ -1,4 +1,4 @@
-"""What waits in the outbox before it leaves: what the first look at a run finds, and what one point tells."""
+"""Defers notifications: those of a run's initial scan, and those that rest on a single point."""
 
 from collections.abc import Iterable, Sequence
 
@@ -11,11 +11,11 @@ from sentinel.watch.watched import WatchedRun
 
 
 class Deferral:
-    """Decides which runs' notifications are held, and releases them.
+    """Decides of which runs the notifications are deferred, and releases them.
 
-    What a first look finds is held until that look is done. An incident that began with one point, such as
-    one NaN, and that the next one may make worse, is held for the ``seconds`` between two looks. So a person
-    gets one message that says how bad it is, rather than two at once.
+    What an initial scan finds is deferred until that scan is done. An incident that began with one point,
+    such as one NaN, and that the next one may make worse, is deferred for the ``seconds`` between two polls.
+    So a person gets one message that says how bad it is, rather than two at once.
     """
 
     def __init__(
@@ -27,18 +27,19 @@ class Deferral:
         self._detectors = {detector.name: detector for detector in detectors}
         self._until: dict[str, float] = {}  # by run id, in time awake
 
-    def deferred(self, group: Iterable[WatchedRun], news: ChangesByRun) -> set[str]:
-        """Return the ids of those runs of the group whose notifications do not leave yet."""
+    def defer(self, group: Iterable[WatchedRun], news: ChangesByRun) -> set[str]:
+        """Return the ids of the runs whose notifications do not leave yet."""
         now = self._clock.monotonic()
         for run, changes in news.items():
             if changes and all(self._may_worsen(change) for change in changes):
                 self._until.setdefault(run, now + self._seconds)
             elif run in self._until:
                 self._until[run] = now
-        return self._until.keys() | {watched.run_pipeline.id for watched in group if not watched.looked_at}
+        unscanned = {watched.run_pipeline.id for watched in group if not watched.initial_scan_done}
+        return self._until.keys() | unscanned
 
     def release(self, *, immediately: bool = False) -> None:
-        """Let leave what was held for long enough, or all that one point told."""
+        """Release what was deferred for long enough, or ``immediately`` all but the initial scans."""
         now = self._clock.monotonic()
         due = [run for run, until in self._until.items() if immediately or until <= now]
         if due:
@@ -46,13 +47,13 @@ class Deferral:
         for run in due:
             del self._until[run]
 
-    def end_first_look(self, seen: Sequence[WatchedRun], now: float) -> None:
-        """Let what the first look at runs found leave: in one message if they were over."""
-        self._outbox.release(watched.run_pipeline.id for watched in seen if not watched.past)
-        past = [watched.run_pipeline.id for watched in seen if watched.past]
+    def end_initial_scan(self, runs: Sequence[WatchedRun], now: float) -> None:
+        """Release what the initial scan of runs found: in one message if they were over."""
+        self._outbox.release(watched.run_pipeline.id for watched in runs if not watched.past)
+        past = [watched.run_pipeline.id for watched in runs if watched.past]
         self._outbox.release(past, batch=f"over at {now}")
-        for watched in seen:
-            watched.looked_at = True
+        for watched in runs:
+            watched.initial_scan_done = True
 
     def _may_worsen(self, change: Change) -> bool:
         """Return whether an incident began with a single point and is not as bad as it can be."""

@@ -30,12 +30,12 @@ from sentinel.sources.base import ReadIssue
 from sentinel.sources.location import fixed_part, matches
 from sentinel.sources.readers.files import real_path
 
-_LOCAL = frozenset(
+_LOCAL_SYSTEMS = frozenset(
     {"bcachefs", "btrfs", "ext2", "ext3", "ext4", "f2fs", "jfs", "ramfs", "tmpfs", "xfs", "zfs"}
 )
 _MOUNTS = Path("/proc/self/mountinfo")
 _GATHER_SECONDS = 1.0  # after the first change, so that many changes at once end one wait
-_TOLD: list[type[FileSystemEvent]] = [
+_EVENTS: list[type[FileSystemEvent]] = [
     DirCreatedEvent,
     DirMovedEvent,
     FileCreatedEvent,
@@ -48,14 +48,14 @@ _TOLD: list[type[FileSystemEvent]] = [
 class Changes(FileSystemEventHandler):
     """Follows paths, which need not exist yet, until its `with` block ends.
 
-    ``polled`` is true if there are no events to wait for. ``complaints`` says why, if the machine is the
+    ``polled`` is true if there are no events to wait for. ``read_issues`` says why, if the machine is the
     cause.
     """
 
     def __init__(self, paths: Iterable[Path], poll: bool = False) -> None:
         self.read_issues: list[ReadIssue] = []
         self._paths = [*paths]
-        self._roots = self._found()
+        self._roots = self._matches()
         self._condition = threading.Condition()
         self._stopped = False
         self._rung = False
@@ -73,26 +73,22 @@ class Changes(FileSystemEventHandler):
         return self._observer is None
 
     def wait(self, seconds: float, pause_seconds: float = 0.0) -> set[Path] | None:
-        """Wait for a change, at most ``seconds``. Gives the files and directories that came, changed or went.
+        """Wait at most ``seconds`` for a change. Return the files and directories that came, changed or went.
 
-        It waits for ``pause_seconds`` in any case but `ring`, and after the first change for a moment, so
+        It waits for ``pause_seconds`` unless `ring` is called, and after the first change for a moment, so
         that others are read together with it. A directory that came may hold anything. The result is empty
         if nothing changed, and None if anything may have changed. Returns at once after `stop`.
         """
+        rest = max(0.0, seconds - pause_seconds)
         if self._observer is not None:
             self._watch_roots(self._observer)
         with self._condition:
+            self._condition.wait_for(lambda: self._stopped or self._rung, pause_seconds)
             if self._observer is None:
-                self._condition.wait_for(lambda: self._stopped or self._rung, pause_seconds)
-                self._condition.wait_for(
-                    lambda: self._stopped or self._rung, max(0.0, seconds - pause_seconds)
-                )
+                self._condition.wait_for(lambda: self._stopped or self._rung, rest)
                 self._rung = False
                 return None
-            self._condition.wait_for(lambda: self._stopped or self._rung, pause_seconds)
-            if self._condition.wait_for(
-                lambda: self._changed or self._stopped or self._rung, max(0.0, seconds - pause_seconds)
-            ):
+            if self._condition.wait_for(lambda: self._changed or self._stopped or self._rung, rest):
                 waited = 0.0 if self._rung else pause_seconds
                 self._condition.wait_for(lambda: self._stopped, max(0.0, _GATHER_SECONDS - waited))
             changed = self._changed
@@ -120,7 +116,7 @@ class Changes(FileSystemEventHandler):
         self._end()
 
     def on_any_event(self, event: FileSystemEvent) -> None:
-        """Called by watchdog, in its own thread."""
+        """Record an event. watchdog calls this in its own thread."""
         paths = [Path(os.fsdecode(path)) for path in (event.src_path, event.dest_path) if path]
         self._record([p for p in paths if any(p.is_relative_to(root) for root in self._roots)])
         self._new_directories |= event.is_directory
@@ -156,7 +152,7 @@ class Changes(FileSystemEventHandler):
 
     def _watch_roots(self, observer: BaseObserver) -> None:
         """Watch the roots that appeared or were replaced since the last time."""
-        self._roots = self._found()
+        self._roots = self._matches()
         alive = {emitter.watch for emitter in observer.emitters if emitter.should_keep_running()}
         try:
             for root in self._roots:
@@ -164,12 +160,12 @@ class Changes(FileSystemEventHandler):
             if self._new_directories:
                 # watchdog hides the error of a subdirectory for which the limit of watches is reached.
                 self._new_directories = False
-                observer.unschedule(observer.schedule(self, "/", event_filter=_TOLD))
+                observer.unschedule(observer.schedule(self, "/", event_filter=_EVENTS))
         except OSError as error:
             self._give_up(error)
 
-    def _found(self) -> list[Path]:
-        """Return the paths with what their globs stand for now."""
+    def _matches(self) -> list[Path]:
+        """Return what the paths and their globs match now."""
         return [Path(real_path(path)) for each in self._paths for path in matches(each)]
 
     def _watch(self, root: Path, observer: BaseObserver, alive: set[ObservedWatch]) -> None:
@@ -178,13 +174,13 @@ class Changes(FileSystemEventHandler):
             directory = root if is_directory else root.parent  # a watch on a file goes with the file
             status = os.stat(directory)
             identity = (status.st_dev, status.st_ino)
-            known, watch = self._watches.get((directory, is_directory), (None, None))
-            if watch in alive and known == identity:
+            earlier_identity, watch = self._watches.get((directory, is_directory), (None, None))
+            if watch in alive and earlier_identity == identity:
                 return
             if watch is not None:
                 observer.unschedule(watch)
                 del self._watches[directory, is_directory]
-            watch = observer.schedule(self, directory, recursive=is_directory, event_filter=_TOLD)
+            watch = observer.schedule(self, directory, recursive=is_directory, event_filter=_EVENTS)
             self._watches[directory, is_directory] = (identity, watch)
         except (FileNotFoundError, NotADirectoryError):
             return
@@ -193,7 +189,7 @@ class Changes(FileSystemEventHandler):
 
 
 def sends_events(path: Path, mounts: str | None = None) -> bool:
-    """Return whether the file system of the path sends events, by the text of proc's mountinfo."""
+    """Return whether the file system of the path sends events. ``mounts`` is the text of proc's mountinfo."""
     if mounts is None:
         if not _MOUNTS.exists():
             return True  # not on Linux, where watchdog knows what to do
@@ -206,4 +202,4 @@ def sends_events(path: Path, mounts: str | None = None) -> bool:
         if path.is_relative_to(point) and len(point) >= deepest:  # a later mount hides an earlier one
             deepest = len(point)
             kind = file_system.split()[0]
-    return kind in _LOCAL
+    return kind in _LOCAL_SYSTEMS

@@ -1,4 +1,4 @@
-"""Judges what time alone shows: logs that fall silent, alone or together, runs that end, and siblings."""
+"""Judges what time alone shows: runs that become inactive, alone or together, runs that end, and siblings."""
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -6,6 +6,7 @@ from contextlib import AbstractContextManager
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
+from typing import NamedTuple
 
 from sentinel.common.clock import Clock
 from sentinel.common.fault_isolation import Guard
@@ -20,129 +21,165 @@ from sentinel.runs.state import is_removed
 from sentinel.runs.training_groups import TrainingEvidence, trace_of, trainings
 from sentinel.sources.location import Location
 from sentinel.storage.store import Store
-from sentinel.watch.process_monitor import ProcessMonitor, note
+from sentinel.watch.process_monitor import ProcessMonitor, note_end
 from sentinel.watch.siblings import SiblingWatch
 from sentinel.watch.watched import WatchedRun
 
-_SHORT_SECONDS = 60.0  # no rule asks about a shorter silence, unless its parameters say so
-_LEAST = "least_seconds"
-_LONGER = 1 / 300  # a silence is judged again once it is longer by this share of it ...
-_MAX_PAUSE_SECONDS = 60.0  # ... or by so much
-_LOOKED_UP_SECONDS = 60.0  # for so long it counts what directories tell of the training of a log
+_SHORT_SECONDS = 60.0  # no rule asks about a shorter inactivity, unless its parameters say so
+_MIN_PARAMETER = "least_seconds"  # the parameter of a rule that says from which inactivity on it asks
+_REVIEW_GROWTH = 1 / 300  # an inactivity is judged again once it is longer by this fraction of it ...
+_MAX_REVIEW_PAUSE_SECONDS = 60.0  # ... or by so much
+_EVIDENCE_SECONDS = 60.0  # how long the evidence from directories about the training of a log counts
+
+
+class _Overview(NamedTuple):
+    """What all runs under watch say of the inactivity of each, by run id."""
+
+    seconds: Mapping[str, float]  # since points arrived at any log of the training
+    together: Mapping[str, Together]
+    successors: Mapping[str, str]  # names of the runs that continue inactive ones
+    first_by_kind: Mapping[object, WatchedRun]  # the first of the inactive runs of each kind; see `_kind`
 
 
 class InactivityMonitor:
-    """Judges the silence of the runs below some places."""
+    """Judges the inactivity of the runs below some locations."""
 
     def __init__(
         self,
         pipeline: Pipeline,
         store: Store,
-        places: Sequence[Location],
+        locations: Sequence[Location],
         clock: Clock,
         processes: ProcessConfig,
     ) -> None:
         self._pipeline = pipeline
-        self._places = places
+        self._locations = locations
         self._process_monitor = ProcessMonitor(clock, processes)
         self._siblings = SiblingWatch(pipeline, store)
-        self._traces: dict[
-            str, tuple[float, TrainingEvidence]
-        ] = {}  # by run id, with the time awake of the look
-        asked = [of_rule[_LEAST] for of_rule in pipeline.checking.parameters.values() if _LEAST in of_rule]
-        self._short_seconds = min([_SHORT_SECONDS, *asked])
+        # by run id, with the time awake at which the directories were read
+        self._evidence: dict[str, tuple[float, TrainingEvidence]] = {}
+        thresholds = [
+            parameters[_MIN_PARAMETER]
+            for parameters in pipeline.checking.parameters.values()
+            if _MIN_PARAMETER in parameters
+        ]
+        self._short_seconds = min([_SHORT_SECONDS, *thresholds])
 
     def alarmed(self, ring: Callable[[], None]) -> AbstractContextManager[object]:
         """Surround a watch in which the end of a process calls ``ring``."""
         return self._process_monitor.alarmed(ring)
 
     def ended(
-        self, runs: Iterable[WatchedRun], awake: float, read: Callable[[Sequence[WatchedRun]], object]
+        self,
+        runs: Iterable[WatchedRun],
+        awake: float,
+        read_runs: Callable[[Sequence[WatchedRun]], object],
     ) -> list[WatchedRun]:
-        """Return the runs to review: their processes have ended since, and what these left was read, or some
-        of their ranks have, or it is known by now where these stand.
+        """Return the runs to review: those whose processes have ended, those that lost a rank, and those of
+        which a hang diagnosis is ready.
+
+        ``read_runs`` reads what the ended processes wrote last.
         """
         self._process_monitor.seek([*runs], awake)
-        ended = self._process_monitor.ended(runs)
-        over = [watched for watched, *_ in ended]
+        ends = self._process_monitor.ended(runs)
+        over = [watched for watched, *_ in ends]
         guard = Guard()
         if over:
-            read(over)
-        for watched, words, how in ended:
-            guard(watched.run_pipeline.log.run, "the end of its process", partial(note, watched, words, how))
-        ended_or_known = [*over, *self._process_monitor.news(runs, awake)]
-        for watched in ended_or_known:
+            read_runs(over)
+        for watched, words, ending in ends:
+            note = partial(note_end, watched, words, ending)
+            guard(watched.run_pipeline.log.run, "the end of its process", note)
+        due = [*over, *self._process_monitor.news(runs, awake)]
+        for watched in due:
             watched.review_at = -math.inf
-        return ended_or_known
+        return due
 
     def news(
         self, runs: Sequence[WatchedRun], awake: float, now: float, guard: Guard
     ) -> dict[str, Sequence[Change]]:
         """Return the changes by run id. ``awake`` is the time awake, ``now`` the time of day.
 
-        Runs that were over when they were first seen are not expected to grow. Runs that are over by now are
+        Runs that were over at their initial scan are not expected to grow. Runs that are over by now are
         judged to their end.
         """
-        expected = [watched for watched in runs if not watched.past]
+        changes = self._review([watched for watched in runs if not watched.past], awake, now, guard)
+        for later in (self._finalize(runs, awake, guard), self._siblings.news(runs, guard)):
+            for run_id, new in later.items():
+                changes[run_id] = [*changes.get(run_id, ()), *new]
+        return changes
+
+    def _review(
+        self, expected: Sequence[WatchedRun], awake: float, now: float, guard: Guard
+    ) -> dict[str, Sequence[Change]]:
+        """Judge the inactivity of the runs for which it is time."""
         seconds = {watched.run_pipeline.id: watched.silent_seconds(awake) for watched in expected}
-        silent = [watched for watched in expected if seconds[watched.run_pipeline.id] > self._short_seconds]
-        training = self._trainings(expected, awake) if silent else {}
-        together = self._together(expected, training, awake, now) if silent else {}
-        going_on = _continued(expected, silent)
-        likes = _likes(silent)
-        heard = _heard(expected, seconds, training) if silent else {}
+        overview = self._overview(expected, seconds, awake, now)
         changes: dict[str, Sequence[Change]] = {}
         for watched in expected:
             run = watched.run_pipeline.log.run
-            own = seconds[run.id]
-            if awake < watched.review_at or (own <= self._short_seconds and not self._may_change(watched)):
+            is_short = seconds[run.id] <= self._short_seconds
+            if awake < watched.review_at or (is_short and not self._may_change(watched)):
                 continue
-            watched.review_at = awake + min(own * _LONGER, _MAX_PAUSE_SECONDS)
-            process = partial(self._process_monitor.process, watched)
-            of_all = together.get(run.id)
-            goes_on_in = going_on.get(run.id)
-            gone = partial(is_removed, run.path)
-            like = partial(_ended_likewise, watched, likes)
-            stands = partial(self._process_monitor.hang_diagnosis, watched)
-            dead = self._process_monitor.dead_rank(watched)
-            short = partial(self._process_monitor.shortages, watched)
-            silence = Inactivity(
-                heard.get(run.id, own),
-                watched.intervals,
-                of_all,
-                goes_on_in,
-                like,
-                process,
-                gone,
-                stands,
-                dead,
-                self._process_monitor.ranks(watched),
-                short,
-            )
-            judge = partial(self._judge, watched, silence, awake)
+            pause = min(seconds[run.id] * _REVIEW_GROWTH, _MAX_REVIEW_PAUSE_SECONDS)
+            watched.review_at = awake + pause
+            judge = partial(self._judge, watched, self._inactivity(watched, overview), awake)
             changes[run.id] = guard(run, "the review", judge) or ()
-        over = [watched for watched in runs if watched.is_newly_over(awake)]
-        for watched, advance in zip(
-            over, self._pipeline.finalize([w.run_pipeline for w in over]), strict=True
-        ):
-            watched.uncommitted += 1  # so that its last state is recorded
-            changes[advance.run_pipeline.id] = [*changes.get(advance.run_pipeline.id, ()), *advance.changes]
-            if advance.failure:
-                guard.failures[advance.run_pipeline.id] = advance.failure
-        for run_id, new in self._siblings.news(runs, guard).items():
-            changes[run_id] = [*changes.get(run_id, ()), *new]
         return changes
 
-    def _judge(self, watched: WatchedRun, silence: Inactivity, awake: float) -> list[Change]:
+    def _overview(
+        self, expected: Sequence[WatchedRun], seconds: Mapping[str, float], awake: float, now: float
+    ) -> _Overview:
+        inactive = [watched for watched in expected if seconds[watched.run_pipeline.id] > self._short_seconds]
+        if not inactive:
+            return _Overview(seconds, {}, {}, {})
+        training = self._trainings(expected, awake)
+        return _Overview(
+            _seconds_of_trainings(expected, seconds, training),
+            self._together(expected, training, awake, now),
+            _successors(expected, inactive),
+            _first_by_kind(inactive),
+        )
+
+    def _inactivity(self, watched: WatchedRun, overview: _Overview) -> Inactivity:
+        run = watched.run_pipeline.log.run
+        return Inactivity(
+            seconds=overview.seconds[run.id],
+            pauses=watched.intervals,
+            together=overview.together.get(run.id),
+            goes_on_in=overview.successors.get(run.id),
+            likewise=partial(_earlier_end, watched, overview.first_by_kind),
+            process=partial(self._process_monitor.process, watched),
+            log_is_gone=partial(is_removed, run.path),
+            standstill=partial(self._process_monitor.hang_diagnosis, watched),
+            dead_rank=self._process_monitor.dead_rank(watched),
+            ranks=self._process_monitor.ranks(watched),
+            shortages=partial(self._process_monitor.shortages, watched),
+        )
+
+    def _judge(self, watched: WatchedRun, inactivity: Inactivity, awake: float) -> list[Change]:
         log = watched.run_pipeline.log
         before = log.ending
-        stalled = self._pipeline.review(watched.run_pipeline, silence)
+        stalled = self._pipeline.review(watched.run_pipeline, inactivity)
         watched.uncommitted += log.ending is not before  # so that it is recorded soon
         seconds = watched.silent_seconds(awake)
         return [*stalled, *watched.run_pipeline.incidents.silent(seconds, watched.lost_after_seconds)]
 
+    def _finalize(
+        self, runs: Iterable[WatchedRun], awake: float, guard: Guard
+    ) -> dict[str, Sequence[Change]]:
+        """Judge the runs that are newly over to their end."""
+        over = [watched for watched in runs if watched.is_newly_over(awake)]
+        advances = self._pipeline.finalize([watched.run_pipeline for watched in over])
+        changes: dict[str, Sequence[Change]] = {}
+        for watched, advance in zip(over, advances, strict=True):
+            watched.uncommitted += 1  # so that its last state is recorded
+            changes[advance.run_pipeline.id] = advance.changes
+            if advance.failure:
+                guard.failures[advance.run_pipeline.id] = advance.failure
+        return changes
+
     def _may_change(self, watched: WatchedRun) -> bool:
-        """Return whether time may bring something to a run that was heard a moment ago."""
+        """Return whether time may bring something to a run whose points arrived a moment ago."""
         run_pipeline = watched.run_pipeline
         return run_pipeline.incidents.watches_run or bool(
             run_pipeline.log.metadata.process_gone or self._process_monitor.dead_rank(watched)
@@ -151,56 +188,57 @@ class InactivityMonitor:
     def _together(
         self, expected: Iterable[WatchedRun], training: Mapping[str, str], awake: float, now: float
     ) -> Mapping[str, Together]:
-        """By run id, that all runs of its place are silent, for those that fell silent together.
+        """Return by run id that all runs of its location are inactive, for those that became so together.
 
-        A run that was silent before the last one grew for the last time, by more than a usual pause, is not
-        among them. The logs of one training are one run.
+        A run that was inactive before the last one grew for the last time, by more than a usual pause, is
+        not among them. The logs of one training are one run.
         """
-        members: dict[Location, list[WatchedRun]] = {}
+        by_location: dict[Location, list[WatchedRun]] = {}
         for watched in expected:
             log = watched.run_pipeline.log
             if log.metadata.points and log.ending is None:
-                members.setdefault(self._location(log.run.path), []).append(watched)
-        told: dict[str, Together] = {}
-        for place, runs in members.items():
+                by_location.setdefault(self._location(log.run.path), []).append(watched)
+        together: dict[str, Together] = {}
+        for location, runs in by_location.items():
             shortest = min(awake - watched.arrived_at for watched in runs)
-            fell = [w for w in runs if awake - w.arrived_at - shortest <= w.usual_pause_seconds]
+            members = [w for w in runs if awake - w.arrived_at - shortest <= w.usual_pause_seconds]
             since = datetime.fromtimestamp(now - shortest, UTC).strftime("%Y-%m-%d %H:%M UTC")
-            same = len({w.run_pipeline.log.metadata.last_step for w in fell}) == 1
-            count = len({training[w.run_pipeline.id] for w in fell})
-            told |= {w.run_pipeline.id: Together(count, str(place), since, shortest, same) for w in fell}
-        return told
+            same_step = len({w.run_pipeline.log.metadata.last_step for w in members}) == 1
+            count = len({training[w.run_pipeline.id] for w in members})
+            group = Together(count, str(location), since, shortest, same_step)
+            together |= {w.run_pipeline.id: group for w in members}
+        return together
 
     def _trainings(self, expected: Iterable[WatchedRun], awake: float) -> Mapping[str, str]:
-        """By run id, that of the first log of its training."""
-        self._traces = {watched.run_pipeline.id: self._looked_up(watched, awake) for watched in expected}
-        return trainings({run: trace for run, (_, trace) in self._traces.items()})
+        """Return the id of the first log of its training by run id."""
+        self._evidence = {watched.run_pipeline.id: self._evidence_of(watched, awake) for watched in expected}
+        return trainings({run: evidence for run, (_, evidence) in self._evidence.items()})
 
-    def _looked_up(self, watched: WatchedRun, awake: float) -> tuple[float, TrainingEvidence]:
-        """Return what a log tells of its training, and when its directory was looked at."""
+    def _evidence_of(self, watched: WatchedRun, awake: float) -> tuple[float, TrainingEvidence]:
+        """Return what a log says of its training, and when its directory was read for that."""
         run = watched.run_pipeline.id
-        facts = watched.run_pipeline.log.metadata
-        at, trace = self._traces.get(run, (-math.inf, None))
-        if trace is None or awake - at > _LOOKED_UP_SECONDS:
-            return awake, trace_of(run, facts)
-        return at, trace.until(facts)
+        metadata = watched.run_pipeline.log.metadata
+        read_at, evidence = self._evidence.get(run, (-math.inf, None))
+        if evidence is None or awake - read_at > _EVIDENCE_SECONDS:
+            return awake, trace_of(run, metadata)
+        return read_at, evidence.until(metadata)
 
     def _location(self, path: Location) -> Location:
-        """Return the watched place that a run lies below."""
+        """Return the watched location that a run lies below."""
         if isinstance(path, Path):
-            above = (place for place in self._places if isinstance(place, Path))
-            return next((place for place in above if path.is_relative_to(place)), path)
-        return self._places[0]
+            local = (location for location in self._locations if isinstance(location, Path))
+            return next((location for location in local if path.is_relative_to(location)), path)
+        return self._locations[0]
 
 
-def _heard(
+def _seconds_of_trainings(
     expected: Sequence[WatchedRun], seconds: Mapping[str, float], training: Mapping[str, str]
 ) -> Mapping[str, float]:
     """Return the ``seconds`` since points arrived by run id, but 0 for all logs of a training except the one
-    heard last.
+    that got points last.
 
     Loggers write when they like: what a training prints is there long before the record of W&B. A training
-    that ended by one of its logs is not silent.
+    that ended by one of its logs is not inactive.
     """
     last: dict[str, WatchedRun] = {}
     for run in sorted(
@@ -210,25 +248,24 @@ def _heard(
     return {run: seconds[run] if last[training[run]].run_pipeline.id == run else 0.0 for run in seconds}
 
 
-def _continued(expected: Iterable[WatchedRun], silent: Sequence[WatchedRun]) -> dict[str, str]:
-    """By the id of a silent run, the name of the run in the same directory that continues it."""
-    asked = {run.run_pipeline.id for run in silent}
-    parents = {path.parent for run in silent if isinstance(path := run.run_pipeline.log.run.path, Path)}
+def _successors(expected: Iterable[WatchedRun], inactive: Sequence[WatchedRun]) -> dict[str, str]:
+    """Return by the id of an inactive run the name of the run in the same directory that continues it."""
+    ids = {run.run_pipeline.id for run in inactive}
+    paths = [run.run_pipeline.log.run.path for run in inactive]
+    parents = {path.parent for path in paths if isinstance(path, Path)}
     members = []
     names = {}
     for watched in expected if parents else ():
         log = watched.run_pipeline.log
         if isinstance(log.run.path, Path) and log.run.path.parent in parents:
             kind = (str(log.run.path.parent), log.run.format, framework(log.streams.values()))
-            members.append(Member(log.run.id, kind, log.metadata, asked=log.run.id in asked))
+            members.append(Member(log.run.id, kind, log.metadata, log.run.id in ids))
             names[log.run.id] = log.name
-    return {of: names[by] for of, by in successors(members).items()}
+    return {run_id: names[successor] for run_id, successor in successors(members).items()}
 
 
-def _likes(runs: Iterable[WatchedRun]) -> Mapping[object, WatchedRun]:
-    """Return the run that fell silent first of those that end alike, by what these have in common: format,
-    tree and last step.
-    """
+def _first_by_kind(runs: Iterable[WatchedRun]) -> Mapping[object, WatchedRun]:
+    """Return the run of each kind that became inactive first."""
     first: dict[object, WatchedRun] = {}
     for watched in sorted(runs, key=lambda run: run.arrived_at):
         first.setdefault(_kind(watched), watched)
@@ -236,20 +273,21 @@ def _likes(runs: Iterable[WatchedRun]) -> Mapping[object, WatchedRun]:
 
 
 def _kind(watched: WatchedRun) -> object:
+    """Return what runs have in common that end alike: format, tree, first and last step."""
     log = watched.run_pipeline.log
     tree = log.run.path.parents[1:2] if isinstance(log.run.path, Path) else ()
     return log.run.format, (*tree,), log.metadata.first_step, log.metadata.last_step
 
 
-def _ended_likewise(watched: WatchedRun, likes: Mapping[object, WatchedRun]) -> str:
+def _earlier_end(watched: WatchedRun, first_by_kind: Mapping[object, WatchedRun]) -> str:
     """Return how a run of the same kind ended at the same step before; empty if none did.
 
-    One that fell silent without a word counts, too: a person was asked about it, and two runs that get stuck
-    one after the other are hardly at the same step.
+    One that became inactive without an end marker counts, too: a person was asked about it, and two runs
+    that get stuck one after the other are hardly at the same step.
     """
-    between = max(watched.usual_pause_seconds, _SHORT_SECONDS)
-    other = likes.get(_kind(watched))
-    if other is None or watched.arrived_at - other.arrived_at <= between:
+    other = first_by_kind.get(_kind(watched))
+    min_seconds = max(watched.usual_pause_seconds, _SHORT_SECONDS)
+    if other is None or watched.arrived_at - other.arrived_at <= min_seconds:
         return ""
     log = other.run_pipeline.log
     return f"{log.name} {'ended' if log.ending else 'stopped'} at the same step {log.metadata.last_step}"

@@ -1,4 +1,4 @@
-"""Decides who hears of changes, and records them together with the state of the runs."""
+"""Decides which sinks are notified of changes, and records that together with the state of the runs."""
 
 import threading
 from collections.abc import Collection, Mapping, Sequence
@@ -24,7 +24,7 @@ ChangesByRun = Mapping[str, Sequence[Change]]
 
 
 @dataclass(frozen=True)
-class Recorded:
+class RecordResult:
     """Ids of the runs that were recorded, and by run id what failed instead."""
 
     runs: Collection[str]
@@ -44,31 +44,31 @@ class Recorder:
         news: ChangesByRun,
         now: float,
         *,
-        held: Collection[str] = (),
+        deferred: Collection[str] = (),
         reminders: bool = False,
-    ) -> Recorded:
+    ) -> RecordResult:
         """Commit the state of some runs, their incidents and the notifications in one transaction.
 
-        Notifications of the runs ``held``, given by their ids, do not leave before `Outbox.release`. With
-        ``reminders``, sinks may hear of open incidents again, and runs of which nothing is told are left
-        out. An error of one run does not stop the others. Raises StateError if nothing was recorded; the same
-        may then be recorded later.
+        Notifications of the runs with ids in ``deferred`` do not leave before `Outbox.release`. With
+        ``reminders``, sinks may be reminded of open incidents, and a run without a notification is not
+        recorded. An error of one run does not stop the others. Raises StateError if nothing was recorded; the
+        same may then be recorded later.
         """
         guard = Guard()
-        left = list(run_pipelines)
+        sound = list(run_pipelines)
         with _DECIDING:
-            updates = self._updates(left, news, now, reminders, guard)
-            while any(run_pipeline.id in guard.failures for run_pipeline in left):
+            updates = self._updates(sound, news, now, reminders, guard)
+            while any(run_pipeline.id in guard.failures for run_pipeline in sound):
                 # An incident of a failed run may have kept the others from being sent.
-                left = [run_pipeline for run_pipeline in left if run_pipeline.id not in guard.failures]
-                updates = self._updates(left, news, now, reminders, guard)
-            runs = {run_pipeline.id: run_pipeline.log.run for run_pipeline in left}
-            updates = [replace(update, deferred=update.run in held) for update in updates]
-            of = [runs[update.run] for update in updates]
-            done = guard.batch(of, "recording", partial(self._commit, now), updates)
-        for update in done:
+                sound = [run_pipeline for run_pipeline in sound if run_pipeline.id not in guard.failures]
+                updates = self._updates(sound, news, now, reminders, guard)
+            runs = {run_pipeline.id: run_pipeline.log.run for run_pipeline in sound}
+            updates = [replace(update, deferred=update.run in deferred) for update in updates]
+            updated_runs = [runs[update.run] for update in updates]
+            commits = guard.batch(updated_runs, "recording", partial(self._commit, now), updates)
+        for update in commits:
             count_incidents(news.get(update.run, ()))
-        return Recorded({update.run for update in done}, guard.failures)
+        return RecordResult({update.run for update in commits}, guard.failures)
 
     def _commit(self, now: float, updates: Sequence[Update]) -> list[Update]:
         if updates:
@@ -85,26 +85,29 @@ class Recorder:
     ) -> list[Update]:
         over = self._store.history.may_return() if reminders else []
         may_return = {incident.run for incident in over}
-        telling = [
-            t
-            for t in run_pipelines
-            if news.get(t.id) or (reminders and (t.id in may_return or t.incidents.open()))
+        routed = [
+            one
+            for one in run_pipelines
+            if news.get(one.id) or (reminders and (one.id in may_return or one.incidents.open()))
         ]
-        traces = traces_of(run_pipelines, self._facts)
-        audience = self._audience(telling, news, over, traces, now)
-        told = {
-            t.id: guard(t.log.run, "telling", partial(_told, t, news, over, audience, now)) for t in telling
+        traces = traces_of(run_pipelines, self._metadata)
+        context = self._routing_context(routed, news, over, traces, now)
+        decisions = {
+            one.id: guard(one.log.run, "telling", partial(_route, one, news, over, context, now))
+            for one in routed
         }
-        left = [t for t in run_pipelines if not reminders or news.get(t.id) or told.get(t.id)]
-        updates = (
-            guard(
-                t.log.run, "recording", partial(_update, t, news.get(t.id, ()), told.get(t.id) or (), traces)
-            )
-            for t in left
-        )
+        updates = []
+        for one in run_pipelines:
+            changes = news.get(one.id, ())
+            sink_decisions = decisions.get(one.id) or ()
+            if not reminders or changes or sink_decisions:
+                update = guard(
+                    one.log.run, "recording", partial(_update, one, changes, sink_decisions, traces)
+                )
+                updates.append(update)
         return [update for update in updates if update is not None]
 
-    def _audience(
+    def _routing_context(
         self,
         run_pipelines: Sequence[RunPipeline],
         news: ChangesByRun,
@@ -112,22 +115,21 @@ class Recorder:
         traces: Traces,
         now: float,
     ) -> RoutingContext:
-        """Return the sinks, and what they know of the incidents of these runs and of those that tell the
-        same.
-        """
-        here = [*over, *(change.incident for changes in news.values() for change in changes)]
-        here += [incident for run_pipeline in run_pipelines for incident in run_pipeline.incidents.open()]
-        sent = self._store.history.sent_before({incident.id for incident in here})
-        alike = self._store.history.alike([one for one in here if self._may_be_new(one, sent)], traces)
-        known = {incident.id: incident for incident in [*alike, *here]}
-        causes = {incident.inhibited_by for incident in alike if incident.inhibited_by}
-        sent |= self._store.history.sent_before((known.keys() | causes) - {incident.id for incident in here})
-        together = known_incidents(known.values(), run_pipelines, traces)
+        """Return the sinks, and what they were sent of the incidents of these runs and of equal incidents."""
+        incidents = [*over, *(change.incident for changes in news.values() for change in changes)]
+        incidents += [incident for one in run_pipelines for incident in one.incidents.open()]
+        ids = {incident.id for incident in incidents}
+        sent = self._store.history.sent_before(ids)
+        equal = self._store.history.alike([one for one in incidents if self._may_be_new(one, sent)], traces)
+        by_id = {incident.id: incident for incident in [*equal, *incidents]}
+        causes = {incident.inhibited_by for incident in equal if incident.inhibited_by}
+        sent |= self._store.history.sent_before((by_id.keys() | causes) - ids)
+        together = known_incidents(by_id.values(), run_pipelines, traces)
         return RoutingContext(self._policies, self._store.silences(now), sent, together)
 
     def _may_be_new(self, incident: Incident, sent: SentBefore) -> bool:
-        """Return whether a sink may hear of an incident for the first time, if no other log told it the
-        same.
+        """Return whether a sink may be notified of an incident for the first time, if no equal one was sent
+        of another log.
         """
         return any(
             (incident.id, policy.name) not in sent
@@ -135,7 +137,7 @@ class Recorder:
             if incident.severity >= policy.min_severity
         )
 
-    def _facts(self, run: str) -> RunMetadata:
+    def _metadata(self, run: str) -> RunMetadata:
         """Return what was last recorded of a run."""
         try:
             return StoredRun.from_state(unpacked(self._store.run_state(run) or b"")).metadata
@@ -143,24 +145,25 @@ class Recorder:
             return RunMetadata()
 
 
-def _told(
+def _route(
     run_pipeline: RunPipeline,
     news: ChangesByRun,
     over: Sequence[Incident],
-    audience: RoutingContext,
+    context: RoutingContext,
     now: float,
 ) -> Sequence[SinkDecision]:
     may_return = [incident for incident in over if incident.run == run_pipeline.id]
-    return run_pipeline.route(news.get(run_pipeline.id, ()), audience, now, may_return)
+    return run_pipeline.route(news.get(run_pipeline.id, ()), context, now, may_return)
 
 
 def _update(
-    run_pipeline: RunPipeline, changes: Sequence[Change], told: Sequence[SinkDecision], traces: Traces
+    run_pipeline: RunPipeline, changes: Sequence[Change], decisions: Sequence[SinkDecision], traces: Traces
 ) -> Update:
     run = run_pipeline.log.run
     incidents = {change.incident.id: change.incident for change in changes}
     incidents |= {incident.id: incident for incident in run_pipeline.incidents.open()}
-    joints = traces(run.id) if incidents else None
+    join_keys = traces(run.id) if incidents else None
+    state = run_pipeline.dump()
     return Update(
-        run.id, str(run.path), run.format, run_pipeline.dump(), [*incidents.values()], told, join_keys=joints
+        run.id, str(run.path), run.format, state, [*incidents.values()], decisions, join_keys=join_keys
     )

@@ -1,7 +1,7 @@
 """Notices runs whose logs were removed, and says when nothing more is expected of them.
 
 The runs are those under watch and those that the store knows of from an earlier watch. A log may come back
-with its file system, so a run has some time before it is let go of.
+with its file system, so a run is forgotten only after some time.
 """
 
 import logging
@@ -21,82 +21,85 @@ from sentinel.sources.location import Location, Url
 from sentinel.storage.store import Store
 from sentinel.watch.recorder import Recorder
 
-_LOOK_SECONDS = 60.0  # pauses between two looks, and so between two lines about what is gone
-_MAX_NAMED = 3
+_CHECK_SECONDS = 60.0  # between two checks of all runs, and so between two log lines about what is gone
+_MAX_NAMES = 3  # of removed runs in a log line
 
 _log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
-class _Nowhere:
+class _EmptySource:
     """The source of a log that is gone."""
 
     def poll(self, cursor: Cursor, limit: int) -> PollResult:  # noqa: ARG002
         return PollResult(cursor)
 
 
-class Vanished:
-    """Remembers since when logs are gone; with no ``grace_seconds`` none is. All times are times awake."""
+class RemovedRuns:
+    """Remembers since when logs are gone. All times are times awake.
+
+    A run is forgotten after ``grace_seconds``; never where these are None.
+    """
 
     def __init__(self, store: Store, grace_seconds: float | None) -> None:
         self._store = store
         self._grace_seconds = grace_seconds
         self._since: dict[str, float] = {}  # by run id
-        self._looked_at = float("-inf")
+        self._checked_at = float("-inf")
 
     def due(self, watched: Iterable[Run], awake: float) -> Sequence[Run]:
-        """Return those runs whose logs have been gone for long, now and then; a later call gives them
-        again.
-        """
+        """Return the runs to forget, now and then; a later call returns them again."""
         grace = self._grace_seconds
-        if grace is None or awake - self._looked_at < min(_LOOK_SECONDS, grace):
+        if grace is None or awake - self._checked_at < min(_CHECK_SECONDS, grace):
             return ()
-        self._looked_at = awake
+        self._checked_at = awake
         rows = (row for row in self._store.runs() if Url.parse(row.path) is None)
-        recorded = (Run(Path(row.path), row.format, _Nowhere()) for row in rows)
+        recorded = (Run(Path(row.path), row.format, _EmptySource()) for row in rows)
         runs = {run.id: run for run in (*recorded, *watched) if isinstance(run.path, Path)}
-        gone = {run_id: run for run_id, run in runs.items() if is_removed(run.path)}
-        new = [run for run_id, run in gone.items() if run_id not in self._since]
-        self._since = {run_id: self._since.get(run_id, awake) for run_id in gone}
+        removed = {run_id: run for run_id, run in runs.items() if is_gone(run.path)}
+        new = [run for run_id, run in removed.items() if run_id not in self._since]
+        self._since = {run_id: self._since.get(run_id, awake) for run_id in removed}
         if new:
-            _log.warning("%s", _said(new, grace))
-        return [run for run_id, run in gone.items() if awake - self._since[run_id] >= grace]
+            _log.warning("%s", _warning(new, grace))
+        return [run for run_id, run in removed.items() if awake - self._since[run_id] >= grace]
 
 
 def forget(
     run_pipelines: Sequence[RunPipeline], store: Store, policies: Sequence[SinkPolicy], now: float
 ) -> None:
-    """End the open incidents of runs as lost, tell of that, and forget the runs."""
+    """End the open incidents of runs as lost, notify the sinks of that, and forget the runs."""
     guard = Guard()
-    news = {t.id: guard(t.log.run, "letting go", partial(_ended, t)) or () for t in run_pipelines}
+    news = {
+        one.id: guard(one.log.run, "letting go", partial(_end_incidents, one)) or () for one in run_pipelines
+    }
     Recorder(store, policies).record(run_pipelines, news, now)
     store.forget(news)
     _log.info("let go of %s, whose logs are gone", "1 run" if len(news) == 1 else f"{len(news)} runs")
 
 
-def _ended(run_pipeline: RunPipeline) -> list[Change]:
-    """Return the ends of the open incidents of a run; its book is then empty."""
+def _end_incidents(run_pipeline: RunPipeline) -> list[Change]:
+    """End the open incidents of a run as lost."""
     lost = [
-        Change(Event.LOST, told.replace(state=State.LOST, gone=True))
-        for told in run_pipeline.incidents.open()
+        Change(Event.LOST, incident.replace(state=State.LOST, gone=True))
+        for incident in run_pipeline.incidents.open()
     ]
     run_pipeline.incidents.restore([(), None])
     return lost
 
 
-def is_removed(place: Location) -> bool:
-    """Return whether nothing lies at the place of a run any more. A database holds many runs."""
+def is_gone(location: Location) -> bool:
+    """Return whether the file or directory of a run does not exist any more. A database holds many runs."""
     try:
-        os.lstat(str(place))
+        os.lstat(str(location))
     except (FileNotFoundError, ValueError):  # no file has such a name
-        return isinstance(place, Path)
+        return isinstance(location, Path)
     except OSError:  # it lies in a database, or cannot be reached
         pass
     return False
 
 
-def _said(runs: Collection[Run], seconds: float) -> str:
-    names = [clean_text(str(run.path)) for run in runs][:_MAX_NAMED]
+def _warning(runs: Collection[Run], seconds: float) -> str:
+    names = [clean_text(str(run.path)) for run in runs][:_MAX_NAMES]
     others = f" and of {len(runs) - len(names)} more runs" if len(runs) > len(names) else ""
     until = f"their incidents end in {duration_text(seconds)} unless they come back"
     return f"the logs of {', '.join(names)}{others} are gone; {until}"

@@ -12,9 +12,10 @@ from sentinel.watch.systemd import ServiceManager
 from sentinel.watch.warn_once import WarnOnce
 from sentinel.watch.watched import WatchedRuns
 
-_RECORD_SECONDS = 10.0
-_MAX_LAGS = 1000  # that are recorded, the longest first
-_NEVER = float("-inf")
+_RECORD_SECONDS = 10.0  # between two records for `sentinel status`
+_MAX_LAGS = 1000  # runs whose lags are recorded, the longest first
+_MAX_ERROR_CHARACTERS = 300  # of a failure of a detector
+_NEVER = float("-inf")  # time awake
 
 _log = logging.getLogger(__name__)
 
@@ -40,58 +41,59 @@ class Reports:
         self._service = service
         self._runs = runs
         self._backlog = backlog
-        self._troubles = WarnOnce()
-        self._detectors: dict[str, str] = {}  # that failed, with the error
+        self._warnings = WarnOnce()
+        self._failures: dict[str, str] = {}  # errors of detectors, by the name in the record
         self._recorded_at = _NEVER
         self.unrecordable: str | None = None
 
     def record(self, *, immediately: bool = False) -> None:
-        """Record for `sentinel status` that this watcher is alive, now and then or ``at_once``."""
+        """Record for `sentinel status` that this watcher is alive, now and then or ``immediately``."""
         awake = self._clock.monotonic()
         if immediately or awake - self._recorded_at >= _RECORD_SECONDS:
             state = {"looked_at": self._clock.now(), "runs": len(self._runs)}
-            last = {f"{self._name}: last complaint": self._troubles.latest}
-            lags = [*self._backlog.lags().items()][:_MAX_LAGS]
-            behind = {f"{self._name}{BEHIND}": {run: round(lag, 1) for run, lag in lags} or None}
-            self._store.set_health({self._name: state, **last, **behind, **self._detectors})
+            last = {f"{self._name}: last complaint": self._warnings.latest}
+            longest = [*self._backlog.lags().items()][:_MAX_LAGS]
+            lags = {f"{self._name}{BEHIND}": {run: round(lag, 1) for run, lag in longest} or None}
+            self._store.set_health({self._name: state, **last, **lags, **self._failures})
             self._recorded_at = awake
 
-    def soon(self) -> None:
-        """Let the next `record` record."""
+    def record_soon(self) -> None:
+        """Let the next call of `record` record."""
         self._recorded_at = _NEVER
 
     def alive(self) -> None:
         """Report that the watcher goes on, and what is wrong with it."""
-        idle = sum(1 for watched in self._runs if watched.stopped)
-        not_judged = f", {idle} not judged" if idle else ""
-        trouble = f"reads nothing: {self.unrecordable}" if self.unrecordable else self._late()
-        status = f"{len(self._runs)} runs{not_judged}" + (f"; {trouble}" if trouble else "")
-        self._service.health.report(self._name, trouble, self._clock.monotonic())
+        stopped = sum(1 for watched in self._runs if watched.stopped)
+        not_judged = f", {stopped} not judged" if stopped else ""
+        problem = f"reads nothing: {self.unrecordable}" if self.unrecordable else self._lag_problem()
+        status = f"{len(self._runs)} runs{not_judged}" + (f"; {problem}" if problem else "")
+        self._service.health.report(self._name, problem, self._clock.monotonic())
         self._service.alive(status)
 
-    def complain(self, complaints: Iterable[ReadIssue]) -> None:
-        """Log what could not be read."""
-        for complaint in complaints:
-            self.trouble(str(complaint))
+    def warn_of(self, issues: Iterable[ReadIssue]) -> None:
+        """Log what could not be read, each issue once."""
+        for issue in issues:
+            self.warn(str(issue))
 
-    def trouble(self, trouble: str) -> None:
+    def warn(self, problem: str) -> None:
         """Log what is wrong, once."""
-        if self._troubles.warn(trouble):
-            self.soon()
+        if self._warnings.warn(problem):
+            self.record_soon()
 
     def detector_failed(self, detector: str, run: str, error: BaseException) -> None:
         """Note that a detector raised on a run."""
-        what = clean_text(f"{type(error).__name__}: {error}", 300)
-        if self._detectors.get(f"detector {detector}") != what:
-            _log.error("detector %s failed on %s: %s", detector, clean_text(run), what)
-        self._detectors[f"detector {detector}"] = what
-        self.soon()
+        name = f"detector {detector}"
+        failure = clean_text(f"{type(error).__name__}: {error}", _MAX_ERROR_CHARACTERS)
+        if self._failures.get(name) != failure:
+            _log.error("detector %s failed on %s: %s", detector, clean_text(run), failure)
+        self._failures[name] = failure
+        self.record_soon()
 
-    def _late(self) -> str:
+    def _lag_problem(self) -> str:
         """Return that some runs are read too late; empty if none is."""
-        late = self._backlog.late()
-        if not late:
+        lags = self._backlog.excessive_lags()
+        if not lags:
             return ""
-        run, lag = next(iter(late.items()))
-        others = f", and {len(late) - 1} more are late" if len(late) > 1 else ""
+        run, lag = next(iter(lags.items()))
+        others = f", and {len(lags) - 1} more are late" if len(lags) > 1 else ""
         return f"{clean_text(run)} was not read to its end for {duration_text(lag)}{others}"

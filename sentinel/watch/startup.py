@@ -8,39 +8,39 @@ from typing import TypeVar
 from sentinel.common.errors import StateUnavailable
 from sentinel.watch.systemd import ServiceManager
 
-_AGAIN_SECONDS = 1.0
+_RETRY_SECONDS = 1.0  # between two tries
 
 _log = logging.getLogger(__name__)
 _T = TypeVar("_T")
 
 
 def when_available(
-    work: Callable[[], _T],
+    open_state: Callable[[], _T],
     stop: threading.Event,
     service: ServiceManager,
     announce: Callable[[str | None], None] = lambda _: None,
 ) -> _T | None:
-    """Return what the work gives as soon as the state directory allows it; None where ``stop`` is set before
-    that.
+    """Return the result of ``open_state`` as soon as the state directory allows it; None where ``stop`` is
+    set before that.
 
-    ``announce`` hears of an error, and with None that it is over. Raises StateError where waiting is of no
-    use.
+    ``announce`` is called with an error, and with None when that is over. Raises StateError where waiting is
+    of no use.
     """
-    said = False
+    announced = False
     never = threading.Event()
     while True:
         try:
-            done = work()
+            result = open_state()
         except StateUnavailable as error:
-            if not said:
+            if not announced:
                 _log.error("nothing is read until the state can be recorded: %s", error)
                 announce(str(error))
             if stop.is_set():
                 return None
-            said = True
+            announced = True
             service.ready()  # a service manager would end what takes long to begin
             service.alive(f"reads nothing: {error}")
-            never.wait(_AGAIN_SECONDS)  # a signal handler that sets `stop` must not meet a wait for it
+            never.wait(_RETRY_SECONDS)  # a signal handler that sets `stop` must not meet a wait for it
         else:
             announce(None)
-            return done
+            return result

@@ -1,7 +1,7 @@
-"""Silence counts only while the watch goes on.
+"""Keeps a suspension of the watch from counting as inactivity of its runs.
 
-SIGSTOP, `docker pause` and a frozen virtual machine hold the watch, and mostly its trainings with it. Then
-time awake goes on, unlike in a suspend, and every run would seem to be silent.
+SIGSTOP, `docker pause` and a frozen virtual machine suspend the watch, and mostly its trainings with it. Then
+time awake goes on, unlike when the machine sleeps, and every run would seem to be inactive.
 """
 
 from collections.abc import Iterable, Iterator
@@ -10,15 +10,15 @@ from contextlib import contextmanager
 from sentinel.common.clock import Clock
 from sentinel.watch.watched import WatchedRun
 
-_LATE_SECONDS = 60.0  # by which a wait on a busy machine never ends too late
+_MIN_SUSPENSION_SECONDS = 60.0  # by which a wait on a busy machine never ends too late
 
 
 @contextmanager
-def freezes_forgiven(runs: Iterable[WatchedRun], clock: Clock, seconds: float) -> Iterator[None]:
-    """Surround a wait of at most ``seconds``. If it takes much longer, no run was silent in that time."""
+def ignore_suspension(runs: Iterable[WatchedRun], clock: Clock, seconds: float) -> Iterator[None]:
+    """Surround a wait of at most ``seconds``. If it takes much longer, no run was inactive in that time."""
     until = clock.monotonic() + seconds
     yield
-    late = clock.monotonic() - until
-    if late > _LATE_SECONDS:
+    suspension_seconds = clock.monotonic() - until
+    if suspension_seconds > _MIN_SUSPENSION_SECONDS:
         for watched in runs:
-            watched.arrived_at += late
+            watched.arrived_at += suspension_seconds

@@ -10,35 +10,35 @@ from sentinel.telemetry.health import Health
 class ServiceManager:
     """Notifies systemd if sentinel is a ``Type=notify`` service, and keeps the health of the watch.
 
-    With ``speaks=False`` systemd hears nothing.
+    With ``notifies=False`` systemd is not notified.
     """
 
-    def __init__(self, *, speaks: bool = True) -> None:
+    def __init__(self, *, notifies: bool = True) -> None:
         self.health = Health()
-        self._notifier = SystemdNotifier() if speaks and os.environ.get("NOTIFY_SOCKET") else None
+        self._notifier = SystemdNotifier() if notifies and os.environ.get("NOTIFY_SOCKET") else None
 
-    def unheard(self) -> "ServiceManager":
-        """For a part whose delays must not starve the watchdog: the same health, without systemd."""
-        part = ServiceManager(speaks=False)
+    def without_systemd(self) -> "ServiceManager":
+        """Return one with the same health for a part whose delays must not starve the watchdog."""
+        part = ServiceManager(notifies=False)
         part.health = self.health
         return part
 
     def ready(self) -> None:
         """Report that the watch has begun."""
-        self._tell("READY=1")
+        self._notify("READY=1")
 
     def alive(self, status: str) -> None:
         """Feed the watchdog; `systemctl status` shows ``status``."""
-        self._tell(f"WATCHDOG=1\nSTATUS={status}")
+        self._notify(f"WATCHDOG=1\nSTATUS={status}")
 
     def reloading(self, awake: float) -> None:
         """Report a reload, which lasts until `ready`. ``awake`` is the clock's time awake in seconds."""
-        self._tell(f"RELOADING=1\nMONOTONIC_USEC={int(awake * 1e6)}")
+        self._notify(f"RELOADING=1\nMONOTONIC_USEC={int(awake * 1e6)}")
 
     def stopping(self) -> None:
         """Report that the service is stopping."""
-        self._tell("STOPPING=1")
+        self._notify("STOPPING=1")
 
-    def _tell(self, state: str) -> None:
+    def _notify(self, state: str) -> None:
         if self._notifier:
             self._notifier.notify(state)

@@ -1,30 +1,31 @@
-"""What a watch says is wrong with some log, each thing once."""
+"""Logs what is wrong with some log, each problem once."""
 
 import logging
 
 from sentinel.common.text import clean_text
 
-_REMEMBERED = 10_000
-"""Things that are not said again. Each may hold the name of a file, of which a tree brings ever new ones."""
+_MAX_WARNINGS = 10_000  # that are remembered; each may hold the name of a file, and a tree gets ever new ones
+_MAX_CHARACTERS = 500  # of a warning
 
 _log = logging.getLogger(__name__)
 
 
 class WarnOnce:
-    """Remembers what was said last. ``latest`` is for `sentinel status`, None where nothing was."""
+    """Remembers the last warnings. ``latest`` is for `sentinel status`; None where there is none."""
 
-    def __init__(self, remembered: int = _REMEMBERED) -> None:
-        self._remembered = remembered
-        self._reported: dict[str, None] = {}  # the most recent last
+    def __init__(self, limit: int = _MAX_WARNINGS) -> None:
+        self._limit = limit
+        self._warnings: dict[str, None] = {}  # the most recent last
         self.latest: str | None = None
 
-    def warn(self, trouble: str) -> bool:
-        """Log it, unless that was done; whether it is new."""
-        if new := trouble not in self._reported:
-            self.latest = clean_text(trouble, 500)
+    def warn(self, problem: str) -> bool:
+        """Log a problem, unless it is remembered. Return whether it was logged."""
+        is_new = problem not in self._warnings
+        if is_new:
+            self.latest = clean_text(problem, _MAX_CHARACTERS)
             _log.warning("%s", self.latest)
-        self._reported.pop(trouble, None)
-        self._reported[trouble] = None
-        if len(self._reported) > self._remembered:
-            del self._reported[next(iter(self._reported))]
-        return new
+        self._warnings.pop(problem, None)
+        self._warnings[problem] = None
+        if len(self._warnings) > self._limit:
+            del self._warnings[next(iter(self._warnings))]
+        return is_new

@@ -12,8 +12,8 @@ from pathlib import Path
 from sentinel.common.fault_isolation import Guard
 from sentinel.common.text import clean_text
 from sentinel.comparison.means import Means
+from sentinel.detectors.runtime.worse_than_siblings import RULE
 from sentinel.pipeline import Pipeline
-from sentinel.replays.siblings import RULE
 from sentinel.run_pipeline import RunPipeline
 from sentinel.runs.copied_logs import silence_of
 from sentinel.runs.metadata import LONG_INTERVALS, lost_after_seconds
@@ -23,12 +23,15 @@ from sentinel.sources.sidecars.output_files import ENDINGS
 from sentinel.storage.store import Store
 
 _COMMIT_SECONDS = 30.0  # a run without news is committed this often ...
-_COMMITS_A_SECOND = 30  # ... less often if so many runs would take much of the time ...
+_MAX_COMMITS_PER_SECOND = 30  # ... less often if so many runs would take much of the time ...
 _COMMIT_POINTS = 200_000  # ... or after so many points
-_INTERVALS = 100
-_QUIET_SECONDS = 60.0  # a run may still flush its log after its end
+_MAX_INTERVALS = 100  # between arrivals of points; the last ones are remembered
+_FLUSH_SECONDS = 60.0  # for which a run may flush its log after its end
 _FIRST_PAUSE_SECONDS = 60.0  # before a run that failed is tried again; twice as long after each failure ...
 _MAX_PAUSE_SECONDS = 3600.0  # ... up to this
+_MAX_FAILURES = 30  # that are counted
+
+_log = logging.getLogger(__name__)
 
 
 Settings = frozenset[tuple[str, str]]
@@ -40,36 +43,36 @@ class WatchedRun:
     """A run under watch. All times are times awake.
 
     ``committed_at`` is minus infinity before the first commit. ``stopped`` says why the run is not judged,
-    and ``recorded_stop`` what the store holds about that. After a failure the tracker may be half changed, so
-    another one must replace it.
+    and ``recorded_stop`` what the store holds about that. After a failure the pipeline of the run may be half
+    changed, so another one must replace it.
     """
 
     run_pipeline: RunPipeline
     arrived_at: float
     committed_at: float
     uncommitted: int = 0  # points
-    intervals: deque[float] = field(default_factory=lambda: deque(maxlen=_INTERVALS))
+    intervals: deque[float] = field(default_factory=lambda: deque(maxlen=_MAX_INTERVALS))  # seconds
     failures: int = 0  # in a row
     rests_until: float = float("-inf")
     stopped: str | None = None
     recorded_stop: str | None = None
     finalized: int | None = None  # number of points when the run was last over
-    looked_at: bool = False  # whether it was looked at once
-    past: bool = False  # it was over at the first look, and has not grown since
+    initial_scan_done: bool = False
+    past: bool = False  # it was over at the initial scan, and has not grown since
     settings: tuple[int, Settings] | None = None  # how many are stated, and those that its siblings share
     sibling_at: int | None = None  # number of points with which it may be a sibling of others
-    judged_at: int | None = None  # the place of its plan at which it was held against its siblings
-    behind_since: float | None = None  # None if it was read to its end
+    judged_at: int | None = None  # the point of its plan at which it was compared with its siblings
+    lagging_since: float | None = None  # None if it was read to its end
     due_since: float | None = None  # when its log changed; None if it has been polled since
-    review_at: float = -math.inf  # its silence is not judged before
+    review_at: float = -math.inf  # its inactivity is not judged before
 
     def overdue(self, now: float, runs: int) -> bool:
         """Return whether a commit is due, so that a kill does not cost too much re-reading.
 
         ``runs`` is the number of runs under watch.
         """
-        late = now - self.committed_at >= max(_COMMIT_SECONDS, runs / _COMMITS_A_SECOND)
-        return self.uncommitted >= _COMMIT_POINTS or (late and self.uncommitted > 0)
+        is_late = now - self.committed_at >= max(_COMMIT_SECONDS, runs / _MAX_COMMITS_PER_SECOND)
+        return self.uncommitted >= _COMMIT_POINTS or (is_late and self.uncommitted > 0)
 
     def committed(self, now: float) -> None:
         """Note that everything that was read is recorded."""
@@ -82,39 +85,40 @@ class WatchedRun:
         return self.run_pipeline.log.reached_end or self.failures > 0
 
     def was_over(self, now: float) -> bool:
-        """Return whether the run has ended or fell silent before it was seen; ``now`` is the time of day."""
+        """Return whether the run ended or became inactive before its initial scan; ``now`` is the time of
+        day.
+        """
         log = self.run_pipeline.log
         if log.live or log.ending is not None:
             return not log.live
-        silent = silence_of(log.run.path, log.metadata, now)
-        return silent is None or silent > log.metadata.lost_after_seconds
+        seconds = silence_of(log.run.path, log.metadata, now)
+        return seconds is None or seconds > log.metadata.lost_after_seconds
 
     def silent_seconds(self, now: float) -> float:
-        """Return seconds since points arrived. A log that ended, or that was not read to its end, is not
-        silent.
-        """
-        loud = self.behind_since is not None or self.run_pipeline.log.ending is not None
-        return 0.0 if loud else now - self.arrived_at
+        """Return the seconds since points arrived; 0 for a log that ended or was not read to its end."""
+        is_active = self.lagging_since is not None or self.run_pipeline.log.ending is not None
+        return 0.0 if is_active else now - self.arrived_at
 
     def lag(self, now: float) -> float:
-        """Return seconds for which the log is known to hold something that was not read."""
-        return now - min(since for since in (self.behind_since, self.due_since, now) if since is not None)
+        """Return the seconds for which the log is known to hold something that was not read."""
+        return now - min(since for since in (self.lagging_since, self.due_since, now) if since is not None)
 
     def is_newly_over(self, now: float) -> bool:
-        """Return whether the run is over and was not when this was last called."""
+        """Return True once when the run is over. Remembers the answer."""
         log = self.run_pipeline.log
-        read = log.reached_end and self.behind_since is None
-        over = read and (self.past or now - self.arrived_at > self._quiet_seconds())
+        is_over = self.past or now - self.arrived_at > self._seconds_until_over()
+        if not log.reached_end or self.lagging_since is not None or not is_over:
+            return False
         before = self.finalized
-        self.finalized = log.metadata.points if over else self.finalized
-        return over and before != self.finalized
+        self.finalized = log.metadata.points
+        return before != self.finalized
 
-    def _quiet_seconds(self) -> float:
-        """Return how long it has to be silent until it is over."""
+    def _seconds_until_over(self) -> float:
+        """Return how long the run has to be inactive until it is over."""
         log = self.run_pipeline.log
-        if (ending := log.ending) is None:
+        if log.ending is None:
             return self.lost_after_seconds
-        return _QUIET_SECONDS if ending.inferred and log.metadata.exit is None else 0.0
+        return _FLUSH_SECONDS if log.ending.inferred and log.metadata.exit is None else 0.0
 
     @property
     def usual_pause_seconds(self) -> float:
@@ -123,13 +127,13 @@ class WatchedRun:
 
     @property
     def lost_after_seconds(self) -> float:
-        """How long it may be silent before it is lost."""
+        """How long it may be inactive before it is lost."""
         return max(lost_after_seconds(self.intervals), self.run_pipeline.log.metadata.lost_after_seconds)
 
-    def heard(self, points: int, now: float) -> None:
-        """Note that points arrived."""
+    def points_arrived(self, points: int, now: float) -> None:
+        """Note how many points arrived."""
         self.uncommitted += points
-        self.past = self.past and not self.looked_at
+        self.past = self.past and not self.initial_scan_done
         self.intervals.append(now - self.arrived_at)
         self.arrived_at = now
         self.review_at = -math.inf
@@ -139,7 +143,7 @@ class WatchedRun:
         self.stopped = reason
         self.uncommitted = 0
         pause = min(_FIRST_PAUSE_SECONDS * 2.0**self.failures, _MAX_PAUSE_SECONDS)
-        self.failures = min(self.failures + 1, 30)
+        self.failures = min(self.failures + 1, _MAX_FAILURES)
         self.rests_until = now + pause
 
     def went_well(self) -> None:
@@ -155,7 +159,7 @@ class WatchedRuns:
     def __init__(self) -> None:
         self._by_id: dict[str, WatchedRun] = {}
         self._by_path: dict[str, list[WatchedRun]] = {}  # as text, because paths take long to hash
-        self._beside: dict[str, list[WatchedRun]] = {}  # runs that are a file, by the directory of that
+        self._by_directory: dict[str, list[WatchedRun]] = {}  # runs that are a file
         self._remote: list[WatchedRun] = []
 
     def __len__(self) -> int:
@@ -168,33 +172,34 @@ class WatchedRuns:
         return run_id in self._by_id
 
     def add(self, watched: WatchedRun) -> None:
-        """Add a run."""
+        """Add a run, which must not be under watch yet."""
         path = watched.run_pipeline.log.run.path
         self._by_id[watched.run_pipeline.id] = watched
         if isinstance(path, Url):
             self._remote.append(watched)
         else:
-            place = path if path.exists() else path.parent  # a database holds many runs
-            for each in (place, *watched.run_pipeline.log.run.also):
+            location = path if path.exists() else path.parent  # a database holds many runs
+            for each in (location, *watched.run_pipeline.log.run.also):
                 self._by_path.setdefault(str(each), []).append(watched)
-            if place == path and path.is_file():
-                self._beside.setdefault(str(path.parent), []).append(watched)
+            if location == path and path.is_file():
+                self._by_directory.setdefault(str(path.parent), []).append(watched)
 
     def remove(self, run_ids: Iterable[str]) -> None:
-        """Remove runs, which need not be there."""
+        """Remove runs, which need not be under watch."""
         for run_id in run_ids:
             self._by_id.pop(run_id, None)
-        for places in (self._by_path, self._beside):
-            for place, runs in [*places.items()]:
-                places[place] = [watched for watched in runs if watched.run_pipeline.id in self._by_id]
-                if not places[place]:
-                    del places[place]
+        for index in (self._by_path, self._by_directory):
+            for path, runs in [*index.items()]:
+                index[path] = [watched for watched in runs if watched.run_pipeline.id in self._by_id]
+                if not index[path]:
+                    del index[path]
 
     def touched(self, changed: Iterable[Path]) -> Iterator[WatchedRun]:
         """Yield the runs that changed files belong to, some more than once."""
         for path in changed:
             yield from self._at(path)
-            yield from self._printing_to(path)
+            if path.name.endswith(ENDINGS):  # it may be the console output of a run
+                yield from self._by_directory.get(str(path.parent), ())
 
     @property
     def remote(self) -> Sequence[WatchedRun]:
@@ -209,20 +214,16 @@ class WatchedRuns:
         database = _database(str(path))
         return not runs or any(str(run.parent) == database for run in runs if isinstance(run, Path))
 
-    def _printing_to(self, path: Path) -> list[WatchedRun]:
-        """Return the runs whose console output a file may be."""
-        return self._beside.get(str(path.parent), []) if path.name.endswith(ENDINGS) else []
-
     def _at(self, path: Path) -> list[WatchedRun]:
         """Return the runs at a path or anywhere above it."""
-        place = _database(str(path))
+        each = _database(str(path))
         runs = list[WatchedRun]()
         while True:
-            runs += self._by_path.get(place, ())
-            above = os.path.dirname(place) or "."  # noqa: PTH120  ten times as fast
-            if above == place:
+            runs += self._by_path.get(each, ())
+            parent = os.path.dirname(each) or "."  # noqa: PTH120  ten times as fast
+            if parent == each:
                 return runs
-            place = above
+            each = parent
 
 
 def _database(path: str) -> str:
@@ -230,12 +231,9 @@ def _database(path: str) -> str:
     return path.removesuffix("-wal")
 
 
-_log = logging.getLogger(__name__)
-
-
-def restored(pipeline: Pipeline, store: Store, run: Run, name: str) -> RunPipeline:
-    """Return a tracker from the last commit of the run; if that cannot be used, from the start of its log."""
-    run_pipeline = _new(pipeline, run, name)
+def restore_run(pipeline: Pipeline, store: Store, run: Run, name: str) -> RunPipeline:
+    """Return the run as of its last commit; if that cannot be used, as of the start of its log."""
+    run_pipeline = _track(pipeline, run, name)
     state = store.run_state(run.id)
     guard = Guard()
     if state is not None:
@@ -247,10 +245,10 @@ def restored(pipeline: Pipeline, store: Store, run: Run, name: str) -> RunPipeli
         clean_text(name),
         guard.failures[run.id],
     )
-    return _new(pipeline, run, name)
+    return _track(pipeline, run, name)
 
 
-def _new(pipeline: Pipeline, run: Run, name: str) -> RunPipeline:
+def _track(pipeline: Pipeline, run: Run, name: str) -> RunPipeline:
     run_pipeline = pipeline.track(run, name)
     run_pipeline.means = Means() if RULE in pipeline.detectors else None
     return run_pipeline

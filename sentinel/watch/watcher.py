@@ -2,9 +2,10 @@
 
 The results of a poll are committed together with the cursor at which it ended. After a kill the next start
 continues from the last commit and derives the same again. Runs without news of an incident are committed
-only now and then; what was read since then is read again. `pace.py` says how often the runs are read.
+only now and then; what was read since then is read again. `throttle.py` says how often the runs are read.
 """
 
+import ctypes
 import logging
 import math
 import threading
@@ -27,26 +28,25 @@ from sentinel.sources.location import Url
 from sentinel.sources.sharding import shard_of
 from sentinel.storage.store import Store
 from sentinel.telemetry.counters import ROUND_SECONDS, count_points
-from sentinel.watch.announce import introduced
+from sentinel.watch.announce import introductions
 from sentinel.watch.backlog import READING_SECONDS, Backlog
 from sentinel.watch.deferral import Deferral
 from sentinel.watch.discovery_schedule import DiscoverySchedule
 from sentinel.watch.file_events import Changes
 from sentinel.watch.inactivity import InactivityMonitor
-from sentinel.watch.memory import give_back
 from sentinel.watch.nonfinite_scan import NonFiniteScan
 from sentinel.watch.recorder import ChangesByRun, Recorder
-from sentinel.watch.removed_runs import Vanished, forget, is_removed
+from sentinel.watch.removed_runs import RemovedRuns, forget, is_gone
 from sentinel.watch.reports import Reports
-from sentinel.watch.suspension import freezes_forgiven
+from sentinel.watch.suspension import ignore_suspension
 from sentinel.watch.systemd import ServiceManager
-from sentinel.watch.throttle import CPU_QUOTA, PRESSED_SHARE, Throttle
-from sentinel.watch.watched import WatchedRun, WatchedRuns, restored
+from sentinel.watch.throttle import CPU_QUOTA, PRESSING_CPU_QUOTA, Throttle
+from sentinel.watch.watched import WatchedRun, WatchedRuns, restore_run
 
 _SWEEP_SECONDS = 60.0  # every run is polled this often, whatever events the file system sends
-_REVIEW_SECONDS = 10.0
-_REMIND_SECONDS = 60.0  # reminders are due after hours, so nobody misses a minute
-_NEVER = float("-inf")
+_REVIEW_SECONDS = 10.0  # between two reviews of all runs
+_REMIND_SECONDS = 60.0  # between two checks for reminders, which are due after hours
+_NEVER = float("-inf")  # time awake
 
 _log = logging.getLogger(__name__)
 
@@ -70,16 +70,16 @@ class Watcher:
         host = config.host
         self._pipeline = Pipeline(config.enabled_detectors, config.parameters, config.signals, failed, host)
         self._inactivity = InactivityMonitor(self._pipeline, store, config.paths, clock, config.process)
-        self._holding = Deferral(store.outbox, config.enabled_detectors, clock, config.poll_seconds)
+        self._deferral = Deferral(store.outbox, config.enabled_detectors, clock, config.poll_seconds)
         self._policies = [sink.policy() for sink in config.sinks]
-        self._new: list[WatchedRun] = []  # the first look at these is not done
-        self._searches = DiscoverySchedule(clock)
-        self._peeks = NonFiniteScan()
+        self._new: list[WatchedRun] = []  # their initial scans are not done
+        self._discovery_schedule = DiscoverySchedule(clock)
+        self._nonfinite_scan = NonFiniteScan()
         self._local = [path for path in config.paths if isinstance(path, Path)]
-        self._vanished = Vanished(store, config.gone_after if self._local else None)
+        self._removed_runs = RemovedRuns(store, config.gone_after if self._local else None)
         self._swept_at = self._reviewed_at = self._reminded_at = _NEVER
         self._changes: Changes | None = None
-        self._owed: partial[None] | None = None  # must be recorded before anything else is read
+        self._unrecorded: partial[None] | None = None  # must be recorded before anything else is read
 
     def once(self, stop: threading.Event) -> None:
         """Read everything that is there and commit it."""
@@ -90,16 +90,17 @@ class Watcher:
         """Watch until ``stop`` is set. The caller that sets it must also call `wake`."""
         changes = Changes(self._local, poll=self._config.poll)
         with changes as self._changes, self._inactivity.alarmed(changes.ring):
-            self._reports.complain(self._changes.read_issues)
+            self._reports.warn_of(self._changes.read_issues)
             changed: Collection[Path] | None = None
-            pace = Throttle(self._clock)
+            throttle = Throttle(self._clock)
             self._service.ready()
             while not stop.is_set():
                 self.round(changed, stop)
                 seconds = 0.0 if self._backlog else self._config.poll_seconds
-                pause = pace.pause_seconds(PRESSED_SHARE if self._backlog.is_pressing else CPU_QUOTA)
-                with freezes_forgiven(self._runs, self._clock, max(seconds, pause)):
-                    changed = self._changes.wait(seconds, pause)
+                quota = PRESSING_CPU_QUOTA if self._backlog.is_pressing else CPU_QUOTA
+                pause_seconds = throttle.pause_seconds(quota)
+                with ignore_suspension(self._runs, self._clock, max(seconds, pause_seconds)):
+                    changed = self._changes.wait(seconds, pause_seconds)
         self._commit_all()
 
     def logs(self) -> list[RunLog]:
@@ -107,7 +108,7 @@ class Watcher:
         return [watched.run_pipeline.log for watched in self._runs]
 
     def lags(self) -> dict[str, float]:
-        """Return how far runs are behind their logs; see `Backlog.lags`. May be called from any thread."""
+        """Return how far runs lag; see `Backlog.lags`. May be called from any thread."""
         return self._backlog.lags()
 
     def wake(self) -> None:
@@ -116,13 +117,13 @@ class Watcher:
             self._changes.stop()
 
     def round(self, changed: Collection[Path] | None, stop: threading.Event) -> None:
-        """Read what is new where a file changed (None: anywhere), and go on with what is due or behind.
+        """Read what is new where a file changed (None: anywhere), and go on with what is due or lags.
 
         While nothing can be recorded, nothing is read. A later round continues where this one stopped.
         """
-        begun = self._clock.monotonic()
+        started_at = self._clock.monotonic()
         try:
-            self._scan(changed, stop, begun + READING_SECONDS)
+            self._scan(changed, stop, started_at + READING_SECONDS)
         except StateUnavailable as error:
             if self._reports.unrecordable is None:
                 _log.error("reading stops until the state can be recorded: %s", error)
@@ -134,24 +135,24 @@ class Watcher:
                 _log.warning("the state can be recorded again; reading continues")
                 self._delivery.announce(None)
             self._reports.unrecordable = None
-        ROUND_SECONDS.observe(self._clock.monotonic() - begun)
+        ROUND_SECONDS.observe(self._clock.monotonic() - started_at)
         self._reports.alive()
         self._delivery.wake()
 
     def _scan(self, changed: Collection[Path] | None, stop: threading.Event, until: float) -> None:
         """Read, judge and record, ``until`` about this time awake."""
         self._store.check_place()
-        if self._owed is not None:
-            self._owed()
+        if self._unrecorded is not None:
+            self._unrecorded()
         awake = self._clock.monotonic()
         self._reports.record()
         sweeps = changed is None or awake - self._swept_at >= _SWEEP_SECONDS
         changed = changed or ()
-        new = self._discover() if sweeps or self._searches.is_due(changed, self._runs) else []
+        new = self._discover() if sweeps or self._discovery_schedule.is_due(changed, self._runs) else []
         self._reports.alive()
-        self._backlog.changed(self._runs.touched(changed))
-        self._backlog.ask(self._runs if sweeps else self._runs.remote)
-        self._backlog.hurry(self._runs.touched(self._peeks.found(changed)))
+        self._backlog.add_changed(self._runs.touched(changed))
+        self._backlog.add(self._runs if sweeps else self._runs.remote)
+        self._backlog.put_first(self._runs.touched(self._nonfinite_scan.scan(changed)))
         for group in self._backlog.turns(new, until):
             if stop.is_set():
                 break
@@ -160,26 +161,26 @@ class Watcher:
         self._review()
 
     def _discover(self) -> list[WatchedRun]:
-        """Search all paths for runs. Gives the new ones."""
-        begun = self._clock.monotonic()
+        """Search all paths for runs. Return the new ones."""
+        started_at = self._clock.monotonic()
         discovered = discover(self._config.paths, self._config.state_dir / "copies")
-        self._reports.complain(discovered.read_issues)
+        self._reports.warn_of(discovered.read_issues)
         stopped = self._store.stops.all()
         added = []
         for run in shard_of(discovered.runs, self._config.shard, self._config.paths):
             if run.id in self._runs:
                 continue
-            watched = WatchedRun(self._tracker(run), begun, _NEVER)
+            watched = WatchedRun(self._restore(run), started_at, _NEVER)
             watched.recorded_stop = stopped[run.id].reason if run.id in stopped else None
             self._runs.add(watched)
             self._new.append(watched)
             added.append(watched)
-            self._reports.soon()  # the number of runs is another one
-        self._searches.done(begun)
+            self._reports.record_soon()  # the number of runs is another one
+        self._discovery_schedule.note_search(started_at)
         return added
 
-    def _tracker(self, run: Run) -> RunPipeline:
-        return restored(self._pipeline, self._store, run, run_name(run, common_path(self._config.paths)))
+    def _restore(self, run: Run) -> RunPipeline:
+        return restore_run(self._pipeline, self._store, run, run_name(run, common_path(self._config.paths)))
 
     def _read(self, group: Sequence[WatchedRun]) -> None:
         awake = self._clock.monotonic()
@@ -188,23 +189,23 @@ class Watcher:
         points = self._backlog.points(len(group))
         for watched in group:
             if watched.failures:
-                watched.run_pipeline = self._tracker(watched.run_pipeline.log.run)
+                watched.run_pipeline = self._restore(watched.run_pipeline.log.run)
         advances = self._pipeline.advance([watched.run_pipeline for watched in group], points, read_at=awake)
-        self._backlog.took(self._clock.monotonic() - awake)
+        self._backlog.note_duration(self._clock.monotonic() - awake)
         news = {new.run_pipeline.id: new.changes for new in advances if new.changes and not new.failure}
         for watched, advance in zip(group, advances, strict=True):
-            if advance.ingested.read_issues and not is_removed(watched.run_pipeline.log.run.path):
-                self._reports.complain(advance.ingested.read_issues)
+            if advance.ingested.read_issues and not is_gone(watched.run_pipeline.log.run.path):
+                self._reports.warn_of(advance.ingested.read_issues)
             self._backlog.note(watched, advance.more, awake)
             if advance.failure:
                 self._stop(watched, advance.failure)
             elif advance.ingested.points:
-                watched.heard(advance.ingested.points, awake)
+                watched.points_arrived(advance.ingested.points, awake)
                 count_points(watched.run_pipeline.log, advance.ingested.points, self._clock.now())
         self._reports.alive()
-        well = [watched for watched, advance in zip(group, advances, strict=True) if not advance.failure]
+        sound = [watched for watched, advance in zip(group, advances, strict=True) if not advance.failure]
         self._record(
-            [w for w in well if w.run_pipeline.id in news or w.overdue(awake, len(self._runs))], news
+            [w for w in sound if w.run_pipeline.id in news or w.overdue(awake, len(self._runs))], news
         )
         for watched in group:
             if watched.rests_until <= awake:
@@ -213,75 +214,76 @@ class Watcher:
         self._reports.record()
 
     def _review(self) -> None:
-        """Handle what time alone brings, and the first look at runs that are new."""
+        """Handle what time alone brings, and the ends of initial scans."""
         awake = self._clock.monotonic()
         now = self._clock.now()
-        if seen := [watched for watched in self._new if watched.is_read]:
-            guard = Guard()
-            for watched in seen:
-                over = guard(watched.run_pipeline.log.run, "the review", partial(watched.was_over, now))
-                watched.past = bool(over)
-            self._stop_failed(seen, guard)
-            self._review_runs(seen)
-            self._end_first_look(seen, now)
+        if scanned := [watched for watched in self._new if watched.is_read]:
+            self._end_initial_scan(scanned, now)
         if ended := self._inactivity.ended(self._runs, awake, self._read):
             self._review_runs(ended)
         if awake - self._reviewed_at >= _REVIEW_SECONDS:
             self._store.prune(now)
-            give_back()
+            trim_memory()
             remind = bool(self._policies) and awake - self._reminded_at >= _REMIND_SECONDS
             self._review_runs(self._runs, remind=remind)
             self._forget(awake, now)
             self._reviewed_at = awake
             self._reminded_at = awake if remind else self._reminded_at
-        self._holding.release()
+        self._deferral.release()
+
+    def _end_initial_scan(self, runs: Sequence[WatchedRun], now: float) -> None:
+        """Review runs that were read for the first time, release their notifications and introduce them."""
+        guard = Guard()
+        for watched in runs:
+            over = guard(watched.run_pipeline.log.run, "the review", partial(watched.was_over, now))
+            watched.past = bool(over)
+        self._stop_failed(runs, guard)
+        self._review_runs(runs)
+        self._deferral.end_initial_scan(runs, now)
+        for line in introductions([w.run_pipeline.log for w in runs], self._config.enabled_detectors):
+            _log.info("%s", line)
+        self._new = [watched for watched in self._new if not watched.initial_scan_done]
 
     def _review_runs(self, runs: Iterable[WatchedRun], *, remind: bool = False) -> None:
-        """Judge the silence and the end of runs, and record that. With ``remind``, reminders may be due."""
+        """Judge the inactivity and the end of runs, and record that; with ``remind`` reminders, too."""
         running = [watched for watched in runs if not watched.failures]
         guard = Guard()
-        read = [watched for watched in running if watched.due_since is None]  # the others are not silent
-        changes = self._inactivity.news(read, self._clock.monotonic(), self._clock.now(), guard)
+        up_to_date = [watched for watched in running if watched.due_since is None]  # the others are active
+        changes = self._inactivity.news(up_to_date, self._clock.monotonic(), self._clock.now(), guard)
         self._stop_failed(running, guard)
-        asked = [w for w in running if not w.failures and (remind or changes.get(w.run_pipeline.id))]
-        self._record(asked, changes, reminders=True)
+        group = [w for w in running if not w.failures and (remind or changes.get(w.run_pipeline.id))]
+        self._record(group, changes, reminders=True)
 
     def _forget(self, awake: float, now: float) -> None:
-        """End what is open of runs whose logs have been gone for long, and forget these runs."""
-        if runs := self._vanished.due((watched.run_pipeline.log.run for watched in self._runs), awake):
-            forget([self._tracker(run) for run in runs], self._store, self._policies, now)
+        """Forget the runs whose logs have been gone for long, and end their open incidents."""
+        if runs := self._removed_runs.due((watched.run_pipeline.log.run for watched in self._runs), awake):
+            forget([self._restore(run) for run in runs], self._store, self._policies, now)
             self._runs.remove(run.id for run in runs)
             self._backlog.drop(run.id for run in runs)
             self._new = [watched for watched in self._new if watched.run_pipeline.id in self._runs]
 
-    def _end_first_look(self, seen: Sequence[WatchedRun], now: float) -> None:
-        """Let what the first look at runs found leave: in one message if they were over."""
-        self._holding.end_first_look(seen, now)
-        for line in introduced([w.run_pipeline.log for w in seen], self._config.enabled_detectors):
-            _log.info("%s", line)
-        self._new = [watched for watched in self._new if not watched.looked_at]
-
     def _commit_all(self) -> None:
-        if self._owed is not None:
-            self._owed()
+        if self._unrecorded is not None:
+            self._unrecorded()
         self._record([watched for watched in self._runs if watched.uncommitted], {})
-        self._holding.release(immediately=True)
+        self._deferral.release(immediately=True)
         self._reports.record(immediately=True)  # there is no later report to correct it
 
     def _record(self, group: Sequence[WatchedRun], news: ChangesByRun, reminders: bool = False) -> None:
         """Commit the state of some runs, their incidents and the notifications in one transaction."""
         if not group:
             return
-        self._owed = partial(self._record, group, news, reminders)
+        self._unrecorded = partial(self._record, group, news, reminders)
         run_pipelines = [watched.run_pipeline for watched in group]
-        held = self._holding.deferred(group, news)
+        deferred = self._deferral.defer(group, news)
         recorder = Recorder(self._store, self._policies)
-        recorded = recorder.record(run_pipelines, news, self._clock.now(), held=held, reminders=reminders)
-        self._owed = None
+        now = self._clock.now()
+        result = recorder.record(run_pipelines, news, now, deferred=deferred, reminders=reminders)
+        self._unrecorded = None
         for watched in group:
-            if watched.run_pipeline.id in recorded.runs:
+            if watched.run_pipeline.id in result.runs:
                 watched.committed(self._clock.monotonic())
-            if reason := recorded.failures.get(watched.run_pipeline.id):
+            if reason := result.failures.get(watched.run_pipeline.id):
                 self._stop(watched, reason)
 
     def _stop_failed(self, runs: Iterable[WatchedRun], guard: Guard) -> None:
@@ -292,7 +294,7 @@ class Watcher:
 
     def _stop(self, watched: WatchedRun, reason: str) -> None:
         watched.failed(reason, self._clock.monotonic())
-        self._reports.trouble(f"{clean_text(watched.run_pipeline.log.name)} is not judged for now: {reason}")
+        self._reports.warn(f"{clean_text(watched.run_pipeline.log.name)} is not judged for now: {reason}")
 
     def _record_stops(self, group: Sequence[WatchedRun]) -> None:
         """Record for `sentinel status` which runs are not judged."""
@@ -306,7 +308,19 @@ class Watcher:
 
     def _report_failure(self, watched: WatchedRun, reason: str) -> None:
         """Record the incident that a run is not judged, on top of its last commit. This may fail as well."""
-        run_pipeline = self._tracker(watched.run_pipeline.log.run)
+        run_pipeline = self._restore(watched.run_pipeline.log.run)
         news = {run_pipeline.id: self._pipeline.report_failure(run_pipeline, reason)}
-        held = () if watched.looked_at else (run_pipeline.id,)
-        Recorder(self._store, self._policies).record([run_pipeline], news, self._clock.now(), held=held)
+        deferred = () if watched.initial_scan_done else (run_pipeline.id,)
+        recorder = Recorder(self._store, self._policies)
+        recorder.record([run_pipeline], news, self._clock.now(), deferred=deferred)
+
+
+def trim_memory() -> None:
+    """Give the free pages among those in use back to the system, in some milliseconds.
+
+    The C library keeps them, so the memory of a watch would stay as large as it was while most runs were
+    under watch. Other libraries than glibc have no such call.
+    """
+    malloc_trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
+    if malloc_trim is not None:
+        malloc_trim(0)

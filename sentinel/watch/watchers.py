@@ -14,7 +14,7 @@ from sentinel.watch.startup import when_available
 from sentinel.watch.systemd import ServiceManager
 from sentinel.watch.watcher import Watcher
 
-_END_SECONDS = 3.0  # how long an end waits for requests to servers; what was not committed is read again
+_END_SECONDS = 3.0  # how long `run` waits at its end for requests to servers; the next start reads the rest
 
 
 class Watchers:
@@ -26,31 +26,31 @@ class Watchers:
     def __init__(
         self, config: Config, store: Store, delivery: Delivery, clock: Clock, service: ServiceManager
     ) -> None:
-        here = [path for path in config.paths if isinstance(path, Path)]
-        elsewhere = [[path] for path in dict.fromkeys(config.paths) if not isinstance(path, Path)]
-        parts = [here, *elsewhere] if here else elsewhere
+        local = [path for path in config.paths if isinstance(path, Path)]
+        remote = [[path] for path in dict.fromkeys(config.paths) if not isinstance(path, Path)]
+        parts = [local, *remote] if local else remote
         self._parts = [config.model_copy(update={"paths": part}) for part in parts]
         self._store = store
         self._delivery = delivery
         self._clock = clock
         self._service = service
         self._stop = threading.Event()
-        self._running: list[Watcher] = []
+        self._watchers: list[Watcher] = []
         self._failures: list[Exception] = []
 
     def once(self) -> None:
         """Read everything that is there and commit it."""
         self._settle_outbox()
         for part in self._parts:
-            self._watcher(part, self._store, self._service).once(self._stop)
+            Watcher(part, self._store, self._delivery, self._clock, self._service).once(self._stop)
 
     def run(self) -> None:
         """Watch until `end` is called or one part fails, whose error is raised."""
         load()  # which takes a moment that the first finding should not wait for
         when_available(self._begin, self._stop, self._service, self._delivery.announce)
         first, *others = self._parts
-        unheard = self._service.unheard()  # a slow server must not starve the watchdog
-        threads = [threading.Thread(target=self._watch, args=(part, unheard), daemon=True) for part in others]
+        service = self._service.without_systemd()  # a slow server must not starve the watchdog
+        threads = [threading.Thread(target=self._watch, args=(part, service), daemon=True) for part in others]
         for thread in threads:
             thread.start()
         self._watch(first, self._service)
@@ -66,23 +66,23 @@ class Watchers:
         self._settle_outbox()
 
     def _settle_outbox(self) -> None:
-        """Handle what an earlier process left: what it held, and what waits for sinks that are gone."""
+        """Release what an earlier process deferred, and give up on what waits for sinks that are gone."""
         self._store.outbox.release_all(batch=f"left at {self._clock.now()}")
         names = [sink.name for sink in self._parts[0].sinks]
         self._store.outbox.give_up_on_others(names, self._clock.now())
 
     def logs(self) -> list[RunLog]:
         """Return the logs under watch. May be called from any thread."""
-        return [log for watcher in tuple(self._running) for log in watcher.logs()]
+        return [log for watcher in tuple(self._watchers) for log in watcher.logs()]
 
     def lags(self) -> dict[str, float]:
-        """Return how far runs are behind their logs, in seconds by run id. May be called from any thread."""
-        return {run: lag for watcher in tuple(self._running) for run, lag in watcher.lags().items()}
+        """Return how far runs lag, in seconds by run id. May be called from any thread."""
+        return {run: lag for watcher in tuple(self._watchers) for run, lag in watcher.lags().items()}
 
     def end(self) -> None:
         """Make `run` end soon. May be called from a signal handler."""
         self._stop.set()
-        for watcher in tuple(self._running):
+        for watcher in tuple(self._watchers):
             watcher.wake()
 
     def _watch(self, part: Config, service: ServiceManager) -> None:
@@ -94,13 +94,10 @@ class Watchers:
             if store is None:
                 return
             with store:
-                watcher = self._watcher(part, store, service)
-                self._running.append(watcher)
+                watcher = Watcher(part, store, self._delivery, self._clock, service)
+                self._watchers.append(watcher)
                 watcher.run(self._stop)
         except Exception as error:  # noqa: BLE001  raised again where the process can end by it
             self._failures.append(error)
         finally:
             self.end()
-
-    def _watcher(self, part: Config, store: Store, service: ServiceManager) -> Watcher:
-        return Watcher(part, store, self._delivery, self._clock, service)

@@ -31,17 +31,17 @@ from sentinel.report.html import SCRIPTS, STYLES, asset
 from sentinel.report.markdown import of_run
 from sentinel.storage.store import Store
 from sentinel.web.auth import Access, form
-from sentinel.web.chosen_report import report_of
-from sentinel.web.compare import asked_keys, compare_page
+from sentinel.web.compare import compare_page, requested_keys
 from sentinel.web.run_pool import RunPool
 from sentinel.web.timeline import timeline_page
-from sentinel.web.views import StateView, WebPage
+from sentinel.web.views import StateView, WebPage, report_of
 
 _log = logging.getLogger(__name__)
 
 _ALIVE_SECONDS = 15.0  # between two comments that show a proxy, and us, that the connection stands
-_KINDS = {"js": "text/javascript", "css": "text/css"}
-_OWN = "live.js", "copy.js", "pick.js", "compare.js", "live.css"
+_MAX_REASON_CHARACTERS = 300
+_MEDIA_TYPES = {"js": "text/javascript", "css": "text/css"}
+_PAGE_ASSETS = "live.js", "copy.js", "pick.js", "compare.js", "live.css"
 
 
 class LivePage:
@@ -55,7 +55,7 @@ class LivePage:
         self._watched: Counter[str] = Counter()  # how many pages show each run
         self._news = asyncio.Event()  # set when anything may have changed, and replaced by a new one
         self._assets = {name: asset(name) for name in (*SCRIPTS, *STYLES)}
-        self._assets |= {name: files(__package__).joinpath(name).read_text("utf-8") for name in _OWN}
+        self._assets |= {name: files(__package__).joinpath(name).read_text("utf-8") for name in _PAGE_ASSETS}
 
     def app(self, token: str, port: int) -> ASGIApp:
         """Return the application behind a token."""
@@ -75,7 +75,7 @@ class LivePage:
             Route("/silences/{id}/end", self._end_silence, methods=["POST"]),
             Route("/assets/{name}", self._asset),
         ]
-        handlers = {SentinelError: _explained}
+        handlers = {SentinelError: _error_response}
         return Access(Starlette(routes=routes, lifespan=self._life, exception_handlers=handlers), token, port)
 
     async def _in_worker(self, work: Callable[[], object]) -> None:
@@ -87,13 +87,13 @@ class LivePage:
             self._views = StateView(self._places, self._config.calibration)
 
         await self._in_worker(begin)
-        self._runs = RunPool(self._config, self._clock, self._views, self._worker, self._tell)
+        self._runs = RunPool(self._config, self._clock, self._views, self._worker, self._wake_pages)
         await self._refresh()
-        looking = asyncio.create_task(self._refresh_regularly())
+        refreshing = asyncio.create_task(self._refresh_regularly())
         try:
             yield
         finally:
-            looking.cancel()
+            refreshing.cancel()
             self._runs.close()
             await self._in_worker(self._views.close)
             self._worker.shutdown()
@@ -108,11 +108,11 @@ class LivePage:
             await asyncio.sleep(self._config.poll_seconds)
 
     async def _refresh(self) -> None:
-        """Look at the state again and tell the pages."""
+        """Read the state again and wake the pages."""
         await self._in_worker(lambda: self._views.refresh(self._clock.now(), self._clock.monotonic()))
-        self._tell()
+        self._wake_pages()
 
-    def _tell(self) -> None:
+    def _wake_pages(self) -> None:
         """Let all open pages see whether anything changed on them."""
         self._news.set()
         self._news = asyncio.Event()
@@ -124,8 +124,8 @@ class LivePage:
         return _sent(await self._page_of(request), request)
 
     async def _markdown(self, request: Request) -> Response:
-        run = (await self._page_of(request)).run
-        return PlainTextResponse(of_run(run.story) if run else "")
+        report = (await self._page_of(request)).report
+        return PlainTextResponse(of_run(report) if report else "")
 
     async def _page_of(self, request: Request) -> WebPage:
         key = request.path_params["key"]
@@ -146,19 +146,19 @@ class LivePage:
         return _sent(await asyncio.get_running_loop().run_in_executor(self._worker, draw), request)
 
     async def _compare(self, request: Request) -> Response:
-        return _sent(compare_page(await self._asked(request)), request)
+        return _sent(compare_page(await self._requested_pages(request)), request)
 
     async def _report(self, request: Request) -> Response:
-        draw = partial(report_of, await self._asked(request), self._clock.now())
+        draw = partial(report_of, await self._requested_pages(request), self._clock.now())
         text = await asyncio.get_running_loop().run_in_executor(None, draw)
-        kept = {"Content-Disposition": 'attachment; filename="report.html"'}
-        return Response(text, media_type="text/html", headers=kept)
+        headers = {"Content-Disposition": 'attachment; filename="report.html"'}
+        return Response(text, media_type="text/html", headers=headers)
 
-    async def _asked(self, request: Request) -> Mapping[str, WebPage]:
-        return {key: page for key in asked_keys(request) if (page := await self._runs.page(key))}
+    async def _requested_pages(self, request: Request) -> Mapping[str, WebPage]:
+        return {key: page for key in requested_keys(request) if (page := await self._runs.page(key))}
 
     async def _compare_events(self, request: Request) -> Response:
-        keys = asked_keys(request)
+        keys = requested_keys(request)
 
         def news(since: int) -> tuple[int, str]:
             version = sum(self._runs.version(key) or 0 for key in keys)
@@ -186,8 +186,8 @@ class LivePage:
         self, request: Request, news: Callable[[int], tuple[int, str]], keys: Sequence[str] = ()
     ) -> AsyncIterator[str]:
         """Yield an event for each change since the version that the page has."""
-        asked = request.headers.get("last-event-id") or request.query_params.get("since", "0")
-        since = int(asked) if asked.isdecimal() else 0
+        text = request.headers.get("last-event-id") or request.query_params.get("since", "0")
+        since = int(text) if text.isdecimal() else 0
         self._watched.update(keys)
         try:
             yield ": sentinel\n\n"
@@ -214,13 +214,13 @@ class LivePage:
     async def _feedback(self, request: Request) -> Response:
         fields = await form(request.receive)
         now = self._clock.now()
-        verdict = next((known for known in get_args(Opinion) if known == fields.get("verdict")), None)
+        verdict = next((opinion for opinion in get_args(Opinion) if opinion == fields.get("verdict")), None)
         if verdict is None:
             return _plain(HTTPStatus.BAD_REQUEST, f"verdict: one of {', '.join(get_args(Opinion))}")
 
         def answer(store: Store) -> None:
-            known = store.incident(request.path_params["id"])
-            store.feedback.add(known.id, known.detector, verdict, "", now)
+            incident = store.incident(request.path_params["id"])
+            store.feedback.add(incident.id, incident.detector, verdict, "", now)
 
         await self._write(answer)
         return _back(fields)
@@ -228,19 +228,18 @@ class LivePage:
     async def _silence(self, request: Request) -> Response:
         fields = await form(request.receive)
         now = self._clock.now()
-        known = self._views.fleet.runs.get(request.path_params["key"])
-        if known is None:
+        run = self._views.fleet.runs.get(request.path_params["key"])
+        if run is None:
             return _plain(HTTPStatus.NOT_FOUND, "no such run")
         try:
             until = now + seconds_in(fields.get("for", ""))
         except ValueError as error:
             return _plain(HTTPStatus.BAD_REQUEST, str(error))
-        reason = fields.get("reason", "")[:300] or "silenced on the live page"
-        new = silence(escape(known.row.path), "*", until, reason, now)
-        run = known.row.id
+        reason = fields.get("reason", "")[:_MAX_REASON_CHARACTERS] or "silenced on the live page"
+        new = silence(escape(run.row.path), "*", until, reason, now)
 
         def add(store: Store) -> None:
-            if store.run_state(run) is None:
+            if store.run_state(run.row.id) is None:
                 raise SentinelError("no such run")
             store.add_silence(new)
 
@@ -277,7 +276,7 @@ class LivePage:
         name = request.path_params["name"]
         if name not in self._assets:
             return _plain(HTTPStatus.NOT_FOUND, "no such file")
-        return Response(self._assets[name], media_type=_KINDS[name.rpartition(".")[2]])
+        return Response(self._assets[name], media_type=_MEDIA_TYPES[name.rpartition(".")[2]])
 
 
 def _sent(page: WebPage, request: Request) -> Response:
@@ -288,12 +287,12 @@ def _sent(page: WebPage, request: Request) -> Response:
 
 
 def _back(fields: dict[str, str]) -> Response:
-    """Back to the page that the form stands on: that of a run, else that of all runs."""
+    """Redirect to the page that the form stands on: that of a run, else that of all runs."""
     key = fields.get("run", "")
     return RedirectResponse(f"/runs/{key}" if key.isalnum() else "/", HTTPStatus.SEE_OTHER)
 
 
-async def _explained(_: Request, error: Exception) -> Response:
+async def _error_response(_: Request, error: Exception) -> Response:
     status = HTTPStatus.SERVICE_UNAVAILABLE if isinstance(error, StateError) else HTTPStatus.NOT_FOUND
     return _plain(status, str(error))
 

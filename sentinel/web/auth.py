@@ -94,11 +94,11 @@ class Access:
             return None
         return HTMLResponse(_ENTRANCE, HTTPStatus.UNAUTHORIZED)
 
-    def _entered(self, offered: str, then: str) -> Response:
+    def _entered(self, offered: str, target: str) -> Response:
         if not self._is(offered, self.token):
             return HTMLResponse(_ENTRANCE, HTTPStatus.FORBIDDEN)
         # A path that begins with two slashes would lead to another machine.
-        answer = RedirectResponse(f"/{then.lstrip('/')}", HTTPStatus.SEE_OTHER)
+        answer = RedirectResponse(f"/{target.lstrip('/')}", HTTPStatus.SEE_OTHER)
         answer.set_cookie(
             self._cookie_name, self._cookie, max_age=_COOKIE_SECONDS, httponly=True, samesite="lax"
         )
@@ -118,13 +118,13 @@ class Access:
         return hmac.compare_digest(offered.encode("utf-8", "replace"), right.encode())
 
 
-async def form(receive: Receive, most: int = 4096) -> dict[str, str]:
-    """Return the fields of a form. Of a body that is larger than ``most`` bytes nothing counts."""
+async def form(receive: Receive, max_bytes: int = 4096) -> dict[str, str]:
+    """Return the fields of a form. Of a body that is larger than ``max_bytes`` bytes nothing counts."""
     body = b""
     while True:
         message = await receive()
         body += message.get("body", b"")
-        if len(body) > most or message["type"] == "http.disconnect":
+        if len(body) > max_bytes or message["type"] == "http.disconnect":
             return {}
         if not message.get("more_body"):
             return dict(parse_qsl(body.decode("utf-8", "replace")))
@@ -146,8 +146,8 @@ def _is_ours(host: str) -> bool:
     try:
         ipaddress.ip_address(name)
     except ValueError:
-        own = socket.gethostname().casefold()
-        return name.casefold() in {"localhost", own, own.partition(".")[0]}
+        host_name = socket.gethostname().casefold()
+        return name.casefold() in {"localhost", host_name, host_name.partition(".")[0]}
     return True
 
 

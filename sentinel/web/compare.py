@@ -5,25 +5,31 @@ from urllib.parse import urlencode
 
 from starlette.requests import Request
 
+from sentinel.common.text import clean_text
 from sentinel.web.views import WebPage
 
-_MAX_COMPARED = 8  # as many colours as a person tells apart
-
+_MAX_RUNS = 8  # as many colours as a person tells apart
+_MAX_SETTING_CHARACTERS = 120  # of a value beside those of other runs
 _ABSENT = "not set"
 
 
-def asked_keys(request: Request) -> Sequence[str]:
+def requested_keys(request: Request) -> Sequence[str]:
     """Return the keys of the runs that a request names, each once."""
-    return [*dict.fromkeys(request.query_params.get("runs", "").split(","))][:_MAX_COMPARED]
+    return [*dict.fromkeys(request.query_params.get("runs", "").split(","))][:_MAX_RUNS]
 
 
 def compare_page(pages: Mapping[str, WebPage]) -> WebPage:
     """Return the page about these runs, given the page of each by its key."""
-    runs = {key: page.run for key, page in pages.items() if page.run}
+    runs = {key: page for key, page in pages.items() if page.report}
     version = sum(page.version for page in pages.values())
-    names = sorted({name for run in runs.values() for name in run.settings})
-    rows = [(name, [run.settings.get(name, _ABSENT) for run in runs.values()]) for name in names]
-    return WebPage.of(
+    settings = [
+        {name: clean_text(value, _MAX_SETTING_CHARACTERS) for name, value, _ in page.report.settings}
+        for page in runs.values()
+        if page.report
+    ]
+    names = sorted({name for run in settings for name in run})
+    rows = [(name, [run.get(name, _ABSENT) for run in settings]) for name in names]
+    return WebPage.from_template(
         version,
         "compare.html",
         verdict=f"{len(runs)} runs compared",

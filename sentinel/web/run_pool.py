@@ -22,8 +22,8 @@ from sentinel.web.views import StateView, WebPage, page_of_run
 _log = logging.getLogger(__name__)
 
 _THREADS = 4  # so that a few logs that hang leave some for the others
-_UNSEEN_SECONDS = 60.0  # after which a run that no page shows is closed
-_MAX_OPEN = 64  # runs; then the one that was not asked for longest is closed
+_MAX_IDLE_SECONDS = 60.0  # after which a run that no page shows is closed
+_MAX_OPEN_RUNS = 64  # then the one that was not requested for longest is closed
 
 _R = TypeVar("_R")
 
@@ -44,18 +44,19 @@ class RunPool:
         self._changed = changed
         self._pool = ThreadPoolExecutor(_THREADS, thread_name_prefix="reader")
         self._open: dict[str, RunSession] = {}
-        self._asked_at: dict[str, float] = {}  # when each run was last asked for, in time awake
+        self._requested_at: dict[str, float] = {}  # when each run was last requested, in time awake
         self._pages: dict[str, WebPage] = {}
-        self._drawn: dict[str, object] = {}  # what the state said when each page was made
+        self._page_keys: dict[str, object] = {}  # what the state said when each page was made
         self._reading: dict[str, asyncio.Task[None]] = {}
 
     async def page(self, key: str) -> WebPage | None:
-        """Return the page of a run, which stays open from now on; None if there is none. Raises
-        StateError.
+        """Return the page of a run, which stays open from now on; None if there is none.
+
+        Raises StateError.
         """
-        self._asked_at[key] = self._clock.monotonic()
+        self._requested_at[key] = self._clock.monotonic()
         for _ in range(2):  # what was under way may have begun before the state changed
-            if key in self._pages and self._drawn[key] == self._views.seen(key, self._clock.now()):
+            if key in self._pages and self._page_keys[key] == self._views.page_key(key, self._clock.now()):
                 break
             await asyncio.shield(self._read(key))
         return self._pages.get(key)
@@ -70,9 +71,9 @@ class RunPool:
         ``watched`` are the keys of the runs that browsers show. Other runs are closed after a while.
         """
         awake = self._clock.monotonic()
-        self._asked_at.update(dict.fromkeys(watched, awake))
-        for key, asked_at in [*self._asked_at.items()]:
-            if awake - asked_at > _UNSEEN_SECONDS and key not in self._reading:
+        self._requested_at.update(dict.fromkeys(watched, awake))
+        for key, requested_at in [*self._requested_at.items()]:
+            if awake - requested_at > _MAX_IDLE_SECONDS and key not in self._reading:
                 self._close(key)
             else:
                 self._read(key)
@@ -84,7 +85,7 @@ class RunPool:
         self._pool.shutdown(cancel_futures=True)
 
     def _read(self, key: str) -> "asyncio.Task[None]":
-        """Return what reads and draws the next slice of a run."""
+        """Start to read and draw the next slice of a run, unless that is under way. Return the task."""
         task = self._reading.get(key)
         if task is None or task.done():  # a task stays here for a moment after its end
             task = self._reading[key] = asyncio.create_task(self._advance(key))
@@ -95,51 +96,51 @@ class RunPool:
         if self._reading[key] is task:
             del self._reading[key]
         if task.cancelled() or task.exception():
-            return  # who waits for the page gets the error; otherwise the next look tries again
+            return  # who waits for the page gets the error; otherwise the next refresh tries again
         if key in self._open and self._open[key].reads_more:
             self._read(key)
 
     async def _advance(self, key: str) -> None:
         """Read the next slice of a run, and draw its page if anything changed. Raises StateError."""
         try:
-            if key not in self._open and not await self._opened(key):
+            if key not in self._open and not await self._open_run(key):
                 return
-            run = self._open[key]
+            session = self._open[key]
             now = self._clock.now()
             # The state before the log, so that a page never counts as newer than it is.
-            seen = self._views.seen(key, now)
-            grew = await self._in(self._pool, run.grow)
-            if seen is None:
+            page_key = self._views.page_key(key, now)
+            grew = await self._in(self._pool, session.grow)
+            if page_key is None:
                 self._close(key)
-            elif grew or self._drawn.get(key) != seen:
-                recorded = await self._in(self._worker, partial(self._views.recorded, key))
+            elif grew or self._page_keys.get(key) != page_key:
+                records = await self._in(self._worker, partial(self._views.records, key))
                 version = (self.version(key) or 0) + 1
-                draw = partial(page_of_run, run, recorded, key, version, now)
+                draw = partial(page_of_run, session, records, key, version, now)
                 self._pages[key] = await self._in(self._pool, draw)
-                self._drawn[key] = seen
+                self._page_keys[key] = page_key
                 self._changed()
         except StateError:
             raise
         except Exception:  # noqa: BLE001  whatever a log holds must not cost the pages of other runs
-            known = self._views.fleet.runs.get(key)
-            _log.exception("the page of %s cannot be made", known and self._views.fleet.names[known.row.id])
+            run = self._views.fleet.runs.get(key)
+            _log.exception("the page of %s cannot be made", run and self._views.fleet.names[run.row.id])
             self._close(key)
 
-    async def _opened(self, key: str) -> bool:
-        """Open a run, and close another one if too many are open. False if no run has this key."""
+    async def _open_run(self, key: str) -> bool:
+        """Open a run, and close another one if too many are open. Return False if no run has this key."""
         opening = await self._in(self._worker, partial(self._views.open, key, self._pipeline))
         if opening is None:
             self._close(key)
             return False
         idle = [key for key in self._open if key not in self._reading]
-        if len(self._open) >= _MAX_OPEN and idle:
-            self._close(min(idle, key=self._asked_at.__getitem__))
+        if len(self._open) >= _MAX_OPEN_RUNS and idle:
+            self._close(min(idle, key=self._requested_at.__getitem__))
         self._open[key] = await self._in(self._pool, opening)
         return True
 
     def _close(self, key: str) -> None:
-        for of_runs in (self._asked_at, self._open, self._pages, self._drawn):
-            of_runs.pop(key, None)
+        for by_key in (self._requested_at, self._open, self._pages, self._page_keys):
+            by_key.pop(key, None)
 
     @staticmethod
     async def _in(executor: Executor, work: Callable[[], _R]) -> _R:

@@ -15,10 +15,9 @@ from sentinel.run_pipeline import bands_of
 from sentinel.runs.log import StoredRun
 from sentinel.runs.state_codec import unpacked
 from sentinel.series.thumbnails import OBJECTIVES, outlines
-from sentinel.storage.store import Store
-from sentinel.storage.tables import RunRow
+from sentinel.storage.store import RunRow, Store
 
-_AGAIN_SECONDS = 10.0  # because time alone changes the state of a run
+_REFRESH_SECONDS = 10.0  # between two reads of an unchanged state: time alone changes the state of a run
 
 
 class StateCache:
@@ -31,21 +30,21 @@ class StateCache:
         self.location = place
         self._promise = promise
         self.store = Store(place, read_only=True)
-        self.shown: Status | None = None
-        self.failure = ""  # why what is shown may be old; empty if it is not
-        self._seen = -1
-        self._looked_at = float("-inf")
-        self._known: dict[str, tuple[float, StoredRun | None, _Outlines]] = {}
+        self.status: Status | None = None
+        self.failure = ""  # why the status may be old; empty if it is not
+        self._version = -1  # of the store, as of the last refresh
+        self._refreshed_at = float("-inf")
+        self._runs: dict[str, tuple[float, StoredRun | None, _Outlines]] = {}
 
     def refresh(self, now: float, awake: float) -> bool:
-        """Look again if the watch recorded something or some time has passed. Whether anything may differ."""
+        """Read again if the watch recorded something or some time has passed. Return whether it was read."""
         try:
-            seen = self.store.version()
-            if seen == self._seen and awake - self._looked_at < _AGAIN_SECONDS:
+            version = self.store.version()
+            if version == self._version and awake - self._refreshed_at < _REFRESH_SECONDS:
                 return False
-            self._seen = seen
-            self._looked_at = awake
-            self.shown = status(self.store, self.location, now, remember=self._run, promise=self._promise)
+            self._version = version
+            self._refreshed_at = awake
+            self.status = status(self.store, self.location, now, read_run=self._run, promise=self._promise)
             self.failure = ""
         except StateError as error:
             self.failure = str(error)
@@ -53,17 +52,17 @@ class StateCache:
 
     def holds(self, runs: Sequence[KnownRun]) -> Iterator[str]:
         """Yield the ids of those of these runs that were read here."""
-        own = {id(run) for run in self.shown.runs} if self.shown else ()
-        yield from (run.row.id for run in runs if id(run) in own)
+        held_here = {id(run) for run in self.status.runs} if self.status else ()
+        yield from (run.row.id for run in runs if id(run) in held_here)
 
     def lead(self, row: RunRow, tags: Sequence[str]) -> tuple[str, Sequence[float]]:
         """Return the rough curve of the first of these tags, else of the objective, with the tag."""
-        curves = self._known[row.id][2]
+        curves = self._runs[row.id][2]
         objectives = (
             tag
             for signal in OBJECTIVES
-            for tag, (of, values) in curves.items()
-            if of == signal and values.size
+            for tag, (curve_signal, values) in curves.items()
+            if curve_signal == signal and values.size
         )
         tag = next((tag for tag in tags if tag in curves), None) or next(objectives, None)
         return (clean_text(tag, 60), curves[tag][1].tolist()) if tag else ("", ())
@@ -72,26 +71,25 @@ class StateCache:
         """Return the bands of the siblings of a run, by tag, as the watch last drew them."""
         try:
             return bands_of(unpacked(self.store.run_state(run) or b""))
-        except (ValueError, TypeError):  # another version's
+        except (ValueError, TypeError):  # damaged, or in the form of another version
             return {}
 
     def _run(self, row: RunRow) -> StoredRun | None:
         """Return what is stored of a run; None if it cannot be decoded."""
-        known = self._known.get(row.id)
-        if known is None or known[0] != row.updated:
-            known = self._known[row.id] = row.updated, *self._decoded(row)
-        return known[1]
+        if row.id not in self._runs or self._runs[row.id][0] != row.updated:
+            self._runs[row.id] = row.updated, *self._decoded(row)
+        return self._runs[row.id][1]
 
     def _decoded(self, row: RunRow) -> "tuple[StoredRun | None, _Outlines]":
         try:
             state = unpacked(self.store.run_state(row.id) or b"")
-            kept = StoredRun.from_state(state)
+            stored = StoredRun.from_state(state)
         except ValueError:
             return None, {}
         try:
-            return kept, outlines(state.get("streams", {}))
-        except Exception:  # noqa: BLE001  another version's histories; the watch reads the log anew
-            return kept, {}
+            return stored, outlines(state.get("streams", {}))
+        except Exception:  # noqa: BLE001  histories in another form; the watch reads the log anew
+            return stored, {}
 
 
 _Outlines = Mapping[str, tuple[str, NDArray[np.float64]]]

@@ -6,15 +6,14 @@ from dataclasses import dataclass
 from sentinel.detectors.severity import Severity
 from sentinel.incidents.incident import Incident
 from sentinel.report.status import KnownRun
-from sentinel.runs.state import GOING_ON
 from sentinel.web.fleet import key_of
 from sentinel.web.views import StateView, WebPage
 
 PERIODS = {"1d": "the last day", "7d": "the last week", "30d": "the last month"}
 
-_MAX_LISTED = 200
+_MAX_INCIDENTS = 200
 _COLUMNS = 120  # of the curve of how many runs were alive
-_THINNEST = 0.4  # percent of the period
+_MIN_WIDTH_PERCENT = 0.4  # percent of the period
 
 
 @dataclass(frozen=True)
@@ -22,7 +21,7 @@ class Bar:
     """An incident on the timeline, in percent of the period."""
 
     incident: Incident
-    left: float
+    start: float
     width: float
 
 
@@ -44,7 +43,7 @@ class FleetTime:
     """What happened in a period. ``alive`` counts runs in equal parts of it, the oldest first."""
 
     bars: Mapping[str, Sequence[Bar]]  # by detector, the most first
-    listed: Sequence[Incident]  # the newest first
+    newest: Sequence[Incident]  # the newest first, not all
     alive: Sequence[int]
     hours: float  # of runs in trouble
     gpu_hours: float  # the same of the runs that tell how many GPUs they have
@@ -72,19 +71,20 @@ def fleet_time(
     bars: dict[str, list[Bar]] = {}
     stretches: dict[str, list[tuple[float, float]]] = {}
     for incident, begin, end in _within(incidents, by_id, period):
-        left = period.percent(begin)
-        bar = Bar(incident, left, max(period.percent(end) - left, _THINNEST))
+        start = period.percent(begin)
+        bar = Bar(incident, start, max(period.percent(end) - start, _MIN_WIDTH_PERCENT))
         bars.setdefault(incident.detector, []).append(bar)
         if incident.severity > Severity.INFO:
             stretches.setdefault(incident.run, []).append((begin, end))
     newest = sorted(
-        (bar.incident for own in bars.values() for bar in own), key=lambda one: -(one.fired_time or 0.0)
+        (bar.incident for detector_bars in bars.values() for bar in detector_bars),
+        key=lambda one: -(one.fired_time or 0.0),
     )
-    hours = {run: _together(own) / 3600 for run, own in stretches.items()}
+    hours = {run: _together(detector_bars) / 3600 for run, detector_bars in stretches.items()}
     gpus = {run: count for run in hours if (count := _gpus(by_id[run])) is not None}
     return FleetTime(
         bars=dict(sorted(bars.items(), key=lambda item: (-len(item[1]), item[0]))),
-        listed=newest[:_MAX_LISTED],
+        newest=newest[:_MAX_INCIDENTS],
         alive=[*_alive(by_id.values(), period)],
         hours=sum(hours.values()),
         gpu_hours=sum(hours[run] * count for run, count in gpus.items()),
@@ -96,14 +96,12 @@ def fleet_time(
 def _within(
     incidents: Iterable[Incident], runs: Mapping[str, KnownRun], period: _Period
 ) -> Iterator[tuple[Incident, float, float]]:
-    """Yield the incidents that stand for themselves and lie within the period, with their begins and ends
-    there.
-    """
+    """Yield the incidents of the period that no other one explains, with their begin and end within it."""
     for incident in incidents:
         onset = incident.onset_time if incident.onset_time is not None else incident.fired_time
         if incident.inhibited_by is not None or onset is None or incident.run not in runs:
             continue
-        goes_on = incident.open and runs[incident.run].state in GOING_ON
+        goes_on = incident.open and runs[incident.run].goes_on
         last = (
             period.end if goes_on else max(onset, incident.last_time or onset, incident.fired_time or onset)
         )
@@ -124,13 +122,13 @@ def _together(stretches: Iterable[tuple[float, float]]) -> float:
 
 def _gpus(run: KnownRun) -> float | None:
     """Return the GPUs of a run; None where its log does not tell how many."""
-    return run.kept.metadata.plan.get("world_size") if run.kept else None
+    return run.stored.metadata.plan.get("world_size") if run.stored else None
 
 
 def _alive(runs: Iterable[KnownRun], period: _Period) -> Iterator[int]:
     """Yield how many runs logged in each part of the period, or between two points of theirs around it."""
-    facts = [run.kept.metadata for run in runs if run.stands_for_its_training and run.kept]
-    times = [(of.first_time, of.last_time) for of in facts]
+    all_metadata = [run.stored.metadata for run in runs if run.stands_for_its_training and run.stored]
+    times = [(metadata.first_time, metadata.last_time) for metadata in all_metadata]
     part = (period.end - period.begin) / _COLUMNS
     for column in range(_COLUMNS):
         begin = period.begin + column * part
@@ -145,14 +143,14 @@ def timeline_page(views: StateView, now: float, since: str, seconds: float) -> W
     """Return the page of a period. Only the thread of the views may call it."""
     fleet = views.fleet
     table = views.fleet.table
-    told = fleet_time(fleet.runs.values(), views.incidents(), now, seconds)
-    return WebPage.of(
+    content = fleet_time(fleet.runs.values(), views.incidents(), now, seconds)
+    return WebPage.from_template(
         table.version,
         "timeline.html",
         verdict=table.verdict,
         trouble=table.trouble,
         live=f"/events?since={table.version}",
-        told=told,
+        period=content,
         names=fleet.names,
         keys={run: key_of(run) for run in fleet.names},
         begin=now - seconds,

@@ -2,74 +2,50 @@
 
 import gzip
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
 from sentinel.calibration.calibration import Calibration
 from sentinel.common.text import clean_text, duration_text
-from sentinel.detectors.run_checks import SiblingRange
 from sentinel.incidents.incident import Incident
 from sentinel.notifications.silences import Silence
 from sentinel.pipeline import Pipeline
-from sentinel.report.html import ROWS_AT_FIRST, cited, data_of, environment
-from sentinel.report.model import RunReport
-from sentinel.report.status import KnownRun
+from sentinel.report.html import ROWS_AT_FIRST, cited, data_of, environment, render
+from sentinel.report.model import RunReport, report_of_runs
 from sentinel.report.status_lines import workings
-from sentinel.runs.state import RunState, RunStatus
-from sentinel.storage.tables import DecisionRow
 from sentinel.web.fleet import Fleet
-from sentinel.web.run_session import RunSession
+from sentinel.web.run_session import RunSession, WatchRecords
 from sentinel.web.state_cache import StateCache
 
-_POINTS_OF_RUN = 12_000  # some 200 kB, which each open page fetches whenever the run grows
-_STALE_SECONDS = 60.0  # after which a page is made again, because it says how long ago the run was written
-_SETTING_CHARACTERS = 120  # of a value beside those of other runs
+_MAX_POINTS = 12_000  # some 200 kB, which each open page fetches whenever the run grows
+_MAX_AGE_SECONDS = 60.0  # after which a page is made again, because it says how long ago the run was written
 _MAX_DECISIONS = 1000  # of a run, the newest
 
 
 @dataclass(frozen=True)
-class ShownRun:
-    """What other pages and reports show of a run. ``data`` are its curves (`data_of`)."""
-
-    story: RunReport
-    settings: Mapping[str, str]
-    data: str
-
-
-@dataclass(frozen=True)
 class WebPage:
-    """A page as it is sent. ``version`` grows with each change. ``run`` is that which it is about."""
+    """A page as it is sent. ``version`` grows with each change.
+
+    Of the page of a run, other pages show its ``report`` and its curves, ``data`` (`data_of`).
+    """
 
     version: int
     body: bytes
     zipped: bytes
-    run: ShownRun | None = None
+    report: RunReport | None = None
+    data: str = ""
 
     @classmethod
-    def of(cls, version: int, template: str, about: ShownRun | None = None, **shown: object) -> "WebPage":
-        """Return the page that a template makes of what it gets to show."""
-        text = environment(__package__).get_template(template).render(shown)
+    def from_template(cls, version: int, template: str, **variables: object) -> "WebPage":
+        """Return the page that a template makes of its variables."""
+        text = environment(__package__).get_template(template).render(variables)
         body = text.encode("utf-8", "replace")
-        return cls(version, body, gzip.compress(body, 1), about)
-
-
-@dataclass(frozen=True)
-class RecordedRun:
-    """What the watch recorded of a run, at one look at the state."""
-
-    known: KnownRun
-    name: str
-    incidents: Sequence[Incident]
-    decisions: Sequence[DecisionRow]
-    silences: Sequence[Silence]  # of all runs
-    bands: Mapping[str, SiblingRange]  # of its siblings, by tag
-    answers: Mapping[str, str]  # what people said of incidents, by their ids, of all runs
-    trouble: str  # why this may be old; empty if it is not
+        return cls(version, body, gzip.compress(body, 1))
 
 
 class StateView:
-    """What the states say. Its methods belong to the thread that made it, but for `overview` and `seen`.
+    """What the states say. Its methods belong to the thread that made it, but for `overview` and `page_key`.
 
     Those two may be called from other threads, because tables are never changed, only replaced.
     """
@@ -84,45 +60,40 @@ class StateView:
             state.store.close()
 
     def refresh(self, now: float, awake: float) -> None:
-        """Look at the states again. If one cannot be read, the table says why."""
+        """Read the states again. If one cannot be read, the table says why."""
         self.fleet.refresh(now, awake)
 
     def open(self, key: str, pipeline: Pipeline) -> Callable[[], RunSession] | None:
-        """Return what opens a run, from any thread; None if there is no run of this key. Raises
-        StateError.
-        """
-        known = self.fleet.runs.get(key)
-        if known is None:
+        """Return what opens a run, from any thread; None if no run has this key. Raises StateError."""
+        run = self.fleet.runs.get(key)
+        if run is None:
             return None
-        row = known.row
-        kept = self.fleet.states[row.id].store.run_state(row.id)
-        return partial(RunSession, pipeline, row, self.fleet.names[row.id], kept)
+        state = self.fleet.states[run.row.id].store.run_state(run.row.id)
+        return partial(RunSession, pipeline, run.row, self.fleet.names[run.row.id], state)
 
-    def recorded(self, key: str) -> RecordedRun:
+    def records(self, key: str) -> WatchRecords:
         """Return what the watch recorded of a run. Raises StateError."""
-        known = self.fleet.runs[key]
-        run = known.row.id
-        state = self.fleet.states[known.row.id]
-        return RecordedRun(
-            known,
-            self.fleet.names[run],
-            state.store.incidents(run=run),
-            state.store.decisions(_MAX_DECISIONS, run),
-            self._silences,
-            state.bands(run),
-            self._answers,
-            self.fleet.table.trouble,
+        run = self.fleet.runs[key]
+        cache = self.fleet.states[run.row.id]
+        return WatchRecords(
+            run=run,
+            incidents=cache.store.incidents(run=run.row.id),
+            decisions=cache.store.decisions(_MAX_DECISIONS, run.row.id),
+            silences=self._silences,
+            bands=cache.bands(run.row.id),
+            answers=self._answers,
+            trouble=self.fleet.table.trouble,
         )
 
-    def seen(self, key: str, now: float) -> object:
-        """Return what the page of a run depends on beside its log; None if there is no run of this key."""
-        known = self.fleet.runs.get(key)
-        if known is None:
+    def page_key(self, key: str, now: float) -> object:
+        """Return what the page of a run depends on beside its log; None if no run has this key."""
+        run = self.fleet.runs.get(key)
+        if run is None:
             return None
-        told = known.state, known.not_judged, self.fleet.table.trouble
-        minutes = now // _STALE_SECONDS  # because a page says how long ago something was
         silences = [silence.id for silence in self._silences]
-        return known.row.updated, told, silences, self._answers, minutes
+        minutes = now // _MAX_AGE_SECONDS  # because a page says how long ago something was
+        trouble = self.fleet.table.trouble
+        return run.row.updated, run.state, run.not_judged, trouble, silences, self._answers, minutes
 
     @property
     def _silences(self) -> Sequence[Silence]:
@@ -133,9 +104,7 @@ class StateView:
         return self.fleet.status.answers if self.fleet.status else {}
 
     def incidents(self) -> Iterator[Incident]:
-        """Yield the incidents of all runs, also those that are over; of each run from the state that shows
-        it.
-        """
+        """Yield all incidents, also those that are over; of each run from the state that shows it."""
         for state in self._states:
             for incident in state.store.incidents():
                 if self.fleet.states.get(incident.run) is state:
@@ -143,9 +112,9 @@ class StateView:
 
     def overview(self, now: float) -> WebPage:
         """Return the page of all runs."""
-        shown = self.fleet.status
+        status = self.fleet.status
         table = self.fleet.table
-        return WebPage.of(
+        return WebPage.from_template(
             table.version,
             "fleet.html",
             verdict=table.verdict,
@@ -154,62 +123,62 @@ class StateView:
             live=f"/events?since={table.version}",
             rows=[row.html for row in table.rows.values() if row.html],
             rows_at_first=ROWS_AT_FIRST,
-            silences=[_Silenced.of(silence, now) for silence in shown.silences] if shown else [],
-            promise=shown.realised.lines() if shown and shown.realised else [],
-            workings=[f"{' ' * indent}{line}" for indent, line in workings(shown)] if shown else [],
+            silences=[_SilenceRow.from_silence(silence, now) for silence in status.silences]
+            if status
+            else [],
+            promise=status.realised.lines() if status and status.realised else [],
+            workings=[f"{' ' * indent}{line}" for indent, line in workings(status)] if status else [],
         )
 
 
-def page_of_run(run: RunSession, recorded: RecordedRun, key: str, version: int, now: float) -> WebPage:
+def page_of_run(session: RunSession, records: WatchRecords, key: str, version: int, now: float) -> WebPage:
     """Return the page of a run as its log and the state are now."""
-    known = recorded.known
-    story = run.story(recorded.incidents, recorded.decisions, _standing(known), recorded.bands)
-    about = [
+    run = records.run
+    report = session.report(records)
+    silences = [
         silence
-        for silence in recorded.silences
-        if silence.run == known.row.id or silence.covers(known.row.path, story.name)
+        for silence in records.silences
+        if silence.run == run.row.id or silence.covers(run.row.path, report.name)
     ]
-    data = data_of(story, _POINTS_OF_RUN, times=True)
-    settings = {name: clean_text(value, _SETTING_CHARACTERS) for name, value, _ in story.settings}
-    return WebPage.of(
+    data = data_of(report, _MAX_POINTS, times=True)
+    page = WebPage.from_template(
         version,
         "one_run.html",
-        ShownRun(story, settings, data),
-        run=story,
+        run=report,
         key=key,
-        verdict=_verdict(story),
-        trouble=f"Not judged: {clean_text(known.not_judged, 500)}" if known.not_judged else recorded.trouble,
+        verdict=_verdict(report),
+        trouble=f"Not judged: {clean_text(run.not_judged, 500)}" if run.not_judged else records.trouble,
         live=f"/runs/{key}/events?since={version}",
         data=data,
-        entries=cited([story]),
-        acknowledged={silence.incident: silence.id for silence in about if silence.incident},
-        silences=[_Silenced.of(silence, now) for silence in about if not silence.incident],
-        answers=recorded.answers,
+        entries=cited([report]),
+        acknowledged={silence.incident: silence.id for silence in silences if silence.incident},
+        silences=[_SilenceRow.from_silence(silence, now) for silence in silences if not silence.incident],
+        answers=records.answers,
     )
+    return replace(page, report=report, data=data)
+
+
+def report_of(pages: Mapping[str, WebPage], now: float) -> str:
+    """Return the HTML report of the runs that a person chose, to keep or to send, the worst first."""
+    runs = sorted((page.report for page in pages.values() if page.report), key=lambda run: -run.worst)
+    return render(report_of_runs(runs, "Chosen on the live page, with what the watch recorded of them.", now))
 
 
 @dataclass(frozen=True)
-class _Silenced:
+class _SilenceRow:
     id: str
     text: str
 
     @classmethod
-    def of(cls, silence: Silence, now: float) -> "_Silenced":
+    def from_silence(cls, silence: Silence, now: float) -> "_SilenceRow":
         what = f"incident {silence.incident}" if silence.incident else f"{silence.detector} in {silence.run}"
         return cls(
             silence.id, clean_text(f"{what}, for {duration_text(silence.until - now)}: {silence.reason}", 500)
         )
 
 
-def _standing(known: KnownRun) -> RunStatus:
-    states = {state.value: state for state in RunState}
-    return RunStatus(states.get(known.state, RunState.LOST), known.evidence)
-
-
-def _verdict(story: RunReport) -> str:
-    own = [
-        incident for incident in story.incidents if not incident.explained_by and incident.state != "resolved"
-    ]
-    if not own:
-        return f"No open incident; the run is {story.state}"
-    return f"{own[0].severity.label.capitalize()}: {own[0].headline}"
+def _verdict(report: RunReport) -> str:
+    for incident in report.incidents:
+        if not incident.explained_by and incident.state != "resolved":
+            return f"{incident.severity.label.capitalize()}: {incident.headline}"
+    return f"No open incident; the run is {report.state}"

@@ -3,7 +3,7 @@
 Run with ``python -m studies.benchmarks.archive [RUNS]``. Each run holds some thousand points of 20 tags;
 one of each format is written as a library would and lies there many times, with names as other trainings have
 them. The CPU of a run is that of all processes over the number of runs. ``again`` is the same command again,
-which finds that nothing changed, and ``reduce`` the report. Ten times as many runs, judged by a pool, show
+which finds that nothing changed, and ``report`` the report. Ten times as many runs, judged by a pool, show
 whether memory grows.
 """
 
@@ -103,14 +103,14 @@ def measure(runs: int, engines: Mapping[str, Sequence[str]]) -> None:
         print(f"{runs:,} runs of {size:.0f} kB; CPU in ms a run, memory in MB")
         for name, options in engines.items():
             out = root / name
-            first, again = (cost("replay", root / "runs", "--out", out, *options) for _ in range(2))
-            reduced = cost("reduce", out, "--format", "html")
+            first, again = (cost("archive", "judge", root / "runs", "--out", out, *options) for _ in range(2))
+            report = cost("archive", "report", out, "--format", "html")
             driver = first.memory.pop(0)
             worker = max(first.memory.values(), default=0.0)
             print(
                 f"{name:<11}{first.seconds:8.1f} s {sum(first.cpu.values()) / runs * 1e3:6.1f} ms   "
                 f"driver {driver:4.0f}   worker {worker:4.0f}   again {again.seconds:5.1f} s   "
-                f"reduce {reduced.seconds:5.1f} s {reduced.memory[0]:5.0f}",
+                f"report {report.seconds:5.1f} s {report.memory[0]:5.0f}",
                 flush=True,
             )
 

@@ -29,7 +29,7 @@ def counted(name, method):
         finally:
             spent[name] += time.thread_time() - begun
             if name == "seek":
-                found = sum(one.handle is not None for one in words[0]._behind.values())
+                found = sum(one.handle is not None for one in words[0]._writers.values())
                 told = {"at": time.monotonic(), "all": time.process_time(), "found": found, **spent}
                 print(json.dumps(told), file=out, flush=True)
     return call

@@ -77,5 +77,5 @@ def reported(results):
 
 def records(results):
     """The records of all runs that were judged, by path."""
-    contents = Contents.of(results)
+    contents = Contents.from_results(results)
     return [contents.record(number) for number in contents.numbers()]

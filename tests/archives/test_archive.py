@@ -78,11 +78,11 @@ def test_what_did_not_change_is_not_judged_again(tmp_path, tree):
     out = tmp_path / "results"
     _, first = archived(out, tree)
     _, again = archived(out, tree)
-    assert (again.done, again.known) == (0, first.parts)
+    assert (again.completed, again.reused) == (0, first.parts)
     log = tree / "two-logs" / "metrics.jsonl"
     os.utime(log, ns=(1, 1))
     _, changed = archived(out, tree)
-    assert changed.done == 1
+    assert changed.completed == 1
     shutil.rmtree(tree / "two-logs")
     results, _ = archived(out, tree)
     assert not [one for one in records(results) if "two-logs" in one.path]
@@ -101,9 +101,9 @@ def test_a_run_that_no_process_survives_costs_no_other_run_its_verdict(tmp_path,
     assert len(body["runs"]) == len(discover([tree]).runs) - 1
     assert [text for text in body["read_issues"] if text.endswith("kl-blowup: its process died")]
     _, again = archived(tmp_path / "results", tree)
-    assert again.done == 0
+    assert again.completed == 0
     results, again = archived(tmp_path / "results", tree, retry_failed=True)
-    assert again.done == 1
+    assert again.completed == 1
     assert not whole(results).failed
 
 
@@ -150,7 +150,7 @@ def test_a_driver_that_dies_or_is_stopped_leaves_what_the_next_one_goes_on_with(
         more.mkdir(parents=True)
         (more / "log.jsonl").write_text("".join(f'{{"step": {i}, "loss": {i % 7}}}\n' for i in range(20)))
     out = tmp_path / "out"
-    command = [sys.executable, "-m", "sentinel", "replay", tree, "--out", out, "--workers", "1"]
+    command = [sys.executable, "-m", "sentinel", "archive", "judge", tree, "--out", out, "--workers", "1"]
     before: set[Path] = set()
     for how in (signal.SIGKILL, signal.SIGINT):
         driver = subprocess.Popen(command, stderr=subprocess.PIPE, start_new_session=True)
@@ -165,7 +165,7 @@ def test_a_driver_that_dies_or_is_stopped_leaves_what_the_next_one_goes_on_with(
         assert not [*out.glob("manifest*")]
         before = {*out.glob("runs/*.parquet")}
     results, judged = archived(out, tree)
-    assert judged.known >= len(before) > 0
+    assert judged.reused >= len(before) > 0
     expected, _ = archived(tmp_path / "whole", tree)
     found, wanted = (  # the states depend on the time of day
         [(run["run"], run["incidents"]) for run in reported(one)["runs"]] for one in (results, expected)
@@ -228,17 +228,14 @@ def test_the_report_says_what_failures_cost(tmp_path, tree):
 @pytest.mark.long  # processes
 def test_commands(sentinel, tmp_path, tree):
     out = tmp_path / "results"
-    ran = sentinel("replay", tree / "kl-blowup", "--out", out, "--workers", 1)
+    ran = sentinel("archive", "judge", tree / "kl-blowup", "--out", out, "--workers", 1)
     assert ran.status == 0
     assert ran.out.startswith("1 part judged: 1 run; 0 parts known before")
-    assert sentinel("reduce", out).out.startswith("1 run: 1 critical")
-    assert json.loads(sentinel("reduce", out, "--format", "json").out)["coverage"]["read"] == 1
-    assert "write I/N" in sentinel("replay", tree, "--out", out, "--shard", "3/3").err
-    assert (
-        "`sentinel reduce` makes the report" in sentinel("replay", tree, "--out", out, "--format", "html").err
-    )
-    assert "need --out DIR" in sentinel("replay", tree, "--workers", 2).err
-    assert "--address needs" in sentinel("replay", tree, "--out", out, "--address", "there").err
-    missing = sentinel("reduce", tmp_path / "nothing")
+    assert sentinel("archive", "report", out).out.startswith("1 run: 1 critical")
+    assert json.loads(sentinel("archive", "report", out, "--format", "json").out)["coverage"]["read"] == 1
+    assert "write I/N" in sentinel("archive", "judge", tree, "--out", out, "--shard", "3/3").err
+    assert "Missing option '--out'" in sentinel("archive", "judge", tree, "--workers", 2).err
+    assert "--address needs" in sentinel("archive", "judge", tree, "--out", out, "--address", "there").err
+    missing = sentinel("archive", "report", tmp_path / "nothing")
     assert missing.status == 2
     assert "no results" in missing.err

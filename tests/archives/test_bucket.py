@@ -55,10 +55,10 @@ def test_a_bucket_gives_what_one_replay_of_it_gives(bucket, tmp_path):
     assert reported(results) == expected
     assert judged.runs == len(expected["runs"])
     _, again = archived(tmp_path / "results", url)
-    assert again.done == 0
+    assert again.completed == 0
     bucket.write("kl-blowup/more.txt", b"epoch 1 loss 2\n")
     _, changed = archived(tmp_path / "results", url)
-    assert changed.done == 1
+    assert changed.completed == 1
     sharded, _ = archived(tmp_path / "pool", url, Local(2))
     assert {one["run"] for one in reported(sharded)["runs"]} >= {one["run"] for one in expected["runs"]}
 

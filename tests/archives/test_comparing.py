@@ -35,21 +35,21 @@ def test_an_archive_says_of_runs_beside_one_another_what_one_replay_says(tmp_pat
     assert {comparison["setting"] for comparison in expected} == {"lr"}
     for index in range(3):
         results, _ = archived(tmp_path / "results", sweep, shard=Shard(index, 3), compare=True)
-    found = replace(whole(results), comparisons=compared(Contents.of(results)))
+    found = replace(whole(results), comparisons=compared(Contents.from_results(results)))
     assert json.loads("".join(report.pieces(found)))["comparisons"] == as_json(expected)
 
 
 def test_without_the_courses_it_says_how_they_are_kept(tmp_path, sweep):
     results, first = archived(tmp_path / "results", sweep)
     with pytest.raises(SentinelError, match="--out DIR --compare"):
-        compared(Contents.of(results))
+        compared(Contents.from_results(results))
     _, again = archived(tmp_path / "results", sweep, compare=True)
-    assert again.done == first.done
+    assert again.completed == first.completed
 
 
 def test_the_commands_compare(sentinel, tmp_path, sweep):
-    assert sentinel("replay", sweep, "--out", "results", "--compare").status == 0
+    assert sentinel("archive", "judge", sweep, "--out", "results", "--compare").status == 0
     for form in ("terminal", "markdown", "html"):
-        told = sentinel("reduce", "results", "--compare", "--format", form).out
+        told = sentinel("archive", "report", "results", "--compare", "--format", form).out
         assert "lr: 0.1 (2 runs), 0.2 (2 runs), 0.4 (2 runs)" in told
-        assert "lr: 0.1" not in sentinel("reduce", "results", "--format", form).out
+        assert "lr: 0.1" not in sentinel("archive", "report", "results", "--format", form).out

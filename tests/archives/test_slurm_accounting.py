@@ -47,15 +47,15 @@ def owners(tmp_path):
 
 
 def test_the_nearest_job_that_ran_then_owns_a_run(owners):
-    assert owners.of("/runs/a/metrics.csv", at(3)) == Owner("ann", "vision", 8.0)
-    assert owners.of("/runs/a/deep/er", at(5)) == Owner("admin", "vision", None)
-    assert owners.of("/runs/ab", at(3)) == Owner("admin", "vision", None)
+    assert owners.owner("/runs/a/metrics.csv", at(3)) == Owner("ann", "vision", 8.0)
+    assert owners.owner("/runs/a/deep/er", at(5)) == Owner("admin", "vision", None)
+    assert owners.owner("/runs/ab", at(3)) == Owner("admin", "vision", None)
 
 
 def test_what_is_not_sure_is_not_said(owners):
-    assert owners.of("/runs/b/x", at(3)) == Owner()
-    assert owners.of("/runs/a/x", None) == Owner()
-    assert owners.of("/elsewhere", at(3)) == Owner()
+    assert owners.owner("/runs/b/x", at(3)) == Owner()
+    assert owners.owner("/runs/a/x", None) == Owner()
+    assert owners.owner("/elsewhere", at(3)) == Owner()
 
 
 def test_another_table_is_said(tmp_path):
@@ -75,7 +75,7 @@ def test_other_owners_change_the_rows_and_judge_nothing_again(tmp_path):
     def found(**options):
         _, judged = archived(tmp_path / "out", tmp_path / "runs", **options)
         runs = pl.read_parquet(tmp_path / "out" / "runs" / "*.parquet")
-        return judged.done, *runs.select("project", "gpus", "gpus_from").row(0)
+        return judged.completed, *runs.select("project", "gpus", "gpus_from").row(0)
 
     jobs = table(tmp_path / "jobs.parquet", job(str(run), "ann", 2, 1))
     assert found() == (1, None, None, None)

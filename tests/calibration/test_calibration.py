@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 import numpy as np
 import pytest
 
-from sentinel.calibration.calibration import Calibration, variants
+from sentinel.calibration.calibration import Calibration, PageSent, variants
 from sentinel.calibration.check import CalibrationCheck, Ledger
 from sentinel.calibration.page_rates import Rate
 from sentinel.common.days import Extent
@@ -14,7 +14,6 @@ from sentinel.detectors.api import Severity
 from sentinel.notifications.decide import Decision, Event, Reason
 from sentinel.notifications.routing import SinkDecision
 from sentinel.storage.store import Store, Update
-from sentinel.storage.tables import PageSent
 from tests.sinks.samples import INCIDENT
 
 MADE = 1.7e9

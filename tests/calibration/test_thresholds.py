@@ -155,7 +155,7 @@ def test_the_doubtful_pages_come_from_each_kind_in_turn_and_are_asked_once():
     assert moves[0].change == SPIKE
     assert (first, second) == ("1-loss-spike", "3-stream-stall"), "alone in its run comes first"
     assert {*rest} == {"0-loss-spike", "0-stream-stall", "2-loss-spike"}
-    assert [one.id for _, one in doubtful(pages, moves, {first}, most=1)] == ["2-loss-spike"]
+    assert [one.id for _, one in doubtful(pages, moves, {first}, max_pages=1)] == ["2-loss-spike"]
 
 
 def test_a_promise_does_not_rest_on_the_runs_by_which_it_was_chosen():

@@ -8,7 +8,7 @@ from sentinel import catalogue
 from sentinel.catalogue.index import families, search, unwritten
 from sentinel.common.errors import UnknownName
 from sentinel.detectors.discovery import all_detectors
-from sentinel.report.pages import found, index, listed, page
+from sentinel.report.pages import index, matches, page, titles
 from tests.each import each
 from tests.tools.coverage import COVERAGE, written
 
@@ -49,7 +49,7 @@ def test_words_find_entries(words, first):
 
 def test_what_no_page_holds_finds_nothing():
     assert search(["softmax", "giraffe"]) == []
-    assert found(["giraffe"]) == "No page of the catalogue holds giraffe."
+    assert matches(["giraffe"]) == "No page of the catalogue holds giraffe."
 
 
 @each(unwritten())
@@ -79,4 +79,4 @@ def test_the_lists_name_everything():
     assert all(f"**{name}**: " in shown for name in all_detectors())
     assert all(re.search(rf"(?<![\w-]){i}(?![\w-])", shown) for i in catalogue.load())
     assert max(map(len, shown.splitlines())) <= 80
-    assert all(f"- **{e.id}**: {e.title}" in listed() for e in catalogue.load().values())
+    assert all(f"- **{e.id}**: {e.title}" in titles() for e in catalogue.load().values())

@@ -86,7 +86,7 @@ def test_a_detector_becomes_stricter_where_that_is_enough(sentinel, archive, far
     assert again.out == ran.out, "an archive is calibrated as if it had never been"
     kept = sentinel("calibrate", "runs", "--bad", "bad.txt", "--out", "results", "--workers", 1).out
     assert kept.partition("\n")[2] == ran.out, "of kept results the same runs are judged again"
-    stricter = sentinel("replay", "runs", "--out", "results", "--workers", 1).out
+    stricter = sentinel("archive", "judge", "runs", "--out", "results", "--workers", 1).out
     assert "; 0 parts known before" in stricter, "results of other thresholds are others"
 
 

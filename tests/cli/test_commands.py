@@ -210,7 +210,7 @@ def test_status_copes_with_what_cannot_be_decoded(sentinel, sick_run, tmp_path):
     with closing(sqlite3.connect(tmp_path / "state" / "sentinel" / "sentinel.sqlite")) as state, state:
         state.execute("UPDATE runs SET state = x'c1'")
         state.execute("UPDATE incidents SET incident = '{'")
-        state.execute("UPDATE sent SET severity = 77")
+        state.execute("UPDATE notification_log SET severity = 77")
         state.execute("UPDATE health SET value = '{'")
     shown = sentinel("status")
     assert shown.status == 0
@@ -379,9 +379,44 @@ def test_the_catalogue_can_be_listed_and_searched(sentinel):
     everything = sentinel("explain").out
     assert "- **kl-blowup**: " in everything
     assert "O24" in everything
-    assert "- **O24**: The fp16 loss scale" in sentinel("catalogue").out
-    assert sentinel("catalogue", "--search", "bus error memory").out.startswith("- **DP15**: ")
+    assert "- **O24**: The fp16 loss scale" in sentinel("explain", "--list", "catalogue").out
+    search = ("--list", "catalogue", "--search", "bus error memory")
+    assert sentinel("explain", *search).out.startswith("- **DP15**: ")
     assert "- **L6**: " in sentinel("explain", "P15").out
+
+
+@pytest.mark.slow
+def test_lists_hold_one_kind_alone(sentinel):
+    assert "| `update_ratio/<group>` |" in sentinel("explain", "--list", "probes").out
+    assert sentinel("explain", "updates").out.startswith("# updates\n")
+    detectors = sentinel("explain", "--list", "detectors").out
+    assert "- **kl-blowup**: " in detectors
+    assert "O24" not in detectors
+
+
+@pytest.mark.parametrize(
+    ("words", "form"),
+    [
+        (["overview", "."], "sentinel PATH"),
+        (["reduce", "verdicts", "--format", "html"], "sentinel archive report DIR"),
+        (["catalogue", "--search", "x"], "sentinel explain --list catalogue"),
+        (["probes"], "sentinel explain --list probes"),
+        (["replay", ".", "--workers", "1", "--out", "verdicts"], "sentinel archive judge PATH... --out DIR"),
+        (["replay", ".", "--out=verdicts"], "sentinel archive judge PATH... --out DIR"),
+    ],
+)
+def test_an_earlier_form_of_a_command_names_the_one_of_today(sentinel, tmp_path, words, form):
+    (tmp_path / words[0]).mkdir()  # a path of its name is no reason to show the screen
+    ran = sentinel(*words)
+    assert (ran.status, ran.out) == (2, "")
+    assert ran.err.endswith(f" is now `{form}`\n")
+    assert ran.err.count("\n") == 1
+
+
+def test_help_has_sections(sentinel):
+    lines = sentinel("--help").out.splitlines()
+    headings = [line for line in lines if line and not line.startswith((" ", "Usage"))]
+    assert headings == ["Options:", "Look:", "Watch:", "Answer:", "Archive:", "Programs:"]
 
 
 @pytest.mark.slow

@@ -1,8 +1,9 @@
-"""A state whose bytes were overwritten is kept aside, and a new one begins."""
+"""A state that is damaged or of another schema is kept aside, and a new one begins."""
 
 import json
 import random
 import sqlite3
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -67,6 +68,42 @@ def test_a_damaged_state_is_kept_and_said_once(tmp_path):
     assert (tmp_path / "sentinel.sqlite.corrupt-20231114T221320Z").read_bytes() == damaged
     sound_store(tmp_path, NOW, said.append).close()
     assert len(said) == 1
+
+
+@pytest.mark.parametrize("schema", [7, 9], ids=["older", "newer"])
+def test_a_state_of_another_schema_is_kept_and_said_once(tmp_path, monkeypatch, schema):
+    monkeypatch.setattr("sentinel.storage.database.SCHEMA", schema)
+    with Store(tmp_path) as store:
+        store.set_health({"state": "old"})
+    monkeypatch.setattr("sentinel.storage.database.SCHEMA", 8)
+    said = []
+    with sound_store(tmp_path, NOW, said.append) as store:
+        assert store.health() == {}
+        store.set_health({"state": "new"})
+    file = tmp_path / STATE_FILE
+    aside = f"{file}.other-schema-20231114T221320Z"
+    assert said == [
+        f"the state is of another version ({file}: has schema {schema}, and this sentinel has schema 8). "
+        f"It is kept as {aside}. All logs are read again, so what was open may be told once more, "
+        "and silences are gone"
+    ]
+    with closing(sqlite3.connect(aside)) as database:
+        assert database.execute("SELECT value FROM health").fetchall() == [('"old"',)]
+    with sound_store(tmp_path, NOW, said.append) as store:
+        assert store.health() == {"state": "new"}
+    assert len(said) == 1
+
+
+@pytest.mark.slow
+def test_a_watch_goes_on_with_a_new_state_where_another_version_left_one(sentinel, tmp_path):
+    log = broken_run(tmp_path)
+    Store(tmp_path / "state").close()
+    with closing(sqlite3.connect(tmp_path / "state" / STATE_FILE)) as database:
+        database.execute(f"PRAGMA user_version = {SCHEMA + 1}")
+    ended = sentinel("watch", "--once", str(log), "--state-dir", str(tmp_path / "state"))
+    assert (ended.status, ended.err.count("the state is of another version")) == (0, 1)
+    with Store(tmp_path / "state") as store:
+        assert "non-finite-metric" in {incident.detector for incident in store.incidents(open_only=True)}
 
 
 @pytest.mark.parametrize("number", [b"\x3a\x80\x11\x02", b"\xff\x12\x00\x07"], ids=["high", "below 0"])

@@ -18,7 +18,7 @@ def sibling(seed, shift=0.0, *, healthy=True, scale=1.0, **settings):
     means = Means()
     course = Buckets()
     course.push(scale * (loss + shift * (STEPS > 100)), STEPS)
-    means._of["train/loss"] = course
+    means._buckets["train/loss"] = course
     stated = {"lr": 0.1, "batch_size": 8, "seed": seed} | settings
     return Sibling(
         name=f"run-{seed}",
@@ -77,7 +77,7 @@ def test_a_run_that_goes_on_is_like_siblings_that_fall_as_steeply(done):
         courses = Buckets()
         exact = np.random.default_rng(seed).normal(size=200) / 1000
         courses.push(np.exp(-STEPS[:steps] / 20) * (1 + exact[:steps]), STEPS[:steps])
-        run.means._of["train/loss"] = courses
+        run.means._buckets["train/loss"] = courses
         return replace(run, plan=200.0, whole=steps == 200, last_step=steps)
 
     fleet = [steep(seed, 200) for seed in range(20)]

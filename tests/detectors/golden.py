@@ -1,124 +1,29 @@
-"""Goldens: a page for each detector that a person can read and a test can run.
+"""The goldens of the detectors of sentinel; `sentinel.testing.golden` says what a golden is.
 
-``golden/<snake_name>.md`` holds scenarios, each under a ``###`` heading: prose, one or more streams,
-and what the detector says of them.
-
-    ### The loss jumps once
-    ```stream loss every=10 from=10
-    2.0~0.01x60 9.0 1.4x20
-    ```
-    ```expect
-    500  clean
-    610  warning  jump  loss jumped to 9; the last 50 points sat at 2
-    620  clean
-    ```
-
-A stream's name is one of `sentinel.detectors.signals.Signal`; its tag has the same name, unless it has a
-``tag``. Its first point has step ``from`` (0 unless told), the next ones ``every`` (1) further. Its values,
-separated by blanks:
-
-    2.5           one point; also 1e-5, nan, inf, -inf
-    _             no point at this step
-    2.5x20        20 points; so with everything below, and with _
-    1+0.1x20      a ramp: 1, 1.1, 1.2, ...            1-0.1x20 falls
-    1*0.9x20      a decay: 1, 0.9, 0.81, ...
-    1~0.2x20      Gaussian noise of standard deviation 0.2; also after a ramp: 1+0.1~0.2x20
-    1~20%x20      the same in proportion to the value
-    (0 1 1)x20    60 points: the values in brackets, 20 times; brackets do not nest
-
-Noise is seeded by the stream's own text. Streams of a scenario are one run, logged side by side. What the
-run's settings say may stand in a block of its own, as TOML under any of their names:
-
-    ```settings
-    num_classes = 10
-    ```
-
-A stream with ``attempt=2`` is logged after a restart, behind all streams without.
+``golden/<snake_name>.md`` is that of a detector. ``python -m tests.detectors.golden --write`` fills in all
+expect blocks; read the difference before you believe it.
 
 Below its title a golden says how the metric of the detector goes wrong; see `tests/detectors/onsets.py`.
-
-A detector that is asked at the end sees the last row a second time, as the end of the run.
-
-An ``expect`` line says what changes: the first step of each stretch of equal severity, so the first
-line also shows from where on the detector can judge. With several judged streams a line names the
-signal after the step. ``python -m tests.detectors.golden --write`` fills in all expect blocks; read
-the difference before you believe it.
 """
 
-import re
 import sys
-import tomllib
-import zlib
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from functools import cache, cached_property
+from collections.abc import Mapping, Sequence
+from functools import cache
 from pathlib import Path
-from typing import Any
 
-import numpy as np
-import polars as pl
-
-from sentinel.detectors.api import Detector, Severity
+from sentinel.detectors.api import Detector
 from sentinel.detectors.discovery import all_detectors
-from sentinel.detectors.schema import INDEX, ONSET, SERIES, SEVERITY, SIGNAL, STEP, VARIANT
-from sentinel.detectors.signals import Signal
-from sentinel.incidents.incident import LASTED, lasted_text
-from sentinel.series.attempt import Attempt
-from sentinel.series.attempts import Points
-from sentinel.series.plan import Plans, planned
-from sentinel.series.specs import series_specs
-from sentinel.series.windows import Judged, frame
+from sentinel.testing import golden
+from sentinel.testing.golden import TAG as TAG
+from sentinel.testing.golden import Scenario as Scenario
+from sentinel.testing.golden import Stream as Stream
+from sentinel.testing.golden import judge as judge
+from sentinel.testing.golden import message as message
+from sentinel.testing.golden import rendered as rendered
+from sentinel.testing.golden import series_windows as series_windows
+from sentinel.testing.golden import windows as windows
 
 FOLDER = Path(__file__).parent / "golden"
-
-_FENCE = re.compile(
-    r"^```(?P<kind>stream|settings|expect)\b *(?P<options>.*)\n(?P<body>(?:.*\n)*?)```$", re.MULTILINE
-)
-_NUMBER = r"[0-9.]+(?:e[+-]?[0-9]+)?"
-_TOKEN = re.compile(
-    rf"(?:(?P<missing>_)|(?P<value>nan|-?inf|-?{_NUMBER}))"
-    rf"(?:(?P<change>[+*-])(?P<by>{_NUMBER}))?(?:~(?P<noise>{_NUMBER})(?P<share>%)?)?(?:x(?P<times>\d+))?"
-)
-_GROUP = re.compile(r"\(([^()]*)\)x(\d+)")
-
-
-@dataclass(frozen=True)
-class Stream:
-    """Points of one signal, missing ones left out."""
-
-    signal: Signal
-    step: np.ndarray
-    value: np.ndarray
-    tag: str = ""  # the signal's name, unless it is told
-    attempt: int = 1
-
-    @classmethod
-    def parse(
-        cls, name: str, text: str, every: int = 1, start: int = 0, tag: str = "", attempt: int = 1
-    ) -> "Stream":
-        """Raises ValueError for an unknown signal or a value outside the grammar."""
-        value, logged = _values(text, np.random.default_rng(zlib.crc32(text.encode())))
-        step = start + every * np.arange(len(value))
-        return cls(Signal(name), step[logged], value[logged], tag, attempt)
-
-
-@dataclass(frozen=True, eq=False)
-class Scenario:
-    """One heading of a golden page."""
-
-    detector: Detector
-    title: str
-    streams: tuple[Stream, ...]
-    settings: Mapping[str, Any]
-    expected: str
-
-    def __str__(self) -> str:
-        return f"{self.detector.name}: {self.title}"
-
-    @cached_property
-    def verdicts(self) -> pl.DataFrame:
-        """What the detector says of the whole run. Many tests ask, and it is judged once."""
-        return judge(self.detector, windows(self.detector, self.streams, settings=self.settings))
 
 
 def path_of(detector: Detector) -> Path:
@@ -134,156 +39,13 @@ def shipped() -> Mapping[str, Sequence[Scenario]]:
 
 
 def scenarios(detector: Detector) -> list[Scenario]:
-    """The scenarios that stand in a detector's golden now, none if it has no golden yet.
-
-    Raises ValueError, naming file and heading, for a scenario without exactly one expect block.
-    """
-    page = path_of(detector)
-    if not page.exists():
-        return []
-    found = []
-    for title, text in _sections(page.read_text()):
-        blocks = list(_FENCE.finditer(text))
-        expects = [b["body"] for b in blocks if b["kind"] == "expect"]
-        if len(expects) != 1:
-            raise ValueError(f"{page.name}, '{title}': {len(expects)} expect blocks; a scenario has one")
-        try:
-            streams = tuple(_stream(b) for b in blocks if b["kind"] == "stream")
-            settings = tomllib.loads("".join(b["body"] for b in blocks if b["kind"] == "settings"))
-        except ValueError as error:
-            raise ValueError(f"{page.name}, '{title}': {error}") from None
-        found.append(Scenario(detector, title, streams, settings, expects[0]))
-    return found
-
-
-def windows(
-    detector: Detector,
-    streams: Sequence[Stream],
-    cuts: Sequence[int] = (),
-    settings: Mapping[str, Any] | None = None,
-) -> list[Judged]:
-    """What the engine would show the detector, were the run read in pieces that end after ``cuts`` points."""
-    return [judged for _, judged in series_windows(detector, streams, cuts, settings)]
-
-
-def series_windows(
-    detector: Detector,
-    streams: Sequence[Stream],
-    cuts: Sequence[int] = (),
-    settings: Mapping[str, Any] | None = None,
-) -> list[tuple[tuple[int, str], Judged]]:
-    """The same, and to which series each window belongs: by attempt and tag."""
-    plans = Plans(planned(settings or {}))
-    step = np.concatenate([s.step for s in streams])
-    source = np.repeat(np.arange(len(streams)), [len(s.step) for s in streams])
-    value = np.concatenate([s.value for s in streams])
-    number = np.array([s.attempt for s in streams])[source]
-    order = np.lexsort((source, step, number))
-    attempt = Attempt(1)
-    seen = series_specs([detector])
-    found = []
-    restarts = np.flatnonzero(np.diff(number[order])) + 1
-    for part in np.split(np.arange(len(order)), sorted({*cuts, *restarts.tolist()})):
-        if len(part) and attempt.number != number[order[part[0]]]:
-            attempt = attempt.next(int(number[order[part[0]]]), seen)
-        points = [
-            Points(
-                s.tag or s.signal,
-                s.signal,
-                step[order[own]],
-                np.full(len(own), np.nan),
-                own,
-                value[order[own]],
-            )
-            for i, s in enumerate(streams)
-            if len(own := part[source[order[part]] == i])
-        ]
-        shown = attempt.windows(points, seen, plans)
-        found.extend(((attempt.number, tag), (view, window)) for view, tag, window in shown)
-    found.extend(((attempt.number, tag), (view, window)) for view, tag, window in attempt.end(seen))
-    return found
-
-
-def judge(detector: Detector, shown: Sequence[Judged]) -> pl.DataFrame:
-    """The verdicts over windows of one run, each window judged for itself; SIGNAL names the series."""
-    signals = pl.Series([view.judged.value for view, _ in shown])
-    found = detector.run(frame(detector, shown))
-    named = found.with_columns(signals.gather(found[SERIES]).alias(SIGNAL)).drop(SERIES)
-    return named.sort(SIGNAL, INDEX, maintain_order=True)
-
-
-def rendered(scenario: Scenario) -> str:
-    """The body of the scenario's expect block as it ought to be."""
-    detector = scenario.detector
-    found = scenario.verdicts
-    changes = found.filter((pl.col(SEVERITY) != pl.col(SEVERITY).shift().over(SIGNAL)).fill_null(True))
-    several = sum(s.signal in detector.judges for s in scenario.streams) > 1
-    lines = []
-    for row in changes.sort(STEP, SIGNAL).iter_rows(named=True):
-        severity = Severity(row[SEVERITY])
-        parts = [str(row[STEP]), row[SIGNAL] if several else "", severity.label]
-        if severity:
-            parts += [row[VARIANT], message(detector, row)]
-        lines.append("  ".join(p for p in parts if p) + "\n")
-    return "".join(lines)
-
-
-TAG = "tag"
-"""The name under which messages may use the tag of a series."""
-
-
-def message(detector: Detector, row: Mapping[str, Any]) -> str:
-    """The sentence of a finding, with the detector's default parameters."""
-    defaults = {n: p.default for n, p in detector.parameters.items()}
-    lasted = lasted_text(int(row[STEP]) - int(row[STEP] if row[ONSET] is None else row[ONSET]), None)
-    of_row = {LASTED: lasted, TAG: row[SIGNAL]}  # a stream has no name but that of its signal
-    return detector.variants[str(row[VARIANT])].message.format(**(defaults | row | of_row))
+    """The scenarios that stand in a detector's golden now, none if it has no golden yet."""
+    return golden.scenarios(detector, path_of(detector))
 
 
 def rewrite(detector: Detector) -> None:
     """Fill in the expect blocks of the detector's golden."""
-    new = iter([rendered(s) for s in scenarios(detector)])
-    fill = lambda b: f"```expect\n{next(new)}```" if b["kind"] == "expect" else b[0]  # noqa: E731
-    page = path_of(detector)
-    page.write_text(_FENCE.sub(fill, page.read_text()))
-
-
-def _sections(text: str) -> Iterator[tuple[str, str]]:
-    parts = re.split(r"^### +(.+)$", text, flags=re.MULTILINE)
-    yield from zip(parts[1::2], parts[2::2], strict=True)
-
-
-def _stream(block: re.Match[str]) -> Stream:
-    name, *options = block["options"].split()
-    given = dict(option.split("=", 1) for option in options)
-    if unknown := given.keys() - {"every", "from", "tag", "attempt"}:
-        raise ValueError(f"stream {name} has the unknown option {min(unknown)}")
-    every = int(given.get("every", 1))
-    start = int(given.get("from", 0))
-    tag = given.get("tag", "")
-    return Stream.parse(name, block["body"], every, start, tag, int(given.get("attempt", 1)))
-
-
-def _values(text: str, random: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
-    """Values, and whether there is a point at all."""
-    text = _GROUP.sub(lambda g: f"{g[1]} " * int(g[2]), text)
-    values = [np.empty(0)]
-    logged = [np.empty(0, bool)]
-    for word in text.split():
-        token = _TOKEN.fullmatch(word)
-        if token is None:
-            raise ValueError(f"'{word}' is not in the stream grammar")
-        times = np.arange(int(token["times"] or 1))
-        level = np.full(len(times), float(token["value"] or "nan"))
-        by = float(token["by"] or 0)
-        if token["change"] == "*":
-            level = level * by**times
-        elif token["change"]:
-            level = level + times * (by if token["change"] == "+" else -by)
-        spread = float(token["noise"] or 0) * (level / 100 if token["share"] else 1)
-        values.append(level + spread * random.standard_normal(len(times)))
-        logged.append(np.full(len(times), token["missing"] is None))
-    return np.concatenate(values), np.concatenate(logged)
+    golden.rewrite(detector, path_of(detector))
 
 
 if __name__ == "__main__":

@@ -25,7 +25,7 @@ from sentinel.detectors.run_checks import (
 )
 from sentinel.detectors.signals import Signal
 from sentinel.incidents.incident import format_message
-from tests.detectors.test_every_detector import HEADINGS
+from sentinel.testing.detectors import HEADINGS
 
 CHECKS = [check for check in all_detectors().values() if isinstance(check, RunCheck)]
 

@@ -8,16 +8,17 @@ import numpy as np
 import polars as pl
 import pytest
 
-from sentinel.detection.row_detection import Judged, Verdicts
+from sentinel.detection.row_detection import Verdicts
 from sentinel.detectors.api import Detector, Severity
 from sentinel.detectors.discovery import all_detectors
 from sentinel.detectors.schema import INDEX, SEVERITY, STEP
 from sentinel.incidents.duplicates import KnownIncidents
 from sentinel.incidents.incident import Event
 from sentinel.incidents.lifecycle import IncidentTracker
-from sentinel.incidents.verdict_merge import Key
 from sentinel.notifications.decide import REPEAT_SECONDS, SinkPolicy
 from sentinel.notifications.routing import RoutingContext, RunChanges, route_changes
+from sentinel.series.plan import KnownOfStream, Plans
+from sentinel.series.stream import SeriesRows
 from sentinel.series.windows import frame
 from sentinel.sources.identity import RunIdentity
 from tests.detectors.golden import Scenario, Stream, shipped, windows
@@ -35,6 +36,7 @@ WANDERING = ((0.1, 0.9), (0.2, 0.999))
 row to row. It is restless and wanders for thousands of rows, too."""
 
 SINK = SinkPolicy("sink", Severity.INFO, include_preview=True)
+NOTHING_KNOWN = KnownOfStream(None, {}, Plans())
 RUN = RunIdentity(run="hovering", path="/runs/hovering", framework=None)
 
 DETECTORS = [d for d in all_detectors().values() if isinstance(d, Detector) and d.demand.judges]
@@ -95,11 +97,11 @@ def _told(detector: Detector, streams: list[Stream], settings: object) -> tuple[
     a_poll = points * ROWS_A_POLL // ROWS
     shown = windows(detector, streams, range(a_poll, points, a_poll), settings)
     judged = {
-        n: Judged(Key("run", "s", 1, view.judged.value, detector.name), view.judged.value, window)
+        n: SeriesRows("run", "s", view, 1, view.judged.value, window, NOTHING_KNOWN)
         for n, (view, window) in enumerate(shown)
     }
     found = detector.run(frame(detector, shown))
-    stretches = Verdicts(found, judged, detector.history).segments()
+    stretches = Verdicts(found, judged, detector).segments()
     tracker = IncidentTracker("run", {detector.name: detector})
     changes = []
     told = []

@@ -6,7 +6,7 @@ import signal
 import pytest
 
 from sentinel.processes.activity import Activity
-from sentinel.processes.table import cpu_seconds, moved, process, processes
+from sentinel.processes.table import bytes_moved, cpu_seconds, process, processes
 from tests.processes.running import running, until
 
 WORKS = """
@@ -33,7 +33,8 @@ def family(one):
 def worked(one, does):
     """Whether a process, or one that it started, has done some work."""
     return any(
-        cpu_seconds(pid) > 1.0 if does == "computes" else (moved(pid) or 0) > 3 << 20 for pid in family(one)
+        cpu_seconds(pid) > 1.0 if does == "computes" else (bytes_moved(pid) or 0) > 3 << 20
+        for pid in family(one)
     )
 
 

@@ -5,7 +5,7 @@ import sys
 
 import pytest
 
-from sentinel.processes import devices
+from sentinel.processes import hang_sampling
 from sentinel.processes.ranks import Rank
 from sentinel.processes.table import process
 
@@ -16,15 +16,15 @@ def mine():
 
 
 def test_what_is_known_stands_in_one_text(monkeypatch, mine, tmp_path):
-    monkeypatch.setattr(devices, "xids", lambda _: "Xid 79")
-    monkeypatch.setattr(devices, "asked", lambda pids: f"NCCL: {[*pids] == [mine.pid]}")
-    monkeypatch.setattr(devices, "recorded", lambda *_: "")
-    monkeypatch.setattr(devices, "devices_of", lambda called: f"GPU 0 ({called[mine.pid]})")
-    said = devices.devices([Rank(mine, 1, 4)], tmp_path)
+    monkeypatch.setattr(hang_sampling, "xids", lambda _: "Xid 79")
+    monkeypatch.setattr(hang_sampling, "ras_problems", lambda pids: f"NCCL: {[*pids] == [mine.pid]}")
+    monkeypatch.setattr(hang_sampling, "last_collectives", lambda *_: "")
+    monkeypatch.setattr(hang_sampling, "gpu_use", lambda titles: f"GPU 0 ({titles[mine.pid]})")
+    said = hang_sampling.describe_devices([Rank(mine, 1, 4)], tmp_path)
     assert said == "Xid 79; NCCL: True; GPU 0 (rank 1 of 4)"
 
 
 def test_a_machine_without_devices_says_only_what_is_not_installed(monkeypatch, mine, tmp_path):
     monkeypatch.setitem(sys.modules, "pynvml", None)
-    said = devices.devices([Rank(mine, 0, 1)], tmp_path)
+    said = hang_sampling.describe_devices([Rank(mine, 0, 1)], tmp_path)
     assert said == "the GPUs are unknown because nvidia-ml-py is not installed (pip install '.[devices]')"

@@ -13,7 +13,7 @@ import pytest
 
 from sentinel.processes import exits
 from sentinel.processes.alarm import Alarm
-from sentinel.processes.exits import Exit, opened
+from sentinel.processes.exits import Exit, open_handle
 from sentinel.processes.table import lives, process
 from tests.processes.running import running, until
 
@@ -30,7 +30,7 @@ sys.stdin.read()
 REUSES = """
 import os, sys
 from sentinel.processes.alarm import Alarm
-from sentinel.processes.exits import Exit, opened
+from sentinel.processes.exits import Exit, open_handle
 from sentinel.processes.table import process
 number, told, reused = 0, 0, 0
 reads, writes = os.pipe()
@@ -40,7 +40,7 @@ for turn in range(10_000):
     if not (pid := os.fork()):
         os.read(reads, 1)
         os._exit(turn % 251)
-    handle = opened(process(pid))
+    handle = open_handle(process(pid))
     os.write(writes, b"x")
     os.waitpid(pid, 0)
     told += handle.exit() == Exit(status=turn % 251)
@@ -61,7 +61,7 @@ WAITS = "import os, resource, sys; sys.stderr.close(); sys.stdin.read(); "
 def handle_of(pid):
     """A handle of a process by its number."""
     one = process(pid)
-    return one and opened(one)
+    return one and open_handle(one)
 
 
 def how(handle):
@@ -150,7 +150,7 @@ def test_a_number_that_was_given_again_is_another_process():
         now = process(one.pid)
         assert lives(now)
         assert not lives(now._replace(started=now.started - 1))
-        assert opened(now._replace(started=now.started - 1)) is None
+        assert open_handle(now._replace(started=now.started - 1)) is None
 
 
 @needs_kernel

@@ -9,7 +9,7 @@ import time
 import pytest
 
 from sentinel.processes import finder
-from sentinel.processes.finder import BEHIND_PIPE, HELPED, HOLDS, NAMED, Host
+from sentinel.processes.finder import HOLDS_LOG, NAMED_BY_EVENT_FILE, NAMED_BY_HELPER, WRITES_TO_PIPE, Host
 from sentinel.processes.table import processes
 from tests.processes.running import HOLDS as RUNS
 from tests.processes.running import holding, running
@@ -39,13 +39,13 @@ def log(tmp_path):
 def test_the_process_that_has_a_log_open_for_writing_is_found(log):
     assert writer(log) is None
     with holding(log) as one, holding(log, "r"):
-        assert writer(log) == writer(log.parent) == (one.pid, HOLDS)
+        assert writer(log) == writer(log.parent) == (one.pid, HOLDS_LOG)
     assert writer(log) is None
 
 
 def test_of_a_process_and_its_workers_the_process_counts(log):
     with holding(log, "a", "worker") as one:
-        assert writer(log) == (one.pid, HOLDS)
+        assert writer(log) == (one.pid, HOLDS_LOG)
 
 
 def test_a_shell_that_started_the_process_does_not_count(log):
@@ -54,7 +54,7 @@ def test_a_shell_that_started_the_process_does_not_count(log):
     with subprocess.Popen(["bash", "-c", command], stdin=subprocess.PIPE, stderr=subprocess.PIPE) as shell:
         pid = int(shell.stderr.readline())
         assert pid != shell.pid
-        assert writer(log) == (pid, HOLDS)
+        assert writer(log) == (pid, HOLDS_LOG)
         shell.stdin.close()
 
 
@@ -91,7 +91,7 @@ def test_behind_tee_stands_the_process_that_prints(log):
     ):
         assert tee.stdout.readline() == b"begun\n"
         training.stdout.close()
-        assert writer(log) == (training.pid, BEHIND_PIPE)
+        assert writer(log) == (training.pid, WRITES_TO_PIPE)
         training.stdin.close()
 
 
@@ -99,7 +99,7 @@ def test_an_event_file_names_its_process(log):
     with running("import sys; print('ready', flush=True); sys.stdin.read()") as one:
         stem = f"events.out.tfevents.{int(time.time())}.{socket.gethostname()}"
         (log.parent / f"{stem}.{one.pid}.0").touch()
-        assert writer(log.parent) == (one.pid, NAMED)
+        assert writer(log.parent) == (one.pid, NAMED_BY_EVENT_FILE)
         (log.parent / f"{stem}.{one.pid}.0").rename(log.parent / f"{stem}-2.{one.pid}.0")
         assert writer(log.parent) is None, "another machine"
         old = f"events.out.tfevents.{int(time.time()) - 900}.{socket.gethostname()}.{one.pid}.0"
@@ -126,7 +126,7 @@ job.wait()
     ):
         pid = int(log.read_text())
         assert pid != one.pid
-        assert writer(log) == (pid, BEHIND_PIPE)
+        assert writer(log) == (pid, WRITES_TO_PIPE)
 
 
 @pytest.mark.parametrize("named", [True, False])
@@ -139,7 +139,7 @@ helper = subprocess.Popen([sys.executable, "-c", sys.argv[2], sys.argv[1], "a", 
 sys.stdin.read()
 """
     with running(training, log, renamed("wandb-core") + RUNS, *["named"] * named) as one:
-        assert writer(log) == (one.pid, HELPED)
+        assert writer(log) == (one.pid, NAMED_BY_HELPER)
 
 
 def test_a_program_that_brings_a_log_from_elsewhere_does_not_write_it(log):

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from sentinel.processes import flight_recorder
-from sentinel.processes.flight_recorder import recorded
+from sentinel.processes.flight_recorder import last_collectives
 from sentinel.processes.ranks import Rank
 from sentinel.processes.table import process
 
@@ -42,11 +42,11 @@ def place(tmp_path, monkeypatch):
 
 
 def test_it_says_how_far_each_rank_got(place, ranks):
-    assert recorded(ranks, place / "run.jsonl") == SAID
+    assert last_collectives(ranks, place / "run.jsonl") == SAID
 
 
 def test_ranks_that_agree_are_said_in_one(place, ranks):
-    assert recorded([ranks[1], ranks[3]], place) == (
+    assert last_collectives([ranks[1], ranks[3]], place) == (
         "PyTorch's flight recorder, default_pg: "
         "ranks 1 and 3 began collective 2, gloo:all_reduce, in backward (train.py:14)"
     )
@@ -55,12 +55,12 @@ def test_ranks_that_agree_are_said_in_one(place, ranks):
 def test_what_an_earlier_training_wrote_is_not_read(place, ranks):
     for file in place.iterdir():
         os.utime(file, (0, 0))
-    assert recorded(ranks, place) == ""
+    assert last_collectives(ranks, place) == ""
 
 
 def test_what_somebody_else_wrote_is_not_read(place, ranks):
     others = [rank._replace(process=rank.process._replace(user=rank.process.user + 1)) for rank in ranks]
-    assert recorded(others, place) == ""
+    assert last_collectives(others, place) == ""
 
 
 def test_links_pipes_and_large_files_are_not_read(place, ranks, monkeypatch):
@@ -70,10 +70,10 @@ def test_links_pipes_and_large_files_are_not_read(place, ranks, monkeypatch):
     two.unlink()
     os.mkfifo(two)
     three.unlink()
-    assert recorded(ranks, place) == "", "one rank alone cannot be compared"
+    assert last_collectives(ranks, place) == "", "one rank alone cannot be compared"
     monkeypatch.setattr(flight_recorder, "_MAX_BYTES", 100)
     shutil.copyfile(four, three)
-    assert recorded(ranks, place) == ""
+    assert last_collectives(ranks, place) == ""
 
 
 @pytest.mark.parametrize(
@@ -84,13 +84,13 @@ def test_links_pipes_and_large_files_are_not_read(place, ranks, monkeypatch):
 def test_what_is_no_recording_says_nothing(place, ranks, content):
     for file in place.iterdir():
         file.write_bytes(content)
-    assert recorded(ranks, place) == ""
+    assert last_collectives(ranks, place) == ""
 
 
 def test_names_are_cleaned(place, ranks):
     entry = {"process_group": ("0", "evil\x1b[2J"), "collective_seq_id": 1, "profiling_name": "x\ny" * 99}
     for file in place.iterdir():
         file.write_bytes(pickle.dumps({"entries": [entry]}))
-    said = recorded(ranks, place)
+    said = last_collectives(ranks, place)
     assert said.isprintable()
     assert len(said) < 200

@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from sentinel.processes.nvml import devices_of
+from sentinel.processes.nvml import gpu_use
 
 torch = pytest.importorskip("torch")
 pytest.importorskip("pynvml")
@@ -41,7 +41,7 @@ def told(source):
     with subprocess.Popen([sys.executable, "-c", source], stdout=subprocess.PIPE) as running:
         try:
             assert running.stdout.readline() == b"now\n"
-            said = devices_of({running.pid: "its process"})
+            said = gpu_use({running.pid: "its process"})
         finally:
             running.kill()
     found = re.fullmatch(r"GPU 0 \(its process\): (\d+)% busy, (\d+) of (\d+) W, ([\d.]+) GiB", said)

@@ -1,8 +1,8 @@
-"""The verdict on ranks that stand still: what stands above in the order explains what stands below."""
+"""The diagnosis of ranks that hang: what stands above in the order explains what stands below."""
 
 import pytest
 
-from sentinel.processes.hang_diagnosis import Seen, StackSample, verdict
+from sentinel.processes.hang_diagnosis import ProcessSample, RankSample, diagnose
 from sentinel.processes.ranks import Rank
 from sentinel.processes.stacks import Frame, Stack
 from sentinel.processes.table import Process
@@ -15,7 +15,9 @@ ITEM = Frame("Data.__getitem__", "train.py", 13, ours=True)
 
 
 def look(*frames, state="S", busy=0.0, waits_in=""):
-    return StackSample(state, waits_in, busy, Stack(frames) if frames else Stack(unknown="ptrace_scope is 1"))
+    return ProcessSample(
+        state, waits_in, busy, Stack(frames) if frames else Stack(unknown="ptrace_scope is 1")
+    )
 
 
 def seen(*looks, workers=(), world=None):
@@ -25,7 +27,7 @@ def seen(*looks, workers=(), world=None):
         for number in range(len(looks))
     ]
     each = [*([()] * (len(looks) - 1)), workers]
-    return [Seen(*one) for one in zip(ranks, looks, each, strict=True)]
+    return [RankSample(*one) for one in zip(ranks, looks, each, strict=True)]
 
 
 WAITING = look(WAITS, BACKWARD)
@@ -108,12 +110,12 @@ STARVED = look(NEXT, LOAD)
     ],
 )
 def test_the_verdict_names_who_the_others_wait_for(ranks, kind, sentence):
-    found = verdict(ranks)
+    found = diagnose(ranks)
     assert (found.kind, found.sentence) == (kind, sentence)
 
 
 def test_a_rank_that_is_gone_outranks_every_other_sign():
-    found = verdict(seen(look(LOAD, state="T"), WAITING), gone="Rank 2 of 3 died: SIGKILL, 2.0 s ago")
+    found = diagnose(seen(look(LOAD, state="T"), WAITING), death="Rank 2 of 3 died: SIGKILL, 2.0 s ago")
     assert found.kind == "gone"
     assert found.sentence.startswith(
         "Rank 2 of 3 died: SIGKILL, 2.0 s ago. Rank 0 waits in load (train.py:40)"
@@ -121,7 +123,7 @@ def test_a_rank_that_is_gone_outranks_every_other_sign():
 
 
 def test_the_frames_of_all_ranks_and_workers_are_kept():
-    found = verdict(seen(WAITING, STARVED, workers=[look(ITEM)]))
+    found = diagnose(seen(WAITING, STARVED, workers=[look(ITEM)]))
     assert found.frames == (
         "Rank 0: wait (distributed.py:7) < backward (train.py:34); "
         "Rank 1: _try_get_data (dataloader.py:1130) < load (train.py:40); "

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from sentinel.processes import kernel_log
-from sentinel.processes.exits import Exit, opened
+from sentinel.processes.exits import Exit, open_handle
 from sentinel.processes.kernel_log import faulted_in, killed_by_oom, xids
 from sentinel.processes.table import process
 from tests.processes.running import running, until
@@ -29,7 +29,7 @@ def log(monkeypatch, mine):
     def said(line):
         monkeypatch.setattr(kernel_log, "_records", lambda: [(5.0, (line % mine.pid).encode())])
 
-    monkeypatch.setattr(kernel_log, "_INITIAL", str(Path("/proc/self/ns/pid").readlink()))
+    monkeypatch.setattr(kernel_log, "_INITIAL_NAMESPACE", str(Path("/proc/self/ns/pid").readlink()))
     return said
 
 
@@ -79,7 +79,7 @@ def test_it_tells_the_errors_of_gpus_of_a_process_or_of_none(monkeypatch, log, m
 
 
 def test_a_log_that_cannot_be_read_says_nothing(monkeypatch, mine):
-    monkeypatch.setattr(kernel_log, "_INITIAL", "another")
+    monkeypatch.setattr(kernel_log, "_INITIAL_NAMESPACE", "another")
     assert (killed_by_oom(mine), faulted_in(mine), xids(mine)) == (None, "", "")
 
 
@@ -87,7 +87,7 @@ def test_a_log_that_cannot_be_read_says_nothing(monkeypatch, mine):
 @needs_kernel
 def test_the_end_of_a_process_names_the_library_where_the_kernel_says_it():
     with running(FAULTS) as one:
-        handle = opened(process(one.pid))
+        handle = open_handle(process(one.pid))
         one.stdin.close()
         one.wait()
         assert until(handle.exit) in (Exit(signal=11), Exit(signal=11, library="libc.so.6"))

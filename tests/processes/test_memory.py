@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from sentinel.processes import exits, kernel_log, memory
-from sentinel.processes.exits import Exit, opened
+from sentinel.processes.exits import Exit, open_handle
 from sentinel.processes.kernel_log import killed_by_oom
 from sentinel.processes.memory import memory_of
 from sentinel.processes.table import process
@@ -51,7 +51,7 @@ def test_a_process_that_the_oom_killer_ended_is_told_apart(group, monkeypatch, l
         monkeypatch.setattr(kernel_log, "_LOG", Path("/nowhere"))
     with running(GREEDY) as one:
         (group / "cgroup.procs").write_text(str(one.pid))
-        handle = opened(process(one.pid))
+        handle = open_handle(process(one.pid))
         assert memory_of(process(one.pid)).limit() == LIMIT
         one.stdin.write(b"\n")
         one.stdin.flush()
@@ -66,8 +66,8 @@ def test_where_the_kernel_tells_no_status_a_new_count_of_the_group_does(group, m
     monkeypatch.setattr(exits, "_GET_INFO", 0)
     with running(GREEDY) as one:
         (group / "cgroup.procs").write_text(str(one.pid))
-        handle = opened(process(one.pid))
-        late = opened(process(one.pid))
+        handle = open_handle(process(one.pid))
+        late = open_handle(process(one.pid))
         one.stdin.write(b"\n")
         one.stdin.flush()
         one.wait()
@@ -79,7 +79,7 @@ def test_where_the_kernel_tells_no_status_a_new_count_of_the_group_does(group, m
 @needs_kernel
 def test_a_process_that_somebody_killed_is_not_the_oom_killers():
     with running("import sys; print('ready', flush=True); sys.stdin.read()") as one:
-        handle = opened(process(one.pid))
+        handle = open_handle(process(one.pid))
         one.kill()
         one.wait()
         end = until(handle.exit)
@@ -99,7 +99,7 @@ def test_that_the_oom_killer_spared_a_process_is_said_where_the_kernels_log_can_
 ):
     monkeypatch.setattr(exits, "killed_by_oom", lambda _: log)
     with running("import sys; print('ready', flush=True); sys.stdin.read()") as one:
-        handle = opened(process(one.pid))
+        handle = open_handle(process(one.pid))
         one.kill()
         one.wait()
         assert until(handle.exit).words == words

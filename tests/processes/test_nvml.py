@@ -5,7 +5,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from sentinel.processes.nvml import devices_of
+from sentinel.processes.nvml import gpu_use
 
 GIB = 1 << 30
 CALLED = {11: "rank 0 of 2", 12: "rank 1 of 2"}
@@ -43,27 +43,27 @@ def nvml(monkeypatch):
 
 
 def test_it_says_what_the_gpus_of_the_ranks_do(nvml):
-    assert devices_of(CALLED) == (
+    assert gpu_use(CALLED) == (
         "GPU 0 (rank 0 of 2): 100% busy, 652 of 700 W, 61.0 GiB, "
         "GPU 1 (rank 1 of 2): 100% busy, 118 of 700 W, 0.0 GiB"
     )
 
 
 def test_gpus_of_others_are_not_told_of(nvml):
-    assert devices_of({77: "its process"}) == ""
+    assert gpu_use({77: "its process"}) == ""
 
 
 @pytest.mark.parametrize("call", ["nvmlInit", "nvmlDeviceGetCount"])
 def test_a_library_that_fails_says_why(nvml, call):
     setattr(nvml, call, nvml.fails)
-    assert devices_of(CALLED) == "the GPUs are unknown: GPU is lost"
+    assert gpu_use(CALLED) == "the GPUs are unknown: GPU is lost"
 
 
 def test_the_real_library_finds_no_gpu_of_ours():
     pytest.importorskip("pynvml")
-    assert devices_of({1: "its process"}) in ("", "the GPUs are unknown: NVML Shared Library Not Found")
+    assert gpu_use({1: "its process"}) in ("", "the GPUs are unknown: NVML Shared Library Not Found")
 
 
 def test_without_the_library_it_says_what_to_install(monkeypatch):
     monkeypatch.setitem(sys.modules, "pynvml", None)
-    assert devices_of(CALLED).endswith("(pip install '.[devices]')")
+    assert gpu_use(CALLED).endswith("(pip install '.[devices]')")

@@ -9,14 +9,14 @@ import orjson
 import pytest
 
 from sentinel.detectors.run_checks import Writer
-from sentinel.processes.description import process_of
+from sentinel.processes.description import describe_writer
 from sentinel.processes.finder import Host
 from tests.processes.running import holding
 
 
 def told(place):
     """What is known of the process that writes a log."""
-    return process_of(place, Host())
+    return describe_writer(place, Host())
 
 
 @pytest.fixture

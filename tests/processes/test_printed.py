@@ -6,7 +6,7 @@ import sys
 import pytest
 
 from sentinel.processes.finder import Host
-from sentinel.processes.printed import output_files, printed_last
+from sentinel.processes.printed import output_files, printed_end
 from sentinel.processes.table import process
 from sentinel.sources.base import EndKind
 
@@ -27,7 +27,7 @@ def ended(path, code, *, other=False):
             one.communicate(b"\n")
         beside = [sys.executable, "-c", "input()"]
         with subprocess.Popen(beside, stdin=-1, stdout=file if other else -3) as two:
-            found = printed_last(files, Host())
+            found = printed_end(files, Host())
             two.communicate(b"\n")
     return found and found[1]
 
@@ -56,4 +56,4 @@ def test_a_file_that_was_replaced_tells_nothing(tmp_path):
     path.rename(tmp_path / "older.log")
     path.write_text('Traceback (most recent call last):\n  File "a.py", line 1\nValueError: 1\n')
     assert files
-    assert printed_last(files, Host()) is None
+    assert printed_end(files, Host()) is None

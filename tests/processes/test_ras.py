@@ -9,7 +9,7 @@ import orjson
 import pytest
 
 from sentinel.processes import ras
-from sentinel.processes.ras import asked
+from sentinel.processes.ras import ras_problems
 
 HERE = "10.0.0.1"
 THERE = "10.0.0.2"
@@ -83,18 +83,18 @@ def answer(*communicators):
 
 def said(status, monkeypatch, pids=(11, 12)):
     with answering(HELLO + status, monkeypatch):
-        return asked(pids)
+        return ras_problems(pids)
 
 
 def test_nobody_answers(monkeypatch):
     with socket.create_server(("127.0.0.1", 0)) as server:
         monkeypatch.setattr(ras, "_ADDRESS", server.getsockname())
-    assert asked([os.getpid()]) == ""
+    assert ras_problems([os.getpid()]) == ""
 
 
 def test_only_the_status_is_asked_for(monkeypatch):
     with answering(HELLO + answer(([peer(0, 11), peer(1, 12)], [])), monkeypatch) as got:
-        assert asked([11, 12]) == "", "all is well"
+        assert ras_problems([11, 12]) == "", "all is well"
     assert got == ["CLIENT PROTOCOL 2", "SET FORMAT json", "TIMEOUT 2", "STATUS"]
 
 
@@ -156,9 +156,9 @@ def test_what_cannot_be_read_is_no_answer(monkeypatch):
 
 @pytest.mark.slow
 def test_one_that_never_ends_costs_its_limit(monkeypatch):
-    monkeypatch.setattr(ras, "_SECONDS", 0.2)
+    monkeypatch.setattr(ras, "_MAX_SECONDS", 0.2)
     with answering(HELLO + b"{", monkeypatch, ends=False):
-        assert asked([11]) == ""
+        assert ras_problems([11]) == ""
 
 
 def test_names_are_cleaned(monkeypatch):

@@ -24,7 +24,7 @@ sys.stdin.read()
 @pytest.fixture(autouse=True)
 def _idle(monkeypatch, tmp_path):
     """No pressure, whatever else this machine does."""
-    monkeypatch.setattr(resources, "_PRESSURE", 101.0)
+    monkeypatch.setattr(resources, "_MIN_PRESSURE", 101.0)
 
 
 def test_a_machine_with_room_says_nothing(tmp_path):
@@ -53,6 +53,6 @@ def test_descriptors_that_are_used_up_are_said(tmp_path):
 def test_pressure_is_said(tmp_path, monkeypatch):
     (tmp_path / "pressure").mkdir()
     (tmp_path / "pressure" / "memory").write_text("some avg10=1.00 avg60=35.20 avg300=0.00 total=1\n")
-    monkeypatch.setattr(resources, "_PRESSURE", 20.0)
+    monkeypatch.setattr(resources, "_MIN_PRESSURE", 20.0)
     monkeypatch.setattr(resources, "PROC", tmp_path)
     assert shortages(tmp_path, None) == "35% of the last minute something waited for memory"

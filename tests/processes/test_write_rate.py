@@ -5,9 +5,9 @@ import sys
 
 import pytest
 
-from sentinel.processes.description import described
+from sentinel.processes.description import describe
 from sentinel.processes.finder import Host
-from sentinel.processes.write_rate import PROBABLY, WRITES, WriteRate
+from sentinel.processes.write_rate import PROBABLY_WRITES, WRITES_AS_MUCH, WriteRate
 from tests.processes.running import running, until
 
 pytestmark = pytest.mark.slow
@@ -64,8 +64,8 @@ def test_a_process_that_opens_its_log_for_each_line_is_found(log, by):
         growth = WriteRate(log, Host())
         writer = found(growth, [one])
         tail.terminate()
-        assert (writer.process.pid, writer.by) == (one.pid, WRITES)
-        assert described(writer).lives
+        assert (writer.process.pid, writer.by) == (one.pid, WRITES_AS_MUCH)
+        assert describe(writer).lives
 
 
 def test_of_two_that_write_by_turns_none_is_found(log):
@@ -76,8 +76,8 @@ def test_of_two_that_write_by_turns_none_is_found(log):
 def test_before_a_log_grew_the_only_one_that_may_write_it_is_a_guess_that_is_called_so(log):
     with running(WAITS, log) as one:
         probable = WriteRate(log, Host()).probable()
-        assert (probable.process.pid, probable.by) == (one.pid, PROBABLY)
-        assert described(probable).lives is None, "no alarm may rest on it"
+        assert (probable.process.pid, probable.by) == (one.pid, PROBABLY_WRITES)
+        assert describe(probable).lives is None, "no alarm may rest on it"
         with running(WAITS, log):
             assert WriteRate(log, Host()).probable() is None
 

@@ -32,7 +32,7 @@ def failure(number, name="run"):
         summary=f"KL is {number}, far above its usual level, and " + "so on " * 20,
     )
     run = Record(f"{name}-{number}", f"/runs/{name}-{number}", "csv")
-    return replace(Failure.of(run, incident), seconds=60.0 * number)
+    return replace(Failure.from_incident(run, incident), seconds=60.0 * number)
 
 
 def group(failures):

@@ -13,7 +13,7 @@ from sentinel.detectors.signals import Signal
 from sentinel.replays.replaying import replay_in_parts
 from sentinel.report import markdown
 from sentinel.report.html import render
-from sentinel.report.model import story
+from sentinel.report.model import replay_report
 from sentinel.sources.tensorboard import samples
 
 pytestmark = pytest.mark.slow
@@ -29,7 +29,7 @@ def told(tmp_path):
 
     def tell():
         parts = replay_in_parts([tmp_path], config, lambda *_: None, curves=True)
-        return story(parts, NOW, "worst")
+        return replay_report(parts, NOW, "worst")
 
     return tell
 

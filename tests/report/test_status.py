@@ -14,6 +14,7 @@ from sentinel.report import lines, status, status_lines
 from sentinel.report.watch_table import watch_table
 from sentinel.runs.log import StoredRun
 from sentinel.runs.metadata import FoundSetting, RunMetadata
+from sentinel.runs.state_codec import packed
 from sentinel.sources.base import Ending, EndKind
 from sentinel.storage.outbox import Undelivered
 from sentinel.storage.store import Store, Update
@@ -21,6 +22,7 @@ from tests.sinks.samples import INCIDENT
 
 NOW = 1.7e9
 PATH = "/data/team/a-very-long-name-of-an-experiment/with-another-long-name-below-it/run-{:04}"
+NO_STATE = packed({})
 
 
 @pytest.fixture
@@ -35,7 +37,7 @@ def fill(store, count, sick):
     for number in range(count):
         path = PATH.format(number)
         one = INCIDENT.replace(id=f"{number:016x}", run=f"jsonl:{path}")
-        updates.append(Update(f"jsonl:{path}", path, "jsonl", b"\x80", [one] if number in sick else []))
+        updates.append(Update(f"jsonl:{path}", path, "jsonl", packed({}), [one] if number in sick else []))
     store.commit(updates, NOW)
 
 
@@ -90,7 +92,7 @@ def test_the_document_is_json_and_holds_all_runs(store, tmp_path):
 def test_the_document_holds_all_open_incidents_the_worst_first(store, tmp_path):
     fill(store, 1500, range(1500))
     mild = INCIDENT.replace(id="mild", run=f"jsonl:{PATH.format(7)}", severity=Severity.INFO)
-    store.commit([Update(mild.run, PATH.format(7), "jsonl", b"\x80", [mild])], NOW + 1)
+    store.commit([Update(mild.run, PATH.format(7), "jsonl", NO_STATE, [mild])], NOW + 1)
     incidents = status.document(shown(store, tmp_path))["incidents"]
     assert len(incidents) == 1501
     assert incidents[-1]["id"] == "mild"
@@ -99,7 +101,7 @@ def test_the_document_holds_all_open_incidents_the_worst_first(store, tmp_path):
 def test_names_of_runs_cannot_write_to_the_terminal(store, tmp_path):
     path = "/data/\x1b[2Jgone\u202e/run\n  critical: faked"
     store.commit(
-        [Update(f"jsonl:{path}", path, "jsonl", b"\x80", [INCIDENT.replace(run=f"jsonl:{path}")])], NOW
+        [Update(f"jsonl:{path}", path, "jsonl", NO_STATE, [INCIDENT.replace(run=f"jsonl:{path}")])], NOW
     )
     for _, line in status_lines.lines(shown(store, tmp_path)):
         assert line.isprintable()
@@ -115,7 +117,7 @@ def test_the_logs_of_one_training_stand_together(store, tmp_path):
     for id_ in logs:
         found = [sick] if sick.run == id_ else []
         store.commit([Update(id_, id_.partition(":")[2], id_.partition(":")[0], b"", found)], NOW)
-    found = status.status(store, tmp_path, NOW + 60, remember=lambda row: logs[row.id])
+    found = status.status(store, tmp_path, NOW + 60, read_run=lambda row: logs[row.id])
     first = "jsonl:/none/a/metrics.jsonl"
     second = "jsonl:/none/b/metrics.jsonl"
     assert [(one.row.id, one.training) for one in found.runs] == [
@@ -141,7 +143,7 @@ def test_what_several_logs_of_a_training_tell_stands_once(store, tmp_path):
         found = [INCIDENT.replace(id=f"{number}", run=id_)]
         found += [INCIDENT.replace(id="later", run=id_, onset_step=9000, fired_step=9000)] * (number == 1)
         store.commit([Update(id_, id_.partition(":")[2], id_.partition(":")[0], b"", found)], NOW)
-    found = status.status(store, tmp_path, NOW, remember=lambda row: runs[row.id])
+    found = status.status(store, tmp_path, NOW, read_run=lambda row: runs[row.id])
     told = "\n".join(line for _, line in status_lines.lines(found)).partition("Runs, the worst first")[0]
     assert "Open incidents: 4" in told
     heads = re.findall(r"since step (\d+) in (./)", told)
@@ -157,7 +159,7 @@ def test_a_log_that_grows_beside_its_crashed_training_is_no_running_one(store, t
     for id_ in logs:
         store.commit([Update(id_, id_.partition(":")[2], id_.partition(":")[0], b"", [])], NOW)
     written = (tmp_path / "system.csv").stat().st_mtime
-    found = status.status(store, tmp_path, written + 60, remember=lambda row: logs[row.id])
+    found = status.status(store, tmp_path, written + 60, read_run=lambda row: logs[row.id])
     told = [line for _, line in status_lines.lines(found)]
     assert told[0].endswith(": 1 crashed")
     assert "also in system.csv, which still grows" in told
@@ -169,7 +171,7 @@ def test_the_log_that_knows_the_end_stands_for_its_training(store, tmp_path):
     logs |= {"jsonl:/none/a/metrics.jsonl": ended}
     for id_ in logs:
         store.commit([Update(id_, id_.partition(":")[2], id_.partition(":")[0], b"", [])], NOW)
-    found = status.status(store, tmp_path, NOW + 60, remember=lambda row: logs[row.id])
+    found = status.status(store, tmp_path, NOW + 60, read_run=lambda row: logs[row.id])
     assert status_lines.summary(found.runs) == "1 run in 2 logs below /none/a: 1 finished"
 
 
@@ -219,6 +221,6 @@ def test_a_run_with_an_open_stall_is_stalled_and_says_what_its_process_does(stor
     states = []
     for incidents in ([], [stall]):
         store.commit([Update(id_, str(log), "jsonl", b"", incidents)], NOW)
-        found = status.status(store, tmp_path, NOW + 1200, remember=lambda _: silent)
+        found = status.status(store, tmp_path, NOW + 1200, read_run=lambda _: silent)
         states += [(run.state, "process 7 holds the log" in run.evidence) for run in found.runs]
     assert states == [("silent", False), ("stalled", True)]

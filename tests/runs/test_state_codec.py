@@ -1,6 +1,6 @@
 """The state of a run comes back as it was, and takes little room."""
 
-import struct
+import zlib
 
 import msgspec
 import numpy as np
@@ -44,14 +44,6 @@ def test_a_lasting_state_says_once_what_it_holds_often():
     assert len(packed(state, lasting=True)) < 1.1 * rows.nbytes < 2 * len(packed(state))
 
 
-def test_a_state_of_an_earlier_version_can_be_read():
-    array = msgspec.msgpack.encode(["<f8", [2, 1], struct.pack("<2d", 1.5, 2.5)])
-    state = msgspec.msgpack.encode({"layout": "old", "a": msgspec.msgpack.Ext(1, array)})
-    found = unpacked(state)
-    assert found["layout"] == "old"
-    assert found["a"].tolist() == [[1.5], [2.5]]
-
-
 @pytest.mark.parametrize(
     "damaged",
     [
@@ -62,8 +54,9 @@ def test_a_state_of_an_earlier_version_can_be_read():
         packed({"a": 1})[:-1] + b"\x00",
         packed({"a": np.arange(100)}, lasting=True)[:-20],
         b"\xfd" + b"no lzma",
-        msgspec.msgpack.encode([1]),
-        msgspec.msgpack.encode({"a": msgspec.msgpack.Ext(7, b"")}),
+        msgspec.msgpack.encode({"a": 1}),
+        zlib.compress(msgspec.msgpack.encode([1])),
+        zlib.compress(msgspec.msgpack.encode({"a": msgspec.msgpack.Ext(7, b"")})),
     ],
 )
 def test_what_it_did_not_make_is_refused(damaged):

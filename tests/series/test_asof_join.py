@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from sentinel.detectors.schema import Every, First, Last, Mean
 from sentinel.detectors.signals import Signal
-from sentinel.series.asof_join import Asked, AsOfJoin
+from sentinel.series.asof_join import AsOfJoin, JoinRequest
 from sentinel.series.attempts import Points
 
 USES = [kind(Signal.LOSS) for kind in (Last, First, Mean, Every)]
@@ -32,7 +32,7 @@ def told(log, cuts):
         context.extend(fresh, USES, {Signal.LOSS: known})
         rows = points_of("row", piece)
         if len(rows):
-            ((*numbers, every),) = context.values([Asked("row", rows, USES)], {Signal.LOSS: known})
+            ((*numbers, every),) = context.values([JoinRequest("row", rows, USES)], {Signal.LOSS: known})
             numbers = [np.full(len(rows), np.nan) if one is None else one for one in numbers]
             found += [
                 [*(column[i].item() for column in numbers), every[i].tolist()] for i in range(len(rows))
@@ -111,5 +111,5 @@ def test_a_long_pause_between_rows_is_summed_up_and_not_kept():
     assert len(context.value) == 4  # two points, the first of all, and the one that precedes all
     end = np.array([100_000])
     row = Points("row", Signal.EVAL_LOSS, end, end * 0.0, end, end * 1.0)
-    ((mean,),) = context.values([Asked("row", row, uses)], tags)
+    ((mean,),) = context.values([JoinRequest("row", row, uses)], tags)
     assert mean == [[np.arange(100_000).mean()]]

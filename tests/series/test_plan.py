@@ -166,7 +166,7 @@ def column(plans, signal, steps):
 
 def test_a_plan_holds_from_its_place_on():
     plans = Plans({"warmup_steps": 5.0})
-    plans.hold(2, {"max_steps": 100, "warmup_steps": 7})
+    plans.add(2, {"max_steps": 100, "warmup_steps": 7})
     assert column(plans, Signal.WARMUP_STEPS, [0, 1, 2, 3]) == [5, 5, 7, 7]
     assert np.isnan(column(plans, Signal.TOTAL_STEPS, [0, 1, 2, 3])[:2]).all()
     assert column(plans, Signal.TOTAL_STEPS, [0, 1, 2, 3])[2:] == [100, 100]
@@ -184,9 +184,9 @@ def test_a_plan_that_was_passed_is_none():
 
 def test_later_settings_change_only_what_they_name():
     plans = Plans()
-    plans.hold(0, {"max_steps": 10, "warmup_steps": 2})
-    plans.hold(3, {"max_steps": 20, "seed": 1})
-    plans.hold(4, {"seed": 2})
+    plans.add(0, {"max_steps": 10, "warmup_steps": 2})
+    plans.add(3, {"max_steps": 20, "seed": 1})
+    plans.add(4, {"seed": 2})
     assert plans.now == {"total_steps": 20, "warmup_steps": 2}
     assert len(plans.later) == 2
     assert Plans(*plans.dump()).now == plans.now

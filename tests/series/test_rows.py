@@ -75,7 +75,7 @@ def test_a_tape_does_not_hold_what_a_long_log_brought_at_once(sizes):
     tape = RowBuffer(Rows.none(0), SPARE)
     for rows in parts([*sizes, 100_000]):
         tape.append(rows)
-    arrays = [column if column.base is None else column.base for column in tape._columns]
+    arrays = [column if column.base is None else column.base for column in tape._arrays]
     assert max(map(len, arrays)) <= 2 * SPARE
 
 

@@ -4,8 +4,8 @@ from sentinel.series.state_schema import STATE, AttemptState, SeriesState, Strea
 
 FORM = {
     16: (
-        "position waiting named profile attempts attempt tags plans "
-        "units signals surveyor presence company unnamed oddities",
+        "position first_points has_names profile attempts attempt tags plans "
+        "units signals inventory_taker missing_tags tag_context unmapped_nonfinite unmapped_shape",
         "number sums tags raw_tags context joins partners series earlier left_out",
         "head_rows recent_rows sliced plotted rows position earlier head recent coarse checkpoint",
     )

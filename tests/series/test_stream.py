@@ -19,7 +19,6 @@ from sentinel.detectors.schema import FEW, SERIES, Every, First, Mean
 from sentinel.detectors.settings import Setting
 from sentinel.detectors.signals import Signal
 from sentinel.detectors.stats import of_buckets
-from sentinel.runs.ingested import Arrived
 from sentinel.series.naming import Meaning, Naming
 from sentinel.series.specs import series_specs
 from sentinel.series.stream import Stream
@@ -185,14 +184,14 @@ def verdicts(chunks: Iterable[Chunk], reload: bool = False, at_once: bool = Fals
         raise error
 
     naming = Naming(TAGS)
-    stream = Stream("s", "jsonl", "", naming, series_specs(DETECTORS))
+    stream = Stream("run", "s", "jsonl", "", naming, series_specs(DETECTORS))
     found: list[Any] = []
     for poll in [[*chunks]] if at_once else [[chunk] for chunk in chunks]:
-        arrived = [Arrived("run", "s", rows) for chunk in poll for rows in stream.extend(chunk).windows]
+        arrived = [rows for chunk in poll for rows in stream.extend(chunk).rows]
         found += [v for rows in RowDetection({}, fail).segments(arrived, set()) for v in rows]
         if reload:
             state = stream.dump()
-            stream = Stream("s", "jsonl", "", naming, series_specs(DETECTORS))
+            stream = Stream("run", "s", "jsonl", "", naming, series_specs(DETECTORS))
             stream.restore(state)
     told = [msgspec.structs.replace(v, known=_told(v), onset=v.onset()) for v in found]
     return sorted(told, key=lambda v: (v.position, v.key.detector, v.key.tag))
@@ -286,11 +285,11 @@ def test_many_histograms_do_not_hide_the_framework(size: int) -> None:
     histograms = [(f"layer{i}#std", 0, 1.0) for i in range(1200)]
     steps = range(20)
     scalars = [(tag, s, 1.0) for s in steps for tag in ("train/loss", "train/reward", "train/reward_std")]
-    stream = Stream("s", "tensorboard", "", Naming({}), series_specs(DETECTORS))
+    stream = Stream("run", "s", "tensorboard", "", Naming({}), series_specs(DETECTORS))
     for chunk in cut([*histograms, *scalars], range(0, 1260, size)):
         stream.extend(chunk)
     profile, meanings = stream.explained()
-    assert stream.named
+    assert stream.has_names
     assert profile is not None
     assert profile.name == "trl-grpo"
     assert meanings["layer0#std"] == Meaning(Signal.HISTOGRAM_STD)
@@ -298,9 +297,9 @@ def test_many_histograms_do_not_hide_the_framework(size: int) -> None:
 
 @pytest.mark.slow
 def test_a_log_of_nothing_but_histograms_does_not_wait_for_ever() -> None:
-    stream = Stream("s", "tensorboard", "", Naming({}), series_specs(DETECTORS))
+    stream = Stream("run", "s", "tensorboard", "", Naming({}), series_specs(DETECTORS))
     stream.extend(chunk_of([("w#std", step, 1.0) for step in range(20_001)]))
-    assert stream.named
+    assert stream.has_names
 
 
 @pytest.mark.long
@@ -430,9 +429,11 @@ def test_a_rule_is_called_once_for_all_that_a_poll_brings() -> None:
         calls.append(points.collect().height)
         return everything_seen.rule(points)
 
-    stream = Stream("s", "jsonl", "", Naming(TAGS), series_specs([replace(everything_seen, rule=counted)]))
+    stream = Stream(
+        "run", "s", "jsonl", "", Naming(TAGS), series_specs([replace(everything_seen, rule=counted)])
+    )
     (chunk,) = cut([("a", step, 1.0) for step in range(2_000)], ())
-    arrived = [Arrived("run", "s", rows) for rows in stream.extend(chunk).windows]
+    arrived = stream.extend(chunk).rows
     assert len(arrived) > 10, "the coarse view was renewed several times"
     rows = [v for rows in RowDetection({}, lambda *_: None).segments(arrived, set()) for v in rows]
     assert [v.index for v in rows] == [*range(2_000)]
@@ -464,16 +465,16 @@ def test_a_bound_is_a_loss_whatever_its_sign(sign: float) -> None:
 @pytest.mark.long
 def test_the_coarse_view_is_in_one_row_of_a_long_window() -> None:
     """Its 64 numbers beside each of 100,000 rows would take 150 MB."""
-    stream = Stream("s", "jsonl", "", Naming(TAGS), series_specs(DETECTORS))
+    stream = Stream("run", "s", "jsonl", "", Naming(TAGS), series_specs(DETECTORS))
     # a checkpoint, and fewer rows than up to the next
     first = 1 << 20
     rows = 100_000
     for begin, end in ((0, first), (first, first + rows)):
         steps = np.arange(begin, end)
         chunk = Chunk.of_rows("s", ["a"], steps, steps.astype(float), np.ones((len(steps), 1)), False)
-        windows = stream.extend(chunk.flat).windows
-    (seen,) = (one for one in windows if everything_seen in one.view.detectors)
-    shown = frame(everything_seen, [(seen.view, seen.window)])
+        new_rows = stream.extend(chunk.flat).rows
+    (series,) = (rows for rows in new_rows if everything_seen in rows.spec.detectors)
+    shown = frame(everything_seen, [(series.spec, series.window)])
     assert len(shown) >= rows
     assert shown["coarse_mean"].null_count() == len(shown) - 1
     assert shown.select("coarse_low", "coarse_mean", "coarse_high").estimated_size("mb") < 5

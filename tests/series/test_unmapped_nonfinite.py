@@ -76,12 +76,12 @@ def test_what_a_person_ignores_is_left_alone():
     chunk = rows(d_loss=[NAN] * 30, x=[1.0] * 30)
     for ignored, expected in (({}, True), ({"d_loss": "ignore"}, False)):
         asking = [replace(DETECTORS[0], judges=(Signal.OTHER_METRIC,), non_finite=True)]
-        stream = Stream("s", "csv", "", Naming(ignored), series_specs(asking))
-        assert bool([*stream.extend(chunk).windows, *stream.end()]) == expected
+        stream = Stream("run", "s", "csv", "", Naming(ignored), series_specs(asking))
+        assert bool([*stream.extend(chunk).rows, *stream.end()]) == expected
 
 
 def test_a_number_that_a_rule_knows_is_judged_as_well():
     chunk = rows(reward=[*[1.0] * 9, *[NAN] * 30], grad_norm=[*[1.0] * 9, *[NAN] * 30], x=[1.0] * 39)
     asking = [replace(DETECTORS[0], judges=(Signal.OTHER_METRIC,), non_finite=True)]
-    stream = Stream("s", "csv", "", Naming({}), series_specs(asking))
-    assert [one.tag for one in [*stream.extend(chunk).windows, *stream.end()]] == ["reward"]
+    stream = Stream("run", "s", "csv", "", Naming({}), series_specs(asking))
+    assert [one.tag for one in [*stream.extend(chunk).rows, *stream.end()]] == ["reward"]

@@ -21,11 +21,11 @@ def noise(count: int, level: float = 1.0) -> list[float]:
 
 def told(chunk: Chunk, *ends: int) -> list[tuple[str, str, int]]:
     """What is told, of which tags and at which step, if the chunk comes in pieces."""
-    oddities = UnmappedShape()
+    numbers = UnmappedShape()
     found = []
     for begin, end in pairwise([0, *ends, len(chunk.step)]):
-        found += oddities.extend(chunk, slice(begin, end), 0, [True] * len(chunk.tags))
-        oddities = UnmappedShape.load(oddities.dump())
+        found += numbers.extend(chunk, slice(begin, end), 0, [True] * len(chunk.tags))
+        numbers = UnmappedShape.load(numbers.dump())
     return [(points.signal.value, points.tag, int(points.step[0])) for points in found]
 
 
@@ -70,6 +70,6 @@ def test_pieces_change_nothing(ends, begins):
 @pytest.mark.slow
 def test_of_very_many_numbers_the_first_are_followed():
     chunk = rows(**{f"n{i}": [float(i), 1.0] for i in range(600)})
-    oddities = UnmappedShape()
-    oddities.extend(chunk, slice(0, len(chunk.step)), 0, [True] * 600)
-    assert len(oddities.lives) == 512
+    numbers = UnmappedShape()
+    numbers.extend(chunk, slice(0, len(chunk.step)), 0, [True] * 600)
+    assert len(numbers.lives) == 512

@@ -3,11 +3,9 @@
 import asyncio
 import json
 import logging
-import math
 import re
 import socket
 import traceback
-from dataclasses import replace
 from datetime import UTC, datetime
 from email.utils import format_datetime
 from functools import partial
@@ -16,16 +14,14 @@ import pytest
 from pydantic import ValidationError
 
 from sentinel.common.errors import ConfigError
-from sentinel.detectors.api import Severity
 from sentinel.incidents.incident import Event
-from sentinel.notifications.decide import SinkPolicy
 from sentinel.sinks import http
 from sentinel.sinks.base import Permanent, SinkError, Transient
 from sentinel.sinks.discovery import named, sink_types
 from sentinel.sinks.secrets import HttpSinkConfig
-from sentinel.sources.identity import RunIdentity
+from sentinel.testing.sinks import SinkConformance, all_of, odd
 from tests.sinks import receiver as rx
-from tests.sinks.samples import INCIDENT, NOTIFICATION, about, digest
+from tests.sinks.samples import NOTIFICATION, digest
 from tests.tools.docs import ROOT
 
 NOW = 1_767_230_000.0
@@ -201,7 +197,7 @@ def test_proxy_settings_that_cannot_be_used_are_said_without_repeating_them(
     assert type(error) is Transient
     assert str(error).startswith(f"the proxy settings of the environment ({name.upper()}) cannot be used: ")
     assert why in str(error)
-    assert SECRET not in _told(error)
+    assert SECRET not in all_of(error)
 
 
 @every_http_sink
@@ -239,16 +235,6 @@ def test_a_loopback_address_without_tls_needs_no_certificates(kind, receiver, tm
     assert outcome(opened(kind, receiver.url)) is None
 
 
-def _told(error):
-    """Everything that a log, a report or a traceback with local variables could show of an error."""
-    texts = []
-    while error is not None:
-        shown = traceback.TracebackException.from_exception(error, capture_locals=True)
-        texts += [str(error), repr(error), repr(vars(error)), *shown.format()]
-        error = error.__cause__ or error.__context__
-    return "\n".join(texts)
-
-
 @pytest.mark.slow
 @every_http_sink
 @pytest.mark.parametrize(
@@ -273,7 +259,7 @@ def test_no_secret_is_told(kind, answer, receiver, caplog, capfd, monkeypatch):
     if "secret_env" in type(config).model_fields:
         config = config.model_copy(update={"secret_env": "TOKEN"})
     sink = config.open()
-    told = [repr(config), str(config), repr(sink), str(sink), _told(outcome(sink))]
+    told = [repr(config), str(config), repr(sink), str(sink), all_of(outcome(sink))]
     assert SECRET not in "\n".join([*told, caplog.text, *capfd.readouterr()])
 
 
@@ -343,19 +329,27 @@ def test_a_missing_secret_says_where_it_should_be(kind, tmp_path, monkeypatch):
         config(url_file=tmp_path / "hook").open()
 
 
-@every_sink
-def test_the_table_says_what_the_sink_wants_to_hear(kind):
+def suite_of(kind):
+    """What the conformance suite needs to know of a type of sink."""
+    suite = SinkConformance()
+    suite.config = sink_types()[kind]
     address = {"url": "http://a/"} if kind in HTTP_SINKS else {}
-    config = partial(configured, kind)
-    assert config(**address).policy() == SinkPolicy(kind, Severity.WARNING, include_preview=False)
-    curious = config(**address, name="all", min_severity="info", include_preview=True)
-    assert curious.policy() == SinkPolicy("all", Severity.INFO, include_preview=True)
+    suite.working = lambda _: {**MORE.get(kind, {}), **address}
+    return suite
+
+
+@every_sink
+def test_the_configuration_is_that_of_every_sink(kind, tmp_path):
+    suite = suite_of(kind)
+    suite.test_is_found_by_its_type()
+    suite.test_every_key_has_a_description()
+    suite.test_a_sink_has_the_name_of_its_table_or_of_its_type(tmp_path)
+    suite.test_the_table_says_what_the_sink_gets(tmp_path)
 
 
 @every_sink
 def test_unknown_keys_are_errors(kind):
-    with pytest.raises(ValidationError, match="colour"):
-        sink_types()[kind](colour="red")
+    suite_of(kind).test_unknown_keys_are_errors()
 
 
 def test_sinks_without_a_name_get_one():
@@ -394,9 +388,5 @@ def test_a_digest_is_one_post(kind, receiver):
 @every_http_sink
 @pytest.mark.parametrize("event", Event)
 def test_every_event_of_any_run_is_strict_json(kind, event, receiver):
-    odd = INCIDENT.replace(
-        summary="a\udcff\x00", evidence={"value": math.nan, "most": math.inf}, fired_time=1e300
-    )
-    told = replace(about(event), incident=odd, run=RunIdentity("\udcff", location="\udcff"))
-    opened(kind, receiver.url).send(told, NOW)
+    opened(kind, receiver.url).send(odd(event), NOW)
     json.loads(receiver.received[0].body.decode("utf-8"), parse_constant=pytest.fail)

@@ -8,6 +8,7 @@ import wandb
 
 from sentinel.sources.wandb import online as wandb_online
 from sentinel.sources.wandb import server as wandb_server
+from sentinel.testing.sources import break_largest_file
 from tests.manual_clock import ManualClock
 from tests.sources.reader import Reader
 from tests.sources.runs import STEPS, held, largest, write
@@ -16,8 +17,6 @@ from tests.sources.writers import ONLINE, WRITERS, WandbOnlineWriter
 
 collect_ignore = [] if find_spec("moto") else ["remote/test_directories.py"]
 """`make check` installs no servers of remote storage; `make test` does."""
-
-BROKEN = b'"}{"}{"}{"'
 
 
 def pytest_generate_tests(metafunc):
@@ -91,11 +90,7 @@ def torn(logged):
 @pytest.fixture
 def broken(logged):
     """The largest file of a run, with some bytes broken."""
-    path = largest(logged)
-    data = path.read_bytes()
-    middle = len(data) // 2
-    path.write_bytes(data[:middle] + BROKEN + data[middle + len(BROKEN) :])
-    return path
+    return break_largest_file(logged)
 
 
 @pytest.fixture

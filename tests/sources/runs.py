@@ -1,8 +1,15 @@
 """The runs that every source is held by: what is logged, where it lies, and what makes no sense for whom."""
 
+from sentinel.testing.sources import STEPS as STEPS
+from sentinel.testing.sources import SourceConformance
+from sentinel.testing.sources import contents as contents
+from sentinel.testing.sources import files as files
+from sentinel.testing.sources import largest as largest
+from sentinel.testing.sources import play as play
+from sentinel.testing.sources import points as points
+from sentinel.testing.sources import write as write
 from tests.sources.writers import ONLINE, WRITERS
 
-STEPS = [(step, {"train/loss": 4.0 - step / 4, "lr": 2.0**-step}) for step in range(8)]
 OTHER_STEPS = [(step, {"train/loss": 8.0}) for step in range(4)]
 
 IN_TRANSACTIONS = dict.fromkeys(
@@ -43,42 +50,17 @@ def held(*fixtures):
     return [name for name in [*WRITERS, ONLINE] if name not in senseless]
 
 
-def write(writer, directory, steps):
-    directory.mkdir(exist_ok=True)
-    writer.start(directory)
-    for step, values in steps:
-        writer.log(step, values)
-    writer.close()
-    return directory
-
-
-def files(directory):
-    return sorted(path for path in directory.rglob("*") if path.is_file())
-
-
-def largest(directory):
-    return max(files(directory), key=lambda path: path.stat().st_size)
-
-
-def contents(directory):
-    return {path.relative_to(directory): path.read_bytes() for path in files(directory)}
-
-
-def play(directory, data, begin, end):
-    """Append what lies between two places of the files' bytes, one file behind the other."""
-    for name, content in data.items():
-        if part := content[max(begin, 0) : max(end, 0)]:
-            (directory / name).parent.mkdir(parents=True, exist_ok=True)
-            with (directory / name).open("ab") as file:
-                file.write(part)
-        begin = begin - len(content)
-        end = end - len(content)
-
-
-def points(steps):
-    return [(tag, step, str(float(value))) for step, values in steps for tag, value in values.items()]
+def suite_of(source):
+    """What the conformance suite needs to know of a source."""
+    suite = SourceConformance()
+    suite.has_an_order = source not in BY_NAME
+    suite.complains = source not in TEXTS
+    suite.steps_until_found = 2 if source in TEXTS else 1
+    if source in PLAIN_NAMES:
+        suite.names = ["spaces in a name", "a/b/c", "a.b: c-d"]
+    return suite
 
 
 def ordered(source, found):
     """The points in the order in which they must come."""
-    return sorted(found, key=lambda point: point[0]) if source in BY_NAME else found
+    return suite_of(source).ordered(found)

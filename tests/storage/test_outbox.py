@@ -1,11 +1,9 @@
 """What waits for the sinks, and in which order it leaves."""
 
-import json
 import sqlite3
 from contextlib import closing
 from dataclasses import replace
 
-import msgspec
 import pytest
 
 from sentinel.detectors.api import Severity
@@ -115,54 +113,11 @@ def test_what_is_due_is_found_by_an_index(tmp_path, store):
         plan = "\n".join(
             row[3]
             for row in database.execute(
-                f"EXPLAIN QUERY PLAN {outbox._WAITING_ABOUT_WORST}", ("s", "s", "[]", 0, 1)
+                f"EXPLAIN QUERY PLAN {outbox._ENTRIES} {outbox._OF_WORST_INCIDENTS}", ("s", "s", "[]", 0, 1)
             )
         )
     assert "SEARCH outbox USING INDEX outbox_due (sink=?)" in plan
     assert "SCAN outbox" not in plan
-
-
-OLDER_TABLES = """
-CREATE TABLE outbox (
-    number INTEGER PRIMARY KEY, key TEXT NOT NULL, sink TEXT NOT NULL, incident TEXT NOT NULL,
-    body TEXT NOT NULL, created_at REAL NOT NULL, attempts INTEGER NOT NULL DEFAULT 0,
-    next_attempt REAL NOT NULL,
-    state TEXT NOT NULL DEFAULT 'pending' CHECK (state IN ('pending', 'sent', 'failed')),
-    error TEXT, settled_at REAL, UNIQUE (key, sink)
-) STRICT;
-CREATE INDEX outbox_pending ON outbox (sink, incident, number) WHERE state = 'pending';
-CREATE TABLE decisions (
-    number INTEGER PRIMARY KEY, at REAL NOT NULL, run TEXT NOT NULL, incident TEXT NOT NULL,
-    detector TEXT NOT NULL, sink TEXT NOT NULL, event TEXT NOT NULL, reason TEXT NOT NULL
-) STRICT;
-CREATE TABLE silences (
-    id TEXT PRIMARY KEY, run TEXT NOT NULL, detector TEXT NOT NULL, until REAL NOT NULL,
-    reason TEXT NOT NULL, created_at REAL NOT NULL
-) STRICT;
-CREATE TABLE sent (
-    incident TEXT NOT NULL, sink TEXT NOT NULL, event TEXT NOT NULL, at REAL NOT NULL,
-    severity INTEGER NOT NULL, findings INTEGER NOT NULL, PRIMARY KEY (incident, sink, event)
-) STRICT, WITHOUT ROWID;
-CREATE TABLE incidents (
-    id TEXT PRIMARY KEY, run TEXT NOT NULL, open INTEGER NOT NULL, updated REAL NOT NULL,
-    incident TEXT NOT NULL
-) STRICT;
-PRAGMA user_version = 1;
-"""
-
-
-def test_what_an_earlier_version_left_waiting_is_sent(tmp_path):
-    with closing(sqlite3.connect(tmp_path / "sentinel.sqlite", isolation_level=None)) as database:
-        database.executescript(OLDER_TABLES)
-        for key, event in (("over", Event.RESOLVED), ("firing", Event.FIRING)):
-            body = json.dumps(msgspec.to_builtins(replace(NOTIFICATION, key=key, event=event)))
-            database.execute(
-                "INSERT INTO outbox (key, sink, incident, body, created_at, next_attempt) "
-                "VALUES (?, 'slack', ?, ?, 1, 2)",
-                (key, key, body),
-            )
-    with Store(tmp_path) as store:
-        assert leaving(store.outbox) == ["firing", "over"]
 
 
 def test_what_is_held_leaves_as_one_batch_or_alone(store):

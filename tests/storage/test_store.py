@@ -12,8 +12,7 @@ from dataclasses import replace
 
 import pytest
 
-from sentinel.common.errors import StateError
-from sentinel.common.state_dir import STATE_FILE
+from sentinel.common.errors import StateError, StateOfAnotherSchema
 from sentinel.incidents.duplicates import KnownIncidents
 from sentinel.incidents.incident import Event
 from sentinel.notifications.decide import Reason, Sent, SinkPolicy
@@ -26,7 +25,6 @@ from sentinel.storage.database import SCHEMA
 from sentinel.storage.lock import sole_watcher
 from sentinel.storage.outbox import Receiver
 from sentinel.storage.store import Store, Update
-from sentinel.watch.state_recovery import sound_store
 from tests.incidents.timeline import RUN, changed, rows, tracker
 from tests.sinks.samples import first_waiting
 
@@ -111,20 +109,6 @@ def test_what_may_tell_the_same_is_found_among_any_number_of_incidents(store, op
     assert not alike(store, asked.replace(run="jsonl:/runs/c")), "a place joins no logs of one format"
     assert not alike(store, asked.replace(run="csv:/runs/b")), "the logs share nothing"
     assert not alike(store)
-
-
-def test_a_log_of_an_older_state_may_share_anything_until_it_is_recorded_again(tmp_path):
-    committed = replace(update("ww"), join_keys=JOINTS[RUN])
-    with Store(tmp_path) as store:
-        store.commit([committed], NOW)
-    with closing(sqlite3.connect(tmp_path / STATE_FILE)) as database:
-        database.executescript("DROP TABLE joints; PRAGMA user_version = 8;")
-    (known,) = {incident.id: incident for incident in committed.incidents}.values()
-    asked = known.replace(id="asked", run="csv:/runs/b")
-    with Store(tmp_path) as store:
-        assert alike(store, asked) == [known]
-        store.commit([replace(committed, outcomes=[])], NOW + 1)
-        assert not alike(store, asked)
 
 
 def test_a_run_is_unknown_before_its_first_commit(store):
@@ -288,32 +272,6 @@ def test_free_space_that_is_soon_used_again_is_kept(tmp_path, store):
     assert in_bytes(place) > 40 * 100_000
 
 
-@pytest.mark.slow
-def test_a_database_of_an_earlier_version_learns_to_shrink(tmp_path):
-    with closing(sqlite3.connect(tmp_path / "sentinel.sqlite")) as database:
-        database.execute("CREATE TABLE earlier (a)")  # from here on it is too late for the setting
-    fill_and_forget(tmp_path)
-    full = in_bytes(tmp_path)
-    with closing(sound_store(tmp_path, NOW, pytest.fail)) as store:
-        assert store.run_state("jsonl:/runs/0") == bytes(100_000)
-        store.commit([Update("jsonl:/runs/late", "/runs/a", "jsonl", bytes(full))], NOW)
-        store.forget(["jsonl:/runs/late"])
-        store.prune(NOW)
-    assert in_bytes(tmp_path) < full / 5
-
-
-@pytest.mark.slow
-def test_a_database_that_cannot_be_rewritten_is_used_as_it_is(tmp_path, monkeypatch):
-    with closing(sqlite3.connect(tmp_path / "sentinel.sqlite")) as database:
-        database.execute("CREATE TABLE earlier (a)")
-    fill_and_forget(tmp_path)
-    monkeypatch.setattr("sentinel.storage.database._BUSY_SECONDS", 0.01)
-    with closing(sqlite3.connect(tmp_path / "sentinel.sqlite", isolation_level=None)) as other:
-        other.execute("BEGIN IMMEDIATE")
-        with closing(sound_store(tmp_path, NOW, pytest.fail)) as store:
-            assert store.run_state("jsonl:/runs/0") == bytes(100_000)
-
-
 def test_silences(store):
     first = silence("a", "*", NOW + 5, "x", NOW)
     second = silence("b", "*", NOW + 3, "y", NOW)
@@ -333,52 +291,6 @@ def test_health(store):
     assert store.health() == {"poll": {"at": NOW}}
 
 
-WORDINGS = {
-    "first notification": Reason.FIRST_NOTIFICATION,
-    "got worse": Reason.ESCALATED,
-    "still there, repeat interval over": Reason.REPEAT_DUE,
-    "resolved": Reason.RESOLVED,
-    "came back, repeat interval over": Reason.REOPENED,
-    "keeps coming back": Reason.FLAPPING,
-    "log went silent": Reason.LOST,
-    "explained by another incident": Reason.INHIBITED,
-    "told already, of another log of the same training": Reason.TOLD_OF_ANOTHER_LOG,
-    "below the sink's severity": Reason.BELOW_SINK_SEVERITY,
-    "detector is a preview": Reason.PREVIEW_NOT_WANTED,
-    "silenced": Reason.SILENCED,
-    "already sent": Reason.ALREADY_SENT,
-    "its beginning was not sent either": Reason.NOT_SENT_BEFORE,
-    "the last notification is still waiting": Reason.UNDELIVERED,
-    "repeat interval not over": Reason.REPEAT_NOT_DUE,
-    "withdrawn before it was tried, explained by another incident": Reason.WITHDRAWN,
-    "not found again since the last notification": Reason.NOTHING_NEW,
-}
-"""What the state directory held for each reason until schema 3."""
-
-
-def test_the_reasons_of_an_earlier_version_are_known_by_their_names(tmp_path):
-    Store(tmp_path).close()
-    with closing(sqlite3.connect(tmp_path / "sentinel.sqlite")) as database, database:
-        for wording in (*WORDINGS, "found in a log of long ago"):
-            database.execute(
-                "INSERT INTO decisions (at, run, incident, detector, sink, event, reason) "
-                "VALUES (1, 'r', 'i', 'd', 's', 'firing', ?)",
-                (wording,),
-            )
-        database.execute("ALTER TABLE silences DROP COLUMN incident")
-        database.execute("ALTER TABLE sent DROP COLUMN number")
-        for column, index in (("finding", "run"), ("silence", "silence")):
-            database.execute(f"DROP INDEX incidents_by_{index}")
-            database.execute(f"ALTER TABLE incidents DROP COLUMN {column}")
-        database.execute("PRAGMA user_version = 3")
-    with Store(tmp_path) as store:
-        gone, *known = store.decisions()
-    assert [one.reason for one in reversed(known)] == [*WORDINGS.values()]
-    assert [one.reason_text for one in reversed(known)] == [reason.text for reason in WORDINGS.values()]
-    assert [one.sent for one in reversed(known)] == [reason.sends for reason in WORDINGS.values()]
-    assert (gone.reason_text, gone.sent) == ("found in a log of long ago", False)
-
-
 def test_only_the_owner_may_read(tmp_path, store):
     store.set_health({"a": 1})
     directory = tmp_path / "state"
@@ -392,14 +304,14 @@ class TestRefused:
             Store(tmp_path / "none", create=False)
         assert not (tmp_path / "none").exists()
 
-    def test_a_newer_version(self, tmp_path):
+    @pytest.mark.parametrize("schema", [SCHEMA + 1, SCHEMA + 8])
+    def test_another_schema(self, tmp_path, schema):
         Store(tmp_path / "state").close()
         with closing(sqlite3.connect(tmp_path / "state" / "sentinel.sqlite")) as database:
-            database.execute(f"PRAGMA user_version = {SCHEMA + 1}")
-        with pytest.raises(
-            StateError, match=rf"newer sentinel \(schema {SCHEMA + 1}, this one knows {SCHEMA}\); upgrade"
-        ):
-            Store(tmp_path / "state")
+            database.execute(f"PRAGMA user_version = {schema}")
+        refusal = rf"sentinel\.sqlite: has schema {schema}, and this sentinel has schema {SCHEMA}; a start of"
+        with pytest.raises(StateOfAnotherSchema, match=refusal):
+            Store(tmp_path / "state", read_only=True)
 
     def test_another_file(self, tmp_path, monkeypatch):
         def connect(*words, **options):

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from sentinel.telemetry.connections import MAX_OF_AN_ADDRESS, MOST, Connections
+from sentinel.telemetry.connections import MAX_CONNECTIONS, MAX_PER_ADDRESS, Connections
 
 
 @dataclass(eq=False)
@@ -22,15 +22,15 @@ def filled(clients):
 
 
 def test_who_has_waited_longest_makes_room():
-    clients = [Client(waits=False), *(Client() for _ in range(MAX_OF_AN_ADDRESS - 1))]
+    clients = [Client(waits=False), *(Client() for _ in range(MAX_PER_ADDRESS - 1))]
     connections = filled(clients)
     assert not any(client.ended for client in clients)
     assert connections.add(Client())
-    assert [client.ended for client in clients] == [False, True, *[False] * (MAX_OF_AN_ADDRESS - 2)]
+    assert [client.ended for client in clients] == [False, True, *[False] * (MAX_PER_ADDRESS - 2)]
 
 
 def test_nobody_who_is_being_answered_makes_room():
-    clients = [Client(waits=False) for _ in range(MAX_OF_AN_ADDRESS)]
+    clients = [Client(waits=False) for _ in range(MAX_PER_ADDRESS)]
     connections = filled(clients)
     late = Client()
     assert not connections.add(late)
@@ -41,8 +41,8 @@ def test_nobody_who_is_being_answered_makes_room():
 
 
 def test_all_addresses_together_have_a_bound():
-    clients = [Client(f"machine {i // 2}") for i in range(MOST)]
+    clients = [Client(f"machine {i // 2}") for i in range(MAX_CONNECTIONS)]
     connections = filled(clients)
     assert connections.add(Client("another"))
     assert [one for one in clients if one.ended] == [clients[0]]
-    assert len([*connections]) == MOST
+    assert len([*connections]) == MAX_CONNECTIONS

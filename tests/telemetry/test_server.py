@@ -240,7 +240,7 @@ def until_found(api, query):
 @pytest.mark.slow
 def test_what_came_of_a_promise_is_counted(server, metrics, tmp_path):
     assert "sentinel_promise_broken" not in names(server)
-    metrics.promise = PROMISE
+    metrics.calibration = PROMISE
     metrics.logs = lambda: [
         SimpleNamespace(run=SimpleNamespace(id="r"), metadata=RunMetadata(), ending=None, stopped="")
     ]
@@ -256,7 +256,7 @@ def names(server):
 
 @pytest.mark.slow
 def test_the_rules_and_the_dashboard_name_metrics_that_exist(server, metrics):
-    metrics.promise = PROMISE
+    metrics.calibration = PROMISE
     dashboard = json.loads((DEPLOY / "grafana-dashboard.json").read_text())
     asked = [target["expr"] for panel in dashboard["panels"] for target in panel["targets"]]
     rules = yaml.safe_load((DEPLOY / "prometheus-rules.yml").read_text())
@@ -267,7 +267,7 @@ def test_the_rules_and_the_dashboard_name_metrics_that_exist(server, metrics):
 
 @pytest.mark.slow
 def test_prometheus_takes_the_rules_and_the_metrics(server, metrics):
-    metrics.promise = PROMISE
+    metrics.calibration = PROMISE
     program = shutil.which("promtool")
     if program is None:
         pytest.skip("no `promtool` here: apt-get install prometheus")

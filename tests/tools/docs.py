@@ -12,7 +12,7 @@ from typing import Any
 import typer
 from typer.testing import CliRunner
 
-from sentinel.cli.app import app
+from sentinel.cli.app import app, program_for
 from sentinel.common.config_table import ConfigTable
 from sentinel.config.file import json_schema
 from sentinel.config.rules import Rule
@@ -105,7 +105,8 @@ def probes() -> str:
 
 
 def commands() -> str:
-    return "\n\n".join(f"```text\n{help_text(path)}\n```" for path in command_paths())
+    helps = [help_text([]), help_text(["."]), *map(help_text, command_paths())]
+    return "\n\n".join(f"```text\n{text}\n```" for text in helps)
 
 
 def command_paths() -> Iterator[list[str]]:
@@ -120,12 +121,13 @@ def command_paths() -> Iterator[list[str]]:
 
 
 def help_text(path: list[str]) -> str:
-    return f"$ sentinel {' '.join(path)} --help\n{shown([*path, '--help'])}"
+    words = [*path, "--help"]
+    return f"$ sentinel {' '.join(words)}\n{shown(words)}"
 
 
 def shown(words: list[str]) -> str:
     """What a command prints, 100 columns wide."""
-    result = CliRunner(env={"COLUMNS": "100"}).invoke(app, words, prog_name="sentinel")
+    result = CliRunner(env={"COLUMNS": "100"}).invoke(program_for(words), words, prog_name="sentinel")
     assert result.exit_code == 0, result.output
     return "\n".join(line.rstrip() for line in result.stdout.strip().splitlines())
 

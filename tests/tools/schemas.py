@@ -16,7 +16,7 @@ FORMS: dict[str, Any] = {
     "replay": ReplayBody,  # sentinel replay --format json
     "replay-line": LineBody,  # a line of sentinel replay --format jsonl
     "runs": ListingBody,  # sentinel runs --format json
-    "archive-run": RunColumns,  # a row of the tables of sentinel replay --out
+    "archive-run": RunColumns,  # a row of the tables of sentinel archive judge
     "archive-incident": IncidentColumns,
     "webhook": WebhookBody,
     "webhook-digest": DigestBody,

@@ -183,7 +183,7 @@ def test_a_log_that_changed_and_waits_to_be_read_is_not_silent(house):
         house.look()
         house.clock.advance(9.5)
     runs = house.watcher._runs
-    house.watcher._backlog.changed(runs)
+    house.watcher._backlog.add_changed(runs)
     house.clock.advance(5000)
     house.watcher._review_runs(runs)
     assert house.store.incidents() == []

@@ -20,7 +20,7 @@ def test_a_removed_file_that_comes_back_causes_a_search_at_once(tmp_path):
     for there in (True, True, False, True):
         file.touch() if there else file.unlink()
         asked.append(searches.is_due([file], runs))
-        searches.done(clock.monotonic())
+        searches.note_search(clock.monotonic())
     assert asked == [True, False, False, True]
 
 
@@ -42,7 +42,7 @@ def test_whether_a_file_is_a_log_is_remembered_while_it_is_asked_for(tmp_path):
 FRAGMENTED = """
 import ctypes
 from pathlib import Path
-from sentinel.watch.memory import give_back
+from sentinel.watch.watcher import trim_memory
 
 def resident():
     return int(Path("/proc/self/statm").read_text().split()[1])
@@ -51,10 +51,10 @@ if hasattr(ctypes.CDLL(None), "malloc_trim"):
     whole = [bytes(3000) for _ in range(40_000)]
     last, before = whole[-1], resident()
     del whole
-    give_back()
+    trim_memory()
     print(resident() / before)
 else:
-    give_back()
+    trim_memory()
 """
 
 

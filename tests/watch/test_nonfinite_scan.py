@@ -41,7 +41,7 @@ def test_the_first_number_that_is_not_finite_is_seen_once(tmp_path, write, ill):
     peeks = NonFiniteScan()
 
     def seen():
-        return [path.parent for path in peeks.found(tmp_path.iterdir())]
+        return [path.parent for path in peeks.scan(tmp_path.iterdir())]
 
     write(tmp_path, HEALTHY)
     assert seen() == []
@@ -60,14 +60,14 @@ def test_the_first_number_that_is_not_finite_is_seen_once(tmp_path, write, ill):
 @pytest.mark.parametrize("ill", [math.nan, math.inf, -math.inf])
 def test_what_a_writer_of_tensorboard_writes(tmp_path, ill):
     as_events(tmp_path, HEALTHY)
-    assert [*NonFiniteScan().found(tmp_path.iterdir())] == []
+    assert [*NonFiniteScan().scan(tmp_path.iterdir())] == []
     as_events(tmp_path, [ill])
-    assert len([*NonFiniteScan().found(tmp_path.iterdir())]) == 1
+    assert len([*NonFiniteScan().scan(tmp_path.iterdir())]) == 1
 
 
 @pytest.mark.parametrize(("kind", "found"), [("healthy-*", 0), ("non-finite-metric", 1)])
 def test_the_shipped_logs(kind, found):
-    assert len([*NonFiniteScan().found(SAMPLES.glob(f"{kind}/events*"))]) == found
+    assert len([*NonFiniteScan().scan(SAMPLES.glob(f"{kind}/events*"))]) == found
 
 
 def test_what_cannot_be_read_is_passed_over(tmp_path):
@@ -75,13 +75,13 @@ def test_what_cannot_be_read_is_passed_over(tmp_path):
     (tmp_path / "directory").mkdir()
     (tmp_path / "log").write_text("nan")
     files = [tmp_path / name for name in ("pipe", "directory", "gone", "log")]
-    assert [*NonFiniteScan().found(files)] == [tmp_path / "log"]
+    assert [*NonFiniteScan().scan(files)] == [tmp_path / "log"]
 
 
 def test_a_file_that_is_written_anew_is_seen_from_its_start(tmp_path):
     log = tmp_path / "log"
     peeks = NonFiniteScan()
     log.write_text("1.0\n" * 100)
-    assert [*peeks.found([log])] == []
+    assert [*peeks.scan([log])] == []
     log.write_text("nan\n")
-    assert [*peeks.found([log])] == [log]
+    assert [*peeks.scan([log])] == [log]

@@ -69,7 +69,7 @@ def ends(house, end, writer="held", launcher=(), err=subprocess.DEVNULL):
     first, *others = told
     assert first == f"firing: {'below-sink-severity' if quiet else 'first-notification'}"
     assert "firing: first-notification" not in others
-    assert any(log.ending is not None or log.metadata.gone for log in watcher.logs())
+    assert any(log.ending is not None or log.metadata.process_gone for log in watcher.logs())
     return incident.detector, incident.summary, watcher
 
 
@@ -184,7 +184,7 @@ def test_the_writer_of_a_log_that_just_began_is_found_though_to_ask_all_processe
         house.clock.worked_seconds += 1e6
         return Writer()
 
-    monkeypatch.setattr("sentinel.watch.process_monitor.named", takes_long)
+    monkeypatch.setattr("sentinel.watch.process_monitor.find_named_process", takes_long)
     house.log("of nobody", range(5), kl=0.1)
     found, _, _ = ends(house, "sys.exit(3)", writer)
     assert found == "run-crashed"

@@ -38,7 +38,7 @@ class Service(ServiceManager):
     """Remembers what systemd would show."""
 
     def __init__(self) -> None:
-        super().__init__(speaks=False)
+        super().__init__(notifies=False)
         self.heard = str
 
     def ready(self) -> None:

@@ -14,7 +14,7 @@ def test_each_trouble_is_said_once(caplog):
 
 
 def test_what_was_met_longest_ago_is_forgotten_first(caplog):
-    troubles = WarnOnce(remembered=2)
+    troubles = WarnOnce(limit=2)
     for trouble in ("a", "b", "a", "c", "a", "b"):
         troubles.warn(trouble)
     assert caplog.messages == ["a", "b", "c", "b"]

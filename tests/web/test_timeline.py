@@ -5,7 +5,7 @@ from types import SimpleNamespace
 import pytest
 
 from sentinel.detectors.severity import Severity
-from sentinel.runs.state import RunState
+from sentinel.runs.state import GOING_ON, RunState
 from sentinel.web.timeline import fleet_time
 from tests.sinks.samples import INCIDENT
 
@@ -16,7 +16,10 @@ def run(first, last, gpus=None, state=RunState.FINISHED):
     facts = SimpleNamespace(first_time=first, last_time=last, plan={"world_size": gpus} if gpus else {})
     row = SimpleNamespace(id=INCIDENT.run)
     return SimpleNamespace(
-        row=row, kept=SimpleNamespace(metadata=facts), state=state, stands_for_its_training=True
+        row=row,
+        stored=SimpleNamespace(metadata=facts),
+        goes_on=state in GOING_ON,
+        stands_for_its_training=True,
     )
 
 

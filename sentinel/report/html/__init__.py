@@ -42,7 +42,7 @@ ROWS_AT_FIRST = 100
 
 
 def render(story: ReplayReport) -> str:
-    """Return the page of a story."""
+    """Return the page of a report."""
     runs = story.runs[:MAX_IN_FULL]
     rest = story.runs[MAX_IN_FULL:]
     scripts, styles = (["".join(asset(name)) for name in names] for names in (SCRIPTS, STYLES))
@@ -143,7 +143,7 @@ def policy(scripts: Sequence[str], styles: Sequence[str]) -> str:
 
 
 def _coded(text: str) -> str:
-    """Text of the catalogue as HTML, with what stands between backticks as code."""
+    """Convert text of the catalogue to HTML, with what stands between backticks as code."""
     return re.sub("`([^`]+)`", r"<code>\1</code>", escape(text))
 
 
@@ -154,17 +154,18 @@ def _html_of(entry: catalogue.Entry) -> str:
     return str(MarkdownIt("commonmark", {"html": False}).render(entry.body))
 
 
-def data_of(run: RunReport, allowed: int, *, times: bool = False) -> str:
-    """Return the curves of a run, about ``allowed`` points in all, as JSON that may stand in a script
-    element.
+def data_of(run: RunReport, max_of_run: int, *, times: bool = False) -> str:
+    """Return the curves of a run as JSON that may stand in a script element.
+
+    They have about ``max_of_run`` points in all.
 
     With ``times`` each point has its time, too, for a page that lays runs over each other.
     """
-    most = min(2 * BUCKETS, max(_MIN_OF_CURVE, allowed // max(len(run.curves), 1)))
-    drawn = {
-        "curves": {tag: _attempts(curve.points(most), times) for tag, curve in run.curves.items()},
+    max_points = min(2 * BUCKETS, max(_MIN_OF_CURVE, max_of_run // max(len(run.curves), 1)))
+    data = {
+        "curves": {tag: _attempts(curve.points(max_points), times) for tag, curve in run.curves.items()},
         "siblings": {
-            tag: [band.steps, *([float(f"{edge:.4g}") for edge in of] for of in (band.low, band.high))]
+            tag: [band.steps, *([float(f"{edge:.4g}") for edge in edges] for edges in (band.low, band.high))]
             for tag, band in run.siblings.items()
         },
         "lost": {tag: curve.lost_at for tag, curve in run.curves.items() if curve.lost_at is not None},
@@ -172,8 +173,8 @@ def data_of(run: RunReport, allowed: int, *, times: bool = False) -> str:
         "checkpoints": run.checkpoints[-_MAX_CHECKPOINTS:],
     }
     if times:
-        drawn |= {"signals": run.tags, "planned": run.planned_steps}
-    return json.dumps(drawn, separators=(",", ":")).replace("<", "\\u003c")
+        data |= {"signals": run.tags, "planned": run.planned_steps}
+    return json.dumps(data, separators=(",", ":")).replace("<", "\\u003c")
 
 
 def _attempts(points: Sequence[Point], times: bool) -> list[list[list[float | None]]]:
@@ -218,11 +219,11 @@ def _multiples(run: RunReport) -> Sequence[tuple[str, Sequence[tuple[str, str]]]
     A group is what stands before the last slash. Tags that never change are left out.
     """
     meaning = {tag: signal.replace("_", " ") for signal, tags in run.tags.items() for tag in tags}
-    still = {tag for tag, _ in run.still}
+    constant = {tag for tag, _ in run.constant}
     first = [incident.tag for incident in run.incidents]
     groups: dict[str, list[tuple[str, str]]] = {}
     for tag in dict.fromkeys([*first, *meaning]):
-        if tag in run.curves and tag not in still:
+        if tag in run.curves and tag not in constant:
             words = "" if _says(tag, meaning.get(tag, "")) else meaning[tag]
             groups.setdefault(tag.rpartition("/")[0], []).append((tag, words))
     return [*groups.items()]

@@ -9,8 +9,9 @@ _UNBROKEN = 32
 
 
 def parted(name: str) -> Markup:
-    """Return a name or path that breaks after a slash rather than within a part. What is copied is the same
-    text.
+    """Return a name or path that breaks after a slash rather than within a part.
+
+    What a reader copies is the same text.
     """
     *folders, last = name.split("/")
     parts = [*(f"{folder}/" for folder in folders), last]
@@ -19,8 +20,9 @@ def parted(name: str) -> Markup:
 
 
 def zoned(when: float | str | None, kind: str = "") -> Markup:
-    """Return a time that the page's script tells in the zone of its reader: seconds since the epoch, or UTC
-    text.
+    """Return a time that the page's script shows in the zone of its reader.
+
+    ``when`` is in seconds since the epoch, or text in UTC.
 
     ``kind`` "ago" is for how long ago it was. What is no time stays empty.
     """

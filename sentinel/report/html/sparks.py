@@ -48,10 +48,13 @@ class Spark:
 def scales_of(leads: Iterable[_Lead]) -> Mapping[str, Scale]:
     """Return the scale of each signal, by the last part of its tag."""
     values: dict[str, list[Sequence[float]]] = {}
-    for tag, own in leads:
-        if own:
-            values.setdefault(_signal(tag), []).append(own)
-    return {name: _scale(np.concatenate([np.asarray(own) for own in of])) for name, of in values.items()}
+    for tag, curve in leads:
+        if curve:
+            values.setdefault(_signal(tag), []).append(curve)
+    return {
+        name: _scale(np.concatenate([np.asarray(curve) for curve in curves]))
+        for name, curves in values.items()
+    }
 
 
 def spark(lead: _Lead, scales: Mapping[str, Scale]) -> Spark | None:

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from sentinel.sources.console.text import Text
 
 FORMAT = "console"
+is_console = True
 
 _MIN_READ = 1 << 16
 _MAX_READ = 1 << 22

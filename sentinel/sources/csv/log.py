@@ -18,6 +18,7 @@ from sentinel.sources.readers.records import NUMBER, named
 from sentinel.sources.readers.sniffing import COUNTS, HEAD_BYTES, are_metrics, is_log, remembered
 
 FORMAT = "csv"
+is_appended_text = True
 
 _MAX_ROWS = 64  # in which a step has to grow
 

@@ -32,6 +32,7 @@ from sentinel.sources.readers.records import EPOCH_KEYS, STEP_KEYS, TIME_KEYS, i
 from sentinel.sources.readers.sniffing import are_log, remembered
 
 FORMAT = "jsonl"
+is_appended_text = True
 
 MAX_LINE = 4 << 20
 """Bytes. A longer line is skipped."""

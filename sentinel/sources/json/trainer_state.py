@@ -19,6 +19,7 @@ from sentinel.sources.readers.files import open_log, stamp
 from sentinel.sources.readers.growing import nothing_new, unreadable
 
 FORMAT = "trainer_state"
+written_at_checkpoints = True
 
 STATE = "trainer_state.json"
 """The name of the file."""

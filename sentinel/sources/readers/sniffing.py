@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import wraps
 from itertools import accumulate, pairwise
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from sentinel.sources.readers.files import open_log, plain_utf_8
 from sentinel.sources.readers.plain import flattened
@@ -154,18 +154,21 @@ def why_no_log(path: Path) -> str:
     return "is no log: no table, JSON or printed lines with a step or a loss near its beginning"
 
 
-def remembered(sniff: Callable[[Path], bool]) -> Callable[[Path], bool]:
+Answer = TypeVar("Answer")
+
+
+def remembered(sniff: Callable[[Path], Answer]) -> Callable[[Path], Answer]:
     """Remember the answer of ``sniff`` for each file, and ask again only if the file changed.
 
     A log stays a log as long as it only grows. A file that cannot be read is no log. A search asks for all
     files that are there, so a file for which none of many questions asks is gone, and is forgotten.
     """
-    before_that: dict[Path, tuple[tuple[int, int, int], bool]] = {}
-    known: dict[Path, tuple[tuple[int, int, int], bool]] = {}
+    before_that: dict[Path, tuple[tuple[int, int, int], Answer]] = {}
+    known: dict[Path, tuple[tuple[int, int, int], Answer]] = {}
     questions = 0
 
     @wraps(sniff)
-    def answer(path: Path) -> bool:
+    def answer(path: Path) -> Answer:
         nonlocal before_that, known, questions
         questions += 1
         if questions > _QUESTIONS_A_FILE * max(len(known), _MIN_REMEMBERED):
@@ -177,13 +180,14 @@ def remembered(sniff: Callable[[Path], bool]) -> Callable[[Path], bool]:
         try:
             status = os.stat(path)
         except OSError:
-            return False
+            return sniff(path)
         inode, size, modified = now = status.st_ino, status.st_size, status.st_mtime_ns
-        before, was_log = known.get(path, ((0, 0, 0), False))
-        if before == now or (was_log and before[0] == inode and before[1] <= size and before[2] <= modified):
-            return was_log
-        was_log = sniff(path)
-        known[path] = now, was_log
-        return was_log
+        if path in known:
+            before, last = known[path]
+            if before == now or (last and before[0] == inode and before[1] <= size and before[2] <= modified):
+                return last
+        new = sniff(path)
+        known[path] = now, new
+        return new
 
     return answer

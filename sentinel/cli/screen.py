@@ -18,26 +18,33 @@ _Paths = Annotated[
     ),
 ]
 
+screen = typer.Typer(
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+    add_completion=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
 
-def overview(paths: _Paths = None, config: ConfigFile = None) -> None:
-    """Show on one screen what is wrong with the runs below a path; `sentinel PATH` does the same."""
+
+@screen.command()
+def show(paths: _Paths = None, config: ConfigFile = None) -> None:
+    """Show on one screen what is wrong with the runs below a path."""
     from sentinel.cli.logs import log_to_stderr
     from sentinel.replays.replaying import replay_in_parts
     from sentinel.report.lines import print_lines
-    from sentinel.report.overview import lines
-    from sentinel.report.overview import overview as of_parts
+    from sentinel.report.overview import lines, overview
 
     log_to_stderr()
     clock = SystemClock()
-    begun = clock.monotonic()
+    started_at = clock.monotonic()
     settings = configuration(config, paths=paths or ())
-    nowhere = not settings.paths
-    if nowhere:
+    is_default = not settings.paths
+    if is_default:
         settings = configuration(config, paths=["."])
     try:
         with progress_bar() as progress:
-            whole = of_parts(replay_in_parts(settings.paths, settings, progress), clock.now())
+            whole = overview(replay_in_parts(settings.paths, settings, progress), clock.now())
     except SentinelError as error:
-        advice = "; name a directory of runs, or see `sentinel --help`" if nowhere else ""
+        advice = "; name a directory of runs, or see `sentinel --help`" if is_default else ""
         raise SentinelError(f"{error}{advice}") from None
-    print_lines(lines(whole, clock.monotonic() - begun, [str(path) for path in settings.paths]))
+    print_lines(lines(whole, clock.monotonic() - started_at, [str(path) for path in settings.paths]))

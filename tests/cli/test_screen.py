@@ -29,7 +29,7 @@ def test_two_logs_of_one_training_are_one_run(sentinel, sick_run):
     rows = [json.loads(line) for line in (sick_run / "metrics.jsonl").read_text().splitlines()]
     table = [",".join(rows[0]), *(",".join(map(str, row.values())) for row in rows)]
     (sick_run / "metrics.csv").write_text("\n".join([*table, ""]))
-    screen = sentinel("overview", sick_run).out
+    screen = sentinel(sick_run).out
     assert screen.startswith("1 run in 2 logs read in ")
     assert screen.splitlines()[0].endswith(": 1 critical, 0 with a warning, 0 quiet")
     assert screen.count("critical kl-blowup: ") == 1
@@ -48,18 +48,18 @@ def test_a_training_that_one_of_its_logs_ends_did_not_go_silent(sentinel, tmp_pa
     )
     for file in tmp_path.iterdir():
         os.utime(file, (1e9, 1e9))
-    assert "ended without reaching their end: 1 went silent for good" in sentinel("overview", tmp_path).out
+    assert "ended without reaching their end: 1 went silent for good" in sentinel(tmp_path).out
     with (tmp_path / "metrics.jsonl").open("a") as log:
         log.write('{"step": 100, "done": true}\n')
     os.utime(tmp_path / "metrics.jsonl", (1e9, 1e9))
-    screen = sentinel("overview", tmp_path).out
+    screen = sentinel(tmp_path).out
     assert screen.startswith("1 run in 2 logs")
     assert "ended without" not in screen
     assert sentinel("runs", tmp_path).out.endswith("1 run in 2 logs: 1 finished\n")
 
 
 def test_a_quiet_run_is_said_to_be_quiet_and_the_next_commands_are_named(sentinel):
-    screen = sentinel("overview", SAMPLES / "healthy-rl").out
+    screen = sentinel(SAMPLES / "healthy-rl").out
     assert ": no trouble found" in screen
     assert f"sentinel watch {SAMPLES / 'healthy-rl'}" in screen
 

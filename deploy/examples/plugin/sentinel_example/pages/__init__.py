@@ -1,0 +1,1 @@
+"""Pages of the catalogue, in the form of those of sentinel."""

@@ -1,0 +1,175 @@
+"""A claim about the outcome of a run as a score card: data that a person can read, and how it is added up.
+
+A card lies in ``claims/`` as TOML. Each of its lines has a measurement, marks, and the whole points that are
+reached at each mark; between two marks the points grow evenly, and before the first one there are none.
+Points below zero speak against the claim. What cannot be measured gives no points.
+"""
+
+import tomllib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from sentinel.detectors.reading.company import COMPANY
+from sentinel.detectors.reading.measurements import MEASUREMENTS
+from sentinel.detectors.reading.roles import OUTCOMES, Role
+from sentinel.detectors.stats import Floats
+
+FOLDER = Path(__file__).parent / "claims"
+
+MAX_LINES = 8
+"""Of a card: what a person can hear at once."""
+
+TEXTS = ("claim", "meaning")
+LISTS = ("roles", "detectors", "catalogue")
+NUMBERS = ("page_from", "note_from")
+LINE = {"measurement", "says", "marks", "points"}
+
+
+class CardError(ValueError):
+    """A card that cannot be used. Its text is one line that names the file and the line of the card."""
+
+
+@dataclass(frozen=True)
+class Line:
+    """One line of a card. ``says`` is a format string over ``value`` and ``times``, ten to its power. The
+    ``points`` stand at the ``marks``.
+    """
+
+    measurement: str
+    says: str
+    marks: tuple[float, ...]
+    points: tuple[int, ...]
+
+    @property
+    def most(self) -> int:
+        """The points that it gives at most; 0 if it takes some."""
+        return max(0, *self.points)
+
+    def text(self, value: float) -> str:
+        """Return what the line says of a run."""
+        return self.says.format(value=value, times=10.0 ** min(max(value, -300.0), 300.0))
+
+    def score(self, values: Floats) -> Floats:
+        """Return the points for each value; none for NaN."""
+        rising = self.marks[0] < self.marks[-1]
+        marks = np.array(self.marks if rising else self.marks[::-1])
+        at = np.array(self.points if rising else self.points[::-1], float)
+        points: Floats = np.where(np.isnan(values), 0.0, np.interp(values, marks, at))
+        return points
+
+
+@dataclass(frozen=True)
+class Card:
+    """A claim: what it means, on series of which roles it is made, and its lines.
+
+    ``detectors`` are those that the claim stands for, and ``catalogue`` its likely causes, likeliest first.
+    From ``page_from`` points on it pages, from ``note_from`` on it is noted.
+    """
+
+    claim: str
+    meaning: str
+    roles: tuple[Role, ...]
+    detectors: tuple[str, ...]
+    catalogue: tuple[str, ...]
+    page_from: float
+    note_from: float
+    lines: tuple[Line, ...]
+
+    @property
+    def most(self) -> int:
+        """The points that it gives at most."""
+        return sum(line.most for line in self.lines)
+
+    def points(self, measured: Mapping[str, Floats]) -> Floats:
+        """Return the points of each series by each line: lines x series."""
+        points: Floats = np.array([line.score(measured[line.measurement]) for line in self.lines])
+        return points
+
+    def text(self, measured: Mapping[str, float]) -> str:
+        """Return how the points of one series came about, as a sentence that can be read aloud."""
+        told = []
+        total = 0.0
+        for line in self.lines:
+            value = measured[line.measurement]
+            points = float(line.score(np.array([value]))[0])
+            total += points
+            if round(points):
+                told.append(f"{line.text(value)} ({points:+.0f})")
+        sums = f"{total:.0f} of {self.most}, pages from {self.page_from:g}"
+        return f"{self.meaning}: {', '.join(told) or 'nothing speaks for it'}: {sums}"
+
+
+@cache
+def all_cards() -> tuple[Card, ...]:
+    """Return the cards of the project by their names' order. Raises CardError for the first wrong one."""
+    return tuple(card_in(file.name, file.read_text("utf-8")) for file in sorted(FOLDER.glob("*.toml")))
+
+
+def card_in(file: str, text: str) -> Card:
+    """Return the card in a TOML text; ``file`` is its name in a complaint. Raises CardError if it is wrong."""
+    try:
+        content = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise CardError(f"{file}: {error}") from None
+    unknown = content.keys() - {*TEXTS, *LISTS, *NUMBERS, "lines"}
+    if unknown:
+        raise CardError(f"{file}: unknown key {min(unknown)}")
+    for keys, kinds in ((TEXTS, str), (LISTS, list), (NUMBERS, (int, float)), (("lines",), list)):
+        for key in keys:
+            if not isinstance(content.get(key), kinds):
+                raise CardError(f"{file}: {key} is missing, or no {_kind(kinds)}")
+    roles = content["roles"]
+    if not roles or not {*roles} <= {role.value for role in OUTCOMES}:
+        raise CardError(f"{file}: roles must be some of {', '.join(OUTCOMES)}")
+    if not 0 < content["note_from"] <= content["page_from"]:
+        raise CardError(f"{file}: note_from must lie above 0 and not above page_from")
+    if not 0 < len(content["lines"]) <= MAX_LINES:
+        raise CardError(f"{file}: a card has 1 to {MAX_LINES} lines, and not {len(content['lines'])}")
+    return Card(
+        claim=content["claim"],
+        meaning=content["meaning"],
+        roles=tuple(Role(role) for role in roles),
+        detectors=tuple(content["detectors"]),
+        catalogue=tuple(content["catalogue"]),
+        page_from=float(content["page_from"]),
+        note_from=float(content["note_from"]),
+        lines=tuple(_line(f"{file}: line {n}", line) for n, line in enumerate(content["lines"], 1)),
+    )
+
+
+def _kind(kinds: Any) -> str:
+    return {str: "text", list: "list"}.get(kinds, "number")
+
+
+def _line(where: str, content: Mapping[str, Any]) -> Line:
+    """Return one line of a card; ``where`` names it in a complaint."""
+    if content.keys() != LINE:
+        raise CardError(f"{where}: has {sorted(content)}, and needs {sorted(LINE)}")
+    name = content["measurement"]
+    where = f"{where} ({name})"
+    if name not in MEASUREMENTS and name not in COMPANY:
+        raise CardError(f"{where}: there is no such measurement")
+    marks = content["marks"]
+    points = content["points"]
+    if len(marks) != len(points) or len(marks) < 2:
+        raise CardError(f"{where}: needs as many points as marks, two at least")
+    if marks not in (sorted(set(marks)), sorted(set(marks), reverse=True)):
+        raise CardError(f"{where}: marks must rise all the time, or fall all the time")
+    if not all(isinstance(point, int) for point in points) or points[0] != 0:
+        raise CardError(f"{where}: points must be whole and begin with 0")
+    if not _is_steady(points):
+        raise CardError(f"{where}: points must only grow, or only shrink")
+    try:
+        content["says"].format(value=0.5, times=2.0)
+    except (LookupError, ValueError) as error:
+        raise CardError(f"{where}: says cannot be filled in: {error!r}") from None
+    return Line(name, content["says"], tuple(map(float, marks)), tuple(points))
+
+
+def _is_steady(points: Sequence[int]) -> bool:
+    return list(points) in (sorted(points), sorted(points, reverse=True))

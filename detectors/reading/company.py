@@ -1,0 +1,209 @@
+"""What other series of a run did while its outcome went its way: one number each, with its unit.
+
+Series are set side by side by parts of the run, so both must have been logged all along. A companion is
+turned over where less of it is better, as an outcome is: its training loss, its critic's loss.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from sentinel.detectors.reading.curves import BLOCKS, Curves
+from sentinel.detectors.reading.measurements import MAX_DEVIATIONS, NONE, THIRD
+from sentinel.detectors.stats import Floats, Ints
+
+
+@dataclass(frozen=True)
+class CompanionMeasurement:
+    """A number about a companion beside an outcome; of several of one ``role`` the largest counts."""
+
+    name: str
+    unit: str
+    role: str
+    measure: Callable[[Curves, Curves], Floats]
+
+
+COMPANY: dict[str, CompanionMeasurement] = {}
+"""All of them by name, in the order of this file."""
+
+Measure = Callable[[Curves, Curves], Floats]
+
+
+def beside(role: str, unit: str, name: str = "") -> Callable[[Measure], Measure]:
+    """Declare a measurement of a companion of a role. It is named by its role and its function."""
+
+    def declare(measure: Measure) -> Measure:
+        full = name or f"{role}_{measure.__name__}"
+        COMPANY[full] = CompanionMeasurement(full, unit, role, measure)
+        return measure
+
+    return declare
+
+
+@beside("training_loss", "share of its value at the outcome's best")
+@beside("train_metric", "share of its value at the outcome's best")
+def better_since_best(outcome: Curves, companion: Curves) -> Floats:
+    """Measure by which share a companion has become better since the outcome was at its best.
+
+    A training loss that fell by a tenth since is what makes a rise on held-out data memorising.
+    """
+    level = _at(companion, outcome.best_at)
+    return _share(companion.end - level, level)
+
+
+@beside("training_loss", "share of its start")
+@beside("train_metric", "share of its start")
+@beside("held_out_loss", "share of its start")
+def better(outcome: Curves, companion: Curves) -> Floats:
+    """Measure by which share of its start a companion is better at the end.
+
+    Something was learnt although the outcome does not show it.
+    """
+    del outcome
+    return _share(companion.end - companion.start, companion.start)
+
+
+@beside("train_metric", "deviations of a block")
+@beside("metric", "deviations of a block")
+@beside("reward", "deviations of a block")
+def rose(outcome: Curves, companion: Curves) -> Floats:
+    """Measure by how many standard deviations of a block mean a companion ends above its start.
+
+    Another return that rises speaks against trouble with the first.
+    """
+    del outcome
+    return np.clip((companion.end - companion.start) / companion.scatter, -MAX_DEVIATIONS, MAX_DEVIATIONS)
+
+
+@beside("metric", "share of its gain")
+@beside("reward", "share of its gain")
+@beside("held_out_loss", "share of its gain")
+def loses_gain(outcome: Curves, companion: Curves) -> Floats:
+    """Measure how much of its own gain a companion has lost at the end.
+
+    A fifth of the task metric's gain is what memorising may cost before it is a page.
+    """
+    del outcome
+    return np.minimum(companion.lost / np.maximum(companion.gain, companion.lost / 10), 10.0)
+
+
+@beside("metric", "share of its gain")
+def keeps_gain(outcome: Curves, companion: Curves) -> Floats:
+    """Measure how much of its own gain a companion has at the end, where it gained surely.
+
+    A classifier that becomes too sure of itself loses on held-out data while its accuracy holds.
+    """
+    del outcome
+    sure = companion.gain > 3 * companion.scatter
+    return np.where(sure, np.clip((companion.end - companion.start) / companion.gain, -1, 1), np.nan)
+
+
+@beside("value_loss", "times beyond the square of the return, as a logarithm to base 10")
+def excess(outcome: Curves, companion: Curves) -> Floats:
+    """Measure by which factor a critic's loss grew beyond the square of the return's size.
+
+    A critic that follows rising returns has a rising loss, and that is no trouble.
+    """
+    measured: Floats = _growth(companion) - 2 * np.maximum(0.0, _growth(outcome))
+    return measured
+
+
+@beside("value_loss", "times, as a logarithm to base 10")
+@beside("grad_norm", "times, as a logarithm to base 10")
+def peak(outcome: Curves, companion: Curves) -> Floats:
+    """Measure how far the largest unit of a companion exceeds its usual size.
+
+    One leap to a thousand times the level is a broken update.
+    """
+    del outcome
+    sizes = np.abs(companion.units)
+    measured: Floats = np.log10(
+        np.maximum(sizes.max(axis=1), NONE) / np.maximum(np.median(sizes, axis=1), NONE)
+    ).clip(0, 12)
+    return measured
+
+
+@beside("policy_loss", "times, as a logarithm to base 10")
+@beside("kl", "times, as a logarithm to base 10")
+@beside("approx_kl", "times, as a logarithm to base 10")
+@beside("grad_norm", "times, as a logarithm to base 10")
+@beside("completion_length", "times, as a logarithm to base 10")
+def growth(outcome: Curves, companion: Curves) -> Floats:
+    """Measure by which factor the last third of a companion exceeds its first third in size.
+
+    1 is ten times.
+    """
+    del outcome
+    return _growth(companion)
+
+
+@beside("entropy", "share of its start")
+def gone(outcome: Curves, companion: Curves) -> Floats:
+    """Measure which share of the entropy at the start is gone.
+
+    1 is a policy that always does the same.
+    """
+    del outcome
+    known = companion.start > 0
+    return np.where(known, 1 - companion.end / np.where(known, companion.start, 1.0), np.nan).clip(-10, 1)
+
+
+@beside("kl", "nats, as a logarithm to base 10")
+@beside("approx_kl", "nats, as a logarithm to base 10")
+def late(outcome: Curves, companion: Curves) -> Floats:
+    """Measure the level of a divergence in the last third.
+
+    0 is one nat.
+    """
+    del outcome
+    return np.log10(np.maximum(np.abs(np.median(companion.blocks[:, -THIRD:], axis=1)), 1e-9))
+
+
+@beside("clip_fraction", "share of the samples")
+@beside("cut_completions", "share of the completions")
+@beside("groups_without_spread", "share of the groups")
+@beside("explained_variance", "share of the variance")
+def level(outcome: Curves, companion: Curves) -> Floats:
+    """Measure the level of a share in the last third.
+
+    1 is all of them.
+    """
+    del outcome
+    return np.median(companion.blocks[:, -THIRD:], axis=1)
+
+
+@beside("learning_rate", "share of its peak")
+def left(outcome: Curves, companion: Curves) -> Floats:
+    """Measure which share of its peak the learning rate has in the second half.
+
+    A loss that rests because its rate is near 0 does not rest by itself.
+    """
+    del outcome
+    highest = np.maximum(companion.blocks.max(axis=1), NONE)
+    measured: Floats = np.median(companion.blocks[:, BLOCKS // 2 :], axis=1) / highest
+    return measured
+
+
+def largest(values: Mapping[int, float]) -> float:
+    """Return the largest that could be measured of several companions of a role; NaN if none could."""
+    known = [value for value in values.values() if not np.isnan(value)]
+    return max(known, default=float("nan"))
+
+
+def _at(companion: Curves, block: Ints) -> Floats:
+    """Return the level of a companion about a block of the run: of three blocks, fewer at its ends."""
+    number = np.arange(BLOCKS)
+    near = np.abs(number - block[:, None]) <= 1
+    level: Floats = np.where(near, companion.blocks, 0.0).sum(axis=1) / near.sum(axis=1)
+    return level
+
+
+def _share(change: Floats, level: Floats) -> Floats:
+    return np.clip(change / np.maximum(np.abs(level), NONE), -10.0, 10.0)
+
+
+def _growth(curves: Curves) -> Floats:
+    first = np.abs(np.median(curves.blocks[:, :THIRD], axis=1))
+    last = np.abs(np.median(curves.blocks[:, -THIRD:], axis=1))
+    return np.log10(np.maximum(last, 1e-12) / np.maximum(first, 1e-12)).clip(-12, 12)

@@ -1,0 +1,731 @@
+"""A console is a stream of templates, and a template that recurs is a record.
+
+A template becomes a record at its third line; its first lines wait until then. Counters in a line, or in
+a line above it, give the step. Nothing depends on how the text was cut into polls.
+"""
+
+import re
+from collections.abc import Mapping, Sequence
+from itertools import pairwise
+from typing import Any
+
+from sentinel.sources.readers.measured_rows import Laps, Row
+from sentinel.sources.readers.printed_numbers import MAX_STEP, count, number
+from sentinel.sources.readers.redrawn_lines import bar_free, printed_lines
+from sentinel.sources.readers.templates import MAX_LINE, PART, Template, header, mask, template
+from sentinel.sources.readers.words import counter, says_metric, says_other
+
+MIN_LINES = 3
+"""Lines of a template before it is a record."""
+
+MAX_WAITING = 512
+"""Templates that wait for their third line; the one that waits longest is dropped."""
+
+MAX_RECORDS = 2048
+"""Records of a console; further ones are not read."""
+
+MAX_WRITERS = 64
+"""Processes that print; what further ones print is read as that of one."""
+
+MAX_KEY = 400
+"""Characters of what is remembered of a bar."""
+
+MAX_LATE = 128
+"""Rows that wait for the bar that shows their step."""
+
+MIN_COLUMNS = 3
+"""Numbers of a row below a header."""
+
+MAX_BLOCK = 512
+"""Rows of a block."""
+
+MAX_WRAPPED = 64
+"""Lines of a wrapped dictionary."""
+
+_ORDER = ("step", "batch", PART, "episode", "count", "epoch", "frame")
+"""Which counter gives the step of a line that holds several."""
+
+_AFTER_TRAINING = ("eval_", "train_runtime")
+"""Beginnings of names that Hugging Face's Trainer prints between or after the training steps."""
+
+_VARIES = re.compile(r"loss|acc|reward|score|error|return|precision|recall|f1", re.IGNORECASE)
+"""Names of what is logged even where it stands still."""
+
+_FIXED = "="
+"""Marks a line whose step another record gave."""
+
+_OF_EPOCH = ("step", "batch", PART, "count")
+"""Counters that may begin anew with each epoch."""
+
+
+class Record:
+    """One template that recurs, of one process."""
+
+    __slots__ = (
+        "at",
+        "base",
+        "by",
+        "first_lines",
+        "heading",
+        "lap",
+        "make",
+        "names",
+        "number",
+        "rest",
+        "rows",
+        "state",
+        "unit",
+        "writer",
+    )
+
+    def __init__(self, number_: int) -> None:
+        self.number = number_
+        self.state = 0  # 0: waits, 1: record, -1: no metrics
+        self.first_lines: list[list[Any]] = []
+        self.names: tuple[str, ...] = ()
+        self.at: tuple[int, ...] = ()
+        self.by = -1  # slot of the counter that only its values show
+        self.unit = ""
+        self.heading = ""
+        self.writer = ""
+        self.rest: tuple[int, ...] = ()  # values of a line that are a record of their own
+        self.make = ""
+        self.base = ""  # key of the record whose steps these lines go on with
+        self.rows = 0
+        self.lap = Laps()
+
+    def dump(self) -> list[Any]:
+        """Return the state, JSON-able."""
+        return [
+            self.number,
+            self.state,
+            self.first_lines,
+            self.names,
+            self.at,
+            self.by,
+            self.unit,
+            self.rows,
+            self.lap.dump(),
+            self.heading,
+            self.make,
+            self.base,
+            self.writer,
+            self.rest,
+        ]
+
+    @classmethod
+    def load(cls, state: list[Any]) -> "Record":
+        """Make the record that gave a state."""
+        record = cls(state[0])
+        record.state = state[1]
+        record.first_lines = [list(each) for each in state[2]]
+        record.names = tuple(state[3])
+        record.at = tuple(state[4])
+        record.by = state[5]
+        record.unit = state[6]
+        record.rows = state[7]
+        record.lap = Laps(tuple(state[8]))
+        record.heading = state[9]
+        record.make = state[10]
+        record.base = state[11]
+        record.writer = state[12]
+        record.rest = tuple(state[13])
+        return record
+
+
+class RecurringLines:
+    """Reads a console while it grows: `feed` it bytes, and `end` it when nothing more comes.
+
+    ``name`` names what stands on lines without words, and is that of the file.
+    """
+
+    def __init__(self, name: str = "value", state: Mapping[str, Any] | None = None) -> None:
+        state = state or {}
+        self.name = name
+        self._records: dict[str, Record] = {
+            key: Record.load(value) for key, value in state.get("records", {}).items()
+        }
+        self._waiting = sum(record.state == 0 for record in self._records.values())
+        self._number: int = state.get("number", 0)
+        self._line: int = state.get("line", 0)
+        self._context: dict[str, list[Any]] = {k: list(v) for k, v in state.get("context", {}).items()}
+        self._block: list[list[Any]] = [list(row) for row in state.get("block", [])]
+        self._wrapped: list[str] = list(state.get("wrapped", []))
+        self._depth: int = state.get("depth", 0)
+        self._elapsed: dict[str, list[Any]] = {k: list(v) for k, v in state.get("elapsed", {}).items()}
+        self._owners: dict[str, str] = dict(state.get("owners", {}))  # make of the lines of a series
+        self._makes: dict[str, str] = dict(state.get("makes", {}))  # key of the first record of a make
+        self._bars: dict[str, list[int]] = {k: list(v) for k, v in state.get("bars", {}).items()}
+        self._late: dict[str, list[list[Any]]] = {k: list(v) for k, v in state.get("late", {}).items()}
+        self._header: list[str] = list(state.get("header", []))  # names of columns
+        self._last_step: int | None = state.get("last_step")
+        self._rows: list[Row] = []
+        self.texts: list[tuple[str, int | None]] = []  # lines that tell no metrics, and the step before
+
+    def dump(self) -> dict[str, Any]:
+        """Return all that the next bytes need to know, JSON-able."""
+        return {
+            "records": {key: record.dump() for key, record in self._records.items()},
+            "number": self._number,
+            "line": self._line,
+            "context": self._context,
+            "block": self._block,
+            "wrapped": self._wrapped,
+            "depth": self._depth,
+            "elapsed": self._elapsed,
+            "owners": self._owners,
+            "makes": self._makes,
+            "bars": self._bars,
+            "header": self._header,
+            "late": self._late,
+            "last_step": self._last_step,
+        }
+
+    def read(self, data: bytes) -> list[Row]:
+        """Read whole lines, however they were cut. Return the rows that they complete."""
+        for line, is_redrawn in printed_lines(data):
+            self._read(line, is_redrawn)
+        rows = self._rows
+        self._rows = []
+        return rows
+
+    def end(self, torn: bytes = b"") -> list[Row]:
+        """Return what only the end makes sure: a torn last line, and lines that came once or twice."""
+        for line, is_redrawn in printed_lines(torn + b"\n"):
+            self._read(line, is_redrawn)
+        self._flush_joined()
+        self._flush_block()
+        for writer in [*self._late]:
+            self._release(writer, self._bars[writer][0])
+        for record in [*self._records.values()]:
+            if record.state == 0 and record.first_lines and self._is_sure_alone(record):
+                self._confirm(record)
+        rows = self._rows
+        self._rows = []
+        return rows
+
+    def _read(self, line: str, is_redrawn: bool) -> None:
+        self._line += 1
+        before = len(self._rows)
+        if self._wrapped or "{" in line:
+            dictionary = self._join(line)
+            if dictionary is None:
+                return
+            line = dictionary
+        text = line
+        if "|" in line:
+            if self._is_row(line):
+                return
+            line = bar_free(line)
+        if self._block:
+            self._flush_block()
+        if "   " in line:
+            with_names = self._with_names(line)
+            if with_names is None:
+                return
+            line = with_names
+        masked, numbers = mask(line)
+        if numbers:
+            self._take(template(masked), numbers, is_redrawn)
+        if len(self._rows) == before and not is_redrawn:
+            self.texts.append((text, self._last_step))
+
+    def _with_names(self, line: str) -> str | None:
+        """Return a row below a header with the names of its columns; None for the header itself."""
+        names = header(line)
+        if names:
+            self._header = names
+            return None
+        if not self._header:
+            return line
+        cells = line.split(maxsplit=len(self._header))
+        if len(cells) < len(self._header):
+            return line
+        row = [text.rstrip(":") for text in cells[: len(self._header)]]
+        numeric = sum(number(text.partition("/")[0]) is not None for text in row)
+        if numeric < MIN_COLUMNS or numeric < len(row) - 1:
+            return line
+        return " | ".join([f"{name}: {text}" for name, text in zip(self._header, row, strict=True)])
+
+    def _join(self, line: str) -> str | None:
+        self._depth += line.count("{") - line.count("}")
+        if self._depth <= 0 and not self._wrapped:
+            self._depth = 0
+            return line
+        if (
+            self._depth > 0
+            and len(self._wrapped) < MAX_WRAPPED
+            and sum(map(len, self._wrapped)) + len(line) < MAX_LINE
+        ):
+            self._wrapped.append(line.strip())
+            return None
+        self._wrapped.append(line.strip())
+        if self._depth > 0:
+            self._flush_joined()
+            return None
+        line = " ".join(self._wrapped)
+        self._wrapped = []
+        self._depth = 0
+        return line
+
+    def _flush_joined(self) -> None:
+        lines = self._wrapped
+        self._wrapped = []
+        self._depth = 0
+        for line in lines:
+            before = len(self._rows)
+            masked, numbers = mask(line)
+            if numbers:
+                self._take(template(masked), numbers, False)
+            if len(self._rows) == before:
+                self.texts.append((line, self._last_step))
+
+    def _is_row(self, line: str) -> bool:
+        """Take the row of a block with two columns: ``| name | value |``."""
+        stripped = line.strip()
+        if stripped[0] not in "|\u2502\u2503" or stripped[-1] not in "|\u2502\u2503" or len(stripped) > 200:
+            return False
+        cells = stripped.strip("|\u2502\u2503").replace("\u2502", "|").replace("\u2503", "|").split("|")
+        if len(cells) != 2 or len(self._block) >= MAX_BLOCK:
+            return False
+        name = cells[0].rstrip()
+        self._block.append([name, cells[1].strip()])
+        return True
+
+    def _flush_block(self) -> None:
+        """Read the rows of a block as one line."""
+        block = self._block
+        self._block = []
+        group = ""
+        words: list[str] = []
+        numbers: list[str] = []
+        for name, value in block:
+            plain = name.strip()
+            if not value:
+                group = plain.rstrip("/")
+                continue
+            if number(value) is None:
+                continue
+            is_below = bool(group) and name.startswith("   ")
+            words.append(f"{group}/{plain}" if is_below else plain)
+            numbers.append(value)
+        if not numbers:
+            return
+        masked = "\0".join([f"| {word}: " for word in words] + [""])
+        self._take(template(masked), numbers, False)
+
+    def _take(self, plan: Template, numbers: list[str], is_redrawn: bool) -> None:
+        if not plan.values and not plan.counters:
+            return
+        writer = ""
+        if plan.rank >= 0:
+            writer = numbers[plan.rank]
+            if len(self._context) >= MAX_WRITERS and writer not in self._context:
+                writer = "more"
+        if plan.is_nameless_bar and plan.elapsed >= 0:
+            self._draw(plan, numbers, writer)
+            if self._repeats(plan, numbers, writer, is_redrawn):
+                return
+        counters: dict[str, tuple[int, int | None]] = {}
+        for at, kind, total in plan.counters:
+            value = count(numbers[at])
+            if value is not None and kind not in counters:
+                counters[kind] = (value, count(numbers[total]) if total >= 0 else None)
+        context = self._context.get(writer)
+        if counters and not (len(counters) == 1 and PART in counters) and plan.elapsed < 0:
+            step, unit = self._context_step(counters)
+            if context is None:
+                context = [0, "", 0, 0]
+                self._context[writer] = context
+            if unit:
+                if [step, unit] != context[:2]:
+                    context[2] += 1
+                context[0] = step
+                context[1] = unit
+                context[3] = counters["epoch"][0] if "epoch" in counters else context[3]
+        if plan.values:
+            is_final = plan.elapsed >= 0 and not is_redrawn
+            self._add(plan, numbers, writer, counters, context, is_final)
+
+    def _repeats(self, plan: Template, numbers: list[str], writer: str, is_redrawn: bool) -> bool:
+        """Return whether a bar that was drawn in the same second goes on, or only says the same again."""
+        key = f"{writer} {plan.names}"[:MAX_KEY]
+        value = -1
+        is_full = False
+        for at, kind, total in plan.counters:
+            if kind == PART:
+                value = count(numbers[at]) or 0
+                is_full = total >= 0 and value == count(numbers[total])
+        state_of_bar = [numbers[plan.elapsed], value, " ".join(numbers)[:MAX_KEY]]
+        last = self._elapsed.get(key)
+        if len(self._elapsed) > MAX_WAITING:
+            self._elapsed.clear()
+        is_same_second = last is not None and last[0] == state_of_bar[0] and not is_full and value > last[1]
+        if is_redrawn and last is not None and (last[2] == state_of_bar[2] or is_same_second):
+            return True
+        self._elapsed[key] = state_of_bar
+        return False
+
+    def _release(self, writer: str, value: int) -> None:
+        """Add the rows that waited for a bar, with the step that it shows or that their epochs tell."""
+        late = self._late.pop(writer, [])
+        last = late[-1][-1] if late else 0.0
+        for row in late:
+            step = value
+            if len(late) > 1 and last > 0:
+                step = round(row[-1] / last * value)
+            self._rows.append(
+                Row(
+                    row[0],
+                    writer,
+                    tuple(row[1]),
+                    tuple(row[2]),
+                    step if value else row[3],
+                    row[4],
+                    row[5],
+                    row[6],
+                )
+            )
+
+    def _draw(self, plan: Template, numbers: list[str], writer: str) -> None:
+        """Remember how far the longest bar came, for lines that tell no step."""
+        for at, kind, total in plan.counters:
+            value = count(numbers[at])
+            of = count(numbers[total]) if total >= 0 else None
+            if kind == PART and value is not None and of is not None:
+                bar = self._bars.get(writer, [0, 0])
+                if of >= bar[1] and (writer in self._bars or len(self._bars) < MAX_WRITERS):
+                    self._release(writer, value or bar[0])
+                    self._bars[writer] = [value or bar[0], of]
+
+    @staticmethod
+    def _context_step(counters: Mapping[str, tuple[int, int | None]]) -> tuple[int, str]:
+        for kind in ("step", "episode", "epoch"):
+            if kind in counters:
+                return counters[kind][0], kind
+        return 0, ""
+
+    def _add(
+        self,
+        plan: Template,
+        numbers: list[str],
+        writer: str,
+        counters: Mapping[str, tuple[int, int | None]],
+        context: list[Any] | None,
+        is_final: bool,
+    ) -> None:
+        key = f"{writer}\n{plan.names}{[kind for _, kind, _ in plan.counters]}"
+        record = self._records.get(key)
+        if record is None:
+            record = self._twin(key, plan, writer)
+        if record is None:
+            if not (plan.sure or plan.weak or plan.bare or len(plan.values) > 1 or plan.counters):
+                return
+            record = self._new(key)
+            if record is None:
+                return
+        if record.state < 0:
+            return
+        stamp = numbers[plan.stamp] if plan.stamp >= 0 else ""
+        above: list[Any] | None = context[:3] if context else None
+        if plan.elapsed < 0 and writer in self._bars:
+            bar = self._bars[writer]
+            above = [*(above or [0, "", 0]), bar[0]]
+        line: list[Any] = [
+            [numbers[at] for at, _ in plan.values],
+            {kind: list(value) for kind, value in counters.items()} if record.state == 0 else counters,
+            above,
+            stamp,
+            is_final,
+            self._line,
+        ]
+        if record.state == 1:
+            step = self._emit(record, writer, line)
+            rest = self._records.get(f"{key}\n+") if record.rest else None
+            if rest is None or rest.state < 0:
+                return
+            line[0] = [line[0][at] for at in record.rest]
+            line[1] = {_FIXED: [step, None]}
+            if rest.state == 1:
+                self._emit(rest, writer, line)
+                return
+            rest.first_lines.append(line)
+            if len(rest.first_lines) >= MIN_LINES:
+                self._confirm(rest)
+            return
+        if not record.first_lines:
+            record.names = plan.names
+            record.heading = plan.heading
+            record.writer = writer
+            record.make = _make(plan.heading, [kind for _, kind, _ in plan.counters])
+            record.unit = "sure" if plan.sure else "weak" if plan.weak else "bare" if plan.bare else ""
+        record.first_lines.append(line)
+        if len(record.first_lines) >= MIN_LINES:
+            self._confirm(record)
+
+    def _twin(self, key: str, plan: Template, writer: str) -> Record | None:
+        """Return a record for lines that are those of another record but for some values."""
+        if not plan.values or len(self._records) >= MAX_RECORDS:
+            return None
+        make = _make(plan.heading, [kind for _, kind, _ in plan.counters])
+        other = self._makes.get(f"{writer}\n{make}")
+        base = self._records.get(other) if other is not None else None
+        if base is None:
+            return None
+        record = Record(base.number)
+        record.make = make
+        record.names = plan.names
+        if self._follows(record, base, writer):
+            self._records[key] = record
+            return record
+        return self._split(key, plan, record, base, writer)
+
+    def _split(self, key: str, plan: Template, record: Record, base: Record, writer: str) -> Record | None:
+        """Make a record go on with the series of another one. Its further series are their own record."""
+        names = [name or self.name for name in plan.names]
+        make = record.make
+        rest = [
+            at
+            for at, name in enumerate(names)
+            if not _is_beside(name) and self._owners.get(f"{writer}\n{name}") != make
+        ]
+        own = [at for at, name in enumerate(names) if at not in rest]
+        if base.by >= 0 or all(_is_beside(names[at]) for at in own):
+            return None
+        further = self._new(f"{key}\n+")
+        if further is None:
+            return None
+        further.names = tuple(names[at] for at in rest)
+        further.heading = plan.heading
+        further.writer = writer
+        further.make = make
+        further.base = self._makes[f"{writer}\n{make}"]
+        further.unit = "sure" if any(says_metric(name) for name in further.names) else "weak"
+        record.base = further.base
+        record.state = 1
+        record.unit = base.unit
+        record.at = tuple(at for at in own if not _is_step(names[at], base.unit))
+        record.names = tuple(names[at] for at in record.at)
+        record.rest = tuple(rest)
+        self._records[key] = record
+        return record
+
+    def _follows(self, record: Record, base: Record, writer: str) -> bool:
+        """Make a record go on with the series of another one, if its lines hold no further series."""
+        names = [name or self.name for name in record.names]
+        if base.by >= 0 or any(
+            not _is_beside(name) and self._owners.get(f"{writer}\n{name}") != record.make for name in names
+        ):
+            return False
+        record.base = self._makes[f"{writer}\n{record.make}"]
+        record.number = base.number
+        record.state = 1
+        record.unit = base.unit
+        record.at = tuple(at for at, name in enumerate(names) if not _is_step(name, base.unit))
+        record.names = tuple(names[at] for at in record.at)
+        return True
+
+    def _new(self, key: str) -> Record | None:
+        if self._waiting >= MAX_WAITING:
+            oldest = next((k for k, record in self._records.items() if record.state <= 0), None)
+            if oldest is None:
+                return None
+            self._waiting -= self._records[oldest].state == 0
+            del self._records[oldest]
+        if len(self._records) >= MAX_RECORDS + MAX_WAITING:
+            return None
+        record = Record(self._number)
+        self._number += 1
+        self._waiting += 1
+        self._records[key] = record
+        return record
+
+    @staticmethod
+    def _is_sure_alone(record: Record) -> bool:
+        """Return whether even one line is that of a training: it has a counter and surely a metric."""
+        return record.unit == "sure" and all(any(k in _ORDER for k in line[1]) for line in record.first_lines)
+
+    def _confirm(self, record: Record) -> None:
+        """Decide what a template holds, by its first lines."""
+        self._waiting -= 1
+        lines = record.first_lines
+        writer = record.writer
+        record.first_lines = []
+        columns = list(zip(*[line[0] for line in lines], strict=True))
+        whole = [
+            all(count(text) is not None and "." not in text[:-1] for text in column) for column in columns
+        ]
+        rises = [
+            _rises(column) if is_whole and len(lines) >= MIN_LINES else False
+            for column, is_whole in zip(columns, whole, strict=True)
+        ]
+        kind = record.unit
+        has_counter = any(line[1] for line in lines)
+        if not has_counter:
+            record.by = next((at for at, rising in enumerate(rises) if rising), -1)
+        if kind != "sure":
+            counts = has_counter or record.by >= 0 or self._unit(record, lines).endswith("above")
+            varies = any(
+                not is_whole and len(set(column)) > 1 and not _is_beside(name)
+                for name, column, is_whole in zip(record.names, columns, whole, strict=True)
+            )
+            is_block = lines[-1][-1] - lines[0][-1] == len(lines) - 1
+            is_column = kind == "bare" and varies and (len(columns) == 1 or is_block)
+            if not (counts and varies) and not is_column:
+                record.state = -1
+                return
+        stands_still = not has_counter and record.by < 0 and all(len(set(column)) == 1 for column in columns)
+        if stands_still and len(lines) > 1 and not any(map(_VARIES.search, record.names)):
+            record.state = -1  # settings that are printed again and again
+            return
+        beside = {at for at, name in enumerate(record.names) if _is_beside(name)}
+        if record.by in beside:
+            record.by = -1
+        keep = [
+            at
+            for at in range(len(columns))
+            if at != record.by and (at in beside or kind == "sure" or not rises[at] or not whole[at])
+        ]
+        names = [record.names[at] for at in keep]
+        if not set(keep) - beside:
+            record.state = -1
+            return
+        base = self._records.get(record.base) if record.base else None
+        record.unit = base.unit if base else self._unit(record, lines)
+        keep = [at for at in keep if not _is_step(record.names[at], record.unit)]
+        names = [record.names[at] for at in keep]
+        if len(names) == 1 and names[0].endswith(" 2") and record.by >= 0:
+            names[0] = names[0][:-2]
+        if not keep:
+            record.state = -1
+            return
+        record.at = tuple(keep)
+        record.state = 1
+        self._makes.setdefault(
+            f"{writer}\n{record.make}", next(k for k, each in self._records.items() if each is record)
+        )
+        record.names = tuple(self._own(name or self.name, record, writer) for name in names)
+        entries = [(line[-1], record, line) for line in lines]
+        for kin in self._records.values():
+            if (
+                kin.state == 0
+                and kin.make == record.make
+                and kin.writer == writer
+                and kin.first_lines
+                and self._follows(kin, record, writer)
+            ):
+                entries += [(line[-1], kin, line) for line in kin.first_lines]
+                kin.first_lines = []
+                self._waiting -= 1
+        for _, each, line in sorted(entries, key=lambda entry: entry[0]):
+            self._emit(each, writer, line)
+
+    def _own(self, name: str, record: Record, writer: str) -> str:
+        """Return the name of a series, such that lines of different makes are different series."""
+        make = record.make
+        if _is_beside(name):
+            return name
+        for candidate in (name, f"{record.heading} {name}".strip(), f"{name} by {record.unit}"):
+            if len(self._owners) >= MAX_RECORDS:
+                return candidate
+            if self._owners.setdefault(f"{writer}\n{candidate}", make) == make:
+                return candidate
+        return f"{name} {record.number}"
+
+    @staticmethod
+    def _unit(record: Record, lines: list[list[Any]]) -> str:
+        """Decide what counts the steps of a record: its own counter, one above it, or its rows."""
+        if record.by >= 0:
+            return "number"
+        own = set.intersection(*[set(line[1]) for line in lines])
+        for kind in _ORDER:
+            if (
+                kind == "epoch"
+                and kind in own
+                and len({line[1][kind][0] for line in lines}) == 1 < len(lines)
+            ):
+                return "row"
+            if kind in own and not (kind == PART and _is_full([line[1] for line in lines])):
+                return kind
+        aboves = [line[2] for line in lines]
+        bars = [above[3] if above and len(above) > 3 else -1 for above in aboves]
+        if min(bars) >= 0 and all(later > earlier for earlier, later in pairwise(bars)):
+            return "bar"
+        if all(above and above[1] for above in aboves) and len({above[2] for above in aboves}) == len(aboves):
+            return f"{aboves[-1][1]} above"
+        return "row"
+
+    def _emit(self, record: Record, writer: str, line: list[Any]) -> int:
+        texts, counters, above, stamp, is_final, line_number = line
+        values: list[float] = []
+        for at in record.at:
+            try:
+                values.append(float(texts[at]))
+            except ValueError:
+                value = number(texts[at])
+                values.append(float("nan") if value is None else value)
+        steps = self._records.get(record.base, record) if record.base else record
+        steps.rows += _FIXED not in counters
+        unit = record.unit
+        step: int | None = None
+        if _FIXED in counters:
+            step = counters[_FIXED][0]
+        elif unit == "number":
+            step = count(texts[record.by])
+        elif unit in _OF_EPOCH and unit in counters:
+            value, total = counters[unit]
+            epoch = counters["epoch"][0] if "epoch" in counters else None
+            if epoch is None and unit in ("step", "count") and total is None:
+                step = value
+            else:
+                step = steps.lap.step(value, total, epoch, is_final)
+        elif unit in counters:
+            step = counters[unit][0]
+        elif unit == "bar" and above and len(above) > 3:
+            step = above[3]
+        elif unit.endswith(" above") and above:
+            step = above[0]
+        if step is None or not -MAX_STEP < step < MAX_STEP:
+            step = steps.rows
+        if unit in ("row", "bar") and "epoch" in record.names and self._bars.get(writer, [0])[0]:
+            epoch = values[record.names.index("epoch")]
+            if not any(name.startswith(_AFTER_TRAINING) for name in record.names):
+                late = self._late.setdefault(writer, [])
+                late.append([record.number, record.names, values, step, unit, stamp, line_number, epoch])
+                if len(late) >= MAX_LATE:
+                    self._release(writer, 0)
+                    self._bars[writer] = [0, 0]
+                return step
+            step = self._bars[writer][0]
+        self._last_step = step
+        self._rows.append(
+            Row(record.number, writer, record.names, tuple(values), step, unit, stamp, line_number)
+        )
+        return step
+
+
+def _is_beside(name: str) -> bool:
+    """Return whether a value is no metric by itself but is read beside metrics: an epoch, a speed."""
+    return name in ("epoch", "max_steps") or says_other(name) or counter(name) is not None
+
+
+def _is_step(name: str, unit: str) -> bool:
+    """Return whether a name is that of the counter that gives the step."""
+    return name != "epoch" and counter(name) == unit
+
+
+def _is_full(counters: Sequence[Mapping[str, Sequence[int | None]]]) -> bool:
+    """Return whether all lines come at the end of an epoch whose number they do not tell."""
+    return all("epoch" not in each and each[PART][0] == each[PART][1] for each in counters)
+
+
+def _make(heading: str, kinds: list[str]) -> str:
+    return f"{heading}\n{' '.join(kinds)}"
+
+
+def _rises(column: tuple[str, ...]) -> bool:
+    """Return whether a column counts: it grows by the same amount with each line, as if from 0 or 1."""
+    values = [count(text) or 0 for text in column]
+    steps = {later - earlier for earlier, later in pairwise(values)}
+    step = steps.pop()
+    return not steps and step > 0 and values[0] % step <= 1

@@ -1,0 +1,337 @@
+"""Any delimited text: with and without header, banners between, ragged rows, text columns, percent signs.
+
+The first lines decide what separates the cells, what the columns are called and which one counts.
+"""
+
+import re
+from collections.abc import Mapping, Sequence
+from itertools import pairwise
+from typing import Any
+
+from sentinel.sources.readers.measured_rows import Laps, Row
+from sentinel.sources.readers.printed_numbers import MAX_STEP, cell, count
+from sentinel.sources.readers.redrawn_lines import printed_lines
+from sentinel.sources.readers.words import counter
+
+MIN_LINES = 4
+"""Lines that decide about the columns."""
+
+MAX_BANNERS = 24
+"""Lines before the header."""
+
+MAX_COLUMNS = 512
+"""Columns that are read."""
+
+MAX_LABEL = 40
+"""Characters of a text cell that names a series."""
+
+MAX_LABELS = 64
+"""Texts of a column that name series; of one with more none does."""
+
+_DELIMITERS = (",", "\t", ";", "|", "_", " ")
+_WALL = re.compile(
+    r"(?:wall[ _]?)?time(?:stamp)?|date(?:time)?|elapsed.*|.*[_ ]time(?:[_ (].*)?|run ?time.*|duration",
+    re.IGNORECASE,
+)
+_NAMING = re.compile(
+    r"metric|tag|key|name|phase|split|stage|mode|series|variable|agent|algorithm|algo|model|method|env|run",
+    re.IGNORECASE,
+)
+_LONG_FORM = re.compile(r"metric|tag|key|series|variable|phase|split|stage", re.IGNORECASE)
+_VALUE = re.compile(r"value|mean|0|y|metric_value", re.IGNORECASE)
+_PLAIN_STEP = re.compile(r"x\d?|n|num|unnamed: ?0", re.IGNORECASE)
+_DECIMAL_COMMA = re.compile(r"[-+]?\d{1,20},\d{1,20}")
+_UNCOUNTED = re.compile(r"\s*\([^)]{0,40}\)\s*$|\s*\[[^\]]{0,40}\]\s*$")
+
+
+class Table:
+    """Reads a table while it grows: `feed` it bytes, and `end` it when nothing more comes."""
+
+    def __init__(self, name: str = "value", state: Mapping[str, Any] | None = None) -> None:
+        state = state or {}
+        self.name = name
+        self._head: list[str] = list(state.get("head", []))
+        self.delimiter: str = state.get("delimiter", "")
+        self._is_open: bool = state.get("open", False)
+        self.header: list[str] = list(state.get("header", []))
+        self.values: list[int] = list(state.get("values", []))
+        self.labels: list[int] = list(state.get("labels", []))
+        self.step: int = state.get("step", -1)
+        self._epoch: int = state.get("epoch", -1)
+        self._unit: str = state.get("unit", "row")
+        self._wall: int = state.get("wall", -1)
+        self._laps: dict[str, Laps] = {k: Laps(tuple(v)) for k, v in state.get("laps", {}).items()}
+        self._counts: dict[str, int] = dict(state.get("counts", {}))
+        self._line: int = state.get("line", 0)
+        self._width: int = state.get("width", 0)
+        self.is_plain: bool = state.get("plain", True)
+        self.rows = state.get("rows", 0)
+        self.others = state.get("others", 0)
+        self._out: list[Row] = []
+
+    def dump(self) -> dict[str, Any]:
+        """Return all that the next bytes need to know, JSON-able."""
+        return {
+            "head": self._head,
+            "delimiter": self.delimiter,
+            "open": self._is_open,
+            "header": self.header,
+            "values": self.values,
+            "labels": self.labels,
+            "step": self.step,
+            "epoch": self._epoch,
+            "unit": self._unit,
+            "wall": self._wall,
+            "laps": {name: lap.dump() for name, lap in self._laps.items()},
+            "counts": self._counts,
+            "line": self._line,
+            "width": self._width,
+            "plain": self.is_plain,
+            "rows": self.rows,
+            "others": self.others,
+        }
+
+    def read(self, data: bytes) -> list[Row]:
+        """Read whole lines, however they were cut. Return the rows that they complete."""
+        for line, _ in printed_lines(data):
+            self._read(line)
+        rows = self._out
+        self._out = []
+        return rows
+
+    def end(self, torn: bytes = b"") -> list[Row]:
+        """Return the rows that are left when nothing more comes."""
+        for line, _ in printed_lines(torn + b"\n"):
+            self._read(line)
+        if not self._is_open and self._head:
+            self._begin()
+        rows = self._out
+        self._out = []
+        return rows
+
+    def _read(self, line: str) -> None:
+        self._line += 1
+        if self._is_open:
+            self._row(line)
+            return
+        self._head.append(line)
+        if len(self._head) >= MAX_BANNERS or _fits(self._head[-MIN_LINES:]):
+            self._begin()
+
+    def _begin(self) -> None:
+        """Decide about the columns by the first lines."""
+        head = self._head
+        self._head = []
+        self._is_open = True
+        start = max(0, len(head) - MIN_LINES)
+        self.delimiter = _delimiter(head[start:])
+        rows = [_cells(line, self.delimiter) for line in head]
+        self._width = len(rows[-1])
+        numeric = [[cell(text) is not None for text in row] for row in rows]
+        first = next(
+            (at for at, row in enumerate(rows) if len(row) == self._width and any(numeric[at])), len(rows)
+        )
+        while first and len(rows[first - 1]) == self._width and any(numeric[first - 1]) and first - 1 > 0:
+            first -= 1
+        above = first - 1 if first > 0 else -1
+        if first < len(rows) and _is_header(rows[first], rows[first + 1 :]):
+            above = first
+            first += 1
+        if 0 <= above < len(rows):
+            names = [text.strip().strip("\"'").lstrip("#").strip() for text in rows[above]]
+            if len(names) == self._width + 1 and rows[above][0].strip() == "#":
+                names = names[1:]
+            if len(names) == self._width and not all(map(cell, rows[above])):
+                self.header = names
+        self._choose(rows[first:])
+        for line in head[first:]:
+            self._row(line)
+
+    def _choose(self, rows: Sequence[Sequence[str]]) -> None:
+        """Decide which column counts, which ones name and which ones are values."""
+        width = min(self._width, MAX_COLUMNS)
+        rows = [row for row in rows if len(row) >= width]
+        numeric: list[int] = []
+        texts: list[int] = []
+        for at in range(width):
+            column = [row[at] for row in rows]
+            of_numbers = sum(_value(text, self.delimiter) is not None for text in column)
+            with_text = sum(bool(text.strip()) for text in column)
+            is_text = of_numbers * 2 < with_text
+            (texts if is_text else numeric).append(at)
+        names = self.header or [""] * self._width
+        kinds = {at: counter(_UNCOUNTED.sub("", names[at])) for at in numeric}
+        for kind in ("step", "batch", "episode", "count", "epoch", "frame"):
+            counters = [at for at in numeric if kinds[at] == kind and _orders([row[at] for row in rows])]
+            if counters:
+                self.step = counters[0]
+                self._unit = kind
+                break
+        if self._unit in ("step", "batch"):
+            self._epoch = next((at for at in numeric if kinds[at] == "epoch"), -1)
+        may_count = not self.header or not names[0] or bool(_PLAIN_STEP.fullmatch(names[0]))
+        if (
+            self.step < 0
+            and may_count
+            and len(numeric) > 1
+            and numeric[0] == 0
+            and _rises([row[0] for row in rows])
+        ):
+            self.step = 0
+            self._unit = "number"
+        walls = [at for at in numeric if _WALL.fullmatch(names[at])]
+        self._wall = next((at for at in walls if re.match(r"wall|time", names[at], re.IGNORECASE)), -1)
+        self.values = [
+            at for at in numeric if at != self.step and at not in walls and (not kinds[at] or not self.header)
+        ]
+        self.is_plain = bool(self.header) or all(len({row[at] for row in rows}) == 1 for at in texts)
+        self.labels = [at for at in texts if self._names_series(names[at], [row[at].strip() for row in rows])]
+        if self.header and any(names[at].lower() in ("metric", "tag", "key", "name") for at in self.labels):
+            self.labels = [at for at in self.labels if names[at].lower() in ("metric", "tag", "key", "name")]
+
+    def _names_series(self, name: str, column: Sequence[str]) -> bool:
+        """Return whether a column of texts names the series: its texts come again, or its name says so."""
+        texts = set(column)
+        if any(len(text) > MAX_LABEL for text in texts) or "id" in name.lower().split():
+            return False
+        if len(texts) == 1:
+            return True
+        comes_again = len(texts) * 2 <= len(column)
+        return bool(_LONG_FORM.fullmatch(name)) or (
+            comes_again and (not self.header or bool(_NAMING.fullmatch(name)))
+        )
+
+    def _row(self, line: str) -> None:
+        cells = _cells(line, self.delimiter)
+        if len(cells) < 2 and self._width > 1:
+            self.others += 1
+            return
+        if self.header and [text.strip().strip("\"'").lstrip("# ") for text in cells] == self.header:
+            return
+        values: list[float] = []
+        names: list[str] = []
+        label = " ".join(
+            [cells[at].strip().strip("\"'")[:MAX_LABEL] for at in self.labels if at < len(cells)]
+        )
+        for at in self.values:
+            value = _value(cells[at], self.delimiter) if at < len(cells) else None
+            if value is not None:
+                values.append(value)
+                names.append(self._name(at, label))
+        if not values:
+            self.others += 1
+            return
+        lap = label if len(self._counts) < MAX_LABELS or label in self._counts else ""
+        self._counts[lap] = self._counts.get(lap, 0) + 1
+        self.rows += 1
+        step = self._step(cells, lap)
+        stamp = cells[self._wall].strip() if 0 <= self._wall < len(cells) else ""
+        self._out.append(
+            Row(
+                [*self._counts].index(lap),
+                "",
+                tuple(names),
+                tuple(values),
+                step,
+                self._unit,
+                stamp,
+                self._line,
+            )
+        )
+
+    def _step(self, cells: Sequence[str], lap: str) -> int:
+        if 0 <= self.step < len(cells):
+            value = count(cells[self.step].strip().strip("\"'"))
+            if value is not None and abs(value) < MAX_STEP:
+                if self._epoch < 0 or self._epoch >= len(cells):
+                    return value
+                epoch = count(cells[self._epoch].strip().strip("\"'"))
+                return self._laps.setdefault(lap, Laps()).step(value, None, epoch)
+        return self._counts[lap]
+
+    def _name(self, at: int, label: str) -> str:
+        name = self.header[at] if self.header else ""
+        is_only = len(self.values) == 1
+        if is_only and (not name or _VALUE.fullmatch(name)):
+            return label or self.name
+        name = name.rstrip(":") or str(at)
+        return f"{label} {name}" if label else name
+
+
+def _cells(line: str, delimiter: str) -> list[str]:
+    if delimiter == " ":
+        return line.split()
+    if not delimiter:
+        return [line]
+    if delimiter == "|":
+        line = line.strip().strip("|")
+    if '"' not in line:
+        return line.split(delimiter)
+    cells: list[str] = []
+    parts = line.split('"')
+    last = ""
+    for at, part in enumerate(parts):
+        if at % 2:
+            last += part
+            continue
+        pieces = part.split(delimiter)
+        last += pieces[0]
+        for piece in pieces[1:]:
+            cells.append(last)
+            last = piece
+    cells.append(last)
+    return cells
+
+
+def _value(text: str, delimiter: str) -> float | None:
+    text = text.strip().strip("\"'")
+    value = cell(text)
+    if delimiter == ";" and "," in text and _DECIMAL_COMMA.fullmatch(text):
+        return float(text.replace(",", "."))
+    return value
+
+
+def _delimiter(lines: Sequence[str]) -> str:
+    """Return what separates the cells of the lines; nothing for a single column."""
+    best = ""
+    most = 0
+    for delimiter in _DELIMITERS:
+        rows = [_cells(line, delimiter) for line in lines]
+        widths = {len(row) for row in rows[1:] or rows}
+        if len(widths) != 1 or widths == {1}:
+            continue
+        numeric = sum(_value(text, delimiter) is not None for row in rows[1:] or rows for text in row)
+        if numeric > most:
+            best = delimiter
+            most = numeric
+    return best
+
+
+def _fits(lines: Sequence[str]) -> bool:
+    """Return whether the lines after the first are rows of one table."""
+    if len(lines) < MIN_LINES:
+        return False
+    delimiter = _delimiter(lines)
+    rows = [_cells(line, delimiter) for line in lines[1:]]
+    numeric = [sum(_value(text, delimiter) is not None for text in row) for row in rows]
+    return min(numeric) > 0 and len({len(row) for row in rows}) == 1
+
+
+def _is_header(row: Sequence[str], below: Sequence[Sequence[str]]) -> bool:
+    """Return whether a row holds names, some of which are numbers: ``,0``."""
+    if not below or cell(row[0]) is not None:
+        return False
+    return not row[0].strip() and all(cell(each[0]) is not None for each in below if each)
+
+
+def _rises(column: Sequence[str]) -> bool:
+    values = [count(text.strip().strip("\"'")) for text in column]
+    whole = [value for value in values if value is not None]
+    if len(whole) < len(values) or len(values) < 2:
+        return False
+    return all(later > earlier for earlier, later in pairwise(whole))
+
+
+def _orders(column: Sequence[str]) -> bool:
+    values = [count(text.strip().strip("\"'")) for text in column]
+    return bool(values) and sum(value is None for value in values) * 2 <= len(values)

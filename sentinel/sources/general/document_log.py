@@ -1,0 +1,120 @@
+"""A JSON document of any shape, rewritten as a whole at each save, or a file with one on each line."""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from sentinel.sources.base import Chunk, Cursor, PollResult, ReadIssue
+from sentinel.sources.json import tree
+from sentinel.sources.json.documents import is_complete
+from sentinel.sources.readers.files import open_log, stamp
+from sentinel.sources.readers.growing import nothing_new, unreadable
+from sentinel.sources.readers.plain import plain_text
+
+MAX_DOCUMENT = 32 << 20
+"""Bytes of a document."""
+
+MAX_SERIES = 1024
+"""Series of a document; further ones are not read."""
+
+
+@dataclass(frozen=True)
+class DocumentLog:
+    """One document. Series with the same steps share a stream."""
+
+    path: Path
+
+    def poll(self, cursor: Cursor, limit: int) -> PollResult:
+        """Return the points that were added since ``cursor``; see `sentinel.sources.base.Source`."""
+        try:
+            newest = stamp(self.path)
+            if newest == cursor.get("newest"):
+                return nothing_new(cursor)
+            with open_log(self.path) as file:
+                data = file.read(MAX_DOCUMENT + 1)
+        except OSError as error:
+            return unreadable(self.path, cursor, error)
+        if len(data) > MAX_DOCUMENT:
+            refused = f"is larger than {MAX_DOCUMENT >> 20} MiB and is not read"
+            complaint = ReadIssue(self.path, "", refused)
+            return PollResult({**cursor, "newest": newest, "refused": refused}, read_issues=[complaint])
+        document = {each.name: each for each in tree.read(is_complete(data), self.path.stem)[:MAX_SERIES]}
+        if not document:  # which is empty or being saved
+            return PollResult({**cursor, "newest": newest})
+        read: Mapping[str, Sequence[Any]] = cursor.get("series", {})
+        restarts: Sequence[str] = cursor.get("restarts", [])
+        if any(name not in document or not _goes_on(document[name], entry) for name, entry in read.items()):
+            restarts = sorted({str(entry[-1]) for entry in read.values()})
+            read = {}
+        series = {name: [*entry] for name, entry in read.items()}
+        chunks: list[Chunk] = []
+        points = 0
+        for stream, names in _streams(document, series, self.path.name).items():
+            if points >= limit:
+                break
+            chunk = _chunk(stream, [document[name] for name in names], series, stream in restarts)
+            points += chunk.value.size
+            if chunk.value.size:
+                chunks.append(chunk)
+                restarts = [name for name in restarts if name != stream]
+        more = any(
+            name not in series or series[name][0] < len(each.values) for name, each in document.items()
+        )
+        state = {"newest": None if more else newest, "series": series, "restarts": [*restarts]}
+        return PollResult(state, chunks, more=more)
+
+
+def _goes_on(series: tree.Series, entry: Sequence[Any]) -> bool:
+    """Return whether a series still has the last point that was read of it."""
+    last = int(entry[0]) - 1
+    return last < len(series.values) and _fingerprint(series, last) == [*entry[1:3]]
+
+
+def _fingerprint(series: tree.Series, at: int) -> list[str]:
+    return [str(series.steps[at]), repr(series.values[at])]
+
+
+def _streams(
+    document: Mapping[str, tree.Series], read: Mapping[str, Sequence[Any]], file: str
+) -> dict[str, list[str]]:
+    """Return the series of each stream. A series stays in its stream; new ones share one if their steps are
+    equal.
+    """
+    streams: dict[str, list[str]] = {}
+    by_steps: dict[tuple[int, ...], str] = {}
+    for name, entry in read.items():
+        streams.setdefault(str(entry[-1]), []).append(name)
+        by_steps.setdefault(document[name].steps, str(entry[-1]))
+    for name, series in document.items():
+        if name in read:
+            continue
+        stream = by_steps.get(series.steps)
+        if stream is None:
+            stream = f"{file}:{plain_text(name)}" if streams else file
+            by_steps[series.steps] = stream
+        streams.setdefault(stream, []).append(name)
+    return streams
+
+
+def _chunk(stream: str, members: Sequence[tree.Series], read: dict[str, list[Any]], restarted: bool) -> Chunk:
+    """Return the new points of some series, row by row, and note that they were read."""
+    points: list[tuple[int, int, float]] = []
+    for number, series in enumerate(members):
+        count = int(read[series.name][0]) if series.name in read else 0
+        points += [(at, number, value) for at, value in enumerate(series.values[count:], start=count)]
+        last = len(series.values)
+        read[series.name] = [last, *_fingerprint(series, last - 1), stream]
+    points.sort(key=lambda point: point[:2])
+    return Chunk(
+        stream=stream,
+        tags=[plain_text(series.name) for series in members],
+        tag=np.array([number for _, number, _ in points], dtype=np.uint32),
+        step=np.array([members[number].steps[at] for at, number, _ in points], dtype=np.int64),
+        time=np.full(len(points), math.nan),
+        value=np.array([value for _, _, value in points], dtype=np.float64),
+        restarted=restarted and bool(points),
+    )

@@ -1,0 +1,134 @@
+"""Finds logs of no known format: where no format finds a run, and in files that a person named.
+
+One judgement of their content counts for both: see `sentinel.sources.general.content`.
+"""
+
+import os
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from sentinel.sources.base import Run
+from sentinel.sources.console.log import FORMAT as CONSOLE
+from sentinel.sources.console.log import ConsoleLog
+from sentinel.sources.csv.log import FORMAT as TABLE
+from sentinel.sources.json.log import FORMAT as DOCUMENT
+from sentinel.sources.json.trainer_state import STATE
+from sentinel.sources.readers.files import open_log, plain_utf_8
+from sentinel.sources.readers.sniffing import HEAD_BYTES, remembered
+from sentinel.sources.registry import formats
+
+MAX_FILES = 24
+"""Files of one ending in a directory; more are data."""
+
+MAX_DOCUMENT = 1 << 20
+"""Bytes of a JSON document that a walk finds; a larger one is data. One that a person names may be larger."""
+
+MAX_NAMED_DOCUMENT = 32 << 20
+"""Bytes of a JSON document that a person names."""
+
+_TEXTS = frozenset({"", ".log", ".out", ".err", ".txt", ".stdout", ".stderr", ".o", ".e"})
+_TABLES = frozenset({".csv", ".tsv", ".dat"})
+_DOCUMENTS = frozenset({".json", ".jsonl", ".ndjson"})
+_ENDINGS = _TEXTS | _TABLES | {".json"}
+"""Endings of the files that a walk judges. Of JSON lines, those that no format claims are data."""
+
+_BARE_NAME = re.compile(
+    r"(?<![a-z])(?:logs?|nohup|stdout|stderr|output|console|screenlog)(?![a-z])", re.IGNORECASE
+)
+"""Names without an ending that a walk judges; others may be metrics of a tracker."""
+_JOB = re.compile(r"\.[oe]\d{1,12}")
+"""The ending of what a batch system writes."""
+
+_NO_LOGS = re.compile(
+    r"requirements.*|licen[cs]e.*|readme.*|copying|notice|authors|makefile|dockerfile|vocab.*|merges.*|"
+    r"tokenizer.*|special_tokens.*|added_tokens.*|package(?:-lock)?\.json|tsconfig.*|label\.json|"
+    r"debug-(?:internal|core)\.log|cmakelists.*|manifest.*|.*config\.json|generation_config.*",
+    re.IGNORECASE,
+)
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What a file is: the format of its run, or, in ``reason``, why it is none."""
+
+    format: str
+    is_crash: bool
+    reason: str
+
+    def __bool__(self) -> bool:
+        return bool(self.format)
+
+
+def find(directory: Path, names: Sequence[str]) -> Iterator[Run]:
+    """Yield the runs among the files of a directory where no format finds one."""
+    names = candidates(names)
+    if names and not any(each.has_text_of(directory) for each in formats().values()):
+        for name in names:
+            answer = judged(directory / name)
+            if answer.format:
+                yield _run(directory / name, answer)
+
+
+def run_in(path: Path, is_over: bool) -> Run | None:
+    """Return the run in a file that a person named, if its content is a log.
+
+    If the file ``is_over``, a metric that was logged once is enough.
+    """
+    answer = _judge(path, MAX_NAMED_DOCUMENT, is_over)
+    return _run(path, answer) if answer.format else None
+
+
+def candidates(names: Sequence[str]) -> list[str]:
+    """Return the names that a log may have."""
+    by_ending: dict[str, list[str]] = {}
+    for name in names:
+        ending = os.path.splitext(name)[1].lower()  # noqa: PTH122  as a Path is slow
+        if _JOB.fullmatch(ending):
+            ending = ".o"
+        if not ending and not _BARE_NAME.search(name):
+            continue
+        if ending in _ENDINGS and name != STATE and not _NO_LOGS.fullmatch(name):
+            by_ending.setdefault(ending, []).append(name)
+    return [name for group in by_ending.values() if len(group) <= MAX_FILES for name in group]
+
+
+@remembered
+def judged(path: Path) -> Answer:
+    """Return what a file is that a walk found."""
+    return _judge(path, MAX_DOCUMENT, False)
+
+
+def _judge(path: Path, max_document: int, is_over: bool) -> Answer:
+    from sentinel.sources.general.content import MAX_SAMPLE, Kind, judge  # slow to import
+
+    try:
+        with open_log(path) as file:
+            head = file.read(HEAD_BYTES)
+            size = file.seek(0, os.SEEK_END)
+            is_document = head.lstrip()[:1] in (b"{", b"[") and path.suffix.lower() in _DOCUMENTS
+            if is_document and size > max_document:
+                return Answer("", False, "is a large document")
+            file.seek(len(head) if is_document else max(len(head), size - MAX_SAMPLE))
+            data = head + file.read(max_document if is_document else MAX_SAMPLE)
+    except OSError:
+        return Answer("", False, "")
+    judgement = judge(plain_utf_8(data), path.name, is_over)
+    formats_of = {Kind.CONSOLE: CONSOLE, Kind.TABLE: TABLE, Kind.TREE: DOCUMENT}
+    if judgement.kind is None or not (judgement.is_training or judgement.is_crash):
+        return Answer("", False, judgement.reason if judgement.kind else "")
+    return Answer(formats_of[judgement.kind], judgement.is_crash, judgement.reason)
+
+
+def _run(path: Path, answer: Answer) -> Run:
+    from sentinel.sources.general.document_log import (
+        DocumentLog,
+    )  # slow to import, and few logs are of no format
+    from sentinel.sources.general.text_log import TextLog
+
+    if answer.is_crash:
+        return Run(path, CONSOLE, ConsoleLog(path), has_parallel_streams=True)
+    if answer.format == DOCUMENT:
+        return Run(path, DOCUMENT, DocumentLog(path), has_parallel_streams=True)
+    return Run(path, answer.format, TextLog(path, answer.format == TABLE), has_parallel_streams=True)

@@ -1,0 +1,115 @@
+"""A text or a table of no known format, read line by line while it grows.
+
+The last line counts only when its line break is there, because "loss: 2.1" may yet become "loss: 2.15". When
+the log is over, it counts as it is, and so do lines that came too seldom to be a record before.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from sentinel.sources.base import Chunk, Cursor, PollResult, ReadIssue
+from sentinel.sources.console.passages import MAX_LINE, Passages
+from sentinel.sources.console.recurring import RecurringLines
+from sentinel.sources.csv.delimited import Table
+from sentinel.sources.readers.growing import nothing_new, read_lines, read_rest, unreadable
+from sentinel.sources.readers.measured_rows import Row, Streams
+from sentinel.sources.readers.redrawn_lines import end_of_lines
+
+MIN_READ = 1 << 16
+"""Bytes of a poll."""
+
+MAX_READ = 1 << 22
+"""Bytes of a poll."""
+
+MAX_PIECE = 1 << 16
+"""Bytes that are read before the points are counted."""
+
+MAX_TEXT = 2000
+"""Characters of a line that is passed on."""
+
+_BYTES_A_POINT = 32  # a guess of how far to read for some points; a wrong one only costs time
+
+
+@dataclass(frozen=True)
+class TextLog:
+    """One file. ``is_table`` says that its lines are the rows of a table."""
+
+    path: Path
+    is_table: bool = False
+
+    def poll(self, cursor: Cursor, limit: int) -> PollResult:
+        """Return what was written since ``cursor``; see `sentinel.sources.base.Source`."""
+        size = min(MAX_READ, max(MIN_READ, limit * _BYTES_A_POINT))
+        try:
+            read = read_lines(self.path, cursor.get("mark", {}), size, MAX_LINE)
+        except OSError as error:
+            return unreadable(self.path, cursor, error)
+        if read is None:
+            return nothing_new(cursor)
+        streams = Streams(self.path.name, cursor.get("streams", {}), read.restarted)
+        cursor = {} if read.restarted else cursor
+        reader = self._reader(cursor)
+        rows, consumed, is_overlong = _parse(reader, read.data, limit, cursor.get("overlong", False))
+        more = consumed > 0 and (read.more or consumed < end_of_lines(read.data))
+        problems: list[ReadIssue] = []
+        if is_overlong and not cursor.get("overlong"):
+            problem = f"a line is longer than {MAX_LINE >> 20} MiB and was skipped"
+            problems.append(ReadIssue(self.path, f"byte {read.offset}", problem))
+        chunks = streams.chunks(rows)
+        state = {
+            "mark": read.mark(consumed, waiting=not more),
+            "reader": reader.dump(),
+            "streams": streams.memory(),
+            "overlong": is_overlong,
+        }
+        return PollResult(state, chunks, problems, more, lines=_passages(reader))
+
+    def flush(self, cursor: Cursor) -> Sequence[Chunk]:
+        """Return what a last line without a line break tells, and lines that came too seldom; see
+        `Flushable`.
+        """
+        try:
+            read = read_rest(self.path, cursor.get("mark", {}), MAX_LINE)
+        except OSError:
+            return ()
+        streams = Streams(self.path.name, cursor.get("streams", {}), False)
+        return streams.chunks(self._reader(cursor).end(read.data if read else b""))
+
+    def _reader(self, cursor: Cursor) -> RecurringLines | Table:
+        state: Mapping[str, Any] = cursor.get("reader", {})
+        return Table(self.path.stem, state) if self.is_table else RecurringLines(self.path.stem, state)
+
+
+def _parse(
+    reader: RecurringLines | Table, data: bytes, limit: int, is_overlong: bool
+) -> tuple[list[Row], int, bool]:
+    """Read whole lines until there are ``limit`` points. Gives the rows, the number of bytes consumed, and
+    whether the next bytes belong to a line that is skipped.
+    """
+    rows: list[Row] = []
+    points = 0
+    start = 0
+    end = end_of_lines(data)
+    if is_overlong and end:
+        start = data.find(b"\n") + 1 or end
+        is_overlong = False
+    piece = min(MAX_PIECE, max(1, limit * _BYTES_A_POINT))
+    while start < end and points < limit:
+        stop = data.find(b"\n", start + piece - 1, end) + 1 or end
+        new = reader.read(data[start:stop])
+        points += sum(len(row.names) for row in new)
+        rows += new
+        start = stop
+    if not end and (is_overlong or len(data) >= MAX_LINE):
+        return rows, len(data), True
+    return rows, start, is_overlong
+
+
+def _passages(reader: RecurringLines | Table) -> Passages:
+    passages = Passages()
+    if isinstance(reader, RecurringLines):
+        for text, step in reader.texts:
+            passages.add([text[:MAX_TEXT]], step)
+    return passages

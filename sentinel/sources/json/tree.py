@@ -1,0 +1,223 @@
+"""JSON of any shape: rows, lists of numbers, dictionaries of lists, ``[[time, step, value]]``, nested."""
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import pairwise
+from typing import Any, NamedTuple
+
+from sentinel.sources.readers.printed_numbers import MAX_STEP, number
+from sentinel.sources.readers.words import counter
+
+MAX_DEPTH = 8
+"""Levels of nesting."""
+
+MAX_SERIES = 4096
+"""Series of a document."""
+
+MAX_NAME = 200
+"""Characters of a name."""
+
+MIN_POINTS = 2
+"""Numbers of a list that is a series."""
+
+MIN_EPOCH_SECONDS = 1e8
+"""Seconds since 1970 from which a number is a time."""
+
+
+class Series(NamedTuple):
+    """One series. ``unit`` is what its steps count."""
+
+    name: str
+    steps: tuple[int, ...]
+    values: tuple[float, ...]
+    unit: str
+
+
+def read(data: bytes, name: str) -> list[Series]:
+    """Return the series of a document, or of a file with a document on each line; none if it is no JSON."""
+    text = data.decode(errors="replace").lstrip("\ufeff")
+    try:
+        document = json.loads(text)
+    except (ValueError, RecursionError):
+        document = _of_lines(text)
+    if document is None:
+        return []
+    all_series: list[Series] = []
+    for series in _walk(document, "", name, 0):
+        all_series.append(series)
+        if len(all_series) >= MAX_SERIES:
+            break
+    return all_series
+
+
+def _of_lines(text: str) -> list[Any] | None:
+    rows: list[Any] = []
+    for line in text.split("\n"):
+        if not line.strip():
+            continue
+        try:
+            row = json.loads(line)
+        except (ValueError, RecursionError):
+            continue
+        if isinstance(row, (dict, list)):  # a number may be a torn document's
+            rows.append(row)
+    return rows or None
+
+
+def _walk(node: Any, prefix: str, name: str, depth: int) -> Iterator[Series]:
+    if depth > MAX_DEPTH:
+        return
+    if isinstance(node, list):
+        yield from _of_list(node, prefix, name, depth)
+    elif isinstance(node, Mapping):
+        if _is_by_step(node):
+            rows = [{"step": int(key), **value} for key, value in node.items() if isinstance(value, Mapping)]
+            if rows:
+                yield from _of_rows(rows, prefix)
+            else:
+                yield from _of_numbers([*node.values()], prefix or name, [int(key) for key in node])
+            return
+        steps = _steps_beside(node)
+        for key, value in node.items():
+            if value is steps:
+                continue
+            path = f"{prefix}/{key}"[:MAX_NAME] if prefix else str(key)[:MAX_NAME]
+            is_of_steps = isinstance(value, list) and steps is not None and len(value) == len(steps)
+            if is_of_steps and all(map(_is_number, value)):
+                yield from _of_numbers(value, path, steps)
+            else:
+                yield from _walk(value, path, name, depth + 1)
+
+
+def _of_list(node: Sequence[Any], prefix: str, name: str, depth: int) -> Iterator[Series]:
+    if not node:
+        return
+    if all(map(_is_number, node)):
+        yield from _of_numbers(node, prefix or name, None)
+    elif all(isinstance(each, Mapping) for each in node):
+        yield from _of_rows(node, prefix)
+    elif all(isinstance(each, list) and each and all(map(_is_number, each)) for each in node):
+        widths = {len(each) for each in node}
+        columns = [*zip(*node, strict=False)] if len(widths) == 1 else []
+        if len(columns) == 3 and _float(columns[0][0]) > MIN_EPOCH_SECONDS:
+            yield from _of_numbers(columns[2], prefix or name, columns[1])
+        elif len(columns) == 2 and _rises(columns[0]):
+            yield from _of_numbers(columns[1], prefix or name, columns[0])
+        elif len(columns) == 1:
+            yield from _of_numbers(columns[0], prefix or name, None)
+        else:
+            for at, each in enumerate(node[:64]):
+                yield from _of_numbers(each, f"{prefix or name}/{at}", None)
+    else:
+        for at, each in enumerate(node[:64]):
+            if isinstance(each, (list, Mapping)):
+                yield from _walk(each, f"{prefix}/{at}" if prefix else str(at), name, depth + 1)
+
+
+def _of_rows(rows: Sequence[Mapping[str, Any]], prefix: str) -> Iterator[Series]:
+    if len(rows) < MIN_POINTS:
+        return
+    series: dict[str, tuple[list[int], list[float]]] = {}
+    key = _counting_key(rows)
+    for at, row in enumerate(rows):
+        step = at + 1
+        flat = dict(_flat(row, "", 0))
+        if key is not None and _is_number(flat.get(key)):
+            step = _step(flat[key], step)
+        for name, value in flat.items():
+            if name == key or counter(name.rsplit("/", 1)[-1]) or not _is_number(value):
+                continue
+            if name not in series:
+                if len(series) >= MAX_SERIES:
+                    continue
+                series[name] = ([], [])
+            series[name][0].append(step)
+            series[name][1].append(_float(value))
+    for name, (steps, values) in series.items():
+        if len(values) >= MIN_POINTS:
+            path = f"{prefix}/{name}" if prefix else name
+            yield Series(path, tuple(steps), tuple(values), key or "row")
+
+
+def _flat(row: Mapping[str, Any], prefix: str, depth: int) -> Iterator[tuple[str, Any]]:
+    for key, value in row.items():
+        name = f"{prefix}/{key}"[:MAX_NAME] if prefix else str(key)[:MAX_NAME]
+        if isinstance(value, Mapping):
+            if depth < MAX_DEPTH:
+                yield from _flat(value, name, depth + 1)
+        elif isinstance(value, list) and len(value) <= 16 and value and all(map(_is_number, value)):
+            if len(value) == 1:
+                yield name, value[0]
+            else:
+                yield from ((f"{name}/{at}", each) for at, each in enumerate(value))
+        else:
+            yield name, value
+
+
+def _counting_key(rows: Sequence[Mapping[str, Any]]) -> str | None:
+    best: str | None = None
+    order = ("step", "episode", "epoch", "count", "batch", "frame")
+    rank = len(order)
+    for name, value in _flat(rows[0], "", 0):
+        kind = counter(name.rsplit("/", 1)[-1])
+        if kind and _is_number(value) and _float(value).is_integer() and order.index(kind) < rank:
+            best = name
+            rank = order.index(kind)
+    return best
+
+
+def _steps_beside(node: Mapping[str, Any]) -> list[int] | None:
+    for key, value in node.items():
+        may_count = isinstance(value, list) and len(value) >= MIN_POINTS and counter(str(key)) is not None
+        if may_count and all(map(_is_count, value)):
+            return value if _rises(value) else None
+    return None
+
+
+def _is_count(value: Any) -> bool:
+    return _is_number(value) and abs(_float(value)) < MAX_STEP and _float(value).is_integer()
+
+
+def _is_by_step(node: Mapping[str, Any]) -> bool:
+    return (
+        len(node) >= MIN_POINTS
+        and all(str(key).isdecimal() and len(str(key)) < 16 for key in node)
+        and (
+            all(isinstance(value, Mapping) for value in node.values()) or all(map(_is_number, node.values()))
+        )
+    )
+
+
+def _of_numbers(values: Sequence[Any], name: str, steps: Sequence[Any] | None) -> Iterator[Series]:
+    if len(values) >= MIN_POINTS and all(map(_is_number, values)):
+        rows = range(1, len(values) + 1)
+        counts = tuple(rows if steps is None else map(_step, steps, rows))
+        yield Series(name, counts, tuple(map(_float, values)), "row" if steps is None else "step")
+
+
+def _is_number(value: Any) -> bool:
+    if isinstance(value, bool) or value is None:
+        return False
+    if isinstance(value, (int, float)):
+        return True
+    return isinstance(value, str) and len(value) < 40 and number(value) is not None
+
+
+def _float(value: Any) -> float:
+    if isinstance(value, str):
+        return number(value) or 0.0
+    try:
+        return float(value)
+    except OverflowError:
+        return float("inf")
+
+
+def _step(value: Any, row: int) -> int:
+    """Return the step that a number tells, or the row if it is too large for one."""
+    number_ = _float(value)
+    return int(number_) if abs(number_) < MAX_STEP else row
+
+
+def _rises(values: Sequence[Any]) -> bool:
+    plain = [_float(value) for value in values]
+    return all(later >= earlier for earlier, later in pairwise(plain)) and plain[-1] > plain[0]

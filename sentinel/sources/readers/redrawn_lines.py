@@ -1,0 +1,54 @@
+"""Printed bytes become lines: without colours, what a container's log puts around them, and drawn bars."""
+
+import re
+from collections.abc import Iterator
+
+MAX_CHARACTERS = 8192
+"""Characters of a line that is read; longer ones are skipped."""
+
+_ESCAPE = re.compile(r"\x1b(?:\[[0-9;?]{0,32}[ -/]{0,4}[@-~]?|\][^\x07\x1b]{0,256}\x07?|.)|[\x08\ufeff]")
+_END = re.compile(r"\r?\n|\r(?!\n)")
+_BAR = re.compile(r"%\s?\|[^|]{0,600}\|")
+_CRI = re.compile(r"\d{4}-\d\d-\d\dT[\d:.]{8,20}(?:Z|[-+]\d\d:\d\d) std(?:out|err) [FP] ")
+_DOCKER = re.compile(r'\{"log":"((?:[^"\\]|\\.){0,16384})","stream":"std(?:out|err)","time":"[^"]{1,60}"\}')
+
+
+def bar_free(line: str) -> str:
+    """Return the line without what a progress bar draws."""
+    return _BAR.sub("%| ", line) if "%" in line else line
+
+
+def end_of_lines(data: bytes) -> int:
+    """Return where the last whole line of the data ends. A line that is redrawn ends with a carriage return.
+
+    A carriage return at the very end may be followed by a line break.
+    """
+    return max(data.rfind(b"\n"), data.rfind(b"\r", 0, max(0, len(data) - 1))) + 1
+
+
+def printed_lines(data: bytes) -> Iterator[tuple[str, bool]]:
+    """Yield the lines of data that ends with a line, and whether each was redrawn."""
+    text = data.decode("utf-8", "replace")
+    if "\0" in text or "\1" in text:
+        text = text.replace("\0", "").replace("\1", "")
+    start = 0
+    for end in _END.finditer(text):
+        line = text[start : end.start()]
+        start = end.end()
+        if line and len(line) <= MAX_CHARACTERS and not line.isspace():
+            yield from _message(line, end[0] == "\r")
+
+
+def _message(line: str, is_redrawn: bool) -> Iterator[tuple[str, bool]]:
+    """Yield what a process printed, of a line that a container's log may hold."""
+    if "\x1b" in line or "\x08" in line or "\ufeff" in line:
+        line = _ESCAPE.sub("", line)
+    if line.startswith('{"log":') and (wrapper := _DOCKER.fullmatch(line)):
+        text = wrapper[1].replace('\\"', '"').replace("\\r", "\\n").replace("\\t", "\t")
+        yield from ((part, False) for part in text.split("\\n") if part)
+        return
+    if line[:2] == "20" and " std" in line[:60]:
+        prefix = _CRI.match(line)
+        line = line[prefix.end() :] if prefix else line
+    if line and not line.isspace():
+        yield line, is_redrawn

@@ -1,0 +1,130 @@
+"""What the words beside a number say: a counter, a metric, or something that is neither."""
+
+import re
+from functools import lru_cache
+
+_SURE = re.compile(
+    r"loss|(?<![a-z])accs?(?![a-z])|accuracy|(?<=[a-z])Acc(?![a-z])|(?<![a-z])err(?![a-z])|error|reward|return(?![a-z])|score"
+    r"|(?<![a-z])(?:auc|auroc|f1|fb1|map|ap|mrr|ndcg|iou|miou|dice|fid|psnr|ssim|kl|nll|elbo|bpd|bpc|mmd|wer|cer|"
+    r"mse|mae|rmse|mape|mpjpe|r2|ppl|lr|rew|eps|nsdr|xent|corr|lm|reco|l1|l2|mcc|eer|top\d)(?![a-z])"
+    r"|fscore|f.?measure|precision|recall|perplexity|bleu|rouge|entropy|grad|(?<![a-z])norm(?![a-z])"
+    r"|learning.?rate|epsilon|fitness|win.?rate|success.?rate|likelihood|advantage|penalty|fidelity|divergence|residual|specificity"
+    r"|sensitivity|explained.?variance|approx_kl|clip.?frac|hit.?ratio",
+    re.IGNORECASE,
+)
+_NO_LOSS = re.compile(
+    r"stack.?loss|stop.?loss|blood.?loss|weight.?loss|hearing.?loss|packet.?loss|path.?loss|player reward|"
+    r"profit|heat.?loss|loss.?given|loss.?ratio",
+    re.IGNORECASE,
+)
+_WEAK = re.compile(
+    r"(?<![a-z])(?:train|training|val|valid|validation|test|dev|eval|value|cost|alpha|beta|gap|avg|mean|std|min|max|"
+    r"rate|weight|critic|actor|policy|total|energy|pk|windiff|z_mean|z_std|momentum|confidence|similarity)(?![a-z])",
+    re.IGNORECASE,
+)
+_NO_METRIC = re.compile(
+    r"(?<![a-z])(?:time|eta|elapsed|secs?|seconds?|ms|minutes?|hours?|speed|throughput|fps|mem|memory|gpu|gpus|cpu|cuda|"
+    r"device|pid|port|version|seed|rank|worker|workers|ip|size|shape|dim|dims|num|number|params|parameters|images|"
+    r"date|hour|python|torch|line|lines|file|files|id|ids|address|thread|layers?|samples|tokens|examples|patience|"
+    r"counter|reader_cost|batch_cost|ips|wps|ups|wpb|bsz|wall|timestamp|runtime|duration|cost_time|tokens_seen|"
+    r"samples_per_second|steps_per_second|iterations_per_second|code|status|budget|limit|iteration_time|rss|vram|"
+    r"took|finished|loading|load|saved?|saving|remaining|left|warmup|capacity|bytes|free|used)(?![a-z])"
+    r"|_time(?![a-z])|time_|per_sec|/s(?:ec)?$|(?<![a-z])it/s",
+    re.IGNORECASE,
+)
+_IDENTITY = re.compile(
+    r"(?<![a-z])(?:pid|port|version|seed|rank|ip|id|ids|address|thread|device|python|torch|cuda|date|line|file|code|"
+    r"num_workers|workers?|shape|dims?|layers?|hidden|heads?)(?![a-z])",
+    re.IGNORECASE,
+)
+_UNIT = re.compile(
+    r"\s?(?:s|secs?|seconds?|ms|mins?|minutes?|hours?|hrs?|h|it/s|s/it|it|tok/s|samples?/s(?:ec)?|ins/s|fps|GB|MB|KB|GiB|MiB|KiB|"
+    r"images?|imgs?|tokens?/s(?:ec)?|steps?/s(?:ec)?|examples?/s(?:ec)?|words?/s|sent/s|batch(?:es)?/s(?:ec)?|MB/s|img/s|"
+    r"seconds/step|s/step|ms/step|us/step|s/batch|ms/batch|it/sec|files?|params?|parameters|lines?|%\|)(?![A-Za-z])"
+)
+
+_PHASE = re.compile(
+    r"(?<![a-z])(?:train|training|trn|val|valid|validating|validation|test|testing|eval|evaluation|evaluating|dev|"
+    r"holdout|summary|teacher|student|ema)(?![a-z])",
+    re.IGNORECASE,
+)
+
+_COUNTERS = (
+    ("epoch", r"epochs?|ep|meta epoch"),
+    (
+        "step",
+        r"(?:global|env|train|training|gradient|optimizer|total|num|current|time)?[ _-]?"
+        r"(?:steps?|iters?|iterations?|updates?|timesteps?)|steps?_done|it|its|itr|round|kimg|total_num_steps"
+        r"|num_updates|total T|t|tick|rollout|trees",
+    ),
+    ("batch", r"(?:mini[ _-]?)?batch(?:es)?(?:[ _-]?(?:id|idx|index|no|num))?"),
+    ("episode", r"(?:num[ _-]?)?(?:episodes?|games?|generations?|gen|matches|evaluations?)(?:[ _-]?num)?"),
+    ("frame", r"frames?|num_frames"),
+    ("count", r"idx|index|i|no|#"),
+)
+_COUNTER = {kind: re.compile(rf"(?:.*[\s_\-./(|])?(?:{words})", re.IGNORECASE) for kind, words in _COUNTERS}
+_NO_STEP = re.compile(r"timing|ep(?:isode)?s?[_ ]?steps?|steps?[_ ]per|steps_per", re.IGNORECASE)
+"""Words of lengths and durations that end like counters."""
+
+_NO_COUNTER = re.compile(
+    r"(?:^|.*[\s_])(?:max|num|of|per|every|warmup|best|last|logging|save|eval|from|for|total|after|patience|in|since)"
+    r"[ _-][A-Za-z _-]*",
+    re.IGNORECASE,
+)
+_YET_COUNTER = re.compile(
+    r".{0,40}(?:total|num|eval)[ _/-](?:time|env)?_?(?:steps?|timesteps|updates|num_steps|episodes)"
+    r"|.{0,40}total T",
+    re.IGNORECASE,
+)
+
+MAX_NAME = 120
+"""Characters of a name."""
+
+
+@lru_cache(4096)
+def counter(name: str) -> str | None:
+    """Return what a name counts: ``epoch``, ``step``, ``batch``, ``episode``, ``frame`` or ``count``."""
+    if len(name) > 60 or _NO_STEP.search(name) or _SURE.search(name):
+        return None
+    if _NO_COUNTER.fullmatch(name) and not _YET_COUNTER.fullmatch(name):
+        return None
+    for kind, words in _COUNTER.items():
+        if words.fullmatch(name):
+            return kind
+    return None
+
+
+@lru_cache(4096)
+def says_metric(name: str) -> bool:
+    """Return whether a name surely is that of a metric."""
+    name = name[:MAX_NAME]
+    return bool(_SURE.search(name)) and not _NO_LOSS.search(name) and not says_other(name)
+
+
+@lru_cache(4096)
+def may_be_metric(name: str) -> bool:
+    """Return whether a name is used for metrics and for other things."""
+    return bool(_WEAK.search(name[:MAX_NAME])) and not says_other(name)
+
+
+@lru_cache(4096)
+def says_other(name: str) -> bool:
+    """Return whether a name is that of a speed, a time, a size or an id."""
+    return bool(_NO_METRIC.search(name[:MAX_NAME]))
+
+
+@lru_cache(4096)
+def is_measure(name: str) -> bool:
+    """Return whether a name that is no metric still is measured: a speed, a time, a memory, and no id."""
+    return not _IDENTITY.search(name[:MAX_NAME])
+
+
+def unit_of_other(after: str) -> str:
+    """Return the unit of speed, time or size in the text after a number; nothing if there is none."""
+    unit = _UNIT.match(after[:24])
+    return unit[0].strip() if unit else ""
+
+
+def phase(text: str) -> str:
+    """Return the words of a text that name a part of the training, such as ``valid``."""
+    return " ".join(_PHASE.findall(text[-160:]))

@@ -1,0 +1,88 @@
+"""Fits and measures the score cards on labelled logs.
+
+python -m studies.cards fit FOLDER...       writes detectors/reading/claims/*.toml and build/cards/page.md
+python -m studies.cards measure FOLDER...   prints figures of folds that the whole fit had not
+
+Below each FOLDER a directory of logs has a `label.json`. What was read and measured is kept in build/cards, or
+in --cache: remove it after a change of the reader or of a measurement.
+"""
+
+import argparse
+import json
+from pathlib import Path
+
+import polars as pl
+
+from sentinel.detectors.reading.cards import FOLDER
+from studies.cards.figures import left_out, report
+from studies.cards.labels import labels_below
+from studies.cards.table import table_of
+from studies.cards.verdicts import fit_all
+from studies.cards.writing import page, write
+
+ROOT = Path(__file__).parents[2]
+PAGING = {"warning", "critical"}
+
+BUDGET = 0.0075
+"""Share of healthy runs that the cards may page in folds within a fit. New folds have about twice as many."""
+
+NOTES = 0.04
+"""The same with notes."""
+
+CONSENT = 0.05
+"""A rule needs an outcome that is among so few of the healthy ones."""
+
+
+def pages_in(files: list[Path], homes: set[str]) -> dict[str, set[str]]:
+    """Return the detectors that page, by labelled directory, in what `sentinel replay --format json` gave."""
+    pages: dict[str, set[str]] = {}
+    for file in files:
+        for run in json.loads(file.read_text("utf-8"))["runs"]:
+            path = Path(run["path"])
+            home = next((str(p) for p in (path, *path.parents) if str(p) in homes), None)
+            told = {
+                incident["detector"]
+                for incident in run["incidents"]
+                if incident["severity"] in PAGING
+                and not incident["inhibited_by"]
+                and incident["maturity"] == "stable"
+            }
+            if home:
+                pages.setdefault(home, set()).update(told)
+    return pages
+
+
+def main() -> None:
+    """Run one of the two."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("what", choices=["fit", "measure"])
+    parser.add_argument("folders", type=Path, nargs="+")
+    parser.add_argument("--cache", type=Path, default=ROOT / "build" / "cards")
+    parser.add_argument("--budget", type=float, default=BUDGET)
+    parser.add_argument("--replays", type=Path, nargs="*", default=[], help="what the rules say, as JSON")
+    parser.add_argument("--into", type=Path, default=FOLDER, help="where cards go")
+    arguments = parser.parse_args()
+    folders = [folder.resolve() for folder in arguments.folders]
+    labels = labels_below(folders)
+    table = pl.concat(
+        [table_of(folder, labels, arguments.cache) for folder in folders], how="vertical_relaxed"
+    )
+    if arguments.what == "measure":
+        found = left_out(
+            table, labels, arguments.budget, NOTES, lambda fold, _: print(f"fold {fold}", flush=True)
+        )
+        print("\n".join(report(found, labels, pages_in(arguments.replays, {*labels}), CONSENT)))
+        return
+    judged = [home for home, label in labels.items() if label.healthy is not None]
+    model = fit_all(table, labels, judged, arguments.budget, NOTES)
+    arguments.into.mkdir(parents=True, exist_ok=True)
+    for card in write(model, arguments.into):
+        print(f"{card.claim}: {len(card.lines)} lines, of {card.most} points pages from {card.page_from:g}")
+    arguments.cache.mkdir(parents=True, exist_ok=True)
+    (arguments.cache / "page.md").write_text(page(model, table, labels), "utf-8")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,171 @@
+"""Logs of no known format are found by their content, and data are not."""
+
+import json
+
+import pytest
+
+from sentinel.sources.base import flush
+from sentinel.sources.discovery import discover
+from tests.sources.reader import Reader
+
+
+def write(path, lines):
+    path.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+    return path
+
+
+def read(path):
+    """The points of the only run there, its end included."""
+    reader = Reader(path).poll()
+    (run,) = reader.runs.values()
+    cursor = json.loads(reader.cursors[run.id])
+    points = [*reader.points]
+    for chunk in flush(run.source, cursor):
+        tags = [chunk.tags[number] for number in chunk.tag]
+        points += zip(tags, chunk.step.tolist(), map(str, chunk.value.tolist()), strict=True)
+    return points
+
+
+CONSOLES = {
+    "own loop": (
+        [f"EPOCH[{n}/5] loss{0.5 / n:.3f}" for n in range(1, 6)],
+        ("loss", 5, "0.1"),
+    ),
+    "scores": (
+        [f"train epoch {n} -- precision: 0.{n}5, recall: 0.{n}4, fscore: 0.{n}3" for n in range(1, 5)],
+        ("fscore", 4, "0.43"),
+    ),
+    "frames": (
+        [
+            f"U {n} | F {n * 2048} | FPS 1200 | H 1.3{n} | pL 0.00{n} | vL 0.5{n} | rew: 0.{n}"
+            for n in range(1, 6)
+        ],
+        ("rew", 5, "0.5"),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", CONSOLES)
+def test_a_console_of_an_own_loop_is_read(tmp_path, name):
+    lines, last = CONSOLES[name]
+    write(tmp_path / "nohup.out", lines)
+    points = [point for point in read(tmp_path) if point[0].split()[-1] == last[0]]
+    assert (points[-1][1], points[-1][2]) == last[1:]
+    assert len(points) == len(lines)
+
+
+TABLES = {
+    "a comment header": (
+        "loss.dat",
+        ["# step, loss_train, loss_test", *(f"{n}00, {1 / n}, {2 / n}" for n in range(1, 6))],
+        ("loss_test", 500, "0.4"),
+    ),
+    "no header": ("rewards.csv", [f"{n / 4}" for n in range(1, 7)], ("rewards", 6, "1.5")),
+    "a header again": (
+        "log.csv",
+        ["update,return", *(f"{n},{n / 2}" for n in range(1, 5)), "update,return", "5,2.5", "6,3.0"],
+        ("return", 6, "3.0"),
+    ),
+    "bars": (
+        "history.txt",
+        ["epoch | loss | acc", *(f"{n} | {1 / n} | 0.{n}" for n in range(1, 6))],
+        ("acc", 5, "0.5"),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", TABLES)
+def test_a_table_of_an_own_loop_is_read(tmp_path, name):
+    file, lines, last = TABLES[name]
+    write(tmp_path / file, lines)
+    points = [point for point in read(tmp_path) if point[0] == last[0]]
+    assert points[-1] == last
+
+
+DOCUMENTS = {
+    "exported by TensorBoard": (
+        "train_loss.json",
+        [[1700000000.5 + n, n * 10, 1 / n] for n in range(1, 6)],
+        ("train_loss", 50, "0.2"),
+    ),
+    "a list of numbers": ("losses.json", [1.0, 0.5, 0.25, 0.125], ("losses", 4, "0.125")),
+    "clients": (
+        "history.json",
+        {"client_1": {"loss": [1.0, 0.5, 0.25]}, "client_2": {"loss": [2.0, 1.0, 0.5]}},
+        ("client_2/loss", 3, "0.5"),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", DOCUMENTS)
+def test_a_document_of_an_own_loop_is_read(tmp_path, name):
+    file, document, last = DOCUMENTS[name]
+    (tmp_path / file).write_text(json.dumps(document))
+    points = [point for point in read(tmp_path) if point[0] == last[0]]
+    assert points[-1] == last
+
+
+def test_a_document_that_grows_gives_what_is_new(tmp_path):
+    path = tmp_path / "losses.json"
+    values = [1.0, 0.5, 0.25]
+    path.write_text(json.dumps(values))
+    reader = Reader(tmp_path).poll()
+    path.write_text(json.dumps([*values, 0.125])[:-3])
+    reader.poll()
+    path.write_text(json.dumps([*values, 0.125]))
+    assert reader.poll().points == [("losses", n, str(v)) for n, v in enumerate([*values, 0.125], 1)]
+    assert not reader.restarts
+    path.write_text(json.dumps([2.0, 1.0, 0.5]))
+    assert reader.poll().points[4:] == [("losses", n, str(v)) for n, v in enumerate([2.0, 1.0, 0.5], 1)]
+    assert reader.restarts == 1
+
+
+DATA = {
+    "prices.csv": ["date,open,close", *(f"2026-01-0{n},{n}.5,{n}.25" for n in range(1, 9))],
+    "iris.csv": ["sepal,petal,species", *(f"5.{n},1.{n},setosa" for n in range(9))],
+    "train.csv": ["id,age,cost,loss", *(f"{n},{n * 7 % 90},{n * 3},0.{n}" for n in range(1, 9))],
+    "predictions.csv": ["id,score", *(f"{n * 7919 % 1000},0.{n}" for n in range(1, 9))],
+    "access.log": [f'127.0.0.1 "GET /run?epoch={n}&loss=1.{n} HTTP/1.1" 200 {n}' for n in range(1, 9)],
+    "notes.txt": [f"{n}. Lower the loss to 0.{n} and try again" for n in range(1, 3)],
+}
+
+
+@pytest.mark.parametrize("name", DATA)
+def test_data_are_no_run(tmp_path, name):
+    write(tmp_path / name, DATA[name])
+    assert not discover([tmp_path]).runs
+
+
+def test_a_log_beside_one_of_a_known_format_is_left_to_it(tmp_path):
+    write(tmp_path / "metrics.jsonl", (json.dumps({"step": n, "loss": 1 / n}) for n in range(1, 6)))
+    write(tmp_path / "console.log", CONSOLES["own loop"][0])
+    assert [run.format for run in discover([tmp_path]).runs] == ["jsonl"]
+
+
+def test_what_lies_in_the_directory_of_a_run_is_a_part_of_it(tmp_path):
+    run = tmp_path / "run-1"
+    (run / "plots" / "metrics").mkdir(parents=True)
+    (run / "trainer_state.json").write_text(
+        json.dumps({"log_history": [{"step": n, "loss": 1 / n} for n in range(1, 5)], "global_step": 4})
+    )
+    write(run / "plots" / "loss.csv", ["step,loss", *(f"{n},{1 / n}" for n in range(1, 5))][:1])
+    write(run / "plots" / "train_loss.txt", [f"{1 / n}" for n in range(1, 9)])
+    assert [each.format for each in discover([tmp_path]).runs] == ["trainer_state"]
+
+
+def test_one_line_of_a_log_that_is_over_is_enough_where_a_person_names_it(tmp_path):
+    path = write(
+        tmp_path / "evaluation.log", ["Loading the model", "Epoch 3: test accuracy: 0.914, f1: 0.88"]
+    )
+    assert not discover([path]).runs
+    (run,) = discover([path], are_over=True).runs
+    (chunk,) = flush(run.source, run.source.poll({}, 10).cursor)
+    assert 0.88 in chunk.value
+
+
+def test_lines_without_metrics_are_passed_on_with_the_step_before(tmp_path):
+    lines = [f"EPOCH[{n}/5] loss{0.5 / n:.3f}" for n in range(1, 5)]
+    write(tmp_path / "train.out", [*lines, "CUDA out of memory"])
+    (run,) = discover([tmp_path]).runs
+    said = [*run.source.poll({}, 1000).lines]
+    assert (said[-1].text, said[-1].step) == ("CUDA out of memory", 4)
