@@ -174,10 +174,10 @@ class Detector(Declaration):
         """Holds for the rows of a WINDOW frame that the detector judges now."""
         import polars as pl  # slow to import, and who only looks at declarations needs none
 
-        from sentinel.detectors.schema import ENDED, FEW, INDEX, NEW
+        from sentinel.detectors.schema import EARLY_ROWS, ENDED, INDEX, NEW
 
         count = pl.col(INDEX) + 1
-        turn = (count % self.every == 0) | (count <= FEW)
+        turn = (count % self.every == 0) | (count <= EARLY_ROWS)
         return pl.col(NEW) & (turn | pl.col(ENDED) if self.at_end else turn)
 
     def detect(self, points: "pl.DataFrame", parameters: Mapping[str, Any] | None = None) -> "pl.DataFrame":

@@ -16,7 +16,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from sentinel.detectors.schema import ENDED, FEW, INDEX, NEW, SERIES, SIGNAL, STEP, VALUE
+from sentinel.detectors.schema import EARLY_ROWS, ENDED, INDEX, NEW, SERIES, SIGNAL, STEP, VALUE
 from sentinel.detectors.signals import Signal
 
 Floats = NDArray[np.float64]
@@ -237,7 +237,7 @@ def with_arrays(
         placed = placed.with_columns(begin=pl.col("row").first().over(SERIES))
         count = pl.col(INDEX) + 1
         last = pl.col(ENDED) if ENDED in frame.columns else pl.lit(False)
-        due = placed.filter(pl.col(NEW), (count % every == 0) | (count <= FEW) | last)
+        due = placed.filter(pl.col(NEW), (count % every == 0) | (count <= EARLY_ROWS) | last)
         is_enough = due[INDEX] + 1 >= at_least
         enough = due.filter(is_enough)
         with np.errstate(all="ignore"):
