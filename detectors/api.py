@@ -174,14 +174,14 @@ class Detector(Declaration):
         """Holds for the rows of a WINDOW frame that the detector judges now."""
         import polars as pl  # slow to import, and who only looks at declarations needs none
 
-        from sentinel.detectors.schema import ENDED, FEW, INDEX, NEW
+        from sentinel.detectors.schema import EARLY_ROWS, ENDED, INDEX, NEW
 
         count = pl.col(INDEX) + 1
-        turn = (count % self.every == 0) | (count <= FEW)
+        turn = (count % self.every == 0) | (count <= EARLY_ROWS)
         return pl.col(NEW) & (turn | pl.col(ENDED) if self.at_end else turn)
 
     def detect(self, points: "pl.DataFrame", parameters: Mapping[str, Any] | None = None) -> "pl.DataFrame":
-        """FINDINGS for the new rows of a WINDOW frame that are due, sorted by series and index.
+        """Return FINDINGS for the new rows of a WINDOW frame that are due, sorted by series and index.
 
         The columns beside FINDINGS are the judged value and the declared evidence. A clean verdict has no
         variant, whatever the rule put there. The rule keeps the columns of the frame, and may leave out rows

@@ -14,8 +14,11 @@ from sentinel.detectors.evidence import Measure, Unit
 from sentinel.detectors.schema import INDEX, SERIES, VALUE
 from sentinel.detectors.stats import Floats, Ints, with_arrays
 
-MOST = 64
-ROWS = 255  # recent rows that a detector has to declare, beside its coarse history
+MAX_BLOCKS = 64
+"""Blocks into which a series is divided, at most."""
+
+ROWS = 255
+"""Recent rows that a detector has to declare beside its coarse history."""
 
 GAIN = {
     "first": Measure("mean of the first quarter", Unit.SAME),
@@ -73,12 +76,12 @@ def _of_rows(frame: pl.DataFrame, due: pl.DataFrame) -> tuple[Ints, Floats]:
     last = due["row"].to_numpy()
     count = due[INDEX].to_numpy() + 1
     width = np.array([_width(n) for n in count.tolist()], np.int64)
-    means = np.empty((len(due), MOST))
+    means = np.empty((len(due), MAX_BLOCKS))
     for rows_in_block in np.unique(width):
         wide = width == rows_in_block
         begin = (last - count + 1)[wide, None]
-        taken = values[np.minimum(begin + np.arange(MOST * rows_in_block), len(values) - 1)]
-        means[wide] = taken.reshape(-1, MOST, rows_in_block).mean(axis=2)
+        taken = values[np.minimum(begin + np.arange(MAX_BLOCKS * rows_in_block), len(values) - 1)]
+        means[wide] = taken.reshape(-1, MAX_BLOCKS, rows_in_block).mean(axis=2)
     return count // width, means
 
 
@@ -94,15 +97,15 @@ def _of_coarse(frame: pl.DataFrame, due: pl.DataFrame, long: Ints) -> list[tuple
 
 
 def _width(rows: int) -> int:
-    """Return rows in a block, so that the series has at most 64 of them."""
+    """Return how many rows a block has, so that the series has at most 64 of them."""
     width = 1
-    while rows > MOST * width:
+    while rows > MAX_BLOCKS * width:
         width *= 2
     return width
 
 
 def rolling(means: Floats, n: int) -> Floats:
-    """Means of each ``n`` neighbouring blocks: rows x (blocks - n + 1)."""
+    """Return the means of each ``n`` neighbouring blocks: rows x (blocks - n + 1)."""
     sums = np.zeros((len(means), means.shape[1] + 1))
     means.cumsum(axis=1, out=sums[:, 1:])
     rolled: Floats = (sums[:, n:] - sums[:, :-n]) / n

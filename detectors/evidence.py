@@ -107,5 +107,5 @@ def measure_of(signal: Signal) -> Measure:
 
 
 def logged(*signals: Signal) -> dict[str, Measure]:
-    """Signals that stand beside the judged one in a window, as evidence columns."""
+    """Return signals that stand beside the judged one in a window, as evidence columns."""
     return {signal.value: measure_of(signal) for signal in signals}

@@ -29,40 +29,50 @@ SCHEDULE = {
 MOVING = ("linear", "cosine", "restarts", "polynomial", "exponential", "one-cycle", "inverse-sqrt")
 """Schedules whose rate is never the same for long."""
 
-REACH = 250
-"""Rows that are looked back at."""
+HISTORY_ROWS = 250
+"""Recent rows that a rule has to declare."""
 
-LEAST = 10
-"""Rows that a rate must rest, and over which it must rise."""
+MIN_RESTING_ROWS = 10
+"""Rows that a rate must rest before it counts as resting; a rise is measured over as many."""
 
-ZERO = 1e-12
+ZERO_RATE = 1e-12
 """A rate that moves no weights; cosines end at 1e-20 rather than at zero."""
 
-SMOOTH = 8, 0.5
-"""Changes that make a decay smooth, and their share of the rows before it rested."""
+MIN_SMOOTH_CHANGES = 8
+"""Changes that a smooth decay has at least."""
 
-RARE = 0.2
-"""Share of the rows before it rested below which a rate changed in rare rungs."""
+MIN_SMOOTH_FRACTION = 0.5
+"""Fraction of the rows before the rate rested that are changes in a smooth decay."""
 
-LINE = 1.5
-"""Times the slope of a line from zero up to which a rise is one; the rise of a range test is steeper."""
+MAX_RUNG_FRACTION = 0.2
+"""Fraction of the rows before the rate rested that are changes, below which it moved in rungs."""
 
-HIGHER = 1.0001
-ABOVE_START = 1.5
-"""Times an earlier rate and times the start from which on a rate is above it."""
+MAX_LINE_SLOPES = 1.5
+"""Slopes of a line from zero: a warm-up rises by no more, a range test by more."""
 
-LOW = 0.5
-"""Share of its present value, or of the planned peak, below which a rate is or was early in its warm-up."""
+MIN_RATE_RATIO = 1.0001
+"""Times an earlier rate; a rate beyond that has risen."""
 
-OVERDUE = 1.25, 2
-"""Times the planned warm-up after which it should have ended: the first with the rate far below its planned
-peak, the second otherwise."""
+MIN_START_RATIO = 1.5
+"""Times the rate at the start; a rate beyond that is above it."""
 
-HARDLY = 1.05, 4
-"""Times its start up to which a rate has hardly begun to rise, and the rungs in which it did."""
+EARLY_FRACTION = 0.5
+"""Fraction of the present rate, or of the planned peak; a rate below that is early in its warm-up."""
 
-LATELY = 0.2
-"""Share of the run within which a warm-up that goes on has risen."""
+OVERDUE_BELOW_PEAK = 1.25
+"""Times the planned warm-up after which it is overdue, with a rate far below the planned peak."""
+
+OVERDUE = 2
+"""Times the planned warm-up after which it is overdue in any case."""
+
+MAX_HARDLY_RISEN = 1.05
+"""Times the rate at the start up to which it has hardly begun to rise."""
+
+MIN_HARDLY_RUNGS = 4
+"""Changes in which it did so."""
+
+RECENT_FRACTION = 0.2
+"""Fraction of the run, the last one, within which a warm-up that continues has risen."""
 
 
 def warms_up(most: int) -> pl.Expr:
@@ -97,7 +107,7 @@ def with_schedule(points: pl.LazyFrame, *, longest_warmup: float) -> pl.LazyFram
     far_below = _is_far_below_peak()
     in_line = _is_in_line()
     in_rungs = _is_in_rungs()
-    overdue = pl.when(far_below).then(OVERDUE[0]).otherwise(OVERDUE[1])
+    overdue = pl.when(far_below).then(OVERDUE_BELOW_PEAK).otherwise(OVERDUE)
     rises_in_rungs = far_below & in_rungs & (pl.col("rested") < pl.col("warm_up"))
     return (
         _with_course(points)
@@ -107,7 +117,8 @@ def with_schedule(points: pl.LazyFrame, *, longest_warmup: float) -> pl.LazyFram
             end=pl.min_horizontal(longest_warmup * planned * accumulated, overdue * pl.col("warm_up"))
         )
         .with_columns(
-            smooth=pl.col("rungs") >= pl.max_horizontal(SMOOTH[0], SMOOTH[1] * pl.col("before_rest")),
+            smooth=pl.col("rungs")
+            >= pl.max_horizontal(MIN_SMOOTH_CHANGES, MIN_SMOOTH_FRACTION * pl.col("before_rest")),
             rising=_is_at_peak() & ((in_line & _rises()) | rises_in_rungs),
             only_rose=_is_at_peak() & (in_line | (in_rungs & _has_hardly_risen())) & _never_fell(),
             should_move=scheduler.is_in(MOVING) | (scheduler.is_null() & _misses_warm_up()),
@@ -129,32 +140,34 @@ def _with_course(points: pl.LazyFrame) -> pl.LazyFrame:
     still = pl.col("still")
     lows = pl.col("coarse_low").list
     highs = pl.col("coarse_high").list
-    zeros = pl.element() <= ZERO
-    above_zero = pl.element().filter(pl.element() > ZERO)
-    smallest_lately = pl.when(rate > ZERO).then(rate).rolling_min(REACH, min_samples=1).over(SERIES)
+    zeros = pl.element() <= ZERO_RATE
+    above_zero = pl.element().filter(pl.element() > ZERO_RATE)
+    smallest_lately = (
+        pl.when(rate > ZERO_RATE).then(rate).rolling_min(HISTORY_ROWS, min_samples=1).over(SERIES)
+    )
     return (
         points.with_columns(
-            level=rate.clip(lower_bound=ZERO),
+            level=rate.clip(lower_bound=ZERO_RATE),
             start=start_value(VALUE),
             start_step=start_value(STEP),
             before=rate.shift(1).over(SERIES),
-            long_before=rate.shift(LEAST).over(SERIES),
-            peak=pl.max_horizontal(recent_max(rate, REACH, at_least=1), of_buckets(highs.max())),
-            lowest=pl.min_horizontal(-recent_max(-rate, REACH, at_least=1), of_buckets(lows.min())),
+            long_before=rate.shift(MIN_RESTING_ROWS).over(SERIES),
+            peak=pl.max_horizontal(recent_max(rate, HISTORY_ROWS, at_least=1), of_buckets(highs.max())),
+            lowest=pl.min_horizontal(-recent_max(-rate, HISTORY_ROWS, at_least=1), of_buckets(lows.min())),
             smallest=pl.min_horizontal(smallest_lately, of_buckets(lows.eval(above_zero).list.min())),
         )
         .with_columns(
             changed=(level != level.shift(1)).over(SERIES),
             fell=rate < pl.col("before"),
-            still=resting(level, REACH),
+            still=resting(level, HISTORY_ROWS),
             trained=step - pl.col("start_step"),
             of_peak=rate / peak,
             least_of_peak=pl.col("smallest") / peak,
         )
         .with_columns(
-            since=recent_max(pl.when("changed").then(STEP), REACH, at_least=1),
+            since=recent_max(pl.when("changed").then(STEP), HISTORY_ROWS, at_least=1),
             zero_share=pl.max_horizontal(still / rows, of_buckets(highs.eval(zeros).list.mean())),
-            before_rest=pl.min_horizontal(rows, REACH) - still,
+            before_rest=pl.min_horizontal(rows, HISTORY_ROWS) - still,
             rungs=_lately("changed"),
         )
         .with_columns(rested=step - pl.col("since"))
@@ -163,54 +176,54 @@ def _with_course(points: pl.LazyFrame) -> pl.LazyFrame:
 
 def _lately(condition: str) -> pl.Expr:
     """In how many of the last rows a condition held."""
-    return pl.col(condition).cast(pl.Int64).rolling_sum(REACH, min_samples=1).over(SERIES)
+    return pl.col(condition).cast(pl.Int64).rolling_sum(HISTORY_ROWS, min_samples=1).over(SERIES)
 
 
 def _is_at_peak() -> pl.Expr:
-    return (pl.col(VALUE) >= pl.col("peak")) & (pl.col(VALUE) > ZERO)
+    return (pl.col(VALUE) >= pl.col("peak")) & (pl.col(VALUE) > ZERO_RATE)
 
 
 def _is_far_below_peak() -> pl.Expr:
     """Return whether the rate is above its start and far below the planned peak."""
     rate = pl.col(VALUE)
     start = pl.col("start")
-    return (start < rate / ABOVE_START) & (rate < LOW * pl.coalesce("planned_peak", "start"))
+    return (start < rate / MIN_START_RATIO) & (rate < EARLY_FRACTION * pl.coalesce("planned_peak", "start"))
 
 
 def _is_in_line() -> pl.Expr:
     """Return whether the rate began low and has lately risen no more steeply than a line from zero."""
     rate = pl.col(VALUE)
-    line = LINE * LEAST / (pl.col(INDEX) + 1) * rate
-    return (rate - pl.col("long_before") <= line) & (pl.col("start") < LOW * rate)
+    line = MAX_LINE_SLOPES * MIN_RESTING_ROWS / (pl.col(INDEX) + 1) * rate
+    return (rate - pl.col("long_before") <= line) & (pl.col("start") < EARLY_FRACTION * rate)
 
 
 def _is_in_rungs() -> pl.Expr:
     """Return whether the rate rises by rare steps, as a staircase does."""
-    return pl.col("rungs") < RARE * pl.col("before_rest")
+    return pl.col("rungs") < MAX_RUNG_FRACTION * pl.col("before_rest")
 
 
 def _rises() -> pl.Expr:
     """Return whether the rate is higher than a row ago, and than all that are ten rows old."""
     rate = pl.col(VALUE)
-    highest_before = recent_max(pl.col("long_before"), REACH, at_least=1)
-    return (rate > pl.col("before")) & (rate > HIGHER * highest_before)
+    highest_before = recent_max(pl.col("long_before"), HISTORY_ROWS, at_least=1)
+    return (rate > pl.col("before")) & (rate > MIN_RATE_RATIO * highest_before)
 
 
 def _has_hardly_risen() -> pl.Expr:
     rate = pl.col(VALUE)
     start = pl.col("start")
-    (most, rungs) = HARDLY
-    return (pl.col("rungs") >= rungs) & (rate > start) & (rate < most * start)
+    is_hardly_above = (rate > start) & (rate < MAX_HARDLY_RISEN * start)
+    return (pl.col("rungs") >= MIN_HARDLY_RUNGS) & is_hardly_above
 
 
 def _never_fell() -> pl.Expr:
     """Return whether the rate never fell, nor rests since long."""
     is_lowest = (_lately("fell") == 0) & (pl.col("start") <= pl.col("lowest"))
-    return is_lowest & (pl.col("rested") <= LATELY * pl.col("trained"))
+    return is_lowest & (pl.col("rested") <= RECENT_FRACTION * pl.col("trained"))
 
 
 def _misses_warm_up() -> pl.Expr:
     """Return whether the rate is at its planned peak after a warm-up that the log saw begin."""
     at_planned_peak = (pl.col(VALUE) / pl.coalesce("planned_peak", "start") - 1).abs() < PRECISION
-    saw_warm_up = pl.col("start_step") < LOW * pl.col("warm_up")
+    saw_warm_up = pl.col("start_step") < EARLY_FRACTION * pl.col("warm_up")
     return at_planned_peak & saw_warm_up & (pl.col(STEP) > pl.col("end"))

@@ -24,7 +24,7 @@ from dataclasses import dataclass
 
 import polars as pl
 
-from sentinel.detectors.severity import AS, Severity
+from sentinel.detectors.severity import SEVERITY_COLUMNS, Severity
 from sentinel.detectors.signals import Signal
 
 SERIES = "series"
@@ -60,7 +60,7 @@ COARSE: dict[str, pl.DataType] = {
 }
 """In the first row of each series that is judged now, which stands for all of them; else null."""
 
-FEW = 50
+EARLY_ROWS = 50
 """First rows of a series that are judged one by one, however rare the turns of a detector are."""
 
 FINDINGS: dict[str, pl.DataType] = {
@@ -88,7 +88,7 @@ def severity_of(declared: Mapping[str, Sequence[Severity]], columns: Collection[
             pl.when(
                 pl.col(column) & pl.col(VARIANT).is_in([n for n, s in declared.items() if severity in s])
             ).then(severity)
-            for severity, column in AS.items()
+            for severity, column in SEVERITY_COLUMNS.items()
             if column in columns
         ),
         pl.col(VARIANT).replace_strict(usual, default=None, return_dtype=FINDINGS[SEVERITY]),

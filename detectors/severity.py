@@ -30,5 +30,5 @@ INFO = Severity.INFO
 WARNING = Severity.WARNING
 CRITICAL = Severity.CRITICAL
 
-AS = {CRITICAL: "as_critical", WARNING: "as_warning", INFO: "as_info"}
+SEVERITY_COLUMNS = {CRITICAL: "as_critical", WARNING: "as_warning", INFO: "as_info"}
 """Columns in which a rule says where a finding would have this severity, the worst first."""

@@ -16,14 +16,14 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from sentinel.detectors.schema import ENDED, FEW, INDEX, NEW, SERIES, SIGNAL, STEP, VALUE
+from sentinel.detectors.schema import EARLY_ROWS, ENDED, INDEX, NEW, SERIES, SIGNAL, STEP, VALUE
 from sentinel.detectors.signals import Signal
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
-AT_ONCE = 4096
-"""Rows whose looks back are held in memory at once, by ``with_arrays``."""
+MAX_ROWS_AT_ONCE = 4096
+"""Rows whose histories `with_arrays` holds in memory at once."""
 
 ROUNDING = 1e-9
 """Slack in comparisons of running means: how a mean is summed up differs in the last bits between one
@@ -35,12 +35,16 @@ NOTHING = math.ulp(0.0)
 MAD = 1.4826
 """Standard deviation of normal noise over its median absolute deviation."""
 
-LATE = 2
-LATE_IF_UNEVEN = 10
-INTERVALS = 3
-"""A log that begins later than so many of its first intervals is the log of a resumed run. Off-policy
-training logs nothing until it has data, and then at the ends of episodes, which differ in length: five of
-twelve public projects whose logs begin late, at uneven steps, begin within ten."""
+FIRST_INTERVALS = 3
+"""Intervals between the first rows by which a log is found to begin late."""
+
+LATE_INTERVALS = 2
+"""A log that begins later than so many of its first intervals is the log of a resumed run."""
+
+LATE_UNEVEN_INTERVALS = 10
+"""The same where the intervals differ. Off-policy training logs nothing until it has data, and then at the
+ends of episodes, which differ in length: five of twelve public projects whose logs begin late, at uneven
+steps, begin within ten."""
 
 PRECISION = 1e-5
 """Share of a logged number: no change of it is known better."""
@@ -78,7 +82,7 @@ def has_points(count: "int | pl.Expr") -> pl.Expr:
 
 
 def recent_median(column: str, n: int, *, skip: int = 0, at_least: int | None = None) -> pl.Expr:
-    """Median of the last ``n`` rows."""
+    """Return the median of the last ``n`` rows."""
     # Shifted last, because a shift brings nulls, and rolling medians take three times as long on those.
     return pl.col(column).rolling_median(n, min_samples=at_least).shift(skip).over(SERIES)
 
@@ -90,12 +94,12 @@ def recent_quantile(q: float, column: str, n: int, *, skip: int = 0, at_least: i
 
 
 def recent_mean(column: str, n: int, *, skip: int = 0, at_least: int | None = None) -> pl.Expr:
-    """Mean of the last ``n`` rows; only for bounded columns, see ``ROUNDING``."""
+    """Return the mean of the last ``n`` rows; only for bounded columns, see ``ROUNDING``."""
     return pl.col(column).rolling_mean(n, min_samples=at_least).shift(skip).over(SERIES)
 
 
 def recent_max(values: pl.Expr, n: int, *, at_least: int | None = None) -> pl.Expr:
-    """Largest value of the last ``n`` rows."""
+    """Return the largest value of the last ``n`` rows."""
     return values.rolling_max(n, min_samples=at_least).over(SERIES)
 
 
@@ -112,8 +116,8 @@ def recent_noise(column: str, n: int, *, apart: int = 1, at_least: int = 2) -> p
 
 def in_a_row(condition: pl.Expr, rows: int) -> pl.Expr:
     """Return whether a condition held in so many successive rows, up to the present one."""
-    held = condition.fill_null(False).cast(pl.Int32).rolling_sum(rows).over(SERIES)
-    return (held == rows).fill_null(False)
+    holds = condition.fill_null(False).cast(pl.Int32).rolling_sum(rows).over(SERIES)
+    return (holds == rows).fill_null(False)
 
 
 def resting(values: pl.Expr, n: int) -> pl.Expr:
@@ -134,12 +138,12 @@ def moved() -> pl.Expr:
 
 
 def seen_min(column: str, first: int, last: int) -> pl.Expr:
-    """Smallest value so far among the attempt's ``first`` rows and the ``last`` ones."""
+    """Return the smallest value so far among the attempt's ``first`` rows and the ``last`` ones."""
     return -_seen_max(-pl.col(column), first, last)
 
 
 def seen_max(column: str, first: int, last: int) -> pl.Expr:
-    """Largest value so far among the attempt's ``first`` rows and the ``last`` ones."""
+    """Return the largest value so far among the attempt's ``first`` rows and the ``last`` ones."""
     return _seen_max(pl.col(column), first, last)
 
 
@@ -166,14 +170,14 @@ def start_value(column: str) -> pl.Expr:
 
 def was_resumed() -> pl.Expr:
     """Return whether the attempt begins later than a log begins, by the steps between its first rows."""
-    intervals = pl.col(STEP).filter(_is_among_first(INTERVALS + 1)).diff()
+    intervals = pl.col(STEP).filter(_is_among_first(FIRST_INTERVALS + 1)).diff()
     even = (intervals.max() == intervals.min()).over(SERIES)
-    late = pl.when(even).then(LATE).otherwise(LATE_IF_UNEVEN)
+    late = pl.when(even).then(LATE_INTERVALS).otherwise(LATE_UNEVEN_INTERVALS)
     return start_value(STEP) > late * intervals.mean().over(SERIES)
 
 
 def start_median(column: str, n: int) -> pl.Expr:
-    """Median of the attempt's first ``n`` rows."""
+    """Return the median of the attempt's first ``n`` rows."""
     return pl.col(column).filter(_is_among_first(n)).median().over(SERIES)
 
 
@@ -233,11 +237,14 @@ def with_arrays(
         placed = placed.with_columns(begin=pl.col("row").first().over(SERIES))
         count = pl.col(INDEX) + 1
         last = pl.col(ENDED) if ENDED in frame.columns else pl.lit(False)
-        due = placed.filter(pl.col(NEW), (count % every == 0) | (count <= FEW) | last)
+        due = placed.filter(pl.col(NEW), (count % every == 0) | (count <= EARLY_ROWS) | last)
         is_enough = due[INDEX] + 1 >= at_least
         enough = due.filter(is_enough)
         with np.errstate(all="ignore"):
-            parts = [columns(frame, enough[i : i + AT_ONCE]) for i in range(0, len(enough), AT_ONCE)]
+            parts = [
+                columns(frame, enough[i : i + MAX_ROWS_AT_ONCE])
+                for i in range(0, len(enough), MAX_ROWS_AT_ONCE)
+            ]
         measured = {n: np.concatenate([np.empty(0), *(part[n] for part in parts)]) for n in names}
         at = pl.when(is_enough).then(is_enough.cum_sum() - 1)
         values = (pl.lit(pl.Series(n, measured[n], pl.Float64)).gather(at).alias(n) for n in names)

@@ -20,17 +20,21 @@ A critic's loss is not among them: what is named like it may as well be a term o
 CLASSES = 2, 10, 100, 1000
 """Usual numbers of classes."""
 
-SETTLED = 0.97, 1.015
-"""Times the cost of guessing between which the lower bound of a loss lies that came down to guessing."""
+SETTLED_BOUND_RATIOS = 0.97, 1.015
+"""Times the cost of guessing between which the lower bound lies of a loss that came down to guessing."""
 
-NEARLY = (0.985, 1.03)
-FROM = 1.1
-"""Times the cost of guessing between which such a loss is itself, and what is a little above it."""
+SETTLED_RATIOS = 0.985, 1.03
+"""Times the cost of guessing between which such a loss itself lies."""
+
+MAX_START_RATIO = 1.1
+"""Times the cost of guessing below which such a loss began, where the number of classes is a guess."""
 
 
-LEARNED = 0.01
+LEARNED_FRACTION = 0.01
+"""Fraction of the median of the first losses below which nothing is left to learn."""
+
 FIRST = 5
-"""Share of the median of the first losses below which nothing is left to learn, and how many they are."""
+"""Losses that are the first ones."""
 
 
 def is_learned(loss: pl.Expr) -> pl.Expr:
@@ -38,7 +42,7 @@ def is_learned(loss: pl.Expr) -> pl.Expr:
 
     The rule needs a head of 5 rows.
     """
-    return (loss < LEARNED * start_median(VALUE, FIRST)).fill_null(False)
+    return (loss < LEARNED_FRACTION * start_median(VALUE, FIRST)).fill_null(False)
 
 
 def is_supervised() -> pl.Expr:
@@ -59,9 +63,9 @@ def cost_of_guessing(loss: pl.Expr, *, near: float, settings: Sequence[Setting] 
     Where the settings name none, or none whose cost the loss is ``near`` to, in proportion, it is the
     nearest one of the usual numbers of classes.
     """
-    known = pl.min_horizontal(*settings).log()
+    of_settings = pl.min_horizontal(*settings).log()
     usual = nearest(loss, [log(n) for n in CLASSES])
-    return pl.when((loss / known - 1).abs() < near).then(known).otherwise(usual)
+    return pl.when((loss / of_settings - 1).abs() < near).then(of_settings).otherwise(usual)
 
 
 def settled_at_guessing(settings: Sequence[Setting]) -> pl.Expr:
@@ -75,8 +79,8 @@ def settled_at_guessing(settings: Sequence[Setting]) -> pl.Expr:
     cost = classes.fill_null(2).log()
     start, now, low = (pl.col(name) / cost for name in ("start", "now", "low"))
     return (
-        low.is_between(*SETTLED)
-        & now.is_between(*NEARLY)
+        low.is_between(*SETTLED_BOUND_RATIOS)
+        & now.is_between(*SETTLED_RATIOS)
         & (start > now)
-        & (classes.is_not_null() | (start < FROM))
+        & (classes.is_not_null() | (start < MAX_START_RATIO))
     )

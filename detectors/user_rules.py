@@ -19,10 +19,10 @@ from sentinel.detectors.signals import Signal
 from sentinel.detectors.stats import of_buckets
 from sentinel.detectors.verdict import verdicts
 
-LOOKS_BACK = 255
+EXACT_ROWS = 255
 """Rows in which a lowest or highest value is exact. Older ones are known by buckets of the whole attempt."""
 
-_CLEAR = 10  # clean rows that end an incident, at least
+_MIN_CLEAR_ROWS = 10  # clean rows that end an incident, at least
 _VARIANT = "broken"
 _LOWEST = "lowest"
 _HIGHEST = "highest"
@@ -99,17 +99,17 @@ def own_rule(
 
     @detector(
         judges=(signal,),
-        history=History(recent=LOOKS_BACK, coarse=True),
+        history=History(recent=EXACT_ROWS, coarse=True),
         variants={_VARIANT: Variant(message or bounds.message, (), (severity,))},
         evidence=_EXTREMES,
         maturity=Maturity.STABLE,
         hold=for_points,
-        clear=max(for_points, _CLEAR),
+        clear=max(for_points, _MIN_CLEAR_ROWS),
     )
     def rule(points: pl.LazyFrame) -> pl.LazyFrame:
         value = pl.col(VALUE)
-        lowest = value.rolling_min(LOOKS_BACK + 1, min_samples=1).over(SERIES)
-        highest = value.rolling_max(LOOKS_BACK + 1, min_samples=1).over(SERIES)
+        lowest = value.rolling_min(EXACT_ROWS + 1, min_samples=1).over(SERIES)
+        highest = value.rolling_max(EXACT_ROWS + 1, min_samples=1).over(SERIES)
         extremes = points.with_columns(
             pl.min_horizontal(lowest, of_buckets(pl.col("coarse_low").list.min())).alias(_LOWEST),
             pl.max_horizontal(highest, of_buckets(pl.col("coarse_high").list.max())).alias(_HIGHEST),

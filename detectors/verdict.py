@@ -6,7 +6,7 @@ import polars as pl
 
 from sentinel.detectors.api import Severity
 from sentinel.detectors.schema import ABOVE, BELOW, ONSET, SEVERITY, SKIPPED, VARIANT
-from sentinel.detectors.severity import AS
+from sentinel.detectors.severity import SEVERITY_COLUMNS
 from sentinel.detectors.skip_reason import SkipReason as SkipReason
 from sentinel.detectors.stats import first_true
 
@@ -22,7 +22,7 @@ def verdicts(
     above: pl.Expr | None = None,
     below: pl.Expr | None = None,
 ) -> pl.LazyFrame:
-    """FINDINGS for a WINDOW frame to which a rule has added its measurements.
+    """Return FINDINGS for a WINDOW frame to which a rule has added its measurements.
 
     A condition is a Boolean expression over the frame's columns; where it is null it does not hold.
 
@@ -48,5 +48,5 @@ def verdicts(
     return row.with_columns(
         pl.when(clean & ~is_found).then(Severity.CLEAN).alias(SEVERITY),
         *(pl.when(is_found).then(value).alias(name) for name, value in of_found.items()),
-        *(condition.alias(AS[severity]) for severity, condition in (severities or {}).items()),
+        *(condition.alias(SEVERITY_COLUMNS[severity]) for severity, condition in (severities or {}).items()),
     )

@@ -12,29 +12,43 @@ from sentinel.detectors.signals import Signal
 from sentinel.detectors.stats import PRECISION, seen_max, seen_min, start_value
 
 ACCURACIES = Signal.ACCURACY, Signal.EVAL_ACCURACY
+"""Accuracies beside a loss."""
+
 CONTEXT = Signal.EPOCH, Signal.LEARNING_RATE, *ACCURACIES
 """What a rule has to list in ``uses`` for `with_whole` and `never_fell`."""
 
-FEW = 5
-"""Rows of an accuracy, at most, that are its beginning; and rows of a loss that suffice beside one."""
+BEGINNING_ROWS = 5
+"""Rows of an accuracy that are its beginning, at most; as many rows of a loss suffice beside one."""
 
-ALIKE = 4
-ALONE = 10
-THIRDS = 20
-"""Rows of a loss that suffice if all are alike, without an accuracy, and for `thirds.with_fall`."""
+MIN_EQUAL_ROWS = 4
+"""Rows of a loss that suffice if all are equal."""
+
+MIN_ROWS_ALONE = 10
+"""Rows of a loss that suffice without an accuracy."""
+
+MIN_ROWS_FOR_THIRDS = 20
+"""Rows of a loss that suffice for `thirds.with_fall`."""
 
 MANY = 40
+"""Rows from which on a log is more than a trial of some batches."""
+
 EPOCHS = 10
-FEW_EPOCHS = 3
-"""Rows or epochs from which on a log is more than a trial of some batches; epochs beside an accuracy."""
+"""Epochs from which on it is, too."""
 
-GAIN = 0.05
-GOOD = 0.7
-"""Gain of an accuracy from which on a run learns, and a level that needs no gain."""
+MIN_EPOCHS_WITH_ACCURACY = 3
+"""Epochs that suffice beside an accuracy."""
 
-QUIET = 0.05
-RISEN = 0.5
-"""A loss that moves by less than the one may be judged alone; one that rose by the other has diverged."""
+MIN_ACCURACY_GAIN = 0.05
+"""Gain of an accuracy from which on a run learns."""
+
+GOOD_ACCURACY = 0.7
+"""Accuracy that needs no gain."""
+
+MAX_QUIET_RANGE = 0.05
+"""Fraction of a loss; one that moves by less may be judged alone."""
+
+MAX_RISE = 0.5
+"""Fraction of a loss; one that rose by more has diverged."""
 
 WHOLE = {
     "begins": Measure("in the first third", Unit.SAME),
@@ -44,7 +58,7 @@ WHOLE = {
 
 
 def beginning(column: str, most: int) -> pl.Expr:
-    """Mean of the first values in a third of the rows, of ``most`` at most; null before the end.
+    """Return the mean of the first values in a third of the rows, of ``most`` at most; null before the end.
 
     Nothing of another signal stands beside the first row.
     """
@@ -54,7 +68,7 @@ def beginning(column: str, most: int) -> pl.Expr:
 
 
 def ending(column: str, most: int) -> pl.Expr:
-    """Mean of the last third of the rows, of ``most`` at most; null before the end."""
+    """Return the mean of the last third of the rows, of ``most`` at most; null before the end."""
     index = pl.col(INDEX)
     rows = pl.col(column).filter((index >= 0) & (index > index.max() - _third(most)))
     return pl.when(ENDED).then(rows.mean().over(SERIES))
@@ -91,9 +105,14 @@ def with_whole(points: pl.LazyFrame, *, most: int) -> pl.LazyFrame:
     """
     rows = pl.col(INDEX) + 1
     lasts = {name: ending(name, most) for name in ACCURACIES}
-    poor = [(last < GOOD) & (last - beginning(name, FEW) < GAIN) for name, last in reversed(lasts.items())]
+    gains = {name: last - beginning(name, BEGINNING_ROWS) for name, last in lasts.items()}
+    poor = [(lasts[name] < GOOD_ACCURACY) & (gains[name] < MIN_ACCURACY_GAIN) for name in reversed(lasts)]
     first = beginning(VALUE, most)
-    begins = pl.when(rows < THIRDS).then(pl.max_horizontal(first, start_value(VALUE))).otherwise(first)
+    begins = (
+        pl.when(rows < MIN_ROWS_FOR_THIRDS)
+        .then(pl.max_horizontal(first, start_value(VALUE)))
+        .otherwise(first)
+    )
     lowest = seen_min(VALUE, most, most)
     highest = seen_max(VALUE, most, most)
     return points.with_columns(
@@ -123,13 +142,17 @@ def never_fell(steps: int, least_fall: float) -> pl.Expr:
     """
     rows = pl.col("rows")
     poor = pl.col("poor")
-    alone = (rows >= ALONE) & (pl.col("range") < QUIET)
-    enough = pl.when(poor.is_null()).then(alone).otherwise(poor & (rows >= FEW))
-    no_lower = pl.col("fell_by").is_between(-RISEN, least_fall)
+    alone = (rows >= MIN_ROWS_ALONE) & (pl.col("range") < MAX_QUIET_RANGE)
+    enough = pl.when(poor.is_null()).then(alone).otherwise(poor & (rows >= BEGINNING_ROWS))
+    no_lower = pl.col("fell_by").is_between(-MAX_RISE, least_fall)
     epochs = poor & pl.col(Signal.EPOCH).is_null() & pl.col(Signal.LEARNING_RATE).is_null()
-    trained = epochs | is_training(steps, pl.when(poor.is_null()).then(EPOCHS).otherwise(FEW_EPOCHS))
+    trained = epochs | is_training(
+        steps, pl.when(poor.is_null()).then(EPOCHS).otherwise(MIN_EPOCHS_WITH_ACCURACY)
+    )
     resumed = pl.col("resumed").fill_null(False)
-    alike = (rows >= pl.when(resumed).then(ALONE).otherwise(ALIKE)) & (pl.col("range") < PRECISION)
+    alike = (rows >= pl.when(resumed).then(MIN_ROWS_ALONE).otherwise(MIN_EQUAL_ROWS)) & (
+        pl.col("range") < PRECISION
+    )
     few = ~resumed & enough & no_lower & trained & (pl.col(SIGNAL) == Signal.LOSS)
     fell = pl.col("fell").fill_null(False)
     return (pl.col(ENDED) & (pl.col("begins") > 0) & (alike | few) & ~fell).fill_null(False)

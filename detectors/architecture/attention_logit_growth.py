@@ -26,7 +26,7 @@ from typing import Annotated
 import polars as pl
 
 from sentinel.detectors.api import CRITICAL, WARNING, Cause, History, Variant, detector
-from sentinel.detectors.architecture.logits import AGO, LEVELS, NOW, grows, with_levels
+from sentinel.detectors.architecture.logits import EARLIER_POINTS, LEVEL_POINTS, LEVELS, grows, with_levels
 from sentinel.detectors.signals import Signal
 from sentinel.detectors.stats import has_points
 from sentinel.detectors.verdict import SkipReason, verdicts
@@ -34,7 +34,7 @@ from sentinel.detectors.verdict import SkipReason, verdicts
 
 @detector(
     judges=(Signal.MAX_ATTENTION_LOGIT,),
-    history=History(recent=NOW + AGO, head=NOW),
+    history=History(recent=LEVEL_POINTS + EARLIER_POINTS, head=LEVEL_POINTS),
     cause=Cause.GRADIENT_SIZE,
     evidence=LEVELS,
     variants={
@@ -55,7 +55,7 @@ def attention_logit_growth(
     """See the module's page."""
     return verdicts(
         with_levels(points),
-        judged={SkipReason.FEW_POINTS: has_points(2 * NOW)},
+        judged={SkipReason.FEW_POINTS: has_points(2 * LEVEL_POINTS)},
         found={"grows": grows(bound, growth)},
         severities={CRITICAL: pl.col("level") > critical_bound},
         above=pl.lit(bound),

@@ -28,7 +28,7 @@ from typing import Annotated
 import polars as pl
 
 from sentinel.detectors.api import CRITICAL, WARNING, Cause, History, Maturity, Variant, detector
-from sentinel.detectors.architecture.logits import AGO, LEVELS, NOW, grows, with_levels
+from sentinel.detectors.architecture.logits import EARLIER_POINTS, LEVEL_POINTS, LEVELS, grows, with_levels
 from sentinel.detectors.signals import Signal
 from sentinel.detectors.stats import has_points, is_of
 from sentinel.detectors.verdict import SkipReason, verdicts
@@ -36,7 +36,7 @@ from sentinel.detectors.verdict import SkipReason, verdicts
 
 @detector(
     judges=(Signal.MAX_OUTPUT_LOGIT, Signal.LOG_PARTITION),
-    history=History(recent=NOW + AGO, head=NOW),
+    history=History(recent=LEVEL_POINTS + EARLIER_POINTS, head=LEVEL_POINTS),
     maturity=Maturity.PREVIEW,
     cause=Cause.GRADIENT_SIZE,
     evidence=LEVELS,
@@ -64,7 +64,7 @@ def output_logit_growth(
     grown = grows(bound, growth)
     return verdicts(
         with_levels(points),
-        judged={SkipReason.FEW_POINTS: has_points(2 * NOW)},
+        judged={SkipReason.FEW_POINTS: has_points(2 * LEVEL_POINTS)},
         found={
             "largest": is_of(Signal.MAX_OUTPUT_LOGIT) & grown,
             "log-z": is_of(Signal.LOG_PARTITION) & grown,

@@ -37,13 +37,13 @@ from sentinel.detectors.signals import Signal
 from sentinel.detectors.stats import has_points, is_of, recent_median, seen_min
 from sentinel.detectors.verdict import SkipReason, verdicts
 
-NOW = 20  # points of a level
-BACK = 500  # points among whose levels the lowest is sought
+LEVEL_POINTS = 20  # points of a level
+HISTORY_POINTS = 500  # points among whose levels the lowest is sought
 
 
 @detector(
     judges=(Signal.MOE_AUXILIARY_LOSS, Signal.MOE_MAX_VIOLATION),
-    history=History(recent=NOW + BACK, head=2 * NOW),
+    history=History(recent=LEVEL_POINTS + HISTORY_POINTS, head=2 * LEVEL_POINTS),
     cause=Cause.LOSS_SHAPE,
     evidence={
         "level": Measure("median of the last 20 points", Unit.SAME),
@@ -77,13 +77,13 @@ def router_collapse(
     level = pl.col("level")
     lowest = pl.col("lowest")
     loss = is_of(Signal.MOE_AUXILIARY_LOSS)
-    measured = points.with_columns(level=recent_median(VALUE, NOW)).with_columns(
-        lowest=seen_min("level", 2 * NOW, BACK)
+    measured = points.with_columns(level=recent_median(VALUE, LEVEL_POINTS)).with_columns(
+        lowest=seen_min("level", 2 * LEVEL_POINTS, HISTORY_POINTS)
     )
     fuller = (level > 2 * lowest) & (level > lowest + violation)
     return verdicts(
         measured,
-        judged={SkipReason.FEW_POINTS: has_points(2 * NOW), SkipReason.RANGE: lowest > 0},
+        judged={SkipReason.FEW_POINTS: has_points(2 * LEVEL_POINTS), SkipReason.RANGE: lowest > 0},
         found={"unbalanced": loss & (level > growth * lowest), "overloaded": ~loss & fuller},
         severities={
             CRITICAL: pl.when(loss)

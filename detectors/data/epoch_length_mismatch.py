@@ -35,13 +35,15 @@ from sentinel.detectors.settings import Setting
 from sentinel.detectors.signals import Signal
 from sentinel.detectors.verdict import SkipReason, verdicts
 
-FACTORS = 2, 64  # the smallest and largest k
-ALLOWED = (Setting.ACCUMULATION_STEPS, Setting.BATCH_SIZE)
+MIN_FACTOR = 2  # the smallest k
+MAX_FACTOR = 64  # the largest k
+EXPECTED_FACTORS = (Setting.ACCUMULATION_STEPS, Setting.BATCH_SIZE)
+"""Settings whose value is a k that is right."""
 
 
 @detector(
     judges=(Signal.EPOCH,),
-    settings=(Setting.STEPS_PER_EPOCH, *ALLOWED),
+    settings=(Setting.STEPS_PER_EPOCH, *EXPECTED_FACTORS),
     history=History(head=1),
     hold=5,
     evidence={
@@ -78,7 +80,7 @@ def epoch_length_mismatch(
 
     def whole(factor: pl.Expr) -> pl.Expr:
         near = (factor / factor.round() - 1).abs() < tolerance
-        return near & factor.round().is_between(*FACTORS)
+        return near & factor.round().is_between(MIN_FACTOR, MAX_FACTOR)
 
     def near(factor: pl.Expr, setting: Setting) -> pl.Expr:
         return ((factor / pl.col(setting) - 1).abs() < tolerance).fill_null(False)
@@ -93,6 +95,6 @@ def epoch_length_mismatch(
             "longer": whole(times) & ~near(times, Setting.BATCH_SIZE),
             "shorter": whole(fraction)
             & ~near(fraction, Setting.ACCUMULATION_STEPS)
-            & (pl.col("length") >= FACTORS[0]),
+            & (pl.col("length") >= MIN_FACTOR),
         },
     )

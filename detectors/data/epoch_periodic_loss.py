@@ -36,21 +36,20 @@ from sentinel.detectors.signals import Signal
 from sentinel.detectors.stats import MAD, Floats, has_points, with_arrays
 from sentinel.detectors.verdict import SkipReason, verdicts
 
-EVERY = 64  # points between two verdicts: an epoch is longer
-REACH = 400  # points before the judged one: epochs of up to 200 points are compared
-# epochs that are compared, and the points that one must have
-EPOCHS = 2
-LEAST = 20
-AROUND = 2, 3, 4, 5  # points beside the lag of an epoch that are compared with it
-CUT = 2.5  # robust standard deviations
-ERRORS = 5  # standard errors by which the correlation must exceed none
+EVERY_POINTS = 64  # points between two verdicts: an epoch is longer
+HISTORY_POINTS = 400  # points before the judged one: epochs of up to 200 points are compared
+MIN_EPOCHS = 2  # epochs that are compared
+MIN_EPOCH_POINTS = 20  # points that an epoch must have
+NEIGHBOUR_POINTS = 2, 3, 4, 5  # points beside the lag of an epoch that are compared with it
+MAX_DEVIATIONS = 2.5  # robust standard deviations at which a point is cut off
+MIN_STANDARD_ERRORS = 5  # standard errors by which the correlation must exceed none
 
 
 @detector(
     judges=(Signal.LOSS,),
     uses=(Signal.EPOCH,),
-    history=History(recent=REACH),
-    every=EVERY,
+    history=History(recent=HISTORY_POINTS),
+    every=EVERY_POINTS,
     maturity=Maturity.STABLE,
     clear=2,
     cause=Cause.LOSS_SHAPE,
@@ -76,11 +75,15 @@ def epoch_periodic_loss(
 ) -> pl.LazyFrame:
     """See the module's page."""
     measured = with_arrays(
-        points, ("lag", "repeats", "around", "pairs"), _compare, every=EVERY, at_least=EPOCHS * LEAST
+        points,
+        ("lag", "repeats", "around", "pairs"),
+        _compare,
+        every=EVERY_POINTS,
+        at_least=MIN_EPOCHS * MIN_EPOCH_POINTS,
     )
     repeats = pl.col("repeats")
-    enough = has_points(EPOCHS * LEAST)
-    surely = (repeats > least_repeats) & (repeats > ERRORS / pl.col("pairs").sqrt())
+    enough = has_points(MIN_EPOCHS * MIN_EPOCH_POINTS)
+    surely = (repeats > least_repeats) & (repeats > MIN_STANDARD_ERRORS / pl.col("pairs").sqrt())
     return verdicts(
         measured.fill_nan(None),
         judged={SkipReason.FEW_POINTS: enough, SkipReason.EPOCH_LENGTH: repeats.is_not_null()},
@@ -95,14 +98,14 @@ def _compare(frame: pl.DataFrame, due: pl.DataFrame) -> dict[str, Floats]:
     epoch = frame[Signal.EPOCH].fill_null(np.nan).to_numpy()
     measured = {name: np.full(len(due), np.nan) for name in ("lag", "repeats", "around", "pairs")}
     for place, (row, index) in enumerate(zip(due["row"], due[INDEX], strict=True)):
-        rows = slice(row - min(index, REACH), row + 1)
+        rows = slice(row - min(index, HISTORY_POINTS), row + 1)
         length = _epoch_length(epoch[rows])
-        if length < LEAST or row - rows.start < EPOCHS * length - 1:
+        if length < MIN_EPOCH_POINTS or row - rows.start < MIN_EPOCHS * length - 1:
             continue
         changes = _changes(value[rows])
         near = {lag: _correlation(changes, lag) for lag in (round(length) + by for by in (-1, 0, 1))}
         lag = max(near, key=lambda shift: near[shift])
-        around = [_correlation(changes, lag + sign * away) for away in AROUND for sign in (-1, 1)]
+        around = [_correlation(changes, lag + sign * away) for away in NEIGHBOUR_POINTS for sign in (-1, 1)]
         measured["lag"][place] = lag
         measured["repeats"][place] = near[lag]
         measured["around"][place] = max(around)
@@ -111,17 +114,20 @@ def _compare(frame: pl.DataFrame, due: pl.DataFrame) -> dict[str, Floats]:
 
 
 def _epoch_length(epoch: Floats) -> float:
-    """Return points in which the epoch grows by one; 0 where it does not grow."""
+    """Return the number of points in which the epoch grows by one; 0 where it does not grow."""
     grew = np.flatnonzero(np.diff(epoch) > 0)  # a whole number rests until the epoch is over
     passed = np.ptp(epoch[grew[[0, -1]] + 1]) if len(grew) else 0
     return float((grew[-1] - grew[0]) / passed) if passed > 0 else 0.0
 
 
 def _changes(values: Floats) -> Floats:
-    """Changes from point to point, in the logarithm where there is one, cut where they are far out."""
+    """Return the changes from point to point, cut where they are far out.
+
+    They are those of the logarithm where there is one.
+    """
     changes = np.diff(np.log(values) if values.min() > 0 else values)
     changes = changes - np.median(changes)
-    most = CUT * MAD * np.median(np.abs(changes))
+    most = MAX_DEVIATIONS * MAD * np.median(np.abs(changes))
     return np.clip(changes, -most, most)
 
 

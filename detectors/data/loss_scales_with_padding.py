@@ -37,20 +37,20 @@ from sentinel.detectors.signals import Signal
 from sentinel.detectors.stats import Floats, has_points, last_values, spearman, with_arrays
 from sentinel.detectors.verdict import SkipReason, verdicts
 
-EVERY = 10  # points between two verdicts
-POINTS = 100  # through which the line is drawn
-DETREND = 50  # points whose mean is the trend of the loss
-LASTS = 0.8  # of the band of slopes: outside of that it is over
-IN_ORDER = 0.5  # of the steps: a line that most of them follow
-SURELY = 2.33  # standard errors: by chance on one point in a hundred
-LINE = ("slope", "slope_error", "order", "padding", "variation")
+EVERY_POINTS = 10  # points between two verdicts
+LINE_POINTS = 100  # points through which the line is drawn
+TREND_POINTS = 50  # points whose mean is the trend of the loss
+LASTING_FRACTION = 0.8  # of the bounds of the slope, by which they widen until it is over
+MIN_ORDERED_FRACTION = 0.5  # of the steps: a line that most of them follow
+MIN_STANDARD_ERRORS = 2.33  # standard errors: by chance on one point in a hundred
+LINE_COLUMNS = ("slope", "slope_error", "order", "padding", "variation")
 
 
 @detector(
     judges=(Signal.LOSS,),
     needs=(Signal.PAD_FRACTION,),
-    history=History(recent=POINTS + DETREND),
-    every=EVERY,
+    history=History(recent=LINE_POINTS + TREND_POINTS),
+    every=EVERY_POINTS,
     maturity=Maturity.STABLE,
     evidence={
         "slope": Measure("power of the share of real tokens", Unit.NONE),
@@ -88,46 +88,49 @@ def loss_scales_with_padding(
 ) -> pl.LazyFrame:
     """See the module's page."""
     slope = pl.col("slope")
-    error = pl.col("slope_error")
-    ordered = pl.col("order") >= IN_ORDER
-    whole = slope.is_between(lowest_slope, highest_slope) & (slope - SURELY * error > surely_above)
-    part = slope.is_between(partial_slope, lowest_slope) & (slope - SURELY * error > partial_slope / 2)
-    enough = has_points(POINTS + DETREND)
+    surely = slope - MIN_STANDARD_ERRORS * pl.col("slope_error")
+    ordered = pl.col("order") >= MIN_ORDERED_FRACTION
+    whole = slope.is_between(lowest_slope, highest_slope) & (surely > surely_above)
+    part = slope.is_between(partial_slope, lowest_slope) & (surely > partial_slope / 2)
+    enough = has_points(LINE_POINTS + TREND_POINTS)
     varies = pl.col("variation") >= least_variation
     return verdicts(
-        with_arrays(points, LINE, _line, every=EVERY, at_least=POINTS + DETREND),
+        with_arrays(points, LINE_COLUMNS, _line, every=EVERY_POINTS, at_least=LINE_POINTS + TREND_POINTS),
         judged={
             SkipReason.FEW_POINTS: enough,
             SkipReason.RANGE: slope.is_finite(),
             SkipReason.VARIATION: varies,
         },
         found={"padding-counts": ordered & whole, "padding-counts-in-part": ordered & part},
-        lasts=slope.is_between(LASTS * partial_slope, highest_slope / LASTS),
+        lasts=slope.is_between(LASTING_FRACTION * partial_slope, highest_slope / LASTING_FRACTION),
     )
 
 
 def _line(frame: pl.DataFrame, due: pl.DataFrame) -> dict[str, Floats]:
     """Return the line through the last points: log loss over log share of real tokens."""
     columns = (frame[n].to_numpy() for n in (VALUE, Signal.PAD_FRACTION))
-    loss, padding = (last_values(c, due["row"].to_numpy(), POINTS + DETREND) for c in columns)
+    loss, padding = (last_values(c, due["row"].to_numpy(), LINE_POINTS + TREND_POINTS) for c in columns)
     y, x = (_detrended(values) for values in (np.log(loss), np.log1p(-padding)))
     squares = (x * x).sum(axis=1)
     slope = (x * y).sum(axis=1) / squares
     off = y - slope[:, None] * x
     return {
         "slope": slope,
-        "slope_error": np.sqrt((off * off).sum(axis=1) / (POINTS - 2) / squares),
+        "slope_error": np.sqrt((off * off).sum(axis=1) / (LINE_POINTS - 2) / squares),
         "order": spearman(x, y),
-        "padding": padding[:, :POINTS].mean(axis=1),
-        "variation": padding[:, :POINTS].std(axis=1),
+        "padding": padding[:, :LINE_POINTS].mean(axis=1),
+        "variation": padding[:, :LINE_POINTS].std(axis=1),
     }
 
 
 def _detrended(values: Floats) -> Floats:
-    """Return the last points, newest first, less the mean of the `DETREND` up to each of them, and
+    """Return the last points, newest first, less the mean of the `TREND_POINTS` up to each of them, and
     centred.
     """
     sums = np.cumsum(values, axis=1)
-    off = values[:, :POINTS] - (sums[:, DETREND : DETREND + POINTS] - sums[:, :POINTS]) / DETREND
+    off = (
+        values[:, :LINE_POINTS]
+        - (sums[:, TREND_POINTS : TREND_POINTS + LINE_POINTS] - sums[:, :LINE_POINTS]) / TREND_POINTS
+    )
     centred: Floats = off - off.mean(axis=1, keepdims=True)
     return centred

@@ -22,8 +22,10 @@ REACH = 240
 """Evaluations in which the best one is looked for; older ones are in the coarse view."""
 
 SHORT = 3
+"""Evaluations whose level is compared with the best while there are few of them."""
+
 LONG = 10
-"""Evaluations whose level is compared with the best, while there are few of them and later."""
+"""Evaluations whose level is compared with the best once there are many."""
 
 LONG_FROM = 40
 """Evaluations from which on there are many."""
@@ -69,8 +71,10 @@ ENDS = {"rise": 0.08, "trend": 1.5, "noises": 1.2}
 """What the columns of a run that is over exceed if its few evaluations ended above the best."""
 
 FELL = 0.9
+"""Fraction of its training loss at the best that such a run has left at most."""
+
 OFF_BEST = 0.02
-"""Such a run's share of the training loss at the best, at most, and the least fall of its accuracy."""
+"""Fall of the accuracy of such a run, at least."""
 
 GAP = {
     "best": Measure("best so far", Unit.SAME),

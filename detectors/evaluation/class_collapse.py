@@ -57,19 +57,16 @@ from sentinel.detectors.supervised import ELSE, is_supervised
 from sentinel.detectors.verdict import SkipReason, verdicts
 from sentinel.detectors.whole_run import beginning, ending, rests_since
 
-# evaluations of a run that is over, the last as a share of all
-AT_END = 5
-RESTS = 8
-MOST = 0.75
-# shares of the loss; nats above which no cross-entropy begins
-FALL = 0.1
-GONE = 0.99
-LIKELY = 20
-# shares of the best; a poor accuracy; an ignored gain
-BELOW = 0.95
-FAR_BELOW = 0.9
-POOR = 0.8
-SLIGHT = 0.01
+AT_END = 5  # evaluations of a run that is over
+RESTS = 8  # evaluations that an accuracy rests
+MOST = 0.75  # fraction of all evaluations that it rests at a poor level
+FALL = 0.1  # fraction of the loss by which it fell little
+GONE = 0.99  # fraction of the loss by which it fell to nothing
+LIKELY = 20  # nats above which no cross-entropy begins
+BELOW = 0.95  # of the best accuracy
+FAR_BELOW = 0.9  # of the best accuracy, where it is one of few samples
+POOR = 0.8  # an accuracy below that is poor
+SLIGHT = 0.01  # gain of an accuracy that is ignored
 SIXTH = 6  # two thirds differ by noise * sqrt(6 / points)
 SURELY = 3  # standard errors
 

@@ -45,9 +45,8 @@ from sentinel.detectors.stats import (
 from sentinel.detectors.verdict import SkipReason, verdicts
 
 REACH = 50  # evaluations
-# evaluations that must all be low, while there are few and later
-FEW = 3
-MANY = 10
+FEW = 3  # evaluations that must all be low while there are few
+MANY = 10  # the same later
 MANY_FROM = 40
 MIN_NOISE = 0.01  # of an evaluation; a few of them may lie closer together by chance
 USEFUL = 0.2  # best level of a metric that had learned something

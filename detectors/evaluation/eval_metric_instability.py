@@ -49,9 +49,8 @@ from sentinel.detectors.stats import (
 )
 from sentinel.detectors.verdict import SkipReason, verdicts
 
-# changes that are looked at, and that there must be
-REACH = 24
-LEAST = 12
+REACH = 24  # changes that are looked at
+LEAST = 12  # changes that there must be
 LEAPS = 5  # times the mean change over them: what alternates goes nowhere
 EQUAL = 1e-9  # values that differ by less are equal
 

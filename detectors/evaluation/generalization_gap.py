@@ -45,16 +45,14 @@ from sentinel.detectors.signals import Signal
 from sentinel.detectors.strictness import Strictness
 from sentinel.detectors.verdict import SkipReason, verdicts
 
-# standard deviations of the trend since the best: alone, and beside the noise
-TREND = 2.4
-RISES = 1.2
+TREND = 2.4  # standard deviations of the trend since the best that tell a rise alone
+RISES = 1.2  # the same beside a rise above the noise
 STEADY = 4.0  # the same of a rise that noise hardly ever makes
 MIN_NOISES = 2.5  # of the noise: a rise that a trend alone tells
 FIRST = 12  # evaluations among which the first may be the best by chance
 LEARNED = 0.7  # share of the training loss at the best below which the model has learned since
-# the same, down to which it lowers the noises and the rise that are needed
-MIN_LEFT = 0.4
-FAR_LEFT = 0.8
+MIN_LEFT = 0.4  # of the training loss at the best, down to which it lowers the noises that are needed
+FAR_LEFT = 0.8  # the same for the rise that is needed
 MEMORISED = 0.5  # share of the held-out loss below which the training loss tells of memorised data
 DOUBTLESS = 0.5  # a rise that no metric excuses
 SAME = 1.1  # times a training loss that is as low as then

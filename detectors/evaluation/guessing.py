@@ -15,16 +15,22 @@ GUESSES = 8
 """Evaluations before a guess is one."""
 
 NEAR_GUESS = 0.2
+"""Fraction by which the median accuracy may miss that of guessing."""
+
 FAR = 0.6
-"""Shares by which accuracies may miss that of guessing: the median, and any one if the classes are many."""
+"""Fraction by which any accuracy may miss that of guessing, if the classes are many."""
 
 NEAR_LN = 0.97
+"""Times ln n above which the loss of a guess lies."""
+
 FAR_LN = 1.15
-"""Times ln n between which the loss of a guess lies."""
+"""Times ln n below which the loss of a guess lies."""
 
 LEARNS = 0.015
+"""Fraction of a loss; one that fell by more falls."""
+
 STIRS = 0.005
-"""Shares of a loss: one that fell by the one falls, and by the other may have begun to."""
+"""Fraction of a loss; one that fell by more may have begun to fall."""
 
 USED = Signal.EVAL_LOSS, First(Signal.EVAL_LOSS), Signal.LOSS, First(Signal.LOSS)
 """What a rule has to list in ``uses``."""
@@ -42,8 +48,10 @@ GUESSED = Variant(
 """How a guess is told."""
 
 FEW_SAMPLES = 30
+"""Samples of one evaluation that are few."""
+
 ROUNDED = 5e-5
-"""Samples of one evaluation; how far a logged accuracy is from the true one."""
+"""How far a logged accuracy is from the true one."""
 
 
 def is_of_few_samples(accuracy: pl.Expr) -> pl.Expr:

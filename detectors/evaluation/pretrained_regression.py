@@ -40,9 +40,8 @@ from sentinel.detectors.signals import Signal
 from sentinel.detectors.stats import is_of, metric_name, recent_max, seen_max, start_value, was_resumed
 from sentinel.detectors.verdict import SkipReason, verdicts
 
-# evaluations whose range is looked at, at least and at most
-FEW = 4
-MANY = 16
+FEW = 4  # evaluations whose range is looked at, at least
+MANY = 16  # the same, at most
 REACH = 50  # evaluations
 USEFUL = 0.2  # share from which on a first metric shows that the model knew something
 UNTRAINED = (

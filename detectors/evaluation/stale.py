@@ -13,8 +13,10 @@ FELL = 0.95
 """Share of the training loss at the first of them that is left at the last, at most."""
 
 DIGITS = 3
+"""Digits of a log; one that keeps no more cannot tell a rest."""
+
 LEARNED = 0.01
-"""A log that keeps so few digits cannot tell a rest, nor a loss below that share of the first one."""
+"""Fraction of the first loss; a loss below that cannot tell a rest."""
 
 STALE = {
     "stale": Variant(

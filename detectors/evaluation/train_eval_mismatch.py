@@ -53,9 +53,8 @@ from sentinel.detectors.verdict import SkipReason, verdicts
 REACH = 50  # evaluations
 SAME = 0.9  # of a level: an evaluation above this has not improved
 RISEN = 1.05  # times the best of all: from there on `generalization-gap` tells more
-# kappa of a model that has learned, and of one that guesses
-LEARNED = 0.5
-KNOWS_NOTHING = 0.1
+LEARNED = 0.5  # kappa above which a model has learned
+KNOWS_NOTHING = 0.1  # kappa below which a model guesses
 CAUSES = ("V1", "DP10", "O18", "O5", "A-overfit", "N-ema-lag")
 
 

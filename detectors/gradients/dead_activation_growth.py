@@ -35,18 +35,17 @@ from sentinel.detectors.signals import Signal
 from sentinel.detectors.stats import recent_median, recent_noise, start_median, start_value
 from sentinel.detectors.verdict import SkipReason, verdicts
 
-NOW = 10  # points of the present level, and of the start
-# points that tell the noise, and how far those are apart that are compared
-NOISY = 30
-APART = 3
-SCATTERS = 5  # standard deviations that a rise exceeds
-CLEARLY = 0.1  # of the units, fewer at the start
-LASTS = 0.8  # of a rise, down to which it lasts
+LEVEL_POINTS = 10  # points of the present level, and of the start
+NOISE_POINTS = 30  # points that tell the noise
+NOISE_LAG_POINTS = 3  # points between two that are compared for the noise
+MIN_RISE_DEVIATIONS = 5  # standard deviations that a rise exceeds
+MIN_ALIVE_AT_START = 0.1  # of the units: how many fewer were dead at the start than nearly all
+LASTING_FRACTION = 0.8  # of a rise, down to which it lasts
 
 
 @detector(
     judges=(Signal.DEAD_FRACTION,),
-    history=History(recent=NOISY + 2 * APART, head=NOW),
+    history=History(recent=NOISE_POINTS + 2 * NOISE_LAG_POINTS, head=LEVEL_POINTS),
     maturity=Maturity.STABLE,
     cause=Cause.NO_GRADIENT,
     inhibits=(Cause.LOSS_SHAPE,),  # dead layers hold the loss where it is
@@ -71,22 +70,24 @@ def dead_activation_growth(
     """See the module's page."""
     level = pl.col("level")
     start = pl.col("start")
-    scatter = pl.col(VALUE).filter(pl.col(INDEX) < NOW).std().over(SERIES)
-    far = pl.max_horizontal(pl.lit(rise), SCATTERS * pl.col("scatter"), SCATTERS * pl.col("noise"))
-    gone = (level > nearly_all) & (start < nearly_all - CLEARLY)
+    scatter = pl.col(VALUE).filter(pl.col(INDEX) < LEVEL_POINTS).std().over(SERIES)
+    far = pl.max_horizontal(
+        pl.lit(rise), MIN_RISE_DEVIATIONS * pl.col("scatter"), MIN_RISE_DEVIATIONS * pl.col("noise")
+    )
+    gone = (level > nearly_all) & (start < nearly_all - MIN_ALIVE_AT_START)
     risen = pl.min_horizontal("level", "lately") > pl.max_horizontal("start", "early") + far
     return verdicts(
         points.with_columns(
-            level=recent_median(VALUE, NOW),
-            lately=recent_median(VALUE, NOISY, at_least=NOW),
+            level=recent_median(VALUE, LEVEL_POINTS),
+            lately=recent_median(VALUE, NOISE_POINTS, at_least=LEVEL_POINTS),
             start=start_value(VALUE),
-            early=start_median(VALUE, NOW),
+            early=start_median(VALUE, LEVEL_POINTS),
             scatter=scatter,
-            noise=recent_noise(VALUE, NOISY, apart=APART),
+            noise=recent_noise(VALUE, NOISE_POINTS, apart=NOISE_LAG_POINTS),
         ),
         judged={SkipReason.FEW_POINTS: level.is_not_null()},
         found={"dead": gone | risen},
         severities={CRITICAL: gone},
-        lasts=level > start + LASTS * rise,
+        lasts=level > start + LASTING_FRACTION * rise,
         above=pl.max_horizontal("start", "early") + rise / 2,
     )

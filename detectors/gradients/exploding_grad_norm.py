@@ -37,19 +37,18 @@ from sentinel.detectors.stats import now_and_then, recent_quantile
 from sentinel.detectors.strictness import Strictness
 from sentinel.detectors.verdict import SkipReason, verdicts
 
-NOW = 10  # points of the present level
-BEFORE = 100  # points before those
-LEAST = 20  # of them
-HIGH = 0.75  # quantile of the losses before: noise of one point does not reach it
-# quantile of the norms before, and times it: a tenfold growth in 60 points is 1.8
-TOP = 0.9
-BEYOND = 1.5
+LEVEL_POINTS = 10  # points of the present level
+EARLIER_POINTS = 100  # points before those
+MIN_EARLIER_POINTS = 20  # points of those that suffice
+LOSS_QUANTILE = 0.75  # quantile of the losses before: noise of one point does not reach it
+NORM_QUANTILE = 0.9  # quantile of the norms before
+MIN_QUANTILE_RATIO = 1.5  # times that quantile: a tenfold growth in 60 points is 1.8
 
 
 @detector(
     judges=(Signal.GRAD_NORM,),
     uses=(Signal.LOSS,),
-    history=History(recent=NOW + BEFORE),
+    history=History(recent=LEVEL_POINTS + EARLIER_POINTS),
     maturity=Maturity.STABLE,
     cause=Cause.GRADIENT_SIZE,
     inhibits=(Cause.DIVERGENCE, Cause.LOSS_SHAPE),  # steps that large throw the loss out of its level
@@ -85,14 +84,14 @@ def exploding_grad_norm(
     """See the module's page."""
     level = pl.col("level")
     before = pl.col("before")
-    past = {"n": BEFORE, "skip": NOW, "at_least": LEAST}
-    grown = (level > growth * before) & (before > 0) & (level > BEYOND * pl.col("top"))
+    past = {"n": EARLIER_POINTS, "skip": LEVEL_POINTS, "at_least": MIN_EARLIER_POINTS}
+    grown = (level > growth * before) & (before > 0) & (level > MIN_QUANTILE_RATIO * pl.col("top"))
     return verdicts(
         points.with_columns(
-            **now_and_then(VALUE, NOW, past=past),
-            **now_and_then(Signal.LOSS, NOW, past=past, at_least=NOW // 2, of="loss_"),
-            top=recent_quantile(TOP, VALUE, **past),
-            loss_high=recent_quantile(HIGH, Signal.LOSS, **past),
+            **now_and_then(VALUE, LEVEL_POINTS, past=past),
+            **now_and_then(Signal.LOSS, LEVEL_POINTS, past=past, at_least=LEVEL_POINTS // 2, of="loss_"),
+            top=recent_quantile(NORM_QUANTILE, VALUE, **past),
+            loss_high=recent_quantile(LOSS_QUANTILE, Signal.LOSS, **past),
         ),
         judged={SkipReason.FEW_POINTS: before.is_not_null()},
         found={"diverging": grown & (pl.col("loss_level") > pl.col("loss_high")), "grown": grown},

@@ -38,14 +38,14 @@ from sentinel.detectors.signals import Signal
 from sentinel.detectors.stats import has_points, is_of, now_and_then
 from sentinel.detectors.verdict import SkipReason, verdicts
 
-FEW = 5  # histograms that make up a level
-HALF = 0.5  # of the weights
-TIMES = 10  # how much the kurtosis must have grown
+LEVEL_HISTOGRAMS = 5  # histograms that make up a level
+MAX_ZEROS_AT_START = 0.5  # fraction of the weights
+MIN_KURTOSIS_GROWTH = 10  # times the kurtosis at the start
 
 
 @detector(
     judges=(Signal.HISTOGRAM_ZERO_SHARE, Signal.HISTOGRAM_STD, Signal.HISTOGRAM_KURTOSIS),
-    history=History(recent=FEW, head=FEW),
+    history=History(recent=LEVEL_HISTOGRAMS, head=LEVEL_HISTOGRAMS),
     cause=Cause.GRADIENT_SIZE,
     evidence={
         "level": Measure("median of the last five", Unit.SAME),
@@ -75,14 +75,16 @@ def histogram_degeneration(
     """See the module's page."""
     level = pl.col("level")
     start = pl.col("start")
-    measured = points.with_columns(**now_and_then(VALUE, FEW, start=FEW))
+    measured = points.with_columns(**now_and_then(VALUE, LEVEL_HISTOGRAMS, start=LEVEL_HISTOGRAMS))
     return verdicts(
         measured,
-        judged={SkipReason.FEW_POINTS: has_points(2 * FEW)},
+        judged={SkipReason.FEW_POINTS: has_points(2 * LEVEL_HISTOGRAMS)},
         found={
-            "zeros": is_of(Signal.HISTOGRAM_ZERO_SHARE) & (level > most_zeros) & (start < HALF),
+            "zeros": is_of(Signal.HISTOGRAM_ZERO_SHARE) & (level > most_zeros) & (start < MAX_ZEROS_AT_START),
             "narrow": is_of(Signal.HISTOGRAM_STD) & (level < least_spread * start),
-            "tails": is_of(Signal.HISTOGRAM_KURTOSIS) & (level > most_kurtosis) & (level > TIMES * start),
+            "tails": is_of(Signal.HISTOGRAM_KURTOSIS)
+            & (level > most_kurtosis)
+            & (level > MIN_KURTOSIS_GROWTH * start),
         },
         above=pl.when(is_of(Signal.HISTOGRAM_ZERO_SHARE))
         .then((most_zeros + start) / 2)

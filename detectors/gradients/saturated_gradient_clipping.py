@@ -35,17 +35,17 @@ from sentinel.detectors.signals import Signal
 from sentinel.detectors.stats import ROUNDING, recent_max, recent_mean, recent_median
 from sentinel.detectors.verdict import SkipReason, verdicts
 
-REACH = 100  # points
-LEAST = 50  # points, of those
-SAME = 1e-3  # share of the norm by which equal ones may differ
-NEAR = 10 * SAME  # of the threshold: what clips at it rests there
-NEARLY_ALL = 0.99  # of the norms above it
+WINDOW_POINTS = 100  # last points that are judged
+MIN_POINTS = 50  # of those that suffice
+EQUAL_FRACTION = 1e-3  # share of the norm by which equal ones may differ
+NEAR_FRACTION = 10 * EQUAL_FRACTION  # fraction of the threshold: what clips at it rests there
+MIN_CLIPPED_FRACTION = 0.99  # of the norms, those above the threshold
 
 
 @detector(
     judges=(Signal.GRAD_NORM,),
     settings=(Setting.MAX_GRAD_NORM,),
-    history=History(recent=2 * REACH),
+    history=History(recent=2 * WINDOW_POINTS),
     maturity=Maturity.STABLE,
     cause=Cause.GRADIENT_SIZE,
     evidence={
@@ -74,19 +74,19 @@ def saturated_gradient_clipping(
     *,
     tight: Annotated[float, "threshold below which clipping every step is too tight"] = 0.1,
     pinned_share: Annotated[float, "share of the norms that must be equal to tell clipping"] = 0.95,
-    reach: Annotated[int, "points that are judged together, at most 100"] = REACH,
+    reach: Annotated[int, "points that are judged together, at most 100"] = WINDOW_POINTS,
     above: Annotated[float, "multiple of the threshold that counts as far above it"] = 10.0,
 ) -> pl.LazyFrame:
     """See the module's page."""
     top = pl.col("top")
     threshold = pl.col("threshold")
-    reach = min(reach, REACH)
+    reach = min(reach, WINDOW_POINTS)
     measured = _with_shares(points, reach, above)
-    at_threshold = (top / threshold - 1).abs() < NEAR
+    at_threshold = (top / threshold - 1).abs() < NEAR_FRACTION
     # Of norms that only grow, each is the largest so far.
-    rests = (pl.col("share") >= pinned_share - ROUNDING) & (pl.col("level") >= (1 - SAME) * top)
+    rests = (pl.col("share") >= pinned_share - ROUNDING) & (pl.col("level") >= (1 - EQUAL_FRACTION) * top)
     pinned = rests & (top > 0) & ((top < tight) | at_threshold)
-    far_above = (pl.col("share_above") >= NEARLY_ALL - ROUNDING) & (threshold > 0)
+    far_above = (pl.col("share_above") >= MIN_CLIPPED_FRACTION - ROUNDING) & (threshold > 0)
     return verdicts(
         measured,
         judged={SkipReason.FEW_POINTS: pl.col("share").is_not_null()},
@@ -105,12 +105,12 @@ def _with_shares(points: pl.LazyFrame, reach: int, above: float) -> pl.LazyFrame
     return (
         points.with_columns(top=recent_max(value, reach, at_least=1), threshold=Setting.MAX_GRAD_NORM)
         .with_columns(
-            is_top=(value >= (1 - SAME) * top).cast(pl.Float64),
+            is_top=(value >= (1 - EQUAL_FRACTION) * top).cast(pl.Float64),
             is_above=(value > above * threshold).cast(pl.Float64),
         )
         .with_columns(
-            share=recent_mean("is_top", reach, at_least=LEAST),
+            share=recent_mean("is_top", reach, at_least=MIN_POINTS),
             share_above=recent_mean("is_above", reach, at_least=reach),
-            level=recent_median(VALUE, reach, at_least=LEAST),
+            level=recent_median(VALUE, reach, at_least=MIN_POINTS),
         )
     )

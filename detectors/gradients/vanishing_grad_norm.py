@@ -34,13 +34,13 @@ from sentinel.detectors.signals import Signal
 from sentinel.detectors.stats import has_points, now_and_then
 from sentinel.detectors.verdict import SkipReason, verdicts
 
-SIDE = 20  # points of the start and of the present level
+LEVEL_POINTS = 20  # points of the start and of the present level
 
 
 @detector(
     judges=(Signal.GRAD_NORM,),
     uses=(Signal.LOSS, Every(Signal.LAYER_GRAD_NORM)),
-    history=History(recent=SIDE, head=SIDE),
+    history=History(recent=LEVEL_POINTS, head=LEVEL_POINTS),
     maturity=Maturity.STABLE,
     cause=Cause.NO_GRADIENT,
     inhibits=(Cause.LOSS_SHAPE,),  # weights without a gradient do not move the loss
@@ -84,13 +84,15 @@ def vanishing_grad_norm(
     stays = (loss_start > 0) & (loss > loss_left * loss_start)
     return verdicts(
         points.with_columns(
-            **now_and_then(VALUE, SIDE, start=SIDE),
-            **now_and_then(Signal.LOSS, SIDE, start=SIDE, at_least=SIDE // 2, of="loss_"),
+            **now_and_then(VALUE, LEVEL_POINTS, start=LEVEL_POINTS),
+            **now_and_then(
+                Signal.LOSS, LEVEL_POINTS, start=LEVEL_POINTS, at_least=LEVEL_POINTS // 2, of="loss_"
+            ),
             smallest_layer=positive.min(),
             largest_layer=positive.max(),
         ),
         judged={
-            SkipReason.FEW_POINTS: has_points(2 * SIDE),
+            SkipReason.FEW_POINTS: has_points(2 * LEVEL_POINTS),
             SkipReason.NOT_COMPARABLE: loss.is_not_null(),
         },
         found={

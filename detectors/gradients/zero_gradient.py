@@ -45,19 +45,19 @@ from sentinel.detectors.stats import (
 )
 from sentinel.detectors.verdict import SkipReason, verdicts
 
-REACH = 20  # points
-LEAST = 5  # points of a run that is over
-ZERO_RATE = 1e-12  # moves no weights
-ZERO_STD = 1e-6  # of rewards
-SMALL = 0.1  # a norm below this may be logged as 0.0
-FELL = 0.9  # of the loss at the start
-MOST = 0.5  # of the groups, without an advantage
+WINDOW_POINTS = 20  # last points that are judged
+MIN_POINTS_AT_END = 5  # points that suffice once the run is over
+ZERO_RATE = 1e-12  # learning rate that moves no weights
+ZERO_STD = 1e-6  # standard deviation of rewards that are all equal
+ROUNDED_NORM = 0.1  # a norm below this may be logged as 0.0
+FALLEN_LOSS_FRACTION = 0.9  # of the loss at the start, below which it fell
+MAX_GROUPS_WITHOUT_ADVANTAGE = 0.5  # fraction of the groups: with more, no gradient is right
 
 
 @detector(
     judges=(Signal.GRAD_NORM,),
     uses=(Signal.LEARNING_RATE, Signal.LOSS, Signal.FRAC_REWARD_ZERO_STD, Signal.REWARD_STD),
-    history=History(recent=2 * REACH, head=REACH),
+    history=History(recent=2 * WINDOW_POINTS, head=WINDOW_POINTS),
     at_end=True,
     maturity=Maturity.STABLE,
     cause=Cause.NO_GRADIENT,
@@ -89,19 +89,20 @@ def zero_gradient(
         is_zero=(pl.col(VALUE) == 0).cast(pl.Float64),
         no_spread=(pl.col(Signal.REWARD_STD) <= ZERO_STD).cast(pl.Float64),
     ).with_columns(
-        share=recent_mean("is_zero", REACH, at_least=LEAST),
-        start=start_median(VALUE, REACH),
-        peak=seen_max(VALUE, REACH, 2 * REACH),
+        share=recent_mean("is_zero", WINDOW_POINTS, at_least=MIN_POINTS_AT_END),
+        start=start_median(VALUE, WINDOW_POINTS),
+        peak=seen_max(VALUE, WINDOW_POINTS, 2 * WINDOW_POINTS),
         no_advantage=pl.coalesce(Signal.FRAC_REWARD_ZERO_STD, "no_spread")
-        .rolling_mean(REACH, min_samples=1)
+        .rolling_mean(WINDOW_POINTS, min_samples=1)
         .over(SERIES),
-        **now_and_then(Signal.LOSS, REACH, start=REACH, at_least=1, of="loss_"),
+        **now_and_then(Signal.LOSS, WINDOW_POINTS, start=WINDOW_POINTS, at_least=1, of="loss_"),
     )
     gone = pl.col("share") >= zero_share - ROUNDING
     return verdicts(
         measured,
         judged={
-            SkipReason.FEW_POINTS: has_points(REACH) | (pl.col(ENDED) & has_points(LEAST)),
+            SkipReason.FEW_POINTS: has_points(WINDOW_POINTS)
+            | (pl.col(ENDED) & has_points(MIN_POINTS_AT_END)),
             SkipReason.ZERO_RATE: pl.col(Signal.LEARNING_RATE).fill_null(1) > ZERO_RATE,
             SkipReason.EXPLAINED: ~_is_harmless().fill_null(False),
         },
@@ -116,7 +117,7 @@ def _is_harmless() -> pl.Expr:
     """
     loss = pl.col("loss_level")
     loss_start = pl.col("loss_start")
-    without_advantage = pl.col("no_advantage") > MOST
+    without_advantage = pl.col("no_advantage") > MAX_GROUPS_WITHOUT_ADVANTAGE
     solved = (loss == 0) & (loss_start > 0)
-    rounded = (pl.col("peak") < SMALL) & (loss < FELL * loss_start)
+    rounded = (pl.col("peak") < ROUNDED_NORM) & (loss < FALLEN_LOSS_FRACTION * loss_start)
     return without_advantage | solved | rounded

@@ -11,16 +11,22 @@ from sentinel.detectors.signals import Signal
 from sentinel.detectors.stats import nearest, recent_median, recent_quantile
 
 CUT = (-log(1e-7), 15.9424, 100.0)
+"""Nats of a probability of 0 in Keras, of 1 less that in float32, and in PyTorch."""
+
 NEAR = 0.03
-"""Nats of a probability of 0 in Keras, of 1 less that in float32, and in PyTorch; how near a cost is."""
+"""Fraction by which a cost may miss one of these."""
 
 LEAST = 12.5
+"""Nats that a guess among 260,000 tokens costs."""
+
 MIN_WRONG = 0.1
-"""Nats that a guess among 260,000 tokens costs; share of wrong samples below which few decide."""
+"""Fraction of wrong samples below which few of them decide."""
 
 VARIES = 0.25
+"""Fraction by which a cost varies that never changes."""
+
 FEW = 5
-"""Share by which a cost that never changes varies, and points that tell."""
+"""Points that tell it."""
 
 COSTS = {"pays": Measure("median loss for each wrong sample, over the points", Unit.SAME)}
 

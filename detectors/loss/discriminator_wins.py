@@ -35,9 +35,8 @@ from sentinel.detectors.signals import Signal
 from sentinel.detectors.stats import recent_median, start_median
 from sentinel.detectors.verdict import SkipReason, verdicts
 
-# points of the present level, and of the start
-NOW = 50
-START = 10
+NOW = 50  # points of the present level
+START = 10  # points of the start
 
 
 @detector(

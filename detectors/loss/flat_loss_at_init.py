@@ -37,13 +37,11 @@ from sentinel.detectors.supervised import ELSE, cost_of_guessing, settled_at_gue
 from sentinel.detectors.verdict import SkipReason, verdicts
 from sentinel.detectors.whole_run import CONTEXT, EPOCHS, MANY, WHOLE, is_training, never_fell, with_whole
 
-# points between two verdicts, of a third, of a gradient of zero
-EVERY = 5
-MOST = 200
-FEW = 20
-# how far a loss may be from guessing
-CLASSES = (Setting.NUM_CLASSES, Setting.VOCAB_SIZE)
-NEAR = 0.015
+EVERY = 5  # points between two verdicts
+MOST = 200  # points of a third of the run, at most
+FEW = 20  # points of a gradient of zero
+CLASSES = (Setting.NUM_CLASSES, Setting.VOCAB_SIZE)  # settings that name the number of classes
+NEAR = 0.015  # fraction by which a loss may miss that of guessing
 CLEARLY = 4  # below this part of a fall, half the wait is enough
 FLAT = "loss has not moved for {lasted}: {now:.4g}, {start:.4g} at the start"
 DOUBTFUL = (INFO, WARNING)

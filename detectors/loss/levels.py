@@ -50,19 +50,24 @@ BUCKETS = 5
 """Neighbouring buckets of the coarse view that hold as many points as the longest level, at four each."""
 
 FIRST = 3
-STEEP = 1.5
-STEEPER = 1.8
-NO_FASTER = 1.5
-DIPS = 0.9
-"""What the first rows show of a moving average that starts at 0. They make three levels of so many rows.
+"""Rows of a level of a moving average that starts at 0. Its first rows make three levels."""
 
-The second level is the first one times this at least, and the third row the first one times that. The next
-gain is at most so many times the one before. No row falls below this share of an earlier one.
+STEEP = 1.5
+"""Times the first level of such an average that the second one is at least."""
+
+STEEPER = 1.8
+"""Times its first row that the third row is at least."""
+
+NO_FASTER = 1.5
+"""Times the gain between its first two levels that the next gain is at most.
 
 An average ``s`` of decay ``a`` moves by ``(1 - a) (loss - s)``, so its climb slows down from its first row
 on. If it takes long enough to make the best level too low, these ratios are 1.6 and 2.1 to 4 without noise.
 Of averages of points with noise of 20 %, one in a hundred is taken for something else.
 """
+
+DIPS = 0.9
+"""Fraction of an earlier row below which no row of such an average falls."""
 
 RETURNS = 0.1
 """Share of its rise by which a level falls that comes back to the best one."""

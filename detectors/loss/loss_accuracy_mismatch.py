@@ -46,8 +46,7 @@ NEAR = 0.05  # of the expected loss
 CLASSES = 5  # with fewer, the floor is near what label smoothing gives
 UNSURE = 0.1  # of it: by how much more a network pays that is not sure of what it knows
 ROUNDED = 17.0  # nats of a wrong sample beyond which a sigmoid in float32 is 0 or 1
-# times its first value, which was near guessing
-LEARNED = 2
+LEARNED = 2  # times the first accuracy, which was near guessing
 RATES = (Signal.ACCURACY, Signal.EVAL_ACCURACY)
 MAX_START = 12  # nats, of 160,000 classes
 HALF = 0.5  # a whole number of classes, rounded

@@ -55,14 +55,12 @@ from sentinel.detectors.supervised import ELSE, is_learned, is_supervised
 from sentinel.detectors.verdict import SkipReason, verdicts
 from sentinel.detectors.whole_run import with_ends_apart
 
-# points needed before a finding, and once the run is over
-EARLIEST = 10
-AT_END = 6
+EARLIEST = 10  # points needed before a finding
+AT_END = 6  # points needed once the run is over
 FEW = 3  # differences at which their noise counts twice
 APART = 4  # by how many times it the thirds differ
-# times the start of a critic, and times the square of the largest reward
-GREW = 1000
-BEYOND = 100
+GREW = 1000  # times its start: the loss of a critic that is lost
+BEYOND = 100  # times the square of the largest reward: the same
 HIGH = 0.75  # quantile of the first rewards: noise of one point does not reach it
 
 

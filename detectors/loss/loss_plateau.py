@@ -36,18 +36,15 @@ from sentinel.detectors.stats import has_points, of_buckets, resting, seen_max, 
 from sentinel.detectors.supervised import ELSE, supervised
 from sentinel.detectors.verdict import SkipReason, verdicts
 
-# points between two verdicts, and of a third
-EVERY = 5
-MOST = 200
+EVERY = 5  # points between two verdicts
+MOST = 200  # points of a third of the run, at most
 STUCK = 10  # points that are equal in so many digits
 DIGITS = 5  # a rest takes twice as many at least
 UNSURE = 36  # points at which the error of the change is doubled
-# times what the loss was at the start and at best, when that was another level
-FELL = 1.05
-BETTER = 0.99
-# parts of the allowed change: of a rest without noise, and of a slide
-STILL = 8
-SLOPE = 4
+FELL = 1.05  # times the present loss: a start above that was another level
+BETTER = 0.99  # times the present loss: a best one below that was another level
+STILL = 8  # the allowed change is divided by this for a rest without noise
+SLOPE = 4  # the same for a slide
 
 
 @detector(

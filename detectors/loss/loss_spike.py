@@ -40,9 +40,8 @@ from sentinel.detectors.stats import recent_median, recent_noise, recent_quantil
 from sentinel.detectors.supervised import ELSE, FIRST, is_learned, supervised
 from sentinel.detectors.verdict import SkipReason, verdicts
 
-# points that tell what is usual, and how many of them have a logarithm
-BEFORE = 50
-POSITIVE = 40
+BEFORE = 50  # points that tell what is usual
+POSITIVE = 40  # of them that have a logarithm, at least
 EARLY = 5  # of the first points
 MANY = 200  # points in which spikes are counted
 COMES_DOWN = 0.8  # of the spike before, in the logarithm

@@ -43,9 +43,8 @@ ZEROS = "the loss fell from {least:.4g} to exactly 0 and stays there, as if its 
 BAD = CRITICAL, WARNING  # the latter as long as it is a single point
 BROKEN = (*NAN, "A-nan-data", "A-nan-explode", "O13")
 REACH = 50  # points in which an ordinary loss is looked for
-# points whose median is the norm before
-NORMS = 20
-MIN_NORMS = 3
+NORMS = 20  # points whose median is the norm before
+MIN_NORMS = 3  # of them that suffice
 
 
 @detector(

@@ -35,20 +35,27 @@ from typing import Annotated
 import polars as pl
 
 from sentinel.detectors.api import CRITICAL, INFO, WARNING, Cause, History, Maturity, Variant, detector
-from sentinel.detectors.schedules import LEAST, PLANS, REACH, SCHEDULE, ZERO, with_schedule
+from sentinel.detectors.schedules import (
+    HISTORY_ROWS,
+    MIN_RESTING_ROWS,
+    PLANS,
+    SCHEDULE,
+    ZERO_RATE,
+    with_schedule,
+)
 from sentinel.detectors.schema import ENDED, INDEX, STEP, VALUE
 from sentinel.detectors.signals import Signal
 from sentinel.detectors.stats import PRECISION, has_points, recent_median, start_median
 from sentinel.detectors.verdict import SkipReason, verdicts
 
-# of the peak, with a plan and without: a log that rounds jumps from above
-DECAYED = 0.2
-DECAYED_FAR = 0.1
-UNTRAINED = 200  # steps at zero from the first
-LEARNS = 0.98  # share of its start that a loss keeps at most
-FRESH = 0.1  # of the warm-up, so that it was seen whole
-MAX_LEFT = 0.5  # of the plan
-RATE = "the learning rate "
+DECAYED_FRACTION = 0.2  # of the peak, with a plan: a log that rounds jumps to its end from above
+DECAYED_FRACTION_WITHOUT_PLAN = 0.1  # of the peak
+MAX_UNTRAINED_STEPS = 200  # steps at zero from the first
+MAX_LOSS_FRACTION = 0.98  # of its start: a loss below that learns
+MAX_MISSED_WARM_UP = 0.1  # fraction of the warm-up that the log may lack at its beginning
+MAX_LEFT = 0.5  # fraction of the plan; with more left, a rate at zero is critical
+RATE = "the learning rate "  # how most messages begin
+# causes of a schedule that is shorter or longer than the training
 TOO_SHORT = ("O8", "G-acc-sched", "A-learning-rate")
 TOO_LONG = ("O8", "A-learning-rate", "G-acc-sched")
 
@@ -57,7 +64,7 @@ TOO_LONG = ("O8", "A-learning-rate", "G-acc-sched")
     judges=(Signal.LEARNING_RATE,),
     settings=PLANS,
     uses=(Signal.TOTAL_STEPS, Signal.WARMUP_STEPS, Signal.LOSS, Signal.LEARNING_RATE),
-    history=History(recent=REACH + LEAST, head=LEAST, coarse=True),
+    history=History(recent=HISTORY_ROWS + MIN_RESTING_ROWS, head=MIN_RESTING_ROWS, coarse=True),
     every=5,
     at_end=True,
     maturity=Maturity.STABLE,
@@ -99,15 +106,15 @@ def lr_schedule_mismatch(
     step = pl.col(STEP)
     planned = pl.col("planned")
     left = pl.col("left")
-    at_zero = pl.col(VALUE) <= ZERO
-    rests = pl.col("still") >= LEAST
+    at_zero = pl.col(VALUE) <= ZERO_RATE
+    rests = pl.col("still") >= MIN_RESTING_ROWS
     smooth = pl.col("smooth")
     at_floor = pl.col("of_peak") < near_zero
     stopped_early = rests & _decayed(at_zero, at_floor & smooth) & (left > steps_left)
     too_long = pl.col("rising") & _is_past_warm_up()
     return verdicts(
         with_schedule(points, longest_warmup=longest_warmup),
-        judged={SkipReason.FEW_POINTS: rows >= LEAST},
+        judged={SkipReason.FEW_POINTS: rows >= MIN_RESTING_ROWS},
         found={
             "never-above-zero": _was_never_above_zero() & ~_learns(),
             "ended": stopped_early | (rests & at_zero & _was_zero_too_long(zero_share_of_run)),
@@ -130,31 +137,31 @@ def _was_never_above_zero() -> pl.Expr:
     frozen.
     """
     first_group = pl.col(Signal.LEARNING_RATE).fill_null(0)
-    return (pl.max_horizontal("peak", first_group) <= ZERO) & (pl.col("trained") >= UNTRAINED)
+    return (pl.max_horizontal("peak", first_group) <= ZERO_RATE) & (pl.col("trained") >= MAX_UNTRAINED_STEPS)
 
 
 def _learns() -> pl.Expr:
     """Return whether the loss fell, which it does not at a rate of zero."""
-    now = recent_median(Signal.LOSS, LEAST)
-    start = start_median(Signal.LOSS, LEAST)
-    return (now < LEARNS * start).fill_null(False)
+    now = recent_median(Signal.LOSS, MIN_RESTING_ROWS)
+    start = start_median(Signal.LOSS, MIN_RESTING_ROWS)
+    return (now < MAX_LOSS_FRACTION * start).fill_null(False)
 
 
 def _decayed(at_zero: pl.Expr, at_smooth_end: pl.Expr) -> pl.Expr:
     """Return whether the rate came down to where it rests, rather than jumped there."""
-    return pl.when(at_zero).then(pl.col("least_of_peak") < DECAYED).otherwise(at_smooth_end)
+    return pl.when(at_zero).then(pl.col("least_of_peak") < DECAYED_FRACTION).otherwise(at_smooth_end)
 
 
 def _was_zero_too_long(share: float) -> pl.Expr:
     """Return whether a rate without a plan decayed to zero and was there for so large a share of the run."""
-    decayed = pl.col("least_of_peak") < DECAYED_FAR
+    decayed = pl.col("least_of_peak") < DECAYED_FRACTION_WITHOUT_PLAN
     return decayed & pl.col("planned").is_null() & (pl.col("zero_share") >= share)
 
 
 def _is_past_warm_up() -> pl.Expr:
     """Return whether the warm-up should have ended, in a log that saw it whole."""
     end = pl.col("end")
-    return (pl.col(STEP) > end) & (pl.col("start_step") <= FRESH * end)
+    return (pl.col(STEP) > end) & (pl.col("start_step") <= MAX_MISSED_WARM_UP * end)
 
 
 def _ended_rising(steps_left: float) -> pl.Expr:
@@ -172,4 +179,4 @@ def _is_constant(points: int) -> pl.Expr:
     peak = pl.col("peak")
     lowest = pl.col("lowest")
     falls = (rate == lowest) & (lowest < peak)
-    return (rate > ZERO) & ~falls & (peak - lowest <= PRECISION * peak) & has_points(points)
+    return (rate > ZERO_RATE) & ~falls & (peak - lowest <= PRECISION * peak) & has_points(points)

@@ -39,19 +39,19 @@ from sentinel.detectors.signals import Signal
 from sentinel.detectors.stats import Floats, recent_max, seen_max, with_arrays
 from sentinel.detectors.verdict import SkipReason, verdicts
 
-REACH = 64  # points of the warm-up that are compared, and after which a restart is past
-LEAST = 8  # points that must repeat the start of the run; as many tell the level of the loss
-FLOOR = 0.2  # of the highest rate: what falls from below has come to the end of its schedule
-SAME = 0.02  # of the rates at the start: how far the repeated ones may be off
-RISE = 2  # times the first rate: what the repeated ones must reach
-NEAR = 0.25  # of the earlier fall of the loss: how far above its end a loss that goes on may be
-NAMES = ("before", "after", "since", "repeated", "off", "risen", "loss_left")
+COMPARED_POINTS = 64  # points of the warm-up that are compared, and after which a restart is past
+MIN_REPEATED_POINTS = 8  # points that must repeat the start of the run; as many tell the level of the loss
+MIN_PEAK_FRACTION = 0.2  # of the highest rate: what drops from below has come to the end of its schedule
+MAX_RATE_DIFFERENCE = 0.02  # of a rate at the start: how far the repeated one may be off
+MIN_RISE = 2  # times the first rate: what the repeated ones must reach
+MAX_LOSS_LEFT = 0.25  # of the earlier fall of the loss: how far above its end a loss that goes on may be
+MEASURES = ("before", "after", "since", "repeated", "off", "risen", "loss_left")
 
 
 @detector(
     judges=(Signal.LEARNING_RATE,),
     uses=(Signal.LOSS,),
-    history=History(recent=2 * REACH, head=REACH),
+    history=History(recent=2 * COMPARED_POINTS, head=COMPARED_POINTS),
     maturity=Maturity.STABLE,
     cause=Cause.RESUME,
     inhibits=(Cause.SCHEDULE, Cause.LOSS_SHAPE, Cause.DIVERGENCE),  # a lost optimizer throws the loss back
@@ -78,15 +78,23 @@ def lr_schedule_restart(
     rate = pl.col(VALUE)
     index = pl.col(INDEX)
     before = rate.shift(1).over(SERIES)
-    peak = seen_max(VALUE, REACH, 2 * REACH)
-    dropped = (rate < least_drop * before) & (before > FLOOR * peak) & (index >= LEAST)
-    restart = recent_max(pl.when(dropped).then(index), REACH, at_least=1)
+    peak = seen_max(VALUE, COMPARED_POINTS, 2 * COMPARED_POINTS)
+    dropped = (
+        (rate < least_drop * before) & (before > MIN_PEAK_FRACTION * peak) & (index >= MIN_REPEATED_POINTS)
+    )
+    restart = recent_max(pl.when(dropped).then(index), COMPARED_POINTS, at_least=1)
     measured = points.with_columns(restart=restart)
-    measured = with_arrays(measured, NAMES, _compare, every=1, at_least=2 * LEAST).fill_nan(None)
+    measured = with_arrays(measured, MEASURES, _compare, every=1, at_least=2 * MIN_REPEATED_POINTS).fill_nan(
+        None
+    )
     return verdicts(
         measured,
         judged={SkipReason.NO_RESTART: pl.col("repeated").is_not_null()},
-        found={"restarts": (pl.col("off") < SAME) & (pl.col("risen") > RISE) & (pl.col("loss_left") < NEAR)},
+        found={
+            "restarts": (pl.col("off") < MAX_RATE_DIFFERENCE)
+            & (pl.col("risen") > MIN_RISE)
+            & (pl.col("loss_left") < MAX_LOSS_LEFT)
+        },
         onset=pl.col("since"),
     )
 
@@ -101,24 +109,24 @@ def _compare(frame: pl.DataFrame, due: pl.DataFrame) -> dict[str, Floats]:
     step = frame[STEP].to_numpy()
     rate = frame[VALUE].to_numpy()
     loss = frame[Signal.LOSS].fill_null(np.nan).to_numpy()
-    measured = np.full((len(due), len(NAMES)), np.nan)
+    measured = np.full((len(due), len(MEASURES)), np.nan)
     repeated = (due[INDEX] - due["restart"] + 1).fill_null(0).to_numpy()
     begins = due["begin"].to_numpy()
     ends = due["row"].to_numpy() + 1
-    for place in np.flatnonzero(repeated >= LEAST):
+    for place in np.flatnonzero(repeated >= MIN_REPEATED_POINTS):
         run = slice(begins[place], ends[place])
         at = ends[place] - repeated[place] - begins[place]
         measured[place] = _repetition(step[run], rate[run], loss[run], at)
-    return dict(zip(NAMES, measured.T, strict=True))
+    return dict(zip(MEASURES, measured.T, strict=True))
 
 
 def _repetition(step: Floats, rate: Floats, loss: Floats, at: int) -> Sequence[float]:
-    """Return the values of ``NAMES`` for an attempt that restarted at a row; NaN where it does not begin
+    """Return the values of ``MEASURES`` for an attempt that restarted at a row; NaN where it does not begin
     anew.
     """
     off = _off(step, rate, at)
     if off is None:
-        return [np.nan] * len(NAMES)
+        return [np.nan] * len(MEASURES)
     again = rate[at:]
     return rate[at - 1], again[0], step[at], len(again), off, again.max() / again[0], _loss_left(loss, at)
 
@@ -129,7 +137,7 @@ def _off(step: Floats, rate: Floats, at: int) -> float | None:
 
     A restart may fall elsewhere between two points of the log than the start of the run does.
     """
-    head = slice(min(REACH, at))
+    head = slice(min(COMPARED_POINTS, at))
     again = rate[at:]
     start, then = (np.r_[2 * series[0] - series[1], series[head]] for series in (rate, step))
     rising = np.maximum.accumulate(start[: start.argmax() + 1])
@@ -141,9 +149,9 @@ def _off(step: Floats, rate: Floats, at: int) -> float | None:
 
 
 def _loss_left(loss: Floats, at: int) -> float:
-    """Share of the earlier fall of the loss that was lost at a restart."""
-    head = loss[: min(REACH, at)]
-    before = np.median(loss[at - LEAST + 1 : at + 1])
+    """Return the fraction of the earlier fall of the loss that was lost at a restart."""
+    head = loss[: min(COMPARED_POINTS, at)]
+    before = np.median(loss[at - MIN_REPEATED_POINTS + 1 : at + 1])
     after = np.median(loss[at + 1 :])
     first = np.max(head[np.isfinite(head)], initial=before)
     return float((after - before) / (first - before))

@@ -42,17 +42,17 @@ from sentinel.detectors.stats import (
 )
 from sentinel.detectors.verdict import SkipReason, verdicts
 
-NOW = 20  # points of the present level
-EARLY = 10  # first points, above whose median the ratio of a warm-up rises
-RISEN = 1.5  # times that median
-SURE = 30  # points from which on a warm-up has risen that far
-LATER = 50  # points after which weights that began at zero no longer explain a large ratio
-ANNEALED = 0.1  # of the peak, below which a schedule has lowered the ratio
+LEVEL_POINTS = 20  # points of the present level
+EARLY_POINTS = 10  # first points, above whose median the ratio of a warm-up rises
+MIN_WARM_UP_RISE = 1.5  # times that median
+WARM_UP_POINTS = 30  # points from which on a warm-up has risen that far
+SETTLED_POINTS = 50  # points after which weights that began at zero no longer explain a large ratio
+ANNEALED_FRACTION = 0.1  # of the peak, below which a schedule has lowered the ratio
 
 
 @detector(
     judges=(Signal.UPDATE_RATIO,),
-    history=History(recent=2 * LATER, head=EARLY, coarse=True),
+    history=History(recent=2 * SETTLED_POINTS, head=EARLY_POINTS, coarse=True),
     maturity=Maturity.STABLE,
     cause=Cause.GRADIENT_SIZE,
     inhibits=(Cause.LOSS_SHAPE,),  # steps that small leave the loss where it is
@@ -82,15 +82,17 @@ def update_ratio_out_of_band(
     """See the module's page."""
     level = pl.col("level")
     highest = of_buckets(pl.col("coarse_mean").list.max())
-    peak = pl.max_horizontal(recent_max(pl.col("level"), LATER, at_least=1), highest)
-    measured = points.with_columns(level=recent_median(VALUE, NOW), early=start_median(VALUE, EARLY))
-    rests = (level > ANNEALED * pl.col("peak")) & (level < RISEN * pl.col("early"))
+    peak = pl.max_horizontal(recent_max(pl.col("level"), SETTLED_POINTS, at_least=1), highest)
+    measured = points.with_columns(
+        level=recent_median(VALUE, LEVEL_POINTS), early=start_median(VALUE, EARLY_POINTS)
+    )
+    rests = (level > ANNEALED_FRACTION * pl.col("peak")) & (level < MIN_WARM_UP_RISE * pl.col("early"))
     return verdicts(
         measured.with_columns(peak=peak, resumed=was_resumed()),
-        judged={SkipReason.FEW_POINTS: has_points(SURE)},
+        judged={SkipReason.FEW_POINTS: has_points(WARM_UP_POINTS)},
         found={
             "small": (level < least) & rests & ~pl.col("resumed").fill_null(False),
-            "large": (level > most) & has_points(LATER),
+            "large": (level > most) & has_points(SETTLED_POINTS),
         },
         above=pl.when(level > most).then(most),
     )

@@ -38,21 +38,21 @@ from sentinel.detectors.signals import Signal
 from sentinel.detectors.stats import recent_max, start_value
 from sentinel.detectors.verdict import SkipReason, verdicts
 
-REACH = 500  # rows
-SPAN = 1000  # steps, in which halvings are counted
-LATELY = 250  # steps, in which skipped ones are
-SMALLEST = -149  # the power of two of the smallest float32
-LAST = 10  # rows
-ORDINARY = 256  # a scale at which scalers begin
-ENOUGH = 200  # steps that tell a share
-SKIPS = "{skipped:.0%} of the last {span} optimizer steps were skipped; the loss scale is {value:g}"
-LOST = ("O24", "GA-bypass", "GA")
+WINDOW_ROWS = 500  # rows that are looked back at
+HALVING_STEPS = 1000  # steps, in which halvings are counted
+SKIP_STEPS = 250  # steps, in which skipped ones are counted
+SMALLEST_EXPONENT = -149  # the power of two of the smallest float32
+RECENT_ROWS = 10  # rows in which a scale stays at 1
+ORDINARY_SCALE = 256  # a scale at which scalers begin
+MIN_COUNTED_STEPS = 200  # steps that suffice to tell the share of skipped ones
+SKIP_MESSAGE = "{skipped:.0%} of the last {span} optimizer steps were skipped; the loss scale is {value:g}"
+SKIP_ENTRIES = ("O24", "GA-bypass", "GA")
 
 
 @detector(
     judges=(Signal.LOSS_SCALE,),
     uses=(Signal.SKIPPED_STEPS,),
-    history=History(recent=2 * REACH, head=1),  # the older half tells when the newer one had settled
+    history=History(recent=2 * WINDOW_ROWS, head=1),  # the older half tells when the newer one had settled
     maturity=Maturity.STABLE,
     cause=Cause.SCALER,
     # A skipped step moves neither schedule nor weights, and its gradient is not finite.
@@ -65,9 +65,9 @@ LOST = ("O24", "GA-bypass", "GA")
     },
     variants={
         "exhausted": Variant(
-            "the loss scale is down to {value:g}, from {start:g} at the start", LOST, (CRITICAL,)
+            "the loss scale is down to {value:g}, from {start:g} at the start", SKIP_ENTRIES, (CRITICAL,)
         ),
-        "skipping": Variant(SKIPS, LOST, (CRITICAL,)),
+        "skipping": Variant(SKIP_MESSAGE, SKIP_ENTRIES, (CRITICAL,)),
         "falling": Variant(
             "the loss scale was halved {halvings:.0f} times more often than doubled within 1000 "
             "steps, down to {value:g}",
@@ -95,9 +95,9 @@ def loss_scale_collapse(
         points.with_columns(
             start=start_value(VALUE),
             trained=pl.col(STEP) - start_value(STEP),
-            level=scale.clip(lower_bound=2.0**SMALLEST).log(2),
+            level=scale.clip(lower_bound=2.0**SMALLEST_EXPONENT).log(2),
         )
-        .with_columns(found_level=recent_max(_rests(rest) & (trained >= rest), REACH, at_least=1))
+        .with_columns(found_level=recent_max(_rests(rest) & (trained >= rest), WINDOW_ROWS, at_least=1))
         .with_columns(
             halvings=_halvings(settled),
             late_halvings=_halvings(late),
@@ -110,7 +110,7 @@ def loss_scale_collapse(
         judged={SkipReason.CALIBRATION: settled | exhausted},
         found={
             "exhausted": exhausted,
-            "skipping": (pl.col("span") >= ENOUGH) & (pl.col("skipped") >= most_skipped),
+            "skipping": (pl.col("span") >= MIN_COUNTED_STEPS) & (pl.col("skipped") >= most_skipped),
             "falling": (pl.col("late_halvings") >= most_halvings) | (halvings >= early_halvings),
         },
         below=scale * 2 ** (halvings - 1),
@@ -126,22 +126,22 @@ def _rests(steps: int) -> pl.Expr:
 
 def _is_exhausted() -> pl.Expr:
     """Return whether a scale that began as usual is below 1, or has come down to 1 and stays there."""
-    stays = recent_max(pl.col(VALUE), LAST) <= 1
-    return (pl.col("start") >= ORDINARY) & ((pl.col(VALUE) < 1) | stays)
+    stays = recent_max(pl.col(VALUE), RECENT_ROWS) <= 1
+    return (pl.col("start") >= ORDINARY_SCALE) & ((pl.col(VALUE) < 1) | stays)
 
 
 def _halvings(settled: pl.Expr) -> pl.Expr:
     """Return how often the scale was halved, net, since its highest level once it had settled."""
-    highest = -_lowest(pl.when(settled).then(-pl.col("level")), SPAN)
+    highest = -_lowest(pl.when(settled).then(-pl.col("level")), HALVING_STEPS)
     return highest - pl.col("level")
 
 
 def _gained(count: str, settled: pl.Expr) -> pl.Expr:
     """By how much a count has grown lately, once the scale had settled."""
-    return pl.col(count) - _lowest(pl.when(settled).then(count), LATELY)
+    return pl.col(count) - _lowest(pl.when(settled).then(count), SKIP_STEPS)
 
 
 def _lowest(value: pl.Expr, steps: int) -> pl.Expr:
-    """Smallest value of the last so many steps, within `REACH` rows."""
+    """Return the smallest value of the last so many steps, within `WINDOW_ROWS` rows."""
     by_step = value.rolling_min_by(STEP, f"{steps}i")
-    return pl.max_horizontal(by_step, value.rolling_min(REACH, min_samples=1)).over(SERIES)
+    return pl.max_horizontal(by_step, value.rolling_min(WINDOW_ROWS, min_samples=1)).over(SERIES)

@@ -33,14 +33,14 @@ from sentinel.detectors.signals import Signal
 from sentinel.detectors.stats import has_points, now_and_then, recent_median, start_median
 from sentinel.detectors.verdict import SkipReason, verdicts
 
-SIDE = 20  # points of the start and of the present level
-BACK = 50  # points over which the margin ought to grow
+LEVEL_POINTS = 20  # points of the start and of the present level
+MARGIN_POINTS = 50  # points over which the margin ought to grow
 
 
 @detector(
     judges=(Signal.LOGPS_CHOSEN,),
     uses=(Signal.LOGPS_REJECTED, Signal.PREFERENCE_MARGIN),
-    history=History(recent=SIDE + BACK, head=SIDE),
+    history=History(recent=LEVEL_POINTS + MARGIN_POINTS, head=LEVEL_POINTS),
     cause=Cause.POLICY,
     evidence={
         "level": Measure("chosen answers now", Unit.SAME),
@@ -76,20 +76,22 @@ def likelihood_displacement(
 ) -> pl.LazyFrame:
     """See the module's page."""
     level, start, rejected, first = (pl.col(n) for n in ("level", "start", "rejected", "rejected_start"))
-    scatter = pl.col(VALUE).filter(pl.col(INDEX) < SIDE).std().over(SERIES)
+    scatter = pl.col(VALUE).filter(pl.col(INDEX) < LEVEL_POINTS).std().over(SERIES)
     grows = pl.col("margin") > pl.col("margin_before")
     both = (start - level > fall * start.abs()) & (start - level > scatters * pl.col("scatter"))
     both = both & (first - rejected > fall * first.abs()) & ~grows
     return verdicts(
         points.with_columns(
-            **now_and_then(VALUE, SIDE, start=SIDE),
+            **now_and_then(VALUE, LEVEL_POINTS, start=LEVEL_POINTS),
             scatter=scatter,
-            rejected=recent_median(Signal.LOGPS_REJECTED, SIDE, at_least=1),
-            rejected_start=start_median(Signal.LOGPS_REJECTED, SIDE),
-            margin=recent_median(Signal.PREFERENCE_MARGIN, SIDE, at_least=1),
-            margin_before=recent_median(Signal.PREFERENCE_MARGIN, SIDE, skip=BACK, at_least=1),
+            rejected=recent_median(Signal.LOGPS_REJECTED, LEVEL_POINTS, at_least=1),
+            rejected_start=start_median(Signal.LOGPS_REJECTED, LEVEL_POINTS),
+            margin=recent_median(Signal.PREFERENCE_MARGIN, LEVEL_POINTS, at_least=1),
+            margin_before=recent_median(
+                Signal.PREFERENCE_MARGIN, LEVEL_POINTS, skip=MARGIN_POINTS, at_least=1
+            ),
         ),
-        judged={SkipReason.FEW_POINTS: has_points(SIDE + BACK)},
+        judged={SkipReason.FEW_POINTS: has_points(LEVEL_POINTS + MARGIN_POINTS)},
         found={"both": both, "chosen": (start - level > large_fall * start.abs()) & grows},
         below=(start + level) / 2,
     )

@@ -35,19 +35,18 @@ from sentinel.detectors.signals import Signal
 from sentinel.detectors.stats import recent_max, recent_median
 from sentinel.detectors.verdict import SkipReason, verdicts
 
-NOW = 20  # points of the present level
-LATER = 100  # points after which a small margin is not enough
-GUESSING = 0.693147  # ln 2, nats
-# nats from guessing: at it, and around it later
-NEAR = 0.01
-AROUND = 0.05
-RISES = 1.001  # times the learning rate before: less is rounding
+LEVEL_POINTS = 20  # points of the present level
+LATER_POINTS = 100  # points after which a small margin is not enough
+GUESSING_NATS = 0.693147  # ln 2, the loss of guessing
+AT_GUESSING_NATS = 0.01  # distance from guessing within which a loss is at it
+AROUND_GUESSING_NATS = 0.05  # the same later in the run
+MIN_RATE_GROWTH = 1.001  # times the learning rate before: less is rounding
 
 
 @detector(
     judges=(Signal.PREFERENCE_MARGIN,),
     uses=(Signal.PREFERENCE_LOSS, Signal.PREFERENCE_ACCURACY, Signal.LEARNING_RATE),
-    history=History(recent=2 * NOW),
+    history=History(recent=2 * LEVEL_POINTS),
     maturity=Maturity.STABLE,
     cause=Cause.LOSS_SHAPE,
     evidence={
@@ -85,16 +84,18 @@ def preference_margin_stall(
     index = pl.col(INDEX)
     rate = pl.col(Signal.LEARNING_RATE)
     measured = points.with_columns(
-        level=recent_median(VALUE, NOW),
-        largest=recent_max(pl.col(VALUE).abs(), NOW),
-        loss_level=recent_median(Signal.PREFERENCE_LOSS, NOW, at_least=NOW // 2),
-        accuracy=recent_median(Signal.PREFERENCE_ACCURACY, NOW, at_least=NOW // 2),
+        level=recent_median(VALUE, LEVEL_POINTS),
+        largest=recent_max(pl.col(VALUE).abs(), LEVEL_POINTS),
+        loss_level=recent_median(Signal.PREFERENCE_LOSS, LEVEL_POINTS, at_least=LEVEL_POINTS // 2),
+        accuracy=recent_median(Signal.PREFERENCE_ACCURACY, LEVEL_POINTS, at_least=LEVEL_POINTS // 2),
         points=index + 1,
     )
-    guesses = (pl.col("loss_level") / GUESSING - 1).abs()
-    still_none = (pl.col("largest") < no_margin) & (guesses < NEAR)
-    still_small = (pl.col("largest") < small_margin) & (guesses < AROUND) & (index >= LATER - 1)
-    warms_up = (rate > RISES * rate.shift(NOW // 2).over(SERIES)).fill_null(False)
+    guesses = (pl.col("loss_level") / GUESSING_NATS - 1).abs()
+    still_none = (pl.col("largest") < no_margin) & (guesses < AT_GUESSING_NATS)
+    still_small = (
+        (pl.col("largest") < small_margin) & (guesses < AROUND_GUESSING_NATS) & (index >= LATER_POINTS - 1)
+    )
+    warms_up = (rate > MIN_RATE_GROWTH * rate.shift(LEVEL_POINTS // 2).over(SERIES)).fill_null(False)
     wrong_way = (level < -small_margin) & (pl.col("accuracy") < swapped)
     return verdicts(
         measured,

@@ -12,7 +12,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from sentinel.detectors.blocks import MOST
+from sentinel.detectors.blocks import MAX_BLOCKS
 from sentinel.detectors.stats import MAD, Floats, Ints
 
 Bools = NDArray[np.bool_]
@@ -41,8 +41,8 @@ class Curves:
     """Series of equal meaning, a row each.
 
     ``units`` are the courses: series x units, at most 64, none missing. ``noise`` is the standard deviation
-    of a single point about its neighbours, and ``points`` the number of points of each series. ``is_cost`` tells
-    series that were turned over, of which the least is the best.
+    of a single point about its neighbours, and ``points`` the number of points of each series. ``is_cost``
+    tells series that were turned over, of which the least is the best.
     """
 
     units: Floats
@@ -117,7 +117,7 @@ class Curves:
 
     @cached_property
     def lost(self) -> Floats:
-        """By how much the end lies below the best; or the last block, if that is surely better than the end."""
+        """How far the end lies below the best; or the last block, if that is surely better than the end."""
         now = np.maximum(self.end, self.blocks[:, -1] - self.scatter)
         return np.maximum(self.best - now, 0.0)
 
@@ -152,7 +152,7 @@ def together(curves: Sequence[Curves]) -> Curves:
 def course(rows: Floats) -> Floats:
     """Return the means of units of 1, 2, 4, ... rows, at most 64 of them; the last may have fewer rows."""
     width = 1
-    while len(rows) > MOST * width:
+    while len(rows) > MAX_BLOCKS * width:
         width *= 2
     begin = np.arange(0, len(rows), width)
     means: Floats = np.add.reduceat(np.clip(rows, -MAX_VALUE, MAX_VALUE), begin)

@@ -48,9 +48,8 @@ NOW = 20  # points of the present level, and how few of them will do
 LEAST = 10  # also of the start
 SURE = 3.5  # standard errors by which the level must exceed a threshold
 LASTS = 0.8  # of a threshold: a level that has fallen below it is over
-# above, and at most below, the start
-RISEN = 0.15
-STEADY = 0.05
+RISEN = 0.15  # above the start: what rose by more does not settle
+STEADY = 0.05  # below the start, at most: what fell by no more never stops
 HIGH = 0.75  # quantile of the rewards before: noise of one point does not reach it
 
 

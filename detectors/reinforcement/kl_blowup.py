@@ -45,13 +45,11 @@ from sentinel.detectors.stats import (
 from sentinel.detectors.strictness import Strictness
 from sentinel.detectors.verdict import SkipReason, verdicts
 
-# points whose median is a level: a huge point is none, and growth from zero is fivefold
-NOW = 10
-BEFORE = 50
+NOW = 10  # points whose median is the present level: a huge point is none
+BEFORE = 50  # points whose median is the level before: growth from zero is fivefold
 HIGH = 0.75  # quantile of the rewards before: noise of one point does not reach it
-# share of clipped completions, and beside a KL that grew past its limit
-FEW = 0.5
-FEWER = 0.25
+FEW = 0.5  # fraction of clipped samples below which an update clips few
+FEWER = 0.25  # the same beside a KL that grew past its limit
 UPDATE = "one update moves the policy by a KL of {level:.3g}; early updates moved it by {before:.3g}"
 TOO_FAR = "A-clip-ratio", "R2", "R1"
 FAR = "the KL to the reference is {level:.3g}, above {limit:.3g}"

@@ -16,9 +16,10 @@ RANDOM = 0.2
 """Share of random actions from which on a reward is not the policy's."""
 
 SPARSE = 0.6
+"""Fraction of the points at which a reward changes that is seldom met."""
+
 GAPS = 5
-"""Share of changes of a reward that is seldom met, and times its usual gap that a rest by chance lasts. It
-changes twice when it is met."""
+"""Times the usual gap of such a reward that a rest by chance lasts. It changes twice when it is met."""
 
 LANGUAGE = Signal.COMPLETION_LENGTH, Signal.ENTROPY, Signal.REWARD_FUNCTION
 """Signals of a language model, which begins with a policy that can do something."""

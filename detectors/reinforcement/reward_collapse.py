@@ -46,9 +46,8 @@ from sentinel.detectors.signals import Signal
 from sentinel.detectors.stats import has_points, is_of, start_value, was_resumed
 from sentinel.detectors.verdict import SkipReason, verdicts
 
-# points, and those of a run that may be judged when it is over
-LEAST = 20
-SHORT = 40
+LEAST = 20  # points that suffice while the run continues
+SHORT = 40  # points that suffice once it is over
 EXPLORES = 150  # points in which exploration may cost reward, while the run goes on
 EPISODES = 1000  # the same for a log of single episodes,
 SINGLE = 0.18  # whose reward moves by more than this share of its size from one point to the next

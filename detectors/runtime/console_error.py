@@ -30,7 +30,7 @@ from sentinel.detectors.api import CRITICAL, WARNING, Cause, Maturity, Severity,
 from sentinel.detectors.evidence import Measure, Unit
 from sentinel.detectors.run_checks import RunFinding, RunView, run_check
 
-LINES = CRITICAL, WARNING  # as the catalogue says of a line; an exception that it does not know is critical
+SEVERITIES = CRITICAL, WARNING  # of a line, by the catalogue; an exception that it does not know is critical
 
 
 @run_check(
@@ -42,15 +42,15 @@ LINES = CRITICAL, WARNING  # as the catalogue says of a line; an exception that 
         "origin": Measure("printed in", Unit.TEXT),
     },
     variants={
-        "exception": Variant('the run printed "{text}" ({place}), {origin}', (), LINES),
-        "signature": Variant('the run printed "{text}", {origin}', (), LINES),
+        "exception": Variant('the run printed "{text}" ({place}), {origin}', (), SEVERITIES),
+        "signature": Variant('the run printed "{text}", {origin}', (), SEVERITIES),
     },
     maturity=Maturity.STABLE,
     cause=Cause.CRASH,
     inhibits=tuple(Cause),
 )
 def console_error(run: RunView) -> Iterator[RunFinding]:
-    """A finding for each error; a clean one where the run went on."""
+    """Yield a finding for each error; a clean one where the run went on."""
     for news in run.printed:
         if news.preempted:
             continue

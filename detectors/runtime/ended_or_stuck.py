@@ -75,7 +75,7 @@ def ended_or_stuck(
     *,
     least_seconds: Annotated[float, "silence that is always allowed"] = 600.0,
 ) -> Iterator[RunFinding]:
-    """One finding a silence, numbered by the points before it."""
+    """Yield one finding for each silence, numbered by the points before it."""
     if run.silent_seconds is None:
         return
     long = long_silence(run, least_seconds)

@@ -15,8 +15,8 @@ ENDING_EVIDENCE = {
 SPARED = "the kernel's OOM killer did not do it"
 """What the evidence says of a SIGKILL where that is known."""
 
-EARLY = 0.95
-"""A run that stops before this share of its plan has not merely left out its last row."""
+MIN_PLAN_FRACTION = 0.95
+"""Fraction of its plan; a run that stops before has not merely left out its last row."""
 
 
 def is_early(run: RunView) -> bool:
@@ -26,8 +26,8 @@ def is_early(run: RunView) -> bool:
     end = run.finalized
     planned = run.planned_steps
     last = run.last_step
-    known = end is not None and end.outcome == "finished" and end.exited
-    return bool(known and planned and (last or 0) < EARLY * planned)
+    has_exited = end is not None and end.outcome == "finished" and end.exited
+    return bool(has_exited and planned and (last or 0) < MIN_PLAN_FRACTION * planned)
 
 
 def ended(run: RunView, variant: str) -> RunFinding:

@@ -8,12 +8,12 @@ from typing import Any
 from sentinel.detectors.evidence import Measure, Unit
 from sentinel.detectors.run_checks import Completion, RunView, Writer
 
-LONG_PAUSE = 0.95  # quantile of the pauses
-TIMES_LONG = 10  # a silence of this many long pauses is out of the ordinary
-TIMES_LONGEST = 2  # so is one of this many of the second longest pause
+LONG_PAUSE_QUANTILE = 0.95  # quantile of the pauses
+MAX_LONG_PAUSES = 10  # a silence of this many long pauses is out of the ordinary
+MAX_LONGEST_PAUSES = 2  # so is one of this many of the second longest pause
 _SAVED_SECONDS = 3600.0  # a log of checkpoints may rest until it shows a pause: few save more rarely
-_SAVES = 2  # pauses, of which the first is that before the first checkpoint was seen
-FEWEST = 3  # runs that fall silent together: two may end at the same time by chance
+_MIN_SAVE_PAUSES = 2  # pauses, of which the first is that before the first checkpoint was seen
+MIN_RUNS_TOGETHER = 3  # runs that fall silent together: two may end at the same time by chance
 
 SILENCE_EVIDENCE = {
     "silent_seconds": Measure("silent for", Unit.SECONDS),
@@ -54,10 +54,10 @@ def long_silence(run: RunView, least_seconds: float) -> Long | None:
     """Return the silence of a run if it is long, or its process ended, and the run is not over; else None."""
     pauses = sorted(run.pauses)
     silent = run.silent_seconds
-    usual = pauses[math.ceil(LONG_PAUSE * len(pauses)) - 1] if pauses else 0.0
+    usual = pauses[math.ceil(LONG_PAUSE_QUANTILE * len(pauses)) - 1] if pauses else 0.0
     longest = pauses[-2] if len(pauses) > 1 else 0.0  # the longest may be a clock that was set
-    saving = _SAVED_SECONDS if run.saved and len(pauses) < _SAVES else 0.0
-    allowed = max(TIMES_LONG * usual, TIMES_LONGEST * longest, least_seconds, saving)
+    saving = _SAVED_SECONDS if run.saved and len(pauses) < _MIN_SAVE_PAUSES else 0.0
+    allowed = max(MAX_LONG_PAUSES * usual, MAX_LONGEST_PAUSES * longest, least_seconds, saving)
     if silent is None or run.ended or (silent <= allowed and not _is_removed(run)):
         return None
     outlook = run.completion()
@@ -65,11 +65,11 @@ def long_silence(run: RunView, least_seconds: float) -> Long | None:
     if outlook.over:
         return None
     evidence = {"silent_seconds": silent, "usual_seconds": usual, "allowed_seconds": allowed}
-    told = {**evidence, **dict(_told(run, process))}
+    evidence = {**evidence, **dict(_told(run, process))}
     if silent > allowed:  # else the others are between two points
-        told |= _together(run)
+        evidence |= _together(run)
     sure = process.lives or (outlook.amid and process.lives is None)
-    return Long(told, _goes_on(outlook, process), bool(sure), outlook.hint, process, silent / allowed)
+    return Long(evidence, _goes_on(outlook, process), bool(sure), outlook.hint, process, silent / allowed)
 
 
 def _is_removed(run: RunView) -> bool:
@@ -95,8 +95,8 @@ def _told(run: RunView, process: Writer) -> Iterator[tuple[str, Any]]:
 
 
 def _together(run: RunView) -> dict[str, Any]:
-    """Return that other runs fell silent with this one."""
+    """Return the evidence that other runs fell silent with this one; empty if they did not."""
     all_ = run.together
-    if all_ is None or all_.runs < FEWEST or all_.shortest_seconds < (run.silent_seconds or 0) / 2:
+    if all_ is None or all_.runs < MIN_RUNS_TOGETHER or all_.shortest_seconds < (run.silent_seconds or 0) / 2:
         return {}
     return {"runs_silent": all_.runs, "place": all_.location, "since": all_.since}

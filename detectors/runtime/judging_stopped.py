@@ -51,7 +51,7 @@ FAILED = "a stage of sentinel"
     maturity=Maturity.STABLE,
 )
 def judging_stopped(run: RunView) -> Iterator[RunFinding]:
-    """One finding for each stream and signal, where it stopped, and one while nothing is judged at all."""
+    """Yield one finding for each stream and signal, where it stopped, and one while nothing is judged."""
     for stop in run.stopped:
         yield RunFinding(
             index=0,

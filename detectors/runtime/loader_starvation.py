@@ -32,13 +32,13 @@ from sentinel.detectors.signals import Signal
 from sentinel.detectors.stats import has_points, is_of, recent_median
 from sentinel.detectors.verdict import SkipReason, verdicts
 
-NOW = 20  # points of the present level
+LEVEL_POINTS = 20  # points of the present level
 
 
 @detector(
     judges=(Signal.DATA_SHARE, Signal.DATA_TIME),
     uses=(Signal.STEP_TIME,),
-    history=History(recent=NOW),
+    history=History(recent=LEVEL_POINTS),
     every=5,
     cause=Cause.SPEED,
     evidence={
@@ -60,13 +60,13 @@ def loader_starvation(
 ) -> pl.LazyFrame:
     """See the module's page."""
     share = pl.col("share")
-    seconds = recent_median(Signal.STEP_TIME, NOW, at_least=1)
+    seconds = recent_median(Signal.STEP_TIME, LEVEL_POINTS, at_least=1)
     step = pl.when(is_of(Signal.DATA_SHARE)).then(1.0).otherwise(seconds)
-    measured = points.with_columns(length=step, share=recent_median(VALUE, NOW) / step)
+    measured = points.with_columns(length=step, share=recent_median(VALUE, LEVEL_POINTS) / step)
     return verdicts(
         measured,
         judged={
-            SkipReason.FEW_POINTS: has_points(2 * NOW),
+            SkipReason.FEW_POINTS: has_points(2 * LEVEL_POINTS),
             SkipReason.NOT_COMPARABLE: share.is_not_null(),
             SkipReason.RANGE: share.is_between(0, 1),
         },

@@ -39,11 +39,11 @@ from sentinel.detectors.signals import Signal
 from sentinel.detectors.stats import Floats, has_points, is_of
 from sentinel.detectors.verdict import SkipReason, verdicts
 
-LEAST = 128  # points
+MIN_POINTS = 128  # points that suffice
 MEASURES = ("start", "now", "moves", "largest", "pace")
 PARTS = 16  # into which the points are divided
-QUARTER = 4  # of them; in the first one caches fill
-EVERY = 5  # points between two verdicts: memory grows slowly
+QUARTER_PARTS = 4  # of them; in the first one caches fill
+EVERY_POINTS = 5  # points between two verdicts: memory grows slowly
 
 
 @detector(
@@ -84,14 +84,14 @@ def memory_growth(
     pace: Annotated[float, "least pace of the last quarter, as a share of the pace since the first"] = 0.85,
 ) -> pl.LazyFrame:
     """See the module's page."""
-    measured = with_blocks(points, MEASURES, _growth, every=EVERY, at_least=LEAST)
+    measured = with_blocks(points, MEASURES, _growth, every=EVERY_POINTS, at_least=MIN_POINTS)
     start = pl.col("start")
     now = pl.col("now")
     grown = now > (1 + growth) * start
     evenly = (pl.col("moves") >= steady) & (pl.col("largest") <= even) & (pl.col("pace") >= pace)
     return verdicts(
         measured,
-        judged={SkipReason.FEW_POINTS: has_points(LEAST)},
+        judged={SkipReason.FEW_POINTS: has_points(MIN_POINTS)},
         found={
             "growing": is_of(Signal.GPU_MEMORY) & grown & evenly,
             "host-growing": is_of(Signal.HOST_MEMORY) & grown & evenly,
@@ -106,13 +106,16 @@ def _growth(means: Floats) -> Mapping[str, Floats]:
     """
     edges = np.linspace(0, means.shape[1], PARTS + 1).astype(int)
     parts = np.stack([means[:, a:b].mean(axis=1) for a, b in pairwise(edges)], axis=1)
-    start = parts[:, QUARTER - 1]
+    start = parts[:, QUARTER_PARTS - 1]
     now = parts[:, -1]
-    shares = np.diff(parts[:, QUARTER - 1 :], axis=1) / (now - start)[:, None]
+    shares = np.diff(parts[:, QUARTER_PARTS - 1 :], axis=1) / (now - start)[:, None]
     return {
         "start": start,
         "now": now,
         "moves": (shares > 0).mean(axis=1),
         "largest": shares.max(axis=1),
-        "pace": (now - parts[:, -1 - QUARTER]) / (now - start) * (PARTS - QUARTER) / QUARTER,
+        "pace": (now - parts[:, -1 - QUARTER_PARTS])
+        / (now - start)
+        * (PARTS - QUARTER_PARTS)
+        / QUARTER_PARTS,
     }

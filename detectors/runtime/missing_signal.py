@@ -36,7 +36,8 @@ from sentinel.detectors.run_checks import Inventory, RunFinding, RunView, run_ch
 from sentinel.detectors.settings import Setting
 from sentinel.detectors.signals import Signal
 
-TRAINS = frozenset({Signal.LOSS, Signal.POLICY_LOSS, Signal.PREFERENCE_LOSS, Signal.REWARD})
+TRAINING_SIGNALS = frozenset({Signal.LOSS, Signal.POLICY_LOSS, Signal.PREFERENCE_LOSS, Signal.REWARD})
+"""Signals of which a training logs one."""
 
 
 @dataclass(frozen=True)
@@ -70,7 +71,7 @@ WATCHED = (
     maturity=Maturity.STABLE,
 )
 def missing_signal(run: RunView) -> Iterator[RunFinding]:
-    """One finding for the run; a later stream of it adds nothing."""
+    """Yield one finding for the run; a later stream of it adds nothing."""
     for survey in run.inventories:
         framework = survey.framework or ""
         if missing := _missing(survey):
@@ -89,7 +90,7 @@ def missing_signal(run: RunView) -> Iterator[RunFinding]:
 
 def _missing(survey: Inventory) -> list[tuple[ExpectedSignal, str]]:
     """Return what the settings make worth watching and the stream does not log, with the reason."""
-    if TRAINS.isdisjoint(survey.signals):
+    if TRAINING_SIGNALS.isdisjoint(survey.signals):
         return []
     clips = survey.settings.get(Setting.MAX_GRAD_NORM)
     scheduler = survey.settings.get(Setting.SCHEDULER)

@@ -45,7 +45,7 @@ from sentinel.detectors.run_checks import RunFinding, RunView, run_check
     inhibits=tuple(cause for cause in Cause if cause not in (Cause.CRASH, Cause.NUMERICS)),
 )
 def rank_died(run: RunView) -> Iterator[RunFinding]:
-    """One finding a rank, numbered by the points before it."""
+    """Yield one finding for each rank, numbered by the points before it."""
     if run.dead_rank is None:
         return
     if not run.dead_rank:

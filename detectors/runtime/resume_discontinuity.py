@@ -31,20 +31,20 @@ import polars as pl
 
 from sentinel.detectors.api import Cause, History, Maturity, Variant, detector
 from sentinel.detectors.evidence import Measure, Unit
-from sentinel.detectors.runtime.restarts import EARLIER, TAIL, earlier_value, goes_on, with_restart
+from sentinel.detectors.runtime.restarts import EARLIER_ROWS, TAIL_ROWS, earlier_value, goes_on, with_restart
 from sentinel.detectors.schema import INDEX, SERIES, STEP, VALUE, First
 from sentinel.detectors.signals import Signal
 from sentinel.detectors.stats import Floats, is_of, start_value, with_arrays
 from sentinel.detectors.verdict import SkipReason, verdicts
 
-NEAR = 0.25  # share of the earlier fall of the loss that a loss which goes on is at most above its end
-HALF = 0.5  # of the steps before: a restart at fewer began again
+MAX_LOSS_LEFT = 0.25  # of the earlier fall of the loss: how far above its end a loss that goes on may be
+MIN_STEPS_FRACTION = 0.5  # of the steps before: a restart at fewer began anew
 
 
 @detector(
     judges=(Signal.LEARNING_RATE, Signal.LOSS),
     uses=(First(Signal.LOSS),),
-    history=History(head=1, earlier=EARLIER),
+    history=History(head=1, earlier=EARLIER_ROWS),
     maturity=Maturity.STABLE,
     cause=Cause.RESUME,
     inhibits=(Cause.SCHEDULE, Cause.LOSS_SHAPE, Cause.DIVERGENCE),  # a lost optimizer throws the loss back
@@ -84,7 +84,7 @@ def resume_discontinuity(
     last_step = pl.col("last_step")
     measured = with_restart(points).with_columns(
         level=start_value(VALUE),
-        earlier_level=value.filter(was_earlier).tail(TAIL).median().over(SERIES),
+        earlier_level=value.filter(was_earlier).tail(TAIL_ROWS).median().over(SERIES),
         earlier_first=earlier_value(First(Signal.LOSS).column),
         peak=pl.max_horizontal(value, value.filter(was_earlier).max().over(SERIES)),
     )
@@ -97,7 +97,7 @@ def resume_discontinuity(
         },
         found={
             "rate": is_rate & goes_on() & _differs(other, of_peak),
-            "counter": ~is_rate & (first_step < HALF * last_step) & _loss_goes_on(learnt),
+            "counter": ~is_rate & (first_step < MIN_STEPS_FRACTION * last_step) & _loss_goes_on(learnt),
         },
         onset=first_step,
     )
@@ -118,7 +118,7 @@ def _loss_goes_on(learnt: float) -> pl.Expr:
     level = pl.col("level")
     first = pl.col("earlier_first")
     end = pl.col("earlier_level")
-    return (end < learnt * first) & (level < end + NEAR * (first - end))
+    return (end < learnt * first) & (level < end + MAX_LOSS_LEFT * (first - end))
 
 
 def _rate_before(frame: pl.DataFrame, due: pl.DataFrame) -> dict[str, Floats]:

@@ -27,20 +27,20 @@ import polars as pl
 
 from sentinel.detectors.api import Cause, History, Maturity, Variant, detector
 from sentinel.detectors.evidence import Measure, Unit
-from sentinel.detectors.runtime.restarts import EARLIER, TAIL, earlier_value, goes_on, with_restart
+from sentinel.detectors.runtime.restarts import EARLIER_ROWS, TAIL_ROWS, earlier_value, goes_on, with_restart
 from sentinel.detectors.schema import INDEX, SERIES, STEP, VALUE, First
 from sentinel.detectors.signals import Signal
 from sentinel.detectors.stats import MAD, has_points, start_median
 from sentinel.detectors.supervised import ELSE, is_supervised
 from sentinel.detectors.verdict import SkipReason, verdicts
 
-FIRST = 5  # points after a restart whose median counts
+FIRST_POINTS = 5  # points after a restart whose median counts
 
 
 @detector(
     judges=(Signal.LOSS,),
     uses=(First(Signal.LOSS), *ELSE),
-    history=History(head=FIRST, earlier=EARLIER),
+    history=History(head=FIRST_POINTS, earlier=EARLIER_ROWS),
     maturity=Maturity.STABLE,
     cause=Cause.RESUME,
     inhibits=(Cause.LOSS_SHAPE, Cause.DIVERGENCE),
@@ -72,7 +72,7 @@ def resume_loss_jump(
         with_restart(points)
         .with_columns(
             begun=earlier_value(First(Signal.LOSS).column),
-            level=start_median(VALUE, FIRST),
+            level=start_median(VALUE, FIRST_POINTS),
             rows=then.sum().over(SERIES),
             earlier=_median_of(value, then),
         )
@@ -85,7 +85,7 @@ def resume_loss_jump(
         judged={
             SkipReason.NOT_SUPERVISED: is_supervised(),
             SkipReason.NO_RESTART: pl.col("last_step").is_not_null(),
-            SkipReason.FEW_POINTS: has_points(FIRST) & (pl.col("rows") >= TAIL),
+            SkipReason.FEW_POINTS: has_points(FIRST_POINTS) & (pl.col("rows") >= TAIL_ROWS),
             SkipReason.NOT_COMPARABLE: goes_on(),
             SkipReason.RANGE: (earlier > 0) & (begun > earlier),
         },
@@ -95,5 +95,5 @@ def resume_loss_jump(
 
 
 def _median_of(values: pl.Expr, then: pl.Expr) -> pl.Expr:
-    """Median of the last rows of the attempt before, up to the step of the restart."""
-    return values.filter(then).tail(TAIL).median().over(SERIES)
+    """Return the median of the last rows of the attempt before, up to the step of the restart."""
+    return values.filter(then).tail(TAIL_ROWS).median().over(SERIES)

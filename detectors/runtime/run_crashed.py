@@ -49,7 +49,7 @@ KILLED = (
     inhibits=tuple(cause for cause in Cause if cause is not Cause.NUMERICS),
 )
 def run_crashed(run: RunView) -> Iterator[RunFinding]:
-    """One finding once a run that crashed is over."""
+    """Yield one finding once a run that crashed is over."""
     if run.finalized is not None and run.finalized.outcome == "crashed":
         said = f"{run.finalized.evidence} "
         killed = any(code in said for code in KILLED)

@@ -33,6 +33,6 @@ from sentinel.detectors.runtime.endings import ENDING_EVIDENCE, ended, is_early
     maturity=Maturity.STABLE,
 )
 def run_ended_early(run: RunView) -> Iterator[RunFinding]:
-    """One finding once such a run is over."""
+    """Yield one finding once such a run is over."""
     if is_early(run):
         yield ended(run, "early")

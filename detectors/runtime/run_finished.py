@@ -34,6 +34,6 @@ from sentinel.detectors.runtime.endings import ENDING_EVIDENCE, ended, is_early
     enabled=False,
 )
 def run_finished(run: RunView) -> Iterator[RunFinding]:
-    """One finding once a run that finished is over."""
+    """Yield one finding once a run that finished is over."""
     if run.finalized is not None and run.finalized.outcome == "finished" and not is_early(run):
         yield ended(run, "finished")

@@ -33,6 +33,6 @@ from sentinel.detectors.runtime.endings import ENDING_EVIDENCE, ended
     maturity=Maturity.STABLE,
 )
 def run_preempted(run: RunView) -> Iterator[RunFinding]:
-    """One finding once a run that was preempted is over."""
+    """Yield one finding once a run that was preempted is over."""
     if run.finalized is not None and run.finalized.outcome == "preempted":
         yield ended(run, "preempted")

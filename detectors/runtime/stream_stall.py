@@ -41,9 +41,11 @@ from sentinel.detectors.evidence import Measure, Unit
 from sentinel.detectors.run_checks import RunFinding, RunView, run_check
 from sentinel.detectors.runtime.inactivity import SILENCE_EVIDENCE, Long, long_silence
 
-SILENT = "no new point for {silent_seconds:duration}, where {allowed_seconds:duration} are allowed; {goes_on}"
-HANGS = "A-err-hang", "DP3", "A-err-nccl"
-TIMES_CRITICAL = 3  # thirty minutes where the threshold is ten
+SILENT_MESSAGE = (
+    "no new point for {silent_seconds:duration}, where {allowed_seconds:duration} are allowed; {goes_on}"
+)
+HANG_ENTRIES = "A-err-hang", "DP3", "A-err-nccl"
+MAX_TIMES_ALLOWED = 3  # thirty minutes where the threshold is ten
 
 STANDSTILL_EVIDENCE = {
     "standstill": Measure("where it stands", Unit.TEXT),
@@ -62,9 +64,11 @@ STANDSTILL_EVIDENCE = {
         **STANDSTILL_EVIDENCE,
     },
     variants={
-        "silent": Variant(SILENT, (*HANGS, "A-err-exit9"), (WARNING, CRITICAL)),
-        "lives": Variant(SILENT, HANGS, (WARNING, CRITICAL)),  # so it was not killed
-        "hangs": Variant("no step for {silent_seconds:duration}. {standstill}", HANGS, (WARNING, CRITICAL)),
+        "silent": Variant(SILENT_MESSAGE, (*HANG_ENTRIES, "A-err-exit9"), (WARNING, CRITICAL)),
+        "lives": Variant(SILENT_MESSAGE, HANG_ENTRIES, (WARNING, CRITICAL)),  # so it was not killed
+        "hangs": Variant(
+            "no step for {silent_seconds:duration}. {standstill}", HANG_ENTRIES, (WARNING, CRITICAL)
+        ),
         "stopped": Variant("no step for {silent_seconds:duration}. {standstill}", (), (WARNING, CRITICAL)),
         "gone": Variant(
             "its log is gone: it was removed or moved, or its file system was unmounted; no new point for "
@@ -88,7 +92,7 @@ def stream_stall(
     *,
     least_seconds: Annotated[float, "silence that is always allowed"] = 600.0,
 ) -> Iterator[RunFinding]:
-    """One finding a silence, numbered by the points before it."""
+    """Yield one finding for each silence, numbered by the points before it."""
     if run.silent_seconds is None:
         return
     long = long_silence(run, least_seconds)
@@ -101,17 +105,22 @@ def stream_stall(
         if (stands := run.hang_diagnosis()) is None:
             return  # it is told in some seconds, with what the ranks do
         if stands.sentence:
-            told = (stands.sentence, stands.kind, stands.frames, stands.ranks, stands.devices)
-            known = {name: value for name, value in zip(STANDSTILL_EVIDENCE, told, strict=True) if value}
+            values = (stands.sentence, stands.kind, stands.frames, stands.ranks, stands.devices)
+            standstill = {
+                name: value for name, value in zip(STANDSTILL_EVIDENCE, values, strict=True) if value
+            }
             variant = _of_ranks(stands.kind)
-            evidence = {**evidence, **known}
+            evidence = {**evidence, **standstill}
     certain = long.sure or variant == "gone"
-    worse = long.times_allowed > TIMES_CRITICAL and certain and variant != "together"
+    worse = long.times_allowed > MAX_TIMES_ALLOWED and certain and variant != "together"
     yield RunFinding(run.points, variant, CRITICAL if worse else None, evidence=evidence)
 
 
 def _of_ranks(kind: str) -> str:
-    """Return a process that a signal stopped waits for nobody, so no cause of a hang explains it."""
+    """Return the variant for what the ranks do.
+
+    A process that a signal stopped waits for nobody, so no cause of a hang explains it.
+    """
     return kind if kind == "stopped" else "hangs"
 
 

@@ -31,14 +31,14 @@ from sentinel.detectors.signals import Signal
 from sentinel.detectors.stats import is_of, now_and_then
 from sentinel.detectors.verdict import SkipReason, verdicts
 
-NOW = 20  # points of the present speed
-BEFORE = 200  # points before those
-LEAST = 80  # of them
+LEVEL_POINTS = 20  # points of the present speed
+EARLIER_POINTS = 200  # points before those
+MIN_EARLIER_POINTS = 80  # points of those that suffice
 
 
 @detector(
     judges=(Signal.TOKENS_PER_SECOND, Signal.THROUGHPUT, Signal.STEP_TIME),
-    history=History(recent=NOW + BEFORE),
+    history=History(recent=LEVEL_POINTS + EARLIER_POINTS),
     every=5,
     maturity=Maturity.STABLE,
     cause=Cause.SPEED,
@@ -63,7 +63,11 @@ def throughput_shift(
     per_step = is_of(Signal.STEP_TIME)
     return verdicts(
         points.with_columns(
-            **now_and_then(VALUE, NOW, past={"n": BEFORE, "skip": NOW, "at_least": LEAST}),
+            **now_and_then(
+                VALUE,
+                LEVEL_POINTS,
+                past={"n": EARLIER_POINTS, "skip": LEVEL_POINTS, "at_least": MIN_EARLIER_POINTS},
+            ),
         ).with_columns(speed=pl.when(per_step).then(1 / speed).otherwise(speed)),
         judged={
             SkipReason.FEW_POINTS: pl.col("before").is_not_null(),

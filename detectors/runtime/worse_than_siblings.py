@@ -67,7 +67,7 @@ def worse_than_siblings(
     *,
     siblings_to_warn: Annotated[int, "siblings from which on it is a warning"] = 8,
 ) -> Iterator[RunFinding]:
-    """One finding for the run, about the signal that left its band first."""
+    """Yield one finding for the run, about the signal that left its band first."""
     if run.siblings is None or not run.siblings.deviations:
         return
     first, *others = run.siblings.deviations

@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 from sentinel.detectors.api import Detector
 from sentinel.detectors.schema import (
     COARSE,
+    EARLY_ROWS,
     ENDED,
-    FEW,
     INDEX,
     NEW,
     RAW,
@@ -37,7 +37,7 @@ def is_due(detector: Detector, window: Window) -> bool:
     """Return whether the detector judges any of the window's new rows."""
     if window.ended:
         return detector.at_end
-    return window.first < FEW or window.end // detector.every > window.first // detector.every
+    return window.first < EARLY_ROWS or window.end // detector.every > window.first // detector.every
 
 
 def frame(detector: Detector, series: Sequence[Judged]) -> pl.DataFrame:

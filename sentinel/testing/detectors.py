@@ -16,7 +16,7 @@ from sentinel.detectors.api import Detector, Severity
 from sentinel.detectors.discovery import all_detectors
 from sentinel.detectors.evidence import Unit
 from sentinel.detectors.schema import (
-    FEW,
+    EARLY_ROWS,
     FINDINGS,
     INDEX,
     SERIES,
@@ -26,7 +26,7 @@ from sentinel.detectors.schema import (
     VALUE,
     VARIANT,
 )
-from sentinel.detectors.severity import AS
+from sentinel.detectors.severity import SEVERITY_COLUMNS
 from sentinel.detectors.skip_reason import SkipReason
 from sentinel.incidents.incident import LASTED
 from sentinel.series.windows import Judged, frame
@@ -105,7 +105,7 @@ class DetectorConformance:
     def test_asks_for_no_severity_that_it_does_not_declare(self) -> None:
         rows = frame(self.detector, windows(self.detector, self.scenarios()[0].streams))
         columns = self.detector.rule(rows.lazy()).collect_schema().names()
-        requested = {severity for severity, column in AS.items() if column in columns}
+        requested = {severity for severity, column in SEVERITY_COLUMNS.items() if column in columns}
         assert requested <= {*self.detector.severities}
 
     def test_evidence_is_labelled_and_has_a_unit(self) -> None:
@@ -186,8 +186,12 @@ class DetectorConformance:
 
     def test_every_early_row_has_a_verdict_or_a_reason_for_none(self) -> None:
         rows = frame(self.detector, [*self._all_windows()])
-        early = self.detector.detect(rows).filter(pl.col(INDEX) < FEW)
-        due = rows.filter(self.detector.due, pl.col(INDEX) < FEW).select(SERIES, INDEX).sort(SERIES, INDEX)
+        early = self.detector.detect(rows).filter(pl.col(INDEX) < EARLY_ROWS)
+        due = (
+            rows.filter(self.detector.due, pl.col(INDEX) < EARLY_ROWS)
+            .select(SERIES, INDEX)
+            .sort(SERIES, INDEX)
+        )
         assert early.select(SERIES, INDEX).rows() == due.rows()
         assert early[SKIPPED].drop_nulls().is_in([*SkipReason]).all()
         both = pl.col(SKIPPED).is_not_null() & pl.col(SEVERITY).is_not_null()

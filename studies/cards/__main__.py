@@ -3,8 +3,8 @@
 python -m studies.cards fit FOLDER...       writes detectors/reading/claims/*.toml and build/cards/page.md
 python -m studies.cards measure FOLDER...   prints figures of folds that the whole fit had not
 
-Below each FOLDER a directory of logs has a `label.json`. What was read and measured is kept in build/cards, or
-in --cache: remove it after a change of the reader or of a measurement.
+Below each FOLDER a directory of logs has a `label.json`. What was read and measured is kept in build/cards,
+or in --cache: remove it after a change of the reader or of a measurement.
 """
 
 import argparse
@@ -14,13 +14,13 @@ from pathlib import Path
 import polars as pl
 
 from sentinel.detectors.reading.cards import FOLDER
+from studies import ROOT
 from studies.cards.figures import left_out, report
 from studies.cards.labels import labels_below
 from studies.cards.table import table_of
 from studies.cards.verdicts import fit_all
 from studies.cards.writing import page, write
 
-ROOT = Path(__file__).parents[2]
 PAGING = {"warning", "critical"}
 
 BUDGET = 0.0075

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from sentinel.detection.row_detection import RowDetection
 from sentinel.detectors.api import Detector, History, Variant, detector
 from sentinel.detectors.evidence import Measure, Unit
-from sentinel.detectors.schema import FEW, SERIES, Every, First, Mean
+from sentinel.detectors.schema import EARLY_ROWS, SERIES, Every, First, Mean
 from sentinel.detectors.settings import Setting
 from sentinel.detectors.signals import Signal
 from sentinel.detectors.stats import of_buckets
@@ -306,7 +306,7 @@ def test_a_log_of_nothing_but_histograms_does_not_wait_for_ever() -> None:
 def test_tags_written_one_after_the_other_are_joined_by_step() -> None:
     points = [(tag, step, 1.0) for tag in "ac" for step in range(100)]
     results = [v for v in verdicts(cut(points, range(0, 200, 7))) if v.key.detector == "joined"]
-    assert [v.step for v in results] == [*range(FEW), *range(FEW + 1, 100, 2)]
+    assert [v.step for v in results] == [*range(EARLY_ROWS), *range(EARLY_ROWS + 1, 100, 2)]
 
 
 @pytest.mark.slow
