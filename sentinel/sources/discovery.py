@@ -22,7 +22,7 @@ from sentinel.sources.walking import Files, Walk
 _Found = tuple[Sequence[Run], Sequence[ReadIssue]]
 Spread = Callable[[Callable[[Files], _Found], Sequence[Files]], Iterable[_Found]]
 
-_SHOWN = 60  # characters of a name that is refused
+_MAX_NAME_CHARACTERS = 60  # characters of a name that is refused
 
 
 @dataclass(frozen=True)
@@ -74,22 +74,22 @@ def discover(places: Iterable[Location], copies: Path | None = None, spread: Spr
     process then does not remember which files are logs, so a later search looks at them again.
     """
     search = _Search()
-    asked = [*places]
-    walk = Walk([place for place in asked if not isinstance(place, Url)])
-    for url in (place for place in asked if isinstance(place, Url)):
+    locations = [*places]
+    walk = Walk([place for place in locations if not isinstance(place, Url)])
+    for url in (place for place in locations if isinstance(place, Url)):
         search.ask(url, copies or Path(_scratch().name))
     files = [*walk]
     search.read_issues += walk.read_issues
     search.visit(files, walk.named, spread)
-    return Discovery(search.whole(), search.read_issues, walk.missing, len(asked) > len(walk.missing))
+    return Discovery(search.whole(), search.read_issues, walk.missing, len(locations) > len(walk.missing))
 
 
-def runs_among(files: Sequence[Files], named: Sequence[Path]) -> tuple[Sequence[Run], Sequence[ReadIssue]]:
+def runs_among(files: Sequence[Files], paths: Sequence[Path]) -> tuple[Sequence[Run], Sequence[ReadIssue]]:
     """Return the runs in some files of a walk and in files that a person named, sorted by path, then
     format.
     """
     search = _Search()
-    search.visit(files, named, map)
+    search.visit(files, paths, map)
     return search.whole(), search.read_issues
 
 
@@ -124,11 +124,11 @@ class _Search:
     def ask(self, url: Url, copies: Path) -> None:
         self._add(_found(url, lambda: remotes()[url.scheme].search(url, copies)))
 
-    def visit(self, files: Sequence[Files], named: Sequence[Path], spread: Spread) -> None:
+    def visit(self, files: Sequence[Files], paths: Sequence[Path], spread: Spread) -> None:
         finds = [each.find for each in formats().values()]
         for scanned in spread(lambda files: _scan(finds, *files), files):
             self._add(scanned)
-        for path in named:
+        for path in paths:
             self._add(_named(finds, path))
 
     def whole(self) -> list[Run]:
@@ -143,7 +143,7 @@ class _Search:
             if run.local is None or can_exist(run.local):
                 self.runs[run.id] = run
             else:
-                name = repr(run.local.name[:_SHOWN])
+                name = repr(run.local.name[:_MAX_NAME_CHARACTERS])
                 problem = f"no file can be called {name}, so this run was skipped"
                 self.read_issues.append(ReadIssue(run.local.parent, "", problem))
 
@@ -186,5 +186,5 @@ def _found(place: Location, runs: Callable[[], Iterable[Run]]) -> _Found:
 
 @cache
 def _scratch() -> "tempfile.TemporaryDirectory[str]":
-    """Gone when the process ends."""
+    """Return a directory that is gone when the process ends."""
     return tempfile.TemporaryDirectory(prefix="sentinel-")

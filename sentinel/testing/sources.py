@@ -157,9 +157,9 @@ class SourceConformance:
         """Return a new writer of the format."""
         raise NotImplementedError
 
-    def ordered(self, found: Sequence[Point]) -> Sequence[Point]:
+    def ordered(self, points: Sequence[Point]) -> Sequence[Point]:
         """Return points in the order in which they must come."""
-        return found if self.has_an_order else sorted(found, key=lambda point: point[0])
+        return points if self.has_an_order else sorted(points, key=lambda point: point[0])
 
     # Tests
 

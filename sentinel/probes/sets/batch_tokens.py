@@ -24,7 +24,7 @@ from sentinel.probes.base import Cost, Moment, Numbers, ProbeSet, Subject, is_on
 if TYPE_CHECKING:
     import torch
 
-_MASKED = -100
+_MASKED = -100  # label of a token that the loss ignores
 
 
 class BatchTokens(

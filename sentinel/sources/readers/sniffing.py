@@ -161,29 +161,29 @@ def remembered(sniff: Callable[[Path], bool]) -> Callable[[Path], bool]:
     files that are there, so a file for which none of many questions asks is gone, and is forgotten.
     """
     before_that: dict[Path, tuple[tuple[int, int, int], bool]] = {}
-    known: dict[Path, tuple[tuple[int, int, int], bool]] = {}
+    answers: dict[Path, tuple[tuple[int, int, int], bool]] = {}
     questions = 0
 
     @wraps(sniff)
     def answer(path: Path) -> bool:
-        nonlocal before_that, known, questions
+        nonlocal before_that, answers, questions
         questions += 1
-        if questions > _QUESTIONS_A_FILE * max(len(known), _MIN_REMEMBERED):
-            before_that = known
-            known = {}
+        if questions > _QUESTIONS_A_FILE * max(len(answers), _MIN_REMEMBERED):
+            before_that = answers
+            answers = {}
             questions = 0
         if path in before_that:
-            known[path] = before_that.pop(path)
+            answers[path] = before_that.pop(path)
         try:
             status = os.stat(path)
         except OSError:
             return False
         inode, size, modified = now = status.st_ino, status.st_size, status.st_mtime_ns
-        before, was_log = known.get(path, ((0, 0, 0), False))
+        before, was_log = answers.get(path, ((0, 0, 0), False))
         if before == now or (was_log and before[0] == inode and before[1] <= size and before[2] <= modified):
             return was_log
         was_log = sniff(path)
-        known[path] = now, was_log
+        answers[path] = now, was_log
         return was_log
 
     return answer

@@ -28,8 +28,8 @@ def of_part(name: str, part: str) -> str:
     """Return the name of a metric with the part, unless it names a part already or is that of a learning
     rate.
     """
-    named = _NAMED.search(COMPARED.sub("", name))
-    return name if name.lower() in _OF_NO_PART or named else f"{part}/{name}"
+    match = _NAMED.search(COMPARED.sub("", name))
+    return name if name.lower() in _OF_NO_PART or match else f"{part}/{name}"
 
 
 def with_part(record: Mapping[str, Any], axes: frozenset[str]) -> Mapping[str, Any]:
