@@ -57,7 +57,8 @@ class BatchTokens(
         numbers: dict[str, torch.Tensor | float] = {}
         mask = moment.batch.get("attention_mask") if hasattr(moment.batch, "keys") else None
         if mask is not None:
-            numbers["data/valid_tokens"] = valid = (mask != 0).sum()
+            valid = (mask != 0).sum()
+            numbers["data/valid_tokens"] = valid
             numbers["data/pad_fraction"] = 1.0 - valid / math.prod(mask.shape)
         labels = _labels(moment)
         if labels is not None:

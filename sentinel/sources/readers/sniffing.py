@@ -178,7 +178,8 @@ def remembered(sniff: Callable[[Path], bool]) -> Callable[[Path], bool]:
             status = os.stat(path)
         except OSError:
             return False
-        inode, size, modified = now = status.st_ino, status.st_size, status.st_mtime_ns
+        now = (status.st_ino, status.st_size, status.st_mtime_ns)
+        inode, size, modified = now
         before, was_log = answers.get(path, ((0, 0, 0), False))
         if before == now or (was_log and before[0] == inode and before[1] <= size and before[2] <= modified):
             return was_log

@@ -40,7 +40,8 @@ def with_part(record: Mapping[str, Any], axes: frozenset[str]) -> Mapping[str, A
     validation in `iter`, so such a record has no step of its own.
     """
     for name, value in record.items():
-        if isinstance(value, str) and name.lower() in PART_KEYS and (part := held_out(value)):
+        part = held_out(value) if isinstance(value, str) and name.lower() in PART_KEYS else ""
+        if part:
             others = ((n, number) for n, number in record.items() if n not in (name, _BATCH))
             return {n if n.lower() in axes else of_part(n, part): number for n, number in others}
     return record

@@ -137,7 +137,7 @@ def recognise(record: bytes) -> tuple[Layout, tuple[str, ...]] | None:
     if events is None:
         if len(record) > MAX_ROW:
             return None
-        events = _events_by_length[len(record)] = _EventsOfLength()
+        events = _events_by_length.setdefault(len(record), _EventsOfLength())
     event = int.from_bytes(record, "little")
     for layout in events.layouts:
         tags = layout.proved.get(event & layout.bits)

@@ -75,7 +75,9 @@ def split(data: bytes, most: int, lost: bool = False, at_end: bool = False) -> F
     written = len(data.rstrip(b"\0")) if at_end else len(data)
     parts: list[NDArray[np.int64]] = [np.empty(0, np.int64)]
     problems: list[Problem] = []
-    position = count = needed = 0
+    position = 0
+    count = 0
+    needed = 0
     while True:
         if lost:
             position, lost = _find_header(data, position)

@@ -238,7 +238,8 @@ def _ending(code: int) -> Ending:
 
 def _varint(data: bytes, at: int) -> tuple[int, int]:
     """Return the number that begins at ``at``, and where it ends."""
-    number = shift = 0
+    number = 0
+    shift = 0
     while data[at] & 0x80:
         number |= (data[at] & 0x7F) << shift
         at = at + 1
