@@ -166,7 +166,7 @@ class _Leaves:
         return Numbers(list(self._ids), name[metric], row[metric], value[metric])
 
     def columns(self) -> tuple[NDArray[Any], ...]:
-        """Places in the log, rows, names and values."""
+        """Return places in the log, rows, names and values."""
         place, row, name, value = zip(*self._found, strict=True) if self._found else ((),) * 4
         integers = (np.array(column, np.int64) for column in (place, row, name))
         return *integers, np.array(value, np.float64)

@@ -131,7 +131,7 @@ def _disconnect() -> None:
 
 @cache
 def _scratch() -> "tempfile.TemporaryDirectory[str]":
-    """Gone when the process ends."""
+    """Return a directory that is gone when the process ends."""
     return tempfile.TemporaryDirectory(prefix="sentinel-wandb-", ignore_cleanup_errors=True)
 
 
