@@ -21,6 +21,7 @@ from sentinel.detection.engine import DetectorFailed, Judging, log_failure
 from sentinel.detectors.api import Declaration
 from sentinel.incidents.incident import Change
 from sentinel.incidents.lifecycle import IncidentTracker
+from sentinel.plugins import packages_with_plugins
 from sentinel.run_pipeline import Advance, RunPipeline
 from sentinel.runs.console import ConsoleState
 from sentinel.runs.end_inference import infer_end
@@ -58,8 +59,8 @@ class Pipeline:
         self._naming = Naming(signals, self._specs.requested)
         self._judging = Judging(self.detectors.values(), parameters, failed)
         self.checking = self._judging.checking
-        release = version("training-sentinel") if self._specs else ""
-        shape = repr((release, layout(self._specs), bool(self.checking.checks), sorted(signals.items())))
+        releases = (version("training-sentinel"), *packages_with_plugins()) if self._specs else ("",)
+        shape = repr((*releases, layout(self._specs), bool(self.checking.checks), sorted(signals.items())))
         self._layout = sha256(shape.encode("utf-8", "backslashreplace")).hexdigest()  # every state holds it
 
     def track(self, run: Run, name: str) -> RunPipeline:

@@ -78,6 +78,11 @@ def has_plugins(group: Group) -> bool:
     return bool(_entry_points(group))
 
 
+def packages_with_plugins() -> Sequence[str]:
+    """Return the packages that bring something, with their versions: results depend on them."""
+    return sorted({distribution for group in Group for distribution, _ in _entry_points(group)})
+
+
 def broken_plugins() -> Sequence[BrokenPlugin]:
     """Return what was left out of the groups that were loaded so far."""
     return sorted(_broken.values())

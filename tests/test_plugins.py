@@ -16,11 +16,14 @@ from sentinel.catalogue import index
 from sentinel.cli.app import main
 from sentinel.detectors.api import Declaration
 from sentinel.detectors.discovery import all_detectors
-from sentinel.plugins import Group, broken_plugins
+from sentinel.pipeline import Pipeline
+from sentinel.plugins import Group, broken_plugins, packages_with_plugins
 from sentinel.sinks.base import SinkConfig
 from sentinel.sinks.discovery import BUILT_IN_SINKS, sink_types, type_of
 from sentinel.sources import registry
+from sentinel.sources.base import Run
 from sentinel.sources.discovery import discover, location
+from sentinel.sources.json.lines import JsonLines
 from sentinel.sources.registry import BUILT_IN_FORMATS, BUILT_IN_SCHEMES, format_named, formats, remotes
 
 RULE = '''"""Says that it is there."""
@@ -208,6 +211,19 @@ def test_a_source_is_found_with_what_sets_it_apart(install, tmp_path):
     assert [run.format for run in discover([tmp_path / "logs"]).runs] == ["acme"]
     assert format_named("acme").is_console
     assert location("acme://there").scheme == "acme"
+
+
+def test_what_is_stored_belongs_to_the_versions_of_the_plugins(install, tmp_path):
+    log = tmp_path / "log.jsonl"
+    run = Run(log, "jsonl", JsonLines(log))
+
+    def stored():
+        return Pipeline(all_detectors().values(), {}, {}).track(run, "run").layout
+
+    before = stored()
+    install("acme", {"acme_log.py": SOURCE}, [("sentinel.sources", "acme", "acme_log")])
+    assert packages_with_plugins() == ["acme 1.2"]
+    assert stored() != before
 
 
 def test_a_sink_is_found(install):

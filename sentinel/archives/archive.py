@@ -20,6 +20,7 @@ from sentinel.common.errors import SentinelError
 from sentinel.common.shard import WHOLE, Shard
 from sentinel.config.file import Config
 from sentinel.detectors.runtime.worse_than_siblings import RULE
+from sentinel.plugins import packages_with_plugins
 from sentinel.sources.discovery import common_path
 from sentinel.sources.location import Location, Url
 
@@ -111,4 +112,5 @@ def _salt(config: Config, compare: bool) -> str:
     """Return what changes the results beside the logs."""
     rules = [repr(rule) for rule in config.rules]
     base = str(common_path(config.paths))  # the names of the runs depend on it
-    return repr((version("training-sentinel"), base, config.detectors, config.signals, rules, compare))
+    releases = (version("training-sentinel"), *packages_with_plugins())
+    return repr((*releases, base, config.detectors, config.signals, rules, compare))

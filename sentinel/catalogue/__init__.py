@@ -108,7 +108,7 @@ class Entry:
     excludes: tuple[CauseRule, ...]
     checks: tuple[CauseRule, ...]
     probes: Mapping[str, str]
-    seen: str
+    visibility: str
     body: str
     package: str = ""  # which brought it, such as `sentinel-acme 1.2`; empty for an entry of sentinel
 
@@ -177,7 +177,7 @@ def _entry(name: str, meta: Mapping[str, Any], body: str, package: str) -> Entry
         excludes=_to_rules(meta.get("excludes", ())),
         checks=_to_rules(meta.get("checks", ())),
         probes=dict(meta.get("probes", {})),
-        seen=meta.get("seen", ""),
+        visibility=meta.get("seen", ""),
         body=body,
         package=package,
     )

@@ -41,21 +41,21 @@ def search(words: Sequence[str]) -> list[Entry]:
     """Return the entries that hold all the words, in any case; first those that hold more of them in the
     title.
     """
-    wanted = [word.casefold() for word in words]
+    folded = [word.casefold() for word in words]
 
     def holds(entry: Entry) -> bool:
         lines = " ".join(signature.text for signature in entry.signatures)
         text = " ".join((entry.id, entry.title, entry.fix, entry.check, entry.body, lines)).casefold()
-        return all(word in text for word in wanted)
+        return all(word in text for word in folded)
 
     def in_title(entry: Entry) -> int:
         title = f"{entry.id} {entry.title}".casefold()
-        return sum(word in title for word in wanted)
+        return sum(word in title for word in folded)
 
     return sorted(filter(holds, load().values()), key=in_title, reverse=True)
 
 
 @cache
 def unwritten() -> Mapping[str, Sequence[str]]:
-    """Ids that the sources of the catalogue refer to and that have no page, with the nearest entries."""
+    """Return the ids without a page that the sources of the catalogue name, with the nearest entries."""
     return tomllib.loads((files(__package__) / "unwritten.toml").read_text(encoding="utf-8"))

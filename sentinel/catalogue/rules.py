@@ -56,14 +56,14 @@ class Known(Protocol):
 
 @dataclass(frozen=True)
 class Clues:
-    """All that rules may look at. ``known`` is None where an incident belongs to no stream of points.
+    """All that rules may look at. ``log`` is None where an incident belongs to no stream of points.
 
     ``detector`` is that of the incident, which is one of the ``findings``.
     """
 
     evidence: Mapping[str, Any]
     findings: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)  # their evidence, by detector
-    known: Known | None = None
+    log: Known | None = None
     position: int = 0
     step: int = 0
     detector: str = ""
@@ -110,12 +110,12 @@ class ValueRange(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename
         whole = (
             f"{name} per {self.per}" if self.per else f"{name} modulo {self.modulo}" if self.modulo else name
         )
-        asked = (
+        bounds = (
             f"above {self.above:g}" if self.above is not None else "",
             f"below {self.below:g}" if self.below is not None else "",
             f"is {one_of(map(_word, choices))}" if self.is_ is not None else "",
         )
-        return f"{whole} {' and '.join(filter(None, asked))}"
+        return f"{whole} {' and '.join(filter(None, bounds))}"
 
 
 class Condition(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -130,37 +130,37 @@ class Condition(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     def __str__(self) -> str:
         """Return what it asks for, in words."""
-        of = f"{self.finding}'s " if self.finding is not None else ""
-        asked = [f"{self.finding} is open"] if of and not self.evidence else []
-        asked += [f"{of}{bounds.said_of(name)}" for name, bounds in self.evidence.items()]
-        asked += [f"{name} is {state}" for name, state in self.signals.items()]
-        asked += [bounds.said_of(name) for name, bounds in self.settings.items()]
-        asked += [f"it printed `{self.console}`"] if self.console is not None else []
-        asked += [f"the log is of {one_of(self.framework)}"] if self.framework else []
-        return ", ".join(asked)
+        owner = f"{self.finding}'s " if self.finding is not None else ""
+        conditions = [f"{self.finding} is open"] if owner and not self.evidence else []
+        conditions += [f"{owner}{bounds.said_of(name)}" for name, bounds in self.evidence.items()]
+        conditions += [f"{name} is {state}" for name, state in self.signals.items()]
+        conditions += [bounds.said_of(name) for name, bounds in self.settings.items()]
+        conditions += [f"it printed `{self.console}`"] if self.console is not None else []
+        conditions += [f"the log is of {one_of(self.framework)}"] if self.framework else []
+        return ", ".join(conditions)
 
     def holds(self, clues: Clues) -> bool:
         """Return whether the run is as the rule says."""
-        known = clues.known
+        log = clues.log
         evidence = clues.evidence if self.finding is None else clues.findings.get(self.finding)
         if evidence is None:
             return False
         asks_log = self.framework or self.signals or self.settings
-        if asks_log and (known is None or not self._holds_of(known, clues.position, clues.step)):
+        if asks_log and (log is None or not self._holds_of(log, clues.position, clues.step)):
             return False
         if self.console is not None and re.search(self.console, clues.quoted) is None:
             return False
         return all(bounds.hold(name, evidence.get) for name, bounds in self.evidence.items())
 
-    def _holds_of(self, known: Known, position: int, step: int) -> bool:
+    def _holds_of(self, log: Known, position: int, step: int) -> bool:
         """Return whether the log, apart from findings, is as the rule says."""
-        if self.framework and (known.framework or UNKNOWN) not in self.framework:
+        if self.framework and (log.framework or UNKNOWN) not in self.framework:
             return False
         for name, be in self.signals.items():
-            if known.logs(name, position) is not (be == "logged"):
+            if log.logs(name, position) is not (be == "logged"):
                 return False
         for name, bounds in self.settings.items():
-            if not bounds.hold(name, lambda other: known.setting(other, position, step)):
+            if not bounds.hold(name, lambda other: log.setting(other, position, step)):
                 return False
         return True
 
@@ -193,7 +193,7 @@ class Need(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     means: str
     follows: tuple[str, ...] = ()
-    shown: tuple[Condition, ...] = ()
+    signs: tuple[Condition, ...] = msgspec.field(default=(), name="shown")
 
 
 _to_needs = converter(dict[str, Need])
@@ -214,7 +214,7 @@ def not_shown(words: Iterable[str], clues: Clues) -> tuple[str, ...]:
 def _is_shown(word: str, clues: Clues) -> bool:
     need = needs()[word]
     return (
-        (clues.known is not None and clues.known.shows(word))
-        or any(condition.holds(clues) for condition in need.shown)
+        (clues.log is not None and clues.log.shows(word))
+        or any(condition.holds(clues) for condition in need.signs)
         or any(_is_shown(other, clues) for other in need.follows)
     )

@@ -35,7 +35,7 @@ class Parts(NamedTuple):
     modules: "Sequence[torch.nn.Module]"
     parameters: "Sequence[tuple[str, torch.Tensor]]"  # by each of their names
     groups: Sequence[tuple[str, Mapping[str, Any]]]  # each by its own name, else by its number
-    held: "Sequence[torch.Tensor]"  # the parameters of the groups, each once
+    optimized: "Sequence[torch.Tensor]"  # the parameters of the groups, each once
 
 
 @dataclass(frozen=True)
@@ -55,12 +55,12 @@ class Subject:
     def parts(self) -> Parts:
         """What the model and its optimizers consist of. Models may be large, so it is done once a step."""
         groups = [group for optimizer in self.optimizers for group in optimizer.param_groups]
-        held = {id(parameter): parameter for group in groups for parameter in group["params"]}
+        parameters = {id(parameter): parameter for group in groups for parameter in group["params"]}
         return Parts(
             list(self.model.modules()),
             list(self.model.named_parameters(remove_duplicate=False)),
             [(str(group.get("name", number)), group) for number, group in enumerate(groups)],
-            list(held.values()),
+            list(parameters.values()),
         )
 
     def forget_parts(self) -> None:
@@ -69,7 +69,7 @@ class Subject:
 
     def optimized(self) -> "list[torch.Tensor]":
         """Return the parameters that an optimizer holds and may change, each once."""
-        return [parameter for parameter in self.parts.held if parameter.requires_grad]
+        return [parameter for parameter in self.parts.optimized if parameter.requires_grad]
 
     def is_of_torch(self) -> bool:
         """Return whether the model is one of torch, which then is imported."""
@@ -174,11 +174,11 @@ class Hooks:
     def add(self, register: Callable[..., Any], hook: Callable[..., None]) -> None:
         """Hand a guarded hook to torch's ``register``, and keep the handle."""
 
-        def guarded(*given: Any) -> None:
+        def guarded(*arguments: Any) -> None:
             if self.failure is None:
                 try:
                     with deadline():
-                        hook(*given)
+                        hook(*arguments)
                 except Exception as error:  # noqa: BLE001  a defect of a probe must not end the training
                     self.failure = error
 
@@ -208,5 +208,5 @@ def arrival() -> Callable[[], object]:
 
 def is_on_host(numbers: Any) -> bool:
     """Return whether these can be read without waiting for a device: of torch, of NumPy, or of Python."""
-    known: bool = getattr(numbers, "is_cpu", isinstance(numbers, np.ndarray | float | int))
-    return known
+    is_host: bool = getattr(numbers, "is_cpu", isinstance(numbers, np.ndarray | float | int))
+    return is_host

@@ -25,15 +25,15 @@ def chosen(names: str | Iterable[str]) -> dict[str, type[ProbeSet]]:
     """Return the sets of a cost and of those below it, or the named ones. Raises ValueError for an unknown
     name.
     """
-    known = probe_sets()
+    sets = probe_sets()
     if names == Cost.CHEAP:
-        return known
+        return sets
     if names == Cost.DEFAULT:
-        return {name: kind for name, kind in known.items() if kind.cost is Cost.DEFAULT}
-    wanted = [names] if isinstance(names, str) else list(names)
-    if unknown := sorted({*wanted} - {*known}):
-        raise ValueError(f"sets={unknown[0]!r}: give 'default', 'cheap' or names among {', '.join(known)}")
-    return {name: known[name] for name in wanted}
+        return {name: kind for name, kind in sets.items() if kind.cost is Cost.DEFAULT}
+    requested = [names] if isinstance(names, str) else list(names)
+    if unknown := sorted({*requested} - {*sets}):
+        raise ValueError(f"sets={unknown[0]!r}: give 'default', 'cheap' or names among {', '.join(sets)}")
+    return {name: sets[name] for name in requested}
 
 
 def page(name: str) -> str:

@@ -85,14 +85,14 @@ class probe:  # noqa: N801  it reads as a function at its call, as `contextlib.s
         """The names of the sets that measure."""
         return list(self._sets)
 
-    def step(self, **given: Any) -> None:
+    def step(self, **arguments: Any) -> None:
         """Note that a step has ended: after the optimizer's step, before or after `zero_grad`.
 
         ``batch``, ``loss``, ``scaler``, ``outputs`` and what else `Moment` names may be handed over.
         """
         if not self._sets:
             return
-        moment = Moment(**given)
+        moment = Moment(**arguments)
         step = self._steps
         self._steps = self._steps + 1
         if self._waiting:
@@ -109,10 +109,10 @@ class probe:  # noqa: N801  it reads as a function at its call, as `contextlib.s
         if self._steps % self._every == 0:
             self._arm()
 
-    def evaluate(self, **given: Any) -> None:
+    def evaluate(self, **arguments: Any) -> None:
         """Note a batch of an evaluation, with what `Moment` names, while the model is as it evaluates."""
         self._evaluates = True
-        moment = Moment(**given)
+        moment = Moment(**arguments)
         self._each(self._that("evaluate"), lambda name: self._sets[name].evaluate(moment))
 
     def close(self) -> None:
@@ -163,10 +163,10 @@ class probe:  # noqa: N801  it reads as a function at its call, as `contextlib.s
     def _measured(self, moment: Moment, name: str) -> Numbers:
         """Return the numbers of a set, which ends if they took too long."""
         probes = self._sets[name]
-        begun = time.perf_counter()
+        started_at = time.perf_counter()
         numbers = _on_the_way(probes.measure(moment))
         probes.disarm()
-        if (took := time.perf_counter() - begun) > SLOW_SECONDS:
+        if (took := time.perf_counter() - started_at) > SLOW_SECONDS:
             self._switch_off(name, f"a measurement took {took:.1f} s")
         return numbers
 
@@ -189,8 +189,8 @@ class probe:  # noqa: N801  it reads as a function at its call, as `contextlib.s
             try:
                 waiting.arrival()
                 numbers = {name: float(number) for name, number in waiting.numbers.items()}
-                known = {name: number for name, number in numbers.items() if not math.isnan(number)}
-                self._write(waiting.step, known)
+                finite = {name: number for name, number in numbers.items() if not math.isnan(number)}
+                self._write(waiting.step, finite)
             except Exception as error:  # noqa: BLE001  whatever a logger raises must not end the training
                 self._waiting = []
                 self._disarm()

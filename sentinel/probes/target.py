@@ -20,7 +20,7 @@ def target(to: Target) -> Write:
     if hasattr(to, "log") and hasattr(to, "define_metric"):
         return _wandb(to)
     if hasattr(to, "log") and hasattr(to, "news"):
-        return _monitor(to)
+        return lambda step, numbers: to.log(step, numbers)
     if callable(to):
         return to  # type: ignore[no-any-return]
     kinds = "a SummaryWriter, a W&B run, a Monitor, a path, or a function of a step and its numbers"
@@ -44,11 +44,7 @@ def _tensorboard(writer: Any) -> Write:
 
 
 def _wandb(run: Any) -> Write:
-    """Return numbers join the row that the training logs next, because a row of their own would move its
+    """Return what adds numbers to the row that the training logs next: a row of their own would move its
     steps.
     """
     return lambda _, numbers: run.log(dict(numbers), commit=False)
-
-
-def _monitor(monitor: Any) -> Write:
-    return lambda step, numbers: monitor.log(step, numbers)

@@ -217,7 +217,7 @@ def _entry(entry: catalogue.Entry) -> Iterator[str]:
         ("Settings that point to it", [f"{rule.because} ({rule})" for rule in entry.checks]),
         ("Lines that point to it", [_line(signature) for signature in entry.signatures]),
         ("What to log for it", [f"`{name}`: {what}" for name, what in entry.probes.items()]),
-        ("How it shows", [entry.seen] if entry.seen else []),
+        ("How it shows", [entry.visibility] if entry.visibility else []),
     ):
         if items:
             yield f"## {title}\n"

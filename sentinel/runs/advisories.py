@@ -40,7 +40,7 @@ def advisories(log: RunLog) -> list[Advisory]:
 def _from_settings(log: RunLog) -> Iterator[Advisory]:
     plan = planned({name: setting.value for name, setting in log.metadata.config.items()})
     settings = {name: meant(name, value) for name, value in plan.items()}
-    clues = Clues({}, known=_AllSettings(log.understanding().framework, settings))
+    clues = Clues({}, log=_AllSettings(log.understanding().framework, settings))
     for entry in catalogue.load().values():
         for rule in entry.checks:
             if rule.holds(clues):

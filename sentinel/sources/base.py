@@ -56,7 +56,7 @@ class Chunk:
     config: Mapping[str, Any] = field(default_factory=dict)  # flat run settings that precede these points
 
     def __post_init__(self) -> None:
-        """The runs of a fleet log the same tags, and hold each of them once."""
+        """Intern the tags: the runs of a fleet log the same ones, and hold each of them once."""
         object.__setattr__(self, "tags", [*map(sys.intern, self.tags)])
 
     @classmethod

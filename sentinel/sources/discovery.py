@@ -24,7 +24,7 @@ _Found = tuple[Sequence[Run], Sequence[ReadIssue]]
 Spread = Callable[[Callable[[Files], _Found], Sequence[Files]], Iterable[_Found]]
 
 _BELOW_RUNS = 3  # directories below that of a run, which hold its files and no logs of no format
-_SHOWN = 60  # characters of a name that is refused
+_MAX_NAME_CHARACTERS = 60  # characters of a name that is refused
 
 
 @dataclass(frozen=True)
@@ -80,22 +80,22 @@ def discover(
     process then does not remember which files are logs, so a later search looks at them again.
     """
     search = _Search(are_over)
-    asked = [*places]
-    walk = Walk([place for place in asked if not isinstance(place, Url)])
-    for url in (place for place in asked if isinstance(place, Url)):
+    locations = [*places]
+    walk = Walk([place for place in locations if not isinstance(place, Url)])
+    for url in (place for place in locations if isinstance(place, Url)):
         search.ask(url, copies or Path(_scratch().name))
     files = [*walk]
     search.read_issues += walk.read_issues
     search.visit(files, walk.named, spread)
-    return Discovery(search.whole(), search.read_issues, walk.missing, len(asked) > len(walk.missing))
+    return Discovery(search.whole(), search.read_issues, walk.missing, len(locations) > len(walk.missing))
 
 
-def runs_among(files: Sequence[Files], named: Sequence[Path]) -> tuple[Sequence[Run], Sequence[ReadIssue]]:
+def runs_among(files: Sequence[Files], paths: Sequence[Path]) -> tuple[Sequence[Run], Sequence[ReadIssue]]:
     """Return the runs in some files of a walk and in files that a person named, sorted by path, then
     format.
     """
     search = _Search(are_over=True)
-    search.visit(files, named, map)
+    search.visit(files, paths, map)
     return search.whole(), search.read_issues
 
 
@@ -131,7 +131,7 @@ class _Search:
     def ask(self, url: Url, copies: Path) -> None:
         self._add(_found(url, lambda: remotes()[url.scheme].search(url, copies)))
 
-    def visit(self, files: Sequence[Files], named: Sequence[Path], spread: Spread) -> None:
+    def visit(self, files: Sequence[Files], paths: Sequence[Path], spread: Spread) -> None:
         finds = [each.find for each in formats().values()]
         without: list[Files] = []
         for place, scanned in zip(files, spread(lambda files: _scan(finds, *files), files), strict=True):
@@ -144,7 +144,7 @@ class _Search:
         ]
         for scanned in spread(_of_no_format, without):
             self._add(scanned)
-        for path in named:
+        for path in paths:
             self._add(_named(finds, path, self._are_over))
 
     def whole(self) -> list[Run]:
@@ -159,7 +159,7 @@ class _Search:
             if run.local is None or can_exist(run.local):
                 self.runs[run.id] = run
             else:
-                name = repr(run.local.name[:_SHOWN])
+                name = repr(run.local.name[:_MAX_NAME_CHARACTERS])
                 problem = f"no file can be called {name}, so this run was skipped"
                 self.read_issues.append(ReadIssue(run.local.parent, "", problem))
 
@@ -210,5 +210,5 @@ def _found(place: Location, runs: Callable[[], Iterable[Run]]) -> _Found:
 
 @cache
 def _scratch() -> "tempfile.TemporaryDirectory[str]":
-    """Gone when the process ends."""
+    """Return a directory that is gone when the process ends."""
     return tempfile.TemporaryDirectory(prefix="sentinel-")

@@ -30,10 +30,10 @@ FORMAT = "neptune"
 _FIRST_PART = re.compile(r"(?P<run>.+)_part_0\.parquet", re.DOTALL)
 _PART = re.compile(r"_part_(\d{1,9})\.parquet")
 _MAGIC = b"PAR1"  # at both ends of a Parquet file; before the last one stands the length of the footer
-_FOOTER = len(_MAGIC) + 4
-_MAX_FOOTER = 1 << 24
+_TRAILER_BYTES = len(_MAGIC) + 4  # that length, and the last magic
+_MAX_FOOTER_BYTES = 1 << 24  # of a footer that are read, at most
 _COLUMNS = (b"run_id", b"attribute_path", b"attribute_type", b"float_value")
-_MAX_BYTES = 1 << 29
+_MAX_BYTES = 1 << 29  # of all parts of a run
 _MAX_ROWS = 10_000_000
 """A run with more is not read. This bounds the memory of a poll."""
 
@@ -189,12 +189,12 @@ def _is_export(path: Path) -> bool:
         with open_log(path) as file:
             begin = file.read(len(_MAGIC))
             size = file.seek(0, os.SEEK_END)
-            file.seek(max(0, size - _FOOTER))
+            file.seek(max(0, size - _TRAILER_BYTES))
             end = file.read()
             if not _is_whole(begin + end):
                 return False
-            length = min(int.from_bytes(end[:4], "little"), _MAX_FOOTER, size - _FOOTER)
-            file.seek(size - _FOOTER - length)
+            length = min(int.from_bytes(end[:4], "little"), _MAX_FOOTER_BYTES, size - _TRAILER_BYTES)
+            file.seek(size - _TRAILER_BYTES - length)
             footer = file.read(length)
     except OSError:
         return False
@@ -203,7 +203,7 @@ def _is_export(path: Path) -> bool:
 
 def _is_whole(data: bytes) -> bool:
     """Return whether the bytes of a Parquet file, or its first and last ones, are not torn."""
-    return data[: len(_MAGIC)] == _MAGIC == data[-len(_MAGIC) :] and len(data) > _FOOTER
+    return data[: len(_MAGIC)] == _MAGIC == data[-len(_MAGIC) :] and len(data) > _TRAILER_BYTES
 
 
 def _bytes(path: Path) -> bytes:

@@ -122,14 +122,14 @@ def _plugins() -> tuple[Mapping[str, Format], Mapping[str, Remote]]:
     def use(plugin: Plugin) -> None:
         module = plugin.thing
         schemes = {scheme: _remote(module) for scheme in getattr(module, "SCHEMES", ())}
-        named = {module.FORMAT: _format(module)} if hasattr(module, "FORMAT") else {}
-        if not schemes and not named:
+        brought = {module.FORMAT: _format(module)} if hasattr(module, "FORMAT") else {}
+        if not schemes and not brought:
             raise ValueError("it has neither FORMAT and find nor SCHEMES, check and search")
-        for name in named.keys() & {*BUILT_IN_FORMATS, *formats_by_name}:
+        for name in brought.keys() & {*BUILT_IN_FORMATS, *formats_by_name}:
             raise ValueError(f"two sources read the format {name}")
         for scheme in schemes.keys() & {*BUILT_IN_SCHEMES, *remotes_by_scheme}:
             raise ValueError(f"two sources know addresses that begin with {scheme}://")
-        formats_by_name.update(named)
+        formats_by_name.update(brought)
         remotes_by_scheme.update(schemes)
 
     use_plugins(Group.SOURCES, use)

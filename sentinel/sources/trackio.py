@@ -28,7 +28,7 @@ FROM metrics WHERE {key} = ? AND id >= ? ORDER BY id
 """
 _CONFIG = "SELECT config FROM configs WHERE {key} = ? ORDER BY id DESC LIMIT 1"
 _NUMBERS = {"NaN": math.nan, "Infinity": math.inf, "-Infinity": -math.inf}  # JSON has no such numbers
-_MAX_RUNS = 10_000
+_MAX_RUNS = 10_000  # of one database
 _ID_CHARACTERS = 8  # of a run's id that its path shows
 
 
@@ -122,8 +122,8 @@ def _runs(path: Path) -> list[Run]:
 
 
 def _run(path: Path, key: str, name: str, value: str) -> Run:
-    shown = name if key == "run_name" else f"{name}-{str(value)[:_ID_CHARACTERS]}"
-    return Run(path / shown.replace("/", "_"), FORMAT, Trackio(path, key, value))
+    run_name = name if key == "run_name" else f"{name}-{str(value)[:_ID_CHARACTERS]}"
+    return Run(path / run_name.replace("/", "_"), FORMAT, Trackio(path, key, value))
 
 
 def _location(row: Sequence[Any] | None) -> list[Any]:

@@ -63,10 +63,10 @@ class Walk:
             names: list[str] = []
             below: list[str] = []
             entries = self._entries(directory)
-            here = {entry.name for entry in entries}
+            names_here = {entry.name for entry in entries}
             for entry in entries:
                 if entry.is_symlink():
-                    if not _leads_below(entry, here):
+                    if not _leads_below(entry, names_here):
                         yield from self._follow(entry, below)
                 elif entry.is_dir(follow_symlinks=False):
                     if not is_internal(entry.path):
@@ -118,13 +118,13 @@ def _mode(path: str) -> int:
         return 0
 
 
-def _leads_below(link: os.DirEntry[str], here: Collection[str]) -> bool:
+def _leads_below(link: os.DirEntry[str], siblings: Collection[str]) -> bool:
     """Return whether the link, such as W&B's ``latest-run``, leads to a directory that is searched anyway."""
     try:
         parts = os.readlink(link.path).split("/")  # noqa: PTH115  W&B leaves three links a run
     except OSError:
         return False
-    return parts[0] in here and parts[0] != link.name and not any(map(is_skipped, parts[1:]))
+    return parts[0] in siblings and parts[0] != link.name and not any(map(is_skipped, parts[1:]))
 
 
 def is_internal(directory: str) -> bool:

@@ -62,7 +62,7 @@ def assert_healthy(
 
 @pytest.fixture(name="assert_healthy")
 def _assert_healthy() -> Callable[..., sentinel.Report]:
-    """`sentinel.testing.assert_healthy`."""
+    """Return `sentinel.testing.assert_healthy`."""
     return assert_healthy
 
 

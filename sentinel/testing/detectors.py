@@ -202,8 +202,8 @@ class DetectorConformance:
             self.assert_survives_gaps(every)
 
     def test_survives_extreme_values(self) -> None:
-        shown = [w for text in EXTREME_STREAMS for w in windows(self.detector, self.streams_of(text))]
-        self.assert_valid(judge(self.detector, shown))
+        all_windows = [w for text in EXTREME_STREAMS for w in windows(self.detector, self.streams_of(text))]
+        self.assert_valid(judge(self.detector, all_windows))
 
     # Helpers
 
@@ -219,11 +219,11 @@ class DetectorConformance:
     def assert_survives_gaps(self, every: int) -> None:
         """Judge the scenarios with only each so many-th point of the signals that are not required."""
         required = {*self.detector.judges, *self.detector.needs}
-        shown: list[Judged] = []
+        all_windows: list[Judged] = []
         for scenario in self.scenarios():
             streams = [one if one.signal in required else _thinned(one, every) for one in scenario.streams]
-            shown += windows(self.detector, [stream for stream in streams if len(stream.step)])
-        self.assert_valid(judge(self.detector, shown))
+            all_windows += windows(self.detector, [stream for stream in streams if len(stream.step)])
+        self.assert_valid(judge(self.detector, all_windows))
 
     def assert_valid(self, verdicts: pl.DataFrame) -> None:
         """Check for severities that exist, and for a variant with its sentence exactly where one fired."""

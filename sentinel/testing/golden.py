@@ -152,7 +152,7 @@ def windows(
     """Return what the engine would show the detector, were the run read in pieces that end after ``cuts``
     points.
     """
-    return [judged for _, judged in series_windows(detector, streams, cuts, settings)]
+    return [window for _, window in series_windows(detector, streams, cuts, settings)]
 
 
 def series_windows(
@@ -179,13 +179,13 @@ def series_windows(
             Points(
                 s.tag or s.signal,
                 s.signal,
-                step[order[own]],
-                np.full(len(own), np.nan),
-                own,
-                value[order[own]],
+                step[order[points_of_stream]],
+                np.full(len(points_of_stream), np.nan),
+                points_of_stream,
+                value[order[points_of_stream]],
             )
             for i, s in enumerate(streams)
-            if len(own := part[source[order[part]] == i])
+            if len(points_of_stream := part[source[order[part]] == i])
         ]
         new = attempt.windows(points, specs, plans)
         result.extend(((attempt.number, tag), (view, window)) for view, tag, window in new)

@@ -168,8 +168,8 @@ def all_of(error: BaseException | None) -> str:
     """Return all that a log, a report or a traceback with local variables could show of an error."""
     texts = []
     while error is not None:
-        shown = traceback.TracebackException.from_exception(error, capture_locals=True)
-        texts += [str(error), repr(error), repr(vars(error)), *shown.format()]
+        trace = traceback.TracebackException.from_exception(error, capture_locals=True)
+        texts += [str(error), repr(error), repr(vars(error)), *trace.format()]
         error = error.__cause__ or error.__context__
     return "\n".join(texts)
 

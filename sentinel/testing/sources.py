@@ -157,9 +157,9 @@ class SourceConformance:
         """Return a new writer of the format."""
         raise NotImplementedError
 
-    def ordered(self, found: Sequence[Point]) -> Sequence[Point]:
+    def ordered(self, points: Sequence[Point]) -> Sequence[Point]:
         """Return points in the order in which they must come."""
-        return found if self.has_an_order else sorted(found, key=lambda point: point[0])
+        return points if self.has_an_order else sorted(points, key=lambda point: point[0])
 
     # Tests
 
@@ -234,7 +234,7 @@ class SourceConformance:
     # What the tests hold, of any writer and any reader
 
     def assert_follows(self, writer: Writer, reader: Reader, directory: Path) -> None:
-        """Each step is there at the poll that follows it, and nothing else."""
+        """Check that each step is there at the poll that follows it, and nothing else."""
         writer.start(directory)
         for count, (step, values) in enumerate(STEPS, 1):
             writer.log(step, values)
@@ -246,7 +246,7 @@ class SourceConformance:
         assert not reader.restarts
 
     def assert_reads_in_pieces(self, writer: Writer, reader: Reader, directory: Path, seed: int) -> None:
-        """Polls at odd times, with odd limits, give the same points."""
+        """Check that polls at odd times, with odd limits, give the same points."""
         dice = random.Random(seed)  # noqa: S311  it only has to be the same every time
         writer.start(directory)
         for step, values in STEPS:
@@ -259,7 +259,7 @@ class SourceConformance:
         assert not reader.restarts
 
     def assert_waits_for_a_torn_tail(self, directory: Path, scratch: Path) -> None:
-        """Wherever a log is cut, the points before are right, and the rest comes with the bytes."""
+        """Check that the points before any cut are right, and that the rest comes with the bytes."""
         data = contents(directory)
         expected = self.ordered(points(STEPS))
         size = sum(map(len, data.values()))
@@ -275,7 +275,7 @@ class SourceConformance:
             assert not reader.restarts
 
     def assert_goes_on_after_a_restart(self, writer: Writer, reader: Reader, directory: Path) -> None:
-        """A training that starts again logs some steps twice, and both count."""
+        """Check that steps count twice which a training logs again after a restart."""
         write(writer, directory, STEPS)
         reader.poll()
         write(writer, directory, STEPS[4:])
@@ -287,12 +287,12 @@ class SourceConformance:
     def assert_reads_numbers_that_are_not_finite(
         self, writer: Writer, reader: Reader, directory: Path
     ) -> None:
-        """NaN and the infinities come as they were logged."""
+        """Check that NaN and the infinities come as they were logged."""
         values = {"a": math.nan, "b": math.inf, "c": -math.inf, "d": 1.0}
         self._assert_reads([(step, values) for step in range(2)], writer, reader, directory)
 
     def assert_reads_odd_names(self, writer: Writer, reader: Reader, directory: Path) -> None:
-        """Tags come as they were logged."""
+        """Check that tags come as they were logged."""
         values = dict.fromkeys(self.names, 0.5)
         self._assert_reads([(step, values) for step in range(3)], writer, reader, directory)
 
@@ -301,7 +301,7 @@ class SourceConformance:
         assert self.ordered(reader.poll().points) == self.ordered(points(steps))
 
     def assert_waits_for_an_empty_file(self, directory: Path) -> None:
-        """A file that was only created gives nothing yet, and no complaint."""
+        """Check that a file that was only created gives nothing yet, and no complaint."""
         data = contents(directory)
         for path in files(directory):
             path.unlink()
@@ -313,7 +313,7 @@ class SourceConformance:
         assert not reader.read_issues
 
     def assert_skips_a_broken_record(self, directory: Path, path: Path) -> None:
-        """What precedes and what follows broken bytes is read, and a person learns where they are."""
+        """Check that all but the broken bytes is read, and that a person learns where they are."""
         reader = Reader(directory).poll()
         assert reader.points[0] == points(STEPS)[0]
         assert reader.points[-1] == points(STEPS)[-1]
@@ -321,12 +321,12 @@ class SourceConformance:
         self.assert_complains_of(reader, path)
 
     def assert_complains_of(self, reader: Reader, path: Path) -> None:
-        """What the reader says of a broken file names the file and the place."""
+        """Check that what the reader says of a broken file names the file and the place."""
         assert bool(reader.read_issues) == self.complains
         assert all(issue.startswith(f"{path} at ") for issue in reader.read_issues)
 
     def assert_complains_once(self, reader: Reader, path: Path) -> None:
-        """A file that cannot be read any more is one complaint, and costs nothing that was read."""
+        """Check that a file that cannot be read any more is one complaint and costs no point."""
         for _ in range(3):
             reader.poll()
         assert len(reader.read_issues) == 1
@@ -334,13 +334,13 @@ class SourceConformance:
         assert reader.points == points(STEPS)
 
     def assert_writes_nothing(self, directory: Path) -> None:
-        """No file changes when it is read, and none is added."""
+        """Check that no file changes when it is read, and that none is added."""
         before = _status(directory)
         Reader(directory).poll(limit=3)
         assert _status(directory) == before
 
     def assert_can_be_sent(self, directory: Path) -> None:
-        """Other processes read runs, too."""
+        """Check that a run can be pickled, because other processes read runs, too."""
         runs = discover([directory]).runs
         copies = pickle.loads(pickle.dumps(runs))  # noqa: S301
         assert copies == runs != []

@@ -24,9 +24,11 @@ def test_each_entry_is_in_one_family():
 @each(catalogue.load().values(), lambda e: e.id)
 def test_what_nothing_points_to_says_why(entry):
     shown = entry.id in CITED or entry.signatures or entry.checks or entry.probes
-    assert shown or entry.seen
-    assert not (entry.seen and entry.id in CITED), "a detector cites it now: remove `seen` from its page"
-    assert not entry.seen or re.fullmatch(r"[A-Z`].*[^.]\.", entry.seen)
+    assert shown or entry.visibility
+    assert not (entry.visibility and entry.id in CITED), (
+        "a detector cites it now: remove `seen` from its page"
+    )
+    assert not entry.visibility or re.fullmatch(r"[A-Z`].*[^.]\.", entry.visibility)
 
 
 def test_the_coverage_table_is_up_to_date():

@@ -63,7 +63,7 @@ def test_the_numbers_of_a_page_stand_in_the_code(detector):
 
 def test_detectors_that_a_page_names_exist():
     pages = {d.name: d.doc for d in all_detectors().values()}
-    pages |= {e.id: f"{e.body} {e.seen}" for e in catalogue.load().values()}
+    pages |= {e.id: f"{e.body} {e.visibility}" for e in catalogue.load().values()}
     named = {(page, name) for page, text in pages.items() for name in NAME.findall(text)}
     assert {name for _, name in named} & {*all_detectors()}
     assert [one for one in named if one[1] not in {*all_detectors(), *OTHERS}] == []

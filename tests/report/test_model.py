@@ -162,7 +162,7 @@ def test_texts_and_images_nearest_to_the_onset_are_shown(told, illustrated):
 
 
 def test_files_that_are_too_large_or_too_many_are_said(told, illustrated, monkeypatch):
-    monkeypatch.setattr(samples, "_LARGEST", 100)
+    monkeypatch.setattr(samples, "_MAX_FILE_BYTES", 100)
     (problem,) = told().runs[0].problems
     assert problem.endswith("so its texts and images are not shown")
     shutil.copy(next(illustrated.glob("*tfevents*")), illustrated / "events.out.tfevents.1.copy")

@@ -34,7 +34,7 @@ def written() -> str:
             str(len(entry.signatures) or ""),
             str(len(entry.checks) or ""),
             ", ".join(f"`{name}`" for name in entry.probes),
-            entry.seen,
+            entry.visibility,
         ]
         for entry in catalogue.load().values()
     ]

@@ -38,7 +38,9 @@ HEAD = """\
 def named() -> dict[str, set[str]]:
     """The pages of each name: what stands between backticks and has an underscore or a capital within."""
     pages = {one.name: one.doc for one in all_detectors().values()}
-    pages |= {one.id: f"{one.fix} {one.check} {one.body} {one.seen}" for one in catalogue.load().values()}
+    pages |= {
+        one.id: f"{one.fix} {one.check} {one.body} {one.visibility}" for one in catalogue.load().values()
+    }
     found: dict[str, set[str]] = {}
     for page, text in pages.items():
         for quoted in QUOTED.findall(text):

@@ -24,7 +24,7 @@ from sentinel.probes.base import Cost, Moment, Numbers, ProbeSet, Subject, is_on
 if TYPE_CHECKING:
     import torch
 
-_MASKED = -100
+_MASKED = -100  # label of a token that the loss ignores
 
 
 class BatchTokens(
@@ -57,7 +57,8 @@ class BatchTokens(
         numbers: dict[str, torch.Tensor | float] = {}
         mask = moment.batch.get("attention_mask") if hasattr(moment.batch, "keys") else None
         if mask is not None:
-            numbers["data/valid_tokens"] = valid = (mask != 0).sum()
+            valid = (mask != 0).sum()
+            numbers["data/valid_tokens"] = valid
             numbers["data/pad_fraction"] = 1.0 - valid / math.prod(mask.shape)
         labels = _labels(moment)
         if labels is not None:

@@ -23,12 +23,12 @@ import numpy as np
 
 from sentinel.probes.base import Cost, Moment, Numbers, ProbeSet, Subject, is_on_host
 
-_VALUES = 32  # of a tensor, evenly spread
-_MIN_VALUES = 8
+_SAMPLED_VALUES = 32  # of a tensor, evenly spread
+_MIN_VALUES = 8  # in a tensor that tells one batch from another
 _NUMBERS = "biufc"  # NumPy's letters for the kinds of numbers
 _MIN_BATCHES = 32  # different ones, before a repetition means something
-_NEAR = 16  # batches: as many workers may read the same shard
-_MOST = 1 << 16  # batches that are remembered
+_MAX_NEAR_BATCHES = 16  # batches: as many workers may read the same shard
+_MAX_BATCHES = 1 << 16  # batches that are remembered
 _HASH_BITS = 0xFFFFFF  # what a number of 32 bits holds exactly
 
 
@@ -60,17 +60,17 @@ class Batches(
         drawn = fingerprint(moment.augmentation)
         if drawn is not None:
             self._note("data/augmentations_again", drawn in self._augmentations)
-            if len(self._augmentations) < _MOST:
+            if len(self._augmentations) < _MAX_BATCHES:
                 self._augmentations.add(drawn)
         batch = fingerprint(moment.batch)
         if batch is None:
             return
         self._count += 1
         if len(self._seen) >= _MIN_BATCHES:
-            near = self._count - self._seen.get(batch, -_MOST) <= _NEAR
+            near = self._count - self._seen.get(batch, -_MAX_BATCHES) <= _MAX_NEAR_BATCHES
             self._note("data/batches_again", near)
             self._note("data/batches_in_old_order", not near and (self._last, batch) in self._pairs)
-        if len(self._seen) < _MOST:
+        if len(self._seen) < _MAX_BATCHES:
             self._seen[batch] = self._count
             if self._last is not None and self._last != batch:
                 self._pairs.add((self._last, batch))
@@ -78,7 +78,7 @@ class Batches(
 
     def measure(self, moment: Moment) -> Numbers:
         """Return the shares since the last measurement."""
-        shares = {name: sum(of) / len(of) for name, of in self._again.items()}
+        shares = {name: sum(repeats) / len(repeats) for name, repeats in self._again.items()}
         self._again = {}
         return shares if self._last is None else {**shares, "data/batch_hash": self._last & _HASH_BITS}
 
@@ -86,16 +86,18 @@ class Batches(
         self._again.setdefault(name, []).append(again)
 
 
-def fingerprint(of: Any) -> int | None:
+def fingerprint(batch: Any) -> int | None:
     """Return a hash of evenly spread values of the first tensor or array on the host that has several
     values.
     """
-    for tensor in tensors(of):
+    for tensor in tensors(batch):
         if not is_on_host(tensor):
             return None
         array = _array(tensor)
-        apart = max(1, array.size // _VALUES)
-        values = array.flat[: _VALUES * apart : apart]  # copies these alone, whatever the array's strides
+        apart = max(1, array.size // _SAMPLED_VALUES)
+        values = array.flat[
+            : _SAMPLED_VALUES * apart : apart
+        ]  # copies these alone, whatever the array's strides
         several = values.tobytes()
         are_numbers = array.dtype.kind in _NUMBERS and values.size >= _MIN_VALUES
         if are_numbers and several != several[: values.itemsize] * values.size:
@@ -114,10 +116,10 @@ def _array(tensor: Any) -> "np.ndarray[Any, Any]":
     return array
 
 
-def tensors(of: Any) -> Iterator[Any]:
+def tensors(batch: Any) -> Iterator[Any]:
     """Yield the tensors and arrays in a batch, in their order."""
-    if hasattr(of, "reshape") and hasattr(of, "tolist"):
-        yield of
-    elif isinstance(of, list | tuple | Mapping):
-        for part in of.values() if isinstance(of, Mapping) else of:
+    if hasattr(batch, "reshape") and hasattr(batch, "tolist"):
+        yield batch
+    elif isinstance(batch, list | tuple | Mapping):
+        for part in batch.values() if isinstance(batch, Mapping) else batch:
             yield from tensors(part)

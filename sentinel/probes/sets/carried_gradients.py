@@ -21,7 +21,7 @@ from sentinel.probes.base import Hooks, Moment, Numbers, ProbeSet, Subject
 if TYPE_CHECKING:
     import torch
 
-_MAX_TENSORS = 8
+_MAX_TENSORS = 8  # that are watched, evenly spread over the model
 
 
 class CarriedGradients(

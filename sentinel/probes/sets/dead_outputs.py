@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 
 _ZERO = {"ReLU", "ReLU6", "LeakyReLU", "GELU", "SiLU", "Hardswish"}  # dead where they are zero
 _SATURATED = {"Sigmoid", "Tanh", "Hardsigmoid", "Hardtanh"}  # dead near their ends
-_NEAR_END = 0.99
-_MAX_LAYERS = 8
+_NEAR_END = 0.99  # an output beyond it, or below 1 minus it, is saturated
+_MAX_LAYERS = 8  # that are watched, evenly spread over the model
 
 
 class DeadOutputs(

@@ -23,7 +23,7 @@ from sentinel.probes.base import Cost, Moment, Numbers, ProbeSet
 if TYPE_CHECKING:
     import torch
 
-_BYTES_OF_HALF = 2
+_BYTES_OF_HALF = 2  # of a number in half precision
 
 
 class Dtypes(
@@ -45,7 +45,8 @@ class Dtypes(
         return {
             "params/half_share": _count(half) / max(_count(trained), 1),
             "grad/fewer_bits": sum(
-                of is not None and of.element_size() < weights.element_size() for weights, of in pairs
+                state is not None and state.element_size() < weights.element_size()
+                for weights, state in pairs
             ),
         }
 

@@ -35,7 +35,7 @@ class Environment(
     """Reads what the loop handed over at the start."""
 
     def measure(self, moment: Moment) -> Numbers:
-        """Up to three numbers."""
+        """Return up to three numbers."""
         numbers: dict[str, float] = {}
         statistics: Any = getattr(self.subject.environment, "obs_rms", None)
         if hasattr(statistics, "mean") and hasattr(statistics.mean, "mean"):

@@ -51,7 +51,7 @@ class GeneratedSamples(
 
 
 def frechet_distance(real: Any, generated: Any) -> float:
-    """Between the normal distributions that fit two arrays of samples x dimensions."""
+    """Return the distance between the normal distributions that fit two arrays of samples x dimensions."""
     means = real.mean(0) - generated.mean(0)
     first, second = (np.atleast_2d(np.cov(features, rowvar=False)) for features in (real, generated))
     roots = np.sqrt(np.linalg.eigvals(first @ second).real.clip(0))

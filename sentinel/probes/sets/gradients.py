@@ -60,22 +60,22 @@ class Gradients(
 
         self._hooks.raise_failure()
         numbers: dict[str, torch.Tensor | float] = {}
-        left = list(self._left.values())  # backward reaches the last layer first
-        if left:
+        norms = list(self._left.values())  # backward reaches the last layer first
+        if norms:
             scale = getattr(moment.scaler, "_scale", None)  # `get_scale` would wait for the device
-            before = torch.stack(left).sum().sqrt() / (1.0 if scale is None else scale)
+            before = torch.stack(norms).sum().sqrt() / (1.0 if scale is None else scale)
             numbers["grad/norm_before_clipping"] = before
         if self._got:
             after = torch.stack([gradient for gradient, _ in self._got]).sum().sqrt()
             weights = torch.stack([weight for _, weight in self._got]).sum().sqrt()
             numbers["grad/norm_after_clipping"] = after
             numbers["grad/param_ratio"] = after / weights.clamp_min(1e-30)
-            if left:
+            if norms:
                 numbers["grad/kept_share"] = after / before.to(after.device).clamp_min(1e-30)
-        if len(left) >= 4:
-            quarter = len(left) // 4
-            late = torch.stack(left[:quarter]).sum()
-            early = torch.stack(left[-quarter:]).sum()
+        if len(norms) >= 4:
+            quarter = len(norms) // 4
+            late = torch.stack(norms[:quarter]).sum()
+            early = torch.stack(norms[-quarter:]).sum()
             numbers["grad/late_early_ratio"] = (late / early.clamp_min(1e-30)).sqrt()
         return numbers
 
@@ -90,6 +90,6 @@ class Gradients(
             self._left[id(parameter)] = square(parameter.grad)
 
     def _handed_over(self, optimizer: "torch.optim.Optimizer", *_: Any) -> None:
-        held = (parameter for group in optimizer.param_groups for parameter in group["params"])
-        pairs = [(parameter.grad, parameter) for parameter in held if parameter.grad is not None]
+        parameters = (parameter for group in optimizer.param_groups for parameter in group["params"])
+        pairs = [(parameter.grad, parameter) for parameter in parameters if parameter.grad is not None]
         self._got += [(square(gradient), square(parameter)) for gradient, parameter in pairs]

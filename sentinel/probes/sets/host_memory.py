@@ -19,7 +19,7 @@ from pathlib import Path
 
 from sentinel.probes.base import Cost, Moment, Numbers, ProbeSet, Subject, Unsuitable
 
-_GIB = 2.0**30
+_GIB = 2.0**30  # bytes
 _OWN = Path("/proc/self/statm")
 _SHARED = Path("/dev/shm")  # noqa: S108  it is measured, not written to
 

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     import torch
 
 _NAMES = ("pixel_values", "images")
-_BATCHES = 2
+_MAX_BATCHES = 2  # of an evaluation, each with and without its images
 
 
 class ImageAblation(
@@ -47,7 +47,7 @@ class ImageAblation(
         """Ask for the loss of a batch twice, in evaluation mode alone."""
         ask = self.subject.loss_of
         batch = moment.batch
-        if ask is None or not isinstance(batch, Mapping) or len(self._losses) >= _BATCHES:
+        if ask is None or not isinstance(batch, Mapping) or len(self._losses) >= _MAX_BATCHES:
             return
         name = next((name for name in _NAMES if name in batch), None)
         if name is not None and len(batch[name]) > 1 and not self.subject.model.training:
@@ -60,7 +60,10 @@ class ImageAblation(
 
         if not self._losses:
             return {}
-        own, other = (torch.stack(of).mean() for of in zip(*self._losses, strict=True))
+        with_image, other = (torch.stack(losses).mean() for losses in zip(*self._losses, strict=True))
         self._losses = []
-        delta = other - own
-        return {"vlm/image_ablation_delta": delta, "vlm/image_gain": delta / own.abs().clamp_min(1e-12)}
+        delta = other - with_image
+        return {
+            "vlm/image_ablation_delta": delta,
+            "vlm/image_gain": delta / with_image.abs().clamp_min(1e-12),
+        }

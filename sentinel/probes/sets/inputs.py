@@ -23,9 +23,8 @@ import numpy as np
 
 from sentinel.probes.base import Moment, Numbers, ProbeSet, Subject
 
-# dimensions of a batch of images: samples x channels x height x width
-_IMAGES = 4
-_MAX_CHANNELS = 4
+_IMAGE_DIMENSIONS = 4  # of a batch of images: samples x channels x height x width
+_MAX_CHANNELS = 4  # of an image
 
 Array = Any  # a tensor of torch or an array of NumPy
 
@@ -54,7 +53,7 @@ class Inputs(
         self._evaluated: Statistics | None = None
 
     def measure(self, moment: Moment) -> Numbers:
-        """Four numbers and one a channel, or none if the batch has no such tensor."""
+        """Return four numbers and one a channel, or none if the batch has no such tensor."""
         values = next(_real(moment.batch), None)
         if values is None:
             return {}
@@ -74,12 +73,12 @@ class Inputs(
 
     def evaluated(self) -> Numbers:
         """Return those, and how far they are from training's."""
-        here = self._evaluated
+        evaluated = self._evaluated
         self._evaluated = None
-        if here is None:
+        if evaluated is None:
             return {}
-        numbers = {"data/eval_input_mean": here.mean, "data/eval_input_std": here.std}
-        shift = {"data/eval_input_shift": here.shift_from(self._trained)} if self._trained else {}
+        numbers = {"data/eval_input_mean": evaluated.mean, "data/eval_input_std": evaluated.std}
+        shift = {"data/eval_input_shift": evaluated.shift_from(self._trained)} if self._trained else {}
         return numbers | shift
 
 
@@ -92,8 +91,8 @@ class Statistics(NamedTuple):
 
     @classmethod
     def of(cls, values: Array) -> "Statistics":
-        """Over all samples."""
-        are_images = values.ndim == _IMAGES and values.shape[1] <= _MAX_CHANNELS
+        """Return those over all samples."""
+        are_images = values.ndim == _IMAGE_DIMENSIONS and values.shape[1] <= _MAX_CHANNELS
         channels = tuple(values.mean((0, 2, 3))) if are_images else ()
         return cls(values.mean(), _library(values).std(values, correction=0), channels)
 
@@ -104,7 +103,7 @@ class Statistics(NamedTuple):
         library = _library(self.mean)
         least = float(np.finfo(np.float32).tiny)
         means = zip((self.mean, *self.channels), (other.mean, *other.channels), strict=False)
-        away = [abs(mean - of) / (other.std + least) for mean, of in means]
+        away = [abs(mean - expected) / (other.std + least) for mean, expected in means]
         wider = abs(library.log((self.std + least) / (other.std + least)))
         return library.stack([*away, wider]).max()
 

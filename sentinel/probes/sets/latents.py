@@ -29,7 +29,7 @@ class Latents(
     """Numbers of what the loop hands over."""
 
     def measure(self, moment: Moment) -> Numbers:
-        """Up to three numbers."""
+        """Return up to three numbers."""
         import torch
 
         numbers: dict[str, torch.Tensor | float] = {}

@@ -40,16 +40,16 @@ class LearningRates(
 
     def measure(self, moment: Moment) -> Numbers:
         """Return one number a group, and how many rest that should not."""
-        behind: torch.Tensor | float = 0
+        lag: torch.Tensor | float = 0
         for optimizer, first in zip(self.subject.optimizers, self._first, strict=True):
             pairs = list(zip(self._rates(optimizer), first, strict=False))  # a group may be added later
             moved = sum(abs(now - before) > _MOVED * before for now, before in pairs)
-            behind += sum(now == before for now, before in pairs) * (moved > 0)
+            lag += sum(now == before for now, before in pairs) * (moved > 0)
         rates = {f"lr/{name}": group["lr"] for name, group in self.subject.parts.groups}
-        return {**rates, "optim/groups_left_behind": behind}
+        return {**rates, "optim/groups_left_behind": lag}
 
     @staticmethod
     def _rates(optimizer: "torch.optim.Optimizer") -> "list[torch.Tensor | float]":
-        """As they are now. A rate may be a tensor on a device, which changes in place."""
+        """Return the rates as they are now. A rate may be a tensor on a device, which changes in place."""
         rates = (group["lr"] for group in optimizer.param_groups)
         return [rate.detach().clone() if hasattr(rate, "detach") else rate for rate in rates]

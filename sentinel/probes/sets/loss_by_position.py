@@ -15,8 +15,8 @@ Probe `loss/len_bucket` of the catalogue (L5): a loss that is a fifth higher is 
 
 from sentinel.probes.base import Moment, Numbers, ProbeSet
 
-_PARTS = 4
-_MIN_TOKENS = 16
+_PARTS = 4  # of a sequence, of which the first and the last are compared
+_MIN_TOKENS = 16  # of a sequence
 
 
 class LossByPosition(

@@ -66,14 +66,14 @@ class LossWeight(
     def _look(self, model: Any, _: Any, outputs: Any) -> None:
         logits = Moment(outputs=outputs).logits()
         if model.training and logits is not None and logits.requires_grad:
-            kept = logits.detach()
-            self._hooks.add(logits.register_hook, lambda gradient: self._weigh(kept, gradient))
+            detached = logits.detach()
+            self._hooks.add(logits.register_hook, lambda gradient: self._weigh(detached, gradient))
 
     def _weigh(self, logits: "torch.Tensor", gradient: "torch.Tensor") -> None:
         import torch
 
         classes = 1 if logits.ndim > 3 else -1  # an image of logits has its classes second
-        rows, slopes = (of.movedim(classes, -1).flatten(0, -2).float() for of in (logits, gradient))
+        rows, slopes = (tensor.movedim(classes, -1).flatten(0, -2).float() for tensor in (logits, gradient))
         pushed = slopes.amin(1) < 0
         least, label = slopes.min(1)
         missing = 1 - rows.softmax(1).gather(1, label[:, None])[:, 0]

@@ -56,5 +56,5 @@ class MissingGradients(
 
     def _look(self, optimizer: "torch.optim.Optimizer", *_: Any) -> None:
         self._stepped = True
-        held = (parameter for group in optimizer.param_groups for parameter in group["params"])
-        self._reached |= {id(parameter) for parameter in held if parameter.grad is not None}
+        parameters = (parameter for group in optimizer.param_groups for parameter in group["params"])
+        self._reached |= {id(parameter) for parameter in parameters if parameter.grad is not None}

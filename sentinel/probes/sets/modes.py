@@ -66,8 +66,8 @@ class Modes(
     def evaluate(self, moment: Moment) -> None:
         """Look at the modules whose outputs depend on the mode."""
         modules = self.subject.parts.modules
-        if judged := [*_norms(modules), *filter(_drops, modules)]:
-            self._at_evaluation = max(self._at_evaluation or 0.0, _share(judged))
+        if modules_of_mode := [*_norms(modules), *filter(_drops, modules)]:
+            self._at_evaluation = max(self._at_evaluation or 0.0, _share(modules_of_mode))
 
     def evaluated(self) -> Numbers:
         """Return the largest share of the evaluation's batches."""
@@ -105,6 +105,6 @@ def _drops(module: "torch.nn.Module") -> bool:
 
 
 def _share(modules: "Sequence[torch.nn.Module]") -> float:
-    """Of those in training mode."""
+    """Return which fraction of them is in training mode."""
     flags = [bool(module.training) for module in modules]
     return sum(flags) / max(len(flags), 1)

@@ -34,15 +34,15 @@ class OptimizerParameters(
     """Counts of tensors, and the share of the weights that can be trained."""
 
     def measure(self, moment: Moment) -> Numbers:
-        """Four numbers."""
+        """Return four numbers."""
         parts = self.subject.parts
-        own = {id(parameter): parameter for _, parameter in parts.parameters}.values()
+        parameters = {id(parameter): parameter for _, parameter in parts.parameters}.values()
         times = Counter(id(parameter) for _, group in parts.groups for parameter in group["params"])
-        trainable = [parameter for parameter in own if parameter.requires_grad]
-        weights = sum(parameter.numel() for parameter in own)
+        trainable = [parameter for parameter in parameters if parameter.requires_grad]
+        weights = sum(parameter.numel() for parameter in parameters)
         return {
             "params/missing_from_optimizer": sum(id(parameter) not in times for parameter in trainable),
-            "params/frozen_in_optimizer": sum(not parameter.requires_grad for parameter in parts.held),
+            "params/frozen_in_optimizer": sum(not parameter.requires_grad for parameter in parts.optimized),
             "params/held_twice": sum(count > 1 for count in times.values()),
             "params/trainable_fraction": sum(parameter.numel() for parameter in trainable) / max(weights, 1),
         }

@@ -20,8 +20,8 @@ from sentinel.probes.base import Moment, Numbers, ProbeSet, Subject
 if TYPE_CHECKING:
     import torch
 
-_MIN_SAMPLES = 5
-_MAX_CLASSES = 10_000
+_MIN_SAMPLES = 5  # of a class whose recall counts
+_MAX_CLASSES = 10_000  # more are tokens of a vocabulary
 
 
 class Predictions(
@@ -70,7 +70,7 @@ class Predictions(
         (labelled, hits, predicted) = self._counts
         self._counts = None
         recall = torch.where(labelled >= _MIN_SAMPLES, hits / labelled.clamp_min(1), torch.inf).min()
-        entropy, most = (torch.special.entr(of / of.sum()).sum() for of in (predicted, labelled))
+        entropy, most = (torch.special.entr(counts / counts.sum()).sum() for counts in (predicted, labelled))
         return {
             "eval/recall_min": torch.where(recall.isfinite(), recall, torch.nan),
             "eval/prediction_entropy": entropy / most.clamp_min(1e-12),

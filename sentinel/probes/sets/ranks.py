@@ -87,13 +87,13 @@ class Ranks(
         for number in reversed(self._told):
             keys = [self._key(number, rank) for rank in range(self._others)]
             if self._store.check(keys):
-                told = [self._store.get(key).decode().split(" ") for key in keys]
+                answers = [self._store.get(key).decode().split(" ") for key in keys]
                 self._told = [later for later in self._told if later > number]
                 for key in keys:
                     self._store.delete_key(key)
-                batches = [batch for _, batch in told if batch]
+                batches = [batch for _, batch in answers if batch]
                 return {
-                    "ranks/differing_weights": float(sum(weights != told[0][0] for weights, _ in told)),
+                    "ranks/differing_weights": float(sum(weights != answers[0][0] for weights, _ in answers)),
                     "ranks/equal_batches": float(len(batches) - len({*batches})),
                 }
         return {}

@@ -22,8 +22,8 @@ from sentinel.probes.base import Moment, Numbers, ProbeSet, Subject, Unsuitable
 if TYPE_CHECKING:
     import torch
 
-_SAMPLES = 2
-_TOKENS = 64
+_MAX_SAMPLES = 2  # of the fixed batch
+_MAX_TOKENS = 64  # of each of its samples
 
 
 class Reference(
@@ -51,10 +51,13 @@ class Reference(
         if self._tokens is None:
             if not isinstance(moment.batch, Mapping) or "input_ids" not in moment.batch:
                 return {}
-            self._tokens = moment.batch["input_ids"][:_SAMPLES, :_TOKENS].clone()
+            self._tokens = moment.batch["input_ids"][:_MAX_SAMPLES, :_MAX_TOKENS].clone()
         logits = Moment(outputs=reference(self._tokens)).logits()
         if logits is None:
             raise Unsuitable("the reference gives no logits")
-        told = logits[:, :-1].float().log_softmax(-1).gather(-1, self._tokens[:, 1:, None]).mean()
-        self._first = told if self._first is None else self._first
-        return {"dpo/reference_logp": told, "dpo/reference_drift": (told - self._first).abs()}
+        log_likelihood = logits[:, :-1].float().log_softmax(-1).gather(-1, self._tokens[:, 1:, None]).mean()
+        self._first = log_likelihood if self._first is None else self._first
+        return {
+            "dpo/reference_logp": log_likelihood,
+            "dpo/reference_drift": (log_likelihood - self._first).abs(),
+        }

@@ -35,18 +35,20 @@ class Ties(
         names: dict[int, list[str]] = {}
         for name, parameter in subject.parts.parameters:
             names.setdefault(id(parameter), []).append(name)
-        self._tied = [of for of in names.values() if len(of) > 1]
+        self._tied = [aliases for aliases in names.values() if len(aliases) > 1]
         self._copies = _copies(subject)
 
     def measure(self, moment: Moment) -> Numbers:
         """Return how many names mean a tensor of their own by now."""
         now = dict(self.subject.parts.parameters) if self._tied else {}
-        parted = sum(now.get(name) is not now.get(of[0]) for of in self._tied for name in of[1:])
+        parted = sum(
+            now.get(name) is not now.get(aliases[0]) for aliases in self._tied for name in aliases[1:]
+        )
         return {"params/untied": parted + self._copies}
 
 
 def _copies(subject: Subject) -> int:
-    """Heads that began as a copy of embeddings, which is how a tie that was lost earlier looks."""
+    """Count the heads that began as a copy of embeddings, which is how a tie that was lost earlier looks."""
     import torch
 
     modules = subject.parts.modules
@@ -60,6 +62,8 @@ def _copies(subject: Subject) -> int:
 
 
 def _weights(modules: "Iterable[torch.nn.Module]", kind: "type[torch.nn.Module]") -> "list[torch.Tensor]":
-    """As they are kept: to ask for the weight of a module with spectral norm would change its estimate."""
-    kept = [dict(module.named_parameters(recurse=False)) for module in modules if isinstance(module, kind)]
-    return [parameters["weight"] for parameters in kept if "weight" in parameters]
+    """Return the weights as they are stored: to ask a module with spectral norm for its weight would change
+    its estimate.
+    """
+    by_name = [dict(module.named_parameters(recurse=False)) for module in modules if isinstance(module, kind)]
+    return [parameters["weight"] for parameters in by_name if "weight" in parameters]

@@ -16,6 +16,7 @@ Probes `update_ratio/<group>` and `params/unchanged_after_step` of the catalogue
 for weights in 16 bits); a ratio of 1e-3 is Karpathy's rule of thumb.
 """
 
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from sentinel.probes.base import Hooks, Moment, Numbers, ProbeSet, Subject
@@ -23,8 +24,9 @@ from sentinel.probes.base import Hooks, Moment, Numbers, ProbeSet, Subject
 if TYPE_CHECKING:
     import torch
 
-_BYTES_OF_HALF = 2
-_MAX_OF_A_TENSOR = 1 << 16  # weights; their ratio tells that of the whole within a percent
+_BYTES_OF_HALF = 2  # of a number in half precision
+_MIN_SQUARE = 1e-30  # sum of squares of weights that are all zero
+_MAX_WEIGHTS = 1 << 16  # of a tensor; their ratio tells that of the whole within a percent
 
 
 class Updates(
@@ -68,28 +70,16 @@ class Updates(
             self._before |= {id(parameter): _sample(parameter).clone() for parameter in group["params"]}
 
     def _compare(self, optimizer: "torch.optim.Optimizer", *_: Any) -> None:
-        import torch
-
-        held = {id(parameter) for group in optimizer.param_groups for parameter in group["params"]}
-        own = held & self._before.keys()
+        parameters = {id(parameter) for group in optimizer.param_groups for parameter in group["params"]}
+        stepped = parameters & self._before.keys()
         groups = {
-            name: [_Step(self._before[id(tensor)], tensor) for tensor in group["params"] if id(tensor) in own]
+            name: [
+                _Step(self._before[id(tensor)], tensor) for tensor in group["params"] if id(tensor) in stepped
+            ]
             for name, group in self.subject.parts.groups
         }
-        numbers: dict[str, torch.Tensor | float] = {}
-        for name, steps in groups.items():
-            if trained := [step for step in steps if step.parameter.requires_grad]:
-                moved, size = torch.stack([step.squares() for step in trained]).sum(0)
-                numbers[f"update_ratio/{name}"] = (moved / size.clamp_min(1e-30)).sqrt()
-        every = [step for steps in groups.values() for step in steps]
-        if trained := [step for step in every if step.parameter.requires_grad]:
-            still = torch.stack([~step.moved() for step in trained]).float().mean()
-            numbers["params/unchanged_after_step"] = still
-        if frozen := [step for step in every if not step.parameter.requires_grad]:
-            numbers["params/frozen_moved"] = torch.stack([step.moved() for step in frozen]).sum()
-        if half := [step for step in every if step.is_half()]:
-            lost, asked = torch.stack([step.lost() for step in half]).sum(0)
-            numbers["params/lost_updates"] = lost / asked.clamp_min(1)
+        steps = [step for steps_of_group in groups.values() for step in steps_of_group]
+        numbers = {**_update_ratios(groups), **_unmoved(steps), **_lost_updates(steps)}
         self._before = {}
         self._numbers = {**self._numbers, **numbers}
 
@@ -101,7 +91,7 @@ class _Step(NamedTuple):
     parameter: "torch.Tensor"
 
     def squares(self) -> "torch.Tensor":
-        """Of the update, and of the weights."""
+        """Return the sums of squares of the update and of the weights."""
         import torch
 
         old = self.old.float()
@@ -120,13 +110,49 @@ class _Step(NamedTuple):
         import torch
 
         gradient: Any = self.parameter.grad
-        asked = _sample(gradient) != 0
-        return torch.stack([(asked & (_sample(self.parameter) == self.old)).sum(), asked.sum()])
+        has_gradient = _sample(gradient) != 0
+        return torch.stack([(has_gradient & (_sample(self.parameter) == self.old)).sum(), has_gradient.sum()])
+
+
+def _update_ratios(groups: "Mapping[str, Sequence[_Step]]") -> Numbers:
+    """Return how far each group moved, as a fraction of the size of its weights."""
+    import torch
+
+    numbers: dict[str, torch.Tensor | float] = {}
+    for name, steps in groups.items():
+        if trained := [step for step in steps if step.parameter.requires_grad]:
+            moved, size = torch.stack([step.squares() for step in trained]).sum(0)
+            numbers[f"update_ratio/{name}"] = (moved / size.clamp_min(_MIN_SQUARE)).sqrt()
+    return numbers
+
+
+def _unmoved(steps: "Sequence[_Step]") -> Numbers:
+    """Return which share of the trained tensors stayed as they were, and how many frozen ones moved."""
+    import torch
+
+    numbers: dict[str, torch.Tensor | float] = {}
+    if trained := [step for step in steps if step.parameter.requires_grad]:
+        unchanged = torch.stack([~step.moved() for step in trained])
+        numbers["params/unchanged_after_step"] = unchanged.float().mean()
+    if frozen := [step for step in steps if not step.parameter.requires_grad]:
+        numbers["params/frozen_moved"] = torch.stack([step.moved() for step in frozen]).sum()
+    return numbers
+
+
+def _lost_updates(steps: "Sequence[_Step]") -> Numbers:
+    """Return which share of the weights in 16 bits a gradient did not move."""
+    import torch
+
+    half = [step for step in steps if step.is_half()]
+    if not half:
+        return {}
+    lost, with_gradient = torch.stack([step.lost() for step in half]).sum(0)
+    return {"params/lost_updates": lost / with_gradient.clamp_min(1)}
 
 
 def _sample(parameter: "torch.Tensor") -> "torch.Tensor":
-    """Evenly spread weights of a tensor; of a sharded one, of the part that lies here."""
+    """Return evenly spread weights of a tensor; of a sharded one, of the part that lies here."""
     part: Any = parameter.detach()
-    here = part.to_local() if hasattr(part, "to_local") else part
-    flat: torch.Tensor = here.reshape(-1)
-    return flat[:: max(1, flat.numel() // _MAX_OF_A_TENSOR)]
+    local = part.to_local() if hasattr(part, "to_local") else part
+    flat: torch.Tensor = local.reshape(-1)
+    return flat[:: max(1, flat.numel() // _MAX_WEIGHTS)]

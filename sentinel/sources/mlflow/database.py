@@ -17,7 +17,7 @@ from sentinel.sources.readers.plain import plain_times
 from sentinel.sources.readers.records import NUMBER
 
 _OUTCOMES = {"FINISHED": EndKind.FINISHED, "FAILED": EndKind.CRASHED, "KILLED": EndKind.CRASHED}
-_LARGEST = sys.float_info.max  # MLflow writes it for an infinity
+_INFINITY = sys.float_info.max  # MLflow writes it for an infinity
 
 _POINTS = """
 SELECT rowid, CAST(key AS TEXT), COALESCE(CAST(timestamp AS INTEGER), 0), COALESCE(CAST(step AS INTEGER), 0),
@@ -33,7 +33,7 @@ def ending(status: str) -> Ending | None:
 
 
 def settings(params: Iterable[tuple[str, Any]]) -> dict[str, Any]:
-    """MLflow's params. All of them are texts; those that are numbers become numbers."""
+    """Return MLflow's params. All of them are texts; those that are numbers become numbers."""
     return {str(name): _setting(str(value)) for name, value in params}
 
 
@@ -96,7 +96,7 @@ def _chunk(points: Sequence[Sequence[Any]], restarted: bool) -> Chunk:
     _, keys, times, steps, values, nans = zip(*points, strict=True)
     tags = {key: i for i, key in enumerate(dict.fromkeys(keys))}
     value = np.array(values, dtype=np.float64)
-    value = np.where(np.abs(value) == _LARGEST, np.copysign(math.inf, value), value)
+    value = np.where(np.abs(value) == _INFINITY, np.copysign(math.inf, value), value)
     value[np.array(nans, dtype=bool)] = math.nan
     return Chunk(
         "metrics",

@@ -60,7 +60,7 @@ class _MetricLines:
     """The complete lines in a piece of the file of one metric."""
 
     name: str
-    read: Read
+    piece: Read
     time: NDArray[np.float64]  # ms; never less than before
     step: NDArray[np.int64]
     rank: NDArray[np.int64]  # among points of one time: the step, but never less than before
@@ -102,7 +102,7 @@ class _StorePoll:
     def _read(self, name: str, size: int) -> _MetricLines | None:
         path = self._directory / METRICS / name
         try:
-            read = read_new(path, self._marks.get(name, {}), size)
+            piece = read_new(path, self._marks.get(name, {}), size)
         except FileNotFoundError:
             return None
         except OSError as error:
@@ -111,13 +111,13 @@ class _StorePoll:
             self._unreadable[name] = batch.cursor["unreadable"]
             return None
         self._unreadable.pop(name, None)
-        if read is None:
+        if piece is None:
             return None
-        lines = _parsed(name, read)
+        lines = _parsed(name, piece)
         for offset in lines.broken:
             self._broken += 1
             if problem := skipped('is no "time value step"', self._broken):
-                self._read_issues.append(ReadIssue(path, f"byte {read.offset + offset}", problem))
+                self._read_issues.append(ReadIssue(path, f"byte {piece.offset + offset}", problem))
         return lines
 
     def _merge(self, pieces: Sequence[_MetricLines], limit: int) -> tuple[list[Chunk], bool]:
@@ -126,7 +126,7 @@ class _StorePoll:
         A poll reads a piece of each file. What follows a piece may be earlier than points that were read of
         other files. So points that are later than the end of some piece wait for the next poll.
         """
-        horizon = min((p.time[-1] for p in pieces if p.read.more and len(p.time)), default=math.inf)
+        horizon = min((p.time[-1] for p in pieces if p.piece.more and len(p.time)), default=math.inf)
         time, step, value = (
             np.concatenate([getattr(p, field) for p in pieces]) for field in ("time", "step", "value")
         )
@@ -134,15 +134,15 @@ class _StorePoll:
         order = np.lexsort((np.concatenate([p.rank for p in pieces]), time))
         chosen = order[time[order] <= horizon][:limit]
         counts = np.bincount(piece[chosen], minlength=len(pieces)).tolist()
-        self._begin_anew([p.name for p in pieces if p.read.restarted])
+        self._begin_anew([p.name for p in pieces if p.piece.restarted])
         more = False
         for lines, count in zip(pieces, counts, strict=True):
             complete = count == len(lines.time)
             consumed = lines.whole if complete else int(lines.ends[count - 1]) if count else 0
-            more = more or not complete or (lines.read.more and consumed > 0)
-            mark = lines.read.mark(consumed, waiting=complete and not lines.read.more)
-            begun = self._marks.get(lines.name, {}).get("begun", self._begun)
-            self._marks[lines.name] = mark | {"begun": begun}
+            more = more or not complete or (lines.piece.more and consumed > 0)
+            mark = lines.piece.mark(consumed, waiting=complete and not lines.piece.more)
+            generation = self._marks.get(lines.name, {}).get("begun", self._begun)
+            self._marks[lines.name] = mark | {"begun": generation}
         if not len(chosen):
             return [], more
         tags, tag = np.unique(piece[chosen], return_inverse=True)
@@ -162,9 +162,9 @@ class _StorePoll:
         """Record that files were replaced. A run whose files are replaced one by one begins anew once."""
         before = self._begun
         for name in replaced:
-            begun = self._marks[name].get("begun", 0) + 1
-            self._marks[name] = {"begun": begun}
-            self._begun = max(self._begun, begun)
+            generation = self._marks[name].get("begun", 0) + 1
+            self._marks[name] = {"begun": generation}
+            self._begun = max(self._begun, generation)
         self._restarted = self._restarted or self._begun > before
 
     def _config(self, names: Sequence[str]) -> dict[str, Any]:
@@ -186,7 +186,7 @@ class _StorePoll:
         return ending(self._status) if self._status != before else None
 
 
-def _parsed(name: str, read: Read) -> _MetricLines:
+def _parsed(name: str, piece: Read) -> _MetricLines:
     time: list[float] = []
     step: list[int] = []
     rank: list[int] = []
@@ -194,8 +194,8 @@ def _parsed(name: str, read: Read) -> _MetricLines:
     ends: list[int] = []
     broken: list[int] = []
     start = 0
-    while (end := read.data.find(b"\n", start)) >= 0:
-        entry = LINE.fullmatch(read.data, start, end)
+    while (end := piece.data.find(b"\n", start)) >= 0:
+        entry = LINE.fullmatch(piece.data, start, end)
         try:
             if entry is None:
                 raise ValueError
@@ -212,12 +212,12 @@ def _parsed(name: str, read: Read) -> _MetricLines:
             value.append(number)
             ends.append(end + 1)
         start = end + 1
-    if start == 0 and read.more:
+    if start == 0 and piece.more:
         broken.append(0)  # longer than any line that MLflow writes
-        start = len(read.data)
+        start = len(piece.data)
     return _MetricLines(
         name,
-        read,
+        piece,
         np.array(time, dtype=np.float64),
         np.array(step, dtype=np.int64),
         np.array(rank, dtype=np.int64),

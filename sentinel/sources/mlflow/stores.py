@@ -22,8 +22,8 @@ FORMAT = "mlflow"
 _ID = re.compile(r"[\w-]{1,64}", re.ASCII)
 _COLUMNS = {"run_uuid", "key", "value", "timestamp", "step", "is_nan"}
 _MAX_RUNS = 10_000  # of one database, the newest
-_FILES_SNIFFED = 5
-_HEAD_BYTES = 1 << 10
+_MAX_FILES = 5  # of a run's metrics whose beginning is looked at
+_HEAD_BYTES = 1 << 10  # of a file, in which its first line ends
 
 
 def find(directory: Path, names: Sequence[str]) -> Iterator[Run]:
@@ -45,7 +45,7 @@ def _holds_metrics(directory: Path) -> bool:
     """
     files = (Path(place, name) for place, _, names in os.walk(directory) for name in sorted(names))
     heads = []
-    for path in islice(files, _FILES_SNIFFED):
+    for path in islice(files, _MAX_FILES):
         try:
             with open_log(path) as file:
                 heads.append(file.read(_HEAD_BYTES).partition(b"\n")[0])

@@ -27,8 +27,8 @@ from sentinel.sources.base import Cursor, PollResult, ReadIssue
 from sentinel.sources.location import Location
 from sentinel.sources.readers.files import as_utf_8, open_log, utf_16
 
-_HEAD_BYTES = 64
-_TAIL_BYTES = 1024
+_HEAD_BYTES = 64  # at the beginning of a file that tell whether it is another one
+_TAIL_BYTES = 1024  # before the mark that tell the same
 _BLOCK_BYTES = 4096  # buffers are filled, and left to the file, in multiples of it
 _MAX_WAITS = 10  # polls in which a shorter file may grow back
 
@@ -81,17 +81,17 @@ class Read:
 
         ``waiting`` says that the rest of the file is torn. The rest is not read again until the file grows.
         """
-        seen = {"inode": self._inode, "changed": self._replaced}
+        status = {"inode": self._inode, "changed": self._replaced}
         if self._waiting is not None:
             waits = self._waiting.get("waits", 0) + 1
-            return {**self._waiting, **seen, "size": self.size, "waits": waits}
+            return {**self._waiting, **status, "size": self.size, "waits": waits}
         data = self.data
         if self._encoding:
             data = self.in_file(0, consumed)
             consumed = len(data)
         offset = self.offset + consumed
         size = self.size if waiting else offset
-        mark: dict[str, Any] = {**seen, "size": size, "offset": offset, "head": self.head.hex()}
+        mark: dict[str, Any] = {**status, "size": size, "offset": offset, "head": self.head.hex()}
         if consumed <= len(data):
             last = data[max(0, consumed - _TAIL_BYTES) : consumed]
             mark["tail"] = _fingerprint(self._before + last)
@@ -105,25 +105,25 @@ def read_new(path: Path, mark: Mark, limit: int) -> Read | None:
     """
     offset = int(mark.get("offset", 0))
     status = os.stat(path)
-    known = tuple(map(mark.get, ("size", "inode", "changed")))
-    unchanged = known == (status.st_size, status.st_ino, status.st_mtime_ns)
+    old_status = tuple(map(mark.get, ("size", "inode", "changed")))
+    unchanged = old_status == (status.st_size, status.st_ino, status.st_mtime_ns)
     waits = mark.get("waits", 0)
     if unchanged and not waits:
         return None
     with open_log(path) as file:
         status = os.fstat(file.fileno())
         size = status.st_size
-        seen = bytes.fromhex(mark.get("head", ""))
+        old_head = bytes.fromhex(mark.get("head", ""))
         head = file.read(_HEAD_BYTES)
         if not size:
             return None
         before = _at(file, max(0, offset - _TAIL_BYTES), min(offset, _TAIL_BYTES))
         about = (size, status.st_ino, status.st_mtime_ns, head)
-        if size < offset and seen.startswith(head) and not unchanged and waits < _MAX_WAITS:
+        if size < offset and old_head.startswith(head) and not unchanged and waits < _MAX_WAITS:
             return Read(b"", offset, False, False, *about, before, mark)
         restarted = bool(mark) and (
             size < offset
-            or not head.startswith(seen)
+            or not head.startswith(old_head)
             or _fingerprint(before) != mark.get("tail", _fingerprint(before))
         )
         if restarted:
@@ -139,13 +139,13 @@ def read_new(path: Path, mark: Mark, limit: int) -> Read | None:
 
 def read_text(path: Path, mark: Mark, limit: int) -> Read | None:
     """`read_new` for text. Reads about ``limit`` characters at most, and as many bytes if it is UTF-8."""
-    read = read_new(path, mark, limit)
-    encoding = utf_16(read.head) if read else ""
-    if read and encoding and read.more:
-        read = read_new(path, mark, 2 * limit)
-    return (
-        replace(read, data=as_utf_8(read.data, encoding), _encoding=encoding) if read and encoding else read
-    )
+    piece = read_new(path, mark, limit)
+    encoding = utf_16(piece.head) if piece else ""
+    if piece and encoding and piece.more:
+        piece = read_new(path, mark, 2 * limit)
+    if not piece or not encoding:
+        return piece
+    return replace(piece, data=as_utf_8(piece.data, encoding), _encoding=encoding)
 
 
 def read_lines(path: Path, mark: Mark, size: int, longest: int) -> Read | None:
@@ -153,16 +153,16 @@ def read_lines(path: Path, mark: Mark, size: int, longest: int) -> Read | None:
 
     A line of more than ``longest`` bytes comes alone and without its end. Raises OSError like `read_new`.
     """
-    read = read_text(path, mark, size)
-    if read and read.more and b"\n" not in read.data:
+    piece = read_text(path, mark, size)
+    if piece and piece.more and b"\n" not in piece.data:
         return read_text(path, mark, longest)
     begin = 0
-    while read and len(read.data) - begin > longest:
-        end = read.data.rfind(b"\n", begin, begin + longest) + 1
+    while piece and len(piece.data) - begin > longest:
+        end = piece.data.rfind(b"\n", begin, begin + longest) + 1
         if not end:
             return read_text(path, mark, begin or longest)
         begin = end
-    return read
+    return piece
 
 
 def read_rest(path: Path, mark: Mark, longest: int) -> Read | None:
@@ -170,10 +170,10 @@ def read_rest(path: Path, mark: Mark, longest: int) -> Read | None:
 
     A file that ends with a whole block was cut by a buffer, and half a number misleads. Raises OSError.
     """
-    read = read_text(path, {**mark, "changed": None}, longest)
-    if read is None or read.restarted or read.more or not read.data or read.size % _BLOCK_BYTES == 0:
+    piece = read_text(path, {**mark, "changed": None}, longest)
+    if piece is None or piece.restarted or piece.more or not piece.data or piece.size % _BLOCK_BYTES == 0:
         return None
-    return read
+    return piece
 
 
 def _at(file: BinaryIO, offset: int, size: int) -> bytes:

@@ -20,21 +20,20 @@ import numpy as np
 from sentinel.sources.readers.growing import Mark, Read, read_new
 from sentinel.sources.readers.problems import Problem, summed
 
-BLOCK_BYTES = 1 << 15
+BLOCK_BYTES = 1 << 15  # of the file; the last block may be shorter
 MAX_RECORD = 32 << 20
 """Bytes. A longer record holds tables or the like, and is skipped. This bounds the memory of a poll."""
 
-FILE_HEADER_BYTES = 7
+FILE_HEADER_BYTES = 7  # that the logger chose
 
-# bytes at once
-_MIN_READ = BLOCK_BYTES // 4
-_MAX_READ = 8 << 20
+_MIN_READ_BYTES = BLOCK_BYTES // 4  # at once
+_MAX_READ_BYTES = 8 << 20  # at once
 _HEADER = Struct("<IHB")
 _CHECKED = 6  # offset in a chunk of what the checksum covers: type and payload
-_FULL = 1
-_FIRST = 2
-_MIDDLE = 3
-_LAST = 4
+_FULL = 1  # type of a chunk that is a whole record
+_FIRST = 2  # of one with which a record begins
+_MIDDLE = 3  # of one that goes on with a record
+_LAST = 4  # of one with which it ends
 _MAX_BROKEN = 16  # chunks of one block; after them the rest of the block is skipped
 _MAX_SEARCHED = 128 * BLOCK_BYTES  # bytes whose checksums a search for a sound chunk may compute
 
@@ -52,8 +51,8 @@ class FileHeader:
 
         Raises ValueError, which says what to do, if nothing of the file can be read.
         """
-        known = data[:FILE_HEADER_BYTES].rstrip(b"\0")  # zeros may be bytes that are not written yet
-        if self.magic.startswith(known) and (len(data) < FILE_HEADER_BYTES or len(known) < len(self.magic)):
+        header = data[:FILE_HEADER_BYTES].rstrip(b"\0")  # zeros may be bytes that are not written yet
+        if self.magic.startswith(header) and (len(data) < FILE_HEADER_BYTES or len(header) < len(self.magic)):
             return None
         if not data.startswith(self.magic):
             raise ValueError(
@@ -89,75 +88,99 @@ def split(data: bytes, start: int, offset: int, at_end: bool) -> Log:
     """
     written = len(data.rstrip(b"\0")) if at_end else len(data)  # zeros may be bytes still on their way
     view = memoryview(data)
-    records: list[bytes] = []
-    ends: list[int] = []
     broken: list[int] = []
-    overlong: list[int] = []
-    parts: list[bytes] = []  # of a record that is not complete
-    consumed = position = start
+    assembly = _Assembly(start)
+    position = start
     while True:
-        left = BLOCK_BYTES - (offset + position) % BLOCK_BYTES
-        if left < _HEADER.size:
-            position += left
-            left = BLOCK_BYTES
+        left_in_block = BLOCK_BYTES - (offset + position) % BLOCK_BYTES
+        if left_in_block < _HEADER.size:  # padding
+            position += left_in_block
+            left_in_block = BLOCK_BYTES
         if position + _HEADER.size > written:
             break
         checksum, length, kind = _HEADER.unpack_from(data, position)
         end = position + _HEADER.size + length
-        fits = _FULL <= kind <= _LAST and _HEADER.size + length <= left
-        if not fits or zlib.crc32(view[position + _CHECKED : end]) != checksum:
-            if fits and end > written:
-                break
-            block_end = position + left
-            in_block = sum(place >= block_end - BLOCK_BYTES for place in broken[-_MAX_BROKEN:])
-            following = None
-            if in_block < _MAX_BROKEN:
-                following = _sound_chunk(data, position + 1, block_end)
-            if following is None and block_end > len(data):
-                break
-            broken.append(position)
-            parts = []
-            consumed = position = block_end if following is None else following
+        fits = _FULL <= kind <= _LAST and _HEADER.size + length <= left_in_block
+        if fits and zlib.crc32(view[position + _CHECKED : end]) == checksum:
+            assembly.add(kind, data[position + _HEADER.size : end], position, end)
+            position = end
             continue
-        payload = data[position + _HEADER.size : end]
-        if kind == _FULL:
-            records.append(payload)
-        elif kind == _FIRST:
-            consumed = position
-            parts = [payload]
-        elif parts:
-            parts.append(payload)
-            if kind == _LAST:
-                records.append(b"".join(parts))
-            elif end - consumed > MAX_RECORD:
-                overlong.append(consumed)
-                parts = []
-        if kind in (_FULL, _LAST):
-            parts = []
-        position = end
-        if not parts:
-            consumed = end
-        if len(ends) < len(records):
-            ends.append(end)
+        is_torn = fits and end > written
+        following = None if is_torn else _behind_broken(data, broken, position, position + left_in_block)
+        if following is None:
+            break
+        broken.append(position)
+        assembly.give_up(following)
+        position = following
     problems = [
         *summed(np.array(broken), "record does not match its checksum and was skipped"),
-        *summed(np.array(overlong), f"record is longer than {MAX_RECORD >> 20} MiB and was skipped"),
+        *summed(np.array(assembly.overlong), f"record is longer than {MAX_RECORD >> 20} MiB and was skipped"),
     ]
-    return Log(records, ends, problems, min(consumed, len(data)))
+    return Log(assembly.records, assembly.ends, problems, min(assembly.consumed, len(data)))
+
+
+class _Assembly:
+    """Puts the chunks of records together."""
+
+    def __init__(self, start: int) -> None:
+        self.records: list[bytes] = []
+        self.ends: list[int] = []  # offset behind each record
+        self.overlong: list[int] = []  # offsets of records that are too long
+        self.consumed = start  # where the record begins that is not complete, else the end of the last chunk
+        self._parts: list[bytes] = []  # of the record that is not complete
+
+    def add(self, kind: int, payload: bytes, begin: int, end: int) -> None:
+        """Add a sound chunk that lies between two offsets."""
+        if kind == _FULL:
+            self._finish(payload, end)
+        elif kind == _FIRST:
+            self.consumed = begin
+            self._parts = [payload]
+        elif not self._parts:  # the continuation of a record whose beginning was lost
+            self.consumed = end
+        elif kind == _LAST:
+            self._finish(b"".join([*self._parts, payload]), end)
+        else:
+            self._parts.append(payload)
+            if end - self.consumed > MAX_RECORD:
+                self.overlong.append(self.consumed)
+                self.give_up(end)
+
+    def give_up(self, position: int) -> None:
+        """Skip the record that is not complete. Reading goes on at another position."""
+        self._parts = []
+        self.consumed = position
+
+    def _finish(self, record: bytes, end: int) -> None:
+        self.records.append(record)
+        self.ends.append(end)
+        self.give_up(end)
+
+
+def _behind_broken(data: bytes, broken: Sequence[int], position: int, block_end: int) -> int | None:
+    """Return where reading goes on behind a broken chunk; None if nothing that follows is there yet.
+
+    ``broken`` are the offsets of earlier ones. After too many of them in a block the rest of it is skipped.
+    """
+    in_block = sum(place >= block_end - BLOCK_BYTES for place in broken[-_MAX_BROKEN:])
+    following = _sound_chunk(data, position + 1, block_end) if in_block < _MAX_BROKEN else None
+    if following is None and block_end <= len(data):
+        return block_end
+    return following
 
 
 def read_log(path: Path, mark: Mark, size: int) -> tuple[Read, Log] | None:
-    """About ``size`` new bytes of a file and their records; None if there is nothing new.
+    """Read about ``size`` new bytes of a file, with their records; None if there is nothing new.
 
     A longer record is read whole if it is not overlong. Raises OSError.
     """
-    read = read_new(path, mark, min(max(size, _MIN_READ), _MAX_READ))
-    while read:
-        start = 0 if read.offset else FILE_HEADER_BYTES
-        log = split(read.data, start, read.offset, not read.more)
-        if log.consumed > start or not read.more:
-            return read, log
-        read = read_new(path, mark, min(4 * len(read.data), MAX_RECORD + 2 * BLOCK_BYTES))
+    piece = read_new(path, mark, min(max(size, _MIN_READ_BYTES), _MAX_READ_BYTES))
+    while piece:
+        start = 0 if piece.offset else FILE_HEADER_BYTES
+        log = split(piece.data, start, piece.offset, not piece.more)
+        if log.consumed > start or not piece.more:
+            return piece, log
+        piece = read_new(path, mark, min(4 * len(piece.data), MAX_RECORD + 2 * BLOCK_BYTES))
     return None
 
 

@@ -46,13 +46,13 @@ def plain_times(seconds: NDArray[np.float64]) -> NDArray[np.float64]:
     return np.where((seconds >= 0) & (seconds < LATEST), seconds, np.nan)
 
 
-MAX_KEYS = 5000
+MAX_KEYS = 5000  # of the settings in one place; further ones are left out
 _MAX_VISITS = 4 * MAX_KEYS  # empty nodes count as well, because aliases in YAML may repeat them endlessly
-_DEEPEST = 16  # levels of nesting; what lies deeper is left out
+_MAX_DEPTH = 16  # levels of nesting; what lies deeper is left out
 _MAX_CHARACTERS = 1 << 22  # in all names of a nested record: joined names can be far longer than the record
-_MAX_KEY = 300
-_MAX_TEXT = 1000
-_LARGEST = 2**63  # larger integers cannot be stored in every format
+_MAX_KEY_CHARACTERS = 300  # of a dotted key; a longer one is left out
+_MAX_TEXT_CHARACTERS = 1000  # of a value; what follows is cut
+_MAX_INTEGER = 2**63  # a larger one cannot be stored in every format
 
 Plain = str | int | float | bool | None
 
@@ -77,14 +77,14 @@ def _walk(node: Any, key: str, depth: int) -> Iterator[tuple[str, Plain]]:
     yield "", None
     for name, value in below:
         path = f"{key}.{name}" if key else name
-        if depth < _DEEPEST and len(path) <= _MAX_KEY:
+        if depth < _MAX_DEPTH and len(path) <= _MAX_KEY_CHARACTERS:
             yield from _walk(value, path, depth + 1)
 
 
 def _plain(value: Any) -> Plain:
     if value is None or isinstance(value, (bool, float)):
         return value
-    if isinstance(value, int) and -_LARGEST <= value < _LARGEST:
+    if isinstance(value, int) and -_MAX_INTEGER <= value < _MAX_INTEGER:
         return value
     return _text(value)
 
@@ -95,7 +95,7 @@ def _text(value: Any) -> str:
         text = str(value)
     except ValueError:
         text = f"{type(value).__name__} of {value.bit_length()} bits"
-    return text[:_MAX_TEXT].encode(errors="replace").decode()
+    return text[:_MAX_TEXT_CHARACTERS].encode(errors="replace").decode()
 
 
 def flattened(record: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -116,5 +116,5 @@ def _joined(record: Mapping[str, Any], prefix: str = "", level: int = 1) -> Iter
     for name, value in record.items():
         if not isinstance(value, dict):
             yield prefix + name, value
-        elif level < _DEEPEST:
+        elif level < _MAX_DEPTH:
             yield from _joined(value, f"{prefix}{name}/", level + 1)

@@ -158,15 +158,15 @@ class Records:
         if _TEXT in kinds and (full := with_part(record, _AXES)) is not record:
             self.add(full, line)
             return
-        known = self._shapes.get((*record, kinds))
-        shape = known or self._learn(list(record), kinds)
+        earlier = self._shapes.get((*record, kinds))
+        shape = earlier or self._learn(list(record), kinds)
         before = len(self._values)
         self._values.extend(compress(row, shape.numeric))
         self._tags.extend(shape.tags)
         if shape.nulls:
             for name in self._presence.not_a_number(shape.nulls, shape.names):
                 self._point(name, math.nan)
-        if known is None:
+        if earlier is None:
             self._shapes[*record, kinds] = shape
             self._presence.numbers(shape.names)
         for position, name in shape.texts:

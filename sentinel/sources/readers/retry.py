@@ -7,9 +7,9 @@ from functools import partial
 from queue import SimpleQueue
 from typing import NoReturn, TypeVar
 
-FIRST_PAUSE_SECONDS = 15.0
-_MAX_PAUSE_SECONDS = 900.0
-_ANSWER_SECONDS = 60.0
+FIRST_PAUSE_SECONDS = 15.0  # after a first failure; each further one doubles it
+_MAX_PAUSE_SECONDS = 900.0  # however long a server stays away
+_ANSWER_SECONDS = 60.0  # for which an answer is waited for
 
 NO_ANSWER = "no answer, or none that makes sense"
 

@@ -164,30 +164,31 @@ def remembered(sniff: Callable[[Path], Answer]) -> Callable[[Path], Answer]:
     files that are there, so a file for which none of many questions asks is gone, and is forgotten.
     """
     before_that: dict[Path, tuple[tuple[int, int, int], Answer]] = {}
-    known: dict[Path, tuple[tuple[int, int, int], Answer]] = {}
+    answers: dict[Path, tuple[tuple[int, int, int], Answer]] = {}
     questions = 0
 
     @wraps(sniff)
     def answer(path: Path) -> Answer:
-        nonlocal before_that, known, questions
+        nonlocal before_that, answers, questions
         questions += 1
-        if questions > _QUESTIONS_A_FILE * max(len(known), _MIN_REMEMBERED):
-            before_that = known
-            known = {}
+        if questions > _QUESTIONS_A_FILE * max(len(answers), _MIN_REMEMBERED):
+            before_that = answers
+            answers = {}
             questions = 0
         if path in before_that:
-            known[path] = before_that.pop(path)
+            answers[path] = before_that.pop(path)
         try:
             status = os.stat(path)
         except OSError:
             return sniff(path)
-        inode, size, modified = now = status.st_ino, status.st_size, status.st_mtime_ns
-        if path in known:
-            before, last = known[path]
+        now = (status.st_ino, status.st_size, status.st_mtime_ns)
+        inode, size, modified = now
+        if path in answers:
+            before, last = answers[path]
             if before == now or (last and before[0] == inode and before[1] <= size and before[2] <= modified):
                 return last
         new = sniff(path)
-        known[path] = now, new
+        answers[path] = now, new
         return new
 
     return answer

@@ -28,8 +28,8 @@ def of_part(name: str, part: str) -> str:
     """Return the name of a metric with the part, unless it names a part already or is that of a learning
     rate.
     """
-    named = _NAMED.search(COMPARED.sub("", name))
-    return name if name.lower() in _OF_NO_PART or named else f"{part}/{name}"
+    match = _NAMED.search(COMPARED.sub("", name))
+    return name if name.lower() in _OF_NO_PART or match else f"{part}/{name}"
 
 
 def with_part(record: Mapping[str, Any], axes: frozenset[str]) -> Mapping[str, Any]:
@@ -40,7 +40,8 @@ def with_part(record: Mapping[str, Any], axes: frozenset[str]) -> Mapping[str, A
     validation in `iter`, so such a record has no step of its own.
     """
     for name, value in record.items():
-        if isinstance(value, str) and name.lower() in PART_KEYS and (part := held_out(value)):
+        part = held_out(value) if isinstance(value, str) and name.lower() in PART_KEYS else ""
+        if part:
             others = ((n, number) for n, number in record.items() if n not in (name, _BATCH))
             return {n if n.lower() in axes else of_part(n, part): number for n, number in others}
     return record

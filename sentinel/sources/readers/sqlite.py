@@ -16,9 +16,8 @@ from sentinel.sources.readers.growing import unreadable
 ENDINGS = (".db", ".sqlite", ".sqlite3")
 
 _MAGIC = b"SQLite format 3\0"
-# offset of the journal mode in the header, and its value for a write-ahead log
-_JOURNAL = 18
-_WAL = 2
+_JOURNAL = 18  # offset of the journal mode in the header
+_WAL = 2  # its value for a write-ahead log
 _PATIENCE_SECONDS = 1.0  # while a writer commits
 _MAX_VALUE = 4 << 20  # bytes
 _MAX_INSTRUCTIONS = 200_000_000  # of one query: about a second; only a malicious database needs more
@@ -30,7 +29,7 @@ _HALF_WRITTEN = (sqlite3.SQLITE_READONLY_RECOVERY, sqlite3.SQLITE_READONLY_CANTI
 A reader meets them about once in a thousand times while the writer changes the index, so reading is tried
 again. If they stay, the index is damaged.
 """
-_LOOKS = 5
+_MAX_TRIES = 5  # of one query, for errors that pass
 
 T = TypeVar("T")
 
@@ -41,7 +40,7 @@ def read(path: Path, query: Callable[[sqlite3.Connection], T]) -> T:
 
     Raises OSError if the file cannot be read, and sqlite3.Error if it is no complete database.
     """
-    for _ in range(_LOOKS - 1):
+    for _ in range(_MAX_TRIES - 1):
         try:
             return _once(path, query)
         except sqlite3.Error as error:

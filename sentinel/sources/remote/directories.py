@@ -68,7 +68,7 @@ class Copies(Protocol):
 
 
 def remote_runs(copies: Copies, runs: Iterable[Run]) -> Iterator[Run]:
-    """Run among copies, as those at the address."""
+    """Yield the runs among copies as those at the address."""
     for run in runs:
         if run.local is not None:
             path = copies.address(run.local)

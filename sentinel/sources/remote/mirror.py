@@ -17,10 +17,10 @@ from sentinel.sources.readers.retry import FIRST_PAUSE_SECONDS, Patience
 from sentinel.sources.remote.clients import connect, reason
 
 _REFRESH_SECONDS = FIRST_PAUSE_SECONDS
-_BATCH_BYTES = 32 << 20
+_BATCH_BYTES = 32 << 20  # that one poll fetches of all files together
 _CHUNK_BYTES = 1 << 20  # of each file, if there are many
 _OVERLAP_BYTES = 1 << 10  # of the copy, fetched again to see whether the file only grew
-_MAX_DOCUMENT = 64 << 20
+_MAX_DOCUMENT_BYTES = 64 << 20  # of a file that may be data; a larger one is not copied
 
 _TIMES = ("mtime", "LastModified", "updated", "last_modified", "uploaded_at")  # names in the file systems
 _STAMPS = (*_TIMES, "ETag", "etag", "md5Hash", "blob_id", "xet_hash")
@@ -49,7 +49,7 @@ class Mirror:
         self._parts = url.parts  # of the address of the root
         self._connection: tuple[Any, str] | None = None
         self._refresh_at = -math.inf
-        self._known: dict[Path, str] = {}  # stamps of files that are copied whole
+        self._stamps: dict[Path, str] = {}  # stamps of files that are copied whole
         self._pending: deque[_File] = deque()
 
     @property
@@ -110,12 +110,12 @@ class Mirror:
                 yield _File(remote, self.root / name, size, _modified_ns(info), stamp)
 
     def _is_news(self, file: _File) -> bool:
-        if file.copy not in self._known:
+        if file.copy not in self._stamps:
             with suppress(FileNotFoundError):
                 status = os.stat(file.copy)
                 if (status.st_size, status.st_mtime_ns) == (file.size, file.modified_ns):
-                    self._known[file.copy] = file.stamp
-        return self._known.get(file.copy) != file.stamp
+                    self._stamps[file.copy] = file.stamp
+        return self._stamps.get(file.copy) != file.stamp
 
     def _fetch(self, system: Any, batch: Sequence[_File], chunk: int) -> None:
         ranges = [_range(_size(file.copy), file.size, chunk) for file in batch]
@@ -129,27 +129,27 @@ class Mirror:
                 try:
                     self._take(file, start, result)
                 except OSError:
-                    self._known[file.copy] = file.stamp  # its name cannot be used here
+                    self._stamps[file.copy] = file.stamp  # its name cannot be used here
 
     def _take(self, file: _File, start: int, data: bytes) -> None:
         """Append what is new in ``data``, which begins at byte ``start``, or begin a new copy."""
         file.copy.parent.mkdir(parents=True, exist_ok=True)
         have = _size(file.copy)
-        known = b""
+        tail = b""
         if have > start:
             with open(file.copy, "rb") as copy:
                 copy.seek(start)
-                known = copy.read()
-        if have <= file.size and data.startswith(known):
+                tail = copy.read()
+        if have <= file.size and data.startswith(tail):
             with open(file.copy, "ab") as copy:
-                copy.write(data[len(known) :])
+                copy.write(data[len(tail) :])
         else:
             anew = file.copy.with_name(f".{file.copy.name}")
             anew.write_bytes(b"" if start else data)
             anew.replace(file.copy)
         size = _size(file.copy)
         if size == file.size:
-            self._known[file.copy] = file.stamp
+            self._stamps[file.copy] = file.stamp
             if file.modified_ns is not None:
                 os.utime(file.copy, ns=(file.modified_ns, file.modified_ns))
         elif size != have:
@@ -158,7 +158,7 @@ class Mirror:
 
 def is_wanted(name: str, size: int) -> bool:
     """Return whether a file may be a log, or hold settings, by its name below the address and its bytes."""
-    document = size <= _MAX_DOCUMENT and _DOCUMENT.search(name)
+    document = size <= _MAX_DOCUMENT_BYTES and _DOCUMENT.search(name)
     inside = {"", ".", ".."}.isdisjoint(name.split("/"))
     return inside and bool(document or _LOG.search(name))
 

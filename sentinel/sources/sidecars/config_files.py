@@ -18,8 +18,8 @@ from sentinel.sources.base import ReadIssue, Run
 from sentinel.sources.readers.files import open_log
 from sentinel.sources.readers.plain import Plain, flat
 
-_LARGEST = 1 << 20  # bytes
-_SMALL = 1 << 12  # bytes of a directory itself; one with so few entries is listed as a whole
+_MAX_BYTES = 1 << 20  # of a file with settings
+_MAX_LISTED_BYTES = 1 << 12  # of a directory itself; one with so few entries is listed as a whole
 _UNREADABLE = (0, 0, 0)  # stamp of a file that could not be opened
 _WANDBS_OWN = ("_wandb", "wandb_version")
 _ARGUMENTS = ("args", "training_args", "train_args", "hparams", "hyperparameters", "hyperparams")
@@ -63,38 +63,40 @@ class ConfigFiles:
     """The settings beside one run. A file is read again only if it changed."""
 
     run: Run
-    _known: dict[str, tuple[tuple[int, int, int], ConfigFile | None]] = field(default_factory=dict)
+    _files: dict[str, tuple[tuple[int, int, int], ConfigFile | None]] = field(default_factory=dict)
 
     def read(self) -> tuple[list[ConfigFile], list[ReadIssue]]:
         """Return the files that are there now, in order of precedence, and complaints that are new."""
         if self.run.local is None:
             return [], []
-        own = self.run.local if self.run.local.is_dir() else self.run.local.parent
+        directory = self.run.local if self.run.local.is_dir() else self.run.local.parent
         complaints: list[ReadIssue] = []
-        files = [self._read(path, own, complaints) for path in self._candidates(own)]
+        files = [self._read(path, directory, complaints) for path in self._candidates(directory)]
         return [file for file in files if file is not None], complaints
 
-    def _candidates(self, own: Path) -> Iterator[str]:
+    def _candidates(self, directory: Path) -> Iterator[str]:
         is_spinning_up = self.run.local is not None and self.run.local.name == _SPINNING_UP
         trained = self.run.format in ("tensorboard", "trainer_state") or is_spinning_up
-        for place, names in _places(own):
+        for place, names in _places(directory):
             for name in _there(os.fspath(place), names):
                 if name != "config.json" or trained or (place / "trainer_state.json").exists():
                     yield f"{place}/{name}"
 
-    def _read(self, path: str, own: Path, complaints: list[ReadIssue]) -> ConfigFile | None:
-        known, file = self._known.get(path, (None, None))
+    def _read(self, path: str, directory: Path, complaints: list[ReadIssue]) -> ConfigFile | None:
+        old_status, file = self._files.get(path, (None, None))
         try:
             status = os.stat(path)
             stamp = (status.st_ino, status.st_size, status.st_mtime_ns)
-            if known == stamp or not S_ISREG(status.st_mode):
+            if old_status == stamp or not S_ISREG(status.st_mode):
                 return file
             settings = flat(_settings(Path(path)))
-            file = ConfigFile(os.path.relpath(path, own), status.st_mtime, settings) if settings else None
+            file = (
+                ConfigFile(os.path.relpath(path, directory), status.st_mtime, settings) if settings else None
+            )
         except (FileNotFoundError, NotADirectoryError):
             return None
         except OSError as error:
-            if known == _UNREADABLE:
+            if old_status == _UNREADABLE:
                 return None
             stamp = _UNREADABLE
             file = None
@@ -102,13 +104,13 @@ class ConfigFiles:
         except ValueError as error:
             file = None
             complaints.append(ReadIssue(Path(path), "", f"{error}; its settings are not known"))
-        self._known[path] = stamp, file
+        self._files[path] = stamp, file
         return file
 
 
-def settings_above(own: Path) -> Iterator[Path]:
+def settings_above(directory: Path) -> Iterator[Path]:
     """Return the paths above a run's directory at which its settings may lie."""
-    return (place / name for place, names in _places(own) if place != own for name in names)
+    return (place / name for place, names in _places(directory) if place != directory for name in names)
 
 
 def _there(directory: str, names: Sequence[str]) -> Iterator[str]:
@@ -116,21 +118,21 @@ def _there(directory: str, names: Sequence[str]) -> Iterator[str]:
     one.
     """
     with suppress(OSError):
-        if os.stat(directory).st_size <= _SMALL:
+        if os.stat(directory).st_size <= _MAX_LISTED_BYTES:
             present = {*os.listdir(directory)}
             names = [name for name in names if name.partition("/")[0] in present]
     return (name for name in names if os.access(f"{directory}/{name}", os.F_OK))
 
 
-def _places(own: Path) -> Iterator[tuple[Path, tuple[str, ...]]]:
-    yield own, _NAMES
-    if own.parent.name == "runs" and _HUGGING_FACE.fullmatch(own.name):
-        yield own.parent.parent, _NAMES
+def _places(directory: Path) -> Iterator[tuple[Path, tuple[str, ...]]]:
+    yield directory, _NAMES
+    if directory.parent.name == "runs" and _HUGGING_FACE.fullmatch(directory.name):
+        yield directory.parent.parent, _NAMES
         return
-    if _INNER.fullmatch(own.name):
-        own = own.parent
-        yield own, _NAMES
-    yield own.parent, _ABOVE
+    if _INNER.fullmatch(directory.name):
+        directory = directory.parent
+        yield directory, _NAMES
+    yield directory.parent, _ABOVE
 
 
 def _settings(path: Path) -> Mapping[Any, Any]:
@@ -138,9 +140,9 @@ def _settings(path: Path) -> Mapping[Any, Any]:
     ValueError.
     """
     with open_log(path) as file:
-        data = file.read(_LARGEST + 1)
-    if len(data) > _LARGEST:
-        raise ValueError(f"is larger than {_LARGEST >> 20} MiB")
+        data = file.read(_MAX_BYTES + 1)
+    if len(data) > _MAX_BYTES:
+        raise ValueError(f"is larger than {_MAX_BYTES >> 20} MiB")
     if not data.strip():
         return {}
     content = _json(data) if path.suffix == ".json" else _yaml(data)

@@ -44,8 +44,8 @@ class OutputFiles:
         more = False
         for path in self.paths():
             with suppress(OSError):
-                if (read := _read(path, marks.get(path.name, {}))) is not None:
-                    texts[path.name], marks[path.name], goes_on = read
+                if (piece := _read(path, marks.get(path.name, {}))) is not None:
+                    texts[path.name], marks[path.name], goes_on = piece
                     more = more or goes_on
         return Output(texts, marks, more)
 
@@ -59,24 +59,24 @@ class OutputFiles:
             return [directory / name for name in names] if len(names) <= _MAX_FILES else []
         return []
 
-    def _names(self, directory: Path, own: Path) -> list[str]:
+    def _names(self, directory: Path, run_directory: Path) -> list[str]:
         with os.scandir(directory) as entries:
             names = sorted(entry.name for entry in entries)
         outputs = [name for name in names if name.endswith(ENDINGS)]
-        if directory != own:  # a log file, which shares its directory with other things, or runs
-            outputs = [name for name in outputs if name != own.name]
-            if sum(name.endswith(own.suffix) for name in names) > 1:
-                outputs = [name for name in outputs if Path(name).stem == own.stem]
+        if directory != run_directory:  # a log file, which shares its directory with other things, or runs
+            outputs = [name for name in outputs if name != run_directory.name]
+            if sum(name.endswith(run_directory.suffix) for name in names) > 1:
+                outputs = [name for name in outputs if Path(name).stem == run_directory.stem]
         return [name for name in outputs if (directory / name).is_file()]
 
 
 def _read(path: Path, mark: Mark) -> tuple[str, Mark, bool] | None:
-    """Complete lines, the next mark, and whether more follow; None if nothing is new."""
-    read = read_text(path, mark, _MAX_AT_ONCE)
-    if read is None:
+    """Return complete lines, the next mark, and whether more follow; None if nothing is new."""
+    piece = read_text(path, mark, _MAX_AT_ONCE)
+    if piece is None:
         return None
-    consumed = read.data.rfind(b"\n") + 1
-    if not consumed and len(read.data) == _MAX_AT_ONCE:
-        consumed = len(read.data)
-    text = read.data[: read.data.rfind(b"\n") + 1].decode(errors="replace")
-    return text, read.mark(consumed, waiting=not read.more), read.more
+    consumed = piece.data.rfind(b"\n") + 1
+    if not consumed and len(piece.data) == _MAX_AT_ONCE:
+        consumed = len(piece.data)
+    text = piece.data[: piece.data.rfind(b"\n") + 1].decode(errors="replace")
+    return text, piece.mark(consumed, waiting=not piece.more), piece.more

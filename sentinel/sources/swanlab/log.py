@@ -34,9 +34,9 @@ def find(directory: Path, names: Sequence[str]) -> Iterator[Run]:
     """Yield the runs whose files lie in this directory. If a run has the directory for itself, that is its
     path.
     """
-    own = _RUN_DIRECTORY.fullmatch(directory.name)
+    is_own = _RUN_DIRECTORY.fullmatch(directory.name)
     for name in filter(_NAME.fullmatch, names):
-        yield Run(directory if own else directory / name, FORMAT, SwanLabFile(directory / name))
+        yield Run(directory if is_own else directory / name, FORMAT, SwanLabFile(directory / name))
 
 
 def is_internal(directory: str) -> bool:
@@ -59,24 +59,26 @@ class SwanLabFile:
             return unreadable(self.path, cursor, error)
         if news is None:
             return nothing_new(cursor)
-        read, log = news
-        return _batch(self.path, {"restarted": True} if read.restarted else cursor, read, log, limit)
+        piece, log = news
+        return _batch(self.path, {"restarted": True} if piece.restarted else cursor, piece, log, limit)
 
 
-def _batch(path: Path, cursor: Cursor, read: Read, log: Log, limit: int) -> PollResult:
+def _batch(path: Path, cursor: Cursor, piece: Read, log: Log, limit: int) -> PollResult:
     """Return the content of the first records, up to ``limit`` points."""
     version: int | None = cursor.get("version")
     restarted: bool = cursor.get("restarted", False)
-    if read.offset == 0:
+    if piece.offset == 0:
         try:
-            version = _HEADER.version(read.data)
+            version = _HEADER.version(piece.data)
         except ValueError as error:
-            mark = read.mark(len(read.data), waiting=True)
+            mark = piece.mark(len(piece.data), waiting=True)
             return PollResult(
                 {"mark": mark, "refused": str(error)}, read_issues=[ReadIssue(path, "", str(error))]
             )
     if version is None:  # the header is torn, or the file was refused before
-        return PollResult({**cursor, "mark": read.mark(len(read.data) if read.offset else 0, waiting=True)})
+        return PollResult(
+            {**cursor, "mark": piece.mark(len(piece.data) if piece.offset else 0, waiting=True)}
+        )
     scalars: list[Scalar] = []
     lines: list[Line] = []
     foreign: list[int] = []
@@ -100,14 +102,14 @@ def _batch(path: Path, cursor: Cursor, read: Read, log: Log, limit: int) -> Poll
             break
     limited = len(scalars) >= limit
     consumed = place if limited else log.consumed
-    more = read.more or consumed < log.consumed
+    more = piece.more or consumed < log.consumed
     problems = [problem for problem in log.problems if problem.offset < consumed]
     problems += summed(np.array(foreign), "record is no message of SwanLab's and was skipped")
     complaints = [
-        ReadIssue(path, f"byte {read.offset + problem.offset}", problem.text) for problem in problems
+        ReadIssue(path, f"byte {piece.offset + problem.offset}", problem.text) for problem in problems
     ]
     state = {
-        "mark": read.mark(consumed, waiting=not more),
+        "mark": piece.mark(consumed, waiting=not more),
         "version": version,
         "restarted": restarted and not scalars,
     }

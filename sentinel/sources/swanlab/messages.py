@@ -16,9 +16,8 @@ from sentinel.sources.readers.axis import count_of
 from sentinel.sources.readers.plain import JSON, LATEST, plain_text
 from sentinel.sources.readers.records import seconds
 
-JSON_VERSION = 1
-PROTOBUF_VERSION = 2
-"""Versions of the format, which the header of a file states."""
+JSON_VERSION = 1  # of the format, as the header of a file states it
+PROTOBUF_VERSION = 2  # likewise
 
 _MESSAGES: Mapping[str, Mapping[str, tuple[int, str]]] = {
     "Timestamp": {"seconds": (1, "int64"), "nanos": (2, "int32")},

@@ -37,9 +37,8 @@ hidden_logs = (".guild", ".summary")
 MAX_RECORD = 8 << 20
 """Bytes. A longer record holds images or the like, and is skipped. This bounds the memory of a poll."""
 
-# bytes at once
-_MIN_READ = 1 << 13
-_MAX_READ = 1 << 24
+_MIN_READ_BYTES = 1 << 13  # at once
+_MAX_READ_BYTES = 1 << 24  # at once
 _BYTES_A_RECORD = 64  # a guess of how far to read for some records; a wrong one only costs time
 
 _TOO_LONG = " and was skipped; scalars come in shorter ones. More as long are skipped silently"
@@ -131,32 +130,32 @@ class _EventPoll:
         """Read a file. True if more follows."""
         path = self._path(name)
         mark = self._marks.get(name, {})
-        size = min(max(self._left * _BYTES_A_RECORD, _MIN_READ), _MAX_READ)
+        size = min(max(self._left * _BYTES_A_RECORD, _MIN_READ_BYTES), _MAX_READ_BYTES)
         cut = _cut(path, mark, size, self._left + 1)  # the first record of a file has no point
         if cut is None:
             return False
-        read, frames = cut
+        piece, frames = cut
         points = decode(frames, self._left)
         problems = [*frames.problems, *points.problems]
         consumed = frames.consumed
-        wanted = frames.wanted
+        needed = frames.needed
         lost = frames.lost
         if points.records < len(frames.starts):
             consumed = int(frames.starts[points.records])
-            wanted = 0
+            needed = 0
             lost = False
             problems = [problem for problem in problems if problem.offset < consumed]
-        rest = read.size - read.offset - consumed
-        overlong = mark.get("overlong", False) and not read.restarted
-        if MAX_RECORD < wanted <= rest:
+        rest = piece.size - piece.offset - consumed
+        overlong = mark.get("overlong", False) and not piece.restarted
+        if MAX_RECORD < needed <= rest:
             if not overlong:
-                problems.append(Problem(consumed, f"record is {wanted >> 20} MiB long{_TOO_LONG}"))
+                problems.append(Problem(consumed, f"record is {needed >> 20} MiB long{_TOO_LONG}"))
             overlong = True
-            consumed = consumed + wanted
-            rest = rest - wanted
-            wanted = 0
-        more = rest >= max(wanted, HEADER_BYTES)
-        restarted = read.restarted or mark.get("restarted", False)
+            consumed = consumed + needed
+            rest = rest - needed
+            needed = 0
+        more = rest >= max(needed, HEADER_BYTES)
+        restarted = piece.restarted or mark.get("restarted", False)
         tags = points.tags
         if path.parent != self._directory:
             tags = [of_part(tag, part_in(path.parent)) for tag in tags]
@@ -166,10 +165,10 @@ class _EventPoll:
             self._chunks.append(Chunk(stream, tags, *columns, first, settings))
             restarted = restarted and not first
         flags = {"lost": lost, "restarted": restarted, "overlong": overlong}
-        self._marks[name] = read.mark(consumed, waiting=not more) | {k: v for k, v in flags.items() if v}
+        self._marks[name] = piece.mark(consumed, waiting=not more) | {k: v for k, v in flags.items() if v}
         self._left -= max(len(points.value), 1)
         for problem in sorted(problems, key=lambda problem: problem.offset):
-            self._read_issues.append(ReadIssue(path, f"byte {read.offset + problem.offset}", problem.text))
+            self._read_issues.append(ReadIssue(path, f"byte {piece.offset + problem.offset}", problem.text))
         return more
 
     @contextmanager
@@ -204,15 +203,15 @@ def _parts(points: ScalarPoints) -> Iterator[tuple[slice, Mapping[str, Any]]]:
 
 
 def _cut(path: Path, mark: Mark, size: int, most: int) -> tuple[Read, Frames] | None:
-    """About ``size`` new bytes, split into records. A longer record is read whole if it is not overlong."""
-    read = read_new(path, mark, size)
-    if read is None:
+    """Return about ``size`` new bytes as records. A longer record is read whole if it is not overlong."""
+    piece = read_new(path, mark, size)
+    if piece is None:
         return None
-    frames = split(read.data, most, bool(mark.get("lost")) and not read.restarted, not read.more)
-    longest = min(read.size - read.offset, MAX_RECORD)
-    if frames.consumed == 0 and len(read.data) < frames.wanted <= longest:
-        return _cut(path, mark, frames.wanted, most)
-    return read, frames
+    frames = split(piece.data, most, bool(mark.get("lost")) and not piece.restarted, not piece.more)
+    longest = min(piece.size - piece.offset, MAX_RECORD)
+    if frames.consumed == 0 and len(piece.data) < frames.needed <= longest:
+        return _cut(path, mark, frames.needed, most)
+    return piece, frames
 
 
 def _holds_settings(path: Path) -> bool:

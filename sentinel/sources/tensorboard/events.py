@@ -17,12 +17,25 @@ from sentinel.sources.readers.plain import plain_times
 from sentinel.sources.readers.problems import Problem, summed
 from sentinel.sources.tensorboard.layouts import WORTH_A_PROOF, Layout, find_layout, recognise
 from sentinel.sources.tensorboard.settings import settings_in
-from sentinel.sources.tensorboard.tfrecord import MAX_ROW, Frames
+from sentinel.sources.tensorboard.tfrecord import MAX_ROW, Frames, RecordGroup
 from sentinel.sources.tensorboard.values import values
 
 _SAMPLES = (0.5, 0.1, 0.9, 0.3, 0.7, 0.0)  # where among the unknown records of a length to look for a layout
 _KINDS = (np.int64, np.uint32, np.int64, np.float64, np.float64)  # of number, tag, step, time and value
 _MIX = np.full(MAX_ROW // 8, 0x9E3779B97F4A7C15, np.uint64).cumprod(dtype=np.uint64)  # a polynomial hash
+
+
+_Columns = tuple[NDArray[Any], ...]
+"""The number of the record, the tag, the step, the time and the value of each scalar."""
+
+
+@dataclass(frozen=True)
+class _SingleRecords:
+    """What records that were read one by one hold."""
+
+    columns: _Columns
+    settings: Mapping[int, Mapping[str, Any]]  # of the run, by the number of the record
+    broken: Sequence[int]  # numbers of records that are no events
 
 
 @dataclass(frozen=True)
@@ -49,50 +62,67 @@ def decode(frames: Frames, most: int) -> ScalarPoints:
     A record that is no event becomes a problem and is skipped.
     """
     tags: dict[str, int] = {}
-    parts = []
-    single = list(frames.single)
-    for group in frames.alike:
-        number = group.number
-        rows = group.rows
-        for place in _SAMPLES:
-            if len(rows) < WORTH_A_PROOF:
-                break
-            layout = find_layout(bytes(rows[int(place * len(rows))]))
-            if layout is None:
-                continue
-            names, which = _recognise(rows, group.varying, layout)
-            known = which >= 0
-            if not known.any():
-                continue
-            ids = np.array([[tags.setdefault(tag, len(tags)) for tag in event] for event in names], np.uint32)
-            step, time, value = layout.read(rows if known.all() else rows[known])
-            of_events = number[known], ids[which[known]], step, time, value
-            spread = (np.broadcast_to(c.reshape(len(value), -1), value.shape).ravel() for c in of_events)
-            parts.append(tuple(spread))
-            number = number[~known]
-            rows = rows[~known]
-        single += zip(number.tolist(), map(bytes, rows), strict=True)
-    single.sort()
-    part, told, broken = _read_singly(single, tags, sys.maxsize if parts else most)
-    columns = part
-    if parts:
-        joined = [np.concatenate(column) for column in zip(part, *parts, strict=True)]
-        order = np.argsort(joined[0], kind="stable")
-        columns = tuple(column[order] for column in joined)
-    number, tag, step, time, value = columns
-    records = len(frames.starts)
-    if len(number) > most:
-        records = max(int(number[most]), 1)
-        end = int(np.searchsorted(number, records))
-        tag = tag[:end]
-        step = step[:end]
-        time = time[:end]
-        value = value[:end]
-    settings = [(int(np.searchsorted(number, at)), told[at]) for at in sorted(told) if at < records]
-    time = plain_times(np.where(time == 0, np.nan, time))  # 0 is protobuf's word for "not given"
-    lost = [at for at in sorted(broken) if at < records]
-    problems = summed(frames.starts[lost], "record is not a TensorBoard event and was skipped")
-    return ScalarPoints(list(tags), tag, step, time, value.astype(np.float64), settings, problems, records)
+    columns_of_groups: list[_Columns] = []
+    others = list(frames.single)
+    for group in frames.groups:
+        columns, rest = _read_group(group, tags)
+        columns_of_groups += columns
+        others += rest
+    others.sort()
+    singly = _read_singly(others, tags, sys.maxsize if columns_of_groups else most)
+    number, tag, step, time, value = _in_order(singly.columns, columns_of_groups)
+    records = max(int(number[most]), 1) if len(number) > most else len(frames.starts)
+    end = int(np.searchsorted(number, records))
+    settings = [at for at in sorted(singly.settings) if at < records]
+    broken = [at for at in sorted(singly.broken) if at < records]
+    return ScalarPoints(
+        list(tags),
+        tag[:end],
+        step[:end],
+        plain_times(np.where(time == 0, np.nan, time)[:end]),  # 0 is protobuf's word for "not given"
+        value[:end].astype(np.float64),
+        [(int(np.searchsorted(number, at)), singly.settings[at]) for at in settings],
+        summed(frames.starts[broken], "record is not a TensorBoard event and was skipped"),
+        records,
+    )
+
+
+def _in_order(columns: _Columns, columns_of_groups: Sequence[_Columns]) -> _Columns:
+    """Return the scalars of all columns in the order of their records."""
+    if not columns_of_groups:
+        return columns
+    joined = [np.concatenate(parts) for parts in zip(columns, *columns_of_groups, strict=True)]
+    order = np.argsort(joined[0], kind="stable")
+    return tuple(column[order] for column in joined)
+
+
+def _read_group(group: RecordGroup, tags: dict[str, int]) -> tuple[list[_Columns], list[tuple[int, bytes]]]:
+    """Read the records of a group whose layouts can be proved, and return them and the other records."""
+    columns: list[_Columns] = []
+    number = group.number
+    rows = group.rows
+    for place in _SAMPLES:
+        if len(rows) < WORTH_A_PROOF:
+            break
+        layout = find_layout(bytes(rows[int(place * len(rows))]))
+        if layout is None:
+            continue
+        lists_of_tags, which = _recognise(rows, group.varying, layout)
+        has_layout = which >= 0
+        if not has_layout.any():
+            continue
+        ids = np.array(
+            [[tags.setdefault(tag, len(tags)) for tag in event] for event in lists_of_tags], np.uint32
+        )
+        step, time, value = layout.read(rows if has_layout.all() else rows[has_layout])
+        of_events = number[has_layout], ids[which[has_layout]], step, time, value
+        # A time and a step for each event become one for each of its scalars.
+        columns.append(
+            tuple(np.broadcast_to(c.reshape(len(value), -1), value.shape).ravel() for c in of_events)
+        )
+        number = number[~has_layout]
+        rows = rows[~has_layout]
+    return columns, [*zip(number.tolist(), map(bytes, rows), strict=True)]
 
 
 def _recognise(
@@ -121,40 +151,34 @@ def _recognise(
     return names, np.where(equal, places[which], -1)
 
 
-def _read_singly(
-    records: Sequence[tuple[int, bytes]], tags: dict[str, int], most: int
-) -> tuple[tuple[NDArray[Any], ...], dict[int, Mapping[str, Any]], list[int]]:
-    """Read records with protobuf, one by one, until there are more than ``most`` scalars.
-
-    Gives the record number, tag, step, time and value of each scalar, the settings by record number, and the
-    numbers of records that are no events.
-    """
+def _read_singly(records: Sequence[tuple[int, bytes]], tags: dict[str, int], most: int) -> _SingleRecords:
+    """Read records with protobuf, one by one, until there are more than ``most`` scalars."""
     broken: list[int] = []
-    told: dict[int, Mapping[str, Any]] = {}
+    settings: dict[int, Mapping[str, Any]] = {}
     numbers: list[int] = []
     ids: list[int] = []
     steps: list[int] = []
     times: list[float] = []
     scalars: list[float] = []
     for number, record in records:
-        if (known := recognise(record)) is not None:
-            layout, names = known
-            step, time, read = layout.read_one(record)
+        if (match := recognise(record)) is not None:
+            layout, names = match
+            step, time, numbers_of_event = layout.read_one(record)
         elif (event := values(record)) is not None:
-            names, step, time, read = event
+            names, step, time, numbers_of_event = event
         else:
             broken.append(number)
             continue
         if names:
-            each = len(names)
-            numbers += [number] * each
+            count = len(names)
+            numbers += [number] * count
             ids += [tags.setdefault(tag, len(tags)) for tag in names]
-            steps += [step] * each
-            times += [time] * each
-            scalars += read
+            steps += [step] * count
+            times += [time] * count
+            scalars += numbers_of_event
             if len(scalars) > most:
                 break
         elif config := settings_in(record):
-            told[number] = config
+            settings[number] = config
     columns = zip((numbers, ids, steps, times, scalars), _KINDS, strict=True)
-    return tuple(np.array(column, kind) for column, kind in columns), told, broken
+    return _SingleRecords(tuple(np.array(column, kind) for column, kind in columns), settings, broken)

@@ -27,8 +27,8 @@ def possible_parts(training: Path) -> Iterator[Path]:
     """
     word = _ending(training.name, _TRAININGS)
     if word:
-        alike = (part for part in _PARTS if part.istitle() == word.istitle())
-        yield from (training.with_name(f"{training.name.removesuffix(word)}{part}") for part in alike)
+        candidates = (part for part in _PARTS if part.istitle() == word.istitle())
+        yield from (training.with_name(f"{training.name.removesuffix(word)}{part}") for part in candidates)
 
 
 def held_out(training: Path) -> list[Path]:
@@ -51,8 +51,8 @@ def training_of(directory: Path) -> Path | None:
     none.
     """
     part = _ending(directory.name, _PARTS)
-    alike = (word for word in _TRAININGS if part and word.istitle() == part.istitle())
-    trainings = (directory.with_name(f"{directory.name.removesuffix(part)}{word}") for word in alike)
+    candidates = (word for word in _TRAININGS if part and word.istitle() == part.istitle())
+    trainings = (directory.with_name(f"{directory.name.removesuffix(part)}{word}") for word in candidates)
     return next((training for training in trainings if _wrote_both(training, directory)), None)
 
 

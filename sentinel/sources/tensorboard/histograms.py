@@ -17,22 +17,22 @@ _MAX_BUCKETS = 1 << 16  # no writer makes more by itself; a histogram with more 
 
 
 def statistics(value: Any) -> list[tuple[str, float]]:
-    """Tags and numbers for a ``Summary.Value``; none if it holds no histogram or an empty one."""
+    """Return tags and numbers for a ``Summary.Value``; none if it holds no histogram or an empty one."""
     buckets = _buckets(value)
     if buckets is None:
         return []
-    left, right, count = buckets[buckets[:, 2] > 0].T
+    low, high, count = buckets[buckets[:, 2] > 0].T
     if not len(count):
         return []
     with np.errstate(all="ignore"):
-        middle = left / 2 + right / 2
+        middle = low / 2 + high / 2
         share = count / count.sum()
         mean = share @ middle
         variance = share @ (middle - mean) ** 2
         moments = {
             "mean": mean,
             "std": np.sqrt(variance),
-            "zero_share": share[(left <= 0) & (right >= 0)].sum(),
+            "zero_share": share[(low <= 0) & (high >= 0)].sum(),
             "kurtosis": share @ (middle - mean) ** 4 / variance**2,
         }
     return [(f"{value.tag}#{name}", float(number)) for name, number in moments.items()]
@@ -49,7 +49,7 @@ def _buckets(value: Any) -> NDArray[np.float64] | None:
 
 
 def _of_message(histogram: Any) -> NDArray[np.float64] | None:
-    """Return a bucket begins where the one before it ends, and no value lies outside `min` and `max`."""
+    """Return buckets that each begin where the one before ends. No value lies outside `min` and `max`."""
     if not 0 < len(histogram.bucket) == len(histogram.bucket_limit) <= _MAX_BUCKETS:
         return None
     limits = np.array([histogram.min, *histogram.bucket_limit])

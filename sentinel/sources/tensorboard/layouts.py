@@ -23,10 +23,9 @@ from sentinel.sources.tensorboard.values import Values, values
 WORTH_A_PROOF = 8
 """Events of one kind. Fewer are read with protobuf, because a proof costs more than it saves."""
 
-# offsets in an event whose fields have the usual order
-_TIME = 1
-_STEP = 10
-_STEP_FIELD = b"\x10"
+_TIME = 1  # offset in an event whose fields have the usual order
+_STEP = 10  # likewise
+_STEP_FIELD = b"\x10"  # the byte before the step
 _MAX_SKELETONS = 1 << 13  # remembered; with MAX_ROW this bounds the memory to some 16 MB
 _PROBES = (np.arange(3 * MAX_ROW).reshape(3, -1) * 37 % 61 + 2).astype(np.uint8)  # no NaN, no zero
 _FORMS = {"<f4": "f", "<f8": "d"}
@@ -66,7 +65,7 @@ class Layout:
         return Struct(f"<{_TIME}xd" + "".join(f"{gap}x{_FORMS[self.kind]}" for gap in gaps))
 
     def read(self, rows: NDArray[np.uint8]) -> tuple[NDArray[np.int64], NDArray[Any], NDArray[Any]]:
-        """Step and wall time of every row, and its values, a row each."""
+        """Return step and wall time of every row, and its values, a row each."""
         step = np.zeros(len(rows), np.int64)
         for i in range(self.step_bytes):
             step |= (rows[:, _STEP + i] & 0x7F).astype(np.int64) << 7 * i
@@ -89,10 +88,10 @@ class Layout:
         if skeleton not in self.proved:
             shared = np.frombuffer(record, np.uint8) & self.mask
             rows = shared | _PROBES[:, : self.width] & ~self.mask
-            read = zip(*(column.tolist() for column in self.read(rows)), strict=True)
+            fields = zip(*(column.tolist() for column in self.read(rows)), strict=True)
             events = [values(bytes(row)) for row in rows]
             tags = events[0].tags if events[0] else ()
-            if events != [(tags, step, time, tuple(numbers)) for step, time, numbers in read]:
+            if events != [(tags, step, time, tuple(numbers)) for step, time, numbers in fields]:
                 return None
             _remember(self, skeleton, tags)
         return self.proved[skeleton]
@@ -107,13 +106,13 @@ class _EventsOfLength:
     due: int = WORTH_A_PROOF  # and when the next one is
 
 
-_known: dict[int, _EventsOfLength] = {}  # by length
+_events_by_length: dict[int, _EventsOfLength] = {}  # by length
 
 
 def find_layout(record: bytes) -> Layout | None:
     """Return where the holes of this record are; None if its values are not scalars in one usual form."""
-    known = _known.get(len(record))
-    for layout in known.layouts if known else ():
+    events = _events_by_length.get(len(record))
+    for layout in events.layouts if events else ():
         if layout.tags(record) is not None:
             return layout
     event = values(record)
@@ -134,21 +133,21 @@ def recognise(record: bytes) -> tuple[Layout, tuple[str, ...]] | None:
 
     A kind is proved as soon as enough of its records have come.
     """
-    known = _known.get(len(record))
-    if known is None:
+    events = _events_by_length.get(len(record))
+    if events is None:
         if len(record) > MAX_ROW:
             return None
-        known = _known[len(record)] = _EventsOfLength()
+        events = _events_by_length.setdefault(len(record), _EventsOfLength())
     event = int.from_bytes(record, "little")
-    for layout in known.layouts:
+    for layout in events.layouts:
         tags = layout.proved.get(event & layout.bits)
         if tags is not None:
             return layout, tags
-    known.unknown += 1
-    if known.unknown >= known.due:
-        known.unknown = 0
+    events.unknown += 1
+    if events.unknown >= events.due:
+        events.unknown = 0
         if find_layout(record) is None:
-            known.due *= 2  # a layout that cannot be proved is tried less and less often
+            events.due *= 2  # a layout that cannot be proved is tried less and less often
     return None
 
 
@@ -179,13 +178,16 @@ def _is_place(record: bytes, event: Values, i: int, place: int, kind: str) -> bo
 
 
 def _remember(layout: Layout, skeleton: int, tags: tuple[str, ...]) -> None:
-    if sum(len(old.proved) for known in _known.values() for old in known.layouts) >= _MAX_SKELETONS:
-        for old in (old for known in _known.values() for old in known.layouts):
+    if (
+        sum(len(old.proved) for events in _events_by_length.values() for old in events.layouts)
+        >= _MAX_SKELETONS
+    ):
+        for old in (old for events in _events_by_length.values() for old in events.layouts):
             old.proved.clear()
-        _known.clear()
-    known = _known.setdefault(layout.width, _EventsOfLength())
-    if layout not in known.layouts:
-        known.layouts.append(layout)
+        _events_by_length.clear()
+    events = _events_by_length.setdefault(layout.width, _EventsOfLength())
+    if layout not in events.layouts:
+        events.layouts.append(layout)
     layout.proved[skeleton] = tags
 
 

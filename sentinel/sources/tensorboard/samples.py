@@ -18,48 +18,48 @@ _HEADER = Struct("<Q4x")  # length, and its checksum
 _MARKS = b"\x0a\x04text", b"\x0a\x06images", b"\x89PNG\r\n\x1a\n", b"\xff\xd8\xff"
 """Names of plugins as protobuf writes them, and how PNG and JPEG begin."""
 
-_MAX_FILES = 64
-_LARGEST = 128 << 20  # bytes of a file
+_MAX_FILES = 64  # of a run; a report waits for them
+_MAX_FILE_BYTES = 128 << 20  # a larger file is left out
 _MAX_RECORD = 1 << 20  # bytes; a report would grow too large
 _MAX_RECORDS = 20_000  # of a file that are looked at
 _MAX_TAGS = 12  # for each step
 
 
 def samples(files: Sequence[Path], steps: Iterable[int]) -> Samples:
-    """For each step the record nearest to it of each tag, as the bytes of an event file.
+    """Return for each step the record nearest to it of each tag, as the bytes of an event file.
 
     Texts that state settings are left out. Above the bounds of this module a file is not searched, and
     ``problems`` says so.
     """
-    wanted = sorted({*steps})
+    targets = sorted({*steps})
     problems = []
-    near: dict[int, dict[str, tuple[int, bytes]]] = {step: {} for step in wanted}
+    near: dict[int, dict[str, tuple[int, bytes]]] = {step: {} for step in targets}
     if len(files) > _MAX_FILES:
         problems.append(f"texts and images were searched in {_MAX_FILES} of {len(files)} event files")
     for path in files[:_MAX_FILES]:
         try:
             with open_log(path) as file:
-                data = file.read(_LARGEST + 1)
+                data = file.read(_MAX_FILE_BYTES + 1)
         except OSError as error:
             problems.append(f"{path.name}: cannot be read for texts and images ({error.strerror})")
             continue
-        if len(data) > _LARGEST:
-            limit = f"{_LARGEST >> 20} MiB"
+        if len(data) > _MAX_FILE_BYTES:
+            limit = f"{_MAX_FILE_BYTES >> 20} MiB"
             problems.append(f"{path.name}: is larger than {limit}, so its texts and images are not shown")
             continue
         for tag, step, framed in islice(_samples(data), _MAX_RECORDS):
-            for asked in wanted:
-                of_step = near[asked]
-                distance = abs(step - asked)
-                known = of_step.get(tag)
-                if distance < known[0] if known else len(of_step) < _MAX_TAGS:
+            for target in targets:
+                of_step = near[target]
+                distance = abs(step - target)
+                nearer = of_step.get(tag)
+                if distance < nearer[0] if nearer else len(of_step) < _MAX_TAGS:
                     of_step[tag] = distance, framed
     nearest = {step: dict.fromkeys(framed for _, framed in tags.values()) for step, tags in near.items()}
     return Samples({step: b"".join(framed) for step, framed in nearest.items() if framed}, problems)
 
 
 def _samples(data: bytes) -> Iterator[tuple[str, int, bytes]]:
-    """Tag, step and framed record of each text and image."""
+    """Yield tag, step and framed record of each text and image."""
     from google.protobuf.message import DecodeError  # slow to import
     from tensorboard.compat.proto.event_pb2 import Event
 

@@ -26,7 +26,7 @@ MAX_PAYLOAD = 1 << 31  # protobuf's own limit: a longer message cannot exist
 
 _HEADER = Struct("<QI")
 HEADER_BYTES = _HEADER.size
-_FRAME_BYTES = HEADER_BYTES + 4
+_FRAME_BYTES = HEADER_BYTES + 4  # of a record beside its payload: the header, and the checksum behind it
 _WORTH_A_MATRIX = 64  # rows; below this, checksums are cheaper one by one
 MAX_ROW = 2048
 """Bytes: about fifty scalars in one event. Checksums of longer records are computed one by one."""
@@ -34,14 +34,14 @@ MAX_ROW = 2048
 _STRETCH = 256  # records walked one by one before a repetition is looked for
 _SIGNATURE = 32  # last lengths that must have occurred before, in this order, to call it a repetition
 _LEAP = 1024  # records guessed at once at first; doubled while every guess is right
-_SEARCH_BYTES = 1 << 16
+_SEARCH_BYTES = 1 << 16  # in which a sound header is looked for at once
 
-_CRC32C_REVERSED = 0x82F63B78
-_MASK_DELTA = 0xA282EAD8
+_CRC32C_REVERSED = 0x82F63B78  # the polynomial of Castagnoli
+_MASK_DELTA = 0xA282EAD8  # that masks a checksum, as in LevelDB
 
 
 @dataclass(frozen=True)
-class Alike:
+class RecordGroup:
     """Many records of one length: ``rows[i]`` is the payload of record ``number[i]``."""
 
     number: NDArray[np.int64]
@@ -54,11 +54,11 @@ class Frames:
     """What ``split`` found. Numbers count all records; the payloads of broken ones are left out."""
 
     starts: NDArray[np.int64]  # offset of each record, by number
-    alike: Sequence[Alike]
+    groups: Sequence[RecordGroup]
     single: Sequence[tuple[int, bytes]]  # number and payload of all other records
     problems: Sequence[Problem]
     consumed: int  # bytes that need not be looked at again
-    wanted: int  # bytes that must follow for the record that begins there to be whole; 0 if not known
+    needed: int  # bytes that must follow for the record that begins there to be whole; 0 if not known
     lost: bool  # a header was broken and no sound one follows yet
 
 
@@ -75,30 +75,32 @@ def split(data: bytes, most: int, lost: bool = False, at_end: bool = False) -> F
     written = len(data.rstrip(b"\0")) if at_end else len(data)
     parts: list[NDArray[np.int64]] = [np.empty(0, np.int64)]
     problems: list[Problem] = []
-    position = count = wanted = 0
+    position = 0
+    count = 0
+    needed = 0
     while True:
         if lost:
             position, lost = _find_header(data, position)
         if lost:
             break
-        starts, position, wanted, wrong = _walk(data, position, most - count)
+        starts, position, needed, wrong = _walk(data, position, most - count)
         parts.append(starts)
         count += len(starts)
         if wrong and position + HEADER_BYTES > written:
             wrong = ""
-            wanted = len(data) - position + 1
+            needed = len(data) - position + 1
         if not wrong:
             break
         problems.append(Problem(position, f"{wrong}; reading goes on at the next sound record header"))
         position = position + 1
         lost = True
     starts = np.concatenate(parts)
-    alike, single, broken = _checked(data, starts)
+    groups, single, broken = _checked(data, starts)
     if broken and broken[-1] == count - 1 and position > written:
         position = int(starts[broken.pop()])
-        wanted = len(data) - position + 1
+        needed = len(data) - position + 1
     problems += summed(starts[broken], "record does not match its checksum and was skipped")
-    return Frames(starts, alike, single, problems, position, wanted, lost)
+    return Frames(starts, groups, single, problems, position, needed, lost)
 
 
 def _walk(data: bytes, position: int, most: int) -> tuple[NDArray[np.int64], int, int, str]:
@@ -112,7 +114,7 @@ def _walk(data: bytes, position: int, most: int) -> tuple[NDArray[np.int64], int
     stretch = _STRETCH
     unpack = _HEADER.unpack_from
     last = len(data) - HEADER_BYTES
-    wanted = 0
+    needed = 0
     wrong = ""
     while position <= last and most > len(recent):
         length, checksum = unpack(data, position)
@@ -123,7 +125,7 @@ def _walk(data: bytes, position: int, most: int) -> tuple[NDArray[np.int64], int
             wrong = f"record claims to be {length} bytes long"
             break
         if position + length + _FRAME_BYTES > len(data):
-            wanted = length + _FRAME_BYTES
+            needed = length + _FRAME_BYTES
             break
         recent.append(position)
         position += length + _FRAME_BYTES
@@ -133,11 +135,11 @@ def _walk(data: bytes, position: int, most: int) -> tuple[NDArray[np.int64], int
             parts += [np.array(recent), leap]
             most -= len(recent) + len(leap)
             recent = []
-    return np.concatenate([*parts, np.array(recent, np.int64)]), position, wanted, wrong
+    return np.concatenate([*parts, np.array(recent, np.int64)]), position, needed, wrong
 
 
 def _leap(data: bytes, recent: NDArray[np.int64], position: int, most: int) -> tuple[NDArray[np.int64], int]:
-    """Offsets of the records that follow ``recent`` while its latest lengths repeat, and their end."""
+    """Return the offsets of the records after ``recent`` while its latest lengths repeat, and their end."""
     lengths = np.diff(recent, append=position).astype(np.uint8).tobytes()
     before = lengths.rfind(lengths[-_SIGNATURE:], 0, -1)
     leap: list[NDArray[np.int64]] = [np.empty(0, np.int64)]
@@ -150,8 +152,8 @@ def _leap(data: bytes, recent: NDArray[np.int64], position: int, most: int) -> t
     reach = _LEAP
     while (rounds := min(reach // len(cycle) + 1, (len(data) - position) // span)) and most:
         guess = (position + span * np.arange(rounds + 1)[:, None] + cycle - cycle[0]).ravel()
-        seen = headers[guess[: rounds * len(cycle)]].view(np.uint32).reshape(rounds, -1)
-        same = (seen == expected).reshape(-1, 3).all(axis=1)
+        repeats = headers[guess[: rounds * len(cycle)]].view(np.uint32).reshape(rounds, -1)
+        same = (repeats == expected).reshape(-1, 3).all(axis=1)
         right = min(len(same) if same.all() else int(same.argmin()), most)
         leap.append(guess[:right])
         position = int(guess[right])
@@ -182,13 +184,13 @@ def _find_header(data: bytes, position: int) -> tuple[int, bool]:
 
 def _checked(
     data: bytes, starts: NDArray[np.int64]
-) -> tuple[list[Alike], list[tuple[int, bytes]], list[int]]:
-    """Return the records at ``starts``, sorted into Alike and single ones, and the numbers of broken ones."""
+) -> tuple[list[RecordGroup], list[tuple[int, bytes]], list[int]]:
+    """Return the records at ``starts``, in groups and single ones, and the numbers of broken ones."""
     lengths = _every(data, "<u4")[starts].astype(np.int64)
     payloads = starts + HEADER_BYTES
     ends = payloads + lengths
     stored = _unmasked(_every(data, "<u4")[ends])
-    alike: list[Alike] = []
+    groups: list[RecordGroup] = []
     single: list[tuple[int, bytes]] = []
     broken: list[int] = []
     short = np.where(lengths <= MAX_ROW, lengths, 0)
@@ -205,7 +207,7 @@ def _checked(
             broken += numbers[~sound].tolist()
             numbers = numbers[sound]
             rows = rows[sound]
-        alike.append(Alike(numbers, rows, varying))
+        groups.append(RecordGroup(numbers, rows, varying))
     rest = np.flatnonzero(~worth[short])
     for number, start, end, checksum in zip(
         *(column.tolist() for column in (rest, payloads[rest], ends[rest], stored[rest])), strict=True
@@ -215,7 +217,7 @@ def _checked(
             single.append((number, payload))
         else:
             broken.append(number)
-    return alike, single, sorted(broken)
+    return groups, single, sorted(broken)
 
 
 def _every(data: bytes, dtype: str) -> NDArray[Any]:

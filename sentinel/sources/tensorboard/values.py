@@ -7,8 +7,8 @@ import numpy as np
 
 from sentinel.sources.tensorboard.histograms import statistics
 
-_HALF = 19
-_BFLOAT16 = 14
+_HALF = 19  # DataType of 16 bits
+_BFLOAT16 = 14  # DataType of the upper half of 32 bits
 _ELEMENTS = {  # by DataType: what one element of a tensor is in its content, and the field it is in else
     1: ("<f4", "float_val"),
     2: ("<f8", "double_val"),

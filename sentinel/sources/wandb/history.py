@@ -24,12 +24,11 @@ from sentinel.sources.readers.plain import JSON, plain_text
 from sentinel.sources.wandb.messages import item_name, item_values, message_type, name_in, parsed
 
 _ITEM = 0x0A  # field of a HistoryRecord
-# fields of a HistoryItem
-_KEY = 0x0A
-_NESTED_KEY = 0x12
-_VALUE_JSON = (0x82, 0x01)
+_KEY = 0x0A  # field of a HistoryItem
+_NESTED_KEY = 0x12  # likewise
+_VALUE_JSON = (0x82, 0x01)  # likewise
 _SPARE = bytes(8)  # follows the last record, so that reading ahead stays within the bytes
-_NO_LENGTH = 1 << 40
+_NO_LENGTH = 1 << 40  # bytes, more than a record can have
 _WORTH_A_WALK = 16  # records; fewer are read faster one by one
 _MAX_NAMES = 64  # of one length that are compared at once; further ones are looked up one by one
 
@@ -40,7 +39,7 @@ _NOT_FINITE = {"NaN": math.nan, "Infinity": math.inf, "-Infinity": -math.inf}
 _NO_JSON = "a history record holds something that is not JSON"
 _LAST = chr(sys.maxunicode)  # behind every other character
 _MEDIA = "_type"  # key that marks images, tables and the like, which hold no metrics
-_DEEPEST = 16  # levels of nesting; what lies deeper is no metric either
+_MAX_DEPTH = 16  # levels of nesting; what lies deeper is no metric either
 
 _Array = NDArray[np.int64]
 
@@ -148,7 +147,7 @@ class _Leaves:
             value = _NOT_FINITE.get(value)
         if type(value) in (float, int) and name:
             self._found.append((place, row, self._ids.setdefault(name, len(self._ids)), float(value)))
-        elif isinstance(value, dict) and _MEDIA not in value and level < _DEEPEST:
+        elif isinstance(value, dict) and _MEDIA not in value and level < _MAX_DEPTH:
             for key, part in value.items():
                 self.add(place, row, f"{name}.{plain_text(key)}", part, level + 1)
 
@@ -167,7 +166,7 @@ class _Leaves:
         return Numbers(list(self._ids), name[metric], row[metric], value[metric])
 
     def columns(self) -> tuple[NDArray[Any], ...]:
-        """Places in the log, rows, names and values."""
+        """Return places in the log, rows, names and values."""
         place, row, name, value = zip(*self._found, strict=True) if self._found else ((),) * 4
         integers = (np.array(column, np.int64) for column in (place, row, name))
         return *integers, np.array(value, np.float64)
@@ -217,14 +216,14 @@ def _fields(data: NDArray[np.uint8], begin: _Array, end: _Array) -> tuple[_Array
     unusual.
     """
     name_end = begin.copy()
-    named = np.arange(len(begin))
-    while len(named):
-        at = name_end[named]
-        more = ((data[at] == _NESTED_KEY) | (data[at] == _KEY)) & (at < end[named])
-        named = named[more]
+    unfinished = np.arange(len(begin))
+    while len(unfinished):
+        at = name_end[unfinished]
+        more = ((data[at] == _NESTED_KEY) | (data[at] == _KEY)) & (at < end[unfinished])
+        unfinished = unfinished[more]
         at = at[more]
         length, text = _varint(data, at + 1)
-        name_end[named] = np.minimum(text + length, end[named])
+        name_end[unfinished] = np.minimum(text + length, end[unfinished])
     length, value = _varint(data, name_end + 2)
     usual = (data[name_end] == _VALUE_JSON[0]) & (data[name_end + 1] == _VALUE_JSON[1])
     usual &= (value + length == end) & (length > 0) & (name_end > begin)
@@ -247,9 +246,9 @@ def _floats(data: NDArray[np.uint8], begin: _Array, end: _Array) -> NDArray[np.f
     """Return the JSON numbers between these places. They are decoded together, as one list."""
     sizes = end - begin + 1  # with a comma
     ends = np.cumsum(sizes)
-    listed = data[np.arange(sizes.sum()) + np.repeat(begin - (ends - sizes), sizes)]
-    listed[ends - 1] = ord(",")
-    text = b"[%b]" % listed[:-1].tobytes()
+    characters = data[np.arange(sizes.sum()) + np.repeat(begin - (ends - sizes), sizes)]
+    characters[ends - 1] = ord(",")
+    text = b"[%b]" % characters[:-1].tobytes()
     try:
         numbers = orjson.loads(text)
     except orjson.JSONDecodeError:
@@ -264,14 +263,14 @@ def _ids_of(text: bytes, begin: _Array, end: _Array, ids: dict[str, int]) -> _Ar
     indices = np.empty(len(begin), np.int64)
     lengths = end - begin
     for length in np.flatnonzero(np.bincount(lengths)).tolist():
-        left = np.flatnonzero(lengths == length)
-        fields = np.ndarray((len(text) - length + 1,), f"V{length}", text, strides=(1,))[begin[left]]
-        for _ in range(min(_MAX_NAMES, len(left))):
+        rest = np.flatnonzero(lengths == length)
+        fields = np.ndarray((len(text) - length + 1,), f"V{length}", text, strides=(1,))[begin[rest]]
+        for _ in range(min(_MAX_NAMES, len(rest))):
             same = fields == fields[0]
-            indices[left[same]] = ids.setdefault(name_in(fields[0].tobytes()), len(ids))
-            left = left[~same]
+            indices[rest[same]] = ids.setdefault(name_in(fields[0].tobytes()), len(ids))
+            rest = rest[~same]
             fields = fields[~same]
-            if not len(left):
+            if not len(rest):
                 break
-        indices[left] = [ids.setdefault(name_in(name), len(ids)) for name in fields.tolist()]
+        indices[rest] = [ids.setdefault(name_in(name), len(ids)) for name in fields.tolist()]
     return indices

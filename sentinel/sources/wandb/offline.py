@@ -37,9 +37,8 @@ _INTERNAL = ("logs", "tmp")  # directories of a run that are about W&B itself
 _HEADER = FileHeader("W&B", b":W&B\xe1\xbe", [0])
 _BYTES_A_POINT = 96  # a guess, with the summary, of how far to read for some points; a wrong one costs time
 
-# fields of a Record
-_NUMBER = 0x08
-_HISTORY = 0x12
+_NUMBER = 0x08  # field of a Record
+_HISTORY = 0x12  # likewise
 _UNREAD = frozenset(b"\x1a\x32\x3a")  # the frequent ones of summaries, files and system metrics
 
 _MAX_LINE = 4096  # characters of console output
@@ -51,8 +50,8 @@ def find(directory: Path, names: Sequence[str]) -> Iterator[Run]:
     """
     for name in names:
         if id_in_name := _NAME.fullmatch(name):
-            own = directory.name.endswith(f"-{id_in_name['id']}")
-            yield Run(directory if own else directory / name, FORMAT, WandbFile(directory / name))
+            is_own = directory.name.endswith(f"-{id_in_name['id']}")
+            yield Run(directory if is_own else directory / name, FORMAT, WandbFile(directory / name))
 
 
 def is_internal(directory: str) -> bool:
@@ -82,10 +81,10 @@ class WandbFile:
             return unreadable(self.path, cursor, error)
         if news is None:
             return nothing_new(cursor)
-        read, log = news
-        messages = _Messages(self.path, {"restarted": True} if read.restarted else cursor)
-        consumed, more = messages.parse(read, log, limit * _BYTES_A_POINT)
-        return messages.batch(read.mark(consumed, waiting=not more), more)
+        piece, log = news
+        messages = _Messages(self.path, {"restarted": True} if piece.restarted else cursor)
+        consumed, more = messages.parse(piece, log, limit * _BYTES_A_POINT)
+        return messages.batch(piece.mark(consumed, waiting=not more), more)
 
 
 class _Messages:
@@ -120,12 +119,12 @@ class _Messages:
         ending = None if self._exit is None else _ending(self._exit)
         return PollResult(cursor, chunks, complaints, more, ending=ending, lines=self._lines)
 
-    def parse(self, read: Read, log: Log, most: int) -> tuple[int, bool]:
+    def parse(self, piece: Read, log: Log, most: int) -> tuple[int, bool]:
         """Parse up to ``most`` bytes of history. Gives the bytes consumed, and whether more follow."""
-        if read.offset == 0 and not self._starts_well(read.data):
+        if piece.offset == 0 and not self._starts_well(piece.data):
             return 0, False
         if self._refused:
-            return len(read.data), read.more
+            return len(piece.data), piece.more
         place = 0  # about where the record begins
         for record, end in zip(log.records, log.ends, strict=True):
             try:
@@ -142,9 +141,9 @@ class _Messages:
         problems = [problem for problem in log.problems if problem.offset < consumed]
         problems += summed(np.array(sorted(self._foreign)), "record is no message of wandb's and was skipped")
         for problem in problems:
-            where = f"byte {read.offset + problem.offset}"
+            where = f"byte {piece.offset + problem.offset}"
             self._read_issues.append(ReadIssue(self._path, where, problem.text))
-        return consumed, read.more or consumed < log.consumed
+        return consumed, piece.more or consumed < log.consumed
 
     def _starts_well(self, data: bytes) -> bool:
         """Return whether the header is complete. A file with a wrong header is refused."""
@@ -239,7 +238,8 @@ def _ending(code: int) -> Ending:
 
 def _varint(data: bytes, at: int) -> tuple[int, int]:
     """Return the number that begins at ``at``, and where it ends."""
-    number = shift = 0
+    number = 0
+    shift = 0
     while data[at] & 0x80:
         number |= (data[at] & 0x7F) << shift
         at = at + 1

@@ -23,7 +23,7 @@ from sentinel.sources.wandb.steps import COUNTER, Steps, points
 SCHEMES = ("wandb",)
 
 _FORMAT = "wandb"
-_STEPS_A_PAGE = 1000
+_STEPS_A_PAGE = 1000  # that one question to the server asks for
 _MAX_SPARSE = 10  # times as many steps, if few of them were logged
 _MAX_PAGES = 20  # in one poll
 _OUTCOMES = {
@@ -67,12 +67,12 @@ class OnlineRun:
     def poll(self, cursor: Cursor, limit: int) -> PollResult:
         """Return what was logged since ``cursor``; see `sentinel.sources.base.Source`."""
         try:
-            listed = self.project.runs().get(self.path.name)
-            if listed is None:
+            on_server = self.project.runs().get(self.path.name)
+            if on_server is None:
                 raise Unavailable("the server no longer has it")
-            if listed.heard == cursor.get("heard") and not cursor["more"]:
+            if on_server.heartbeat == cursor.get("heard") and not cursor["more"]:
                 return nothing_new(cursor)
-            news = self.project.ask(self.path.name, lambda: _news(listed.run, cursor, limit))
+            news = self.project.ask(self.path.name, lambda: _news(on_server.run, cursor, limit))
         except Unavailable as error:
             return unreadable(self.path, cursor, error)
         restarted = news.restarted or cursor.get("restarted", False)
@@ -82,7 +82,7 @@ class OnlineRun:
         chunk = points(self.path.name, numbers_in(news.rows), len(news.rows), steps)
         has_points = len(chunk.step) > 0
         cursor = {
-            "heard": listed.heard,
+            "heard": on_server.heartbeat,
             "next": news.end,
             "lines": news.lines,
             "more": news.more,
@@ -139,13 +139,13 @@ def _axes(internals: Any) -> Iterator[tuple[str, str]]:
     name with ``*``, 4 the axis, and 5 the place of the axis in this list, counted from 1.
     """
     metrics = internals.get("m") if isinstance(internals, dict) else None
-    known = [metric for metric in metrics or () if isinstance(metric, dict)]
-    for metric in known:
+    declarations = [metric for metric in metrics or () if isinstance(metric, dict)]
+    for metric in declarations:
         name = metric.get("1") or metric.get("2")
         axis = metric.get("4")
         place = metric.get("5")
-        if isinstance(place, int) and 0 < place <= len(known):
-            axis = known[place - 1].get("1")
+        if isinstance(place, int) and 0 < place <= len(declarations):
+            axis = declarations[place - 1].get("1")
         if isinstance(name, str) and isinstance(axis, str):
             yield name, axis
 

@@ -26,9 +26,9 @@ logging.getLogger("wandb").setLevel(logging.CRITICAL)
 _T = TypeVar("_T")
 
 _REFRESH_SECONDS = 15.0  # for each page of runs
-_RUNS_A_PAGE = 200
-_REQUEST_SECONDS = 10
-_RETRY_SECONDS = 1.0
+_RUNS_A_PAGE = 200  # that one question to the server asks for
+_REQUEST_SECONDS = 10  # after which W&B's client gives a request up
+_RETRY_SECONDS = 1.0  # between two tries of W&B's client
 
 _STATUS = re.compile(r"\bHTTP (\d{3})\b")
 _NEWS = ("heartbeatAt", "historyLineCount")
@@ -42,10 +42,10 @@ _MEANINGS = {
 
 @dataclass(frozen=True)
 class ServerRun:
-    """A run in the list of its project. ``heard`` changes whenever there may be news."""
+    """A run in the list of its project. ``heartbeat`` changes whenever there may be news."""
 
     run: Any
-    heard: list[Any]
+    heartbeat: list[Any]
 
 
 class Project:
@@ -131,7 +131,7 @@ def _disconnect() -> None:
 
 @cache
 def _scratch() -> "tempfile.TemporaryDirectory[str]":
-    """Gone when the process ends."""
+    """Return a directory that is gone when the process ends."""
     return tempfile.TemporaryDirectory(prefix="sentinel-wandb-", ignore_cleanup_errors=True)
 
 
@@ -149,8 +149,8 @@ def _status(error: BaseException) -> int:
     response = getattr(error, "response", None)
     if status := getattr(response, "http_status", 0):
         return int(status)
-    told = _STATUS.search(str(error))
-    return int(told[1]) if told else 0
+    match = _STATUS.search(str(error))
+    return int(match[1]) if match else 0
 
 
 def _causes(error: BaseException | None) -> Iterator[BaseException]:

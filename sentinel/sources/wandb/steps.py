@@ -36,11 +36,11 @@ def points(stream: str, numbers: Numbers, rows: int, steps: "Steps") -> Chunk:
     step, is_step = steps.of(numbers, rows)
     time = plain_times(numbers.by_row("_timestamp", rows))[numbers.row]
     public = np.array([not name.startswith("_") for name in numbers.names], np.bool_)
-    shown = public[numbers.name] & ~is_step
-    used = np.bincount(numbers.name[shown], minlength=len(numbers.names)) > 0
-    tag = (np.cumsum(used) - 1)[numbers.name[shown]].astype(np.uint32)
+    is_public = public[numbers.name] & ~is_step
+    used = np.bincount(numbers.name[is_public], minlength=len(numbers.names)) > 0
+    tag = (np.cumsum(used) - 1)[numbers.name[is_public]].astype(np.uint32)
     tags = list(compress(numbers.names, used))
-    return Chunk(stream, tags, tag, step[shown], time[shown], numbers.value[shown])
+    return Chunk(stream, tags, tag, step[is_public], time[is_public], numbers.value[is_public])
 
 
 class Steps:
@@ -81,13 +81,13 @@ class Steps:
     def of(self, numbers: Numbers, rows: int) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
         """Return the step of each number, and which numbers are themselves the step of their record."""
         usual = np.full(rows, np.nan)
-        named = np.full(rows, -1)  # by which name
+        step_name = np.full(rows, -1)  # by which name
         for key in _USUAL:
             if key in numbers.index:
                 counts = _whole(numbers.by_row(key, rows))
                 new = np.isnan(usual) & ~np.isnan(counts)
                 usual[new] = counts[new]
-                named[new] = numbers.index[key]
+                step_name[new] = numbers.index[key]
         counter = self._filled(COUNTER, _whole(numbers.by_row(COUNTER, rows)))
         metrics = _MetricsOfRecords(numbers, rows, self._values)
         usual = self._filled("", self._onward("", usual, metrics))
@@ -96,16 +96,16 @@ class Steps:
         axes = [self._axis(name) for name in numbers.names]
         used = sorted({*filter(None, axes), *self._values & numbers.index.keys()} - self._fractions)
         place = {axis: i for i, axis in enumerate(used)}
-        own = Groups(np.array([place.get(axis or "", len(used)) for axis in axes], np.int64)[numbers.name])
+        groups = Groups(np.array([place.get(axis or "", len(used)) for axis in axes], np.int64)[numbers.name])
         for axis in used:
             counts = self._counts(axis, numbers.by_row(axis, rows), metrics)
-            at = own.of(place[axis])
+            at = groups.of(place[axis])
             of_axis = counts[numbers.row[at]]
             step[at] = np.where(np.isnan(of_axis), step[at], of_axis)
         if self._last.keys() - {COUNTER}:
             new = [name for name in metrics.of_training() if name not in self._logged]
             self._logged.update(new[: _MAX_LOGGED - len(self._logged)])
-        return step.astype(np.int64), numbers.name == named[numbers.row]
+        return step.astype(np.int64), numbers.name == step_name[numbers.row]
 
     def _axis(self, name: str) -> str | None:
         """Return the axis of a name: its own, or that of the longest pattern that matches."""
@@ -142,9 +142,9 @@ class Steps:
 
     def _filled(self, axis: str, counts: _Floats) -> _Floats:
         """Return the newest value at each record; NaN before the first."""
-        known = np.append(self._last.get(axis, np.nan), counts)
-        latest = np.maximum.accumulate(np.where(np.isnan(known), 0, np.arange(len(known))))
-        filled = known[latest]
+        values = np.append(self._last.get(axis, np.nan), counts)
+        latest = np.maximum.accumulate(np.where(np.isnan(values), 0, np.arange(len(values))))
+        filled = values[latest]
         if not np.isnan(filled[-1]):
             self._last[axis] = int(filled[-1])
         return filled[1:]
@@ -156,26 +156,26 @@ class _MetricsOfRecords:
     def __init__(self, numbers: Numbers, rows: int, axes: Collection[str]) -> None:
         counts = {*STEP_KEYS, *EPOCH_KEYS, *axes}
         is_metric = [not name.startswith("_") and name not in counts for name in numbers.names]
-        shown = np.array(is_metric, np.bool_)[numbers.name]
+        is_metric_point = np.array(is_metric, np.bool_)[numbers.name]
         self._names = numbers.names
-        self._name = numbers.name[shown]
-        self._row = numbers.row[shown]
+        self._name = numbers.name[is_metric_point]
+        self._row = numbers.row[is_metric_point]
         self._after = np.zeros(rows, np.bool_)  # which records come after the training
 
     def are_new(self, row: int, logged: Collection[str]) -> bool:
         """Return whether a record holds none of the metrics that the training ``logged``, before and in
         these.
         """
-        here = {self._names[i] for i in self._name[self._row == row].tolist()}
-        new = bool(here) and here.isdisjoint(logged) and here.isdisjoint(self.of_training(row))
+        names = {self._names[i] for i in self._name[self._row == row].tolist()}
+        new = bool(names) and names.isdisjoint(logged) and names.isdisjoint(self.of_training(row))
         self._after[row] |= new
         return new
 
     def of_training(self, before: int | None = None) -> list[str]:
         """Return the names in the records of the training, or in those before one of them, in their order."""
         end = len(self._after) if before is None else before
-        named = self._name[~self._after[self._row] & (self._row < end)]
-        names, first = np.unique(named, return_index=True)
+        positions = self._name[~self._after[self._row] & (self._row < end)]
+        names, first = np.unique(positions, return_index=True)
         return [self._names[i] for i in names[np.argsort(first)].tolist()]
 
 

@@ -148,7 +148,7 @@ def parsed(monkeypatch):
     real = tensorboard_layouts.values
     for module in (tensorboard_layouts, tensorboard_events):
         monkeypatch.setattr(module, "values", lambda record: seen.append(record) or real(record))
-    monkeypatch.setattr(tensorboard_layouts, "_known", {})
+    monkeypatch.setattr(tensorboard_layouts, "_events_by_length", {})
     return seen
 
 
@@ -196,7 +196,7 @@ def test_values_that_are_no_plain_floats_are_tried_ever_more_seldom(log, parsed)
 )
 def test_a_layout_reads_what_protobuf_reads(numbers, step, form, time):
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(tensorboard_layouts, "_known", {})
+        patch.setattr(tensorboard_layouts, "_events_by_length", {})
         made = [event(*(form(f"tag{i}", x) for i, x in enumerate(numbers)), step=step, time=time)]
         [record] = [one[12:-4] for one in made]
         layout = tensorboard_layouts.find_layout(record)
@@ -217,5 +217,5 @@ def test_memory_is_bounded(log, parsed, monkeypatch):
     monkeypatch.setattr(tensorboard_layouts, "_MAX_SKELETONS", 10)
     records = [scalar(f"tag{i:03}", step, i) for i in range(100) for step in range(100)]
     assert len(read(log, *records).points) == 10_000
-    kept = [layout for known in tensorboard_layouts._known.values() for layout in known.layouts]
+    kept = [layout for known in tensorboard_layouts._events_by_length.values() for layout in known.layouts]
     assert sum(len(layout.proved) for layout in kept) <= 10

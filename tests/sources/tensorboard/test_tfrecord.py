@@ -17,7 +17,7 @@ MANY = 10**9
 def payloads(frames):
     """Of all sound records, in order."""
     found = dict(frames.single)
-    for group in frames.alike:
+    for group in frames.groups:
         found |= {int(n): bytes(row) for n, row in zip(group.number, group.rows, strict=True)}
     return [found[number] for number in sorted(found)]
 
@@ -102,7 +102,7 @@ def test_every_flipped_bit_is_noticed(bit):
     log = bytearray(b"".join(map(record, alike(100))))
     log[bit // 8] ^= 1 << bit % 8
     frames = split(bytes(log), MANY)
-    assert frames.problems or frames.wanted
+    assert frames.problems or frames.needed
     hit = bit // 8 // 36
     assert payloads(frames) == alike(100)[:hit] + alike(100)[hit + 1 :]
 
@@ -147,7 +147,7 @@ def test_a_claim_beyond_belief_is_a_broken_header(claim):
 def test_a_long_record_is_waited_for():
     log = record(b"a") + header(1 << 30) + b"its beginning"
     frames = split(log, MANY)
-    assert (frames.consumed, frames.wanted, frames.problems) == (17, (1 << 30) + 16, [])
+    assert (frames.consumed, frames.needed, frames.problems) == (17, (1 << 30) + 16, [])
 
 
 @pytest.mark.parametrize("zeros", [1, 5, 11, 12, 13, 40, 100])
@@ -157,7 +157,7 @@ def test_zeros_at_the_end_of_the_file_may_be_bytes_on_their_way(zeros):
     frames = split(shown, MANY, at_end=True)
     assert not frames.problems
     assert not frames.lost
-    assert frames.wanted > len(shown) - frames.consumed or frames.consumed == len(shown)
+    assert frames.needed > len(shown) - frames.consumed or frames.consumed == len(shown)
     rest = split(log[frames.consumed :], MANY, at_end=True)
     assert payloads(frames) + payloads(rest) == [b"one", b"two", b"three"]
 
