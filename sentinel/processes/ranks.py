@@ -29,6 +29,7 @@ _NUMBER_KEYS = (  # of a rank and of how many there are
     ("SLURM_PROCID", "SLURM_NTASKS"),
 )
 _GROUP_KEYS = ("TORCHELASTIC_RUN_ID", "MASTER_ADDR", "MASTER_PORT", "SLURM_JOB_ID", "SLURM_STEP_ID")
+"""Variables that all ranks of a training share."""
 _SPAWN_CALL = "spawn_main("  # in the arguments of what Python's multiprocessing starts
 _MAX_RANKS = 64  # of one training on this machine
 _SECONDS_IN_DIGITS = 60.0  # a death that is younger is told in tenths of a second

@@ -15,7 +15,7 @@ from sentinel.incidents.incident import Event
 from sentinel.sinks.base import Digest, Permanent, Transient
 from sentinel.sinks.delivery import GIVE_UP_SECONDS, Delivery
 from sentinel.sinks.retry import MAX_PAUSE_SECONDS, pause_seconds
-from sentinel.sinks.sink_queue import MAX_ASKED_SECONDS, PILE
+from sentinel.sinks.sink_queue import MAX_RETRY_AFTER_SECONDS, MAX_SINGLE_NOTIFICATIONS
 from sentinel.sinks.webhook import WebhookConfig
 from tests.patience import PATIENCE
 from tests.sinks import receiver as rx
@@ -165,7 +165,7 @@ def test_a_clock_that_is_set_neither_holds_up_nor_loses_anything(store, deliver,
     clock.jump(-2 * days * 86400)
     second = deliver(sink)
     settle(second)
-    assert later(second, clock, MAX_ASKED_SECONDS)
+    assert later(second, clock, MAX_RETRY_AFTER_SECONDS)
     assert sink.keys == ["a-firing-1"] * 4
 
 
@@ -177,10 +177,10 @@ def test_retry_after_is_believed_for_a_quarter_of_an_hour_and_mutes_one_receiver
     delivery = deliver(sink, other)
     assert not settle(delivery)
     (waiting,) = store.outbox.undelivered()
-    assert (waiting.sink, waiting.next_attempt) == ("sink", START + MAX_ASKED_SECONDS)
+    assert (waiting.sink, waiting.next_attempt) == ("sink", START + MAX_RETRY_AFTER_SECONDS)
     assert waiting.error == "slow down and asked for a pause of 15 min"
     enqueue(store, numbered(2), ["sink", "other"], START)
-    assert not later(delivery, clock, MAX_ASKED_SECONDS - 1)
+    assert not later(delivery, clock, MAX_RETRY_AFTER_SECONDS - 1)
     assert (len(sink.tries), other.keys) == (1, ["a-firing-1", "a-firing-2"])
     assert later(delivery, clock, 1.0)
 
@@ -256,12 +256,12 @@ def test_a_row_that_cannot_be_read_stops_no_other(tmp_path, store, deliver, cloc
 @pytest.mark.slow
 def test_a_few_that_wait_are_told_one_by_one(store, deliver, clock):
     sink = Collector("sink", Transient("down"))
-    for number in range(PILE):
+    for number in range(MAX_SINGLE_NOTIFICATIONS):
         enqueue(store, numbered(number, incident=str(number)), ["sink"], START)
     delivery = deliver(sink)
     assert not settle(delivery)
     assert later(delivery, clock, 1.0)
-    assert sorted(int(message.incident.id) for message in sink.took) == list(range(PILE))
+    assert sorted(int(message.incident.id) for message in sink.took) == list(range(MAX_SINGLE_NOTIFICATIONS))
 
 
 @pytest.mark.slow
@@ -273,12 +273,13 @@ def test_a_receiver_that_refuses_digests_is_told_one_by_one(store, deliver, cloc
             super().send(message, now)
 
     sink = Strict("sink")
-    for number in range(2 * PILE):
+    for number in range(2 * MAX_SINGLE_NOTIFICATIONS):
         enqueue(store, numbered(number, incident=str(number)), ["sink"], START)
     delivery = deliver(sink)
     while not settle(delivery):
         clock.advance(1.0)
-    assert sorted(int(message.incident.id) for message in sink.took) == list(range(2 * PILE))
+    numbers = sorted(int(message.incident.id) for message in sink.took)
+    assert numbers == list(range(2 * MAX_SINGLE_NOTIFICATIONS))
     assert store.outbox.undelivered() == []
 
 
