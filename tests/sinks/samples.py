@@ -75,9 +75,9 @@ def about(event: Event) -> Notification:
 def digest(count: int, over: int = 0) -> Digest:
     """Many incidents, the last ones of which are resolved."""
     ids = [str(number) for number in range(count)]
-    told = [replace(NOTIFICATION, key=f"{n}:firing", incident=INCIDENT.replace(id=n)) for n in ids]
-    done = [replace(n, event=Event.RESOLVED) for n in told[count - over :]]
-    return Digest("d1gest", [*told[: count - over], *done])
+    firing = [replace(NOTIFICATION, key=f"{n}:firing", incident=INCIDENT.replace(id=n)) for n in ids]
+    resolved = [replace(n, event=Event.RESOLVED) for n in firing[count - over :]]
+    return Digest("d1gest", [*firing[: count - over], *resolved])
 
 
 def enqueue(
@@ -101,7 +101,7 @@ def enqueue_all(
     held: bool = False,
 ) -> None:
     """Put notifications into the outbox in one transaction."""
-    found = [
+    incidents = [
         SinkDecision(
             told.incident,
             sink,
@@ -111,4 +111,4 @@ def enqueue_all(
         for told in notifications
         for sink in sinks
     ]
-    store.commit([Update("run", "/runs/run", "jsonl", b"", outcomes=found, deferred=held)], now)
+    store.commit([Update("run", "/runs/run", "jsonl", b"", outcomes=incidents, deferred=held)], now)

@@ -129,8 +129,8 @@ def test_what_was_refused_waits_alone_and_is_tried_again(store, deliver, clock, 
     assert not settle(delivery)
     enqueue(store, numbered(2, incident="b"), ["sink"], START)
     assert not later(delivery, clock, 29.0)
-    (kept,) = store.outbox.undelivered()
-    assert (kept.attempts, kept.failed, kept.error) == (1, False, "no such hook")
+    (entry,) = store.outbox.undelivered()
+    assert (entry.attempts, entry.failed, entry.error) == (1, False, "no such hook")
     assert sink.keys == ["a-firing-1", "b-firing-2"]
     assert not later(delivery, clock, 1.0)
     assert not later(delivery, clock, 59.0)
@@ -200,14 +200,14 @@ class Collector(ScriptedSink):
 def pile_up(store, count):
     """Incidents of every severity; every tenth is over already."""
     severities = [Severity.INFO, Severity.WARNING, Severity.CRITICAL]
-    told = []
+    messages = []
     for number in range(count):
         incident = INCIDENT.replace(id=str(number), severity=severities[number % 3])
-        told.append(replace(NOTIFICATION, key=f"{number}-firing", incident=incident))
+        messages.append(replace(NOTIFICATION, key=f"{number}-firing", incident=incident))
         if number % 10 == 0:
-            over = replace(told[-1], key=f"{number}-resolved", event=Event.RESOLVED)
-            told.append(over)
-    enqueue_all(store, told, ["sink"], START)
+            over = replace(messages[-1], key=f"{number}-resolved", event=Event.RESOLVED)
+            messages.append(over)
+    enqueue_all(store, messages, ["sink"], START)
 
 
 @pytest.mark.long
@@ -223,9 +223,9 @@ def test_ten_thousand_that_piled_up_are_a_few_messages_and_the_worst_come_first(
     newest, *digests = sink.took
     assert newest.incident.id == "newest"
     assert all(isinstance(digest, Digest) for digest in digests)
-    told = [notification for digest in digests for notification in digest.notifications]
-    assert sorted(int(n.incident.id) for n in told) == list(range(10_000))
-    assert {n.incident.id for n in told if n.event is Event.RESOLVED} == {
+    notifications = [notification for digest in digests for notification in digest.notifications]
+    assert sorted(int(n.incident.id) for n in notifications) == list(range(10_000))
+    assert {n.incident.id for n in notifications if n.event is Event.RESOLVED} == {
         str(n) for n in range(0, 10_000, 10)
     }
     for digest in digests:
@@ -300,7 +300,7 @@ def test_a_sink_that_hangs_delays_no_other(store, deliver):
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("events", "said"),
+    ("events", "expected"),
     [
         ([Event.FIRING, Event.ESCALATED], Event.FIRING),
         ([Event.FIRING, Event.RESOLVED], Event.RESOLVED),
@@ -310,13 +310,13 @@ def test_a_sink_that_hangs_delays_no_other(store, deliver):
         ([Event.ESCALATED, Event.REPEAT], Event.REPEAT),
     ],
 )
-def test_what_waits_about_one_incident_is_one_message_of_what_is_so_now(store, deliver, events, said):
+def test_what_waits_about_one_incident_is_one_message_of_what_is_so_now(store, deliver, events, expected):
     sink = Collector("sink")
-    told = [numbered(number, event) for number, event in enumerate(events)]
-    enqueue_all(store, told, ["sink"], START)
+    notifications = [numbered(number, event) for number, event in enumerate(events)]
+    enqueue_all(store, notifications, ["sink"], START)
     assert settle(deliver(sink))
     (message,) = sink.took
-    assert (message.event, message.key) == (said, told[-1].key)
+    assert (message.event, message.key) == (expected, notifications[-1].key)
     assert store.outbox.undelivered() == []
 
 
@@ -329,7 +329,7 @@ def test_what_a_receiver_may_have_is_not_told_as_new(store, deliver, clock):
     assert not settle(delivery)
     enqueue(store, numbered(2, Event.ESCALATED), ["sink"], START)
     assert later(delivery, clock, 1.0)
-    assert [told.event for told in sink.took] == [Event.ESCALATED]
+    assert [message.event for message in sink.took] == [Event.ESCALATED]
 
 
 @pytest.mark.slow
@@ -340,7 +340,7 @@ def test_news_of_what_was_refused_are_tried_at_once(store, deliver):
     assert not settle(delivery)
     enqueue(store, numbered(2, Event.RESOLVED), ["sink"], START)
     assert settle(delivery)
-    assert [told.event for told in sink.took] == [Event.RESOLVED]
+    assert [message.event for message in sink.took] == [Event.RESOLVED]
 
 
 @pytest.mark.slow
@@ -352,7 +352,7 @@ def test_once_a_receiver_that_refused_all_takes_something_all_is_tried_again(sto
     assert not settle(delivery)
     enqueue(store, numbered(3, incident="3"), ["sink"], START)
     assert later(delivery, clock, 1.0)
-    assert sorted(told.incident.id for told in sink.took) == ["0", "1", "2", "3"]
+    assert sorted(message.incident.id for message in sink.took) == ["0", "1", "2", "3"]
 
 
 @pytest.mark.slow
@@ -394,11 +394,11 @@ def test_an_unusable_state_directory_is_said_and_survived(tmp_path, clock, caplo
     (tmp_path / "file").write_text("")
     delivery = Delivery(tmp_path / "file", [ScriptedSink("sink")], clock)
     before = set(threading.enumerate())
-    said = threading.Event()
-    caplog.handler.addFilter(lambda _: said.set() or True)
+    announced = threading.Event()
+    caplog.handler.addFilter(lambda _: announced.set() or True)
     delivery.start()
     (thread,) = set(threading.enumerate()) - before
-    assert said.wait(PATIENCE)
+    assert announced.wait(PATIENCE)
     assert thread.is_alive()
     delivery.stop()
     thread.join(PATIENCE)
@@ -438,7 +438,9 @@ def test_killed_at_any_moment_everything_arrives(tmp_path, store, receiver):
         if answer is fine:
             key = handler.headers["Idempotency-Key"]
             body = json.loads(next(r.body for r in receiver.received if r.headers["Idempotency-Key"] == key))
-            accepted.extend(told["idempotency_key"] for told in body.get("notifications", [body]))
+            accepted.extend(
+                notification["idempotency_key"] for notification in body.get("notifications", [body])
+            )
         answer(handler, released)
 
     receiver.default = moody
@@ -448,9 +450,9 @@ def test_killed_at_any_moment_everything_arrives(tmp_path, store, receiver):
         for number in range(8 * kill, 8 * kill + 8):
             event = Event.RESOLVED if number % 2 else Event.FIRING
             enqueue(store, numbered(number, event, incident=str(number // 2)), ["webhook"], START + kill)
-        wanted = len(receiver.received) + chance.randrange(1, 3)
+        count = len(receiver.received) + chance.randrange(1, 3)
         with delivering(tmp_path, tables, START + 1000 * kill):
-            receiver.wait_for(lambda wanted=wanted: len(receiver.received) >= wanted)
+            receiver.wait_for(lambda count=count: len(receiver.received) >= count)
     with delivering(tmp_path, tables, START + 10_000) as last:
         assert last.wait(PATIENCE) == 0
     assert store.outbox.undelivered() == []

@@ -50,8 +50,8 @@ def secret(monkeypatch):
     monkeypatch.setenv("SINK_SECRET", SECRET)
 
 
-def configured(kind, **given):
-    return sink_types()[kind](**MORE.get(kind, {}), **given)
+def configured(kind, **keys):
+    return sink_types()[kind](**MORE.get(kind, {}), **keys)
 
 
 def opened(kind, url, timeout_seconds=60.0):
@@ -243,8 +243,8 @@ def _told(error):
     """Everything that a log, a report or a traceback with local variables could show of an error."""
     texts = []
     while error is not None:
-        shown = traceback.TracebackException.from_exception(error, capture_locals=True)
-        texts += [str(error), repr(error), repr(vars(error)), *shown.format()]
+        trace = traceback.TracebackException.from_exception(error, capture_locals=True)
+        texts += [str(error), repr(error), repr(vars(error)), *trace.format()]
         error = error.__cause__ or error.__context__
     return "\n".join(texts)
 
@@ -273,8 +273,8 @@ def test_no_secret_is_told(kind, answer, receiver, caplog, capfd, monkeypatch):
     if "secret_env" in type(config).model_fields:
         config = config.model_copy(update={"secret_env": "TOKEN"})
     sink = config.open()
-    told = [repr(config), str(config), repr(sink), str(sink), _told(outcome(sink))]
-    assert SECRET not in "\n".join([*told, caplog.text, *capfd.readouterr()])
+    texts = [repr(config), str(config), repr(sink), str(sink), _told(outcome(sink))]
+    assert SECRET not in "\n".join([*texts, caplog.text, *capfd.readouterr()])
 
 
 @every_http_sink
@@ -314,20 +314,20 @@ def test_address_comes_from_environment_or_file(kind, receiver, tmp_path, monkey
     monkeypatch.setenv("HOOK", f" {receiver.url}\n")
     (tmp_path / "hook").write_text(f"{receiver.url}\n")
     assert outcome(configured(kind, url_env="HOOK").open()) is None
-    given = {**MORE.get(kind, {}), "url_file": "hook"}
-    beside = sink_types()[kind].model_validate(given, context={"directory": tmp_path})
+    keys = {**MORE.get(kind, {}), "url_file": "hook"}
+    beside = sink_types()[kind].model_validate(keys, context={"directory": tmp_path})
     assert outcome(beside.open()) is None
 
 
 @every_http_sink
 @pytest.mark.parametrize(
-    "given", [{}, {"url": "http://a/", "url_env": "B"}, {"url_env": "A", "url_file": "b"}]
+    "keys", [{}, {"url": "http://a/", "url_env": "B"}, {"url_env": "A", "url_file": "b"}]
 )
-def test_exactly_one_address(kind, given):
-    if not given and sink_types()[kind].default_address:
+def test_exactly_one_address(kind, keys):
+    if not keys and sink_types()[kind].default_address:
         return
     with pytest.raises(ValidationError, match="exactly one of url, url_env and url_file"):
-        configured(kind, **given)
+        configured(kind, **keys)
 
 
 @every_http_sink
@@ -360,8 +360,8 @@ def test_unknown_keys_are_errors(kind):
 
 def test_sinks_without_a_name_get_one():
     terminal = sink_types()["terminal"]
-    given = [terminal(), terminal(name="terminal-2"), terminal(), terminal(name="mine")]
-    assert [c.name for c in named(given)] == ["terminal", "terminal-2", "terminal-3", "mine"]
+    configs = [terminal(), terminal(name="terminal-2"), terminal(), terminal(name="mine")]
+    assert [c.name for c in named(configs)] == ["terminal", "terminal-2", "terminal-3", "mine"]
     with pytest.raises(ValueError, match="two sinks are called mine"):
         named([terminal(name="mine"), terminal(name="mine")])
 
@@ -373,9 +373,9 @@ WITH_SECRETS = [name for name in HTTP_SINKS if sink_types()[name].secrets]
 def test_exactly_one_secret_and_a_missing_one_says_where_it_should_be(kind, tmp_path, monkeypatch):
     env, file = sink_types()[kind].secrets
     rest = {key: value for key, value in MORE[kind].items() if key not in (env, file)}
-    for given in ({}, {env: "A", file: "b"}):
+    for keys in ({}, {env: "A", file: "b"}):
         with pytest.raises(ValidationError, match=f"exactly one of {env} and {file}"):
-            sink_types()[kind](**rest, **given)
+            sink_types()[kind](**rest, **keys)
     monkeypatch.delenv("SINK_SECRET")
     with pytest.raises(ConfigError, match="SINK_SECRET is empty or not set"):
         configured(kind).open()
@@ -397,6 +397,6 @@ def test_every_event_of_any_run_is_strict_json(kind, event, receiver):
     odd = INCIDENT.replace(
         summary="a\udcff\x00", evidence={"value": math.nan, "most": math.inf}, fired_time=1e300
     )
-    told = replace(about(event), incident=odd, run=RunIdentity("\udcff", location="\udcff"))
-    opened(kind, receiver.url).send(told, NOW)
+    notification = replace(about(event), incident=odd, run=RunIdentity("\udcff", location="\udcff"))
+    opened(kind, receiver.url).send(notification, NOW)
     json.loads(receiver.received[0].body.decode("utf-8"), parse_constant=pytest.fail)
