@@ -68,7 +68,7 @@ class Transient(SinkError):
 class Permanent(SinkError):
     """The receiver refuses: a wrong address, a refused token, a body that it rejects.
 
-    Nothing tells whether that is about this one message, so the others go on and this one is tried later.
+    Whether that is about this one message is unknown, so the others go on and this one is tried later.
     """
 
 

@@ -199,12 +199,12 @@ def test_a_crash_says_which_file_system_is_full(house, monkeypatch):
 
 
 @needs_kernel
-@pytest.mark.parametrize("message", [True, False])
-def test_a_run_that_goes_on_in_another_process_withdraws_its_end(house, request, message):
-    if not message:
+@pytest.mark.parametrize("status_known", [True, False])
+def test_a_run_that_goes_on_in_another_process_withdraws_its_end(house, request, status_known):
+    if not status_known:
         request.getfixturevalue("system_tells_nothing")
     detector, _, watcher = ends(house, "sys.exit(3)")
-    assert detector == ("run-crashed" if message else "ended-or-stuck")
+    assert detector == ("run-crashed" if status_known else "ended-or-stuck")
     with (house.runs / "run.jsonl").open("a") as log:
         log.writelines(json.dumps({"step": step, "loss": 1.0}) + "\n" for step in range(115, 130))
     assert house.look(watcher, hours=0.01, detector=detector) == ["resolved: resolved"]
