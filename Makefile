@@ -19,7 +19,7 @@ TOGETHER := $(MAKE) --no-print-directory --jobs=2
 
 .PHONY: demo test test-long test-browser test-package test-probes check bench detector-figures faults silent fleets strangers promises lint tests release lock docs site clean
 
-demo: .venv/runtime  ## four trainings go wrong under a watch, in half a minute
+demo: .venv/demo  ## four trainings go wrong under a watch, in half a minute
 	@.venv/bin/python sample_logs/demo.py
 
 test: .venv/remote  ## style, types and all tests but the long ones, or with AREA=sources/csv every test of one room
@@ -93,6 +93,7 @@ release: test test-long  ## cut the release whose version stands in pyproject.to
 lock:  ## pin the newest versions that fit pyproject.toml (needs uv)
 	$(LOCK) --upgrade --group build --output-file requirements/runtime.txt
 	$(LOCK) --upgrade --group dev --constraint requirements/runtime.txt --output-file requirements/dev.txt
+	sed -n '/^py-spy==/,/# via/p' requirements/dev.txt > requirements/demo.txt
 	$(LOCK) --upgrade --group remote --constraint requirements/dev.txt --output-file requirements/remote.txt
 	$(LOCK) --upgrade --group browser --constraint requirements/remote.txt --output-file requirements/browser.txt
 	$(LOCK) --upgrade --group site --constraint requirements/browser.txt --output-file requirements/site.txt
@@ -105,6 +106,11 @@ clean:  ## remove everything that make made
 	$(PYTHON) -m venv .venv
 	$(PIP) install --require-hashes --requirement requirements/runtime.txt
 	$(PIP) install --no-build-isolation --no-deps --editable .
+	touch $@
+
+# The extra `stacks`, so that the alert of the hang names the line.
+.venv/demo: requirements/demo.txt .venv/runtime
+	$(PIP) install --require-hashes --requirement requirements/demo.txt
 	touch $@
 
 .venv/dev: requirements/dev.txt .venv/runtime

@@ -69,12 +69,12 @@ def watch(
     from sentinel.cli.logs import log_to_stderr
     from sentinel.cli.plugins import find_broken_plugins
     from sentinel.cli.watch_table import table_of
-    from sentinel.watch.daemon import Daemon, Settings
+    from sentinel.watch.daemon import Daemon, WatchSetup
 
-    def load() -> Settings:
+    def load() -> WatchSetup:
         settings = configuration(config, state_dir, paths or (), poll, listen, notify or (), shard)
         _check_paths(settings.paths, wait)
-        return Settings(settings, [sink.open() for sink in settings.sinks])
+        return WatchSetup(settings, [sink.open() for sink in settings.sinks])
 
     log_to_stderr()
     for plugin in find_broken_plugins():

@@ -1,7 +1,7 @@
 """Whether the OOM killer ended a process: the kernel's log and the counts of its control group say so.
 
-The kernel's log names the process. Where it cannot be read, only the counts tell. A count is of all processes
-of a group.
+The kernel's log names the process. Where it cannot be read, only the counts are known. A count is of all
+processes of a group.
 """
 
 import os

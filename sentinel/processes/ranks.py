@@ -29,9 +29,10 @@ _NUMBER_KEYS = (  # of a rank and of how many there are
     ("SLURM_PROCID", "SLURM_NTASKS"),
 )
 _GROUP_KEYS = ("TORCHELASTIC_RUN_ID", "MASTER_ADDR", "MASTER_PORT", "SLURM_JOB_ID", "SLURM_STEP_ID")
+"""Variables that all ranks of a training share."""
 _SPAWN_CALL = "spawn_main("  # in the arguments of what Python's multiprocessing starts
 _MAX_RANKS = 64  # of one training on this machine
-_SECONDS_IN_DIGITS = 60.0  # a death that is younger is told in tenths of a second
+_MAX_PRECISE_SECONDS = 60.0  # the age of a younger death is stated in tenths of a second
 
 
 class Rank(NamedTuple):
@@ -223,7 +224,7 @@ class Team:
             return ""
         seconds = awake - death.at
         precise = f"{seconds + death.within_seconds:.1f} s"
-        age = precise if seconds < _SECONDS_IN_DIGITS else duration_text(seconds)
+        age = precise if seconds < _MAX_PRECISE_SECONDS else duration_text(seconds)
         wait = "runs and waits" if len(living) == 1 else "run and wait"
         reason = f"{death.rank.title} died: {death.exit.cause}, {age} ago"
         return f"{reason}. {rank_names(living)} still {wait} for it"

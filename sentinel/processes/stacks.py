@@ -23,6 +23,7 @@ _MAX_TRIES = 3  # for one stack
 _MAX_BYTES = 1 << 20  # of what py-spy prints
 _MAX_FRAMES = 64  # of a thread
 _LIBRARIES = ("/site-packages/", "/dist-packages/", "/lib/python3", "/lib64/python3", "<frozen", "<string>")
+"""Parts of the paths of code that is not the training's own."""
 _WORKER_STARTS = ("_bootstrap", "_worker_loop")  # functions of a worker; the outer calls are its parent's
 
 

@@ -20,9 +20,9 @@ from sentinel.sinks.base import Digest, Notification
 from sentinel.sinks.message import message, text
 from sentinel.sinks.secrets import HttpSinkConfig
 
-_LASTS_SECONDS = 86400.0
-_TEST_LASTS_SECONDS = 300.0
-_PATH = "/api/v2/alerts"
+_LASTS_SECONDS = 86400.0  # how long an alert lasts unless it is sent again
+_TEST_LASTS_SECONDS = 300.0  # how long a test alert lasts
+_PATH = "/api/v2/alerts"  # below the address of an Alertmanager
 
 
 @dataclass(frozen=True)
@@ -35,12 +35,12 @@ class AlertmanagerSink:
     refresh_seconds: float
 
     def send(self, message: Notification | Digest, now: float) -> str | None:
-        """Post once. Gives the severity, because `alerts` needs to know the first one of an incident.
+        """Post once. Return the severity, because `alerts` needs to know the first one of an incident.
 
         Raises Transient or Permanent according to ``http.check``.
         """
-        told = message.notifications if isinstance(message, Digest) else [message]
-        self._post(told, {"Idempotency-Key": message.key}, now)
+        notifications = message.notifications if isinstance(message, Digest) else [message]
+        self._post(notifications, {"Idempotency-Key": message.key}, now)
         return None if isinstance(message, Digest) else message.incident.severity.name
 
     def refresh(self, notifications: Sequence[Notification], now: float) -> None:
@@ -48,10 +48,10 @@ class AlertmanagerSink:
         if notifications:
             self._post(notifications, {}, now)
 
-    def _post(self, told: Sequence[Notification], headers: dict[str, str], now: float) -> None:
+    def _post(self, notifications: Sequence[Notification], headers: dict[str, str], now: float) -> None:
         address = SecretStr(self.url.get_secret_value().rstrip("/") + _PATH)
-        body = json.dumps([alert for notification in told for alert in alerts(notification, now)]).encode()
-        http.check(http.post(address, body, headers, self.timeout_seconds, now))
+        body = [alert for notification in notifications for alert in alerts(notification, now)]
+        http.check(http.post(address, json.dumps(body).encode(), headers, self.timeout_seconds, now))
 
 
 class AlertmanagerConfig(HttpSinkConfig):
@@ -70,7 +70,7 @@ class AlertmanagerConfig(HttpSinkConfig):
 
 
 def alerts(notification: Notification, now: float) -> Iterator[dict[str, Any]]:
-    """Yield the alert of an incident.
+    """Yield the alert of an incident, and the ends of its milder alerts.
 
     The severity is a label, so an incident that got worse is another alert, and the milder one ends.
     """
@@ -87,20 +87,20 @@ def alerts(notification: Notification, now: float) -> Iterator[dict[str, Any]]:
 def _alert(notification: Notification, severity: Severity, ends: float, now: float) -> dict[str, Any]:
     incident = notification.incident
     run = notification.run
-    shown = message(notification)
-    began = now if incident.fired_time is None else min(incident.fired_time, now)
+    content = message(notification)
+    fired_at = now if incident.fired_time is None else min(incident.fired_time, now)
     labels = {
         "alertname": incident.detector,
         "severity": severity.name.lower(),
-        "run": shown.run,
+        "run": content.run,
         "path": run.where,
         "host": run.host,
         "incident": incident.id,
     }
     return {
         "labels": {name: plain(str(value)) for name, value in labels.items() if value},
-        "annotations": {"summary": shown.headline, "description": text(notification)},
-        "startsAt": utc_text(began),
+        "annotations": {"summary": content.headline, "description": text(notification)},
+        "startsAt": utc_text(fired_at),
         "endsAt": utc_text(ends),
-        "generatorURL": shown.link,
+        "generatorURL": content.link,
     }

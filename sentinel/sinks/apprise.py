@@ -44,19 +44,19 @@ class AppriseSink:
 
     def send(self, message: Notification | Digest, now: float) -> None:  # noqa: ARG002 - the contract
         """Send once. Raises Transient, or Permanent if the service's status says that a retry cannot help."""
-        said: list[str] = []
-        taken = _notifier(self.address).notify(
+        log_lines: list[str] = []
+        delivered = _notifier(self.address).notify(
             body=text(message),
             title=subject(message),
             notify_type=_kind(message),
             body_format="text",
-            attach=_attached(png(message) if self.plots else None),
+            attach=_attachment(png(message) if self.plots else None),
             timeout=self.timeout_seconds,
-            log_callback=lambda entry, _: said.append(entry.message),
+            log_callback=lambda entry, _: log_lines.append(entry.message),
             log_level=logging.WARNING,
         )
-        if not taken:
-            raise _refusal(said)
+        if not delivered:
+            raise _error(log_lines)
 
 
 class AppriseConfig(PlottingSinkConfig):
@@ -80,21 +80,21 @@ class AppriseConfig(PlottingSinkConfig):
         self.check_plots()
         address = self.url or read_secret(self.url_env, self.url_file)
         if not len(_notifier(address)):
-            place = self.url_env or self.url_file or "url"
-            raise ConfigError([f"{place} does not hold an address that Apprise knows, such as ntfy://topic"])
+            origin = self.url_env or self.url_file or "url"
+            raise ConfigError([f"{origin} does not hold an address that Apprise knows, such as ntfy://topic"])
         return AppriseSink(self.name or self.type, address, self.timeout_seconds, self.plots)
 
 
-def _refusal(said: Sequence[str]) -> SinkError:
+def _error(log_lines: Sequence[str]) -> SinkError:
     """Return what Apprise's log says of the service's answer."""
-    statuses = [int(match[1]) for match in map(_STATUS.search, said) if match]
+    statuses = [int(match[1]) for match in map(_STATUS.search, log_lines) if match]
     if not statuses:
         return Transient("the service did not take the message")
     return (Transient if is_passing(statuses[-1]) else Permanent)(f"the service answered {statuses[-1]}")
 
 
 def _notifier(address: SecretStr) -> "Apprise":
-    """Apprise with the address; with none if it does not know such addresses."""
+    """Return Apprise with the address; with none if it does not know such addresses."""
     try:
         from apprise import Apprise, AppriseAsset
     except ImportError:
@@ -106,17 +106,16 @@ def _notifier(address: SecretStr) -> "Apprise":
     return notifier
 
 
-def _attached(picture: bytes | None) -> "AppriseAttachment | None":
-    """Return the picture as Apprise takes it from memory; nothing is fetched."""
+def _attachment(picture: bytes | None) -> "AppriseAttachment | None":
     from apprise import AppriseAttachment
     from apprise.attachment.memory import AttachMemory
 
     if picture is None:
         return None
-    attached = AppriseAttachment()
+    attachment = AppriseAttachment()
     file = AttachMemory(content=picture, name="signals.png", mimetype="image/png")  # type: ignore[no-untyped-call]
-    attached.add(file)
-    return attached
+    attachment.add(file)
+    return attachment
 
 
 def _kind(message: Notification | Digest) -> str:

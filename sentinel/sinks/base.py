@@ -39,7 +39,7 @@ class Notification:
 
 @dataclass(frozen=True)
 class Digest:
-    """Many waiting notifications in one message: what is so now of each incident, worst first.
+    """Many waiting notifications in one message: the latest of each incident, worst first.
 
     ``key`` is the same for the same notifications. Each notification keeps its own key as well. ``why`` says
     why they come together.
@@ -68,7 +68,7 @@ class Transient(SinkError):
 class Permanent(SinkError):
     """The receiver refuses: a wrong address, a refused token, a body that it rejects.
 
-    Nothing tells whether that is about this one message, so the others go on and this one is tried later.
+    Whether that is about this one message is unknown, so the others go on and this one is tried later.
     """
 
 
@@ -83,22 +83,22 @@ class Sink(Protocol):
     def send(self, message: Notification | Digest, now: float) -> str | None:
         """Deliver, or raise Transient or Permanent. Never retries and never waits longer than its timeout.
 
-        It may give the place of the message; later ones about the incident have it as ``thread``.
+        It may return where the message is; later ones about the incident have that as ``thread``.
         """
         ...
 
 
 @runtime_checkable
 class RefreshingSink(Sink, Protocol):
-    """A sink whose receiver forgets what it is not told again."""
+    """A sink whose receiver forgets what is not sent again."""
 
     @property
     def refresh_seconds(self) -> float:
-        """How often it wants to tell of open incidents again."""
+        """The time after which open incidents are sent again."""
         ...
 
     def refresh(self, notifications: Sequence[Notification], now: float) -> None:
-        """Tell again of all open incidents, each by the last notification that was sent of it.
+        """Send all open incidents again, each by the last notification of it.
 
         Raises as ``send`` does.
         """
@@ -140,7 +140,7 @@ class SinkConfig(ConfigTable, ABC):
     )
 
     def policy(self) -> SinkPolicy:
-        """Return which incidents the sink wants."""
+        """Return which incidents the sink gets."""
         everything = self.digest is not None and "min_severity" not in self.model_fields_set
         return SinkPolicy(
             self.name or self.type,

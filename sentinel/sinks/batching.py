@@ -1,4 +1,4 @@
-"""What the outbox holds, as messages to send, and what a receiver holds once it took one."""
+"""Makes messages of what the outbox holds, and records what a receiver holds once it took one."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -14,25 +14,24 @@ from sentinel.storage.outbox import OutboxEntry
 from sentinel.storage.store import Store
 
 _to_notification = converter(Notification)
-_STILL_FIRING = frozenset({Event.ESCALATED, Event.REOPENED, Event.REPEAT})
+_OPEN_EVENTS = frozenset({Event.ESCALATED, Event.REOPENED, Event.REPEAT})  # after which an incident is open
+_FINAL_EVENTS = (Event.RESOLVED, Event.TEST)  # after which nothing is refreshed
 
 
-def keep(store: Store, sink: Sink, message: Notification | Digest, thread: str | None, now: float) -> None:
-    """Record what the receiver holds now, if its sink will want to know."""
+def record_receipt(
+    store: Store, sink: Sink, message: Notification | Digest, thread: str | None, now: float
+) -> None:
+    """Record what the receiver holds now, if its sink refreshes that or has threads."""
     refreshes = isinstance(sink, RefreshingSink)
     if not refreshes and not thread:
         return
-    told = message.notifications if isinstance(message, Digest) else [message]
-    over = (Event.RESOLVED, Event.TEST)
-    taken = [
-        (
-            last.incident.id,
-            thread or "",
-            json.dumps(msgspec.to_builtins(last)) if refreshes and last.event not in over else None,
-        )
-        for last in told
-    ]
-    store.receipts.keep(sink.name, taken, now)
+    notifications = message.notifications if isinstance(message, Digest) else [message]
+    receipts = []
+    for last in notifications:
+        may_refresh = refreshes and last.event not in _FINAL_EVENTS
+        body = json.dumps(msgspec.to_builtins(last)) if may_refresh else None
+        receipts.append((last.incident.id, thread or "", body))
+    store.receipts.keep(sink.name, receipts, now)
 
 
 def notification(body: str) -> Notification | None:
@@ -44,28 +43,28 @@ def notification(body: str) -> Notification | None:
 
 
 def latest(readable: Mapping[OutboxEntry, Notification]) -> list[Notification]:
-    """Return what is so now of each incident, the newest last."""
-    about: dict[str, list[OutboxEntry]] = {}
+    """Return one notification of each incident, the newest last."""
+    by_incident: dict[str, list[OutboxEntry]] = {}
     for entry in readable:
-        about[entry.incident] = [*about.pop(entry.incident, ()), entry]
-    return [_as_one([readable[entry] for entry in entries], entries) for entries in about.values()]
+        by_incident[entry.incident] = [*by_incident.pop(entry.incident, ()), entry]
+    return [_merge([readable[entry] for entry in entries], entries) for entries in by_incident.values()]
 
 
-def _as_one(told: Sequence[Notification], entries: Sequence[OutboxEntry]) -> Notification:
-    """Return the last of the notifications of one incident. Who was told nothing of it yet hears that it
-    fires.
+def _merge(notifications: Sequence[Notification], entries: Sequence[OutboxEntry]) -> Notification:
+    """Return the last of the notifications of one incident. It says that the incident fires if the receiver
+    got nothing of it yet.
     """
-    first = told[0]
-    last = told[-1]
+    first = notifications[0]
+    last = notifications[-1]
     together = len({entry.attempts for entry in entries}) == 1  # else the receiver may have the first one
-    unheard = first.event is Event.FIRING and together
-    if unheard and last.event in _STILL_FIRING:
+    is_news = first.event is Event.FIRING and together
+    if is_news and last.event in _OPEN_EVENTS:
         return replace(last, event=Event.FIRING, excerpts=last.excerpts or first.excerpts)
     return last
 
 
 def digest(readable: Mapping[OutboxEntry, Notification], *, daily: bool = False) -> Digest:
-    """Return what is so now of each incident, in one message."""
+    """Return one notification of each incident, in one message."""
     newest_first = latest(readable)[::-1]
     worst_first = sorted(newest_first, key=lambda n: (n.event is Event.RESOLVED, -n.incident.severity))
     keys = "\x1f".join(entry.key for entry in readable)

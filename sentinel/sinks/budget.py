@@ -16,14 +16,14 @@ if TYPE_CHECKING:
 DIGEST_SECONDS = 3600.0
 """How long messages over the budget are gathered for a digest."""
 
-_DAY_SECONDS = 86400.0
-_RESERVED = 0.5  # share of the budget that only what is critical may use
+_DAY_SECONDS = 86400.0  # of which the budget bounds the messages, and which a daily digest waits
+_RESERVED_FRACTION = 0.5  # of the budget, which only what is critical may use
 
 _log = logging.getLogger(__name__)
 
 
 class BudgetConfig(ConfigTable):
-    """A bound on the messages to each sink. A digest counts as one; news that all is over does not count."""
+    """A bound on the messages to each sink. A digest counts as one; one that all is over does not count."""
 
     pages_per_run_day: float = Field(
         gt=0,
@@ -60,14 +60,14 @@ class Budget:
         if self._gathers_since is None:
             self._gathers_since = self._clock.monotonic()
             if not self.daily:
-                told = "sink %s: its budget is spent; messages are gathered for up to an hour"
-                _log.warning(told, self._sink)
+                warning = "sink %s: its budget is spent; messages are gathered for up to an hour"
+                _log.warning(warning, self._sink)
         seconds = _DAY_SECONDS if self.daily else DIGEST_SECONDS
         waits = self._clock.now() - outbox.oldest(self._sink)
         return self._gathers_since + seconds if 0 <= waits < seconds else -math.inf
 
     def sent(self) -> None:
-        """Gather anew, after a message."""
+        """Note that a message was sent; what waits is gathered anew."""
         self._gathers_since = None
 
     def _allows(self, outbox: "Outbox") -> bool:
@@ -76,5 +76,5 @@ class Budget:
         urgency = outbox.urgency(self._sink)
         since = self._clock.now() - _DAY_SECONDS
         pages = self._config.pages_per_run_day * outbox.runs(since)
-        usable = pages if urgency >= Severity.CRITICAL else pages * (1 - _RESERVED)
+        usable = pages if urgency >= Severity.CRITICAL else pages * (1 - _RESERVED_FRACTION)
         return not urgency or outbox.pages(self._sink, since) < usable

@@ -17,55 +17,54 @@ _STEP = re.compile(
 )
 """Hugging Face's ``checkpoint-500``, Lightning's ``epoch=1-step=500.ckpt``, DeepSpeed's ``global_step500``,
 torchtitan's ``step-500``, Stable-Baselines' ``rl_model_500_steps.zip``."""
-_ENDINGS = (".ckpt", ".pt", ".pth", ".safetensors", ".zip", ".keras", ".h5", ".distcp")
+_FILE_ENDINGS = (".ckpt", ".pt", ".pth", ".safetensors", ".zip", ".keras", ".h5", ".distcp")
 _FOLDER = re.compile(r"(?:checkpoint|ckpt|global_?step|step)[-_=]?\d+", re.IGNORECASE)
-_BELOW = ("checkpoints", "checkpoint", "ckpts", "weights", "models")
-_LOGS = ("runs", "logs", "log", "tensorboard", "tb", "wandb", "csv_logs", "lightning_logs")
-"""Folders for logs: the checkpoints of a training that logs there lie beside or above them."""
+_CHECKPOINT_FOLDERS = ("checkpoints", "checkpoint", "ckpts", "weights", "models")
+_LOG_FOLDERS = ("runs", "logs", "log", "tensorboard", "tb", "wandb", "csv_logs", "lightning_logs")
+"""The checkpoints of a training that logs into such a folder lie beside or above it."""
 _MAX_NAMES = 5000  # of one folder
 
 
-def last_checkpoint(place: str, onset_step: int, onset_time: float | None) -> str:
-    """Return the path of the last checkpoint from before the onset; empty if none is found.
+def last_checkpoint(run_path: str, onset_step: int, onset_time: float | None) -> str:
+    """Return the path of the last checkpoint from before the onset; empty if there is none.
 
-    A checkpoint whose name tells no step counts by the time at which it was last changed, if ``onset_time``
+    A checkpoint whose name has no step counts by the time at which it was last changed, if ``onset_time``
     (seconds since the epoch) is known.
     """
-    known: list[tuple[int, str]] = []
-    undated: list[tuple[float, str]] = []
-    for step, entry in checkpoints(place):
+    by_step: list[tuple[int, str]] = []
+    by_time: list[tuple[float, str]] = []
+    for step, entry in checkpoints(run_path):
         if step is not None and step < onset_step:
-            known.append((step, entry.path))
+            by_step.append((step, entry.path))
         elif step is None and onset_time is not None:
             with suppress(OSError):
-                if (changed := entry.stat().st_mtime) < onset_time:
-                    undated.append((changed, entry.path))
-    candidates = known or undated
+                changed_at = entry.stat().st_mtime
+                if changed_at < onset_time:
+                    by_time.append((changed_at, entry.path))
+    candidates = by_step or by_time
     return max(candidates)[1] if candidates else ""
 
 
-def checkpoints(place: str) -> Iterator[tuple[int | None, os.DirEntry[str]]]:
-    """Return what looks like a checkpoint of the run at this path, with the step in its name if it tells
-    one.
-    """
-    run = Path(place)
+def checkpoints(run_path: str) -> Iterator[tuple[int | None, os.DirEntry[str]]]:
+    """Return what looks like a checkpoint of the run at this path, with the step in its name or None."""
+    run = Path(run_path)
     folder = run.parent if run.is_file() else run
     return ((_step(entry.name), entry) for entry in _entries(folder))
 
 
 def _entries(folder: Path) -> Iterator[os.DirEntry[str]]:
     """Yield what looks like a checkpoint in the folders where those of the run may lie."""
-    homes = [folder]
-    if folder.parent.name in _LOGS:
-        homes.append(folder.parent.parent)
-    for home in homes:
-        for place in (home, *(home / below for below in _BELOW)):
-            with suppress(OSError), os.scandir(place) as entries:
+    bases = [folder]
+    if folder.parent.name in _LOG_FOLDERS:
+        bases.append(folder.parent.parent)
+    for base in bases:
+        for each in (base, *(base / name for name in _CHECKPOINT_FOLDERS)):
+            with suppress(OSError), os.scandir(each) as entries:
                 yield from filter(_is_checkpoint, islice(entries, _MAX_NAMES))
 
 
 def _is_checkpoint(entry: os.DirEntry[str]) -> bool:
-    if entry.name.lower().endswith(_ENDINGS):
+    if entry.name.lower().endswith(_FILE_ENDINGS):
         return True
     with suppress(OSError):
         return _FOLDER.fullmatch(entry.name) is not None and entry.is_dir()

@@ -20,7 +20,7 @@ from pydantic import Field
 from sentinel.sinks.base import Digest, Notification, Permanent, SinkConfig, Transient
 from sentinel.sinks.webhook import digest_body, webhook_body
 
-_MARK = "SENTINEL_COMMAND"
+_MARK = "SENTINEL_COMMAND"  # name of the variable with the mark
 
 
 @dataclass(frozen=True)
@@ -32,12 +32,12 @@ class CommandSink:
     timeout_seconds: float
 
     def send(self, message: Notification | Digest, now: float) -> None:
-        """Run it once. Its exit status says whether a retry can help, as in sysexits.h.
+        """Run the command once. Its exit status says whether a retry can help, as in sysexits.h.
 
         Raises Transient for 75 (EX_TEMPFAIL), for a command that cannot be started, that runs for too long or
         that a signal ended, and Permanent for every other status but 0.
         """
-        told = digest_body(message, now) if isinstance(message, Digest) else webhook_body(message, now)
+        body = digest_body(message, now) if isinstance(message, Digest) else webhook_body(message, now)
         mark = secrets.token_hex(16)
         try:
             process = subprocess.Popen(  # noqa: S603 - the user's own command
@@ -51,7 +51,7 @@ class CommandSink:
             raise Transient(f"the command cannot be started: {error.strerror}") from None
         with process:
             try:
-                process.communicate(json.dumps(told, allow_nan=False).encode(), self.timeout_seconds)
+                process.communicate(json.dumps(body, allow_nan=False).encode(), self.timeout_seconds)
             except subprocess.TimeoutExpired:
                 _kill(mark)
                 raise Transient(f"the command ran for more than {self.timeout_seconds:g} s") from None
@@ -76,17 +76,17 @@ class CommandConfig(SinkConfig):
 
 def _kill(mark: str) -> None:
     """End all processes that have the mark, and those that they started meanwhile."""
-    ended = set[int]()
+    dead = set[int]()
     while True:
-        there = {int(name) for name in os.listdir("/proc") if name.isdigit()}
-        now = {process for process in there - ended if _killed(process, mark)}
-        if not now:
+        processes = {int(name) for name in os.listdir("/proc") if name.isdigit()}
+        new = {process for process in processes - dead if _kill_one(process, mark)}
+        if not new:
             return
-        ended |= now
+        dead |= new
 
 
-def _killed(process: int, mark: str) -> bool:
-    """Return whether the process had the mark and was killed."""
+def _kill_one(process: int, mark: str) -> bool:
+    """Kill a process if it has the mark. Return whether it was killed."""
     try:
         environment = Path(f"/proc/{process}/environ").read_bytes()
         if f"{_MARK}={mark}".encode() not in environment.split(b"\0"):

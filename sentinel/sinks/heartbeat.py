@@ -31,7 +31,7 @@ def beating(config: HeartbeatConfig, problems: Callable[[], list[str]], clock: C
     stop = threading.Event()
 
     def ping() -> str:
-        """Ping unless something is wrong. Gives why the ping failed, else nothing."""
+        """Ping unless something is wrong. Return why the ping failed; empty if it did not."""
         if problems():
             return ""
         try:

@@ -20,6 +20,7 @@ from collections.abc import Coroutine, Mapping
 from dataclasses import dataclass, field
 from email.utils import parsedate_to_datetime
 from functools import cache
+from http import HTTPStatus
 from typing import TYPE_CHECKING, Any
 
 from pydantic import SecretBytes, SecretStr
@@ -29,9 +30,9 @@ from sentinel.sinks.base import Permanent, Transient
 if TYPE_CHECKING:
     import httpx
 
-_TEXT_BYTES = 1 << 16
-_PASSING = frozenset({408, 425, 429})
-_PROXY_SETTINGS = ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY")
+_MAX_TEXT_BYTES = 1 << 16  # of the body of an answer
+_TRANSIENT_STATUSES = frozenset({408, 425, 429})  # as those from 500 on
+_PROXY_VARIABLES = ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY")  # also in lower case
 
 # At its usual level this logger writes the address of every request.
 logging.getLogger("httpx").setLevel(logging.WARNING)
@@ -58,15 +59,15 @@ def post(url: SecretStr, body: Body, headers: Headers, timeout_seconds: float, n
     hold the request.
     """
     json = {"Content-Type": "application/json", **headers}
-    return _answered(_attempt("POST", url, body, json, timeout_seconds, now))
+    return _answer_of(_attempt("POST", url, body, json, timeout_seconds, now))
 
 
 def get(url: SecretStr, timeout_seconds: float, now: float) -> Answer:
-    """Get an address, as `post`."""
-    return _answered(_attempt("GET", url, b"", {}, timeout_seconds, now))
+    """Get an address and wait for the answer, as `post` does."""
+    return _answer_of(_attempt("GET", url, b"", {}, timeout_seconds, now))
 
 
-def _answered(attempt: Coroutine[Any, Any, Answer | str]) -> Answer:
+def _answer_of(attempt: Coroutine[Any, Any, Answer | str]) -> Answer:
     import asyncio  # slow to import, and most commands send nothing
 
     outcome = asyncio.run(attempt)
@@ -88,7 +89,7 @@ def check(answer: Answer) -> None:
 
 def is_passing(status: int) -> bool:
     """Return whether a retry can help against this status."""
-    return status in _PASSING or status >= 500
+    return status in _TRANSIENT_STATUSES or status >= HTTPStatus.INTERNAL_SERVER_ERROR
 
 
 async def _attempt(
@@ -98,19 +99,19 @@ async def _attempt(
 
     import httpx
 
-    opened = _client(url, timeout_seconds)
-    if isinstance(opened, str):
-        return opened
+    client_or_error = _client(url, timeout_seconds)
+    if isinstance(client_or_error, str):
+        return client_or_error
     # What the first try of a process prepares is not the receiver's time. httpx's own timeouts are for each
     # read; a receiver that drips would never exceed them.
     deadline = asyncio.get_running_loop().time() + timeout_seconds
     try:
-        async with opened as client:
+        async with client_or_error as client:
             request = client.build_request(
                 method,
                 url.get_secret_value(),
-                content=_revealed(body),
-                headers={"Accept-Encoding": "identity"} | {k: _revealed(v) for k, v in headers.items()},
+                content=_reveal(body),
+                headers={"Accept-Encoding": "identity"} | {k: _reveal(v) for k, v in headers.items()},
             )
             async with asyncio.timeout_at(deadline):
                 response = await client.send(request, stream=True)
@@ -123,7 +124,7 @@ async def _attempt(
     return Answer(response.status_code, text.decode("utf-8", "replace"), retry_after)
 
 
-def _revealed(value: Any) -> Any:
+def _reveal(value: Any) -> Any:
     return value.get_secret_value() if isinstance(value, SecretStr | SecretBytes) else value
 
 
@@ -138,9 +139,9 @@ async def _beginning(response: "httpx.Response", deadline: float) -> bytes:
         async with asyncio.timeout_at(deadline):
             async for part in response.aiter_raw():
                 text += part
-                if len(text) >= _TEXT_BYTES:
+                if len(text) >= _MAX_TEXT_BYTES:
                     break
-    return text[:_TEXT_BYTES]
+    return text[:_MAX_TEXT_BYTES]
 
 
 def _client(url: SecretStr, timeout_seconds: float) -> "httpx.AsyncClient | str":
@@ -148,20 +149,20 @@ def _client(url: SecretStr, timeout_seconds: float) -> "httpx.AsyncClient | str"
     import httpx
 
     address = httpx.URL(url.get_secret_value())
-    proxied = not _is_loopback(address.host)
+    may_use_proxy = not _is_loopback(address.host)
     try:
-        trust = _trust() if proxied or address.scheme == "https" else False  # else there is nothing to trust
+        trust = _trust() if may_use_proxy or address.scheme == "https" else False  # else nothing is to trust
     except OSError as error:
         reason = error.reason if isinstance(error, ssl.SSLError) else error.strerror
         return f"the certificates that SSL_CERT_FILE or SSL_CERT_DIR names cannot be used ({reason})"
     try:
-        return httpx.AsyncClient(verify=trust, timeout=timeout_seconds, trust_env=proxied)
+        return httpx.AsyncClient(verify=trust, timeout=timeout_seconds, trust_env=may_use_proxy)
     except ImportError:
         why = "a SOCKS proxy needs the package `socksio`"
     except (ValueError, httpx.InvalidURL):  # whose texts may hold the proxy's password
         why = "not the address of an HTTP or SOCKS proxy, or not a list of hosts"
-    given = [name for name in _PROXY_SETTINGS if os.environ.get(name) or os.environ.get(name.lower())]
-    return f"the proxy settings of the environment ({', '.join(given)}) cannot be used: {why}"
+    names = [name for name in _PROXY_VARIABLES if os.environ.get(name) or os.environ.get(name.lower())]
+    return f"the proxy settings of the environment ({', '.join(names)}) cannot be used: {why}"
 
 
 def _is_loopback(host: str) -> bool:

@@ -1,4 +1,4 @@
-"""The words of a notification as plain text; each sink only lays them out.
+"""The text of a notification; each sink only lays it out.
 
 A message is what a person needs at night, in ten lines at most: what, since when and at what cost, the cause
 with what to do and how to check it, the checkpoint, and the commands that show more and acknowledge. All text
@@ -17,7 +17,7 @@ from sentinel.incidents.incident import Event, Incident, State, lasted_text
 from sentinel.incidents.json_body import clock_text
 from sentinel.sinks.base import Digest, Notification
 
-_NEWS = {
+_EVENT_TEXTS = {
     Event.FIRING: "",
     Event.ESCALATED: "Got worse",
     Event.REPEAT: "Still there",
@@ -27,8 +27,8 @@ _NEWS = {
     Event.LOST: "The log went silent",
     Event.TEST: "",
 }
-_MAX_CAUSES = 3
-_SHOWN = "id", "title", "fix", "check"  # of a catalogue entry
+_MAX_CAUSES = 3  # in a message, where none is likely
+_ENTRY_FIELDS = "id", "title", "fix", "check"  # of a catalogue entry
 MAX_IN_FULL = 10
 """How many messages of a digest are shown in detail."""
 
@@ -41,15 +41,15 @@ class LikelyCause:
     title: str
     fix: str
     check: str
-    share: str  # "80%": how likely it is among all; empty if no clue of the run made it
+    share: str  # "80%": how likely it is among all; empty if nothing in the run decided on that
     reason: str  # what in the run speaks for it and against it; may be empty
-    supposes: str  # what it needs and the run does not show, where no cause was left that the run shows
+    unmet_needs: str  # what it needs and the run does not show, where the run shows the needs of no cause
 
     @property
     def name(self) -> str:
-        """The title with the id, the share, and what it supposes."""
-        told = f"{self.title} ({', '.join(filter(None, (self.id, self.share)))})"
-        return f"{told}, which supposes {self.supposes}" if self.supposes else told
+        """The title with the id, the share and the unmet needs."""
+        name = f"{self.title} ({', '.join(filter(None, (self.id, self.share)))})"
+        return f"{name}, which supposes {self.unmet_needs}" if self.unmet_needs else name
 
 
 class MessageLine(NamedTuple):
@@ -123,58 +123,63 @@ def summary(digest: Digest) -> Summary:
     """Return the words of a digest."""
     notifications = digest.notifications
     over = [n for n in notifications if n.event is Event.RESOLVED]
-    still = [n for n in notifications if n.event is not Event.RESOLVED]
-    severities = Counter(n.incident.severity for n in still)
+    unresolved = [n for n in notifications if n.event is not Event.RESOLVED]
+    severities = Counter(n.incident.severity for n in unresolved)
     counts = [f"{severities[severity]} {severity.label}" for severity in sorted(severities, reverse=True)]
     return Summary(
         title=f"{len(notifications)} incidents, in one message because {digest.why}",
         counts=[*counts, *([f"{len(over)} resolved"] if over else [])],
-        detectors=Counter(clean_text(n.incident.detector, 100) for n in still).most_common(),
+        detectors=Counter(clean_text(n.incident.detector, 100) for n in unresolved).most_common(),
         messages=[message(n) for n in notifications],
     )
 
 
-def text(told: Notification | Digest) -> str:
+def text(notification: Notification | Digest) -> str:
     """Return the whole notification or digest as lines of plain text, for mails and other text channels."""
-    return "\n".join(_digest_lines(summary(told)) if isinstance(told, Digest) else _lines(message(told)))
+    if isinstance(notification, Digest):
+        return "\n".join(_digest_lines(summary(notification)))
+    return "\n".join(_lines(message(notification)))
 
 
-def subject(told: Notification | Digest) -> str:
-    """Return one line that says what it is about."""
-    if isinstance(told, Digest):
-        shown = summary(told)
-        return f"{shown.title}: {', '.join(shown.counts)}"
-    notice = message(told)
-    return f"{notice.run}: {notice.headline}"
+def subject(notification: Notification | Digest) -> str:
+    """Return one line that says what a notification or a digest is about."""
+    if isinstance(notification, Digest):
+        return _digest_subject(summary(notification))
+    content = message(notification)
+    return f"{content.run}: {content.headline}"
 
 
-def _lines(shown: Message) -> Iterator[str]:
-    yield shown.headline
-    for line in (*shown.lines, MessageLine("", shown.link), *shown.commands):
+def _lines(content: Message) -> Iterator[str]:
+    yield content.headline
+    for line in (*content.lines, MessageLine("", content.link), *content.commands):
         if line.text:
             yield f"{line.label}: {line.text}" if line.label else line.text
 
 
-def _digest_lines(shown: Summary) -> Iterator[str]:
-    yield f"{shown.title}: {', '.join(shown.counts)}"
-    for notice in shown.messages[:MAX_IN_FULL]:
+def _digest_subject(content: Summary) -> str:
+    return f"{content.title}: {', '.join(content.counts)}"
+
+
+def _digest_lines(content: Summary) -> Iterator[str]:
+    yield _digest_subject(content)
+    for each in content.messages[:MAX_IN_FULL]:
         yield ""
-        yield f"{notice.title} in {notice.run}: {notice.headline}"
-        yield from (f"  Do: {cause.fix}" for cause in notice.causes[:1])
-    if len(shown.messages) > MAX_IN_FULL:
+        yield f"{each.title} in {each.run}: {each.headline}"
+        yield from (f"  Do: {cause.fix}" for cause in each.causes[:1])
+    if len(content.messages) > MAX_IN_FULL:
         yield ""
-        yield f"All by detector: {', '.join(f'{name} {count}' for name, count in shown.detectors)}"
+        yield f"All by detector: {', '.join(f'{name} {count}' for name, count in content.detectors)}"
 
 
 def _headline(notification: Notification) -> str:
     incident = notification.incident
-    news = _NEWS[notification.event]
-    told = sentence(incident.summary) or sentence(incident.detector)
+    news = _EVENT_TEXTS[notification.event]
+    headline = sentence(incident.summary) or sentence(incident.detector)
     if incident.state is State.WITHDRAWN:
         news = "The run goes on after all, so this is over"
     elif notification.event is Event.RESOLVED and _last_step(incident) > incident.onset_step:
         news = f"{news} after {lasted(incident)}"
-    return f"{news}: {told}" if news else told
+    return f"{news}: {headline}" if news else headline
 
 
 def _facts(notification: Notification) -> Iterator[tuple[str, str]]:
@@ -208,7 +213,7 @@ def _seconds(incident: Incident) -> float | None:
 
 
 def lasted(incident: Incident) -> str:
-    """From the onset to the newest finding, in words."""
+    """Return the time from the onset to the newest finding, in words."""
     return lasted_text(_last_step(incident) - incident.onset_step, _seconds(incident))
 
 
@@ -227,7 +232,7 @@ def gpu_hours(incident: Incident, world_size: float | None) -> str:
 
 
 def _since(notification: Notification) -> Iterator[MessageLine]:
-    """Since when an open incident lasts and what it has cost."""
+    """Yield since when an open incident lasts and what it has cost."""
     incident = notification.incident
     run = notification.run
     if not incident.open or notification.event is Event.TEST:
@@ -267,10 +272,10 @@ def _causes(notification: Notification) -> list[LikelyCause]:
     entries = {entry["id"]: entry for entry in notification.catalogue}
     return [
         LikelyCause(
-            **{field: clean_text(entries[cause.id].get(field, ""), 400) for field in _SHOWN},
+            **{field: clean_text(entries[cause.id].get(field, ""), 400) for field in _ENTRY_FIELDS},
             share=share(cause, notification.incident.causes),
             reason=clean_text(cause.reason, 400),
-            supposes=" and ".join(cause.unmet_needs),
+            unmet_needs=" and ".join(cause.unmet_needs),
         )
         for cause in notification.incident.causes
         if cause.id in entries

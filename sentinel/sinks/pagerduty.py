@@ -19,10 +19,10 @@ from sentinel.sinks.base import Digest, Notification
 from sentinel.sinks.message import message, subject, summary, text
 from sentinel.sinks.secrets import HttpSinkConfig, read_secret
 
-# https://developer.pagerduty.com/docs/send-alert-event
-_MAX_SUMMARY = 1024
-_MAX_KEY = 255
-_MAX_IN_DIGEST = 100  # an event of more than 512 kB is refused
+# PagerDuty's limits: https://developer.pagerduty.com/docs/send-alert-event
+_MAX_SUMMARY_CHARACTERS = 1024  # of the title of an alert
+_MAX_KEY_CHARACTERS = 255  # of `dedup_key`
+_MAX_INCIDENTS = 100  # of a digest; an event of more than 512 kB is refused
 
 
 @dataclass(frozen=True)
@@ -61,46 +61,44 @@ class PagerDutyConfig(HttpSinkConfig):
         return PagerDutySink(self.name or self.type, self.address(), key, self.timeout_seconds)
 
 
-def event(told: Notification | Digest) -> dict[str, Any]:
+def event(notification: Notification | Digest) -> dict[str, Any]:
     """Return the event, but for the routing key. A digest is one alert, which a person resolves."""
-    if isinstance(told, Digest):
-        return _digest_event(told)
-    if told.event is Event.RESOLVED:
-        return {"event_action": "resolve", "dedup_key": _key(told)}
-    shown = message(told)
-    source = told.run.host or told.run.location or shown.run
+    if isinstance(notification, Digest):
+        return _digest_event(notification)
+    incident = notification.incident
+    run = notification.run
+    key = "/".join(filter(None, (run.host, incident.id)))[-_MAX_KEY_CHARACTERS:]
+    if notification.event is Event.RESOLVED:
+        return {"event_action": "resolve", "dedup_key": key}
+    content = message(notification)
     return plain(  # type: ignore[no-any-return]
         {
             "event_action": "trigger",
-            "dedup_key": _key(told),
+            "dedup_key": key,
             "client": "sentinel",
             "payload": {
-                "summary": subject(told)[:_MAX_SUMMARY],
-                "source": str(source),
-                "severity": told.incident.severity.name.lower(),
-                "timestamp": utc_text(told.incident.fired_time),
-                "component": shown.run,
-                "class": told.incident.detector,
-                "custom_details": {**dict(shown.facts), "details": text(told)},
+                "summary": subject(notification)[:_MAX_SUMMARY_CHARACTERS],
+                "source": str(run.host or run.location or content.run),
+                "severity": incident.severity.name.lower(),
+                "timestamp": utc_text(incident.fired_time),
+                "component": content.run,
+                "class": incident.detector,
+                "custom_details": {**dict(content.facts), "details": text(notification)},
             },
-            "links": [{"href": shown.link, "text": "Open the run"}] if shown.link else [],
+            "links": [{"href": content.link, "text": "Open the run"}] if content.link else [],
         }
     )
 
 
-def _key(told: Notification) -> str:
-    return "/".join(filter(None, (told.run.host, told.incident.id)))[-_MAX_KEY:]
-
-
 def _digest_event(digest: Digest) -> dict[str, Any]:
     worst = max((n.incident.severity for n in digest.notifications), default=Severity.INFO)
-    headlines = [f"{notice.run}: {notice.headline}" for notice in summary(digest).messages[:_MAX_IN_DIGEST]]
+    headlines = [f"{each.run}: {each.headline}" for each in summary(digest).messages[:_MAX_INCIDENTS]]
     return {
         "event_action": "trigger",
         "dedup_key": digest.key,
         "client": "sentinel",
         "payload": {
-            "summary": subject(digest)[:_MAX_SUMMARY],
+            "summary": subject(digest)[:_MAX_SUMMARY_CHARACTERS],
             "source": "sentinel",
             "severity": worst.name.lower(),
             "custom_details": {"incidents": headlines},

@@ -24,21 +24,20 @@ from sentinel.sinks.message import message
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-# inches; the heights are those of panels
-_WIDTH = 8.0
-_FIRST_HEIGHT = 3.0
-_HEIGHT = 1.6
-# inches around the panels
-_LEFT = 0.95
-_RIGHT = 0.15
-_TOP = 0.55
-_BOTTOM = 0.5
-_BETWEEN = 0.15
-_LABEL = -0.11  # the place of an axis' name, as a share of a panel's width
-_DECADES = 1e3, 1e60  # a positive signal that spans a factor between these has a logarithmic axis
-_LARGEST = 1e100  # matplotlib's own arithmetic overflows not far above
-_TITLE = 95, 2  # letters of a line, and lines
-_DRAWN = range(0x20, 0x250)  # Latin letters; the font lacks many others
+_WIDTH = 8.0  # inches, of the picture
+_FIRST_PANEL_HEIGHT = 3.0  # inches
+_PANEL_HEIGHT = 1.6  # inches, of each further panel
+_LEFT_MARGIN = 0.95  # inches, around the panels
+_RIGHT_MARGIN = 0.15  # inches
+_TOP_MARGIN = 0.55  # inches
+_BOTTOM_MARGIN = 0.5  # inches
+_GAP = 0.15  # inches, between two panels
+_LABEL_POSITION = -0.11  # of an axis' name, in widths of a panel
+_LOGARITHMIC_SPANS = 1e3, 1e60  # a positive signal that spans such a factor has a logarithmic axis
+_MAX_VALUE = 1e100  # matplotlib's own arithmetic overflows not far above
+_TITLE_CHARACTERS = 95  # of a line
+_TITLE_LINES = 2
+_FONT_CHARACTERS = range(0x20, 0x250)  # Latin letters; the font lacks many others
 _PACKAGE = "plots need a package: pip install '.[plots]'"
 
 drawing = threading.Lock()
@@ -51,24 +50,25 @@ class PlottingSinkConfig(SinkConfig):
     plots: bool = Field(False, description="attach a plot of the signals; needs `pip install '.[plots]'`")
 
     def policy(self) -> SinkPolicy:
-        """Return which incidents the sink wants, and that it shows a plot of them."""
+        """Return which incidents the sink gets, and that it shows a plot of them."""
         return replace(super().policy(), plots=self.plots)
 
     def check_plots(self) -> None:
-        """Raise ConfigError if plots are wanted and cannot be drawn."""
+        """Raise ConfigError if plots are configured and cannot be drawn."""
         if self.plots and find_spec("matplotlib") is None:
             raise ConfigError([_PACKAGE])
 
 
-def png(told: Notification | Digest) -> bytes | None:
-    """Return the plot of an incident as a PNG; None for a digest, or where nothing is known to draw."""
-    if isinstance(told, Digest) or not told.excerpts:
+def png(notification: Notification | Digest) -> bytes | None:
+    """Return the plot of an incident as a PNG; None for a digest, or where there is nothing to draw."""
+    if isinstance(notification, Digest) or not notification.excerpts:
         return None
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
-    heights = [_FIRST_HEIGHT, *[_HEIGHT] * (len(told.excerpts) - 1)]
-    height = _TOP + sum(heights) + _BETWEEN * (len(heights) - 1) + _BOTTOM
+    content = message(notification)
+    heights = [_FIRST_PANEL_HEIGHT, *[_PANEL_HEIGHT] * (len(notification.excerpts) - 1)]
+    height = _TOP_MARGIN + sum(heights) + _GAP * (len(heights) - 1) + _BOTTOM_MARGIN
     with drawing:
         # Fixed margins: matplotlib's layouts draw everything twice.
         figure = Figure(figsize=(_WIDTH, height), dpi=100)
@@ -78,52 +78,55 @@ def png(told: Notification | Digest) -> bytes | None:
             squeeze=False,
             gridspec_kw={
                 "height_ratios": heights,
-                "left": _LEFT / _WIDTH,
-                "right": 1 - _RIGHT / _WIDTH,
-                "top": 1 - _TOP / height,
-                "bottom": _BOTTOM / height,
-                "hspace": _BETWEEN * len(heights) / sum(heights),  # of the mean height of a panel
+                "left": _LEFT_MARGIN / _WIDTH,
+                "right": 1 - _RIGHT_MARGIN / _WIDTH,
+                "top": 1 - _TOP_MARGIN / height,
+                "bottom": _BOTTOM_MARGIN / height,
+                "hspace": _GAP * len(heights) / sum(heights),  # of the mean height of a panel
             },
         )[:, 0]
-        title = wrap(drawn(message(told).headline, 1000), _TITLE[0], max_lines=_TITLE[1], placeholder="...")
+        headline = drawn(content.headline, 1000)
+        title = wrap(headline, _TITLE_CHARACTERS, max_lines=_TITLE_LINES, placeholder="...")
         figure.suptitle("\n".join(title), y=1 - 0.1 / height, va="top", fontsize=10, parse_math=False)
-        for panel, excerpt in zip(panels, told.excerpts, strict=True):
-            _panel(panel, excerpt, told.incident)
+        for panel, excerpt in zip(panels, notification.excerpts, strict=True):
+            _draw_panel(panel, excerpt, notification.incident)
         panels[0].legend(loc="upper left", fontsize=8)
-        panels[-1].set_xlabel(f"step of {drawn(message(told).run, 60)}", parse_math=False)
+        panels[-1].set_xlabel(f"step of {drawn(content.run, 60)}", parse_math=False)
         picture = BytesIO()
         FigureCanvasAgg(figure).print_png(picture)  # type: ignore[no-untyped-call]
         return picture.getvalue()
 
 
-def _panel(panel: "Axes", excerpt: Excerpt, incident: Incident) -> None:
+def _draw_panel(panel: "Axes", excerpt: Excerpt, incident: Incident) -> None:
     if excerpt.low:
-        steps, low, high = _known(excerpt.step, excerpt.low, excerpt.high)
+        steps, low, high = _drawable(excerpt.step, excerpt.low, excerpt.high)
         panel.fill_between(steps, low, high, color="tab:blue", alpha=0.15, linewidth=0)
-    panel.plot(*_known(excerpt.step, excerpt.mean), color="tab:blue", alpha=0.6, linewidth=1)
-    panel.plot(
-        *_known(excerpt.last_step, excerpt.last), color="tab:blue", linewidth=0.8, marker=".", markersize=2
-    )
+    panel.plot(*_drawable(excerpt.step, excerpt.mean), color="tab:blue", alpha=0.6, linewidth=1)
+    newest = _drawable(excerpt.last_step, excerpt.last)
+    panel.plot(*newest, color="tab:blue", linewidth=0.8, marker=".", markersize=2)
     panel.axvline(incident.onset_step, color="tab:orange", linestyle="--", linewidth=1, label="began")
     panel.axvline(incident.fired_step, color="tab:red", linewidth=1, label="found")
     panel.set_ylabel(drawn(excerpt.tag or excerpt.label, 40), fontsize=8, parse_math=False)
-    panel.yaxis.set_label_coords(_LABEL, 0.5)
+    panel.yaxis.set_label_coords(_LABEL_POSITION, 0.5)
     panel.grid(alpha=0.2)
     values = [value for value in (*excerpt.mean, *excerpt.low, *excerpt.last) if value is not None]
-    if values and min(values) > 1 / _LARGEST and _DECADES[0] < max(values) / min(values) < _DECADES[1]:
-        panel.set_yscale("log")
+    if values and min(values) > 1 / _MAX_VALUE:
+        shortest, longest = _LOGARITHMIC_SPANS
+        if shortest < max(values) / min(values) < longest:
+            panel.set_yscale("log")
 
 
-def _known(steps: Sequence[int], *columns: Sequence[Number]) -> list[list[Any]]:
+def _drawable(steps: Sequence[int], *columns: Sequence[Number]) -> list[list[Any]]:
     """Return steps and columns without the rows in which a value is missing or cannot be drawn."""
     rows = [
         row
         for row in zip(steps, *columns, strict=True)
-        if all(value is not None and abs(value) < _LARGEST for value in row)
+        if all(value is not None and abs(value) < _MAX_VALUE for value in row)
     ]
     return [list(column) for column in zip(*rows, strict=True)] or [[] for _ in (steps, *columns)]
 
 
 def drawn(text: str, limit: int) -> str:
-    """Text from a run with the letters that the font has."""
-    return "".join(c if ord(c) in _DRAWN else "?" for c in clean_text(text, limit).replace("…", "..."))
+    """Return text from a run with a question mark for each letter that the font lacks."""
+    letters = clean_text(text, limit).replace("…", "...")
+    return "".join(letter if ord(letter) in _FONT_CHARACTERS else "?" for letter in letters)

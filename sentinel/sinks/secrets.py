@@ -35,7 +35,7 @@ class Addressed(ConfigTable):
         if self.secrets:
             exactly_one(self, *self.secrets)
         if self.url is not None:
-            _checked_address(self.url, "url")
+            _check_address(self.url, "url")
         return self
 
     def address(self) -> SecretStr:
@@ -44,14 +44,14 @@ class Addressed(ConfigTable):
             return SecretStr(self.default_address)
         address = self.url or read_secret(self.url_env, self.url_file)
         try:
-            return _checked_address(address, str(self.url_env or self.url_file or "url"))
+            return _check_address(address, str(self.url_env or self.url_file or "url"))
         except ValueError as error:
             raise ConfigError([str(error)]) from None
 
     @property
     def _is_at_default(self) -> bool:
-        places = (self.url, self.url_env, self.url_file)
-        return bool(self.default_address) and all(place is None for place in places)
+        origins = (self.url, self.url_env, self.url_file)
+        return bool(self.default_address) and all(origin is None for origin in origins)
 
 
 class HttpSinkConfig(Addressed, SinkConfig):
@@ -72,23 +72,24 @@ def read_secret(env: str | None, file: Path | None) -> SecretStr:
     """
     if env is not None:
         text = os.environ.get(env, "")
-        place = f"environment variable {env}"
+        origin = f"environment variable {env}"
     else:
-        place = str(file)
+        origin = str(file)
         try:
-            text = Path(place).read_text(encoding="utf-8")
+            text = Path(origin).read_text(encoding="utf-8")
         except OSError as error:
-            raise ConfigError([f"{place}: {error.strerror}"]) from None
+            raise ConfigError([f"{origin}: {error.strerror}"]) from None
         except UnicodeDecodeError:
-            raise ConfigError([f"{place}: not UTF-8"]) from None
+            raise ConfigError([f"{origin}: not UTF-8"]) from None
     if not text.strip():
-        raise ConfigError([f"{place} is empty or not set"])
+        raise ConfigError([f"{origin} is empty or not set"])
     return SecretStr(text.strip())
 
 
-def _checked_address(address: SecretStr, place: str) -> SecretStr:
+def _check_address(address: SecretStr, origin: str) -> SecretStr:
+    """Return the address. Raises ValueError, which names the ``origin``, if it is not one of HTTP."""
     if not _is_http(address.get_secret_value()):
-        raise ValueError(f"{place} does not hold an address such as https://example.org/hook")
+        raise ValueError(f"{origin} does not hold an address such as https://example.org/hook")
     return address
 
 

@@ -1,8 +1,7 @@
-"""Tells the sinks of a trouble of the watch itself, such as a full disk, without the state directory.
+"""Sends a problem of the watch itself, such as a full disk, to the sinks without the state directory.
 
-What cannot be recorded cannot wait in the outbox. So a notice is kept in memory alone: each sink hears of the
-trouble once, and of its end if it heard of the trouble. A notice that cannot be sent is tried again until the
-trouble is over.
+What cannot be recorded cannot wait in the outbox. So a self-alert is in memory alone: each sink gets the
+problem once, and its end if it got the problem. What cannot be sent is tried again until the problem is over.
 """
 
 import threading
@@ -20,7 +19,7 @@ from sentinel.sinks.retry import attempt, pause_seconds
 from sentinel.sources.identity import RunIdentity
 
 _NAME = "sentinel"
-"""Stands for the run and for the detector: it is the watch itself that has the trouble."""
+"""Stands for the run and for the detector: it is the watch itself that has the problem."""
 
 
 def of_no_run(
@@ -58,31 +57,32 @@ class SelfAlerts:
         self._stopping = threading.Event()
         self._queues: list[SimpleQueue[Notification | None]] = []
 
-    def announce(self, trouble: str | None) -> None:
-        """Tell every sink of a trouble, or with None that it is over. Nobody hears the same twice."""
+    def announce(self, problem: str | None) -> None:
+        """Send a problem to every sink, or with None that it is over. Nothing is sent twice."""
         with self._lock:
-            if (trouble is None) == (self._present is None):
-                return
-            notice = self._begun(trouble) if trouble is not None else _over(self._present)
-            self._present = notice if trouble is not None else None
-            self._start()
-            for queue in self._queues:
-                queue.put(notice)
+            if problem is not None and self._present is None:
+                summary = f"sentinel reads nothing and judges no run: {problem}"
+                self._present = self._alert(Severity.CRITICAL, summary)
+                self._put(self._present)
+            elif problem is None and self._present is not None:
+                self._put(_resolved(self._present))
+                self._present = None
 
     def announce_events(self, news: Iterable[str]) -> None:
-        """Tell every sink, once, of what happened to the watch itself."""
-        for sentence in news:
-            names = {"run": _NAME, "detector": _NAME, "id_": uuid4().hex}
-            notice = of_no_run(Event.FIRING, Severity.WARNING, sentence, self._clock.now(), **names)
+        """Send what happened to the watch itself to every sink, once."""
+        for summary in news:
+            alert = self._alert(Severity.WARNING, summary)
             with self._lock:
-                self._start()
-                for queue in self._queues:
-                    queue.put(notice)
+                self._put(alert)
 
-    def _begun(self, trouble: str) -> Notification:
-        summary = f"sentinel reads nothing and judges no run: {trouble}"
-        names = {"run": _NAME, "detector": _NAME, "id_": uuid4().hex}
-        return of_no_run(Event.FIRING, Severity.CRITICAL, summary, self._clock.now(), **names)
+    def _alert(self, severity: Severity, summary: str) -> Notification:
+        now = self._clock.now()
+        return of_no_run(Event.FIRING, severity, summary, now, run=_NAME, detector=_NAME, id_=uuid4().hex)
+
+    def _put(self, alert: Notification) -> None:
+        self._start()
+        for queue in self._queues:
+            queue.put(alert)
 
     def stop(self) -> None:
         """Send nothing more."""
@@ -100,28 +100,26 @@ class SelfAlerts:
             threading.Thread(target=self._serve, args=(sink, queue), daemon=True).start()
 
     def _serve(self, sink: Sink, queue: "SimpleQueue[Notification | None]") -> None:
-        told = False
-        while (notice := queue.get()) is not None:
-            if told or notice.event is Event.FIRING:
-                told = self._send(sink, notice, queue) and notice.event is Event.FIRING
+        is_firing = False  # at the receiver
+        while (alert := queue.get()) is not None:
+            if is_firing or alert.event is Event.FIRING:
+                is_firing = self._send(sink, alert, queue) and alert.event is Event.FIRING
 
-    def _send(self, sink: Sink, notice: Notification, queue: "SimpleQueue[Notification | None]") -> bool:
-        """Return whether the sink took it, before there was something newer to say."""
+    def _send(self, sink: Sink, alert: Notification, queue: "SimpleQueue[Notification | None]") -> bool:
+        """Send an alert until there is a newer one. Return whether it was delivered."""
         failures = 0
         while not self._stopping.is_set() and (not failures or queue.empty()):
             now = self._clock.now()
-            _, error = attempt(lambda: sink.send(notice, now))  # noqa: B023 - called at once
+            _, error = attempt(lambda: sink.send(alert, now))  # noqa: B023 - called at once
             if not isinstance(error, Transient):
                 return error is None
-            self._stopping.wait(pause_seconds(notice.key, failures))
+            self._stopping.wait(pause_seconds(alert.key, failures))
             failures += 1
         return False
 
 
-def _over(begun: Notification | None) -> Notification | None:
-    if begun is None:
-        return None
-    incident = begun.incident.replace(
+def _resolved(alert: Notification) -> Notification:
+    incident = alert.incident.replace(
         state=State.RESOLVED, summary="sentinel reads and judges again; it has missed nothing"
     )
-    return replace(begun, key=uuid4().hex, event=Event.RESOLVED, incident=incident)
+    return replace(alert, key=uuid4().hex, event=Event.RESOLVED, incident=incident)

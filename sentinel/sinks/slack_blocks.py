@@ -12,17 +12,22 @@ from sentinel.sinks.base import Digest, Notification
 from sentinel.sinks.message import MAX_IN_FULL, Message, MessageLine, Summary, message, subject, summary
 
 # Slack's limits: https://docs.slack.dev/reference/block-kit/blocks
-_HEADER = 150
-_TEXT = 3000
+_MAX_HEADER_CHARACTERS = 150  # of a header block
+_MAX_TEXT_CHARACTERS = 3000  # of a text object
+_MAX_ENTITY_CHARACTERS = 5  # of one character of text
 _CODE = re.compile(r"`([^`]+)`")
 _ENTITIES = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;"})
 
 
-def slack_body(told: Notification | Digest) -> dict[str, Any]:
+def slack_body(notification: Notification | Digest) -> dict[str, Any]:
     """Return the message for Slack. Slack shows ``text`` where it shows no blocks, as on a lock screen."""
-    blocks = _digest(summary(told)) if isinstance(told, Digest) else _single(message(told))
+    if isinstance(notification, Digest):
+        blocks = _digest(summary(notification))
+    else:
+        blocks = _single(message(notification))
+    text = subject(notification)[: _MAX_TEXT_CHARACTERS // _MAX_ENTITY_CHARACTERS]
     return {
-        "text": subject(told)[: _TEXT // 5].translate(_ENTITIES),  # an entity takes up to five characters
+        "text": text.translate(_ENTITIES),
         "mrkdwn": False,
         "blocks": [block.to_dict() for block in blocks],
         "unfurl_links": False,
@@ -30,26 +35,26 @@ def slack_body(told: Notification | Digest) -> dict[str, Any]:
     }
 
 
-def _single(shown: Message) -> Iterator[Any]:
-    yield _header(shown.headline)
-    if len(shown.headline) > _HEADER:
-        yield _section(_text(shown.headline))
-    parts = [part for line in shown.lines for part in (_text("\n"), *_line(line))][1:]
-    yield _section(*parts, *_link(shown.link))
-    if shown.commands:
-        yield _preformatted("\n".join(line.text for line in shown.commands))
+def _single(content: Message) -> Iterator[Any]:
+    yield _header(content.headline)
+    if len(content.headline) > _MAX_HEADER_CHARACTERS:
+        yield _section(_text(content.headline))
+    parts = [part for line in content.lines for part in (_text("\n"), *_line(line))][1:]
+    yield _section(*parts, *_link(content.link))
+    if content.commands:
+        yield _preformatted("\n".join(line.text for line in content.commands))
 
 
-def _digest(shown: Summary) -> Iterator[Any]:
+def _digest(content: Summary) -> Iterator[Any]:
     """Yield the worst incidents, each with the first thing to try, and the number for each detector."""
-    yield _header(shown.title)
-    yield _section(_text(", ".join(shown.counts)))
-    for notice in shown.messages[:MAX_IN_FULL]:
-        advice = [part for cause in notice.causes[:1] for part in (_text("\n"), *_catalogue_text(cause.fix))]
-        yield _section(_bold(notice.title), _text(f" in {notice.run}\n{notice.headline}"), *advice)
-    if len(shown.messages) > MAX_IN_FULL:
-        counts = ", ".join(f"{name} {count}" for name, count in shown.detectors)
-        yield _section(_bold("All by detector "), _text(counts[:_TEXT]))
+    yield _header(content.title)
+    yield _section(_text(", ".join(content.counts)))
+    for each in content.messages[:MAX_IN_FULL]:
+        advice = [part for cause in each.causes[:1] for part in (_text("\n"), *_catalogue_text(cause.fix))]
+        yield _section(_bold(each.title), _text(f" in {each.run}\n{each.headline}"), *advice)
+    if len(content.messages) > MAX_IN_FULL:
+        counts = ", ".join(f"{name} {count}" for name, count in content.detectors)
+        yield _section(_bold("All by detector "), _text(counts[:_MAX_TEXT_CHARACTERS]))
 
 
 def _line(line: MessageLine) -> Iterator[dict[str, Any]]:
@@ -65,7 +70,7 @@ def _link(url: str) -> Iterator[dict[str, Any]]:
 
 
 def _catalogue_text(text: str) -> Iterator[dict[str, Any]]:
-    """Our own text, where backticks mark code."""
+    """Yield the parts of our own text, where backticks mark code."""
     for number, part in enumerate(_CODE.split(text)):
         if part:
             yield {**_text(part), **({"style": {"code": True}} if number % 2 else {})}
@@ -82,7 +87,8 @@ def _bold(text: str) -> dict[str, Any]:
 def _header(text: str) -> Any:
     from slack_sdk.models.blocks import HeaderBlock, PlainTextObject
 
-    short = text if len(text) <= _HEADER else f"{text[: _HEADER - 1]}…"
+    is_short = len(text) <= _MAX_HEADER_CHARACTERS
+    short = text if is_short else f"{text[: _MAX_HEADER_CHARACTERS - 1]}…"
     return HeaderBlock(text=PlainTextObject(text=short, emoji=False))
 
 

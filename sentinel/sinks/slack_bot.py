@@ -20,10 +20,10 @@ from sentinel.sinks.plot import PlottingSinkConfig, png
 from sentinel.sinks.secrets import HttpSinkConfig, read_secret
 from sentinel.sinks.slack_blocks import slack_body
 
-_PASSING = frozenset(
+_TRANSIENT_ERRORS = frozenset(
     ("ratelimited", "rate_limited", "internal_error", "fatal_error", "service_unavailable", "request_timeout")
 )
-_MENDS = {
+_REMEDIES = {
     "account_inactive": "the bot was removed; install it again",
     "channel_not_found": "name another channel, or invite the bot to it",
     "invalid_auth": "the token is not valid; copy it again",
@@ -35,9 +35,8 @@ _MENDS = {
     "token_revoked": "make a new token",
 }
 """What to do about Slack's permanent refusals."""
-_FILE = "signals.png"
+_FILE_NAME = "signals.png"  # of a plot
 _ERROR = re.compile(r"[a-z_]{1,60}")
-
 
 _log = logging.getLogger(__name__)
 
@@ -54,7 +53,7 @@ class SlackBotSink:
     plots: bool
 
     def send(self, message: Notification | Digest, now: float) -> str | None:
-        """Post once, into the incident's thread if it has one. Gives the place of the message.
+        """Post once, into the incident's thread if it has one. Return the channel and time of the message.
 
         Raises Transient or Permanent according to ``http.check`` and Slack's answer.
         """
@@ -63,52 +62,56 @@ class SlackBotSink:
             body["channel"], body["thread_ts"] = message.thread.split()
         answer = self._call("chat.postMessage", body, {"Idempotency-Key": message.key}, now)
         channel = answer.get("channel")
-        posted = answer.get("ts")
-        if not channel or not posted:
+        timestamp = answer.get("ts")
+        if not channel or not timestamp:
             return None
-        if self.plots and (picture := png(message)) is not None:
+        picture = png(message) if self.plots else None
+        if picture is not None:
             try:
-                self._upload(picture, channel, body.get("thread_ts", posted), now)
+                self._upload(picture, channel, body.get("thread_ts", timestamp), now)
             except SinkError as error:  # the message itself has arrived
                 _log.warning("sink %s: the plot was not uploaded: %s", self.name, error)
-        return f"{channel} {posted}"
+        return f"{channel} {timestamp}"
 
     def _upload(self, picture: bytes, channel: str, thread: str, now: float) -> None:
         """Put the picture into a thread: https://docs.slack.dev/messaging/working-with-files."""
-        file = {"filename": _FILE, "length": len(picture)}
-        place = self._call("files.getUploadURLExternal", file, {}, now)
-        address = SecretStr(str(place.get("upload_url")))
+        file = {"filename": _FILE_NAME, "length": len(picture)}
+        upload = self._call("files.getUploadURLExternal", file, {}, now)
+        address = SecretStr(str(upload.get("upload_url")))
         binary = {"Content-Type": "application/octet-stream"}
         http.check(http.post(address, picture, binary, self.timeout_seconds, now))
-        shared = {
-            "files": [{"id": place.get("file_id"), "title": _FILE}],
+        share = {
+            "files": [{"id": upload.get("file_id"), "title": _FILE_NAME}],
             "channel_id": channel,
             "thread_ts": thread,
         }
-        self._call("files.completeUploadExternal", shared, {}, now)
+        self._call("files.completeUploadExternal", share, {}, now)
 
     def _call(
         self, method: str, body: Mapping[str, Any], headers: http.Headers, now: float
     ) -> Mapping[str, Any]:
-        """Return what Slack answered; empty if the post was delivered and the answer cannot be read."""
+        """Return the fields of Slack's answer; empty if the post was delivered and the answer cannot be
+        read.
+        """
         address = SecretStr(f"{self.url.get_secret_value().rstrip('/')}/{method}")
-        signed: http.Headers = {
-            "Authorization": SecretStr(f"Bearer {self.token.get_secret_value()}"),
-            **headers,
-        }
-        answer = http.post(address, json.dumps(body).encode(), signed, self.timeout_seconds, now)
+        authorization = SecretStr(f"Bearer {self.token.get_secret_value()}")
+        all_headers: http.Headers = {"Authorization": authorization, **headers}
+        answer = http.post(address, json.dumps(body).encode(), all_headers, self.timeout_seconds, now)
         http.check(answer)
         try:
-            told = json.loads(answer.text)
+            fields = json.loads(answer.text)
         except ValueError:
             return {}
-        if not isinstance(told, dict) or told.get("ok", True):
-            return told if isinstance(told, dict) else {}
-        error = str(told.get("error"))
-        if error in _PASSING:
+        if not isinstance(fields, dict):
+            return {}
+        if fields.get("ok", True):
+            return fields
+        error = str(fields.get("error"))
+        if error in _TRANSIENT_ERRORS:
             raise Transient(f"Slack answered {error}", answer.retry_after_seconds)
-        known = error if _ERROR.fullmatch(error) else "with an error"
-        raise Permanent(f"Slack answered {known}: {_MENDS.get(error, 'see the page of that error at Slack')}")
+        reason = error if _ERROR.fullmatch(error) else "with an error"
+        remedy = _REMEDIES.get(error, "see the page of that error at Slack")
+        raise Permanent(f"Slack answered {reason}: {remedy}")
 
 
 class SlackBotConfig(HttpSinkConfig, PlottingSinkConfig):

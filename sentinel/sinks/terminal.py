@@ -29,8 +29,8 @@ class TerminalSink:
         stream = self.stream or sys.stderr
         rendered = StringIO()  # not the stream itself: rich ends the process where that is a broken pipe
         console = Console(file=rendered, force_terminal=stream.isatty())
-        told = _digest_lines(message) if isinstance(message, Digest) else _lines(message)
-        console.print(told, highlight=False, soft_wrap=True)
+        lines = _digest_lines(message) if isinstance(message, Digest) else _lines(message)
+        console.print(lines, highlight=False, soft_wrap=True)
         try:
             stream.write(rendered.getvalue())
             stream.flush()
@@ -59,10 +59,10 @@ def _lines(notification: Notification) -> Any:
 def _digest_lines(digest: Digest) -> Any:
     from rich.text import Text
 
-    shown = summary(digest)
-    lines = [Text.assemble((shown.title, "bold"), ": ", ", ".join(shown.counts))]
+    content = summary(digest)
+    lines = [Text.assemble((content.title, "bold"), ": ", ", ".join(content.counts))]
     lines.extend(_lines(notification) for notification in digest.notifications[:MAX_IN_FULL])
-    rest = zip(digest.notifications[MAX_IN_FULL:], shown.messages[MAX_IN_FULL:], strict=True)
+    rest = zip(digest.notifications[MAX_IN_FULL:], content.messages[MAX_IN_FULL:], strict=True)
     lines.extend(
         Text.assemble((m.title, _colour(n)), "  ", (m.run, "bold"), "  ", m.headline) for n, m in rest
     )

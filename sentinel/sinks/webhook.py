@@ -115,11 +115,11 @@ def digest_body(digest: Digest, now: float) -> DigestBody:
         "event": "digest",
         "idempotency_key": digest.key,
         "sent_at": utc_text(now) or "",
-        "notifications": [_digested(notification) for notification in digest.notifications],
+        "notifications": [_digest_entry(notification) for notification in digest.notifications],
     }
 
 
-def _digested(notification: Notification) -> DigestedBody:
+def _digest_entry(notification: Notification) -> DigestedBody:
     incident = incident_body(notification.incident)
     return {
         "event": notification.event.value,
@@ -159,12 +159,12 @@ class WebhookSink:
 
     def send(self, message: Notification | Digest, now: float) -> None:
         """Post once. Raises Transient or Permanent according to ``http.check``."""
-        told = digest_body(message, now) if isinstance(message, Digest) else webhook_body(message, now)
-        body = json.dumps(told, allow_nan=False).encode()
+        body = digest_body(message, now) if isinstance(message, Digest) else webhook_body(message, now)
+        raw_body = json.dumps(body, allow_nan=False).encode()
         headers = {"Idempotency-Key": message.key}
         if self.secret is not None:
-            headers[SIGNATURE_HEADER] = signature(self.secret, body)
-        http.check(http.post(self.url, body, headers, self.timeout_seconds, now))
+            headers[SIGNATURE_HEADER] = signature(self.secret, raw_body)
+        http.check(http.post(self.url, raw_body, headers, self.timeout_seconds, now))
 
 
 def signature(secret: SecretStr, body: bytes) -> str:

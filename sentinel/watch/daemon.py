@@ -31,22 +31,22 @@ _FIXED_KEYS = ("state_dir", "listen", "heartbeat", "shard")  # of the configurat
 _log = logging.getLogger(__name__)
 
 
-class Settings(NamedTuple):
-    """What a watch is configured to do."""
+class WatchSetup(NamedTuple):
+    """The configuration of a watch, and its open sinks."""
 
     config: Config
-    sinks: Sequence[Sink]  # open
+    sinks: Sequence[Sink]
 
 
 class Daemon:
     """A watch. ``load`` reads the configuration; it raises SentinelError if that cannot be used."""
 
-    def __init__(self, load: Callable[[], Settings]) -> None:
+    def __init__(self, load: Callable[[], WatchSetup]) -> None:
         self._load = load
-        self._settings = load()
+        self._setup = load()
         self._clock = SystemClock()
         self._service = ServiceManager()
-        self._state_dir = self._settings.config.state_dir
+        self._state_dir = self._setup.config.state_dir
         self._announcements: list[str] = []  # of what happened to the watch itself, for the sinks
 
     def read_once(self) -> None:
@@ -84,12 +84,12 @@ class Daemon:
     def _read(self) -> None:
         with self._open_store() as store, self._delivery() as delivery:
             self._announce(delivery)
-            Watchers(self._settings.config, store, delivery, self._clock, self._service).once()
+            Watchers(self._setup.config, store, delivery, self._clock, self._service).once()
             delivery.drain(_ONCE_SECONDS)
 
     def _serve(self, stack: ExitStack) -> Metrics:
         """Answer requests and send heartbeats until the stack is closed, where that is configured."""
-        config = self._settings.config
+        config = self._setup.config
         metrics = Metrics(self._state_dir, self._service.health, self._clock)
         if config.listen:
             address = stack.enter_context(serving(config.listen, metrics, self._clock))
@@ -100,7 +100,7 @@ class Daemon:
 
     def _follow(self, store: Store, metrics: Metrics, signals: "_Signals") -> StateDamaged | None:
         """Follow runs until a signal comes, or until the state turns out to be damaged."""
-        config = self._settings.config
+        config = self._setup.config
         with self._delivery() as delivery:
             _log.info("watching %s; state in %s", ", ".join(map(str, config.paths)), config.state_dir)
             self._announce(delivery)
@@ -120,7 +120,7 @@ class Daemon:
         begin_anew(self._state_dir, self._clock.now(), damage, self._announcements.append)
 
     def _delivery(self) -> Delivery:
-        config, sinks = self._settings
+        config, sinks = self._setup
         return Delivery(self._state_dir, sinks, self._clock, config.link, config.budget, config.daily)
 
     def _announce(self, delivery: Delivery) -> None:
@@ -134,11 +134,11 @@ class Daemon:
         except SentinelError as error:
             problems = str(error).splitlines()
         else:
-            old = self._settings
+            old = self._setup
             changed = [key for key in _FIXED_KEYS if getattr(new.config, key) != getattr(old.config, key)]
             if not changed:
                 _log.info("read the configuration again")
-                self._settings = new
+                self._setup = new
                 return
             problems = [f"`{key}` cannot change while the watch runs; restart it" for key in changed]
         for problem in problems:

@@ -35,15 +35,15 @@ def train(monitor=None, steps=300):
 
 @pytest.mark.long  # a long run
 def test_a_loop_hears_of_an_incident_and_can_act():
-    told = threading.Event()
+    notified = threading.Event()
     with Monitor(every_seconds=0.01) as monitor:
         step = 0
-        while not told.is_set() and step < 1_000_000:
+        while not notified.is_set() and step < 1_000_000:
             monitor.log(step, {"loss": 1.0 + step % 7 / 10 if step < 200 else float("nan")})
-            told.set() if any(one.severity is Severity.CRITICAL for one in monitor.news()) else None
+            notified.set() if any(one.severity is Severity.CRITICAL for one in monitor.news()) else None
             step += 1
-            told.wait(1e-4)
-    assert told.is_set()
+            notified.wait(1e-4)
+    assert notified.is_set()
     (incident,) = monitor.incidents
     assert (incident.detector, incident.fired_step) == ("non-finite-metric", 200)
     assert monitor.failure is None
@@ -66,11 +66,11 @@ def test_an_incident_of_a_monitor_is_as_that_of_a_report(tmp_path):
     with Monitor(every_seconds=1e6) as monitor:
         for step, loss in enumerate(losses):
             monitor.log(step, {"loss": loss})
-    (own,) = monitor.incidents
+    (incident,) = monitor.incidents
     (reported,) = sentinel.replay(tmp_path).incidents
-    assert type(own) is type(reported) is sentinel.IncidentReport
-    assert own.headline == reported.headline == "Loss is NaN."
-    assert [cause.entry.id for cause in own.causes] == [cause.entry.id for cause in reported.causes]
+    assert type(incident) is type(reported) is sentinel.IncidentReport
+    assert incident.headline == reported.headline == "Loss is NaN."
+    assert [cause.entry.id for cause in incident.causes] == [cause.entry.id for cause in reported.causes]
 
 
 def test_a_training_that_is_judged_has_the_same_losses():
@@ -105,14 +105,14 @@ def test_its_incidents_go_to_the_sinks_of_a_configuration(tmp_path):
         monitor = Monitor(every_seconds=1e6, config=tmp_path / "sentinel.toml", name="mine")
         train(monitor)
         monitor.close()
-    (told,) = (json.loads(request.body) for request in receiver.received)
-    incident = told["incident"]
-    assert (told["event"], incident["detector"], incident["severity"]) == (
+    (body,) = (json.loads(request.body) for request in receiver.received)
+    incident = body["incident"]
+    assert (body["event"], incident["detector"], incident["severity"]) == (
         "firing",
         "non-finite-metric",
         "critical",
     )
-    assert told["run"]["run"] == "mine"
+    assert body["run"]["run"] == "mine"
 
 
 def test_a_receiver_that_is_gone_changes_nothing(tmp_path, monkeypatch):

@@ -33,10 +33,10 @@ def holding(path, mode="a", *words):
     return running(HOLDS, path, mode, *words)
 
 
-def until(found):
+def until(condition):
     """What a function gives once it gives something."""
     deadline = time.monotonic() + DEADLINE_SECONDS
-    while not (value := found()):
+    while not (value := condition()):
         assert time.monotonic() < deadline
         time.sleep(0.01)
     return value

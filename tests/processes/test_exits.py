@@ -73,8 +73,8 @@ def told_by_kernel():
     """Whether this kernel tells the status of a process that was reaped."""
     with subprocess.Popen(["true"]) as child:
         handle = handle_of(child.pid)
-    found = handle is not None and handle.exit()
-    return bool(found) and found.status == 0
+    how = handle is not None and handle.exit()
+    return bool(how) and how.status == 0
 
 
 LAST_PID = Path("/proc/sys/kernel/ns_last_pid")
@@ -159,8 +159,8 @@ def test_a_number_that_was_given_again_is_another_process():
 def test_ten_thousand_reuses_of_a_number_confuse_nothing():
     """Every process gets the number of the one before, and each ends with a status of its own."""
     command = [sys.executable, "-c", REUSES, LAST_PID]
-    told, reused = map(int, subprocess.run(command, stdout=-1, check=True).stdout.split())
-    assert told == 10_000
+    first, reused = map(int, subprocess.run(command, stdout=-1, check=True).stdout.split())
+    assert first == 10_000
     assert reused > 5_000, "most had the number of the one before"
 
 

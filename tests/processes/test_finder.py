@@ -19,8 +19,8 @@ pytestmark = pytest.mark.slow
 
 def writer(log):
     """The process that writes a log, and how it was found; None if none is."""
-    found = Host().writer(log)
-    return found and (found.process.pid, found.by)
+    match = Host().writer(log)
+    return match and (match.process.pid, match.by)
 
 
 def renamed(name):
@@ -129,8 +129,8 @@ job.wait()
         assert writer(log) == (pid, WRITES_TO_PIPE)
 
 
-@pytest.mark.parametrize("named", [True, False])
-def test_the_helper_of_wandb_names_its_training(log, named):
+@pytest.mark.parametrize("helper", [True, False])
+def test_the_helper_of_wandb_names_its_training(log, helper):
     """By its arguments as `wandb-core` has them, else by its parent."""
     training = """
 import os, subprocess, sys
@@ -138,7 +138,7 @@ words = ["--pid", str(os.getpid())] if len(sys.argv) > 3 else []
 helper = subprocess.Popen([sys.executable, "-c", sys.argv[2], sys.argv[1], "a", *words], stdin=0)
 sys.stdin.read()
 """
-    with running(training, log, renamed("wandb-core") + RUNS, *["named"] * named) as one:
+    with running(training, log, renamed("wandb-core") + RUNS, *["named"] * helper) as one:
         assert writer(log) == (one.pid, NAMED_BY_HELPER)
 
 

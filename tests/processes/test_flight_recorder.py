@@ -91,6 +91,6 @@ def test_names_are_cleaned(place, ranks):
     entry = {"process_group": ("0", "evil\x1b[2J"), "collective_seq_id": 1, "profiling_name": "x\ny" * 99}
     for file in place.iterdir():
         file.write_bytes(pickle.dumps({"entries": [entry]}))
-    said = last_collectives(ranks, place)
-    assert said.isprintable()
-    assert len(said) < 200
+    text = last_collectives(ranks, place)
+    assert text.isprintable()
+    assert len(text) < 200

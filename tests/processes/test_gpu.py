@@ -41,12 +41,12 @@ def told(source):
     with subprocess.Popen([sys.executable, "-c", source], stdout=subprocess.PIPE) as running:
         try:
             assert running.stdout.readline() == b"now\n"
-            said = gpu_use({running.pid: "its process"})
+            text = gpu_use({running.pid: "its process"})
         finally:
             running.kill()
-    found = re.fullmatch(r"GPU 0 \(its process\): (\d+)% busy, (\d+) of (\d+) W, ([\d.]+) GiB", said)
-    assert found, said
-    return [float(number) for number in found.groups()]
+    match = re.fullmatch(r"GPU 0 \(its process\): (\d+)% busy, (\d+) of (\d+) W, ([\d.]+) GiB", text)
+    assert match, text
+    return [float(number) for number in match.groups()]
 
 
 def test_one_that_waits_is_as_busy_as_one_that_computes_and_takes_less_power():

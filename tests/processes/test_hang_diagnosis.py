@@ -110,21 +110,21 @@ STARVED = look(NEXT, LOAD)
     ],
 )
 def test_the_verdict_names_who_the_others_wait_for(ranks, kind, sentence):
-    found = diagnose(ranks)
-    assert (found.kind, found.sentence) == (kind, sentence)
+    diagnosis = diagnose(ranks)
+    assert (diagnosis.kind, diagnosis.sentence) == (kind, sentence)
 
 
 def test_a_rank_that_is_gone_outranks_every_other_sign():
-    found = diagnose(seen(look(LOAD, state="T"), WAITING), death="Rank 2 of 3 died: SIGKILL, 2.0 s ago")
-    assert found.kind == "gone"
-    assert found.sentence.startswith(
+    diagnosis = diagnose(seen(look(LOAD, state="T"), WAITING), death="Rank 2 of 3 died: SIGKILL, 2.0 s ago")
+    assert diagnosis.kind == "gone"
+    assert diagnosis.sentence.startswith(
         "Rank 2 of 3 died: SIGKILL, 2.0 s ago. Rank 0 waits in load (train.py:40)"
     )
 
 
 def test_the_frames_of_all_ranks_and_workers_are_kept():
-    found = diagnose(seen(WAITING, STARVED, workers=[look(ITEM)]))
-    assert found.frames == (
+    diagnosis = diagnose(seen(WAITING, STARVED, workers=[look(ITEM)]))
+    assert diagnosis.frames == (
         "Rank 0: wait (distributed.py:7) < backward (train.py:34); "
         "Rank 1: _try_get_data (dataloader.py:1130) < load (train.py:40); "
         "Rank 1, worker: Data.__getitem__ (train.py:13)"

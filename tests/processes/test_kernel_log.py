@@ -48,7 +48,7 @@ def test_it_names_the_library_of_a_segmentation_fault(log, mine):
 
 
 @pytest.mark.parametrize(
-    ("line", "said"),
+    ("line", "text"),
     [
         (
             "NVRM: Xid (PCI:0000:3b:00): 31, pid=%d, name=python3, Ch 00000008, intr 00000000. MMU Fault",
@@ -72,9 +72,9 @@ def test_it_names_the_library_of_a_segmentation_fault(log, mine):
         ("NVRM: loading NVIDIA UNIX Open Kernel Module", ""),
     ],
 )
-def test_it_tells_the_errors_of_gpus_of_a_process_or_of_none(monkeypatch, log, mine, line, said):
+def test_it_tells_the_errors_of_gpus_of_a_process_or_of_none(monkeypatch, log, mine, line, text):
     log(line if "%d" in line else line + "%.0s")
-    assert xids(mine._replace(started=0)) == said
+    assert xids(mine._replace(started=0)) == text
     assert xids(mine) == "", "it is older than the process"
 
 

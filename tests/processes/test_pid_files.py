@@ -52,18 +52,18 @@ def test_the_process_that_has_the_log_open_is_named(log):
 
 @pytest.mark.slow
 def test_the_process_that_a_pid_file_names_is_described_while_it_fits(log, tmp_path):
-    named = log.parent / "train.pid"
+    pid_file = log.parent / "train.pid"
     with holding(tmp_path / "else") as one:
-        named.write_text(f"{one.pid}\n")
+        pid_file.write_text(f"{one.pid}\n")
         log.touch()
         for place in (log, log.parent):
             assert told(place).text.startswith(f"process {one.pid} (")
-        os.utime(named, (0, time.time() - 86400))
+        os.utime(pid_file, (0, time.time() - 86400))
         assert told(log).text == "", "a process that began long after the file was written is another one"
-        os.utime(named)
+        os.utime(pid_file)
         os.utime(log, (0, time.time() - 86400))
-        here = socket.gethostname()
-        assert told(log).text == f"train.pid names process {one.pid}, which does not run on {here}"
+        host = socket.gethostname()
+        assert told(log).text == f"train.pid names process {one.pid}, which does not run on {host}"
         (log.parent / "other.pid").write_text("1")
         assert told(log).text == "", "two files name two processes"
         (log.parent / "metrics.pid").write_text("no number")
@@ -71,22 +71,22 @@ def test_the_process_that_a_pid_file_names_is_described_while_it_fits(log, tmp_p
     for name in ("other.pid", "metrics.pid"):
         (log.parent / name).unlink()
     log.touch()
-    assert told(log).text.endswith(f"which does not run on {here}")
+    assert told(log).text.endswith(f"which does not run on {host}")
 
 
 @pytest.mark.slow
 def test_the_process_that_wandb_names(log, tmp_path):
     run = log.parent
-    here = socket.gethostname()
+    host = socket.gethostname()
     with holding(tmp_path / "else") as one:
         wandb_names(run, one.pid)
         assert told(run).text.startswith(f"process {one.pid} (")
         wandb_names(run, one.pid, host="gpu-12")
-        assert told(run).text == f"W&B's log names process {one.pid} on gpu-12, and this is {here}"
+        assert told(run).text == f"W&B's log names process {one.pid} on gpu-12, and this is {host}"
         assert told(run).lives is None
-    wandb_names(run, one.pid, host=here)
+    wandb_names(run, one.pid, host=host)
     assert told(run).lives is False
-    assert told(run).text == f"W&B's log names process {one.pid}, which does not run on {here}"
+    assert told(run).text == f"W&B's log names process {one.pid}, which does not run on {host}"
 
 
 @pytest.mark.parametrize("damaged", [b"", b"\xff\xfe", b"12 13", b"9" * 5000, b"-4"])

@@ -27,9 +27,9 @@ def ended(path, code, *, other=False):
             one.communicate(b"\n")
         beside = [sys.executable, "-c", "input()"]
         with subprocess.Popen(beside, stdin=-1, stdout=file if other else -3) as two:
-            found = printed_end(files, Host())
+            end = printed_end(files, Host())
             two.communicate(b"\n")
-    return found and found[1]
+    return end and end[1]
 
 
 def test_an_error_and_an_interrupt_are_known(tmp_path):

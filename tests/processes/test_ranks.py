@@ -53,8 +53,8 @@ def test_the_ranks_of_one_launch_are_found_and_what_they_started_is_none():
 
 def test_ranks_that_an_earlier_launch_left_at_the_same_address_are_others():
     with ranks(torchrun(2, 5005)) as earlier, ranks(torchrun(2, 5005)) as mine:
-        left = {one.pid for one in earlier}
-        table = {pid: one._replace(parent=1) if pid in left else one for pid, one in processes().items()}
+        pids = {one.pid for one in earlier}
+        table = {pid: one._replace(parent=1) if pid in pids else one for pid, one in processes().items()}
         members = Roster(table).ranks_of(table[mine[0].pid])
         assert [rank.process.pid for rank in members] == [one.pid for one in mine]
 

@@ -64,7 +64,7 @@ def missing(rank, pid, host=HERE, *, dead=False):
 
 
 def answer(*communicators):
-    told = [
+    answers = [
         {
             "hash": "0xae94423cfbb2ef4a",
             "secondary_hash": "0xb7e7187447156001:0xb8242ed28a71381e",
@@ -78,7 +78,7 @@ def answer(*communicators):
     ]
     head = {"nccl_version": "2.30.7", "cuda_driver_version": 13000, "timestamp": "2026-11-24 13:06:53"}
     tail = {"ras": {"collection_time_sec": 0.0, "timeouts_count": 0}}
-    return orjson.dumps(head | {"communicators_count": len(told), "communicators": told} | tail)
+    return orjson.dumps(head | {"communicators_count": len(answers), "communicators": answers} | tail)
 
 
 def said(status, monkeypatch, pids=(11, 12)):

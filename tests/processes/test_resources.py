@@ -34,8 +34,8 @@ def test_a_machine_with_room_says_nothing(tmp_path):
 def test_a_full_file_system_is_said(tmp_path, monkeypatch):
     full = SimpleNamespace(f_blocks=1000, f_bavail=3, f_frsize=1 << 20)
     monkeypatch.setattr(os, "statvfs", lambda _: full)
-    said = "the file system of the log is full (3 MiB left); /dev/shm is full (3 MiB left)"
-    assert shortages(tmp_path, None) == said
+    text = "the file system of the log is full (3 MiB left); /dev/shm is full (3 MiB left)"
+    assert shortages(tmp_path, None) == text
 
 
 def test_a_control_group_near_its_limit_is_said(tmp_path, monkeypatch):

@@ -47,7 +47,9 @@ def test_names_are_cleaned_and_no_value_is_read():
 def test_a_process_of_endless_depth_costs_its_limits(monkeypatch):
     run = stacks._run
     limits = []
-    monkeypatch.setattr(stacks, "_run", lambda command, left: limits.append(left) or run(command, left))
+    monkeypatch.setattr(
+        stacks, "_run", lambda command, seconds: limits.append(seconds) or run(command, seconds)
+    )
     with running(DEEP) as one:
         stack = stack_of(one.pid)
     assert one.wait() == 0, "it went on"

@@ -35,9 +35,9 @@ FOLDER = Path(__file__).parent / "golden"
 START = 1_767_225_600.0
 SECONDS_A_STEP = 2.0
 FORMS = {
-    "mail": lambda told: f"Subject: {subject(told)}\n\n{text(told)}",
-    "slack": lambda told: "\n".join(map(block, slack_body(told)["blocks"])),
-    "pagerduty": lambda told: paged(event(told)),
+    "mail": lambda notification: f"Subject: {subject(notification)}\n\n{text(notification)}",
+    "slack": lambda notification: "\n".join(map(block, slack_body(notification)["blocks"])),
+    "pagerduty": lambda notification: paged(event(notification)),
 }
 """A mail is what Apprise sends: its body is the plain text."""
 
@@ -71,9 +71,9 @@ def notifications() -> Iterator[Notification]:
     for detector in all_detectors().values():
         (change,) = IncidentTracker("jsonl:/runs/a", {detector.name: detector}).advance([[verdict(detector)]])
         (outcome,) = route_changes(RunChanges(RunIdentity("a"), [change]), audience, START)
-        told = msgspec.convert(outcome.body, Notification)
-        entries = [{**entry, "fix": "...", "check": "..."} for entry in told.catalogue[:1]]
-        yield replace(told, catalogue=entries)
+        notification = msgspec.convert(outcome.body, Notification)
+        entries = [{**entry, "fix": "...", "check": "..."} for entry in notification.catalogue[:1]]
+        yield replace(notification, catalogue=entries)
 
 
 def verdict(detector: Declaration) -> Verdict:
@@ -81,8 +81,8 @@ def verdict(detector: Declaration) -> Verdict:
     match detector:
         case Detector():
             for scenario in golden.shipped()[detector.name]:
-                found = scenario.verdicts.filter(pl.col(SEVERITY) > 0)
-                for row in found.head(1).iter_rows(named=True):
+                findings = scenario.verdicts.filter(pl.col(SEVERITY) > 0)
+                for row in findings.head(1).iter_rows(named=True):
                     evidence = {name: row[name] for name in row if name not in {*FINDINGS, SIGNAL}}
                     tag = f"train/{row[SIGNAL]}"
                     position = row[INDEX]
@@ -117,8 +117,8 @@ def block(one):
     parts = (
         one["elements"][0] if one["type"] == "rich_text" else {"type": "header", "elements": [one["text"]]}
     )
-    shown = "".join(map(marked, parts["elements"]))
-    return f"[{parts['type']}] {shown}"
+    text = "".join(map(marked, parts["elements"]))
+    return f"[{parts['type']}] {text}"
 
 
 def marked(element):
@@ -130,9 +130,9 @@ def marked(element):
     return f"<{element['url']}|{words}>" if "url" in element else words.replace(bare, f"{mark}{bare}{mark}")
 
 
-def paged(told):
+def paged(event):
     """What PagerDuty shows in a list; the details of an alert are the plain text."""
-    payload = told["payload"]
+    payload = event["payload"]
     rows = ("summary", "severity", "source", "component", "class", "timestamp")
     return "\n".join(f"{row}: {payload[row]}" for row in rows)
 

@@ -36,7 +36,7 @@ def enqueue_all(
     held: bool = False,
 ) -> None:
     """Put notifications into the outbox in one transaction."""
-    found = [
+    incidents = [
         SinkDecision(
             told.incident,
             sink,
@@ -46,4 +46,4 @@ def enqueue_all(
         for told in notifications
         for sink in sinks
     ]
-    store.commit([Update("run", "/runs/run", "jsonl", b"", outcomes=found, deferred=held)], now)
+    store.commit([Update("run", "/runs/run", "jsonl", b"", outcomes=incidents, deferred=held)], now)

@@ -24,8 +24,8 @@ receivers: [{{name: here, webhook_configs: [{{url: "{url}", send_resolved: true}
 """
 
 
-def sent(told, receiver):
-    AlertmanagerConfig(url=receiver.url).open().send(told, NOW)
+def sent(notification, receiver):
+    AlertmanagerConfig(url=receiver.url).open().send(notification, NOW)
     return json.loads(receiver.received[-1].body)
 
 
@@ -108,8 +108,8 @@ def test_a_real_alertmanager_fires_keeps_and_resolves(tmp_path, receiver):
 
     def heard(count):
         receiver.wait_for(lambda: len(receiver.received) >= count)
-        told = json.loads(receiver.received[count - 1].body)
-        return [(alert["labels"]["severity"], alert["status"]) for alert in told["alerts"]]
+        alerts = json.loads(receiver.received[count - 1].body)
+        return [(alert["labels"]["severity"], alert["status"]) for alert in alerts["alerts"]]
 
     now = time.time()
     with alertmanager(tmp_path, receiver.url) as url:

@@ -33,11 +33,11 @@ def sink(receiver):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("told", [NOTIFICATION, about(Event.RESOLVED), digest(14, over=2)])
-def test_a_service_gets_the_text(told, receiver):
-    sink(receiver).send(told, NOW)
+@pytest.mark.parametrize("notification", [NOTIFICATION, about(Event.RESOLVED), digest(14, over=2)])
+def test_a_service_gets_the_text(notification, receiver):
+    sink(receiver).send(notification, NOW)
     body = json.loads(receiver.received[0].body)
-    assert body["message"].split() == text(told).split()
+    assert body["message"].split() == text(notification).split()
     assert body["title"].count("\n") == 0
     assert body["attachments"] == []
 
@@ -58,8 +58,8 @@ def test_a_refusal_says_whether_a_retry_helps_and_no_secret(answer, error, why, 
     with pytest.raises(error, match=why) as refused:
         sink(receiver).send(NOTIFICATION, NOW)
     assert len(receiver.received) == 1
-    told = [str(refused.value), repr(sink(receiver)), logged.getvalue(), *capfd.readouterr()]
-    assert SECRET not in "\n".join(told)
+    texts = [str(refused.value), repr(sink(receiver)), logged.getvalue(), *capfd.readouterr()]
+    assert SECRET not in "\n".join(texts)
 
 
 def test_nobody_listening_is_transient():

@@ -40,8 +40,8 @@ def fleet(store, deliver, clock):
     def tell(key, severity=Severity.WARNING, event=Event.FIRING, incident=None):
         clock.advance(1.0)  # before the sink can see it: messages of one moment count as one
         store.commit([Update(name, name, "jsonl", b"") for name in names], clock.now())
-        of = INCIDENT.replace(id=incident or key, severity=severity)
-        enqueue(store, replace(NOTIFICATION, key=key, event=event, incident=of), ["sink"], clock.now())
+        about = INCIDENT.replace(id=incident or key, severity=severity)
+        enqueue(store, replace(NOTIFICATION, key=key, event=event, incident=about), ["sink"], clock.now())
         return wait(0.0)
 
     def wait(seconds):
@@ -100,8 +100,8 @@ def test_a_watch_that_starts_anew_each_time_sends_the_digest_as_well(store, deli
     """As `watch --once` does when cron starts it."""
     sink = Collector()
     for key in "abcd":
-        told = replace(NOTIFICATION, key=key, incident=INCIDENT.replace(id=key))
-        enqueue(store, told, ["sink"], clock.now())
+        notification = replace(NOTIFICATION, key=key, incident=INCIDENT.replace(id=key))
+        enqueue(store, notification, ["sink"], clock.now())
         delivery = deliver(sink, budget=BudgetConfig(pages_per_run_day=1))
         delivery.drain(1e-3)
         delivery.stop(20)
@@ -121,9 +121,9 @@ def test_a_sink_that_asks_for_a_digest_gets_one_message_a_day(store, deliver, cl
 
     def tell(key, event=Event.FIRING, incident=None):
         clock.advance(1.0)
-        of = INCIDENT.replace(id=incident or key, severity=Severity.INFO)
+        about = INCIDENT.replace(id=incident or key, severity=Severity.INFO)
         enqueue(
-            store, replace(NOTIFICATION, key=key, event=event, incident=of), ["sink", "looks"], clock.now()
+            store, replace(NOTIFICATION, key=key, event=event, incident=about), ["sink", "looks"], clock.now()
         )
         delivery.drain(1e-3)
 

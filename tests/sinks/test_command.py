@@ -20,9 +20,9 @@ def run(*command, timeout_seconds=PATIENCE):
 
 def test_the_command_gets_the_notification_on_its_standard_input(tmp_path):
     run(sys.executable, "-c", COPY, str(tmp_path / "it"))
-    told = json.loads((tmp_path / "it").read_text())
-    assert (told["event"], told["idempotency_key"]) == ("firing", NOTIFICATION.key)
-    assert told["incident"]["detector"] == "kl-blowup"
+    body = json.loads((tmp_path / "it").read_text())
+    assert (body["event"], body["idempotency_key"]) == ("firing", NOTIFICATION.key)
+    assert body["incident"]["detector"] == "kl-blowup"
 
 
 def test_a_digest_has_the_form_of_a_webhook_s(tmp_path):

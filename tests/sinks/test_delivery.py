@@ -15,7 +15,7 @@ from sentinel.incidents.incident import Event
 from sentinel.sinks.base import Digest, Permanent, Transient
 from sentinel.sinks.delivery import GIVE_UP_SECONDS, Delivery
 from sentinel.sinks.retry import MAX_PAUSE_SECONDS, pause_seconds
-from sentinel.sinks.sink_queue import MAX_ASKED_SECONDS, PILE
+from sentinel.sinks.sink_queue import MAX_RETRY_AFTER_SECONDS, MAX_SINGLE_NOTIFICATIONS
 from sentinel.sinks.webhook import WebhookConfig
 from tests.patience import PATIENCE
 from tests.sinks import receiver as rx
@@ -130,8 +130,8 @@ def test_what_was_refused_waits_alone_and_is_tried_again(store, deliver, clock, 
     assert not settle(delivery)
     enqueue(store, numbered(2, incident="b"), ["sink"], START)
     assert not later(delivery, clock, 29.0)
-    (kept,) = store.outbox.undelivered()
-    assert (kept.attempts, kept.failed, kept.error) == (1, False, "no such hook")
+    (entry,) = store.outbox.undelivered()
+    assert (entry.attempts, entry.failed, entry.error) == (1, False, "no such hook")
     assert sink.keys == ["a-firing-1", "b-firing-2"]
     assert not later(delivery, clock, 1.0)
     assert not later(delivery, clock, 59.0)
@@ -166,7 +166,7 @@ def test_a_clock_that_is_set_neither_holds_up_nor_loses_anything(store, deliver,
     clock.jump(-2 * days * 86400)
     second = deliver(sink)
     settle(second)
-    assert later(second, clock, MAX_ASKED_SECONDS)
+    assert later(second, clock, MAX_RETRY_AFTER_SECONDS)
     assert sink.keys == ["a-firing-1"] * 4
 
 
@@ -178,10 +178,10 @@ def test_retry_after_is_believed_for_a_quarter_of_an_hour_and_mutes_one_receiver
     delivery = deliver(sink, other)
     assert not settle(delivery)
     (waiting,) = store.outbox.undelivered()
-    assert (waiting.sink, waiting.next_attempt) == ("sink", START + MAX_ASKED_SECONDS)
+    assert (waiting.sink, waiting.next_attempt) == ("sink", START + MAX_RETRY_AFTER_SECONDS)
     assert waiting.error == "slow down and asked for a pause of 15 min"
     enqueue(store, numbered(2), ["sink", "other"], START)
-    assert not later(delivery, clock, MAX_ASKED_SECONDS - 1)
+    assert not later(delivery, clock, MAX_RETRY_AFTER_SECONDS - 1)
     assert (len(sink.tries), other.keys) == (1, ["a-firing-1", "a-firing-2"])
     assert later(delivery, clock, 1.0)
 
@@ -201,14 +201,14 @@ class Collector(ScriptedSink):
 def pile_up(store, count):
     """Incidents of every severity; every tenth is over already."""
     severities = [Severity.INFO, Severity.WARNING, Severity.CRITICAL]
-    told = []
+    messages = []
     for number in range(count):
         incident = INCIDENT.replace(id=str(number), severity=severities[number % 3])
-        told.append(replace(NOTIFICATION, key=f"{number}-firing", incident=incident))
+        messages.append(replace(NOTIFICATION, key=f"{number}-firing", incident=incident))
         if number % 10 == 0:
-            over = replace(told[-1], key=f"{number}-resolved", event=Event.RESOLVED)
-            told.append(over)
-    enqueue_all(store, told, ["sink"], START)
+            over = replace(messages[-1], key=f"{number}-resolved", event=Event.RESOLVED)
+            messages.append(over)
+    enqueue_all(store, messages, ["sink"], START)
 
 
 @pytest.mark.long
@@ -224,9 +224,9 @@ def test_ten_thousand_that_piled_up_are_a_few_messages_and_the_worst_come_first(
     newest, *digests = sink.took
     assert newest.incident.id == "newest"
     assert all(isinstance(digest, Digest) for digest in digests)
-    told = [notification for digest in digests for notification in digest.notifications]
-    assert sorted(int(n.incident.id) for n in told) == list(range(10_000))
-    assert {n.incident.id for n in told if n.event is Event.RESOLVED} == {
+    notifications = [notification for digest in digests for notification in digest.notifications]
+    assert sorted(int(n.incident.id) for n in notifications) == list(range(10_000))
+    assert {n.incident.id for n in notifications if n.event is Event.RESOLVED} == {
         str(n) for n in range(0, 10_000, 10)
     }
     for digest in digests:
@@ -257,12 +257,12 @@ def test_a_row_that_cannot_be_read_stops_no_other(tmp_path, store, deliver, cloc
 @pytest.mark.slow
 def test_a_few_that_wait_are_told_one_by_one(store, deliver, clock):
     sink = Collector("sink", Transient("down"))
-    for number in range(PILE):
+    for number in range(MAX_SINGLE_NOTIFICATIONS):
         enqueue(store, numbered(number, incident=str(number)), ["sink"], START)
     delivery = deliver(sink)
     assert not settle(delivery)
     assert later(delivery, clock, 1.0)
-    assert sorted(int(message.incident.id) for message in sink.took) == list(range(PILE))
+    assert sorted(int(message.incident.id) for message in sink.took) == list(range(MAX_SINGLE_NOTIFICATIONS))
 
 
 @pytest.mark.slow
@@ -274,12 +274,13 @@ def test_a_receiver_that_refuses_digests_is_told_one_by_one(store, deliver, cloc
             super().send(message, now)
 
     sink = Strict("sink")
-    for number in range(2 * PILE):
+    for number in range(2 * MAX_SINGLE_NOTIFICATIONS):
         enqueue(store, numbered(number, incident=str(number)), ["sink"], START)
     delivery = deliver(sink)
     while not settle(delivery):
         clock.advance(1.0)
-    assert sorted(int(message.incident.id) for message in sink.took) == list(range(2 * PILE))
+    numbers = sorted(int(message.incident.id) for message in sink.took)
+    assert numbers == list(range(2 * MAX_SINGLE_NOTIFICATIONS))
     assert store.outbox.undelivered() == []
 
 
@@ -300,7 +301,7 @@ def test_a_sink_that_hangs_delays_no_other(store, deliver):
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("events", "said"),
+    ("events", "expected"),
     [
         ([Event.FIRING, Event.ESCALATED], Event.FIRING),
         ([Event.FIRING, Event.RESOLVED], Event.RESOLVED),
@@ -310,13 +311,13 @@ def test_a_sink_that_hangs_delays_no_other(store, deliver):
         ([Event.ESCALATED, Event.REPEAT], Event.REPEAT),
     ],
 )
-def test_what_waits_about_one_incident_is_one_message_of_what_is_so_now(store, deliver, events, said):
+def test_what_waits_about_one_incident_is_one_message_of_what_is_so_now(store, deliver, events, expected):
     sink = Collector("sink")
-    told = [numbered(number, event) for number, event in enumerate(events)]
-    enqueue_all(store, told, ["sink"], START)
+    notifications = [numbered(number, event) for number, event in enumerate(events)]
+    enqueue_all(store, notifications, ["sink"], START)
     assert settle(deliver(sink))
     (message,) = sink.took
-    assert (message.event, message.key) == (said, told[-1].key)
+    assert (message.event, message.key) == (expected, notifications[-1].key)
     assert store.outbox.undelivered() == []
 
 
@@ -329,7 +330,7 @@ def test_what_a_receiver_may_have_is_not_told_as_new(store, deliver, clock):
     assert not settle(delivery)
     enqueue(store, numbered(2, Event.ESCALATED), ["sink"], START)
     assert later(delivery, clock, 1.0)
-    assert [told.event for told in sink.took] == [Event.ESCALATED]
+    assert [message.event for message in sink.took] == [Event.ESCALATED]
 
 
 @pytest.mark.slow
@@ -340,7 +341,7 @@ def test_news_of_what_was_refused_are_tried_at_once(store, deliver):
     assert not settle(delivery)
     enqueue(store, numbered(2, Event.RESOLVED), ["sink"], START)
     assert settle(delivery)
-    assert [told.event for told in sink.took] == [Event.RESOLVED]
+    assert [message.event for message in sink.took] == [Event.RESOLVED]
 
 
 @pytest.mark.slow
@@ -352,7 +353,7 @@ def test_once_a_receiver_that_refused_all_takes_something_all_is_tried_again(sto
     assert not settle(delivery)
     enqueue(store, numbered(3, incident="3"), ["sink"], START)
     assert later(delivery, clock, 1.0)
-    assert sorted(told.incident.id for told in sink.took) == ["0", "1", "2", "3"]
+    assert sorted(message.incident.id for message in sink.took) == ["0", "1", "2", "3"]
 
 
 @pytest.mark.slow
@@ -394,11 +395,11 @@ def test_an_unusable_state_directory_is_said_and_survived(tmp_path, clock, caplo
     (tmp_path / "file").write_text("")
     delivery = Delivery(tmp_path / "file", [ScriptedSink("sink")], clock)
     before = set(threading.enumerate())
-    said = threading.Event()
-    caplog.handler.addFilter(lambda _: said.set() or True)
+    announced = threading.Event()
+    caplog.handler.addFilter(lambda _: announced.set() or True)
     delivery.start()
     (thread,) = set(threading.enumerate()) - before
-    assert said.wait(PATIENCE)
+    assert announced.wait(PATIENCE)
     assert thread.is_alive()
     delivery.stop()
     thread.join(PATIENCE)
@@ -438,7 +439,9 @@ def test_killed_at_any_moment_everything_arrives(tmp_path, store, receiver):
         if answer is fine:
             key = handler.headers["Idempotency-Key"]
             body = json.loads(next(r.body for r in receiver.received if r.headers["Idempotency-Key"] == key))
-            accepted.extend(told["idempotency_key"] for told in body.get("notifications", [body]))
+            accepted.extend(
+                notification["idempotency_key"] for notification in body.get("notifications", [body])
+            )
         answer(handler, released)
 
     receiver.default = moody
@@ -448,9 +451,9 @@ def test_killed_at_any_moment_everything_arrives(tmp_path, store, receiver):
         for number in range(8 * kill, 8 * kill + 8):
             event = Event.RESOLVED if number % 2 else Event.FIRING
             enqueue(store, numbered(number, event, incident=str(number // 2)), ["webhook"], START + kill)
-        wanted = len(receiver.received) + chance.randrange(1, 3)
+        count = len(receiver.received) + chance.randrange(1, 3)
         with delivering(tmp_path, tables, START + 1000 * kill):
-            receiver.wait_for(lambda wanted=wanted: len(receiver.received) >= wanted)
+            receiver.wait_for(lambda count=count: len(receiver.received) >= count)
     with delivering(tmp_path, tables, START + 10_000) as last:
         assert last.wait(PATIENCE) == 0
     assert store.outbox.undelivered() == []

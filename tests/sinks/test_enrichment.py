@@ -41,8 +41,8 @@ def made(home, *names):
     ],
 )
 def test_the_last_checkpoint_before_the_onset(names, last, tmp_path):
-    found = last_checkpoint(str(made(tmp_path, *names)), ONSET, None)
-    assert found.rpartition("/")[2] == last
+    checkpoint = last_checkpoint(str(made(tmp_path, *names)), ONSET, None)
+    assert checkpoint.rpartition("/")[2] == last
 
 
 @pytest.mark.parametrize("log", ["runs/Nov22/events.out", "wandb/offline-run/run.wandb"])
@@ -66,10 +66,12 @@ def test_a_checkpoint_without_a_step_counts_by_its_time(tmp_path):
 
 def test_a_notification_names_the_checkpoint(tmp_path):
     made(tmp_path, "checkpoint-350")
-    told = replace(NOTIFICATION, run=RunIdentity(run="a", location=str(tmp_path)))
-    assert completed(told, "").checkpoint == str(tmp_path / "checkpoint-350")
+    notification = replace(NOTIFICATION, run=RunIdentity(run="a", location=str(tmp_path)))
+    assert completed(notification, "").checkpoint == str(tmp_path / "checkpoint-350")
     assert (
-        completed(replace(told, run=RunIdentity(run="a", location=str(tmp_path / "gone"))), "").checkpoint
+        completed(
+            replace(notification, run=RunIdentity(run="a", location=str(tmp_path / "gone"))), ""
+        ).checkpoint
         == ""
     )
 
@@ -77,8 +79,8 @@ def test_a_notification_names_the_checkpoint(tmp_path):
 def test_the_checkpoint_is_from_before_the_earliest_open_incident_of_the_run(tmp_path):
     made(tmp_path, "checkpoint-100", "checkpoint-399")
     run = msgspec.structs.replace(NOTIFICATION.run, location=str(tmp_path))
-    told = replace(NOTIFICATION, run=run, first_onset=(200, None), checkpoint="")
-    assert completed(told, "").checkpoint == str(tmp_path / "checkpoint-100")
+    notification = replace(NOTIFICATION, run=run, first_onset=(200, None), checkpoint="")
+    assert completed(notification, "").checkpoint == str(tmp_path / "checkpoint-100")
 
 
 def test_a_file_system_that_hangs_holds_up_nothing(tmp_path, monkeypatch):
@@ -92,19 +94,21 @@ def test_a_file_system_that_hangs_holds_up_nothing(tmp_path, monkeypatch):
 
     monkeypatch.setattr(enrichment, "last_checkpoint", hang)
     monkeypatch.setattr(enrichment, "_MAX_LISTING_SECONDS", 0.01)
-    told = replace(NOTIFICATION, run=RunIdentity(run="a", location=str(tmp_path)))
-    assert completed(told, "").checkpoint == ""
+    notification = replace(NOTIFICATION, run=RunIdentity(run="a", location=str(tmp_path)))
+    assert completed(notification, "").checkpoint == ""
     monkeypatch.setattr(enrichment, "_MAX_LISTING_SECONDS", 60.0)
-    assert completed(told, "").checkpoint == ""  # at once: the first listing still hangs
+    assert completed(notification, "").checkpoint == ""  # at once: the first listing still hangs
     released.set()
     assert ended.wait(PATIENCE)
 
 
 def test_the_link_is_the_template_with_what_it_names_quoted():
-    told = replace(NOTIFICATION, run=RunIdentity(run="a b/<c>", location="/runs/a b"), incident=INCIDENT)
+    notification = replace(
+        NOTIFICATION, run=RunIdentity(run="a b/<c>", location="/runs/a b"), incident=INCIDENT
+    )
     template = "https://tb.example/?run={run}&path={path}&step={step}&x={other}"
     link = "https://tb.example/?run=a%20b%2F%3Cc%3E&path=%2Fruns%2Fa%20b&step=400&x={other}"
-    assert completed(told, template).link == link
+    assert completed(notification, template).link == link
 
 
 @pytest.mark.parametrize(
@@ -117,8 +121,8 @@ def test_the_link_is_the_template_with_what_it_names_quoted():
 )
 def test_a_run_on_a_server_has_a_page_of_its_own(base, begins, monkeypatch):
     monkeypatch.setenv("WANDB_BASE_URL", base)
-    told = replace(NOTIFICATION, run=RunIdentity(run="a", location="wandb://team/project/x1y2"))
-    assert completed(told, "").link == f"{begins}/team/project/runs/x1y2"
+    notification = replace(NOTIFICATION, run=RunIdentity(run="a", location="wandb://team/project/x1y2"))
+    assert completed(notification, "").link == f"{begins}/team/project/runs/x1y2"
 
 
 def test_a_link_must_be_an_address():

@@ -46,8 +46,8 @@ def secret(monkeypatch):
     monkeypatch.setenv("SINK_SECRET", SECRET)
 
 
-def configured(kind, **given):
-    return sink_types()[kind](**MORE.get(kind, {}), **given)
+def configured(kind, **keys):
+    return sink_types()[kind](**MORE.get(kind, {}), **keys)
 
 
 def opened(kind, url, timeout_seconds=60.0):
@@ -300,20 +300,20 @@ def test_address_comes_from_environment_or_file(kind, receiver, tmp_path, monkey
     monkeypatch.setenv("HOOK", f" {receiver.url}\n")
     (tmp_path / "hook").write_text(f"{receiver.url}\n")
     assert outcome(configured(kind, url_env="HOOK").open()) is None
-    given = {**MORE.get(kind, {}), "url_file": "hook"}
-    beside = sink_types()[kind].model_validate(given, context={"directory": tmp_path})
+    keys = {**MORE.get(kind, {}), "url_file": "hook"}
+    beside = sink_types()[kind].model_validate(keys, context={"directory": tmp_path})
     assert outcome(beside.open()) is None
 
 
 @every_http_sink
 @pytest.mark.parametrize(
-    "given", [{}, {"url": "http://a/", "url_env": "B"}, {"url_env": "A", "url_file": "b"}]
+    "keys", [{}, {"url": "http://a/", "url_env": "B"}, {"url_env": "A", "url_file": "b"}]
 )
-def test_exactly_one_address(kind, given):
-    if not given and sink_types()[kind].default_address:
+def test_exactly_one_address(kind, keys):
+    if not keys and sink_types()[kind].default_address:
         return
     with pytest.raises(ValidationError, match="exactly one of url, url_env and url_file"):
-        configured(kind, **given)
+        configured(kind, **keys)
 
 
 @every_http_sink
@@ -354,8 +354,8 @@ def test_unknown_keys_are_errors(kind):
 
 def test_sinks_without_a_name_get_one():
     terminal = sink_types()["terminal"]
-    given = [terminal(), terminal(name="terminal-2"), terminal(), terminal(name="mine")]
-    assert [c.name for c in named(given)] == ["terminal", "terminal-2", "terminal-3", "mine"]
+    configs = [terminal(), terminal(name="terminal-2"), terminal(), terminal(name="mine")]
+    assert [c.name for c in named(configs)] == ["terminal", "terminal-2", "terminal-3", "mine"]
     with pytest.raises(ValueError, match="two sinks are called mine"):
         named([terminal(name="mine"), terminal(name="mine")])
 
@@ -367,9 +367,9 @@ WITH_SECRETS = [name for name in HTTP_SINKS if sink_types()[name].secrets]
 def test_exactly_one_secret_and_a_missing_one_says_where_it_should_be(kind, tmp_path, monkeypatch):
     env, file = sink_types()[kind].secrets
     rest = {key: value for key, value in MORE[kind].items() if key not in (env, file)}
-    for given in ({}, {env: "A", file: "b"}):
+    for keys in ({}, {env: "A", file: "b"}):
         with pytest.raises(ValidationError, match=f"exactly one of {env} and {file}"):
-            sink_types()[kind](**rest, **given)
+            sink_types()[kind](**rest, **keys)
     monkeypatch.delenv("SINK_SECRET")
     with pytest.raises(ConfigError, match="SINK_SECRET is empty or not set"):
         configured(kind).open()

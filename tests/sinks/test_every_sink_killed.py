@@ -46,22 +46,22 @@ def test_every_sink_tells_the_life_of_an_incident_in_order_across_kills(tmp_path
     assert {table["type"] for table in tables} == sink_types().keys() - {"terminal"}
     for number, event in enumerate(LIFE):
         enqueue(store, numbered(number, event), [table["type"] for table in tables], START)
-        wanted = len(receiver.received) + 3
+        count = len(receiver.received) + 3
         with delivering(tmp_path, tables, START + 2000 * number):
-            receiver.wait_for(lambda wanted=wanted: len(receiver.received) >= wanted)
+            receiver.wait_for(lambda count=count: len(receiver.received) >= count)
         with delivering(tmp_path, tables, START + 2000 * number + 1000) as last:
             assert last.wait(PATIENCE) == 0
         assert store.outbox.undelivered() == []
 
-    told = {}
+    bodies = {}
     for request in receiver.received:
         if (what := heard(request)) is not None:  # else a refresh
-            told.setdefault(request.path.split("/")[2], []).append(what)
+            bodies.setdefault(request.path.split("/")[2], []).append(what)
     lines = (tmp_path / "told").read_text().splitlines()
     whole = filter(None, lines)  # a kill may leave a command without its input
-    told["command"] = [json.loads(line)["idempotency_key"] for line in whole]
+    bodies["command"] = [json.loads(line)["idempotency_key"] for line in whole]
     keys = [f"a-{event}-{number}" for number, event in enumerate(LIFE)]
-    in_order = {kind: [what for what, _ in groupby(everything)] for kind, everything in told.items()}
+    in_order = {kind: [what for what, _ in groupby(everything)] for kind, everything in bodies.items()}
     titles = in_order.pop("apprise")
     assert in_order == {table["type"]: keys for table in tables if table["type"] != "apprise"}
     assert [title.split(": ")[1] for title in titles] == [

@@ -31,7 +31,7 @@ def test_the_headline_says_what_is_wrong_and_what_is_new(event, headline):
 
 
 @pytest.mark.parametrize(
-    ("words", "shown"),
+    ("words", "expected"),
     [
         ("loss is flat", "Loss is flat."),
         ("Why?", "Why?"),
@@ -40,27 +40,27 @@ def test_the_headline_says_what_is_wrong_and_what_is_new(event, headline):
         ("", ""),
     ],
 )
-def test_a_sentence_has_a_capital_letter_and_a_full_stop(words, shown):
-    assert sentence(words) == shown
+def test_a_sentence_has_a_capital_letter_and_a_full_stop(words, expected):
+    assert sentence(words) == expected
 
 
 def test_what_is_withdrawn_because_the_run_goes_on_says_so():
-    told = about(Event.RESOLVED)
-    told = replace(told, incident=told.incident.replace(state=State.WITHDRAWN))
-    assert message(told).headline == f"The run goes on after all, so this is over: {SUMMARY}"
+    notification = about(Event.RESOLVED)
+    notification = replace(notification, incident=notification.incident.replace(state=State.WITHDRAWN))
+    assert message(notification).headline == f"The run goes on after all, so this is over: {SUMMARY}"
 
 
 def test_a_resolved_incident_asks_for_nothing():
-    shown = message(about(Event.RESOLVED))
-    assert (shown.causes, shown.commands) == ([], [])
-    assert "since" not in dict(shown.facts)
+    content = message(about(Event.RESOLVED))
+    assert (content.causes, content.commands) == ([], [])
+    assert "since" not in dict(content.facts)
     assert "Since" not in text(about(Event.RESOLVED))
 
 
 def test_what_is_not_known_is_left_out():
     bare = INCIDENT.replace(onset_time=None, fired_time=None, last_time=None)
-    shown = message(replace(NOTIFICATION, incident=bare, run=RunIdentity(run="a"), checkpoint=""))
-    assert shown.facts == [
+    content = message(replace(NOTIFICATION, incident=bare, run=RunIdentity(run="a"), checkpoint=""))
+    assert content.facts == [
         ("run", "a"),
         ("logged as", "train/kl"),
         ("found", "step 412"),
@@ -83,8 +83,10 @@ def test_the_command_that_silences_holds_no_text_of_a_run():
 
 def caused(*causes):
     entries = [{"id": c.id, "title": f"T{c.id}", "fix": "do", "check": "look"} for c in causes]
-    told = replace(NOTIFICATION, incident=INCIDENT.replace(causes=causes), catalogue=entries)
-    return [line.text for line in message(told).lines if line.label in ("Likely", "One of", "Do", "Check")]
+    notification = replace(NOTIFICATION, incident=INCIDENT.replace(causes=causes), catalogue=entries)
+    return [
+        line.text for line in message(notification).lines if line.label in ("Likely", "One of", "Do", "Check")
+    ]
 
 
 def test_one_cause_is_named_where_the_run_speaks_for_it():
@@ -103,8 +105,8 @@ def test_a_clue_against_a_later_cause_does_not_single_out_the_first():
 
 
 def test_a_cause_says_what_it_supposes_and_the_run_does_not_show():
-    told = caused(PossibleCause("A", 1.0, "", ("several ranks", "LoRA")))
-    assert told[0] == "TA (A), which supposes several ranks and LoRA"
+    notification = caused(PossibleCause("A", 1.0, "", ("several ranks", "LoRA")))
+    assert notification[0] == "TA (A), which supposes several ranks and LoRA"
 
 
 @pytest.mark.parametrize("event", [*Event])

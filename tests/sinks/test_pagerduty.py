@@ -38,13 +38,13 @@ def test_an_incident_triggers_an_alert(receiver, monkeypatch):
 
 @pytest.mark.parametrize("name", [e for e in Event if e is not Event.RESOLVED])
 def test_all_news_of_an_incident_update_one_alert(name):
-    told = event(about(name))
-    assert (told["event_action"], told["dedup_key"]) == ("trigger", f"node-7/{INCIDENT.id}")
+    body = event(about(name))
+    assert (body["event_action"], body["dedup_key"]) == ("trigger", f"node-7/{INCIDENT.id}")
 
 
 def test_an_equal_path_on_another_machine_has_an_alert_of_its_own():
-    there = replace(NOTIFICATION, run=msgspec.structs.replace(NOTIFICATION.run, host="node-8"))
-    assert event(there)["dedup_key"] == f"node-8/{INCIDENT.id}"
+    elsewhere = replace(NOTIFICATION, run=msgspec.structs.replace(NOTIFICATION.run, host="node-8"))
+    assert event(elsewhere)["dedup_key"] == f"node-8/{INCIDENT.id}"
     anywhere = replace(NOTIFICATION, run=msgspec.structs.replace(NOTIFICATION.run, host=None))
     assert event(anywhere)["dedup_key"] == INCIDENT.id
 
@@ -58,16 +58,16 @@ def test_the_end_resolves_it():
 
 @pytest.mark.long
 def test_a_digest_is_one_alert():
-    told = event(digest(1500, over=3))
-    assert told["dedup_key"] == "d1gest"
-    assert told["payload"]["severity"] == "critical"
-    assert len(json.dumps(told)) < 512_000
+    body = event(digest(1500, over=3))
+    assert body["dedup_key"] == "d1gest"
+    assert body["payload"]["severity"] == "critical"
+    assert len(json.dumps(body)) < 512_000
 
 
 def test_limits_hold_for_any_text():
     long = replace(
         NOTIFICATION, incident=INCIDENT.replace(summary="x" * 5000), run=RunIdentity(run="y" * 5000)
     )
-    told = event(long)
-    assert len(told["payload"]["summary"]) <= 1024
-    assert len(json.dumps(told)) < 512_000
+    body = event(long)
+    assert len(body["payload"]["summary"]) <= 1024
+    assert len(json.dumps(body)) < 512_000

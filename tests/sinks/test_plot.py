@@ -80,9 +80,9 @@ def test_slack_gets_the_picture_in_the_thread(receiver, monkeypatch):
     receiver.default = rx.status(200, '{"ok": true}')
     sink = SlackBotConfig(url=receiver.url, token_env="TOKEN", channel="#alerts", plots=True).open()
     assert sink.send(PLOTTED, NOW) == "C1 1.5"
-    _, asked, uploaded, completed = receiver.received
-    assert asked.path == "/hook/files.getUploadURLExternal"
-    assert json.loads(asked.body) == {"filename": "signals.png", "length": len(uploaded.body)}
+    _, request, uploaded, completed = receiver.received
+    assert request.path == "/hook/files.getUploadURLExternal"
+    assert json.loads(request.body) == {"filename": "signals.png", "length": len(uploaded.body)}
     assert (uploaded.path, uploaded.headers["Authorization"]) == ("/upload", None)
     assert size(uploaded.body) == (580, 800)
     assert completed.path == "/hook/files.completeUploadExternal"

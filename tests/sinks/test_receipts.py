@@ -23,8 +23,8 @@ def test_later_news_of_an_incident_knows_where_the_first_message_stands(tmp_path
         assert settle(delivery)
     enqueue(store, numbered(9, incident="b"), ["sink"], START)
     assert settle(delivery)
-    threads = {(told.incident.id, told.event): told.thread for told in sink.took}
-    place = next(f"place {n}" for n, told in enumerate(sink.took, 1) if told.incident.id == "a")
+    threads = {(message.incident.id, message.event): message.thread for message in sink.took}
+    place = next(f"place {n}" for n, message in enumerate(sink.took, 1) if message.incident.id == "a")
     assert threads == {
         ("a", Event.FIRING): "",
         ("a", Event.ESCALATED): place,

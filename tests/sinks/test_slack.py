@@ -95,8 +95,8 @@ def test_any_run_makes_a_message_that_slack_takes(evidence, name, summary, tag):
         catalogue=[entry] * 20,
         also_open=[summary] * 90,
     )
-    for told in (notification, Digest(name, [notification] * 20)):
-        body = slack_body(told)  # slack_sdk's models hold Slack's limits
+    for each in (notification, Digest(name, [notification] * 20)):
+        body = slack_body(each)  # slack_sdk's models hold Slack's limits
         assert len(body["blocks"]) <= 50
         assert len(body["text"]) <= 3000
         for element in elements(body["blocks"]):

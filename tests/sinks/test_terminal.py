@@ -47,10 +47,10 @@ def test_a_digest_shows_the_worst_in_full_and_of_the_rest_a_line_each():
     assert lines[0] == "14 incidents, in one message because they had to wait: 12 critical, 2 resolved"
     one = printed(NOTIFICATION).splitlines()
     assert lines[1:-4] == [line.replace(INCIDENT.id, str(number)) for number in range(10) for line in one]
-    told = "critical kl-blowup  grpo-7b"
+    warning = "critical kl-blowup  grpo-7b"
     summary = "KL to the reference is 3.2 nats per token, above 2.0."
     over = f"Resolved after 30 steps (5 min): {summary}"
-    assert lines[-4:] == [f"{told}  {summary}"] * 2 + [f"{told}  {over}"] * 2
+    assert lines[-4:] == [f"{warning}  {summary}"] * 2 + [f"{warning}  {over}"] * 2
 
 
 def test_text_from_a_run_controls_nothing():
@@ -60,10 +60,10 @@ def test_text_from_a_run_controls_nothing():
         incident=INCIDENT.replace(summary=hostile, evidence={hostile: hostile}),
         run=RunIdentity(run=hostile),
     )
-    shown = printed(notification)
-    assert not [line for line in shown.splitlines() if line.startswith("Resolved")]
-    assert not set(shown) & set("\x1b\x07\r\u202e")
-    assert "[red]x[/red] Resolved: all" in shown
+    text = printed(notification)
+    assert not [line for line in text.splitlines() if line.startswith("Resolved")]
+    assert not set(text) & set("\x1b\x07\r\u202e")
+    assert "[red]x[/red] Resolved: all" in text
 
 
 def test_it_prints_to_standard_error(capfd):

@@ -91,11 +91,11 @@ def test_a_watch_whom_no_sink_hears_is_not_well(server, health, tmp_path):
 def test_clients_that_ask_nothing_keep_nobody_out(server, health, capfd):
     health.report("watch", "", SystemClock().monotonic())
     address = Address.parse(server.removeprefix("http://"))
-    with ExitStack() as held:
+    with ExitStack() as stack:
         half_open = []
         for _ in range(1500):
             half_open.append(socket.create_connection((address.host, address.port)))
-            held.enter_context(half_open[-1])
+            stack.enter_context(half_open[-1])
             half_open[-1].send(b"GET /healthz HTTP/1.1\r\n")
         assert get(f"{server}/healthz").status_code == 200
         half_open[0].settimeout(PATIENCE)
@@ -149,9 +149,9 @@ def test_other_pages_are_not_found(server):
 
 @pytest.mark.slow
 def test_an_address_in_use_is_one_line(server, metrics):
-    taken = Address.parse(server.removeprefix("http://"))
-    with pytest.raises(SentinelError, match=f"cannot listen on {taken}: Address already in use"):
-        serving(taken, metrics, SystemClock()).__enter__()
+    address = Address.parse(server.removeprefix("http://"))
+    with pytest.raises(SentinelError, match=f"cannot listen on {address}: Address already in use"):
+        serving(address, metrics, SystemClock()).__enter__()
 
 
 @pytest.mark.parametrize(
@@ -216,11 +216,11 @@ def test_prometheus_scrapes_a_watch(tmp_path):
             try:
                 line = wait_for(prometheus, "Listening on")
                 port = re.search(r"address=127\.0\.0\.1:(\d+)", line)[1]
-                found = until_found(f"http://127.0.0.1:{port}/api/v1/query", "sentinel_open_incidents")
+                values = until_found(f"http://127.0.0.1:{port}/api/v1/query", "sentinel_open_incidents")
             finally:
                 prometheus.kill()
-        assert found["detector"] == "non-finite-metric"
-        assert found["instance"] == address
+        assert values["detector"] == "non-finite-metric"
+        assert values["instance"] == address
 
 
 def get(url):
@@ -258,10 +258,10 @@ def names(server):
 def test_the_rules_and_the_dashboard_name_metrics_that_exist(server, metrics):
     metrics.calibration = PROMISE
     dashboard = json.loads((DEPLOY / "grafana-dashboard.json").read_text())
-    asked = [target["expr"] for panel in dashboard["panels"] for target in panel["targets"]]
+    queries = [target["expr"] for panel in dashboard["panels"] for target in panel["targets"]]
     rules = yaml.safe_load((DEPLOY / "prometheus-rules.yml").read_text())
-    asked += [rule["expr"] for group in rules["groups"] for rule in group["rules"]]
-    used = {name for expr in asked for name in re.findall(r"(?:sentinel|process)_\w+", expr)}
+    queries += [rule["expr"] for group in rules["groups"] for rule in group["rules"]]
+    used = {name for expr in queries for name in re.findall(r"(?:sentinel|process)_\w+", expr)}
     assert {name.removesuffix("_bucket") for name in used} <= names(server)
 
 

@@ -102,12 +102,12 @@ def test_a_run_that_is_far_behind_is_said_everywhere_and_is_not_silent(house):
     assert metrics.problems() == [], "a first look at a large log takes long"
     (lag,) = next(one for one in metrics.collect() if one.name == "sentinel_run_lag_seconds").samples
     assert lag.value == pytest.approx(1000, rel=0.02)
-    shown = status(house.store, house.state, house.clock.now())
-    (run,) = document(shown)["runs"]
+    overview = status(house.store, house.state, house.clock.now())
+    (run,) = document(overview)["runs"]
     assert run["lag_seconds"] == pytest.approx(1000, rel=0.02)
-    told = " ".join(line for _, line in lines(shown))
-    assert "1 log not read to the end yet, " in told
-    assert "read only in part: its end was not reached for 16 min 41 s" in told
+    text = " ".join(line for _, line in lines(overview))
+    assert "1 log not read to the end yet, " in text
+    assert "read only in part: its end was not reached for 16 min 41 s" in text
     assert house.store.incidents() == [], "a log that is not read to its end is not silent"
     house.clock.advance(2700)
     house.look()
@@ -167,12 +167,12 @@ def test_a_fleet_is_read_in_rounds_between_which_the_watch_may_rest(house):
     assert [one.detector for one in house.store.incidents()] == ["non-finite-metric"]
     assert sorted(house.watcher.lags().values()) == [40.0] * (200 - len(first[0]))
     house.seconds = 2.0
-    read = {*first[0]}
+    first_read = {*first[0]}
     while any(watched.due_since is not None for watched in house.watcher._runs):
         house.read = []
         house.watcher.round((), GOING)
-        read.update(*house.read)
-    assert len(read) == 200
+        first_read.update(*house.read)
+    assert len(first_read) == 200
     assert house.watcher.lags() == {}
 
 

@@ -17,7 +17,7 @@ def test_what_fired_and_was_over_between_two_polls_is_told_as_a_replay_says(tmp_
     house.clock.advance(400)
     house.log("run", range(60, 80), kl=9.0)
     house.log("run", range(80, 300), kl=0.1)
-    told = house.look(watcher)
+    messages = house.look(watcher)
     config = Config(sinks=[{"type": "terminal"}], signals={"kl": "kl"})
     (run,) = replay([house.runs], config, lambda *_: None).runs
     outcomes = [
@@ -26,5 +26,5 @@ def test_what_fired_and_was_over_between_two_polls_is_told_as_a_replay_says(tmp_
         for one in run.notifications[id_]
         if one.incident.detector == "kl-blowup"
     ]
-    assert told == [f"{one.decision.event}: {one.decision.reason}" for one in outcomes]
-    assert told[:1] == ["firing: first-notification"]
+    assert messages == [f"{one.decision.event}: {one.decision.reason}" for one in outcomes]
+    assert messages[:1] == ["firing: first-notification"]

@@ -20,8 +20,8 @@ def house(tmp_path):
 def waiting(house: House) -> list[tuple[str, str]]:
     """The events and severities that may leave."""
     with Store(house.state) as store:
-        told = [json.loads(entry.body) for entry in store.outbox.worst("terminal", 100)]
-    return [(one["event"], one["incident"]["severity"]) for one in told]
+        bodies = [json.loads(entry.body) for entry in store.outbox.worst("terminal", 100)]
+    return [(one["event"], one["incident"]["severity"]) for one in bodies]
 
 
 def look(house: House, watcher) -> list[tuple[str, str]]:

@@ -23,7 +23,7 @@ def local(monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("path", "told"),
+    ("path", "sends"),
     [
         ("/var/runs", True),
         ("/home/me/runs", False),
@@ -33,14 +33,14 @@ def local(monkeypatch):
         ("/over/runs", False),
     ],
 )
-def test_which_file_systems_send_events(path, told):
-    assert sends_events(watching.Path(path), MOUNTS) is told
+def test_which_file_systems_send_events(path, sends):
+    assert sends_events(watching.Path(path), MOUNTS) is sends
 
 
 def seen(changes, path):
     """Wait until the path is told."""
-    while path not in (told := changes.wait(PATIENCE)):
-        assert told, f"{path} was never told"
+    while path not in (changed := changes.wait(PATIENCE)):
+        assert changed, f"{path} was never told"
     return True
 
 

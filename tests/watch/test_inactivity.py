@@ -42,8 +42,8 @@ def test_forty_runs_on_a_file_system_that_goes_away_are_one_message(house, count
     assert grow(house, watcher, names[:1], range(60, 61)) == []
     others = names[1:] if alone else []
     waits = enumerate([9, 1, 1, 1])  # minutes
-    told = [grow(house, watcher, others, range(60 + n, 61 + n), minutes) for n, minutes in waits]
-    first = [news for news in told if news]
+    messages = [grow(house, watcher, others, range(60 + n, 61 + n), minutes) for n, minutes in waits]
+    first = [news for news in messages if news]
     if alone:
         assert first == [["firing: first-notification"]]
         return
@@ -67,8 +67,8 @@ def test_runs_that_should_go_on_and_fall_silent_together_are_critical(house):
         house.log(name, range(1), kl=0.1, total_steps=1000, at=house.clock.now())
     for begin in range(1, 61, 20):
         grow(house, watcher, names, range(begin, begin + 17))
-    told = [grow(house, watcher, [], range(0), minutes=15) for _ in range(4)]
-    assert [sorted(news) for news in told if news] == [
+    messages = [grow(house, watcher, [], range(0), minutes=15) for _ in range(4)]
+    assert [sorted(news) for news in messages if news] == [
         ["firing: first-notification"] + ["firing: told-of-another-log"] * 2
     ]
     with Store(house.state) as store:
@@ -84,8 +84,8 @@ def test_three_runs_of_one_length_that_stop_together_are_one_question(house):
     watcher = house.watch()
     for begin in range(0, 60, 20):
         grow(house, watcher, names, range(begin, begin + 17))
-    told = [grow(house, watcher, [], range(0), minutes=15) for _ in range(100)]
-    assert [sorted(news) for news in told if news] == [
+    messages = [grow(house, watcher, [], range(0), minutes=15) for _ in range(100)]
+    assert [sorted(news) for news in messages if news] == [
         ["firing: first-notification"] + ["firing: told-of-another-log"] * 2
     ]
     with Store(house.state) as store:
@@ -100,8 +100,8 @@ def test_a_run_that_stops_where_its_siblings_stopped_has_ended(house):
     for name in ("first", "second"):
         for begin in range(0, 60, 20):
             grow(house, watcher, [name], range(begin, begin + 17))
-        told = [*chain.from_iterable(grow(house, watcher, [], range(0), minutes=10) for _ in range(20))]
-        assert told == (["firing: first-notification"] if name == "first" else []), name
+        messages = [*chain.from_iterable(grow(house, watcher, [], range(0), minutes=10) for _ in range(20))]
+        assert messages == (["firing: first-notification"] if name == "first" else []), name
 
 
 def test_runs_that_stop_one_after_the_other_are_not_told_of_together(house):
@@ -109,9 +109,9 @@ def test_runs_that_stop_one_after_the_other_are_not_told_of_together(house):
     watcher = house.watch()
     for begin in range(0, 60, 20):
         grow(house, watcher, names, range(begin, begin + 20))
-    told = [grow(house, watcher, names[n:], range(60 + 5 * n, 65 + 5 * n), minutes=5) for n in (1, 2, 3)]
-    told += [grow(house, watcher, [], range(0), minutes=5) for _ in range(2)]
-    assert [news for news in told if news] == [["firing: first-notification"]] * 3
+    messages = [grow(house, watcher, names[n:], range(60 + 5 * n, 65 + 5 * n), minutes=5) for n in (1, 2, 3)]
+    messages += [grow(house, watcher, [], range(0), minutes=5) for _ in range(2)]
+    assert [news for news in messages if news] == [["firing: first-notification"]] * 3
     with Store(house.state) as store:
         bodies = [json.loads(entry.body) for entry in store.outbox.worst("terminal", 100)]
     assert {body["incident"]["summary"][:13] for body in bodies} == {"no new point "}
@@ -129,7 +129,7 @@ def test_a_run_of_another_framework_beside_it_does_not_continue_a_run(house):
     watcher = house.watch()
     for begin in range(0, 60, 20):
         grow(house, watcher, ["first"], range(begin, begin + 20))
-    told = []
+    messages = []
     for step in range(5, 505, 100):
         rows = ({"step": step + n, "time": house.clock.now() + n} for n in range(0, 100, 5))
         with (house.runs / "second.jsonl").open("a") as file:
@@ -138,8 +138,8 @@ def test_a_run_of_another_framework_beside_it_does_not_continue_a_run(house):
                 file.write(
                     json.dumps({**row, **metrics, "train/epoch": 0.1, "train/global_step": step}) + "\n"
                 )
-        told += house.look(watcher, hours=0.1, detector=SILENCES)
-    assert told == ["firing: first-notification"]
+        messages += house.look(watcher, hours=0.1, detector=SILENCES)
+    assert messages == ["firing: first-notification"]
 
 
 def test_the_logs_of_two_trainings_are_not_many_runs_that_fell_silent_together(house):
@@ -155,8 +155,8 @@ def test_the_logs_of_two_trainings_are_not_many_runs_that_fell_silent_together(h
                 log.writelines(f"{step},{2.0 - step / 100},0.1\n" for step in range(begin, begin + 20))
         house.look(watcher, hours=1 / 60)
     assert len(watcher.logs()) == 4
-    told = [house.look(watcher, hours=1 / 60, detector=SILENCES) for _ in range(15)]
-    assert "firing: first-notification" in chain.from_iterable(told)
+    messages = [house.look(watcher, hours=1 / 60, detector=SILENCES) for _ in range(15)]
+    assert "firing: first-notification" in chain.from_iterable(messages)
     with Store(house.state) as store:
         assert not [one.summary for one in store.incidents() if "runs_silent" in one.evidence]
 
@@ -174,8 +174,10 @@ def test_a_run_whose_directory_vanishes_is_told_of(house):
     assert incident["causes"] == []
 
 
-@pytest.mark.parametrize(("minutes", "told"), [(40, []), (70, ["firing: first-notification"])])
-def test_a_log_that_is_written_at_checkpoints_has_an_hour_until_it_was_written_twice(house, minutes, told):
+@pytest.mark.parametrize(("minutes", "messages"), [(40, []), (70, ["firing: first-notification"])])
+def test_a_log_that_is_written_at_checkpoints_has_an_hour_until_it_was_written_twice(
+    house, minutes, messages
+):
     """Hugging Face's Trainer logs nowhere else by default, and no process holds that file."""
     watcher = house.watch()
 
@@ -189,7 +191,7 @@ def test_a_log_that_is_written_at_checkpoints_has_an_hour_until_it_was_written_t
     house.look(watcher)
     save(500)
     silent = [house.look(watcher, hours=1 / 60, detector=SILENCES) for _ in range(minutes)]
-    assert [*chain.from_iterable(silent)] == told
+    assert [*chain.from_iterable(silent)] == messages
     save(1000)
     house.look(watcher, detector=SILENCES)
     silent = [house.look(watcher, hours=1 / 60, detector=SILENCES) for _ in range(minutes)]
@@ -205,22 +207,24 @@ def test_a_training_is_silent_once_all_of_its_logs_are(house, goes_on):
     log = WandbLog(record / "run-abc.wandb")
     printed = record / "files" / "output.log"
     watcher = house.watch()
-    told = []
+    messages = []
     for step in range(90):
         if goes_on or step < 30:
             with printed.open("a") as file:
                 file.write(f"step {step}/1000: loss 0.5\n")
         if step < 30:
             log.history({"_step": step, "loss": 0.5, "_timestamp": house.clock.now()})
-        told += house.look(watcher, hours=1 / 60, detector=SILENCES)
-    assert told[:1] == ([] if goes_on else ["firing: first-notification"])
-    assert told.count("firing: first-notification") <= 1
+        messages += house.look(watcher, hours=1 / 60, detector=SILENCES)
+    assert messages[:1] == ([] if goes_on else ["firing: first-notification"])
+    assert messages.count("firing: first-notification") <= 1
 
 
 def test_only_runs_to_which_time_may_bring_something_are_reviewed(house, monkeypatch):
     reviewed = []
     review = Pipeline.review
-    monkeypatch.setattr(Pipeline, "review", lambda *asked: reviewed.append(asked) or review(*asked))
+    monkeypatch.setattr(
+        Pipeline, "review", lambda *arguments: reviewed.append(arguments) or review(*arguments)
+    )
     watcher = house.watch()
     for begin in (0, 20):
         assert grow(house, watcher, ["run"], range(begin, begin + 20)) == []

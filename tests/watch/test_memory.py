@@ -16,25 +16,25 @@ def test_a_removed_file_that_comes_back_causes_a_search_at_once(tmp_path):
     runs = WatchedRuns()
     searches = DiscoverySchedule(clock)
     file = tmp_path / "log.jsonl"
-    asked = []
-    for there in (True, True, False, True):
-        file.touch() if there else file.unlink()
-        asked.append(searches.is_due([file], runs))
+    due = []
+    for exists in (True, True, False, True):
+        file.touch() if exists else file.unlink()
+        due.append(searches.is_due([file], runs))
         searches.note_search(clock.monotonic())
-    assert asked == [True, False, False, True]
+    assert due == [True, False, False, True]
 
 
 @pytest.mark.slow
 def test_whether_a_file_is_a_log_is_remembered_while_it_is_asked_for(tmp_path):
     sniffed = []
     is_log = remembered(lambda path: not sniffed.append(path.name))
-    gone, *there = (tmp_path / name for name in "abc")
-    for file in (gone, *there):
+    gone, *others = (tmp_path / name for name in "abc")
+    for file in (gone, *others):
         file.touch()
     for _ in range(2):
         assert is_log(gone)
     for _ in range(20_000):
-        assert all(map(is_log, there))
+        assert all(map(is_log, others))
     assert is_log(gone)
     assert sniffed == ["a", "b", "c", "a"]
 

@@ -65,9 +65,9 @@ def test_what_a_writer_of_tensorboard_writes(tmp_path, ill):
     assert len([*NonFiniteScan().scan(tmp_path.iterdir())]) == 1
 
 
-@pytest.mark.parametrize(("kind", "found"), [("healthy-*", 0), ("non-finite-metric", 1)])
-def test_the_shipped_logs(kind, found):
-    assert len([*NonFiniteScan().scan(SAMPLES.glob(f"{kind}/events*"))]) == found
+@pytest.mark.parametrize(("kind", "count"), [("healthy-*", 0), ("non-finite-metric", 1)])
+def test_the_shipped_logs(kind, count):
+    assert len([*NonFiniteScan().scan(SAMPLES.glob(f"{kind}/events*"))]) == count
 
 
 def test_what_cannot_be_read_is_passed_over(tmp_path):

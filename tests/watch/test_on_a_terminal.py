@@ -21,18 +21,18 @@ WATCH = [sys.executable, "-m", "sentinel", "watch"]
 def test_a_watch_on_a_terminal_shows_a_table_and_leaves_the_messages_above_it(tmp_path):
     ours, theirs = pty.openpty()
     paths = [str(ROOT / "sample_logs" / "kl-blowup"), "--state-dir", str(tmp_path)]
-    shown = b""
+    screen = b""
     with subprocess.Popen([*WATCH, *paths], stdin=theirs, stdout=theirs, stderr=theirs) as watch:
         os.close(theirs)
-        while b"Open incidents" not in shown or b"kl-blowup " not in shown.split(b"Open incidents")[-1]:
-            shown += os.read(ours, 65536)
+        while b"Open incidents" not in screen or b"kl-blowup " not in screen.split(b"Open incidents")[-1]:
+            screen += os.read(ours, 65536)
         watch.send_signal(signal.SIGINT)
         while part := _read(ours):
-            shown += part
+            screen += part
         assert watch.wait(PATIENCE) == 0
     os.close(ours)
-    assert b"critical kl-blowup in " in shown
-    assert b"Traceback" not in shown
+    assert b"critical kl-blowup in " in screen
+    assert b"Traceback" not in screen
 
 
 def test_a_receiver_on_the_command_line_gets_what_the_terminal_gets(tmp_path):

@@ -63,10 +63,10 @@ def ends(house, end, writer="held", launcher=(), err=subprocess.DEVNULL):
             go_on()
         assert house.look(watcher, hours=0.002, detector=ENDS) == []
         one.stdin.close()
-        told = until(lambda: house.look(watcher, hours=0.0002, detector=ENDS))
+        messages = until(lambda: house.look(watcher, hours=0.0002, detector=ENDS))
     incident = known(house)
     quiet = incident.detector == "run-preempted"  # which is no news by default
-    first, *others = told
+    first, *others = messages
     assert first == f"firing: {'below-sink-severity' if quiet else 'first-notification'}"
     assert "firing: first-notification" not in others
     assert any(log.ending is not None or log.metadata.process_gone for log in watcher.logs())
@@ -94,8 +94,8 @@ TOLD = [
 @needs_kernel
 @pytest.mark.parametrize(("end", "detector", "words"), TOLD)
 def test_the_end_of_a_process_is_told_as_what_it_was(house, end, detector, words):
-    found, summary, watcher = ends(house, end)
-    assert found == detector
+    actual, summary, watcher = ends(house, end)
+    assert actual == detector
     assert words in summary
     assert house.look(watcher, hours=9, detector=("stream-stall", "ended-or-stuck")) == [], "it is no hang"
 
@@ -111,8 +111,8 @@ def test_the_end_of_a_process_is_told_as_what_it_was(house, end, detector, words
 )
 def test_a_failed_process_says_why_wherever_it_prints(house, tmp_path, end, detector, words):
     with (tmp_path / "nohup.txt").open("wb") as err:
-        found, summary, _ = ends(house, end, err=err)
-    assert (found, words in summary) == (detector, True)
+        actual, summary, _ = ends(house, end, err=err)
+    assert (actual, words in summary) == (detector, True)
 
 
 @needs_kernel
@@ -121,8 +121,8 @@ def test_a_failed_process_says_why_wherever_it_prints(house, tmp_path, end, dete
 def test_the_end_is_known_of_every_kind_of_writer(house, writer, end, detector, words):
     if writer == "tensorboard" and detector == "run-ended-early":
         pytest.skip("an event file holds no plan")
-    found, summary, _ = ends(house, end, writer)
-    assert found == detector
+    actual, summary, _ = ends(house, end, writer)
+    assert actual == detector
     assert words in summary
 
 
@@ -136,8 +136,8 @@ def test_the_end_is_known_of_every_kind_of_writer(house, writer, end, detector, 
     ],
 )
 def test_wandb_records_how_a_run_crashed_unless_its_process_was_killed(house, end, detector, words):
-    found, summary, _ = ends(house, end, "wandb")
-    assert found == detector
+    actual, summary, _ = ends(house, end, "wandb")
+    assert actual == detector
     assert words in summary
 
 
@@ -146,14 +146,14 @@ def test_the_end_of_a_process_that_nobody_reaps_is_known(house):
         "import subprocess, sys, time; subprocess.Popen(sys.argv[1:]); sys.stdin.close(); time.sleep(600)"
     )
     launcher = [sys.executable, "-c", lives_on]
-    found, summary, _ = ends(house, "sys.exit(7)", launcher=launcher)
-    assert (found, "exited with status 7" in summary) == ("run-crashed", True)
+    actual, summary, _ = ends(house, "sys.exit(7)", launcher=launcher)
+    assert (actual, "exited with status 7" in summary) == ("run-crashed", True)
 
 
 @pytest.mark.parametrize("writer", ["reopened", "hugging_face"])
 def test_where_the_system_does_not_tell_an_end_it_is_asked_at_once(house, system_tells_nothing, writer):
-    found, _, _ = ends(house, "sys.exit(3)", writer)
-    assert found == "ended-or-stuck"
+    actual, _, _ = ends(house, "sys.exit(3)", writer)
+    assert actual == "ended-or-stuck"
     assert house.look(house.watch(), hours=0.01, detector=ENDS) == [], "another watch knows it, too"
     incident = known(house)
     assert incident.state == "firing"
@@ -186,8 +186,8 @@ def test_the_writer_of_a_log_that_just_began_is_found_though_to_ask_all_processe
 
     monkeypatch.setattr("sentinel.watch.process_monitor.find_named_process", takes_long)
     house.log("of nobody", range(5), kl=0.1)
-    found, _, _ = ends(house, "sys.exit(3)", writer)
-    assert found == "run-crashed"
+    actual, _, _ = ends(house, "sys.exit(3)", writer)
+    assert actual == "run-crashed"
 
 
 @needs_kernel
@@ -199,12 +199,12 @@ def test_a_crash_says_which_file_system_is_full(house, monkeypatch):
 
 
 @needs_kernel
-@pytest.mark.parametrize("told", [True, False])
-def test_a_run_that_goes_on_in_another_process_withdraws_its_end(house, request, told):
-    if not told:
+@pytest.mark.parametrize("status_known", [True, False])
+def test_a_run_that_goes_on_in_another_process_withdraws_its_end(house, request, status_known):
+    if not status_known:
         request.getfixturevalue("system_tells_nothing")
     detector, _, watcher = ends(house, "sys.exit(3)")
-    assert detector == ("run-crashed" if told else "ended-or-stuck")
+    assert detector == ("run-crashed" if status_known else "ended-or-stuck")
     with (house.runs / "run.jsonl").open("a") as log:
         log.writelines(json.dumps({"step": step, "loss": 1.0}) + "\n" for step in range(115, 130))
     assert house.look(watcher, hours=0.01, detector=detector) == ["resolved: resolved"]

@@ -68,8 +68,8 @@ def test_a_clock_that_jumps_delays_nothing_and_loses_nothing(house, jump):
     house.clock.jump(-jump)
     house.clock.advance(60)
     assert house.look() == ["lost: inhibited"]
-    (looked,) = house.store.health().values()
-    assert looked["looked_at"] == house.clock.now()
+    (health,) = house.store.health().values()
+    assert health["looked_at"] == house.clock.now()
 
 
 def test_a_machine_that_sleeps_loses_no_incident(house):
@@ -95,8 +95,8 @@ def test_a_watch_that_was_frozen_finds_no_run_silent_by_that(house, monkeypatch,
     monkeypatch.setattr(Changes, "wait", wait)
     house.log(range(60))
     house.watcher.run(stop)
-    found = {one.detector for one in house.store.decisions(1000)}
-    assert found == {"kl-blowup"} | (set() if frozen else {"ended-or-stuck"})
+    detectors = {one.detector for one in house.store.decisions(1000)}
+    assert detectors == {"kl-blowup"} | (set() if frozen else {"ended-or-stuck"})
 
 
 def test_a_log_that_grows_is_live_whatever_its_clock_says(house):

@@ -165,8 +165,8 @@ def test_a_run_that_falls_silent_is_lost_and_one_that_goes_on_is_repeated(house)
     house.log("run", range(70, 80), kl=12.0, at=NOW + 18000)
     assert house.look(watcher, hours=5) == ["repeat: repeat-due"]
     with Store(house.state) as store:
-        told = json.loads(first_waiting(store.outbox, "terminal").body)["incident"]["summary"]
-    assert told.startswith("the KL to the reference is 12,"), "a reminder has the number of now"
+        summary = json.loads(first_waiting(store.outbox, "terminal").body)["incident"]["summary"]
+    assert summary.startswith("the KL to the reference is 12,"), "a reminder has the number of now"
 
 
 @pytest.mark.long
@@ -207,8 +207,8 @@ def test_an_exception_in_a_file_beside_the_log_is_noticed_when_that_file_changes
 @pytest.mark.slow
 @pytest.mark.parametrize(("planned", "hours"), [(19, 0.02), (1000, 0.2)], ids=["finished", "lost"])
 def test_a_run_that_is_over_is_judged_once_more(house, monkeypatch, planned, hours):
-    found = {high_at_the_end.name: high_at_the_end}
-    choose_detectors(monkeypatch, found)
+    incidents = {high_at_the_end.name: high_at_the_end}
+    choose_detectors(monkeypatch, incidents)
     log = house.runs / "run.jsonl"
     watcher = house.watch()
     rows = ({"step": step, "time": NOW + step, "train/loss": 1.0, "train/lr": 0.1} for step in range(20))
@@ -234,10 +234,12 @@ def test_one_training_in_two_logs_is_told_once(house):
     rows = [json.loads(line) for line in (house.runs / "run.jsonl").read_text().splitlines()]
     pl.DataFrame(rows).write_csv(house.runs / "metrics.csv")
     again = "told-of-another-log"
-    done = replay([house.runs], Config(sinks=[{"type": "terminal"}], signals={"kl": "kl"}), lambda *_: None)
-    outcomes = [outcome for run in done.runs for told in run.notifications.values() for outcome in told]
-    told = [one.decision for one in outcomes if one.incident.detector == "kl-blowup"]
-    assert sorted(f"{one.event}: {one.reason}" for one in told) == [
+    result = replay([house.runs], Config(sinks=[{"type": "terminal"}], signals={"kl": "kl"}), lambda *_: None)
+    outcomes = [
+        outcome for run in result.runs for decisions in run.notifications.values() for outcome in decisions
+    ]
+    decisions = [one.decision for one in outcomes if one.incident.detector == "kl-blowup"]
+    assert sorted(f"{one.event}: {one.reason}" for one in decisions) == [
         "firing: first-notification",
         f"firing: {again}",
     ]

@@ -26,17 +26,17 @@ def watchers(tmp_path):
 @pytest.fixture
 def watched(monkeypatch):
     """The places of each watch that began; that of the first address fails."""
-    begun = []
+    started = []
 
     def run(self, stop):
         places = [str(path) for path in self._config.paths]
-        begun.append(places)
+        started.append(places)
         if places == PLACES[1:2]:
             raise RuntimeError("a defect")
         stop.wait()
 
     monkeypatch.setattr(Watcher, "run", run)
-    return begun
+    return started
 
 
 @pytest.mark.slow
