@@ -183,6 +183,12 @@ class Naming:
         pattern = self._overrides.find(tag)
         return pattern is not None and self._overrides.rows[pattern] is None
 
+    def is_stated(self, profile: Profile | None, tag: str) -> bool:
+        """Return whether the user or the profile says what ``tag`` means, or that it means nothing."""
+        return self._overrides.find(tag) is not None or (
+            profile is not None and profile.names.find(tag) is not None
+        )
+
     def rule_meanings(self, tag: str) -> list[Meaning]:
         """Return the meanings of ``tag`` for the user's rules, in addition to its usual meaning."""
         rules = self._rule_patterns.items()

@@ -1,9 +1,9 @@
 """What is stored of streams, field by field in the order in which it is stored."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any, NamedTuple
 
-STATE = 16
+STATE = 17
 """A number to raise whenever what is stored changes its form. The log of an older state is read again."""
 
 
@@ -23,6 +23,7 @@ class StreamState(NamedTuple):
     inventory_taker: Sequence[Any]
     missing_tags: Sequence[Any]
     tag_context: Sequence[Any]
+    role_signals: Mapping[str, str]
     unmapped_nonfinite: Sequence[Any]
     unmapped_shape: Sequence[Any]
 

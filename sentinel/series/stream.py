@@ -23,6 +23,9 @@ from sentinel.series.history import Window
 from sentinel.series.missing_tags import InventoryTaker, MissingTags
 from sentinel.series.naming import Meaning, Naming, Profile, is_of_histogram, profiles, recognise
 from sentinel.series.plan import KnownOfStream, Plans
+from sentinel.series.roles.company import Series
+from sentinel.series.roles.gaps import first_signals, later_signal
+from sentinel.series.roles.values import Values
 from sentinel.series.specs import SeriesSpec, SeriesSpecs
 from sentinel.series.state_schema import StreamState
 from sentinel.series.tag_context import TagContext
@@ -76,6 +79,7 @@ class Stream:
     has_names: bool = False  # the tags have their meanings
     profile: Profile | None = None
     tag_context: TagContext = field(default_factory=TagContext)
+    role_signals: dict[str, Signal] = field(default_factory=dict)  # of tags that have none by their names
     attempts: Attempts = field(default_factory=Attempts)
     attempt: Attempt = field(default_factory=lambda: Attempt(1))
     meanings: dict[str, Meaning | None] = field(default_factory=dict)
@@ -112,14 +116,14 @@ class Stream:
             end = prologue_end(chunk)
             if end is None:
                 return Extension()
-            self._name(counts(chunk, end))
+            self._name(chunk, end)
         return self._extend(chunk, read_at)
 
     def end(self) -> Iterator[SeriesRows]:
         """Yield the rows that are left when the run is over: points that wait for names, then last rows."""
         if self.first_points is not None:
             waiting = self.first_points
-            self._name(counts(waiting))
+            self._name(waiting)
             yield from self._extend(waiting, math.nan).rows
         yield from self._series_rows(self.attempt.end(self.specs), self.known)
 
@@ -138,21 +142,24 @@ class Stream:
                 known=stream_facts,
             )
 
-    def _name(self, tags: Mapping[str, int]) -> None:
-        """Decide for good what the first tags mean, given how often each was logged."""
+    def _name(self, first: Chunk, end: int | None = None) -> None:
+        """Decide for good what the first tags mean, given the first points up to ``end``."""
+        tags = counts(first, end)
         self.profile, self.tag_context = self._recognise(tags)
+        self.role_signals = self._first_signals(self.profile, self.tag_context, first, end)
         self.has_names = True
         self.first_points = None
         for tag in sorted(tags):
             meaning = self._meaning(tag)
             if meaning is not None and meaning.signal in SUMMED:
                 self.attempt.sums.setdefault(meaning.signal, []).append(tag)
+        for tag in first.tags:
+            if tag in tags:
+                self._learn(tag)
 
     def _extend(self, chunk: Chunk, read_at: float) -> Extension:
         """Add points that no longer wait for their names."""
-        for tag in chunk.tags:
-            if tag not in self.meanings:
-                self._learn(tag)
+        self._learn_tags(chunk)
         self._record_signals(chunk)
         stream_facts = self.known
         inventories = self.inventory_taker.survey(self.name, chunk, self.position, stream_facts)
@@ -192,15 +199,40 @@ class Stream:
             return self.profile, self.meanings
         profile, context = self._recognise(counts(self.first_points))
         find = partial(self._meaning_by_name, profile)
-        return profile, {tag: context.meaning(tag, find) for tag in self.first_points.tags}
+        role_signals = self._first_signals(profile, context, self.first_points)
+        meanings = {tag: context.meaning(tag, find) for tag in self.first_points.tags}
+        return profile, meanings | {tag: Meaning(signal) for tag, signal in role_signals.items()}
 
     def _recognise(self, tags: Mapping[str, int]) -> tuple[Profile | None, TagContext]:
         """Return the framework and the context of the first tags, given how often each was logged."""
         profile = recognise({self._full_tag(tag) for tag in tags if not is_of_histogram(tag)}, self.format)
         return profile, TagContext.from_tags(tags, partial(self._meaning_by_name, profile))
 
+    def _first_signals(
+        self, profile: Profile | None, context: TagContext, first: Chunk, end: int | None = None
+    ) -> dict[str, Signal]:
+        """Return the signals that tags get from their roles in the first points up to ``end``."""
+        find = partial(self._meaning_by_name, profile)
+        tag, value = first.tag[:end], first.value[:end]
+        tags = {first.tags[code]: code for code in np.unique(tag).tolist()}
+        series = [
+            Series(self.name, name, Values().after(value[tag == code]), self.part)
+            for name, code in sorted(tags.items())
+            if not is_of_histogram(name) and not self.naming.ignores(self._full_tag(name))
+        ]
+        meanings = {one.tag: context.meaning(one.tag, find) for one in series}
+        signals = {tag: meaning.signal for tag, meaning in meanings.items() if meaning is not None}
+        return first_signals(series, signals, partial(self._is_open, profile))
+
+    def _is_open(self, profile: Profile | None, tag: str) -> bool:
+        """Return whether a tag without a signal may get one from its role."""
+        return not is_of_histogram(tag) and not self.naming.is_stated(profile, self._full_tag(tag))
+
     def _meaning(self, tag: str) -> Meaning | None:
-        return self.tag_context.meaning(tag, partial(self._meaning_by_name, self.profile))
+        meaning = self.tag_context.meaning(tag, partial(self._meaning_by_name, self.profile))
+        if meaning is None and tag in self.role_signals:
+            return Meaning(self.role_signals[tag])
+        return meaning
 
     def _meaning_by_name(self, profile: Profile | None, tag: str) -> Meaning | None:
         return self.naming.meaning(profile, self._full_tag(tag))
@@ -208,6 +240,26 @@ class Stream:
     def rule_meanings(self, tag: str) -> list[Meaning]:
         """Return the meanings of a tag for the user's rules."""
         return self.naming.rule_meanings(self._full_tag(tag))
+
+    def _learn_tags(self, chunk: Chunk) -> None:
+        """Decide for good what the new tags of a chunk mean, in the order of their first points."""
+        if all(tag in self.meanings for tag in chunk.tags):
+            return
+        present = {meaning.signal for meaning in self.meanings.values() if meaning is not None}
+        codes, index = np.unique(chunk.tag, return_index=True)
+        for tag in (chunk.tags[code] for code in codes[np.argsort(index)].tolist()):
+            if tag in self.meanings:
+                continue
+            if self._meaning(tag) is None and self._is_open(self.profile, tag):
+                signal = later_signal(Series(self.name, tag, Values(points=1), self.part), present)
+                if signal is not None:
+                    self.role_signals[tag] = signal
+            self._learn(tag)
+            if (meaning := self.meanings[tag]) is not None:
+                present.add(meaning.signal)
+        for tag in chunk.tags:  # without points
+            if tag not in self.meanings:
+                self._learn(tag)
 
     def _learn(self, tag: str) -> None:
         """Decide for good what a tag means."""
@@ -295,6 +347,7 @@ class Stream:
             inventory_taker=self.inventory_taker.dump(),
             missing_tags=self.missing_tags.dump(),
             tag_context=self.tag_context.dump(),
+            role_signals=self.role_signals,
             unmapped_nonfinite=self.unmapped_nonfinite.dump(),
             unmapped_shape=self.unmapped_shape.dump(),
         )
@@ -319,6 +372,7 @@ class Stream:
         self.inventory_taker = InventoryTaker.load(stored.inventory_taker)
         self.missing_tags = MissingTags.load(stored.missing_tags)
         self.tag_context = TagContext.load(stored.tag_context)
+        self.role_signals = {tag: Signal(signal) for tag, signal in stored.role_signals.items()}
         self.unmapped_nonfinite = UnmappedNonFinite.load(stored.unmapped_nonfinite)
         self.unmapped_shape = UnmappedShape.load(stored.unmapped_shape)
         for tag in stored.tags:

@@ -1,0 +1,1 @@
+"""What each series of a run is for, and by which of them a reader judges the run."""

@@ -1,0 +1,86 @@
+"""Gives every series of a run its role.
+
+What a person or a profile says wins. Then come the whole name, corrected by the values, and the company.
+"""
+
+import tomllib
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from functools import cache
+from pathlib import Path
+
+from sentinel.series.roles.company import Key, Roles, Series, apply_rules
+from sentinel.series.roles.role import Direction, Kind, Mark, Measure, Role, Source, Split, Unit
+
+_PAIRWISE_SIGNALS = frozenset({"preference_accuracy"})
+"""Signals that count pairs in the right order."""
+
+
+@cache
+def _roles_of_signals() -> Mapping[str, tuple[Kind, Measure, Split, Direction]]:
+    data = tomllib.loads((Path(__file__).parent / "signals.toml").read_text(encoding="utf-8"))
+    lower = frozenset(data["lower"]["signals"])
+    splits = {"train": Split.TRAIN, "held_out": Split.HELD_OUT}
+    rows: dict[str, tuple[Kind, Measure, Split, Direction]] = {}
+    for measure, by_split in data["outcome"].items():
+        for split, signals in by_split.items():
+            for signal in signals:
+                direction = Direction.LOWER if signal in lower else Direction.HIGHER
+                rows[signal] = (Kind.OUTCOME, Measure(measure), splits[split], direction)
+    for split, signals in data["loss"].items():
+        kind = Kind.HELD_OUT_LOSS if split == "held_out" else Kind.TRAINING_LOSS
+        rows.update(dict.fromkeys(signals, (kind, Measure.LOSS, splits[split], Direction.LOWER)))
+    for name, signals in data["others"].items():
+        row = (Kind(name), Measure.OTHER, Split.UNKNOWN, Direction.UNKNOWN)
+        rows.update(dict.fromkeys(signals, row))
+    return rows
+
+
+def role_of_signal(signal: str, source: Source, why: str) -> Role | None:
+    """Return the role that a signal has in its run; None if it has none."""
+    row = _roles_of_signals().get(signal)
+    if row is None:
+        return None
+    marks = frozenset({Mark.PAIRWISE}) if signal in _PAIRWISE_SIGNALS else frozenset[Mark]()
+    return Role(*row, Unit.OWN, source, why, marks)
+
+
+def roles_of(series: Sequence[Series], stated: Roles) -> Roles:
+    """Return the role of each series that has one. ``stated`` holds those that a person or a profile gave."""
+    roles: dict[Key, Role] = {}
+    for one in series:
+        role = stated.get(one.key)
+        by_name = one.reading.role
+        if role is not None:
+            ranked = role if by_name is None else replace(role, rank=by_name.rank)
+            roles[one.key] = _with_unit(ranked, one) or role
+        elif by_name is not None:
+            with_unit = _with_unit(replace(by_name, marks=one.reading.marks), one)
+            if with_unit is not None:
+                roles[one.key] = with_unit
+    return apply_rules(series, roles)
+
+
+def _with_unit(role: Role, one: Series) -> Role | None:
+    """Return the role with the unit and direction that the values tell; None if they contradict the name."""
+    values = one.values
+    if not values.count or not role.is_outcome_like:
+        return role
+    is_stated = role.source >= Source.PROFILE
+    if role.unit is Unit.SHARE or (is_stated and role.measure is Measure.METRIC):
+        if values.is_share:
+            return replace(role, unit=Unit.SHARE)
+        if values.is_percent:
+            return replace(role, unit=Unit.PERCENT)
+        return role if is_stated else None
+    if role.measure is Measure.REWARD and values.is_fraction:
+        return replace(role, unit=Unit.SHARE)
+    if role.measure is Measure.LOSS and values.least < 0 and not is_stated:
+        role = replace(role, unit=Unit.NATS, marks=role.marks | {Mark.LIKELIHOOD})
+    if "elbo" in one.tag.lower() and _rises_as_a_bound(one):
+        return replace(role, direction=Direction.HIGHER, why=f"{role.why}; it rises from below zero")
+    return role
+
+
+def _rises_as_a_bound(one: Series) -> bool:
+    return one.values.first < 0 and one.values.last >= one.values.first

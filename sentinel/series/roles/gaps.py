@@ -1,0 +1,86 @@
+"""Gives signals to names without one by their roles, where the stream has no signal of that role."""
+
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+
+from sentinel.detectors.signals import Signal
+from sentinel.series.roles.assignment import role_of_signal, roles_of
+from sentinel.series.roles.company import Series
+from sentinel.series.roles.role import MAIN_RANK, Direction, Kind, Mark, Measure, Role, Source, Split, Unit
+
+_HELD_OUT_METRICS = frozenset(
+    {
+        *(Signal.EVAL_ACCURACY, Signal.EVAL_SCORE, Signal.EVAL_ERROR_RATE),
+        *(Signal.MEAN_AVERAGE_PRECISION, Signal.MEAN_INTERSECTION_OVER_UNION),
+    }
+)
+_OF_AGENTS = frozenset({Signal.REWARD, Signal.POLICY_LOSS})
+_HELD_OUT_LOSSES = frozenset({Signal.EVAL_LOSS, Signal.EVAL_PERPLEXITY})
+_LOSSES = frozenset({Signal.LOSS, Signal.PREFERENCE_LOSS, Signal.LOSS_PART, Signal.GENERATOR_LOSS})
+
+_NOT_PLAIN = frozenset({Mark.BEST, Mark.RUNNING, Mark.SUM, Mark.MEMBER})
+"""Marks of what is no measurement of its own, or one of several."""
+
+
+def first_signals(
+    series: Sequence[Series], signals: Mapping[str, Signal], is_open: Callable[[str], bool]
+) -> dict[str, Signal]:
+    """Return the signals that tags without one get, given the first points of a stream.
+
+    ``signals`` holds those that the tags have, and ``is_open`` says whether a tag may get one.
+    """
+    stated = {
+        one.key: role
+        for one in series
+        if one.tag in signals
+        and (role := role_of_signal(signals[one.tag], Source.PROFILE, "it has a signal")) is not None
+    }
+    roles = roles_of(series, stated)
+    present = {*signals.values()}
+    ranked = sorted(
+        (role.rank, one.tag)
+        for one in series
+        if (role := roles.get(one.key)) and one.tag not in signals and is_open(one.tag)
+    )
+    by_tag = {one.tag: roles[one.key] for one in series if one.key in roles}
+    result: dict[str, Signal] = {}
+    for _, tag in ranked:
+        signal = _signal(by_tag[tag], present)
+        if signal is not None:
+            result[tag] = signal
+            present.add(signal)
+    return result
+
+
+def later_signal(one: Series, present: Collection[Signal]) -> Signal | None:
+    """Return the signal of a tag that a stream logs later, by its name alone; None if it gets none.
+
+    ``present`` are the signals that the stream has by then.
+    """
+    role = roles_of([one], {}).get(one.key) if one.reading.role is not None else None
+    if role is None or role.source is not Source.NAME or not one.reading.marks.isdisjoint(_NOT_PLAIN):
+        return None
+    return _signal(role, present)
+
+
+def _signal(role: Role, present: Collection[Signal]) -> Signal | None:
+    """Return the signal of a role; None if one of the ``present`` signals has this role."""
+    if not role.marks.isdisjoint(_NOT_PLAIN):
+        return None
+    return next((signal for signal, rivals in _candidates(role) if rivals.isdisjoint(present)), None)
+
+
+def _candidates(role: Role) -> Iterator[tuple[Signal, frozenset[Signal]]]:
+    """Yield the signals that fit a role, each with those beside which it is not needed."""
+    is_held_out = role.split is Split.HELD_OUT
+    is_higher = role.direction is Direction.HIGHER
+    if role.kind is Kind.OUTCOME and role.measure is Measure.METRIC:
+        if is_held_out and role.unit in (Unit.SHARE, Unit.PERCENT):
+            yield (Signal.EVAL_SCORE if is_higher else Signal.EVAL_ERROR_RATE), _HELD_OUT_METRICS
+    elif role.kind is Kind.OUTCOME and role.measure is Measure.REWARD:
+        if is_higher and role.rank <= MAIN_RANK:
+            signal = Signal.EVAL_REWARD if is_held_out else Signal.REWARD
+            yield signal, frozenset({signal})
+    elif role.kind is Kind.HELD_OUT_LOSS and not is_higher:
+        yield Signal.EVAL_LOSS, _HELD_OUT_LOSSES | _OF_AGENTS
+    elif role.kind is Kind.TRAINING_LOSS and not is_higher:
+        yield Signal.LOSS, _LOSSES | _OF_AGENTS

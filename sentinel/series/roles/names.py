@@ -1,0 +1,256 @@
+"""What the whole name of a series says.
+
+A name is read in steps: as it is, then without means and places, then without the marks of a series ("best",
+"running"), and at last without numbers. The first step that the table knows counts. No single word decides.
+"""
+
+import re
+import tomllib
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cache, lru_cache
+from pathlib import Path
+from typing import Any
+
+from sentinel.series.roles.role import MAIN_RANK, Direction, Kind, Mark, Measure, Role, Source, Split, Unit
+
+_WORD = re.compile(
+    r"[hH]eld[ _-]?[oO]ut|[mM]AP(?![a-z])|[mM]?IoU|[mM]Io[uU]"
+    r"|[a-z]?[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+|[^\W\d_A-Za-z]+|%"
+)
+_PAIRWISE = frozenset({"reward accuracy", "preference accuracy", "pairwise accuracy"})
+
+
+@dataclass(frozen=True)
+class Table:
+    """The data of ``roles.toml``."""
+
+    names: Mapping[str, Role | None]
+    held_out: frozenset[str]
+    training: frozenset[str]
+    at_an_end: frozenset[str]
+    means: frozenset[str]
+    places: frozenset[str]
+    episodes: frozenset[str]
+    running: frozenset[str]
+    best: frozenset[str]
+    sums: frozenset[str]
+    spread: frozenset[str]
+    agents: frozenset[str]
+    members: frozenset[str]
+    classes: frozenset[str]
+    ranks: frozenset[str]
+    spellings: Mapping[str, str]
+
+
+@dataclass(frozen=True)
+class Reading:
+    """What a name says. ``role`` is None if the table does not know it, or says that it is nothing."""
+
+    role: Role | None
+    is_in_table: bool
+    split: Split
+    words: tuple[str, ...]
+    marks: frozenset[Mark]
+
+
+@cache
+def table() -> Table:
+    """Read the table. Raises ValueError for a name that stands in it twice with different meanings."""
+    data = tomllib.loads((Path(__file__).parent / "roles.toml").read_text(encoding="utf-8"))
+    spellings: Mapping[str, str] = data["spellings"]
+    names: dict[str, Role | None] = {}
+    for group in data["names"]:
+        role = _role(group)
+        for text in group["names"]:
+            name = _spelling(text.split(" "), spellings)
+            if name in names and names[name] != role:
+                raise ValueError(f"roles.toml: {text!r} stands in two groups")
+            names[name] = role
+    words = {
+        key.removeprefix("words_of_"): frozenset(value)
+        for key, value in data.items()
+        if key.startswith("words_")
+    }
+    return Table(
+        names=names,
+        held_out=words["held_out"],
+        training=words["training"],
+        at_an_end=words["words_at_an_end"],
+        means=words["means"],
+        places=words["places"],
+        episodes=words["episodes"],
+        running=words["running_means"],
+        best=words["best"],
+        sums=words["sums"],
+        spread=words["spread"],
+        agents=words["agents"],
+        members=words["members"],
+        classes=words["classes"],
+        ranks=frozenset(data["names_of_ranks"]),
+        spellings=spellings,
+    )
+
+
+def _role(group: Mapping[str, Any]) -> Role | None:
+    if group["role"] == "none":
+        return None
+    kind = Kind(group["role"])
+    default_measure = Measure.LOSS if kind is Kind.TRAINING_LOSS else Measure.OTHER
+    return Role(
+        kind,
+        Measure(group.get("measure", default_measure)),
+        Split.HELD_OUT if group.get("held_out") else Split.UNKNOWN,
+        Direction(group.get("direction", Direction.UNKNOWN)),
+        Unit(group.get("unit", Unit.OWN)),
+        Source.NAME,
+        "its name",
+        rank=group.get("rank", MAIN_RANK),
+    )
+
+
+def spelling(words: Iterable[str]) -> str:
+    """Join the words in the spelling of the table to one name."""
+    return _spelling([*words], table().spellings)
+
+
+def words_of(tag: str) -> list[list[str]]:
+    """Return the words of each part of a tag, in lower case."""
+    parts = re.split(r"[/#|]|\.(?=[A-Za-z])", tag)
+    return [[word.lower() for word in _WORD.findall(part)] for part in parts]
+
+
+def _spelling(words: Sequence[str], spellings: Mapping[str, str]) -> str:
+    return " ".join(spellings.get(word, word) for word in words)
+
+
+@lru_cache(maxsize=1 << 14)
+def reading(tag: str, part: str = "") -> Reading:
+    """Return what a tag means. ``part`` is the part of the data that its directory states, if any."""
+    words_table = table()
+    parts = words_of(tag)
+    split = _split(parts, words_table)
+    if split is Split.UNKNOWN and part:
+        split = _split([[part.lower()]], words_table)
+    plain = [
+        [word for index, word in enumerate(words) if not _tells_split(words, index, words_table)]
+        for words in parts
+    ]
+    marks: set[Mark] = set()
+    if any(word in words_table.means for words in plain for word in words):
+        marks.add(Mark.MEAN)
+    for words, new_marks in _steps([words for words in plain if words], words_table):
+        name = _spelling(words, words_table.spellings)
+        marks |= new_marks
+        is_pairwise = name in _PAIRWISE
+        if is_pairwise:
+            marks.add(Mark.PAIRWISE)
+            name = "accuracy"
+        if name in words_table.names:
+            role = words_table.names[name]
+            if is_pairwise and split is Split.UNKNOWN:
+                return Reading(_with_split(role, Split.TRAIN), True, split, tuple(words), frozenset(marks))
+            if Mark.MEMBER in marks and role is not None and role.kind is Kind.TRAINING_LOSS:
+                role = replace(role, kind=Kind.PART)
+            return Reading(_with_split(role, split), True, split, tuple(words), frozenset(marks))
+    flat = tuple(word for words in plain for word in words)
+    return Reading(None, False, split, flat, frozenset(marks))
+
+
+def _with_split(role: Role | None, split: Split) -> Role | None:
+    if role is None or split is Split.UNKNOWN:
+        return role
+    kind = role.kind
+    if kind is Kind.TRAINING_LOSS and split is Split.HELD_OUT:
+        kind = Kind.HELD_OUT_LOSS
+    return replace(role, kind=kind, split=split)
+
+
+def _tells_split(words: Sequence[str], index: int, words_table: Table) -> bool:
+    word = words[index]
+    if word in words_table.held_out or word in words_table.training:
+        return True
+    return word in words_table.at_an_end and index in (0, len(words) - 1)
+
+
+def _split(parts: Sequence[Sequence[str]], words_table: Table) -> Split:
+    """Return the split that a name tells. Held-out data win: "train/val_loss" is logged by a trainer."""
+    splits = {
+        Split.TRAIN if words[index] in words_table.training else Split.HELD_OUT
+        for words in parts
+        for index in range(len(words))
+        if _tells_split(words, index, words_table)
+    }
+    return next((split for split in (Split.HELD_OUT, Split.TRAIN) if split in splits), Split.UNKNOWN)
+
+
+def _steps(parts: Sequence[Sequence[str]], words_table: Table) -> Iterator[tuple[list[str], set[Mark]]]:
+    """Yield shorter and shorter names, each with the marks of the words that it lost."""
+    whole = [word for words in parts for word in words]
+    yield whole, set()
+    last = [*parts[-1]] if parts else []
+    spread = any(word in words_table.spread for word in whole)
+    if spread:
+        return
+    for words, marks in ((whole, set[Mark]()), (last, set[Mark]())):
+        if words is last and (len(parts) < 2 or not _is_place(parts[:-1], words_table)):
+            continue
+        if words is last:
+            yield words, marks
+        means = [word for word in words if word not in words_table.means]
+        yield means, marks
+        places = [word for word in means if word not in words_table.places]
+        yield places, marks
+        rest, new_marks = _unmarked(places, words_table)
+        if new_marks:
+            yield rest, new_marks
+        without_episodes = [
+            word for word in rest if word not in words_table.episodes and not _is_window(rest, word)
+        ]
+        yield without_episodes, new_marks
+        members = _without_member(without_episodes, words_table)
+        if members != without_episodes:
+            yield members, {*new_marks, Mark.MEMBER}
+
+
+def _is_place(parts: Sequence[Sequence[str]], words_table: Table) -> bool:
+    """Return whether the groups before the last one only say where a number was measured."""
+    allowed = (
+        words_table.places
+        | words_table.means
+        | words_table.episodes
+        | {"loss", "losses", "acc", "accuracy", "reward", "coco", "charts", "self", "play"}
+    )
+    return all(word in allowed for words in parts for word in words)
+
+
+def _unmarked(words: Sequence[str], words_table: Table) -> tuple[list[str], set[Mark]]:
+    marks = set()
+    rest = []
+    for word in words:
+        if word in words_table.running:
+            marks.add(Mark.RUNNING)
+        elif word in words_table.best:
+            marks.add(Mark.BEST)
+        elif word in words_table.sums:
+            marks.add(Mark.SUM)
+        else:
+            rest.append(word)
+    return rest, marks
+
+
+def _is_window(words: Sequence[str], word: str) -> bool:
+    """Return whether a number tells over how many episodes a mean was taken: "mean 100 episode reward"."""
+    return word.isdigit() and int(word) >= 10 and len(words) > 1 and words[-1] != word
+
+
+def _without_member(words: Sequence[str], words_table: Table) -> list[str]:
+    """Return the name without the number of an agent, a fold, a data set, or one of several losses."""
+    rest = [word for word in words if not word.isdigit()]
+    if (
+        len(rest) == len(words)
+        or " ".join(rest) in words_table.ranks
+        or any(word in words_table.classes for word in rest[:-1])
+    ):
+        return [*words]
+    return [word for word in rest if word not in words_table.members]

@@ -1,0 +1,80 @@
+"""What the values of a series say, whatever its name. It takes constant memory and grows with a log."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+_MAX_SHARE = 1.5  # no share is larger, even if it was rounded
+_MAX_PERCENT = 100.5  # rounded as well
+_MIN_POINTS = 4  # finite ones, before their order says something
+
+
+@dataclass(frozen=True, slots=True)
+class Values:
+    """A summary of values in the order of the log: ``points`` of them, of which ``count`` are finite."""
+
+    points: int = 0
+    count: int = 0
+    first: float = 0.0
+    last: float = 0.0
+    least: float = 0.0
+    most: float = 0.0
+    falls: int = 0
+    rises: int = 0
+
+    @classmethod
+    def from_values(cls, values: Iterable[float]) -> Self:
+        """Return the summary of all of these values."""
+        array = np.array([*values], dtype=float)
+        return cls().after(array)
+
+    def after(self, values: NDArray[np.float64]) -> Self:
+        """Return the summary after more values."""
+        finite = values[np.isfinite(values)]
+        points = self.points + len(values)
+        if not len(finite):
+            return type(self)(
+                points, self.count, self.first, self.last, self.least, self.most, self.falls, self.rises
+            )
+        first = float(finite[0])
+        steps = np.diff(finite, prepend=self.last if self.count else first)
+        least = float(finite.min())
+        most = float(finite.max())
+        return type(self)(
+            points=points,
+            count=self.count + len(finite),
+            first=self.first if self.count else first,
+            last=float(finite[-1]),
+            least=min(self.least, least) if self.count else least,
+            most=max(self.most, most) if self.count else most,
+            falls=self.falls + int(np.count_nonzero(steps < 0)),
+            rises=self.rises + int(np.count_nonzero(steps > 0)),
+        )
+
+    @property
+    def is_constant(self) -> bool:
+        """Whether all values are equal."""
+        return self.count > 0 and self.least == self.most
+
+    @property
+    def is_share(self) -> bool:
+        """Whether all values can be shares or correlations, with some tolerance for rounding."""
+        return self.count > 0 and self.least >= -1.0 and self.most <= _MAX_SHARE
+
+    @property
+    def is_fraction(self) -> bool:
+        """Whether the values differ and lie between 0 and 1."""
+        return self.count > 0 and self.least >= 0 and self.most <= 1 and not self.is_constant
+
+    @property
+    def is_percent(self) -> bool:
+        """Whether the values can be percent and cannot be shares."""
+        return self.count > 0 and self.least >= -_MAX_PERCENT and _MAX_SHARE < self.most <= _MAX_PERCENT
+
+    @property
+    def never_falls(self) -> bool:
+        """Whether this may be the best so far, or a sum."""
+        return self.count >= _MIN_POINTS and self.falls == 0 and self.rises > 0

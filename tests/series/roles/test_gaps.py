@@ -1,0 +1,93 @@
+"""Signals of roles: only in gaps, and the same however a log is cut into polls."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from sentinel.detectors.signals import Signal
+from sentinel.series.naming import Naming
+from sentinel.series.specs import series_specs
+from sentinel.series.stream import Stream
+from sentinel.sources.base import Chunk
+
+Point = tuple[str, int, float]
+
+ROW = ("Avg_return", "whatever", "policy loss")
+LATER = ("val_dice", "val_mcc", "val_accuracy", "test_score", "mean_reward_test", "best_val_mcc", "val/MPJPE")
+
+
+def _new_stream(overrides: Mapping[str, str]) -> Stream:
+    return Stream("run", "s", "jsonl", "", Naming(overrides), series_specs(()))
+
+
+def _chunk(points: Sequence[Point]) -> Chunk:
+    tags = sorted({tag for tag, _, _ in points})
+    return Chunk(
+        "s",
+        tags,
+        np.array([tags.index(tag) for tag, _, _ in points], dtype=np.uint32),
+        np.array([step for _, step, _ in points], dtype=np.int64),
+        np.array([10.0 * step for _, step, _ in points]),
+        np.array([value for _, _, value in points]),
+    )
+
+
+def _signals(
+    points: Sequence[Point], cuts: Iterable[int] = (), overrides: Mapping[str, str] | None = None
+) -> dict[str, Signal | None]:
+    """What the tags mean after all points, if the watch restarts at each of the cuts."""
+    stream = _new_stream(overrides or {})
+    edges = [0, *sorted({cut for cut in cuts if 0 < cut < len(points)}), len(points)]
+    for begin, end in pairwise(edges):
+        stream.extend(_chunk(points[begin:end]))
+        state = stream.dump()
+        stream = _new_stream(overrides or {})
+        stream.restore(state)
+    _, meanings = stream.explained()
+    return {tag: meaning.signal if meaning else None for tag, meaning in meanings.items()}
+
+
+def _rows(*tags: str, count: int = 30) -> list[Point]:
+    return [(tag, step, float(step)) for step in range(count) for tag in tags]
+
+
+@pytest.mark.parametrize(
+    ("tag", "signal"),
+    [
+        ("val_mcc", Signal.EVAL_SCORE),
+        ("PhonemeErrorRate", Signal.EVAL_ERROR_RATE),
+        ("Avg_return", Signal.REWARD),
+        ("test/ep_ret", Signal.EVAL_REWARD),
+        ("val/MPJPE", Signal.EVAL_LOSS),
+        ("best_val_mcc", None),
+        ("train/mystery", None),
+    ],
+)
+def test_a_role_gives_a_signal(tag: str, signal: Signal | None) -> None:
+    assert _signals([*_rows(tag), *_rows("a", count=40)])[tag] is signal
+    assert _signals([*_rows("a"), (tag, 40, 0.5)])[tag] is signal  # the same if it comes later
+
+
+def test_a_role_that_the_stream_has_is_not_given_a_second_time() -> None:
+    assert _signals(_rows("val_accuracy", "val_mcc"))["val_mcc"] is None
+    assert _signals([*_rows("val_accuracy"), ("val_mcc", 30, 0.5)])["val_mcc"] is None
+
+
+def test_a_person_and_a_profile_win() -> None:
+    assert _signals(_rows("loss", "val_mcc"), overrides={"val_mcc": "ignore"})["val_mcc"] is None
+    assert _signals(_rows("val_mcc"), overrides={"val_mcc": "accuracy"})["val_mcc"] is Signal.ACCURACY
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    rows=st.integers(1, 40),
+    later=st.lists(st.sampled_from([*ROW, *LATER]), max_size=12),
+    cuts=st.lists(st.integers(0, 140), max_size=8),
+)
+def test_any_cut_gives_the_same_signals(rows: int, later: list[str], cuts: list[int]) -> None:
+    points = [*_rows(*ROW, count=rows), *((tag, 50, 0.5) for tag in later)]
+    assert _signals(points, cuts) == _signals(points)

@@ -1,0 +1,264 @@
+"""Tests of names, values and company."""
+
+import math
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sentinel.detectors.signals import Signal
+from sentinel.series.roles.assignment import _roles_of_signals, role_of_signal, roles_of
+from sentinel.series.roles.company import Series
+from sentinel.series.roles.names import reading, table
+from sentinel.series.roles.outcome import Outcome, outcome_of
+from sentinel.series.roles.role import Direction, Kind, Mark, Measure, Role, Source, Split, Unit
+from sentinel.series.roles.values import Values
+
+REWARDS = (
+    "win_rate",
+    "Average100 Score",
+    "Score",
+    "success",
+    "success_rate",
+    "avg_raw_rewards",
+    "outcome_reward_mean",
+    "eval/mean_reward",
+    "rollout/returns",
+    "test/ep_ret",
+    "episode_return_total",
+    "rreturn_mean",
+    "Epoch_reward",
+    "Avg_return",
+    "Success",
+    "mean_reward_test",
+)
+METRICS = (
+    "mAP50(B)",
+    "precision",
+    "recall",
+    "fscore",
+    "FB1",
+    "r2",
+    "Pearson",
+    "Spearman",
+    "dice",
+    "dice_coef",
+    "jaccard",
+    "IoU",
+    "auc",
+    "auroc",
+    "acc5",
+    "Pass@1",
+    "PSNR",
+    "SSIM",
+    "kappa",
+    "MCC",
+    "BLEU",
+    "ROUGE",
+    "NDCG@10",
+    "HR@10",
+    "elo",
+    "val/mIoU_0",
+)
+ERRORS = ("PhonemeErrorRate", "wer", "cer", "class_error", "eval_wer", "results/fid50k_full", "LPIPS", "FID")
+LOSSES = ("val/ADE", "val/FDE", "val/MPJPE", "val/mape", "val/RMSE", "val/mae")
+PARTS = ("mel_loss", "vqloss", "kld", "train/iou_loss", "loss_0", "avg_loss_0")
+INNER = (
+    "policy_kl",
+    "logps/kl",
+    "raw_grad_norm",
+    "grad_norm_0",
+    "Policy_Grad_Norms",
+    "ppo_clip_ratio",
+    "logps/clip_ratio",
+)
+SETTINGS = ("current_lr_0", "x/lr0", "ent_coef")
+NOTHING = (
+    "rewards/chosen",
+    "rewards/rejected",
+    "rewards/margins",
+    "fast_rcnn/cls_accuracy",
+    "cardinality_error",
+    "positive_score",
+    "discounted_reward",
+    "MaxEpRet",
+    "StdEpRet",
+    "best_reward_max",
+)
+
+
+def _series(tag: str, *values: float) -> Series:
+    return Series("", tag, Values.from_values(values))
+
+
+def _falling(tag: str, count: int = 20) -> Series:
+    return _series(tag, *(2.0 * 0.9**step for step in range(count)))
+
+
+def _rising(tag: str, count: int = 20, most: float = 0.9) -> Series:
+    return _series(tag, *(most * (1 - 0.8**step) for step in range(count)))
+
+
+def _outcome(*series: Series) -> Outcome:
+    outcome = outcome_of(series, roles_of(series, {}))
+    assert outcome is not None
+    return outcome
+
+
+def _role(tag: str, *series: Series) -> Role | None:
+    return roles_of(series, {}).get(("", tag))
+
+
+@pytest.mark.parametrize(
+    ("tags", "kind", "measure", "direction"),
+    [
+        (REWARDS, Kind.OUTCOME, Measure.REWARD, Direction.HIGHER),
+        (METRICS, Kind.OUTCOME, Measure.METRIC, Direction.HIGHER),
+        (ERRORS, Kind.OUTCOME, Measure.METRIC, Direction.LOWER),
+        (LOSSES, Kind.HELD_OUT_LOSS, Measure.LOSS, Direction.LOWER),
+    ],
+)
+def test_names_of_outcomes(tags: tuple[str, ...], kind: Kind, measure: Measure, direction: Direction) -> None:
+    for tag in tags:
+        role = reading(tag).role
+        assert role is not None, tag
+        assert (role.kind, role.measure, role.direction) == (kind, measure, direction), tag
+
+
+@pytest.mark.parametrize(
+    ("tags", "kind"), [(PARTS, Kind.PART), (INNER, Kind.INNER), (SETTINGS, Kind.SETTING)]
+)
+def test_names_of_others(tags: tuple[str, ...], kind: Kind) -> None:
+    for tag in tags:
+        role = reading(tag).role
+        assert role is not None
+        assert role.kind is kind, tag
+
+
+@pytest.mark.parametrize("tag", NOTHING)
+def test_false_friends_have_no_role(tag: str) -> None:
+    assert reading(tag).role is None
+
+
+def test_the_table_has_no_name_twice() -> None:
+    assert len(table().names) > 400
+
+
+def test_every_signal_with_a_role_is_a_signal() -> None:
+    assert _roles_of_signals().keys() <= {*map(str, Signal)}
+
+
+def test_reward_functions_are_parts() -> None:
+    role = _role("rewards/accuracy_reward", _rising("reward"), _rising("rewards/accuracy_reward"))
+    assert role is not None
+    assert role.kind is Kind.PART
+
+
+def test_val_loss_of_ppo_is_a_value_loss() -> None:
+    series = _rising("reward"), _falling("pol_loss"), _falling("val_loss")
+    role = _role("val_loss", *series)
+    assert role is not None
+    assert role.kind is Kind.INNER
+    assert _outcome(*series).tag == "reward"
+
+
+def test_loss_of_dqn_is_no_training_loss() -> None:
+    series = _rising("episode_reward"), _falling("loss")
+    role = _role("loss", *series)
+    assert role is not None
+    assert role.kind is Kind.INNER
+
+
+def test_a_bare_metric_beside_that_of_training_is_held_out() -> None:
+    series = _rising("Train Accuracy"), _rising("Accuracy"), _falling("loss")
+    assert _outcome(*series).tag == "Accuracy"
+
+
+def test_the_accuracy_of_a_server_is_held_out() -> None:
+    assert (
+        _outcome(_falling("client_loss", 200), _falling("train_loss", 200), _rising("accuracy")).role.split
+        is Split.HELD_OUT
+    )
+
+
+def test_one_printed_reward_is_not_the_mean() -> None:
+    assert _outcome(_rising("Reward", 50), _rising("Mean Reward", 50)).tag == "Mean Reward"
+
+
+def test_parts_are_not_the_loss() -> None:
+    series = _falling("loss"), _falling("loss_x"), _falling("loss_y")
+    assert _outcome(*series).tag == "loss"
+    role = _role("loss_x", *series)
+    assert role is not None
+    assert role.kind is Kind.PART
+
+
+def test_the_only_loss_is_the_loss() -> None:
+    role = _role("proxy_loss", _falling("proxy_loss"))
+    assert role is not None
+    assert role.kind is Kind.TRAINING_LOSS
+
+
+def test_the_best_so_far_is_no_outcome() -> None:
+    assert _outcome(_rising("best_val_acc"), _rising("val_acc")).tag == "val_acc"
+
+
+def test_values_tell_percent_and_likelihood() -> None:
+    percent = _role("val_acc", _rising("val_acc", most=90.0))
+    likelihood = _role("nll", _series("nll", 1.0, 0.2, -0.5, -1.0))
+    assert percent is not None
+    assert percent.unit is Unit.PERCENT
+    assert likelihood is not None
+    assert Mark.LIKELIHOOD in likelihood.marks
+
+
+def test_values_that_contradict_the_name_take_its_role() -> None:
+    assert _role("accuracy", _series("accuracy", 1200.0, 1300.0, 1500.0)) is None
+
+
+def test_a_profile_wins() -> None:
+    known = role_of_signal("value_loss", Source.PROFILE, "the profile names it")
+    assert known is not None
+    assert roles_of([_falling("val_loss")], {("", "val_loss"): known})[("", "val_loss")].kind is Kind.INNER
+
+
+def test_losses_of_adversaries_are_no_outcome() -> None:
+    series = _falling("G_loss"), _falling("D_loss"), _falling("loss")
+    assert outcome_of(series, roles_of(series, {})) is None
+
+
+def test_a_score_without_an_agent_is_a_metric() -> None:
+    assert _outcome(_falling("train_loss"), _rising("test_score")).role.measure is Measure.METRIC
+
+
+def test_a_series_of_an_unknown_name_is_no_outcome() -> None:
+    series = [_falling("whatever")]
+    assert outcome_of(series, roles_of(series, {})) is None
+
+
+@given(st.lists(st.floats(-2, 2) | st.just(math.nan)), st.lists(st.integers(0, 20), max_size=4))
+def test_any_cut_gives_the_same_summary(values: list[float], cuts: list[int]) -> None:
+    summary = Values()
+    for begin, end in pairwise([0, *sorted(cuts), max(20, len(values))]):
+        summary = summary.after(np.array(values[begin:end], dtype=float))
+    assert summary == Values.from_values(values)
+
+
+def test_a_loss_that_is_not_finite_stays_the_outcome() -> None:
+    assert _outcome(_series("loss", math.nan, math.nan, math.nan)).tag == "loss"
+
+
+def test_one_unknown_part_among_known_ones_is_not_the_loss() -> None:
+    role = _role("train/dist_focalloss", _falling("train/iou_loss"), _falling("train/dist_focalloss"))
+    assert role is not None
+    assert role.kind is Kind.PART
+
+
+def test_a_likelihood_beside_the_loss_is_a_part() -> None:
+    assert _outcome(_falling("train_nll"), _falling("train_loss")).tag == "train_loss"
+
+
+def test_the_accuracy_of_an_evaluation_comes_before_the_reward() -> None:
+    assert _outcome(_rising("reward", 40), _rising("eval_accuracy", 8)).tag == "eval_accuracy"
