@@ -19,6 +19,7 @@ from sentinel.runs.advisories import advisories
 from sentinel.runs.continuations import observe, statuses
 from sentinel.runs.log import RunOverview
 from sentinel.runs.state import RunState, RunStatus
+from sentinel.series.roles.outcome import Outcome
 
 if TYPE_CHECKING:
     from sentinel.comparison.measures import Comparison
@@ -57,12 +58,27 @@ class ReportedIncidentBody(IncidentBody):
     notifications: list[NotificationBody]
 
 
+class OutcomeBody(TypedDict):
+    """The series by which a reader judges the run, such as a metric of held-out data, and ``why`` it is that.
+
+    ``direction`` is the one in which it is better: higher or lower. ``split`` is train or held-out, and
+    ``unit`` share, percent, nats or own.
+    """
+
+    tag: str
+    kind: str
+    direction: str
+    split: str
+    unit: str
+    why: str
+
+
 class RunBody(TypedDict):
     """A run. ``source`` is the format of its log, and ``framework`` is null if it was not recognised.
 
     ``state_evidence`` is the sentence behind ``state``. ``stopped`` says why the log was not judged to its
     end, if it was not. ``judged_by`` of all ``detectors`` can judge it. ``signals`` holds the tags by what
-    they mean, and ``unmapped`` the other tags.
+    they mean, and ``unmapped`` the other tags. ``outcome`` is null for a run without one.
     """
 
     run: str
@@ -80,6 +96,7 @@ class RunBody(TypedDict):
     attempts: int
     signals: dict[str, list[str]]
     unmapped: list[str]
+    outcome: OutcomeBody | None
     not_judged: list[NotJudgedBody]
 
 
@@ -276,6 +293,17 @@ def _listed(run: ListedRun) -> ListedRunBody:
     }
 
 
+def _outcome_body(outcome: Outcome) -> OutcomeBody:
+    return {
+        "tag": outcome.tag,
+        "kind": outcome.kind,
+        "direction": outcome.role.direction,
+        "split": outcome.split,
+        "unit": outcome.role.unit,
+        "why": outcome.why,
+    }
+
+
 def run_body(
     run: RunOverview,
     stands: RunStatus,
@@ -301,6 +329,7 @@ def run_body(
         "attempts": run.attempts,
         "signals": {signal: list(tags) for signal, tags in understood.signals.items()},
         "unmapped": list(understood.unmapped),
+        "outcome": None if run.outcome is None else _outcome_body(run.outcome),
         "not_judged": [
             {"detector": name, "missing": list(missing), "skipped": dict(skipped.get(name, {}))}
             for name, missing in lacking.items()

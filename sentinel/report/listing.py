@@ -6,8 +6,11 @@ from functools import lru_cache
 
 from sentinel.common.text import clean_text, counted_runs
 from sentinel.replays.listing import ListedRun, Listing
+from sentinel.series.roles.outcome import Outcome
+from sentinel.series.roles.role import Unit
 
 _MAX_TAGS = 3
+_UNITS = {Unit.SHARE: "a share", Unit.PERCENT: "in percent", Unit.NATS: "in nats"}
 
 
 def lines(listing: Listing, details: bool) -> Iterator[tuple[int, str]]:
@@ -49,11 +52,25 @@ def _details(run: ListedRun) -> Iterator[str]:
     yield f"state: {clean_text(run.standing.evidence)}"
     signals = [_signal(signal, tuple(tags)) for signal, tags in run.overview.understanding.signals.items()]
     yield f"signals: {', '.join(signals) or 'none'}"
+    outcome = run.overview.outcome
+    yield f"outcome: {_outcome(outcome) if outcome is not None else 'none'}"
     blind: dict[str, list[str]] = {}
     for detector, missing in run.lacking.items():
         blind.setdefault(" and ".join(missing), []).append(detector)
     for names, detectors in blind.items():
         yield f"no {names}: not judged by {', '.join(detectors)}"
+
+
+def _outcome(outcome: Outcome) -> str:
+    """Return the series by which the run is judged, as in "val_mcc, higher is better, held-out, a share"."""
+    unit = _UNITS.get(outcome.role.unit)
+    parts = [
+        clean_text(outcome.tag),
+        f"{outcome.role.direction} is better",
+        str(outcome.split),
+        *([unit] if unit else []),
+    ]
+    return f"{', '.join(parts)}; {clean_text(outcome.why)}"
 
 
 @lru_cache(maxsize=1 << 10)  # the runs of one project have the same signals

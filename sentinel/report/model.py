@@ -68,6 +68,9 @@ class RunReport:
     curves: Mapping[str, Curve]
     siblings: Mapping[str, SiblingRange]  # the band of healthy siblings by tag, if the run has some
     lead: tuple[str, Sequence[float]]  # the tag that says most about the run and its values; may be empty
+    outcome: tuple[
+        str, str
+    ]  # the tag by which a reader judges the run and its better direction; may be empty
     constant: Sequence[tuple[str, float]]  # tags whose value never changes, and that value
     judged_by: int  # detectors
     detectors: int  # in all
@@ -173,6 +176,7 @@ def run_report(run: JudgedRun, status: RunStatus, training: str, samples: Sample
     log = run.run_pipeline.log
     metadata = run.run_pipeline.log.metadata
     understanding = log.understanding()
+    outcome = log.outcome()
     lacking = run.lacking
     tags = {signal: [clean_text(tag) for tag in names] for signal, names in understanding.signals.items()}
     if understanding.unmapped:
@@ -213,6 +217,7 @@ def run_report(run: JudgedRun, status: RunStatus, training: str, samples: Sample
         tags=tags,
         curves={clean_text(tag): curve for tag, curve in curves.items()},
         siblings={clean_text(tag): band for tag, band in (run.among.bands if run.among else {}).items()},
+        outcome=("", "") if outcome is None else (clean_text(outcome.tag), outcome.role.direction),
         lead=_lead(incidents, understanding.signals, curves),
         constant=[
             (clean_text(tag), value)

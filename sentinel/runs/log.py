@@ -16,11 +16,13 @@ from sentinel.detectors.run_checks import Printed, Stopped
 from sentinel.runs.console import ConsoleState
 from sentinel.runs.ingested import Ingested
 from sentinel.runs.metadata import RunMetadata, Understanding, understood
+from sentinel.runs.outcomes import outcome
 from sentinel.runs.state_codec import packed, unpacked
 from sentinel.series.attempt import MAX_TAGS_PER_SIGNAL
 from sentinel.series.attempts import MAX_ATTEMPTS
 from sentinel.series.naming import Naming
 from sentinel.series.plan import KnownOfRun, planned
+from sentinel.series.roles.outcome import Outcome
 from sentinel.series.specs import SeriesSpecs
 from sentinel.series.stream import Extension, SeriesRows, Stream
 from sentinel.sources.base import Chunk, Cursor, Ending, EndKind, PollResult, ReadIssue, Run, flush, stopped
@@ -47,6 +49,7 @@ class RunOverview:
     attempts: int
     understanding: Understanding
     stopped: str | None
+    outcome: Outcome | None = None
 
 
 @dataclass(slots=True)
@@ -242,7 +245,12 @@ class RunLog:
             attempts=self.attempts,
             understanding=self.understanding(),
             stopped=self.stopped,
+            outcome=self.outcome(),
         )
+
+    def outcome(self) -> Outcome | None:
+        """Return the series by which a reader judges the run; None if it has none."""
+        return outcome(self.streams.values())
 
     def flush(self) -> Ingested:
         """Return the rows to judge when the log is over, and the points that only its end makes sure.

@@ -29,6 +29,7 @@ import tomllib
 from collections import ChainMap
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from enum import Enum
 from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any
@@ -37,7 +38,17 @@ from sentinel.detectors.signals import Signal, tag_pattern
 from sentinel.series.generic_names import fallback
 from sentinel.series.patterns import Meaning, Patterns, bare, is_logged
 
-__all__ = ["IGNORE", "Meaning", "Naming", "Profile", "fallback", "is_of_histogram", "profiles", "recognise"]
+__all__ = [
+    "IGNORE",
+    "Meaning",
+    "Naming",
+    "Origin",
+    "Profile",
+    "fallback",
+    "is_of_histogram",
+    "profiles",
+    "recognise",
+]
 
 IGNORE = "ignore"
 """The word in the configuration for a tag that is no signal."""
@@ -54,6 +65,13 @@ _OF_HISTOGRAMS = {
     "kurtosis": Meaning(Signal.HISTOGRAM_KURTOSIS),
 }
 """The statistics of a histogram. They follow its tag after a ``#``."""
+
+
+class Origin(Enum):
+    """Who says what a tag means."""
+
+    USER = "user"
+    PROFILE = "profile"
 
 
 @dataclass(frozen=True)
@@ -183,11 +201,11 @@ class Naming:
         pattern = self._overrides.find(tag)
         return pattern is not None and self._overrides.rows[pattern] is None
 
-    def is_stated(self, profile: Profile | None, tag: str) -> bool:
-        """Return whether the user or the profile says what ``tag`` means, or that it means nothing."""
-        return self._overrides.find(tag) is not None or (
-            profile is not None and profile.names.find(tag) is not None
-        )
+    def origin(self, profile: Profile | None, tag: str) -> Origin | None:
+        """Return who says what ``tag`` means, or that it means nothing; None if only its words say it."""
+        if self._overrides.find(tag) is not None:
+            return Origin.USER
+        return Origin.PROFILE if profile is not None and profile.names.find(tag) is not None else None
 
     def rule_meanings(self, tag: str) -> list[Meaning]:
         """Return the meanings of ``tag`` for the user's rules, in addition to its usual meaning."""

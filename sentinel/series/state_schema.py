@@ -24,6 +24,7 @@ class StreamState(NamedTuple):
     missing_tags: Sequence[Any]
     tag_context: Sequence[Any]
     role_signals: Mapping[str, str]
+    values: Mapping[str, Sequence[float]]
     unmapped_nonfinite: Sequence[Any]
     unmapped_shape: Sequence[Any]
 

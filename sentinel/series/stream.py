@@ -21,11 +21,11 @@ from sentinel.series.derived import SHARES, SUMMED, Units
 from sentinel.series.first_points import POINT_FIELDS, counts, joined, prologue_end
 from sentinel.series.history import Window
 from sentinel.series.missing_tags import InventoryTaker, MissingTags
-from sentinel.series.naming import Meaning, Naming, Profile, is_of_histogram, profiles, recognise
+from sentinel.series.naming import Meaning, Naming, Origin, Profile, is_of_histogram, profiles, recognise
 from sentinel.series.plan import KnownOfStream, Plans
 from sentinel.series.roles.company import Series
 from sentinel.series.roles.gaps import first_signals, later_signal
-from sentinel.series.roles.values import Values
+from sentinel.series.roles.values import TagValues, Values
 from sentinel.series.specs import SeriesSpec, SeriesSpecs
 from sentinel.series.state_schema import StreamState
 from sentinel.series.tag_context import TagContext
@@ -80,6 +80,7 @@ class Stream:
     profile: Profile | None = None
     tag_context: TagContext = field(default_factory=TagContext)
     role_signals: dict[str, Signal] = field(default_factory=dict)  # of tags that have none by their names
+    values: TagValues = field(default_factory=TagValues)
     attempts: Attempts = field(default_factory=Attempts)
     attempt: Attempt = field(default_factory=lambda: Attempt(1))
     meanings: dict[str, Meaning | None] = field(default_factory=dict)
@@ -117,6 +118,7 @@ class Stream:
             if end is None:
                 return Extension()
             self._name(chunk, end)
+            self._learn_tags(chunk, end)
         return self._extend(chunk, read_at)
 
     def end(self) -> Iterator[SeriesRows]:
@@ -124,6 +126,7 @@ class Stream:
         if self.first_points is not None:
             waiting = self.first_points
             self._name(waiting)
+            self._learn_tags(waiting, len(waiting.step))
             yield from self._extend(waiting, math.nan).rows
         yield from self._series_rows(self.attempt.end(self.specs), self.known)
 
@@ -153,9 +156,6 @@ class Stream:
             meaning = self._meaning(tag)
             if meaning is not None and meaning.signal in SUMMED:
                 self.attempt.sums.setdefault(meaning.signal, []).append(tag)
-        for tag in first.tags:
-            if tag in tags:
-                self._learn(tag)
 
     def _extend(self, chunk: Chunk, read_at: float) -> Extension:
         """Add points that no longer wait for their names."""
@@ -174,6 +174,7 @@ class Stream:
                 self.attempt = self.attempt.next(number, self.specs)
             points = [*self._points(chunk, part), *self._odd_points(chunk, part)]
             rows += self._series_rows(self.attempt.windows(points, self.specs, self.plans), stream_facts)
+        self.values = self.values.after(chunk, self._has_role)
         self.position += len(chunk.step)
         return Extension(rows, inventories, absences)
 
@@ -203,6 +204,17 @@ class Stream:
         meanings = {tag: context.meaning(tag, find) for tag in self.first_points.tags}
         return profile, meanings | {tag: Meaning(signal) for tag, signal in role_signals.items()}
 
+    def series(self) -> list[Series]:
+        """Return all series that may have a role, with the summaries of their values."""
+        values = self.values
+        if not self.has_names and self.first_points is not None:
+            values = values.after(self.first_points, self._has_role)
+        return [Series(self.name, tag, summary, self.part) for tag, summary in values.by_tag.items()]
+
+    def origin(self, profile: Profile | None, tag: str) -> Origin | None:
+        """Return who says what a tag means; None if only its words say it."""
+        return self.naming.origin(profile, self._full_tag(tag))
+
     def _recognise(self, tags: Mapping[str, int]) -> tuple[Profile | None, TagContext]:
         """Return the framework and the context of the first tags, given how often each was logged."""
         profile = recognise({self._full_tag(tag) for tag in tags if not is_of_histogram(tag)}, self.format)
@@ -218,15 +230,19 @@ class Stream:
         series = [
             Series(self.name, name, Values().after(value[tag == code]), self.part)
             for name, code in sorted(tags.items())
-            if not is_of_histogram(name) and not self.naming.ignores(self._full_tag(name))
+            if self._has_role(name)
         ]
         meanings = {one.tag: context.meaning(one.tag, find) for one in series}
         signals = {tag: meaning.signal for tag, meaning in meanings.items() if meaning is not None}
         return first_signals(series, signals, partial(self._is_open, profile))
 
+    def _has_role(self, tag: str) -> bool:
+        """Return whether a tag may have a role."""
+        return not is_of_histogram(tag) and not self.naming.ignores(self._full_tag(tag))
+
     def _is_open(self, profile: Profile | None, tag: str) -> bool:
         """Return whether a tag without a signal may get one from its role."""
-        return not is_of_histogram(tag) and not self.naming.is_stated(profile, self._full_tag(tag))
+        return not is_of_histogram(tag) and self.origin(profile, tag) is None
 
     def _meaning(self, tag: str) -> Meaning | None:
         meaning = self.tag_context.meaning(tag, partial(self._meaning_by_name, self.profile))
@@ -241,23 +257,28 @@ class Stream:
         """Return the meanings of a tag for the user's rules."""
         return self.naming.rule_meanings(self._full_tag(tag))
 
-    def _learn_tags(self, chunk: Chunk) -> None:
-        """Decide for good what the new tags of a chunk mean, in the order of their first points."""
+    def _learn_tags(self, chunk: Chunk, end: int = 0) -> None:
+        """Decide for good what the new tags of a chunk mean.
+
+        Their signals by roles are decided in the order of their first points; those up to ``end`` have them.
+        """
         if all(tag in self.meanings for tag in chunk.tags):
             return
         present = {meaning.signal for meaning in self.meanings.values() if meaning is not None}
-        codes, index = np.unique(chunk.tag, return_index=True)
-        for tag in (chunk.tags[code] for code in codes[np.argsort(index)].tolist()):
+        codes, first_index = np.unique(chunk.tag, return_index=True)
+        for index, code in sorted(zip(first_index.tolist(), codes.tolist(), strict=True)):
+            tag = chunk.tags[code]
             if tag in self.meanings:
                 continue
-            if self._meaning(tag) is None and self._is_open(self.profile, tag):
+            meaning = self._meaning(tag)
+            if meaning is None and index >= end and self._is_open(self.profile, tag):
                 signal = later_signal(Series(self.name, tag, Values(points=1), self.part), present)
+                meaning = None if signal is None else Meaning(signal)
                 if signal is not None:
                     self.role_signals[tag] = signal
-            self._learn(tag)
-            if (meaning := self.meanings[tag]) is not None:
+            if meaning is not None:
                 present.add(meaning.signal)
-        for tag in chunk.tags:  # without points
+        for tag in chunk.tags:
             if tag not in self.meanings:
                 self._learn(tag)
 
@@ -348,6 +369,7 @@ class Stream:
             missing_tags=self.missing_tags.dump(),
             tag_context=self.tag_context.dump(),
             role_signals=self.role_signals,
+            values=self.values.dump(),
             unmapped_nonfinite=self.unmapped_nonfinite.dump(),
             unmapped_shape=self.unmapped_shape.dump(),
         )
@@ -365,6 +387,7 @@ class Stream:
         self.signals = stored.signals
         self.first_points = Chunk(self.name, *stored.first_points) if stored.first_points else None
         self.profile = profiles()[stored.profile] if stored.profile else None
+        self.values = TagValues.load(stored.values)
         self.attempts = Attempts.load(stored.attempts)
         self.attempt = Attempt.load(stored.attempt)
         self.plans = Plans(*stored.plans)

@@ -216,15 +216,19 @@ def _timeline(run: RunReport) -> Sequence[tuple[IncidentReport, float, float]]:
 def _multiples(run: RunReport) -> Sequence[tuple[str, Sequence[tuple[str, str]]]]:
     """Return groups of tags, each tag with its signal in words, those of incidents first.
 
-    A group is what stands before the last slash. Tags that never change are left out.
+    A group is what stands before the last slash. Tags that never change are left out. The words of the
+    outcome say that it is.
     """
     meaning = {tag: signal.replace("_", " ") for signal, tags in run.tags.items() for tag in tags}
+    outcome, direction = run.outcome
     constant = {tag for tag, _ in run.constant}
     first = [incident.tag for incident in run.incidents]
     groups: dict[str, list[tuple[str, str]]] = {}
     for tag in dict.fromkeys([*first, *meaning]):
         if tag in run.curves and tag not in constant:
             words = "" if _says(tag, meaning.get(tag, "")) else meaning[tag]
+            if tag == outcome:
+                words = f"{words}, the outcome, {direction} is better".removeprefix(", ")
             groups.setdefault(tag.rpartition("/")[0], []).append((tag, words))
     return [*groups.items()]
 

@@ -42,10 +42,12 @@ def first_signals(
         if (role := roles.get(one.key)) and one.tag not in signals and is_open(one.tag)
     )
     by_tag = {one.tag: roles[one.key] for one in series if one.key in roles}
+    losses = sum(role.kind is Kind.TRAINING_LOSS for role in by_tag.values())
     result: dict[str, Signal] = {}
-    for _, tag in ranked:
+    for rank, tag in ranked:
         signal = _signal(by_tag[tag], present)
-        if signal is not None:
+        is_one_of_several = signal is Signal.LOSS and rank > MAIN_RANK and losses > 1
+        if signal is not None and not is_one_of_several:
             result[tag] = signal
             present.add(signal)
     return result

@@ -104,7 +104,7 @@ def _role(group: Mapping[str, Any]) -> Role | None:
         Direction(group.get("direction", Direction.UNKNOWN)),
         Unit(group.get("unit", Unit.OWN)),
         Source.NAME,
-        "its name",
+        "its name says so",
         rank=group.get("rank", MAIN_RANK),
     )
 

@@ -19,6 +19,17 @@ class Outcome:
     role: Role
     why: str
 
+    @property
+    def kind(self) -> str:
+        """What it is: a metric, a reward, or one of the losses."""
+        return str(self.role.measure if self.role.kind is Kind.OUTCOME else self.role.kind)
+
+    @property
+    def split(self) -> Split:
+        """The data on which it was measured; a reward or loss of which nothing is said is of training."""
+        is_plain = self.role.split is Split.UNKNOWN and self.role.measure in (Measure.REWARD, Measure.LOSS)
+        return Split.TRAIN if is_plain else self.role.split
+
 
 def outcome_of(series: Sequence[Series], roles: Roles) -> Outcome | None:
     """Return the outcome of a run; None if it has none."""
@@ -33,7 +44,7 @@ def outcome_of(series: Sequence[Series], roles: Roles) -> Outcome | None:
         if candidates:
             best = min(candidates, key=lambda one: _preference(one, roles[one.key], counts))
             role = roles[best.key]
-            return Outcome(best.stream, best.tag, role, f"{description}; {role.why}")
+            return Outcome(best.stream, best.tag, role, f"{description}: {role.why}")
     return None
 
 

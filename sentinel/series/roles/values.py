@@ -1,14 +1,17 @@
 """What the values of a series say, whatever its name. It takes constant memory and grows with a log."""
 
-from collections.abc import Iterable
-from dataclasses import dataclass
-from typing import Self
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import astuple, dataclass, field
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
+from sentinel.sources.base import Chunk, of_each_tag, order_by_tag
+
 _MAX_SHARE = 1.5  # no share is larger, even if it was rounded
 _MAX_PERCENT = 100.5  # rounded as well
+_MAX_TAGS = 512  # of a stream that are followed; further ones are left out
 _MIN_POINTS = 4  # finite ones, before their order says something
 
 
@@ -33,6 +36,8 @@ class Values:
 
     def after(self, values: NDArray[np.float64]) -> Self:
         """Return the summary after more values."""
+        if not len(values):
+            return self
         finite = values[np.isfinite(values)]
         points = self.points + len(values)
         if not len(finite):
@@ -78,3 +83,33 @@ class Values:
     def never_falls(self) -> bool:
         """Whether this may be the best so far, or a sum."""
         return self.count >= _MIN_POINTS and self.falls == 0 and self.rises > 0
+
+
+@dataclass(frozen=True, slots=True)
+class TagValues:
+    """The summaries of the tags of a stream, in the order of their first points."""
+
+    by_tag: Mapping[str, Values] = field(default_factory=dict)
+
+    def after(self, chunk: Chunk, is_followed: Callable[[str], bool]) -> Self:
+        """Return the summaries after a chunk, of tags that are followed."""
+        by_tag = dict(self.by_tag)
+        order = order_by_tag(chunk.tag)
+        parts = sorted((order[part] for part in of_each_tag(chunk.tag[order])), key=lambda index: index[0])
+        for index in parts:
+            tag = chunk.tags[chunk.tag[index[0]]]
+            if tag in by_tag or (len(by_tag) < _MAX_TAGS and is_followed(tag)):
+                by_tag[tag] = by_tag.get(tag, _EMPTY).after(chunk.value[index])
+        return type(self)(by_tag)
+
+    def dump(self) -> dict[str, Sequence[Any]]:
+        """Return everything that `load` needs."""
+        return {tag: astuple(values) for tag, values in self.by_tag.items()}
+
+    @classmethod
+    def load(cls, state: Mapping[str, Sequence[Any]]) -> Self:
+        """Undo `dump`."""
+        return cls({tag: Values(*values) for tag, values in state.items()})
+
+
+_EMPTY = Values()

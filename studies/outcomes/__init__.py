@@ -1,0 +1,1 @@
+"""How often the product finds the outcome of strangers' runs."""

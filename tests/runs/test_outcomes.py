@@ -1,0 +1,74 @@
+"""The outcome of a run: what a person or a profile says wins over its name."""
+
+import json
+
+import pytest
+from typer.testing import CliRunner
+
+from sentinel.cli.app import app
+
+ROWS = 40
+
+
+def _log(folder, **series):
+    lines = [
+        json.dumps({"step": step, **{tag: value(step) for tag, value in series.items()}})
+        for step in range(ROWS)
+    ]
+    (folder / "metrics.jsonl").write_text("\n".join(lines), "utf-8")
+    return folder
+
+
+def _run(folder, *options):
+    result = CliRunner().invoke(app, ["runs", str(folder), "--format", "json", *options])
+    assert result.exit_code == 0, result.output
+    (run,) = json.loads(result.output)["runs"]
+    return run
+
+
+def _falling(step):
+    return 2.0 * 0.95**step
+
+
+def _rising(step):
+    return 0.9 - 0.8 * 0.95**step
+
+
+def test_the_outcome_has_a_direction_a_split_a_unit_and_a_reason(tmp_path):
+    run = _run(_log(tmp_path, train_loss=_falling, val_loss=_falling, val_mcc=_rising))
+    assert run["outcome"] == {
+        "tag": "val_mcc",
+        "kind": "metric",
+        "direction": "higher",
+        "split": "held-out",
+        "unit": "share",
+        "why": "a metric of held-out data: its name says so",
+    }
+    assert run["signals"]["eval_score"] == ["val_mcc"]
+
+
+def test_a_run_of_unknown_numbers_has_no_outcome(tmp_path):
+    assert _run(_log(tmp_path, whatever=_falling))["outcome"] is None
+
+
+@pytest.mark.parametrize(
+    ("signal", "outcome"),
+    [
+        ("eval_error_rate", ("whatever", "lower", "[signals] names it")),
+        ("ignore", ("val_loss", "lower", None)),
+    ],
+)
+def test_the_configuration_says_what_the_outcome_is(tmp_path, signal, outcome):
+    config = tmp_path / "sentinel.toml"
+    config.write_text(f'paths = ["."]\n[signals]\nwhatever = "{signal}"\nval_mcc = "ignore"\n', "utf-8")
+    _log(tmp_path, train_loss=_falling, val_loss=_falling, val_mcc=_rising, whatever=_rising)
+    tag, direction, why = outcome
+    run = _run(tmp_path, "--config", str(config))
+    assert (run["outcome"]["tag"], run["outcome"]["direction"]) == (tag, direction)
+    assert why is None or why in run["outcome"]["why"]
+
+
+def test_details_name_the_outcome(tmp_path):
+    _log(tmp_path, train_loss=_falling, val_mcc=_rising)
+    result = CliRunner().invoke(app, ["runs", str(tmp_path), "--details"])
+    assert "outcome: val_mcc, higher is better, held-out, a share; a metric of held-out data" in result.output
