@@ -6,7 +6,7 @@ enough of them. The positions of points decide this as well, so it does not depe
 
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -23,8 +23,10 @@ from sentinel.series.history import Window
 from sentinel.series.missing_tags import InventoryTaker, MissingTags
 from sentinel.series.naming import Meaning, Naming, Origin, Profile, is_of_histogram, profiles, recognise
 from sentinel.series.plan import KnownOfStream, Plans
+from sentinel.series.roles.assignment import role_of_signal
 from sentinel.series.roles.company import Series
-from sentinel.series.roles.gaps import first_signals, later_signal
+from sentinel.series.roles.gaps import corrections, first_signals, later_signal
+from sentinel.series.roles.role import Source
 from sentinel.series.roles.values import TagValues, Values
 from sentinel.series.specs import SeriesSpec, SeriesSpecs
 from sentinel.series.state_schema import StreamState
@@ -79,7 +81,7 @@ class Stream:
     has_names: bool = False  # the tags have their meanings
     profile: Profile | None = None
     tag_context: TagContext = field(default_factory=TagContext)
-    role_signals: dict[str, Signal] = field(default_factory=dict)  # of tags that have none by their names
+    role_signals: dict[str, Signal] = field(default_factory=dict)  # where their names say otherwise
     values: TagValues = field(default_factory=TagValues)
     attempts: Attempts = field(default_factory=Attempts)
     attempt: Attempt = field(default_factory=lambda: Attempt(1))
@@ -202,7 +204,10 @@ class Stream:
         find = partial(self._meaning_by_name, profile)
         role_signals = self._first_signals(profile, context, self.first_points)
         meanings = {tag: context.meaning(tag, find) for tag in self.first_points.tags}
-        return profile, meanings | {tag: Meaning(signal) for tag, signal in role_signals.items()}
+        return profile, {
+            tag: _with_role(meaning, role_signals[tag]) if tag in role_signals else meaning
+            for tag, meaning in meanings.items()
+        }
 
     def series(self) -> list[Series]:
         """Return all series that may have a role, with the summaries of their values."""
@@ -234,7 +239,16 @@ class Stream:
         ]
         meanings = {one.tag: context.meaning(one.tag, find) for one in series}
         signals = {tag: meaning.signal for tag, meaning in meanings.items() if meaning is not None}
-        return first_signals(series, signals, partial(self._is_open, profile))
+        stated = {
+            one.key: role
+            for one in series
+            if one.tag in signals
+            and not self._is_open(profile, one.tag)
+            and (role := role_of_signal(signals[one.tag], Source.PROFILE, "it is stated")) is not None
+        }
+        corrected = corrections(series, signals, stated)
+        signals |= corrected
+        return {**corrected, **first_signals(series, signals, partial(self._is_open, profile))}
 
     def _has_role(self, tag: str) -> bool:
         """Return whether a tag may have a role."""
@@ -246,9 +260,7 @@ class Stream:
 
     def _meaning(self, tag: str) -> Meaning | None:
         meaning = self.tag_context.meaning(tag, partial(self._meaning_by_name, self.profile))
-        if meaning is None and tag in self.role_signals:
-            return Meaning(self.role_signals[tag])
-        return meaning
+        return _with_role(meaning, self.role_signals[tag]) if tag in self.role_signals else meaning
 
     def _meaning_by_name(self, profile: Profile | None, tag: str) -> Meaning | None:
         return self.naming.meaning(profile, self._full_tag(tag))
@@ -400,3 +412,8 @@ class Stream:
         self.unmapped_shape = UnmappedShape.load(stored.unmapped_shape)
         for tag in stored.tags:
             self._learn(tag)
+
+
+def _with_role(meaning: Meaning | None, signal: Signal) -> Meaning:
+    """Return the meaning of a tag whose role gives it another signal."""
+    return Meaning(signal) if meaning is None else replace(meaning, signal=signal)

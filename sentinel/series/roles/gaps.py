@@ -4,7 +4,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 
 from sentinel.detectors.signals import Signal
 from sentinel.series.roles.assignment import role_of_signal, roles_of
-from sentinel.series.roles.company import Series
+from sentinel.series.roles.company import Roles, Series
 from sentinel.series.roles.role import MAIN_RANK, Direction, Kind, Mark, Measure, Role, Source, Split, Unit
 
 _HELD_OUT_METRICS = frozenset(
@@ -19,6 +19,43 @@ _LOSSES = frozenset({Signal.LOSS, Signal.PREFERENCE_LOSS, Signal.LOSS_PART, Sign
 
 _NOT_PLAIN = frozenset({Mark.BEST, Mark.RUNNING, Mark.SUM, Mark.MEMBER})
 """Marks of what is no measurement of its own, or one of several."""
+
+
+def corrections(series: Sequence[Series], signals: Mapping[str, Signal], stated: Roles) -> dict[str, Signal]:
+    """Return the signals that tags have only by their names and not beside the other tags of their stream.
+
+    ``stated`` holds the roles that a person or a profile gave, which are never corrected.
+    """
+    roles = roles_of(series, stated)
+    present = {*signals.values()}
+    result: dict[str, Signal] = {}
+    for one in series:
+        role = roles.get(one.key)
+        signal = signals.get(one.tag)
+        if role is None or signal is None or one.key in stated:
+            continue
+        if _is_value_loss(one, role, signal, present):
+            result[one.tag] = Signal.VALUE_LOSS
+        elif signal is Signal.ACCURACY and _is_held_out_metric(role) and Signal.EVAL_ACCURACY not in present:
+            result[one.tag] = Signal.EVAL_ACCURACY
+        if one.tag in result:
+            present.add(result[one.tag])
+    return result
+
+
+def _is_value_loss(one: Series, role: Role, signal: Signal, present: Collection[Signal]) -> bool:
+    """Return whether a loss is that of values: beside a loss of the policy, or of an agent that explores."""
+    if role.kind is not Kind.INNER or Signal.VALUE_LOSS in present:
+        return False
+    if signal is Signal.EVAL_LOSS:
+        return one.reading.role is not None and one.reading.role.kind is Kind.HELD_OUT_LOSS
+    is_of_agent = signal in (Signal.LOSS, Signal.POLICY_LOSS) and Signal.EXPLORATION_RATE in present
+    is_plain = one.reading.role is not None and one.reading.role.kind is Kind.TRAINING_LOSS
+    return is_of_agent and is_plain
+
+
+def _is_held_out_metric(role: Role) -> bool:
+    return role.kind is Kind.OUTCOME and role.measure is Measure.METRIC and role.split is Split.HELD_OUT
 
 
 def first_signals(

@@ -91,3 +91,25 @@ def test_a_person_and_a_profile_win() -> None:
 def test_any_cut_gives_the_same_signals(rows: int, later: list[str], cuts: list[int]) -> None:
     points = [*_rows(*ROW, count=rows), *((tag, 50, 0.5) for tag in later)]
     assert _signals(points, cuts) == _signals(points)
+
+
+@pytest.mark.parametrize(
+    ("tags", "tag", "signal"),
+    [
+        ("pol_loss val_loss mean_return", "val_loss", Signal.VALUE_LOSS),
+        ("policy_loss value_loss val_loss mean_return", "val_loss", Signal.EVAL_LOSS),
+        ("train_loss val_loss", "val_loss", Signal.EVAL_LOSS),
+        ("loss epsilon episode_reward", "loss", Signal.VALUE_LOSS),
+        ("loss reward", "loss", Signal.POLICY_LOSS),
+        ("loss val_loss", "loss", Signal.LOSS),
+        ("TrainAccuracy accuracy loss", "accuracy", Signal.EVAL_ACCURACY),
+        ("accuracy loss", "accuracy", Signal.ACCURACY),
+    ],
+)
+def test_the_other_tags_correct_a_signal(tags: str, tag: str, signal: Signal | None) -> None:
+    assert _signals(_rows(*tags.split()))[tag] is signal
+
+
+def test_a_person_is_not_corrected() -> None:
+    points = _rows("pol_loss", "val_loss", "mean_return")
+    assert _signals(points, overrides={"val_loss": "eval_loss"})["val_loss"] is Signal.EVAL_LOSS
