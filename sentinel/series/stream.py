@@ -246,7 +246,7 @@ class Stream:
             and not self._is_open(profile, one.tag)
             and (role := role_of_signal(signals[one.tag], Source.PROFILE, "it is stated")) is not None
         }
-        corrected = corrections(series, signals, stated)
+        corrected = corrections(series, signals, stated) if len(stated) < len(signals) else {}
         signals |= corrected
         return {**corrected, **first_signals(series, signals, partial(self._is_open, profile))}
 

@@ -6,8 +6,9 @@ person gave is never changed.
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 
-from sentinel.series.roles.names import Reading, reading, spelling, table
+from sentinel.series.roles.names import Reading, reading, table
 from sentinel.series.roles.role import MAIN_RANK, Direction, Kind, Mark, Measure, Role, Source, Split, Unit
 from sentinel.series.roles.values import Values
 
@@ -42,12 +43,12 @@ class Series:
         """The number of its points, finite or not."""
         return self.values.points
 
-    @property
+    @cached_property
     def key(self) -> Key:
         """What tells it from the other series of its run."""
         return self.stream, self.tag
 
-    @property
+    @cached_property
     def reading(self) -> Reading:
         """What its name says."""
         return reading(self.tag, self.part)
@@ -93,7 +94,7 @@ def _is_reward(role: Role | None) -> bool:
 
 
 def _has_policy_loss(series: Sequence[Series]) -> bool:
-    return any(spelling(one.reading.words) in _OF_POLICIES for one in series)
+    return any(one.reading.name in _OF_POLICIES for one in series)
 
 
 def _same_row(one: Series, other: Series) -> bool:
@@ -245,7 +246,7 @@ def _scores(series: Sequence[Series], roles: Roles) -> Iterator[tuple[Key, Role 
 
 def _losses_of_adversaries(series: Sequence[Series], roles: Roles) -> Iterator[tuple[Key, Role | None]]:
     """Of two networks that play against each other neither loss ought to fall, nor does their sum."""
-    names = {spelling(one.reading.words) for one in series}
+    names = {one.reading.name for one in series}
     if names.isdisjoint(_GENERATORS) or names.isdisjoint(_DISCRIMINATORS):
         return
     for one in series:
@@ -258,7 +259,7 @@ def _losses_of_agents(series: Sequence[Series], roles: Roles) -> Iterator[tuple[
     """Beside a reward no loss says how well an agent learns; "val_loss" is then the loss of its values."""
     if not trains_an_agent(series, roles):
         return
-    policy = [one for one in series if spelling(one.reading.words) in _OF_POLICIES]
+    policy = [one for one in series if one.reading.name in _OF_POLICIES]
     for one in series:
         role = roles.get(one.key)
         if role is None or role.kind not in (Kind.TRAINING_LOSS, Kind.HELD_OUT_LOSS):

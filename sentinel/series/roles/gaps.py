@@ -17,6 +17,8 @@ _OF_AGENTS = frozenset({Signal.REWARD, Signal.POLICY_LOSS})
 _HELD_OUT_LOSSES = frozenset({Signal.EVAL_LOSS, Signal.EVAL_PERPLEXITY})
 _LOSSES = frozenset({Signal.LOSS, Signal.PREFERENCE_LOSS, Signal.LOSS_PART, Signal.GENERATOR_LOSS})
 
+_CORRECTABLE = frozenset({Signal.EVAL_LOSS, Signal.LOSS, Signal.POLICY_LOSS, Signal.ACCURACY})
+
 _NOT_PLAIN = frozenset({Mark.BEST, Mark.RUNNING, Mark.SUM, Mark.MEMBER})
 """Marks of what is no measurement of its own, or one of several."""
 
@@ -26,8 +28,10 @@ def corrections(series: Sequence[Series], signals: Mapping[str, Signal], stated:
 
     ``stated`` holds the roles that a person or a profile gave, which are never corrected.
     """
-    roles = roles_of(series, stated)
     present = {*signals.values()}
+    if present.isdisjoint(_CORRECTABLE):
+        return {}
+    roles = roles_of(series, stated)
     result: dict[str, Signal] = {}
     for one in series:
         role = roles.get(one.key)
@@ -65,6 +69,8 @@ def first_signals(
 
     ``signals`` holds those that the tags have, and ``is_open`` says whether a tag may get one.
     """
+    if not any(one.tag not in signals and is_open(one.tag) for one in series):
+        return {}
     stated = {
         one.key: role
         for one in series

@@ -6,9 +6,9 @@ A name is read in steps: as it is, then without means and places, then without t
 
 import re
 import tomllib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cache, lru_cache
+from functools import cache, cached_property, lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -52,6 +52,11 @@ class Reading:
     split: Split
     words: tuple[str, ...]
     marks: frozenset[Mark]
+
+    @cached_property
+    def name(self) -> str:
+        """The words in the spelling of the table."""
+        return _spelling(self.words, table().spellings)
 
 
 @cache
@@ -107,11 +112,6 @@ def _role(group: Mapping[str, Any]) -> Role | None:
         "its name says so",
         rank=group.get("rank", MAIN_RANK),
     )
-
-
-def spelling(words: Iterable[str]) -> str:
-    """Join the words in the spelling of the table to one name."""
-    return _spelling([*words], table().spellings)
 
 
 def words_of(tag: str) -> list[list[str]]:

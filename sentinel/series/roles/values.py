@@ -38,14 +38,17 @@ class Values:
         """Return the summary after more values."""
         if not len(values):
             return self
-        finite = values[np.isfinite(values)]
+        is_finite = np.isfinite(values)
+        finite = values if is_finite.all() else values[is_finite]
         points = self.points + len(values)
         if not len(finite):
             return type(self)(
                 points, self.count, self.first, self.last, self.least, self.most, self.falls, self.rises
             )
         first = float(finite[0])
-        steps = np.diff(finite, prepend=self.last if self.count else first)
+        before = self.last if self.count else first
+        falls = int(np.count_nonzero(finite[1:] < finite[:-1])) + (first < before)
+        rises = int(np.count_nonzero(finite[1:] > finite[:-1])) + (first > before)
         least = float(finite.min())
         most = float(finite.max())
         return type(self)(
@@ -55,8 +58,8 @@ class Values:
             last=float(finite[-1]),
             least=min(self.least, least) if self.count else least,
             most=max(self.most, most) if self.count else most,
-            falls=self.falls + int(np.count_nonzero(steps < 0)),
-            rises=self.rises + int(np.count_nonzero(steps > 0)),
+            falls=self.falls + falls,
+            rises=self.rises + rises,
         )
 
     @property
