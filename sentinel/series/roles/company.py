@@ -104,34 +104,32 @@ def _same_row(one: Series, other: Series) -> bool:
 
 
 def _parts_of_a_reward(series: Sequence[Series], roles: Roles) -> Iterator[tuple[Key, Role | None]]:
-    """A group "rewards/" holds the functions of which the reward is the sum."""
+    """Yield the functions of which the reward is the sum: they stand in a group "rewards/"."""
     for one in series:
         group, slash, rest = one.tag.lower().partition("/")
         pairwise = Mark.PAIRWISE in one.reading.marks
         if slash and group in ("rewards", "reward") and rest not in ("mean", "avg") and not pairwise:
             role = roles.get(one.key)
             if role is None or role.kind is Kind.OUTCOME:
-                yield (
-                    one.key,
-                    _role(Kind.PART, Measure.REWARD, role, "one of the rewards that make up the whole"),
-                )
+                yield one.key, _part_of_a_reward(role)
 
 
-def _role(kind: Kind, measure: Measure, of: Role | None, why: str) -> Role:
-    if of is not None:
-        return replace(of, kind=kind, measure=measure, source=Source.COMPANY, why=why)
-    return Role(kind, measure, Split.UNKNOWN, Direction.UNKNOWN, Unit.OWN, Source.COMPANY, why)
+def _part_of_a_reward(role: Role | None) -> Role:
+    why = "one of the rewards that make up the whole"
+    if role is not None:
+        return replace(role, kind=Kind.PART, source=Source.COMPANY, why=why)
+    return Role(Kind.PART, Measure.REWARD, Split.UNKNOWN, Direction.UNKNOWN, Unit.OWN, Source.COMPANY, why)
 
 
 def _returns_of_a_monitor(series: Sequence[Series], _: Roles) -> Iterator[tuple[Key, Role | None]]:
-    """A single letter is a return only beside the length of its episode; else R stands for recall."""
+    """Yield a single R beside no length of an episode: it stands for recall and not for a return."""
     for one in series:
         if one.tag.lower() == "r" and not any(other.tag == "l" and _same_row(one, other) for other in series):
             yield one.key, None
 
 
 def _members(series: Sequence[Series], roles: Roles) -> Iterator[tuple[Key, Role | None]]:
-    """Several names that differ only in their first groups: one outcome of several agents or data sets."""
+    """Yield names that differ only in their first groups: one outcome of several agents or data sets."""
     endings: dict[str, list[Series]] = {}
     for one in series:
         if one.key not in roles and not one.reading.is_in_table and "/" in one.tag:
@@ -148,20 +146,12 @@ def _members(series: Sequence[Series], roles: Roles) -> Iterator[tuple[Key, Role
         for one in members:
             split = one.reading.split if one.reading.split is not Split.UNKNOWN else by_name.split
             marks = frozenset({Mark.MEMBER})
-            yield (
-                one.key,
-                replace(
-                    by_name,
-                    split=split,
-                    marks=marks,
-                    source=Source.COMPANY,
-                    why="one of several of this name",
-                ),
-            )
+            why = "one of several of this name"
+            yield one.key, replace(by_name, split=split, marks=marks, source=Source.COMPANY, why=why)
 
 
 def _splits_by_twins(series: Sequence[Series], roles: Roles) -> Iterator[tuple[Key, Role | None]]:
-    """A bare metric beside the same of training is that of held-out data, and the other way round."""
+    """Yield bare metrics beside the same of training, which are of held-out data, and the other way round."""
     by_words: dict[tuple[str, ...], set[Split]] = {}
     for one in series:
         if one.reading.split is not Split.UNKNOWN:
@@ -198,7 +188,7 @@ def _moved(role: Role, split: Split, why: str) -> Role:
 
 
 def _splits_by_rows(series: Sequence[Series], roles: Roles) -> Iterator[tuple[Key, Role | None]]:
-    """A bare metric is of held-out data if it is logged with such and less often than training."""
+    """Yield bare metrics: those logged with held-out data or less often than training are held-out."""
     held_out = [one for one in series if one.reading.split is Split.HELD_OUT]
     losses = [one for one in series if (role := roles.get(one.key)) and role.kind is Kind.TRAINING_LOSS]
     rarest = min((one.count for one in losses), default=0)
@@ -227,42 +217,35 @@ def _splits_by_rows(series: Sequence[Series], roles: Roles) -> Iterator[tuple[Ke
 
 
 def _scores(series: Sequence[Series], roles: Roles) -> Iterator[tuple[Key, Role | None]]:
-    """A score of a run that trains no agent is a metric."""
+    """Yield the scores of a run that trains no agent, as metrics."""
     if trains_an_agent(series, roles):
         return
     for one in series:
         role = roles.get(one.key)
         if _is_reward(role) and role is not None:
-            yield (
-                one.key,
-                replace(
-                    role,
-                    measure=Measure.METRIC,
-                    source=Source.COMPANY,
-                    why="a score, and no agent is trained",
-                ),
-            )
+            why = "a score, and no agent is trained"
+            yield one.key, replace(role, measure=Measure.METRIC, source=Source.COMPANY, why=why)
 
 
 def _losses_of_adversaries(series: Sequence[Series], roles: Roles) -> Iterator[tuple[Key, Role | None]]:
-    """Of two networks that play against each other neither loss ought to fall, nor does their sum."""
+    """Yield the losses of networks that play against each other, which need not fall, nor does their sum."""
     names = {one.reading.name for one in series}
     if names.isdisjoint(_GENERATORS) or names.isdisjoint(_DISCRIMINATORS):
         return
     for one in series:
         role = roles.get(one.key)
-        if role is not None and role.kind in (Kind.TRAINING_LOSS, Kind.HELD_OUT_LOSS):
+        if role is not None and role.is_loss:
             yield one.key, replace(role, kind=Kind.INNER, source=Source.COMPANY, why="a loss of adversaries")
 
 
 def _losses_of_agents(series: Sequence[Series], roles: Roles) -> Iterator[tuple[Key, Role | None]]:
-    """Beside a reward no loss says how well an agent learns; "val_loss" is then the loss of its values."""
+    """Yield the losses beside a reward, which do not say how well an agent learns."""
     if not trains_an_agent(series, roles):
         return
     policy = [one for one in series if one.reading.name in _OF_POLICIES]
     for one in series:
         role = roles.get(one.key)
-        if role is None or role.kind not in (Kind.TRAINING_LOSS, Kind.HELD_OUT_LOSS):
+        if role is None or not role.is_loss:
             continue
         value = role.kind is Kind.HELD_OUT_LOSS and any(_same_row(one, other) for other in policy)
         if value or role.kind is Kind.TRAINING_LOSS:
@@ -281,7 +264,7 @@ def _losses_of_agents(series: Sequence[Series], roles: Roles) -> Iterator[tuple[
 
 
 def _parts_and_sole_losses(series: Sequence[Series], roles: Roles) -> Iterator[tuple[Key, Role | None]]:
-    """A longer name of a loss is a part where a whole loss is known; a sole one is the loss itself."""
+    """Yield longer names of losses: parts where a whole loss is known, and the loss itself if alone."""
     agent = trains_an_agent(series, roles)
     for split, kind in ((Split.TRAIN, Kind.TRAINING_LOSS), (Split.HELD_OUT, Kind.HELD_OUT_LOSS)):
         plain = [one for one in series if (role := roles.get(one.key)) and role.kind is kind]
@@ -292,33 +275,18 @@ def _parts_and_sole_losses(series: Sequence[Series], roles: Roles) -> Iterator[t
             if one.key not in roles and not one.reading.is_in_table and _names_a_loss(one, split)
         ]
         whole = bool(plain)
-        for one in longer:
-            if whole or parts or len(longer) > 1 or agent:
-                yield (
-                    one.key,
-                    Role(
-                        Kind.PART,
-                        Measure.LOSS,
-                        split,
-                        Direction.LOWER,
-                        Unit.OWN,
-                        Source.COMPANY,
-                        "one of several losses",
-                    ),
-                )
-            else:
-                yield (
-                    one.key,
-                    Role(
-                        kind,
-                        Measure.LOSS,
-                        split,
-                        Direction.LOWER,
-                        Unit.OWN,
-                        Source.COMPANY,
-                        "the only loss of the run",
-                    ),
-                )
+        is_part = whole or parts or len(longer) > 1 or agent
+        why = "one of several losses" if is_part else "the only loss of the run"
+        role = Role(
+            Kind.PART if is_part else kind,
+            Measure.LOSS,
+            split,
+            Direction.LOWER,
+            Unit.OWN,
+            Source.COMPANY,
+            why,
+        )
+        yield from ((one.key, role) for one in longer)
 
 
 def _is_part_of_a_loss(one: Series, role: Role | None, split: Split) -> bool:
@@ -337,7 +305,7 @@ def _names_a_loss(one: Series, split: Split) -> bool:
 
 
 def _errors_of_training(series: Sequence[Series], roles: Roles) -> Iterator[tuple[Key, Role | None]]:
-    """An error on training data is the loss only where nothing else is."""
+    """Yield the errors on training data beside a loss, as its parts."""
     whole = any(role.kind is Kind.TRAINING_LOSS and role.rank <= MAIN_RANK for role in roles.values())
     if not whole:
         return
@@ -348,7 +316,7 @@ def _errors_of_training(series: Sequence[Series], roles: Roles) -> Iterator[tupl
 
 
 def _never_measured_twice(series: Sequence[Series], roles: Roles) -> Iterator[tuple[Key, Role | None]]:
-    """A best so far is no outcome, nor is a running sum, nor what is logged only once."""
+    """Yield what is the best so far or a running sum, which is no outcome."""
     for one in series:
         role = roles.get(one.key)
         if role is None or not role.is_outcome_like:
