@@ -20,7 +20,10 @@ if TYPE_CHECKING:
 
 _Details = Annotated[
     bool,
-    typer.Option("--details", help="Also the evidence for the state, the signals and what cannot be judged."),
+    typer.Option(
+        "--details",
+        help="Also the evidence for the state, the signals, the outcome and what cannot be judged.",
+    ),
 ]
 
 _Siblings = Annotated[

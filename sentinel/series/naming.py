@@ -20,7 +20,7 @@ extended.
 
 The statistics of a histogram, such as ``fc/weight#std``, mean what their ending says, unless the histogram is
 one of rewards and the like. Any other tag that its profile does not name is the user's own: the fallback
-reads it word by word.
+reads it word by word. What it does not understand may get a signal by its role in the run; see `roles.gaps`.
 """
 
 import difflib

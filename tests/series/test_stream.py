@@ -262,6 +262,22 @@ def test_any_cut_gives_the_same_verdicts(
     assert verdicts(cut(points, [*cuts, *plans], plans), reload, at_once) == expected
 
 
+@settings(max_examples=20, deadline=None)
+@given(
+    rows=st.integers(30, 80),
+    seed=st.integers(0, 2**32 - 1),
+    cuts=st.lists(st.integers(0, 400), max_size=8),
+    reload=st.booleans(),
+)
+def test_any_cut_gives_the_same_verdicts_of_a_signal_by_its_role(
+    rows: int, seed: int, cuts: list[int], reload: bool
+) -> None:
+    points = [("objective" if tag == "a" else tag, *rest) for tag, *rest in log(rows, seed) if tag != "d"]
+    expected = verdicts(cut(points, ()))
+    assert "objective" in {verdict.key.tag for verdict in expected}
+    assert verdicts(cut(points, cuts), reload) == expected
+
+
 @pytest.mark.long
 @pytest.mark.parametrize(("rows", "begin", "size"), [(900, 0, 256), (900, 0, 17), (330, 300, 1)])
 def test_long_series_have_the_same_coarse_view_however_they_arrive(rows: int, begin: int, size: int) -> None:
