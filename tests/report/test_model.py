@@ -195,6 +195,17 @@ def test_what_a_probe_would_log_stands_first(told, tmp_path):
     assert by_probe == sorted(by_probe, reverse=True)
 
 
+def test_the_chart_of_the_outcome_is_marked(told, tmp_path):
+    rows(
+        tmp_path / "metrics.jsonl",
+        val_mcc=lambda step: 0.9 - 0.8 * 0.95**step,
+        train_loss=lambda step: 0.95**step,
+    )
+    report = told()
+    assert report.runs[0].outcome == ("val_mcc", "higher")
+    assert "<small>eval score, the outcome, higher is better</small>" in render(report)
+
+
 def test_the_report_names_settings_with_their_origin(told, tmp_path):
     rows(tmp_path / "metrics.jsonl")
     (tmp_path / "training_args.json").write_text('{"adam_epsilon": 1e-6}')
