@@ -241,12 +241,12 @@ def _unmarked(words: Sequence[str], words_table: Table) -> tuple[list[str], set[
 
 def _is_window(words: Sequence[str], word: str) -> bool:
     """Return whether a number tells over how many episodes a mean was taken: "mean 100 episode reward"."""
-    return word.isdigit() and int(word) >= 10 and len(words) > 1 and words[-1] != word
+    return word.isdecimal() and len(word) > 1 and len(words) > 1 and words[-1] != word
 
 
 def _without_member(words: Sequence[str], words_table: Table) -> list[str]:
     """Return the name without the number of an agent, a fold, a data set, or one of several losses."""
-    rest = [word for word in words if not word.isdigit()]
+    rest = [word for word in words if not word.isdecimal()]
     if (
         len(rest) == len(words)
         or " ".join(rest) in words_table.ranks

@@ -238,6 +238,39 @@ def test_a_series_of_an_unknown_name_is_no_outcome() -> None:
     assert outcome_of(series, roles_of(series, {})) is None
 
 
+WORDS = [
+    "loss",
+    "val",
+    "train",
+    "reward",
+    "best",
+    "total",
+    "acc",
+    "1",
+    "100",
+    "mean",
+    "_",
+    "/",
+    ".",
+    "#",
+    "%",
+    "r",
+    "l",
+    "score",
+    "policy",
+    "val_loss",
+    "epsilon",
+]
+TAGS = st.text(max_size=8) | st.lists(st.sampled_from(WORDS), max_size=5).map("".join)
+
+
+@given(st.lists(TAGS, max_size=6, unique=True), st.lists(st.floats(), max_size=6))
+def test_any_tags_with_any_values_have_roles(tags: list[str], values: list[float]) -> None:
+    series = [_series(tag, *values) for tag in tags]
+    outcome = outcome_of(series, roles_of(series, {}))
+    assert outcome is None or outcome.tag in tags
+
+
 @given(st.lists(st.floats(-2, 2) | st.just(math.nan)), st.lists(st.integers(0, 20), max_size=4))
 def test_any_cut_gives_the_same_summary(values: list[float], cuts: list[int]) -> None:
     summary = Values()
