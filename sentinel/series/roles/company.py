@@ -22,6 +22,7 @@ _MAX_EVALUATION_COUNT = 0.7  # of an evaluation, relative to training
 _OF_POLICIES = frozenset(
     {"policy loss", "policy grad loss", "surrogate loss", "loss policy", "grad loss policy"}
 )
+_OF_BOXES = frozenset({"box", "giou", "ciou", "box loss"})
 _SCORES = (("score",), ("scores",))
 _GENERATORS = frozenset({"g loss", "generator loss", "loss g", "gen loss", "err g", "g gan"})
 _DISCRIMINATORS = frozenset(
@@ -286,7 +287,17 @@ def _parts_and_sole_losses(series: Sequence[Series], roles: Roles) -> Iterator[t
             Source.COMPANY,
             why,
         )
-        yield from ((one.key, role) for one in longer)
+        yield from ((one.key, role) for one in longer if is_part or one.reading.words[-1].endswith("loss"))
+
+
+def _objectness(series: Sequence[Series], roles: Roles) -> Iterator[tuple[Key, Role | None]]:
+    """Yield the objectness of a detector, which YOLO calls as others call an objective: a part of the loss."""
+    names = {one.reading.name for one in series}
+    for one in series:
+        role = roles.get(one.key)
+        if role is not None and one.reading.name == "obj" and not names.isdisjoint(_OF_BOXES):
+            why = "it stands beside a loss of boxes"
+            yield one.key, replace(role, kind=Kind.PART, source=Source.COMPANY, why=why)
 
 
 def _is_part_of_a_loss(one: Series, role: Role | None, split: Split) -> bool:
@@ -347,6 +358,7 @@ _RULES: Sequence[Rule] = (
     _returns_of_a_monitor,
     _members,
     _splits_by_twins,
+    _objectness,
     _parts_and_sole_losses,
     _errors_of_training,
     _scores,

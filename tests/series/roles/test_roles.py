@@ -201,6 +201,19 @@ def test_the_only_loss_is_the_loss() -> None:
     assert role.kind is Kind.TRAINING_LOSS
 
 
+def test_a_setting_of_a_loss_is_not_the_loss() -> None:
+    assert _role("loss_weight", _falling("loss_weight")) is None
+
+
+def test_objectness_is_a_part_and_an_objective_is_not() -> None:
+    objectness = _role("obj", _falling("box"), _falling("obj"), _falling("cls"))
+    objective = _role("Obj/train", _falling("Obj/train"))
+    assert objectness is not None
+    assert objectness.kind is Kind.PART
+    assert objective is not None
+    assert objective.kind is Kind.TRAINING_LOSS
+
+
 def test_the_best_so_far_is_no_outcome() -> None:
     assert _outcome(_rising("best_val_acc"), _rising("val_acc")).tag == "val_acc"
 
