@@ -291,7 +291,7 @@ def _parts_and_sole_losses(series: Sequence[Series], roles: Roles) -> Iterator[t
 
 
 def _objectness(series: Sequence[Series], roles: Roles) -> Iterator[tuple[Key, Role | None]]:
-    """Yield the objectness of a detector, which YOLO calls as others call an objective: a part of the loss."""
+    """Yield the objectness of a detector, which is called as an objective: a part of the loss."""
     names = {one.reading.name for one in series}
     for one in series:
         role = roles.get(one.key)
