@@ -95,8 +95,8 @@ def _entry_points(group: Group) -> Sequence[tuple[str, "EntryPoint"]]:
         return ()
     from importlib.metadata import entry_points
 
-    named = ((_distribution(each), each) for each in entry_points(group=group.value))
-    return sorted(named, key=lambda pair: (pair[0], pair[1].name))
+    pairs = ((_distribution(each), each) for each in entry_points(group=group.value))
+    return sorted(pairs, key=lambda pair: (pair[0], pair[1].name))
 
 
 def _distribution(entry_point: "EntryPoint") -> str:
