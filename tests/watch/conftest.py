@@ -4,7 +4,7 @@ import pytest
 
 from sentinel.processes import finder
 
-OF_PROCESSES = {"test_ends", "test_hangs"}
+OF_PROCESSES = {"test_process_monitor", "test_hangs"}
 
 
 @pytest.fixture(autouse=True)

@@ -69,7 +69,7 @@ def ends(house, end, writer="held", launcher=(), err=subprocess.DEVNULL):
     first, *others = messages
     assert first == f"firing: {'below-sink-severity' if quiet else 'first-notification'}"
     assert "firing: first-notification" not in others
-    assert any(log.ending is not None or log.metadata.gone for log in watcher.logs())
+    assert any(log.ending is not None or log.metadata.process_gone for log in watcher.logs())
     return incident.detector, incident.summary, watcher
 
 
