@@ -21,7 +21,7 @@ from sentinel.replays.siblings import compare_siblings
 from sentinel.runs.prefetch import reading_ahead
 from sentinel.series.curves import Curves
 from sentinel.sources.base import ReadIssue, Run
-from sentinel.sources.discovery import common_path, discover, run_name
+from sentinel.sources.discovery import common_path, discover, nothing_read, run_name
 from sentinel.sources.location import Location
 
 if TYPE_CHECKING:
@@ -57,7 +57,8 @@ def replay(
     complaints = [complaint for part in parts for complaint in part.read_issues]
     coverage = reduce(add, [part.coverage for part in parts])
     comparisons = _compared(runs, compare, good)
-    return Replay(runs, complaints, parts[0].pipeline, coverage, comparisons=comparisons)
+    unread = parts[0].unread
+    return Replay(runs, complaints, parts[0].pipeline, coverage, comparisons=comparisons, unread=unread)
 
 
 def replay_in_parts(
@@ -106,13 +107,15 @@ def _parts(
         done += len(group)
         progress(done, len(wanted))
         if read:
-            yield Replay(read, complaints, pipeline, _coverage(pipeline, read, complaints))
+            unread = () if any_read else discovered.unread
+            coverage = _coverage(pipeline, read, complaints)
+            yield Replay(read, complaints, pipeline, coverage, unread=unread)
             complaints = ()
             any_read = True
     if not any_read and complaints:
         raise SentinelError("\n".join(map(str, complaints)))
     if not any_read:
-        raise SentinelError(f"{', '.join(map(str, paths))}: no log that sentinel can read")
+        raise SentinelError(nothing_read(paths, discovered.unread))
 
 
 def judged(
