@@ -51,7 +51,7 @@ _JOB = re.compile(r"\.[oe]\d{1,12}")
 _NO_LOGS = re.compile(
     r"requirements.*|licen[cs]e.*|readme.*|copying|notice|authors|makefile|dockerfile|vocab.*|merges.*|"
     r"tokenizer.*|special_tokens.*|added_tokens.*|package(?:-lock)?\.json|tsconfig.*|label\.json|"
-    r"debug-(?:internal|core)\.log|(?:.*[_-])?(?:install|setup|pip|build|server|access|tb|tensorboard)\.log|"
+    r"debug-(?:internal|core)\.log|(?:.*[_-])?(?:install|setup|pip|build|access|tb|tensorboard)\.log|"
     r"cmakelists.*|manifest.*|.*config\.json|generation_config.*",
     re.IGNORECASE,
 )
