@@ -3,9 +3,11 @@
 import json
 
 import pytest
+from typer.testing import CliRunner
 
+from sentinel.cli.app import app
 from sentinel.sources.base import flush
-from sentinel.sources.discovery import discover
+from sentinel.sources.discovery import discover, unread_line
 from tests.sources.reader import Reader
 
 
@@ -169,3 +171,31 @@ def test_lines_without_metrics_are_passed_on_with_the_step_before(tmp_path):
     (run,) = discover([tmp_path]).runs
     said = [*run.source.poll({}, 1000).lines]
     assert (said[-1].text, said[-1].step) == ("CUDA out of memory", 4)
+
+
+def test_what_looks_like_a_log_and_is_not_read_is_named(tmp_path):
+    (tmp_path / "a").mkdir()
+    (tmp_path / "b").mkdir()
+    write(tmp_path / "a" / "train.log", [f"batch of {n} images loaded" for n in range(9)])
+    write(tmp_path / "a" / "notes.txt", ["Buy milk"])
+    write(tmp_path / "b" / "nohup.out", CONSOLES["own loop"][0])
+    found = discover([tmp_path])
+    assert [run.path.name for run in found.runs] == ["nohup.out"]
+    (issue,) = found.unread
+    assert issue.path == tmp_path / "a" / "train.log"
+    assert issue.problem == "no line of numbers comes again"
+    assert unread_line(found.unread) == (
+        "1 more file looks like a log and holds no numbers that sentinel understands: train.log; "
+        "`sentinel runs --unread` shows why"
+    )
+    assert unread_line(()) == ""
+    assert unread_line(found.unread * 7, more="").startswith("7 files look like logs and hold no numbers")
+
+
+def test_a_listing_shows_why_a_file_is_not_read(tmp_path):
+    write(tmp_path / "train.log", [f"batch of {n} images loaded" for n in range(9)])
+    result = CliRunner().invoke(app, ["runs", "--unread", str(tmp_path)])
+    assert result.output.replace("\n", "") == (
+        f"{tmp_path}/train.log: no line of numbers comes again"
+        "1 file looks like a log and holds no numbers that sentinel understands"
+    )
