@@ -106,7 +106,6 @@ def class_collapse(
     most_accuracy: Annotated[float, "accuracy at or above which a good model may repeat itself"] = 0.95,
     least_share: Annotated[float, "share of the plan that must be done before a finding"] = 0.3,
 ) -> pl.LazyFrame:
-    """See the module's page."""
     value = pl.col(VALUE)
     count = pl.col("count")
     loss = beginning(Signal.LOSS, REACH)

@@ -97,7 +97,6 @@ def generalization_gap(
     metric_slack: Annotated[float, "largest fall of the accuracy that is ignored"] = 0.01,
     metric_patience: Annotated[int, "evaluations since the best during which a held accuracy excuses"] = 8,
 ) -> pl.LazyFrame:
-    """See the module's page."""
     rise = pl.col("rise")
     level = pl.col("level")
     best = pl.col("best")

@@ -59,7 +59,6 @@ def zero_eval_metric(
     evaluations: Annotated[int, "evaluations in a row at which the metric is exactly 0"] = 3,
     epochs: Annotated[int, "the same where it is measured after each epoch; at most 50"] = 25,
 ) -> pl.LazyFrame:
-    """See the module's page."""
     each_epoch = pl.col(STEP) - pl.col(STEP).shift(1).over(SERIES) == 1
     has_learned = pl.col(Signal.LOSS) < FALLEN * pl.col(Signal.LOSS).filter(pl.col(INDEX) < 2).max().over(
         SERIES

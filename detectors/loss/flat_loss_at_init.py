@@ -86,7 +86,6 @@ def flat_loss_at_init(
     least_fall: Annotated[float, "share of the start by which a loss must fall to have moved"] = 0.02,
     doubtful_fall: Annotated[float, "the same at a level of guessing, and once the run is over"] = 0.01,
 ) -> pl.LazyFrame:
-    """See the module's page."""
     plan, start, gradient, most = (pl.col(n) for n in (Signal.TOTAL_STEPS, "start", "gradient", "most"))
     over, never, guesses, flat = (pl.col(n) for n in ("over", "never", "guesses", "flat"))
     context = points.with_columns(warms_up=warms_up(MOST), gradient=recent_max(pl.col(Signal.GRAD_NORM), FEW))

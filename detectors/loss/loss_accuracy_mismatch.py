@@ -89,7 +89,6 @@ def loss_accuracy_mismatch(
     least_accuracy: Annotated[float, "accuracy from which on a loss is judged"] = 0.6,
     times: Annotated[float, "multiple of a calibrated classifier's loss that is too large"] = 1.4,
 ) -> pl.LazyFrame:
-    """See the module's page."""
     level = pl.col("level")
     right = pl.col("right")
     classes = pl.col("classes")

@@ -83,7 +83,6 @@ def loss_plateau(
     least_share: Annotated[float, "share of the loss at the start above which a plateau is a warning"] = 0.5,
     least_progress: Annotated[float, "share of the plan before a plateau is a warning"] = 0.5,
 ) -> pl.LazyFrame:
-    """See the module's page."""
     start = pl.col("start")
     now = pl.col("now")
     share_of_peak = pl.col("rate_share").fill_null(1)

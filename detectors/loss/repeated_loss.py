@@ -76,7 +76,6 @@ def repeated_loss(
     rest: Annotated[int, "points in a row that are exactly alike"] = 20,
     evaluations: Annotated[int, "evaluations in a row that are exactly alike"] = 6,
 ) -> pl.LazyFrame:
-    """See the module's page."""
     value = pl.col(VALUE)
     still = pl.col("still")
     is_training = is_of(Signal.LOSS)

@@ -101,7 +101,6 @@ def lr_schedule_mismatch(
     unfinished_points: Annotated[int, "points after which the warm-up should be over"] = 100,
     constant_points: Annotated[int, "points without a change that are too many"] = 50,
 ) -> pl.LazyFrame:
-    """See the module's page."""
     rows = pl.col(INDEX) + 1
     step = pl.col(STEP)
     planned = pl.col("planned")

@@ -84,7 +84,6 @@ def loss_scale_collapse(
     early_halvings: Annotated[int, "the same for a level found sooner, which may still drift"] = 6,
     most_skipped: Annotated[float, "share of steps skipped that is too much"] = 0.1,
 ) -> pl.LazyFrame:
-    """See the module's page."""
     scale = pl.col(VALUE)
     halvings = pl.col("halvings")
     trained = pl.col("trained")

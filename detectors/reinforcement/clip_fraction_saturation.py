@@ -63,7 +63,6 @@ def clip_fraction_saturation(
     most_clipped: Annotated[float, "share of clipped samples that is too much"] = 0.3,
     few_clipped: Annotated[float, "share below which the trouble is over"] = 0.2,
 ) -> pl.LazyFrame:
-    """See the module's page."""
     level = pl.col("level")
     decayed = pl.col(Signal.CLIP_RANGE) <= DECAYED * pl.col(First(Signal.CLIP_RANGE).column)
     harmless = (level > few_clipped) & ((pl.col("update_kl") < SMALL_KL) | decayed)

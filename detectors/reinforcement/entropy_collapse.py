@@ -106,7 +106,6 @@ def entropy_collapse(
     critical_per_token: Annotated[float, "nats per token below which a policy has collapsed"] = 0.01,
     most_capped: Annotated[float, "share of completions at the cap that no better reward excuses"] = 0.8,
 ) -> pl.LazyFrame:
-    """See the module's page."""
     measured = points.with_columns(
         **now_and_then(VALUE, NOW, start=NOW),
         **_rewards(),

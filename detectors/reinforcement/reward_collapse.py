@@ -87,7 +87,6 @@ def reward_collapse(
     least_fall: Annotated[float, "share of the best or first level that a fall must exceed"] = 0.2,
     most_below: Annotated[float, "share of its range by which a run may end below everything before"] = 0.3,
 ) -> pl.LazyFrame:
-    """See the module's page."""
     best = pl.col("best")
     now = pl.col("now")
     start = pl.col("start")

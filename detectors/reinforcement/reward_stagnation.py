@@ -87,7 +87,6 @@ def reward_stagnation(
     patience: Annotated[int, "points without a gain that are too many"] = 1000,
     least_gain: Annotated[float, "share of the level that a run ought to gain"] = 0.1,
 ) -> pl.LazyFrame:
-    """See the module's page."""
     rows = pl.col(INDEX) + 1
     rests = _rests(rest, rest_share)
     context = with_rests(points, most=ROWS).with_columns(
