@@ -158,10 +158,31 @@ class Every:
         return f"{self.signal}_every"
 
 
-Use = Last | First | Mean | Every
+@dataclass(frozen=True)
+class Standing:
+    """How an outcome stands, in the column ``SIGNAL_standing``: the share of its gain that it has.
+
+    1 is at its best, 0 at its start, and less is below it; see `sentinel.detectors.reading.standing`. It is
+    as of the last look, and null before the first one.
+    """
+
+    signal: Signal
+
+    @property
+    def column(self) -> str:
+        """The column's name."""
+        return f"{self.signal}_standing"
+
+    @staticmethod
+    def tag(tag: str) -> str:
+        """Return the name of what a tag's standing is kept under; no log has such a tag."""
+        return f"\x00standing of {tag}"
 
 
-def numbers(uses: Iterable[Use]) -> list[Last | First | Mean]:
+Use = Last | First | Mean | Every | Standing
+
+
+def numbers(uses: Iterable[Use]) -> list[Last | First | Mean | Standing]:
     """Return those that are a number in each row."""
     return [use for use in uses if not isinstance(use, Every)]
 

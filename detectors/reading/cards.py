@@ -111,7 +111,7 @@ def all_cards() -> tuple[Card, ...]:
 
 
 def card_in(file: str, text: str) -> Card:
-    """Return the card in a TOML text; ``file`` is its name in a complaint. Raises CardError if it is wrong."""
+    """Return the card in a text; ``file`` is its name in a complaint. Raises CardError for a wrong one."""
     try:
         content = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:

@@ -41,8 +41,8 @@ class Curves:
     """Series of equal meaning, a row each.
 
     ``units`` are the courses: series x units, at most 64, none missing. ``noise`` is the standard deviation
-    of a single point about its neighbours, and ``points`` the number of points of each series. ``is_cost`` tells
-    series that were turned over, of which the least is the best.
+    of a single point about its neighbours, and ``points`` the number of points of each series. ``is_cost``
+    tells series that were turned over, of which the least is the best.
     """
 
     units: Floats
@@ -117,7 +117,7 @@ class Curves:
 
     @cached_property
     def lost(self) -> Floats:
-        """By how much the end lies below the best; or the last block, if that is surely better than the end."""
+        """By how much the end lies below the best; or the last block, where that is surely better."""
         now = np.maximum(self.end, self.blocks[:, -1] - self.scatter)
         return np.maximum(self.best - now, 0.0)
 

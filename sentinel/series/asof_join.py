@@ -9,7 +9,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from sentinel.detectors.schema import Every, First, Mean, Use
+from sentinel.detectors.schema import Every, First, Mean, Standing, Use
 from sentinel.series.attempts import Points
 from sentinel.series.buckets import Floats, Steps
 
@@ -229,4 +229,6 @@ class AsOfJoin:
 def _asked(use: Use, tags: Tags) -> Sequence[str]:
     """Return the tags that a use asks for, in the order of their appearance."""
     of_signal = tags.get(use.signal, ())
+    if isinstance(use, Standing):
+        return [use.tag(tag) for tag in of_signal[:1]]
     return of_signal if isinstance(use, Every) else of_signal[:1]

@@ -15,6 +15,7 @@ from typing import Any, Self
 import numpy as np
 from msgspec.structs import replace
 
+from sentinel.detectors import schema
 from sentinel.detectors.schema import Last
 from sentinel.detectors.signals import Signal
 from sentinel.series.asof_join import Asked, AsOfJoin
@@ -25,6 +26,7 @@ from sentinel.series.history import SeriesHistory, Window
 from sentinel.series.plan import Plans
 from sentinel.series.rows import Rows
 from sentinel.series.specs import SeriesSpec, SeriesSpecs
+from sentinel.series.standings import Standing
 from sentinel.series.state_schema import AttemptState
 from sentinel.series.step_join import REACH, Join
 
@@ -56,6 +58,7 @@ class Attempt:
     left_out: dict[str, tuple[int, float]] = field(
         default_factory=dict
     )  # signal -> step and time of the first
+    standings: dict[str, Standing] = field(default_factory=dict)  # by tag
 
     def next(self, number: int, views: SeriesSpecs) -> "Attempt":
         """Return the attempt that begins where this one ends."""
@@ -77,7 +80,7 @@ class Attempt:
         for points in logged:
             if points.tag not in fresh:
                 self.left_out.setdefault(points.signal, (int(points.step[0]), float(points.time[0])))
-        self.context.extend(fresh, views.uses | _PLANNED, self.tags)
+        self.context.extend(fresh | self._standings(fresh, views), views.uses | _PLANNED, self.tags)
         complete = [*self._complete(views, raw, fresh)]
         beside = self.context.values([_asked(view, judged) for view, judged, _ in complete], self.tags)
         for (view, judged, needed), aligned in zip(complete, beside, strict=True):
@@ -157,6 +160,16 @@ class Attempt:
                     made.append(replace(points, tag=sought.name(*tags), signal=sought.signal, value=value))
         return made
 
+    def _standings(self, fresh: Mapping[str, Points], views: SeriesSpecs) -> dict[str, Points]:
+        """Return how outcomes that a view asks for stand at the looks among new points, by tag."""
+        found = {}
+        for use in views.uses:
+            tag = self._first_tag(use.signal)
+            if isinstance(use, schema.Standing) and tag in fresh:
+                history = self.standings.setdefault(tag, Standing())
+                found[use.tag(tag)] = history.extend(fresh[tag], use.tag(tag))
+        return {tag: points for tag, points in found.items() if len(points)}
+
     def _first_tag(self, signal: Signal) -> str:
         """Return the tag that represents a signal; "" if the signal has no tag yet."""
         return next(iter(self.tags.get(signal, ())), "")
@@ -174,6 +187,7 @@ class Attempt:
             series={k: {t: h.dump() for t, h in w.items()} for k, w in self.series.items()},
             earlier={k: {t: r.dump() for t, r in w.items()} for k, w in self.earlier.items()},
             left_out=self.left_out,
+            standings={tag: standing.dump() for tag, standing in self.standings.items()},
         )
 
     @classmethod
@@ -191,6 +205,7 @@ class Attempt:
             series={k: {t: SeriesHistory.load(h) for t, h in w.items()} for k, w in kept.series.items()},
             earlier={k: {t: Rows.load(r) for t, r in w.items()} for k, w in kept.earlier.items()},
             left_out={signal: (step, time) for signal, (step, time) in kept.left_out.items()},
+            standings={tag: Standing.load(state) for tag, state in kept.standings.items()},
         )
 
 

@@ -11,7 +11,7 @@ from typing import Any
 
 from sentinel.detectors.api import Declaration, Detector
 from sentinel.detectors.run_checks import Expected, RunCheck
-from sentinel.detectors.schema import Every, First, Last, Mean, Use, lists, numbers
+from sentinel.detectors.schema import Every, First, Last, Mean, Standing, Use, lists, numbers
 from sentinel.detectors.settings import Setting
 from sentinel.detectors.signals import Signal
 from sentinel.series.derived import DERIVED
@@ -29,7 +29,7 @@ class SeriesSpec:
     judged: Signal
     non_finite: bool  # whether a row's value may be NaN or infinite
     needs: tuple[Signal, ...]
-    uses: tuple[Last | First | Mean, ...]
+    uses: tuple[Last | First | Mean | Standing, ...]
     settings: tuple[Setting, ...]
     lists: tuple[Every, ...]
     detectors: tuple[Detector, ...]

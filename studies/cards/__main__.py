@@ -3,8 +3,8 @@
 python -m studies.cards fit FOLDER...       writes detectors/reading/claims/*.toml and build/cards/page.md
 python -m studies.cards measure FOLDER...   prints figures of folds that the whole fit had not
 
-Below each FOLDER a directory of logs has a `label.json`. What was read and measured is kept in build/cards, or
-in --cache: remove it after a change of the reader or of a measurement.
+Below each FOLDER a directory of logs has a `label.json`. What was read and measured is kept in build/cards,
+or in --cache: remove it after a change of the reader or of a measurement.
 """
 
 import argparse

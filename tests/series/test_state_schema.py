@@ -3,10 +3,10 @@
 from sentinel.series.state_schema import STATE, AttemptState, SeriesState, StreamState
 
 FORM = {
-    16: (
+    17: (
         "position waiting named profile attempts attempt tags plans "
         "units signals surveyor presence company unnamed oddities",
-        "number sums tags raw_tags context joins partners series earlier left_out",
+        "number sums tags raw_tags context joins partners series earlier left_out standings",
         "head_rows recent_rows sliced plotted rows position earlier head recent coarse checkpoint",
     )
 }
