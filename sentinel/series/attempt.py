@@ -20,7 +20,7 @@ from sentinel.detectors.schema import Last
 from sentinel.detectors.signals import Signal
 from sentinel.series.asof_join import Asked, AsOfJoin
 from sentinel.series.attempts import Points, finite
-from sentinel.series.buckets import Floats
+from sentinel.series.buckets import Buckets, Floats
 from sentinel.series.derived import DERIVED
 from sentinel.series.history import SeriesHistory, Window
 from sentinel.series.plan import Plans
@@ -59,6 +59,7 @@ class Attempt:
         default_factory=dict
     )  # signal -> step and time of the first
     standings: dict[str, Standing] = field(default_factory=dict)  # by tag
+    courses: dict[str, Buckets] = field(default_factory=dict)  # by tag
 
     def next(self, number: int, views: SeriesSpecs) -> "Attempt":
         """Return the attempt that begins where this one ends."""
@@ -87,6 +88,7 @@ class Attempt:
             rows = _rows(view, judged, [*needed, *aligned], plans)
             for window in self._history(view, judged.tag).extend(rows, judged.position):
                 yield view, judged.tag, window
+        self._extend_courses(fresh, views)
         self.context.trim()
         for signal in views.needs:
             if (partner := fresh.get(self._first_tag(signal))) is not None:
@@ -106,7 +108,21 @@ class Attempt:
         for view in views:
             if view.at_end:
                 series = self.series.get(view.key, {})
-                yield from ((view, tag, history.end()) for tag, history in series.items())
+                for tag, history in series.items():
+                    yield view, tag, replace(history.end(), courses=self._courses(view))
+
+    def _extend_courses(self, fresh: Mapping[str, Points], views: SeriesSpecs) -> None:
+        """Remember the courses that a view asks for."""
+        for use in views.courses:
+            tag = self._first_tag(use.signal)
+            if tag in fresh:
+                points = fresh[tag]
+                self.courses.setdefault(tag, Buckets(extremes=False)).push(points.value, points.step)
+
+    def _courses(self, view: SeriesSpec) -> dict[str, Floats]:
+        """Return the courses that a view asks for, by column, of signals that were logged."""
+        tags = {use.column: self._first_tag(use.signal) for use in view.courses}
+        return {column: self.courses[tag].mean for column, tag in tags.items() if tag in self.courses}
 
     def last(self, signal: Signal) -> float | None:
         """Return the newest value of a signal that the views or the plan ask for."""
@@ -188,6 +204,7 @@ class Attempt:
             earlier={k: {t: r.dump() for t, r in w.items()} for k, w in self.earlier.items()},
             left_out=self.left_out,
             standings={tag: standing.dump() for tag, standing in self.standings.items()},
+            courses={tag: course.dump() for tag, course in self.courses.items()},
         )
 
     @classmethod
@@ -206,6 +223,7 @@ class Attempt:
             earlier={k: {t: Rows.load(r) for t, r in w.items()} for k, w in kept.earlier.items()},
             left_out={signal: (step, time) for signal, (step, time) in kept.left_out.items()},
             standings={tag: Standing.load(state) for tag, state in kept.standings.items()},
+            courses={tag: Buckets.load(state) for tag, state in kept.courses.items()},
         )
 
 

@@ -11,7 +11,7 @@ from typing import Any
 
 from sentinel.detectors.api import Declaration, Detector
 from sentinel.detectors.run_checks import Expected, RunCheck
-from sentinel.detectors.schema import Every, First, Last, Mean, Standing, Use, lists, numbers
+from sentinel.detectors.schema import Course, Every, First, Last, Mean, Standing, Use, courses, lists, numbers
 from sentinel.detectors.settings import Setting
 from sentinel.detectors.signals import Signal
 from sentinel.series.derived import DERIVED
@@ -23,7 +23,7 @@ class SeriesSpec:
     """A judged signal with its context.
 
     ``columns`` stand beside the signal: needed signals, used ones, then settings of the run. So do ``lists``,
-    which have a value for each tag of a signal.
+    which have a value for each tag of a signal, and at the end of a run ``courses``.
     """
 
     judged: Signal
@@ -32,6 +32,7 @@ class SeriesSpec:
     uses: tuple[Last | First | Mean | Standing, ...]
     settings: tuple[Setting, ...]
     lists: tuple[Every, ...]
+    courses: tuple[Course, ...]
     detectors: tuple[Detector, ...]
 
     @cached_property
@@ -53,7 +54,7 @@ class SeriesSpec:
     @cached_property
     def signals(self) -> set[Signal]:
         """All signals that the view asks for, and those from which they are derived."""
-        asked = {self.judged, *self.needs, *(use.signal for use in (*self.uses, *self.lists))}
+        asked = {self.judged, *self.needs, *(use.signal for use in (*self.uses, *self.lists, *self.courses))}
         return asked.union(*(made.parts for made in DERIVED if made.signal in asked))
 
     @cached_property
@@ -106,6 +107,11 @@ class SeriesSpecs(tuple[SeriesSpec, ...]):
         return {signal for view in self for signal in view.needs}
 
     @cached_property
+    def courses(self) -> set[Course]:
+        """All courses that a view asks for."""
+        return {course for view in self for course in view.courses}
+
+    @cached_property
     def uses(self) -> set[Use]:
         """Everything that a view asks for of other signals."""
         return {use for view in self for use in (*view.uses, *view.lists)}
@@ -126,6 +132,7 @@ def series_specs(detectors: Iterable[Declaration]) -> SeriesSpecs:
             tuple(dict.fromkeys(use for d in them for use in numbers(d.uses))),
             tuple(dict.fromkeys(s for d in them for s in d.settings)),
             tuple(dict.fromkeys(use for d in them for use in lists(d.uses))),
+            tuple(dict.fromkeys(use for d in them for use in courses(d.uses))),
             tuple(them),
         )
         for (judged, non_finite, needs), them in shared.items()
@@ -141,4 +148,5 @@ def layout(views: SeriesSpecs) -> list[Any]:
         (v.key, v.columns, [kept.column for kept in v.lists], v.head_rows, v.recent_rows, v.earlier_rows)
         for v in views
     ]
-    return [STATE, *shapes, *(wish.key for wish in views.expected)]
+    asked = sorted(course.column for course in views.courses)
+    return [STATE, *shapes, *asked, *(wish.key for wish in views.expected)]

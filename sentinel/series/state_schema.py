@@ -41,6 +41,7 @@ class AttemptState(NamedTuple):
     earlier: dict[str, dict[str, Sequence[Any]]]
     left_out: dict[str, tuple[int, float]]
     standings: dict[str, Sequence[Any]]
+    courses: dict[str, Sequence[Any]]
 
 
 class SeriesState(NamedTuple):

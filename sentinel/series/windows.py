@@ -20,6 +20,7 @@ from sentinel.detectors.schema import (
     STEP,
     TIME,
     VALUE,
+    courses,
     lists,
     numbers,
 )
@@ -77,6 +78,10 @@ def frame(detector: Detector, series: Sequence[Judged]) -> pl.DataFrame:
     if detector.at_end:
         ended = pl.Series(ENDED, [window.ended for _, window in series])
         more.append(ended.gather(of_series) & windows[NEW])
+    for use in courses(detector.uses):
+        course = _coarse(use.column, [*(w.courses.get(use.column, _NOTHING) for _, w in series), _NOTHING])
+        of_ended = pl.Series([n if w.ended else None for n, (_, w) in enumerate(series)], dtype=pl.UInt32)
+        more.append(course.gather(of_ended.gather(of_series)))
     windows = windows.with_columns(more)
     if detector.history.coarse:
         # Of a column with a single list, polars copies that list into every row, also into those without one.

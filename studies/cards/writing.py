@@ -24,7 +24,8 @@ HEAD = "# Written by `python -m studies.cards fit`. A person read it before it l
 def toml(card: FittedCard, tail: Tail, model: Model) -> str:
     """Return the text of a card, with points from which on it pages and notes."""
     claim = card.form.claim
-    page = max(1, round((tail.score(model.page) - card.bias) / card.slope))
+    most = sum(max(0, *line.points) for line in card.lines)
+    page = min(most, max(1, round((tail.score(model.page) - card.bias) / card.slope)))
     note = min(page, max(1, round((tail.score(model.note) - card.bias) / card.slope)))
     lines = [
         f"{HEAD}claim = {json.dumps(claim)}",

@@ -6,7 +6,7 @@ FORM = {
     17: (
         "position waiting named profile attempts attempt tags plans "
         "units signals surveyor presence company unnamed oddities",
-        "number sums tags raw_tags context joins partners series earlier left_out standings",
+        "number sums tags raw_tags context joins partners series earlier left_out standings courses",
         "head_rows recent_rows sliced plotted rows position earlier head recent coarse checkpoint",
     )
 }
