@@ -24,6 +24,9 @@ FOLDER = Path(__file__).parent / "claims"
 MAX_LINES = 8
 """Of a card: what a person can hear at once."""
 
+DIGITS = 6
+"""Decimals of points, so that a sum of them reaches a whole number that it ought to reach."""
+
 TEXTS = ("claim", "meaning")
 LISTS = ("roles", "detectors", "catalogue")
 NUMBERS = ("page_from", "note_from")
@@ -59,7 +62,7 @@ class Line:
         rising = self.marks[0] < self.marks[-1]
         marks = np.array(self.marks if rising else self.marks[::-1])
         at = np.array(self.points if rising else self.points[::-1], float)
-        points: Floats = np.where(np.isnan(values), 0.0, np.interp(values, marks, at))
+        points: Floats = np.where(np.isnan(values), 0.0, np.interp(values, marks, at).round(DIGITS))
         return points
 
 
@@ -90,16 +93,22 @@ class Card:
         points: Floats = np.array([line.score(measured[line.measurement]) for line in self.lines])
         return points
 
-    def text(self, measured: Mapping[str, float]) -> str:
-        """Return how the points of one series came about, as a sentence that can be read aloud."""
-        told = []
-        total = 0.0
-        for line in self.lines:
-            value = measured[line.measurement]
-            points = float(line.score(np.array([value]))[0])
-            total += points
-            if round(points):
-                told.append(f"{line.text(value)} ({points:+.0f})")
+    def text(self, measured: Mapping[str, float], *, most: int = MAX_LINES) -> str:
+        """Return how the points of one series came about, as a sentence that can be read aloud.
+
+        It tells ``most`` lines, those with the most points.
+        """
+        values = [measured[line.measurement] for line in self.lines]
+        points = [
+            float(line.score(np.array([value]))[0]) for line, value in zip(self.lines, values, strict=True)
+        ]
+        total = sum(points)
+        heaviest = sorted(range(len(points)), key=lambda number: -abs(points[number]))[:most]
+        told = [
+            f"{self.lines[number].text(values[number])} ({points[number]:+.0f})"
+            for number in heaviest
+            if round(points[number])
+        ]
         sums = f"{total:.0f} of {self.most}, pages from {self.page_from:g}"
         return f"{self.meaning}: {', '.join(told) or 'nothing speaks for it'}: {sums}"
 

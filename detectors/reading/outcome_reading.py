@@ -2,22 +2,22 @@
 
 ## What it catches
 A claim about the outcome of a run that is over: the loss, the metric or the reward never left its start, the
-metric or the reward got worse and stayed so, held-out data got worse while training went on, or the loss left
-its level for good. Each claim is a card with 8 lines at most. A line measures something that a person reads off
-the plot and gives points for it; the message tells the lines and their points. The card says from how many
+metric or the reward got worse and stayed so, held-out data got worse while training went on, or the loss
+left its level for good. Each claim is a card with 8 lines at most. A line measures something that a person
+reads off the plot and gives points for it; the message tells the heaviest lines. The card says from how many
 points on it pages, and from how many on it is noted.
 
 ## Why it matters
-A rule is a chain of conditions that must all hold, and one that fails by a hair hides a run that is
-plainly sick. Points add up what speaks for trouble and what speaks against it.
+A rule is a chain of conditions that must all hold, and one that fails by a hair hides a run that is plainly
+sick. Points add up what speaks for trouble and what speaks against it.
 
 ## What to do
-Look at the plot of the series that the message is about, and at the lines with the most points. The catalogue
-entries are those of the detectors that the claim stands for.
+Look at the plot of the series that the message is about, and at the lines with the most points. The
+catalogue entries are those of the detectors that the claim stands for.
 
 ## When it is wrong
-A card knows the curves alone: no setting excuses anything. A plateau that is meant, a curriculum that moves on
-and a resumed run are read as any other. It is a preview, and pages nobody who did not ask for previews.
+A card knows the curves alone: no setting excuses anything. A plateau that is meant, a curriculum that moves
+on and a resumed run are read as any other. It is a preview, and pages nobody who did not ask for previews.
 
 ## Source
 Two people judged 614 runs from their logs, and wrote down how. The cards are fitted to labelled logs of
@@ -47,7 +47,14 @@ LEAST = 4  # points of an outcome
 NEVER = 10**9  # rows between two turns: a run is read at its end
 
 COURSES = tuple(Course(signal) for signal in PARTS)
-READ = {"claim": pl.String(), "points": pl.Float64(), "pages": pl.Boolean(), "reading": pl.String()}
+SHORT = 3  # lines of a card that a message tells
+READ = {
+    "claim": pl.String(),
+    "points": pl.Float64(),
+    "pages": pl.Boolean(),
+    "reading": pl.String(),
+    "card": pl.String(),
+}
 CITED = tuple(dict.fromkeys(cause for card in all_cards() for cause in card.catalogue))
 
 
@@ -62,7 +69,8 @@ CITED = tuple(dict.fromkeys(cause for card in all_cards() for cause in card.cata
     cause=Cause.EVALUATION,
     evidence={
         "points": Measure("points of the card", Unit.NONE),
-        "reading": Measure("read", Unit.TEXT),
+        "reading": Measure("heaviest lines", Unit.TEXT),
+        "card": Measure("card", Unit.TEXT),
     },
     variants={
         **{card.claim: Variant("{reading}", card.catalogue, (WARNING,)) for card in all_cards()},
@@ -137,5 +145,6 @@ def _told(card: Card, points: float, measured: Mapping[str, float]) -> dict[str,
         "claim": card.claim if found else None,
         "points": points,
         "pages": points >= card.page_from,
-        "reading": card.text(measured) if found else None,
+        "reading": card.text(measured, most=SHORT) if found else None,
+        "card": card.text(measured) if found else None,
     }

@@ -114,8 +114,10 @@ RESTS = "it judges that a metric does not move"
 RELATES = "it judges how two metrics, or two parts of one, go together"
 SCATTERS = "it judges how a metric scatters, not its level"
 SETTINGS = "it compares with the settings of the run"
+WHOLE = "it judges a whole curve once the run is over"
 BOUNDED = "its numbers are right or wrong from the start"
 OTHERS = {
+    "outcome-reading": WHOLE,
     "broken-batches": BOUNDED,
     "broken-evaluation": BOUNDED,
     "broken-wiring": BOUNDED,
