@@ -27,7 +27,8 @@ MAX_LINES = 8
 DIGITS = 6
 """Decimals of points, so that a sum of them reaches a whole number that it ought to reach."""
 
-TEXTS = ("claim", "meaning")
+TEXTS = ("claim", "meaning", "begins")
+BEGINS = ("start", "best")
 LISTS = ("roles", "detectors", "catalogue")
 NUMBERS = ("page_from", "note_from")
 LINE = {"measurement", "says", "marks", "points"}
@@ -70,12 +71,14 @@ class Line:
 class Card:
     """A claim: what it means, on series of which roles it is made, and its lines.
 
+    The trouble ``begins`` at the start of the run, or at its best.
     ``detectors`` are those that the claim stands for, and ``catalogue`` its likely causes, likeliest first.
     From ``page_from`` points on it pages, from ``note_from`` on it is noted.
     """
 
     claim: str
     meaning: str
+    begins: str
     roles: tuple[Role, ...]
     detectors: tuple[str, ...]
     catalogue: tuple[str, ...]
@@ -132,6 +135,8 @@ def card_in(file: str, text: str) -> Card:
         for key in keys:
             if not isinstance(content.get(key), kinds):
                 raise CardError(f"{file}: {key} is missing, or no {_kind(kinds)}")
+    if content["begins"] not in BEGINS:
+        raise CardError(f"{file}: begins must be one of {', '.join(BEGINS)}")
     roles = content["roles"]
     if not roles or not {*roles} <= {role.value for role in OUTCOMES}:
         raise CardError(f"{file}: roles must be some of {', '.join(OUTCOMES)}")
@@ -142,6 +147,7 @@ def card_in(file: str, text: str) -> Card:
     return Card(
         claim=content["claim"],
         meaning=content["meaning"],
+        begins=content["begins"],
         roles=tuple(Role(role) for role in roles),
         detectors=tuple(content["detectors"]),
         catalogue=tuple(content["catalogue"]),

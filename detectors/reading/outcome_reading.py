@@ -5,7 +5,7 @@ A claim about the outcome of a run that is over: the loss, the metric or the rew
 metric or the reward got worse and stayed so, held-out data got worse while training went on, or the loss
 left its level for good. Each claim is a card with 8 lines at most. A line measures something that a person
 reads off the plot and gives points for it; the message tells the heaviest lines. The card says from how many
-points on it pages, and from how many on it is noted.
+points on it pages.
 
 ## Why it matters
 A rule is a chain of conditions that must all hold, and one that fails by a hair hides a run that is plainly
@@ -30,7 +30,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from sentinel.detectors.api import INFO, WARNING, Cause, History, Maturity, Variant, detector
+from sentinel.detectors.api import Cause, History, Maturity, Variant, detector
 from sentinel.detectors.blocks import ROWS, by_count
 from sentinel.detectors.evidence import Measure, Unit
 from sentinel.detectors.reading.cards import Card, all_cards
@@ -38,9 +38,9 @@ from sentinel.detectors.reading.company import COMPANY
 from sentinel.detectors.reading.curves import Curves, noise_of
 from sentinel.detectors.reading.measurements import MEASUREMENTS
 from sentinel.detectors.reading.roles import OUTCOMES, PARTS, part_of
-from sentinel.detectors.schema import ENDED, INDEX, SERIES, SIGNAL, VALUE, Course
+from sentinel.detectors.schema import ENDED, INDEX, SERIES, SIGNAL, STEP, VALUE, Course
 from sentinel.detectors.signals import Signal
-from sentinel.detectors.stats import Floats
+from sentinel.detectors.stats import Floats, start_value
 from sentinel.detectors.verdict import SkipReason, verdicts
 
 LEAST = 4  # points of an outcome
@@ -50,18 +50,17 @@ COURSES = tuple(Course(signal) for signal in PARTS)
 SHORT = 3  # lines of a card that a message tells
 READ = {
     "claim": pl.String(),
+    "sound": pl.Float64(),  # part of the run before the trouble
     "points": pl.Float64(),
-    "pages": pl.Boolean(),
     "reading": pl.String(),
     "card": pl.String(),
 }
-CITED = tuple(dict.fromkeys(cause for card in all_cards() for cause in card.catalogue))
 
 
 @detector(
     judges=tuple(signal for signal, part in PARTS.items() if part.role in OUTCOMES),
     uses=COURSES,
-    history=History(recent=ROWS, coarse=True),
+    history=History(recent=ROWS, head=1, coarse=True),
     every=NEVER,
     at_end=True,
     maturity=Maturity.PREVIEW,
@@ -72,23 +71,19 @@ CITED = tuple(dict.fromkeys(cause for card in all_cards() for cause in card.cata
         "reading": Measure("heaviest lines", Unit.TEXT),
         "card": Measure("card", Unit.TEXT),
     },
-    variants={
-        **{card.claim: Variant("{reading}", card.catalogue, (WARNING,)) for card in all_cards()},
-        "noted": Variant("{reading}", CITED, (INFO,)),
-    },
+    variants={card.claim: Variant("{reading}", card.catalogue) for card in all_cards()},
 )
 def outcome_reading(points: pl.LazyFrame) -> pl.LazyFrame:
     """See the module's page."""
     over = points.filter(pl.col(ENDED).any().over(SERIES))
     read = over.map_batches(_read, schema={**points.collect_schema(), **READ})
-    pages = pl.col("pages")
+    begun = start_value(STEP)
+    onset = begun + (pl.col("sound") * (pl.col(STEP) - begun)).round().cast(pl.Int64)
     return verdicts(
         read,
         judged={SkipReason.FEW_POINTS: pl.col("points").is_not_null()},
-        found={
-            **{card.claim: pages & (pl.col("claim") == card.claim) for card in all_cards()},
-            "noted": pl.col("claim").is_not_null() & ~pages,
-        },
+        found={card.claim: pl.col("claim") == card.claim for card in all_cards()},
+        onset=onset,
     )
 
 
@@ -140,11 +135,12 @@ def _of_series(frame: pl.DataFrame, last: Mapping[str, Any], course: Floats) -> 
 
 def _told(card: Card, points: float, measured: Mapping[str, float]) -> dict[str, Any]:
     """Return what one card says."""
-    found = points >= card.note_from
+    found = points >= card.page_from
+    sound = 1 - measured["since_best"] if card.begins == "best" else 0.0
     return {
         "claim": card.claim if found else None,
+        "sound": sound,
         "points": points,
-        "pages": points >= card.page_from,
         "reading": card.text(measured, most=SHORT) if found else None,
         "card": card.text(measured) if found else None,
     }

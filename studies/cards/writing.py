@@ -30,6 +30,7 @@ def toml(card: FittedCard, tail: Tail, model: Model) -> str:
     lines = [
         f"{HEAD}claim = {json.dumps(claim)}",
         f"meaning = {json.dumps(CLAIMS[claim]['meaning'])}",
+        f"begins = {json.dumps(CLAIMS[claim]['begins'])}",
         f"roles = {json.dumps(list(card.form.roles))}",
         f"detectors = {json.dumps(sorted(card.form.detectors))}",
         f"catalogue = {json.dumps(CLAIMS[claim]['catalogue'])}",

@@ -23,6 +23,7 @@ points = [0, 2, 4]
 HEAD = """
 claim = "worse"
 meaning = "it got worse"
+begins = "best"
 roles = ["reward"]
 detectors = ["reward-collapse"]
 catalogue = ["R1"]
@@ -67,6 +68,7 @@ WRONG = {
     "claim = ": (HEAD.replace("claim", "klaim") + LINE, "unknown key klaim"),
     "no meaning": (HEAD.replace('meaning = "it got worse"', "") + LINE, "meaning is missing, or no text"),
     "no role": (HEAD.replace("reward", "kl", 1) + LINE, "roles must be some of"),
+    "begins": (HEAD.replace('"best"', '"end"') + LINE, "begins must be one of start, best"),
     "note above page": (HEAD.replace("note_from = 3", "note_from = 6") + LINE, "note_from must lie above 0"),
     "too many lines": (HEAD + LINE * 9, "a card has 1 to 8 lines, and not 9"),
     "no such measurement": (HEAD + LINE.replace("lost_of_gain", "lost"), "line 1 (lost): there is no such"),
