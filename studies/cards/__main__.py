@@ -61,6 +61,7 @@ def main() -> None:
     parser.add_argument("folders", type=Path, nargs="+")
     parser.add_argument("--cache", type=Path, default=ROOT / "build" / "cards")
     parser.add_argument("--budget", type=float, default=BUDGET)
+    parser.add_argument("--until", type=float, default=1.0, help="measure when such a share was logged")
     parser.add_argument("--replays", type=Path, nargs="*", default=[], help="what the rules say, as JSON")
     parser.add_argument("--into", type=Path, default=FOLDER, help="where cards go")
     arguments = parser.parse_args()
@@ -70,9 +71,10 @@ def main() -> None:
         [table_of(folder, labels, arguments.cache) for folder in folders], how="vertical_relaxed"
     )
     if arguments.what == "measure":
-        found = left_out(
-            table, labels, arguments.budget, NOTES, lambda fold, _: print(f"fold {fold}", flush=True)
-        )
+        cut = [table_of(folder, labels, arguments.cache, arguments.until) for folder in folders]
+        asked = pl.concat(cut, how="vertical_relaxed")
+        told = lambda fold, _: print(f"fold {fold}", flush=True)  # noqa: E731
+        found = left_out(table, labels, arguments.budget, NOTES, told, asked)
         print("\n".join(report(found, labels, pages_in(arguments.replays, {*labels}), CONSENT)))
         return
     judged = [home for home, label in labels.items() if label.healthy is not None]
