@@ -91,6 +91,16 @@ class Card:
         """The points that it gives at most."""
         return sum(line.most for line in self.lines)
 
+    @property
+    def is_note(self) -> bool:
+        """Whether its claim is no page, because its points cannot reach one."""
+        return self.page_from > self.most
+
+    @property
+    def found_from(self) -> float:
+        """The points from which on it is told: those of a page, or of a note if it is no more."""
+        return self.note_from if self.is_note else self.page_from
+
     def points(self, measured: Mapping[str, Floats]) -> Floats:
         """Return the points of each series by each line: lines x series."""
         points: Floats = np.array([line.score(measured[line.measurement]) for line in self.lines])
@@ -112,7 +122,8 @@ class Card:
             for number in heaviest
             if round(points[number])
         ]
-        sums = f"{total:.0f} of {self.most}, pages from {self.page_from:g}"
+        how = "is noted" if self.is_note else "pages"
+        sums = f"{total:.0f} of {self.most}, {how} from {self.found_from:g}"
         return f"{self.meaning}: {', '.join(told) or 'nothing speaks for it'}: {sums}"
 
 

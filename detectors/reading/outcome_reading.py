@@ -2,10 +2,10 @@
 
 ## What it catches
 A claim about the outcome of a run that is over: the loss, the metric or the reward never left its start, the
-metric or the reward got worse and stayed so, held-out data got worse while training went on, or the loss
-left its level for good. Each claim is a card with 8 lines at most. A line measures something that a person
-reads off the plot and gives points for it; the message tells the heaviest lines. The card says from how many
-points on it pages.
+metric or the reward got worse and stayed so, held-out data got worse while training went on, the loss left
+its level for good, or evaluations leap up and down, which is only noted. Each claim is a card with 8 lines
+at most. A line measures something that a person reads off the plot and gives points for it; the message
+tells the heaviest lines. The card says from how many points on it pages.
 
 ## Why it matters
 A rule is a chain of conditions that must all hold, and one that fails by a hair hides a run that is plainly
@@ -30,7 +30,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from sentinel.detectors.api import Cause, History, Maturity, Variant, detector
+from sentinel.detectors.api import INFO, WARNING, Cause, History, Maturity, Variant, detector
 from sentinel.detectors.blocks import ROWS, by_count
 from sentinel.detectors.evidence import Measure, Unit
 from sentinel.detectors.reading.cards import Card, all_cards
@@ -71,7 +71,10 @@ READ = {
         "reading": Measure("heaviest lines", Unit.TEXT),
         "card": Measure("card", Unit.TEXT),
     },
-    variants={card.claim: Variant("{reading}", card.catalogue) for card in all_cards()},
+    variants={
+        card.claim: Variant("{reading}", card.catalogue, (INFO,) if card.is_note else (WARNING,))
+        for card in all_cards()
+    },
 )
 def outcome_reading(points: pl.LazyFrame) -> pl.LazyFrame:
     """See the module's page."""
@@ -127,7 +130,11 @@ def _of_series(frame: pl.DataFrame, last: Mapping[str, Any], course: Floats) -> 
                 if one.role == companion.role:
                     measured[name] = np.fmax(measured[name], one.measure(outcome, other))
     scores = {card: float(card.points(measured).sum()) for card in cards}
-    best = max(scores, key=lambda card: scores[card] / card.page_from, default=None)
+    best = max(
+        scores,
+        key=lambda card: (scores[card] >= card.found_from, scores[card] / card.page_from),
+        default=None,
+    )
     if best is None:
         return dict.fromkeys(READ)
     return _told(best, scores[best], {name: float(value[0]) for name, value in measured.items()})
@@ -135,7 +142,7 @@ def _of_series(frame: pl.DataFrame, last: Mapping[str, Any], course: Floats) -> 
 
 def _told(card: Card, points: float, measured: Mapping[str, float]) -> dict[str, Any]:
     """Return what one card says."""
-    found = points >= card.page_from
+    found = points >= card.found_from
     sound = 1 - measured["since_best"] if card.begins == "best" else 0.0
     return {
         "claim": card.claim if found else None,

@@ -27,7 +27,7 @@ begins = "best"
 roles = ["reward"]
 detectors = ["reward-collapse"]
 catalogue = ["R1"]
-page_from = 5
+page_from = 4
 note_from = 3
 """
 TAKES = """
@@ -59,7 +59,7 @@ def test_a_card_reads_as_a_sentence():
     text = card.text({"lost_of_gain": 0.62, "reward_rose": 50.0})
     assert text == (
         "it got worse: it lost 62% of its gain (+3), another return rose by 50 scatters (-2): "
-        "1 of 4, pages from 5"
+        "1 of 4, pages from 4"
     )
     assert card.text({"lost_of_gain": 0.62, "reward_rose": 50.0}, most=1).count("(") == 1
 
@@ -98,7 +98,8 @@ def test_a_wrong_card_is_refused_in_one_clear_line(name):
 def test_a_card_stands_for_detectors_and_causes_that_exist(card):
     assert {*card.detectors} <= {*all_detectors()}
     assert {*card.catalogue} <= {*catalogue.load()}
-    assert 0 < card.note_from <= card.page_from <= card.most
+    assert 0 < card.note_from <= card.page_from
+    assert card.found_from <= card.most
     assert len(card.lines) <= MAX_LINES
 
 
@@ -110,3 +111,10 @@ def test_a_card_reads_any_curve(card):
     for name, one in COMPANY.items():
         measured[name] = float(one.measure(outcome, curve_of(rows[::-1], higher_is_better=True))[0])
     assert card.text(measured).startswith(card.meaning)
+
+
+def test_a_card_that_cannot_reach_its_page_is_noted():
+    card = card_in("worse.toml", HEAD.replace("page_from = 4", "page_from = 9") + LINE)
+    assert card.is_note
+    assert card.found_from == 3
+    assert card.text({"lost_of_gain": 2.0}).endswith("4 of 4, is noted from 3")
