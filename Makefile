@@ -81,7 +81,7 @@ strangers: .venv/dev  ## judge strangers' labelled logs below FOLDER, into detec
 promises: .venv/dev  ## calibrate halves of labelled logs below FOLDER and of simulated fleets, into detectors/PROMISES.md
 	.venv/bin/python -m tests.tools.promises $(FOLDER)
 
-fit: .venv/dev  ## fit the score cards to labelled logs below each FOLDER, into detectors/reading/claims
+fit: .venv/dev  ## fit the score cards to labelled logs below each FOLDER, into detectors/reading/claims and detectors/CARDS.md
 	.venv/bin/python -m studies.cards fit $(FOLDER)
 
 docs: .venv/dev  ## rewrite the generated parts of the docs, and detectors/COVERAGE.md

@@ -1,6 +1,6 @@
 """Fits and measures the score cards on labelled logs.
 
-python -m studies.cards fit FOLDER...       writes detectors/reading/claims/*.toml and build/cards/page.md
+python -m studies.cards fit FOLDER...       writes detectors/reading/claims/*.toml and detectors/CARDS.md
 python -m studies.cards measure FOLDER...   prints figures of folds that the whole fit had not
 
 Below each FOLDER a directory of logs has a `label.json`. What was read and measured is kept in build/cards,
@@ -21,6 +21,7 @@ from studies.cards.verdicts import fit_all
 from studies.cards.writing import page, write
 
 ROOT = Path(__file__).parents[2]
+PAGE = ROOT / "detectors" / "CARDS.md"
 PAGING = {"warning", "critical"}
 
 BUDGET = 0.0075
@@ -82,8 +83,7 @@ def main() -> None:
     arguments.into.mkdir(parents=True, exist_ok=True)
     for card in write(model, arguments.into):
         print(f"{card.claim}: {len(card.lines)} lines, of {card.most} points pages from {card.page_from:g}")
-    arguments.cache.mkdir(parents=True, exist_ok=True)
-    (arguments.cache / "page.md").write_text(page(model, table, labels), "utf-8")
+    PAGE.write_text(page(model, table, labels), "utf-8")
 
 
 if __name__ == "__main__":
