@@ -3,7 +3,7 @@
 from collections.abc import Collection, Sequence
 from typing import Any, NamedTuple
 
-STATE = 16
+STATE = 17
 """A number to raise whenever what is stored changes its form. The log of an older state is read again."""
 
 
@@ -40,6 +40,8 @@ class AttemptState(NamedTuple):
     series: dict[str, dict[str, Sequence[Any]]]
     earlier: dict[str, dict[str, Sequence[Any]]]
     left_out: dict[str, tuple[int, float]]
+    standings: dict[str, Sequence[Any]]
+    courses: dict[str, Sequence[Any]]
 
 
 class SeriesState(NamedTuple):
