@@ -17,7 +17,8 @@ catalogue entries are those of the detectors that the claim stands for.
 
 ## When it is wrong
 A card knows the curves alone: no setting excuses anything. A plateau that is meant, a curriculum that moves
-on and a resumed run are read as any other. It is a preview, and pages nobody who did not ask for previews.
+on and a resumed run are read as any other. It is a preview, and off unless
+`[detectors.outcome-reading]` says `enabled = true`, because it repeats what rules say of the same trouble.
 
 ## Source
 Two people judged 614 runs from their logs, and wrote down how. The cards are fitted to labelled logs of
@@ -65,6 +66,7 @@ READ = {
     at_end=True,
     maturity=Maturity.PREVIEW,
     hold=1,
+    enabled=False,  # until cards stand in for rules: it repeats what these say of the same trouble
     cause=Cause.EVALUATION,
     evidence={
         "points": Measure("points of the card", Unit.NONE),
