@@ -117,7 +117,12 @@ def list_runs(
     trainings = _trainings([scanned.observation.run for scanned in scanned_runs])
     run_statuses = statuses([scanned.observation for scanned in scanned_runs])
     demand_by_detector = demands()
-    lacking = cache(lambda signals: _lacking(signals, demand_by_detector))  # equal in all runs of a project
+
+    @cache  # equal in all runs of a project
+    def lacking(signals: Collection[str]) -> dict[str, list[str]]:
+        missing = {detector: demand.missing(signals) for detector, demand in demand_by_detector.items()}
+        return {detector: names for detector, names in missing.items() if names}
+
     runs = [
         ListedRun(
             overview=scanned.observation.run,
@@ -177,9 +182,3 @@ def _scan(pipeline: Pipeline, run: Run, name: str, limit: int, now: float) -> _S
     if observation is None:
         observation = Observation(pipeline.track(run, name).log.overview(), whole=False, silent_seconds=0.0)
     return _Scanned(observation, advance.failure or guard.failures.get(run.id), read_issues)
-
-
-def _lacking(signals: Collection[str], demands: Mapping[str, Demand]) -> dict[str, list[str]]:
-    """Return the missing signals of each detector that cannot judge a run with these signals."""
-    lacking = {detector: demand.missing(signals) for detector, demand in demands.items()}
-    return {name: missing for name, missing in lacking.items() if missing}

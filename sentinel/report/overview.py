@@ -89,7 +89,8 @@ def lines(whole: Overview, seconds: float, paths: Sequence[str]) -> Iterator[tup
         yield 0, ""
         yield 0, "What cost the most since its trouble began:"
     for loss in whole.losses:
-        yield 2, f"{clean_text(loss.name)}  {_spent(loss)}"
+        time = [duration_text(loss.seconds)] if loss.seconds >= 1 else []
+        yield 2, f"{clean_text(loss.name)}  {', '.join([*time, counted(loss.steps, 'step')])}"
         yield 4, f"{loss.worst.severity.label} {loss.worst.detector}: {clean_text(loss.worst.summary)}"
     places = shlex.join(paths)
     yield 0, ""
@@ -118,8 +119,3 @@ def _trouble(severities: Counter[Severity]) -> str:
     if not critical and not warning:
         return "no trouble found"
     return f"{critical} critical, {warning} with a warning, {severities.total() - critical - warning} quiet"
-
-
-def _spent(loss: Loss) -> str:
-    time = [duration_text(loss.seconds)] if loss.seconds >= 1 else []
-    return ", ".join([*time, counted(loss.steps, "step")])
