@@ -164,6 +164,7 @@ class Watcher:
         begun = self._clock.monotonic()
         discovered = discover(self._config.paths, self._config.state_dir / "copies")
         self._reports.complain(discovered.read_issues)
+        self._reports.note_unread(discovered.unread)
         stopped = self._store.stops.all()
         added = []
         for run in shard_of(discovered.runs, self._config.shard, self._config.paths):
