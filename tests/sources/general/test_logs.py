@@ -37,6 +37,13 @@ CONSOLES = {
         [f"train epoch {n} -- precision: 0.{n}5, recall: 0.{n}4, fscore: 0.{n}3" for n in range(1, 5)],
         ("fscore", 4, "0.43"),
     ),
+    "Flower": (
+        [
+            f"INFO flwr | server.py:125 | fit progress: ({n}, nan, {{'accuracy': 0.1}}, {n}0.5)"
+            for n in range(1, 6)
+        ],
+        ("loss", 5, "nan"),
+    ),
     "frames": (
         [
             f"U {n} | F {n * 2048} | FPS 1200 | H 1.3{n} | pL 0.00{n} | vL 0.5{n} | rew: 0.{n}"
