@@ -206,3 +206,19 @@ def test_a_listing_shows_why_a_file_is_not_read(tmp_path):
         f"{tmp_path}/train.log: no line of numbers comes again"
         "1 file looks like a log and holds no numbers that sentinel understands"
     )
+
+
+def test_a_crash_before_the_first_number_is_a_run(tmp_path):
+    frames = [f'  File "/home/me/model.py", line {n}, in call\n    return fn(x)' for n in range(200)]
+    lines = ["using torch 2.9", "Traceback (most recent call last):", *frames, "ValueError: no such layer"]
+    write(tmp_path / "slurm.out", lines)
+    (run,) = discover([tmp_path]).runs
+    batch = run.source.poll({}, 1000)
+    assert not batch.chunks
+    assert batch.lines[-1].text == "ValueError: no such layer"
+
+
+def test_a_traceback_that_a_program_survived_is_no_crash(tmp_path):
+    error = ["import torch", "Traceback (most recent call last):", '  File "a.py", line 1', "ValueError: x"]
+    write(tmp_path / "service.log", [*error, *["all is well again"] * 400])
+    assert not discover([tmp_path]).runs
