@@ -222,3 +222,12 @@ def test_a_traceback_that_a_program_survived_is_no_crash(tmp_path):
     error = ["import torch", "Traceback (most recent call last):", '  File "a.py", line 1', "ValueError: x"]
     write(tmp_path / "service.log", [*error, *["all is well again"] * 400])
     assert not discover([tmp_path]).runs
+
+
+def test_what_lies_above_the_directory_of_a_run_tells_of_it(tmp_path):
+    (tmp_path / "runs" / "one").mkdir(parents=True)
+    (tmp_path / "runs" / "one" / "trainer_state.json").write_text(
+        json.dumps({"log_history": [{"step": n, "loss": 1 / n} for n in range(1, 5)], "global_step": 4})
+    )
+    write(tmp_path / "nohup.out", CONSOLES["own loop"][0])
+    assert [run.format for run in discover([tmp_path]).runs] == ["trainer_state"]
