@@ -489,8 +489,8 @@ class RecurringLines:
             for at, name in enumerate(names)
             if not _is_beside(name) and self._owners.get(f"{writer}\n{name}") != make
         ]
-        own = [at for at, name in enumerate(names) if at not in rest]
-        if base.by >= 0 or all(_is_beside(names[at]) for at in own):
+        of_base = [at for at, name in enumerate(names) if at not in rest]
+        if base.by >= 0 or all(_is_beside(names[at]) for at in of_base):
             return None
         further = self._new(f"{key}\n+")
         if further is None:
@@ -504,7 +504,7 @@ class RecurringLines:
         record.base = further.base
         record.state = 1
         record.unit = base.unit
-        record.at = tuple(at for at in own if not _is_step(names[at], base.unit))
+        record.at = tuple(at for at in of_base if not _is_step(names[at], base.unit))
         record.names = tuple(names[at] for at in record.at)
         record.rest = tuple(rest)
         self._records[key] = record
@@ -637,15 +637,15 @@ class RecurringLines:
         """Decide what counts the steps of a record: its own counter, one above it, or its rows."""
         if record.by >= 0:
             return "number"
-        own = set.intersection(*[set(line[1]) for line in lines])
+        counters = set.intersection(*[set(line[1]) for line in lines])
         for kind in _ORDER:
             if (
                 kind == "epoch"
-                and kind in own
+                and kind in counters
                 and len({line[1][kind][0] for line in lines}) == 1 < len(lines)
             ):
                 return "row"
-            if kind in own and not (kind == PART and _is_full([line[1] for line in lines])):
+            if kind in counters and not (kind == PART and _is_full([line[1] for line in lines])):
                 return kind
         aboves = [line[2] for line in lines]
         bars = [above[3] if above and len(above) > 3 else -1 for above in aboves]
