@@ -369,17 +369,17 @@ class RecurringLines:
     def _release(self, writer: str, value: int) -> None:
         """Add the rows that waited for a bar, with the step that it shows or that their epochs tell."""
         late = self._late.pop(writer, [])
-        last = late[-1][-1] if late else 0.0
-        for row in late:
+        epochs = [float(row[-1]) for row in late]
+        for row, epoch in zip(late, epochs, strict=True):
             step = value
-            if len(late) > 1 and last > 0:
-                step = round(row[-1] / last * value)
+            if len(late) > 1 and 0 <= epoch <= epochs[-1] < MAX_STEP and epochs[-1] > 0:
+                step = round(epoch / epochs[-1] * value)
             self._rows.append(
                 Row(
                     row[0],
                     writer,
                     tuple(row[1]),
-                    tuple(row[2]),
+                    tuple(map(float, row[2])),
                     step if value else row[3],
                     row[4],
                     row[5],
@@ -691,7 +691,8 @@ class RecurringLines:
             epoch = values[record.names.index("epoch")]
             if not any(name.startswith(_AFTER_TRAINING) for name in record.names):
                 late = self._late.setdefault(writer, [])
-                late.append([record.number, record.names, values, step, unit, stamp, line_number, epoch])
+                texts = [*map(repr, values)]  # JSON has no NaN
+                late.append([record.number, record.names, texts, step, unit, stamp, line_number, repr(epoch)])
                 if len(late) >= MAX_LATE:
                     self._release(writer, 0)
                     self._bars[writer] = [0, 0]
