@@ -231,3 +231,12 @@ def test_what_lies_above_the_directory_of_a_run_tells_of_it(tmp_path):
     )
     write(tmp_path / "nohup.out", CONSOLES["own loop"][0])
     assert [run.format for run in discover([tmp_path]).runs] == ["trainer_state"]
+
+
+def test_names_and_numbers_of_a_document_fit_the_rest(tmp_path):
+    values = [1.0, float("nan"), 10**400, 2**63]
+    rows = {"\ud800": {"loss": values, "epoch": [1, 2, 3, 10**30]}}
+    (tmp_path / "history.json").write_text(json.dumps(rows))
+    points = Reader(tmp_path).poll().points
+    assert {tag for tag, _, _ in points} == {"?/loss", "?/epoch"}
+    assert all(abs(step) < 2**62 for _, step, _ in points)
