@@ -24,6 +24,7 @@ from sentinel.sources.walking import Files, Walk
 _Found = tuple[Sequence[Run], Sequence[ReadIssue]]
 Spread = Callable[[Callable[[Files], Any], Sequence[Files]], Iterable[Any]]
 
+_ABOVE_RUNS = 3  # directories above that of a run
 _BELOW_RUNS = 3  # directories below that of a run, which hold its files and no logs of no format
 _MAX_UNREAD = 5  # names in a line
 _MAX_NAME_CHARACTERS = 60  # characters of a name that is refused
@@ -167,10 +168,7 @@ class _Search:
             self._add(scanned)
             if not any(scanned) and logs.candidates(place[1]):
                 without.append(place)
-        of_runs = {run.local for run in self.runs.values()}
-        without = [
-            place for place in without if of_runs.isdisjoint((place[0], *place[0].parents[:_BELOW_RUNS]))
-        ]
+        without = _apart(without, frozenset(run.local for run in self.runs.values() if run.local))
         for scanned, unread in spread(_of_no_format, without):
             self._add(scanned)
             self.unread += unread
@@ -206,6 +204,19 @@ def _named(finds: Iterable[Find], path: Path, is_over: bool) -> _Found:
     if not runs and not complaints:
         complaints = [ReadIssue(path, "", why_no_log(path))]
     return runs[:1], complaints
+
+
+def _apart(files: Sequence[Files], runs: frozenset[Path]) -> list[Files]:
+    """Return the files that lie neither below the directory of a run nor a few directories above it.
+
+    What lies there belongs to the run, or tells of the same training.
+    """
+    above = {parent for run in runs if not run.suffix for parent in [*run.parents][:_ABOVE_RUNS]}
+    return [
+        (directory, names)
+        for directory, names in files
+        if directory not in above and runs.isdisjoint((directory, *[*directory.parents][:_BELOW_RUNS]))
+    ]
 
 
 def _of_no_format(files: Files) -> tuple[_Found, Sequence[ReadIssue]]:

@@ -49,6 +49,9 @@ _TRACEBACK = re.compile(
     r"Traceback \(most recent call last\):|(?:srun|slurmstepd): error:|ChildFailedError"
     r"|\bexitcode\s{0,3}:\s{0,3}-?\d"
 )
+_ERROR = re.compile(r"^(?:\[rank\d+\]: ?)?[\w.]+(?:Error|Exception|Interrupt)\b", re.MULTILINE)
+"""The last line of a traceback, which may be long."""
+
 _TRAINS = re.compile(
     r"torch|tensorflow|keras|jax|lightning|transformers|train|cuda|epoch|deepspeed|paddle|mxnet|stable_baselines|gym|flwr",
     re.IGNORECASE,
@@ -184,7 +187,8 @@ def judge(data: bytes, name: str, is_over: bool = True) -> Judgement:
     if series:
         return _of_console(series, stem, sample, is_over)
     ending = data[-MAX_SAMPLE:].decode("utf-8", "replace")
-    if _TRACEBACK.search(ending[-MAX_ENDING:]) and _TRAINS.search(ending):
+    is_end = _TRACEBACK.search(ending[-MAX_ENDING:]) or _ERROR.search(ending[-MAX_ENDING:])
+    if is_end and _TRACEBACK.search(ending) and _TRAINS.search(ending):
         return Judgement(kind, False, True, "crashed before it logged a number")
     return Judgement(kind, False, False, "no line of numbers comes again")
 

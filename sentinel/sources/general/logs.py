@@ -137,6 +137,8 @@ def _judge(path: Path, max_document: int, is_over: bool) -> Answer:
             data = head + file.read(max_document if is_document else MAX_SAMPLE)
     except OSError:
         return Answer("", False, "")
+    if not data.strip():
+        return Answer("", False, "")
     judgement = judge(plain_utf_8(data), path.name, is_over)
     formats_of = {Kind.CONSOLE: CONSOLE, Kind.TABLE: TABLE, Kind.TREE: DOCUMENT}
     if judgement.kind is None or not (judgement.is_training or judgement.is_crash):
