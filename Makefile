@@ -17,7 +17,7 @@ PYTEST := .venv/bin/python -m pytest --numprocesses $(WORKERS) --dist worksteal
 # The type checker keeps one core busy, so the tests run beside it.
 TOGETHER := $(MAKE) --no-print-directory --jobs=2
 
-.PHONY: demo test test-long test-browser test-package test-probes check bench detector-figures faults silent fleets strangers promises lint tests release lock docs site clean
+.PHONY: demo test test-long test-browser test-package test-probes check bench detector-figures faults silent fleets strangers promises fit lint tests release lock docs site clean
 
 demo: .venv/demo  ## four trainings go wrong under a watch, in half a minute
 	@.venv/bin/python sample_logs/demo.py
@@ -80,6 +80,9 @@ strangers: .venv/dev  ## judge strangers' labelled logs below FOLDER, into measu
 
 promises: .venv/dev  ## calibrate halves of labelled logs below FOLDER and of simulated fleets, into measurements/promises.md
 	.venv/bin/python -m studies.promises $(FOLDER)
+
+fit: .venv/dev  ## fit the score cards to labelled logs below each FOLDER, into detectors/reading/claims and measurements/cards.md
+	.venv/bin/python -m studies.cards fit $(FOLDER)
 
 docs: .venv/dev  ## rewrite the generated parts of the docs, and measurements/coverage.md
 	.venv/bin/python -m tests.tools.docs

@@ -47,7 +47,7 @@ def with_blocks(
 
     def columns(frame: pl.DataFrame, due: pl.DataFrame) -> dict[str, Floats]:
         columns = {name: np.full(len(due), np.nan) for name in names}
-        for rows, means in _by_count(frame, due):
+        for rows, means in by_count(frame, due):
             for name, values in measure(means).items():
                 columns[name][rows] = values
         return columns
@@ -55,7 +55,7 @@ def with_blocks(
     return with_arrays(points, names, columns, every=every, at_least=at_least)
 
 
-def _by_count(frame: pl.DataFrame, due: pl.DataFrame) -> list[tuple[Ints, Floats]]:
+def by_count(frame: pl.DataFrame, due: pl.DataFrame) -> list[tuple[Ints, Floats]]:
     """Return the block means of the due rows, those with as many blocks together; one row where all are
     equal.
     """

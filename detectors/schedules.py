@@ -106,9 +106,11 @@ def with_schedule(points: pl.LazyFrame, *, longest_warmup: float) -> pl.LazyFram
     planned_warm_up = pl.coalesce(Signal.WARMUP_STEPS, planned * pl.col(Setting.WARMUP_RATIO))
     far_below = _is_far_below_peak()
     in_line = _is_in_line()
-    in_rungs = _is_in_rungs()
+    in_rungs = pl.col("rungs") < MAX_RUNG_FRACTION * pl.col("before_rest")
     overdue = pl.when(far_below).then(OVERDUE_BELOW_PEAK).otherwise(OVERDUE)
     rises_in_rungs = far_below & in_rungs & (pl.col("rested") < pl.col("warm_up"))
+    never_fell = (_lately("fell") == 0) & (pl.col("start") <= pl.col("lowest"))
+    hardly_rested = pl.col("rested") <= RECENT_FRACTION * pl.col("trained")
     return (
         _with_course(points)
         .with_columns(planned=pl.col(Signal.TOTAL_STEPS), planned_peak=pl.col(Setting.PEAK_LEARNING_RATE))
@@ -120,7 +122,10 @@ def with_schedule(points: pl.LazyFrame, *, longest_warmup: float) -> pl.LazyFram
             smooth=pl.col("rungs")
             >= pl.max_horizontal(MIN_SMOOTH_CHANGES, MIN_SMOOTH_FRACTION * pl.col("before_rest")),
             rising=_is_at_peak() & ((in_line & _rises()) | rises_in_rungs),
-            only_rose=_is_at_peak() & (in_line | (in_rungs & _has_hardly_risen())) & _never_fell(),
+            only_rose=_is_at_peak()
+            & (in_line | (in_rungs & _has_hardly_risen()))
+            & never_fell
+            & hardly_rested,
             should_move=scheduler.is_in(MOVING) | (scheduler.is_null() & _misses_warm_up()),
         )
     )
@@ -197,11 +202,6 @@ def _is_in_line() -> pl.Expr:
     return (rate - pl.col("long_before") <= line) & (pl.col("start") < EARLY_FRACTION * rate)
 
 
-def _is_in_rungs() -> pl.Expr:
-    """Return whether the rate rises by rare steps, as a staircase does."""
-    return pl.col("rungs") < MAX_RUNG_FRACTION * pl.col("before_rest")
-
-
 def _rises() -> pl.Expr:
     """Return whether the rate is higher than a row ago, and than all that are ten rows old."""
     rate = pl.col(VALUE)
@@ -214,12 +214,6 @@ def _has_hardly_risen() -> pl.Expr:
     start = pl.col("start")
     is_hardly_above = (rate > start) & (rate < MAX_HARDLY_RISEN * start)
     return (pl.col("rungs") >= MIN_HARDLY_RUNGS) & is_hardly_above
-
-
-def _never_fell() -> pl.Expr:
-    """Return whether the rate never fell, nor rests since long."""
-    is_lowest = (_lately("fell") == 0) & (pl.col("start") <= pl.col("lowest"))
-    return is_lowest & (pl.col("rested") <= RECENT_FRACTION * pl.col("trained"))
 
 
 def _misses_warm_up() -> pl.Expr:

@@ -158,14 +158,57 @@ class Every:
         return f"{self.signal}_every"
 
 
-Use = Last | First | Mean | Every
+@dataclass(frozen=True)
+class Standing:
+    """How an outcome stands, in the column ``SIGNAL_standing``: the share of its gain that it has.
+
+    1 is at its best, 0 at its start, and less is below it; see `sentinel.detectors.reading.standing`. It is
+    as of the last look, and null before the first one.
+    """
+
+    signal: Signal
+
+    @property
+    def column(self) -> str:
+        """The column's name."""
+        return f"{self.signal}_standing"
+
+    @staticmethod
+    def tag(tag: str) -> str:
+        """Return the name of what a tag's standing is kept under; no log has such a tag."""
+        return f"\x00standing of {tag}"
 
 
-def numbers(uses: Iterable[Use]) -> list[Last | First | Mean]:
+@dataclass(frozen=True)
+class Course:
+    """The whole attempt in equal units, 64 at most, in the list column ``SIGNAL_course``.
+
+    It is known when a run is over: in its last row, in which a detector that is asked at the end is asked
+    again. All points count, also those of the last step. Empty if the signal was not logged, and null in
+    other rows.
+    """
+
+    signal: Signal
+
+    @property
+    def column(self) -> str:
+        """The column's name."""
+        return f"{self.signal}_course"
+
+
+Use = Last | First | Mean | Every | Standing | Course
+
+
+def numbers(uses: Iterable[Use]) -> list[Last | First | Mean | Standing]:
     """Return those that are a number in each row."""
-    return [use for use in uses if not isinstance(use, Every)]
+    return [use for use in uses if not isinstance(use, Every | Course)]
 
 
 def lists(uses: Iterable[Use]) -> list[Every]:
     """Return those that are a list in each row."""
     return [use for use in uses if isinstance(use, Every)]
+
+
+def courses(uses: Iterable[Use]) -> list[Course]:
+    """Return those that are the course of an attempt."""
+    return [use for use in uses if isinstance(use, Course)]

@@ -33,7 +33,7 @@ NOTHING = math.ulp(0.0)
 """A value that is not negative and below this is 0."""
 
 MAD = 1.4826
-"""Standard deviation of normal noise over its median absolute deviation."""
+"""Return the standard deviation of normal noise over its median absolute deviation."""
 
 FIRST_INTERVALS = 3
 """Intervals between the first rows by which a log is found to begin late."""
@@ -104,7 +104,7 @@ def recent_max(values: pl.Expr, n: int, *, at_least: int | None = None) -> pl.Ex
 
 
 def recent_noise(column: str, n: int, *, apart: int = 1, at_least: int = 2) -> pl.Expr:
-    """Standard deviation of rows that are ``apart`` from each other, about the line through them.
+    """Return the standard deviation of rows that are ``apart`` from each other, about the line through them.
 
     It comes from the median of the last ``n`` second differences, so neither a trend nor a few outliers move
     it. Autocorrelation makes it too small; rows that are further apart have less of it.

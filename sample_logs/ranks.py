@@ -17,7 +17,7 @@ RANK, WORLD = int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
 
 
 def meet(descriptor):
-    """Connections to all other ranks in rank 0, and to rank 0 in the others."""
+    """Return connections to all other ranks in rank 0, and to rank 0 in the others."""
     if RANK == 0:
         listening = socket.socket(fileno=descriptor)
         return [listening.accept()[0] for _ in range(WORLD - 1)]

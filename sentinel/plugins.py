@@ -70,7 +70,9 @@ def use_plugins(group: Group, use: Callable[[Plugin], None]) -> None:
             use(Plugin(group, entry_point.name, distribution, entry_point.load()))
             _broken.pop(key, None)
         except (Exception, SystemExit) as error:  # noqa: BLE001  a plugin of others must stop nothing
-            _broken[key] = BrokenPlugin(*key, _in_one_line(error))
+            text = "".join(each if each.isprintable() else " " for each in str(error))
+            message = f"{type(error).__name__}: {' '.join(text.split())}"
+            _broken[key] = BrokenPlugin(*key, message[:MAX_ERROR_CHARACTERS])
 
 
 def has_plugins(group: Group) -> bool:
@@ -95,12 +97,11 @@ def _entry_points(group: Group) -> Sequence[tuple[str, "EntryPoint"]]:
         return ()
     from importlib.metadata import entry_points
 
-    named = ((_distribution(each), each) for each in entry_points(group=group.value))
-    return sorted(named, key=lambda pair: (pair[0], pair[1].name))
-
-
-def _distribution(entry_point: "EntryPoint") -> str:
-    return f"{entry_point.dist.name} {entry_point.dist.version}" if entry_point.dist else "a package"
+    pairs = []
+    for entry_point in entry_points(group=group.value):
+        package = entry_point.dist
+        pairs.append((f"{package.name} {package.version}" if package else "a package", entry_point))
+    return sorted(pairs, key=lambda pair: (pair[0], pair[1].name))
 
 
 @cache
@@ -117,8 +118,3 @@ def _tables() -> Iterator[bytes]:
                     yield file.read_bytes()
                 except OSError:
                     continue
-
-
-def _in_one_line(error: BaseException) -> str:
-    text = "".join(each if each.isprintable() else " " for each in str(error))
-    return f"{type(error).__name__}: {' '.join(text.split())}"[:MAX_ERROR_CHARACTERS]

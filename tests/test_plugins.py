@@ -152,8 +152,9 @@ def modules_below(package):
 
 @pytest.mark.slow
 def test_every_source_of_sentinel_stands_in_its_table():
-    found = [module for module in modules_below(sentinel.sources) if callable(vars(module).get("find"))]
-    found = [module for module in found if module.find.__module__ == module.__name__]
+    finding = [module for module in modules_below(sentinel.sources) if callable(vars(module).get("find"))]
+    defining = [module for module in finding if module.find.__module__ == module.__name__]
+    found = [module for module in defining if hasattr(module, "FORMAT")]
     assert {module.FORMAT: module.__name__ for module in found} == BUILT_IN_FORMATS
     asked = [module for module in modules_below(sentinel.sources) if hasattr(module, "SCHEMES")]
     assert {scheme: module.__name__ for module in asked for scheme in module.SCHEMES} == BUILT_IN_SCHEMES

@@ -33,7 +33,9 @@ _COPIED = {
 
 
 def pages() -> dict[str, str]:
-    """The Markdown of every page. Raises ValueError for an inclusion of something that is not there."""
+    """Return the Markdown of every page. Raises ValueError for an inclusion of something that is not
+    there.
+    """
     found = {str(file.relative_to(DOCS)): _whole(file.read_text("utf-8")) for file in DOCS.rglob("*.md")}
     found |= {place: _relinked((ROOT / file).read_text("utf-8"), file) for file, place in _COPIED.items()}
     figures = _figures()
@@ -50,7 +52,9 @@ def _whole(text: str) -> str:
 
 
 def _included(file: str, heading: str | None) -> str:
-    """A section of a file of the repository, without its heading; without one the whole file, in a block."""
+    """Return a section of a file of the repository, without its heading; without one the whole file, in a
+    block.
+    """
     text = (ROOT / file).read_text("utf-8")
     if heading is None:
         kind = {".sh": "sh", ".toml": "toml", ".yml": "yaml"}.get(Path(file).suffix, "ini")
@@ -66,7 +70,9 @@ def _included(file: str, heading: str | None) -> str:
 
 
 def _relinked(text: str, file: str) -> str:
-    """The text with links to pages of the site; what lies only in the repository is named, not linked."""
+    """Return the text with links to pages of the site; what lies only in the repository is named, not
+    linked.
+    """
 
     def link(found: re.Match[str]) -> str:
         target, anchor = found["target"], found["anchor"] or ""
@@ -79,7 +85,7 @@ def _relinked(text: str, file: str) -> str:
 
 
 def _linked(text: str, folder: str) -> str:
-    """The page of a detector or of an entry, with links to those that it names."""
+    """Return the page of a detector or of an entry, with links to those that it names."""
     known = {name: f"detectors/{name}.md" for name in all_detectors()}
     known |= {id_: f"catalogue/{id_}.md" for id_ in catalogue.load()}
 
@@ -101,7 +107,7 @@ def _spelled(code: str) -> str:
 
 
 def _figures() -> dict[str, str]:
-    """The first row of each detector in measurements/figures.md, below the head of its table."""
+    """Return the first row of each detector in measurements/figures.md, below the head of its table."""
     lines = (DOCS / "measurements" / "figures.md").read_text("utf-8").splitlines()
     head = next(at for at, line in enumerate(lines) if line.startswith("| Detector |"))
     rows: dict[str, str] = {}

@@ -52,7 +52,6 @@ def attention_logit_growth(
     critical_bound: Annotated[float, "attention logit above which a collapse is near"] = 1000.0,
     growth: Annotated[float, "multiple of the first level that counts as growth"] = 2.0,
 ) -> pl.LazyFrame:
-    """See the module's page."""
     return verdicts(
         with_levels(points),
         judged={SkipReason.FEW_POINTS: has_points(2 * LEVEL_POINTS)},

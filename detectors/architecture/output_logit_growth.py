@@ -60,7 +60,6 @@ def output_logit_growth(
     critical_bound: Annotated[float, "logit above which an overflow is near"] = 1000.0,
     growth: Annotated[float, "multiple of the first level that counts as growth"] = 2.0,
 ) -> pl.LazyFrame:
-    """See the module's page."""
     grown = grows(bound, growth)
     return verdicts(
         with_levels(points),

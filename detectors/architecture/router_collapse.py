@@ -73,7 +73,6 @@ def router_collapse(
     violation: Annotated[float, "how far the load of the fullest expert may rise, in mean loads"] = 1.0,
     critical_violation: Annotated[float, "such a rise at which the router has collapsed"] = 3.0,
 ) -> pl.LazyFrame:
-    """See the module's page."""
     level = pl.col("level")
     lowest = pl.col("lowest")
     loss = is_of(Signal.MOE_AUXILIARY_LOSS)

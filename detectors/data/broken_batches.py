@@ -68,5 +68,4 @@ BOUNDS = {
     },
 )
 def broken_batches(points: pl.LazyFrame) -> pl.LazyFrame:
-    """See the module's page."""
     return beyond(points, BOUNDS)

@@ -73,7 +73,6 @@ def epoch_periodic_loss(
     least_repeats: Annotated[float, "correlation with the epoch before that shows a fixed order"] = 0.5,
     least_lead: Annotated[float, "how far it must exceed the correlation at neighbouring lags"] = 0.3,
 ) -> pl.LazyFrame:
-    """See the module's page."""
     measured = with_arrays(
         points,
         ("lag", "repeats", "around", "pairs"),

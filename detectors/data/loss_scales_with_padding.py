@@ -86,7 +86,6 @@ def loss_scales_with_padding(
         float, "smallest standard deviation of the padding share to judge from"
     ] = 0.03,
 ) -> pl.LazyFrame:
-    """See the module's page."""
     slope = pl.col("slope")
     surely = slope - MIN_STANDARD_ERRORS * pl.col("slope_error")
     ordered = pl.col("order") >= MIN_ORDERED_FRACTION

@@ -126,11 +126,13 @@ def with_gap(points: pl.LazyFrame) -> pl.LazyFrame:
         noise_apart=recent_noise("log", NOISE, apart=2),
         noise_of_levels=recent_noise("mid", REACH, apart=LONG, at_least=NOISE),
     )
+    # The share by which evaluations that are two apart scatter more than neighbours.
+    memory = (pl.col("noise_apart") / pl.col("noise") - 1).clip(0, MAX_MEMORY).fill_null(0)
     names = "best", "level", "stays", "since", "trend", *_THEN_AND_NOW
     return with_arrays(context, names, _compare, every=1, at_least=SHORT + 1).with_columns(
         rise=pl.col("level") / pl.col("best") - 1,
         noises=_noises(),
-        steady=pl.col("trend") / (1 + OF_MEMORY * _memory()),
+        steady=pl.col("trend") / (1 + OF_MEMORY * memory),
         gained=1 - pl.col("best") / pl.col("first"),
         at_first=pl.col("first") / pl.col("train_first"),
         kept=pl.when(pl.col("train_then") > 0).then(pl.col("train") / pl.col("train_then")),
@@ -144,11 +146,6 @@ def _noises() -> pl.Expr:
     noise = pl.col("noise") * (1 + FEW / (pl.col(INDEX) - 1))
     of_levels = pl.max_horizontal(noise * (2 / LONG) ** 0.5, OF_BLOCKS * pl.col("noise_of_levels"))
     return pl.when("short").then(pl.min_horizontal(rise, TWICE * gap) / noise).otherwise(gap / of_levels)
-
-
-def _memory() -> pl.Expr:
-    """By which share evaluations that are two apart scatter more than neighbours."""
-    return (pl.col("noise_apart") / pl.col("noise") - 1).clip(0, MAX_MEMORY).fill_null(0)
 
 
 def ends_above() -> pl.Expr:

@@ -64,5 +64,4 @@ BOUNDS = {
     },
 )
 def broken_evaluation(points: pl.LazyFrame) -> pl.LazyFrame:
-    """See the module's page."""
     return beyond(points, BOUNDS)

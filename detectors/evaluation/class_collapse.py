@@ -106,7 +106,6 @@ def class_collapse(
     most_accuracy: Annotated[float, "accuracy at or above which a good model may repeat itself"] = 0.95,
     least_share: Annotated[float, "share of the plan that must be done before a finding"] = 0.3,
 ) -> pl.LazyFrame:
-    """See the module's page."""
     value = pl.col(VALUE)
     count = pl.col("count")
     loss = beginning(Signal.LOSS, REACH)
@@ -123,8 +122,10 @@ def class_collapse(
         passed=(pl.col(STEP) - start_value(STEP)) / pl.col(Signal.TOTAL_STEPS) >= least_share,
     )
     at_end = pl.col(ENDED) & pl.col("passed").fill_null(True)
-    enough = pl.when(at_end).then(~few_samples | (_is_poor() & (count >= RESTS))).otherwise(_has_waited())
-    constant = _never_changed(most_accuracy)
+    unstirred = (held_out & ~pl.col("stirs")).fill_null(False)
+    waited = pl.col("passed").fill_null(unstirred | (count >= REACH))
+    enough = pl.when(at_end).then(~few_samples | (_is_poor() & (count >= RESTS))).otherwise(waited)
+    constant = (pl.col("lowest") == pl.col("highest")) & (value <= most_accuracy) & (value > 0)
     stuck = at_end & _is_stuck(few_samples)
     return verdicts(
         measured,
@@ -142,22 +143,9 @@ def class_collapse(
     )
 
 
-def _has_waited() -> pl.Expr:
-    """Return whether enough of the plan is done. Without a plan: whether the held-out loss has not stirred,
-    or there are many evaluations.
-    """
-    unstirred = is_of(Signal.EVAL_ACCURACY) & ~pl.col("stirs")
-    return pl.col("passed").fill_null(unstirred.fill_null(False) | (pl.col("count") >= REACH))
-
-
 def _is_poor() -> pl.Expr:
     """Return whether the accuracy of a run that is over ended low, but not at zero."""
     return pl.col("last").is_between(0, POOR, closed="none")
-
-
-def _never_changed(most_accuracy: float) -> pl.Expr:
-    value = pl.col(VALUE)
-    return (pl.col("lowest") == pl.col("highest")) & (value <= most_accuracy) & (value > 0)
 
 
 def _is_stuck(few_samples: pl.Expr) -> pl.Expr:

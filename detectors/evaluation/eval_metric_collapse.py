@@ -85,7 +85,6 @@ def eval_metric_collapse(
     least_share: Annotated[float, "share of its best level that must be lost beside that gain"] = 0.3,
     least_noises: Annotated[float, "multiple of the scatter that a fall must exceed"] = 8.0,
 ) -> pl.LazyFrame:
-    """See the module's page."""
     few = pl.col(INDEX) < MANY_FROM
 
     def both(of: Callable[[int], pl.Expr]) -> pl.Expr:

@@ -83,7 +83,6 @@ def eval_metric_instability(
     ] = 0.7,
     sure: Annotated[float, "standard deviations of chance that the median change must exceed"] = 3.5,
 ) -> pl.LazyFrame:
-    """See the module's page."""
     change = pl.col(VALUE).diff().over(SERIES)
     measured = points.with_columns(
         change=change,
@@ -110,7 +109,9 @@ def eval_metric_instability(
 
 
 def _chance(frame: pl.DataFrame, due: pl.DataFrame) -> dict[str, Floats]:
-    """Standard deviation of a share of so few samples that one of them makes the smallest difference seen."""
+    """Return the standard deviation of a share of so few samples that one of them makes the smallest
+    difference seen.
+    """
     seen = last_values(frame[VALUE].to_numpy(), due["row"].to_numpy(), REACH + 1)
     values = np.where(np.arange(REACH + 1) <= due[INDEX].to_numpy()[:, None], seen, np.nan)
     gaps = np.diff(np.sort(values, axis=1), axis=1)

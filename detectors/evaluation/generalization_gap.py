@@ -97,7 +97,6 @@ def generalization_gap(
     metric_slack: Annotated[float, "largest fall of the accuracy that is ignored"] = 0.01,
     metric_patience: Annotated[int, "evaluations since the best during which a held accuracy excuses"] = 8,
 ) -> pl.LazyFrame:
-    """See the module's page."""
     rise = pl.col("rise")
     level = pl.col("level")
     best = pl.col("best")
@@ -111,10 +110,16 @@ def generalization_gap(
     )
     sure = _exceeds_noise(noises)
     clear = sure & (rise > least_rise) & (pl.col("trend") > RISES)
-    risen = clear | _trends(far_rise) | ends
+    is_far = pl.col("stays") > far_rise * _asked(FAR_LEFT)
+    trends = is_far & (pl.col("trend") > TREND) & _exceeds_noise(MIN_NOISES)
+    risen = clear | trends | ends
     # An accuracy that ended off its best does not hold.
-    holds = _accuracy_holds(pl.when(ends).then(-1.0).otherwise(metric_slack))
+    slack = pl.when(ends).then(-1.0).otherwise(metric_slack)
+    holds = pl.col("metric") >= pl.col("metric_then") - slack
     patient = (pl.col("since") < metric_patience) & (rise < DOUBTLESS)
+    first_is_best = pl.col("since") == pl.col(INDEX)  # few evaluations or much noise make it so
+    may_be_chance = first_is_best & ((pl.col(INDEX) < FIRST) | ~sure) & ~_learned()
+    memorises = (pl.col("train") < MEMORISED * level).fill_null(False)
     return verdicts(
         with_gap(points).fill_nan(None),
         found={
@@ -122,7 +127,7 @@ def generalization_gap(
             "rises": risen & ~holds.fill_null(False),
         },
         lasts=rise > least_rise / 2,
-        severities={INFO: ~ends & ((holds & patient) | _may_be_chance(sure) | ~(clear | _is_memorised()))},
+        severities={INFO: ~ends & ((holds & patient) | may_be_chance | ~(clear | memorises))},
         judged={
             SkipReason.FEW_POINTS: pl.col(INDEX) >= SHORT,
             SkipReason.EXPLAINED: _widens().fill_null(True),
@@ -144,28 +149,6 @@ def _asked(least: float) -> pl.Expr:
 def _exceeds_noise(noises: pl.Expr | float) -> pl.Expr:
     """Return whether the rise exceeds so many standard deviations of the noise."""
     return pl.col("noises") > noises * _asked(MIN_LEFT)
-
-
-def _trends(far_rise: float) -> pl.Expr:
-    """Return whether a rise that is so far shows a trend, however large the noise."""
-    far = pl.col("stays") > far_rise * _asked(FAR_LEFT)
-    return far & (pl.col("trend") > TREND) & _exceeds_noise(MIN_NOISES)
-
-
-def _accuracy_holds(slack: pl.Expr) -> pl.Expr:
-    """Return whether the accuracy is what it was at the best; null where there is none."""
-    return pl.col("metric") >= pl.col("metric_then") - slack
-
-
-def _may_be_chance(sure: pl.Expr) -> pl.Expr:
-    """Return whether the best is the first evaluation, which few of them or much noise make so."""
-    first_is_best = pl.col("since") == pl.col(INDEX)
-    return first_is_best & ((pl.col(INDEX) < FIRST) | ~sure) & ~_learned()
-
-
-def _is_memorised() -> pl.Expr:
-    """Return whether the training loss is so low that the model knows its data by heart."""
-    return (pl.col("train") < MEMORISED * pl.col("level")).fill_null(False)
 
 
 def _widens() -> pl.Expr:

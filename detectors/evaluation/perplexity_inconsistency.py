@@ -61,7 +61,6 @@ def perplexity_inconsistency(
         float, "largest difference between the loss and the perplexity's logarithm that is ignored"
     ] = 0.01,
 ) -> pl.LazyFrame:
-    """See the module's page."""
     loss = pl.col(Signal.EVAL_LOSS)
     inside = pl.col(VALUE).log()
     off = {unit: (inside - loss * factor).abs() for unit, factor in {"nats": 1.0, "bits": log(2)}.items()}

@@ -84,7 +84,6 @@ def pretrained_regression(
         float, "how many times their own range all of four evaluations are worse by; less with more of them"
     ] = 10.0,
 ) -> pl.LazyFrame:
-    """See the module's page."""
     is_loss = is_of(Signal.EVAL_LOSS)
     good = pl.when(is_loss).then(-pl.col(VALUE)).otherwise(VALUE)
     measured = points.with_columns(later=pl.when(pl.col(INDEX) > 0).then(good)).with_columns(

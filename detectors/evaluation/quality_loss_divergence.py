@@ -67,7 +67,6 @@ def quality_loss_divergence(
     scatters: Annotated[float, "multiple of the scatter by which the FID must be worse than its best"] = 8.0,
     least_fall: Annotated[float, "share by which the loss must have fallen since"] = 0.05,
 ) -> pl.LazyFrame:
-    """See the module's page."""
     names = ("best", "level", "loss_then")
     scattered = points.with_columns(scatter=recent_noise(VALUE, REACH, at_least=1))
     measured = with_arrays(scattered, names, _compare, every=1, at_least=2 * LAST).fill_nan(None)

@@ -93,7 +93,6 @@ def train_eval_mismatch(
     evaluations: Annotated[int, "evaluations needed before a finding"] = 3,
     least_fall: Annotated[float, "share of its start that the training loss must have fallen by"] = 0.6,
 ) -> pl.LazyFrame:
-    """See the module's page."""
     loss = pl.col("loss_mean")
     start = pl.col("loss_first")
     recent = {"at_least": evaluations}

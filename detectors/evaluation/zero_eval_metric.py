@@ -2,7 +2,8 @@
 
 ## What it catches
 A mean average precision or intersection over union of exactly 0 at three evaluations in a row; at 25 where
-it is measured after each epoch and the training loss is not known to have fallen by 30 %.
+it is measured after each epoch and the training loss is not known to have fallen by 30 %. Nothing is said
+where the same metric of another class or threshold is above 0.
 
 ## Why it matters
 The losses of a detector fall although none of its boxes counts: wrong box format, shifted class ids or a
@@ -16,7 +17,8 @@ the score threshold and look at what suppression leaves.
 
 ## When it is wrong
 A detector that is trained from scratch may need more than three evaluations before one box counts, above
-all where it evaluates every few hundred steps.
+all where it evaluates every few hundred steps. A class of which no sample was held out rests at 0 beside
+others that do not, and so does the metric of a threshold that is too strict.
 
 ## Source
 Catalogue V3, V4, V5. Real runs that learn leave zero after two evaluations at most. A zero to the last
@@ -29,18 +31,19 @@ import polars as pl
 
 from sentinel.detectors.api import Cause, History, Maturity, Variant, detector
 from sentinel.detectors.evidence import Measure, Unit
-from sentinel.detectors.schema import INDEX, SERIES, STEP, VALUE
+from sentinel.detectors.schema import INDEX, SERIES, SIGNAL, STEP, VALUE, Every
 from sentinel.detectors.signals import Signal
 from sentinel.detectors.stats import NOTHING, metric_name, recent_max
 from sentinel.detectors.verdict import SkipReason, verdicts
 
 REACH = 50  # evaluations
+METRICS = Signal.MEAN_AVERAGE_PRECISION, Signal.MEAN_INTERSECTION_OVER_UNION
 FALLEN = 0.7  # of its first value: a loss that has learned something
 
 
 @detector(
-    judges=(Signal.MEAN_AVERAGE_PRECISION, Signal.MEAN_INTERSECTION_OVER_UNION),
-    uses=(Signal.LOSS,),
+    judges=METRICS,
+    uses=(Signal.LOSS, *(Every(metric) for metric in METRICS)),
     history=History(recent=REACH, head=2),
     maturity=Maturity.STABLE,
     hold=1,  # a verdict rests on several evaluations already
@@ -59,7 +62,6 @@ def zero_eval_metric(
     evaluations: Annotated[int, "evaluations in a row at which the metric is exactly 0"] = 3,
     epochs: Annotated[int, "the same where it is measured after each epoch; at most 50"] = 25,
 ) -> pl.LazyFrame:
-    """See the module's page."""
     each_epoch = pl.col(STEP) - pl.col(STEP).shift(1).over(SERIES) == 1
     has_learned = pl.col(Signal.LOSS) < FALLEN * pl.col(Signal.LOSS).filter(pl.col(INDEX) < 2).max().over(
         SERIES
@@ -76,7 +78,18 @@ def zero_eval_metric(
     )
     return verdicts(
         measured,
-        judged={SkipReason.FEW_POINTS: is_zero | (pl.col(VALUE) > 0)},
+        judged={
+            SkipReason.FEW_POINTS: is_zero | (pl.col(VALUE) > 0),
+            SkipReason.EXPLAINED: ~(is_zero & _has_another()),
+        },
         found={"zero": is_zero},
         below=pl.lit(NOTHING),
     )
+
+
+def _has_another() -> pl.Expr:
+    """Return whether another tag of the same metric is above 0."""
+    above = {metric: pl.col(Every(metric).column).list.max() > 0 for metric in METRICS}
+    return pl.any_horizontal(
+        (pl.col(SIGNAL) == metric) & is_above for metric, is_above in above.items()
+    ).fill_null(False)

@@ -67,7 +67,6 @@ def dead_activation_growth(
     nearly_all: Annotated[float, "dead share at which a layer is gone"] = 0.9,
     rise: Annotated[float, "rise of the dead share that is too much"] = 0.3,
 ) -> pl.LazyFrame:
-    """See the module's page."""
     level = pl.col("level")
     start = pl.col("start")
     scatter = pl.col(VALUE).filter(pl.col(INDEX) < LEVEL_POINTS).std().over(SERIES)

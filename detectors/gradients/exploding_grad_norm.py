@@ -81,7 +81,6 @@ def exploding_grad_norm(
     growth: Annotated[float, "multiple of the earlier norm that counts as an explosion"] = 10.0,
     calm: Annotated[float, "multiple of the earlier norm below which it is over"] = 5.0,
 ) -> pl.LazyFrame:
-    """See the module's page."""
     level = pl.col("level")
     before = pl.col("before")
     past = {"n": EARLIER_POINTS, "skip": LEVEL_POINTS, "at_least": MIN_EARLIER_POINTS}

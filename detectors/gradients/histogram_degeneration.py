@@ -72,7 +72,6 @@ def histogram_degeneration(
     least_spread: Annotated[float, "share of the first standard deviation that is too little"] = 0.01,
     most_kurtosis: Annotated[float, "kurtosis that is too much"] = 50.0,
 ) -> pl.LazyFrame:
-    """See the module's page."""
     level = pl.col("level")
     start = pl.col("start")
     measured = points.with_columns(**now_and_then(VALUE, LEVEL_HISTOGRAMS, start=LEVEL_HISTOGRAMS))

@@ -68,5 +68,4 @@ BOUNDS = {
     },
 )
 def misscaled_gradient(points: pl.LazyFrame) -> pl.LazyFrame:
-    """See the module's page."""
     return beyond(points, BOUNDS)

@@ -77,7 +77,6 @@ def saturated_gradient_clipping(
     reach: Annotated[int, "points that are judged together, at most 100"] = WINDOW_POINTS,
     above: Annotated[float, "multiple of the threshold that counts as far above it"] = 10.0,
 ) -> pl.LazyFrame:
-    """See the module's page."""
     top = pl.col("top")
     threshold = pl.col("threshold")
     reach = min(reach, WINDOW_POINTS)

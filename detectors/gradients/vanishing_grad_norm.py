@@ -74,7 +74,6 @@ def vanishing_grad_norm(
     depth: Annotated[float, "largest ratio between the norms of two layers"] = 1e5,
     loss_left: Annotated[float, "share of its start above which the loss has not fallen"] = 0.9,
 ) -> pl.LazyFrame:
-    """See the module's page."""
     level, start, loss, loss_start = (pl.col(n) for n in ("level", "start", "loss_level", "loss_start"))
     layers = pl.col(Every(Signal.LAYER_GRAD_NORM).column).list
     positive = layers.eval(pl.element().filter(pl.element() > 0)).list

@@ -82,7 +82,6 @@ def zero_gradient(
     *,
     zero_share: Annotated[float, "share of zeros among the last 20 points that is too much"] = 0.9,
 ) -> pl.LazyFrame:
-    """See the module's page."""
     peak = pl.col("peak")
     start = pl.col("start")
     measured = points.with_columns(

@@ -66,7 +66,7 @@ def discriminator_wins(
     growth: Annotated[float, "multiple of its first loss that is too much for the generator"] = 2.0,
     most: Annotated[float, "loss of the generator that is too much, however it began"] = 5.0,
 ) -> pl.LazyFrame:
-    """See the module's page; a negative loss is that of a critic, which may be near zero at any time."""
+    """Judge the present level; a negative loss is that of a critic, which may be near zero at any time."""
     level = pl.col("level")
     generator = pl.col("generator_level")
     measured = points.with_columns(

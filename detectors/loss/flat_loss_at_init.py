@@ -86,10 +86,10 @@ def flat_loss_at_init(
     least_fall: Annotated[float, "share of the start by which a loss must fall to have moved"] = 0.02,
     doubtful_fall: Annotated[float, "the same at a level of guessing, and once the run is over"] = 0.01,
 ) -> pl.LazyFrame:
-    """See the module's page."""
     plan, start, gradient, most = (pl.col(n) for n in (Signal.TOTAL_STEPS, "start", "gradient", "most"))
     over, never, guesses, flat = (pl.col(n) for n in ("over", "never", "guesses", "flat"))
     context = points.with_columns(warms_up=warms_up(MOST), gradient=recent_max(pl.col(Signal.GRAD_NORM), FEW))
+    off_guessing = ((pl.col(level) / pl.col("chance") - 1).abs() for level in ("start", "now"))
     measured = (
         with_fall(with_whole(context, most=MOST), most=MOST, every=EVERY)
         .with_columns(
@@ -98,7 +98,7 @@ def flat_loss_at_init(
             patience=(2 * least_share * plan).fill_null(patient_steps),
         )
         .with_columns(
-            guesses=_guesses(),
+            guesses=pl.max_horizontal(off_guessing) < NEAR,
             over=pl.col(ENDED) & is_training(least_steps, EPOCHS) & _did_its_part(waits=1),
             never=never_fell(least_steps, least_fall) & _did_its_part(waits=2),
         )
@@ -132,12 +132,6 @@ def flat_loss_at_init(
     )
 
 
-def _guesses() -> pl.Expr:
-    """Return whether the loss began and stands at the cost of guessing."""
-    off = ((pl.col(level) / pl.col("chance") - 1).abs() for level in ("start", "now"))
-    return pl.max_horizontal(off) < NEAR
-
-
 def _did_its_part(waits: int) -> pl.Expr:
     """Return whether so many waits are over, in a run with a plan."""
     return pl.col(Signal.TOTAL_STEPS).is_null() | (pl.col("trained") >= waits * pl.col("wait"))
@@ -146,29 +140,21 @@ def _did_its_part(waits: int) -> pl.Expr:
 def _is_flat(doubtful_fall: float) -> pl.Expr:
     """Return whether the loss stands where it began, or came down to the cost of guessing and settled there.
 
-    What stands is told when it is late, and sooner at the cost of guessing or without a gradient.
+    What stands is told when it is late, and sooner at the cost of guessing or without a gradient. Before it
+    is late, no certain fall may speak against a loss at the cost of guessing. In many points of a run that is
+    over, a slight fall is none. What stands still is not surely above its start.
     """
-    told = pl.col("guesses") | (pl.col("gradient") == 0) | pl.col("late")
-    rests = _rests_at_guessing(doubtful_fall / 2) | _stands_still(doubtful_fall)
-    stays = told & rests & ~pl.col("came_back") & (pl.col("most") < pl.col("bound"))
+    guesses = pl.col("guesses")
+    late = pl.col("late")
+    least = pl.col("least")
+    most = pl.col("most")
+    bound = pl.col("bound")
+    is_due = guesses | (pl.col("gradient") == 0) | late
+    rests_at_guessing = guesses & (late | (least < doubtful_fall / 2))
+    hardly_fell = (pl.col("rows") >= MANY) & pl.col("unmoved") & (most < doubtful_fall)
+    stands_still = (pl.col("still") | (pl.col("over") & hardly_fell)) & (least > -bound)
+    stays = is_due & (rests_at_guessing | stands_still) & ~pl.col("came_back") & (most < bound)
     return (pl.col("settled") | stays) & pl.col("start").is_not_null()
-
-
-def _rests_at_guessing(sure_fall: float) -> pl.Expr:
-    """Return whether the loss is at the cost of guessing; before it is late, without a certain fall by so
-    much.
-    """
-    return pl.col("guesses") & (pl.col("late") | (pl.col("least") < sure_fall))
-
-
-def _stands_still(doubtful_fall: float) -> pl.Expr:
-    """Return whether nothing speaks for a fall, or in many points of a run that is over for a slight one at
-    most.
-
-    Nor is the loss surely above its start.
-    """
-    hardly_fell = (pl.col("rows") >= MANY) & pl.col("unmoved") & (pl.col("most") < doubtful_fall)
-    return (pl.col("still") | (pl.col("over") & hardly_fell)) & (pl.col("least") > -pl.col("bound"))
 
 
 def _has_waited(clear_bound: float) -> pl.Expr:

@@ -81,7 +81,6 @@ def init_loss_mismatch(
     *,
     most_times: Annotated[float, "multiple of ln C at or above which a start is too high"] = 1.5,
 ) -> pl.LazyFrame:
-    """See the module's page."""
     classifies = pl.any_horizontal(pl.col(r).is_not_null() for r in RATES)
     classes = pl.coalesce(Setting.NUM_CLASSES, Setting.VOCAB_SIZE)
     measured = points.with_columns(

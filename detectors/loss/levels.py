@@ -110,7 +110,11 @@ def with_rise(points: pl.LazyFrame) -> pl.LazyFrame:
         )
         .with_columns(
             scatter=scatter,
-            **{f"before_{n}": _reached(level, level.shift(n).over(SERIES)) for n, level in before.items()},
+            # Of a series that climbs from 0, only a level to which it fell may be the best one.
+            **{
+                f"before_{n}": pl.when(~pl.col("climbs") | (level < level.shift(n).over(SERIES))).then(level)
+                for n, level in before.items()
+            },
         )
         .with_columns(
             log_level=_by_points({n: pl.col(name) for n, name in levels.items()}),
@@ -149,11 +153,6 @@ def _climbs_from_zero() -> pl.Expr:
     steep = (last_row > STEEPER * row) & (next_level > STEEP * level)
     slows = last_level - next_level < NO_FASTER * (next_level - level)
     return (steep & slows & (head >= DIPS * head.cum_max()).all()).over(SERIES).fill_null(False)
-
-
-def _reached(level: pl.Expr, before: pl.Expr) -> pl.Expr:
-    """Return a level that may be the best one: of a series that climbs from 0, one to which it fell."""
-    return pl.when(~pl.col("climbs") | (level < before)).then(level)
 
 
 def _returns(levels: Mapping[int, pl.Expr]) -> pl.Expr:

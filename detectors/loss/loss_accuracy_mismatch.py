@@ -89,13 +89,17 @@ def loss_accuracy_mismatch(
     least_accuracy: Annotated[float, "accuracy from which on a loss is judged"] = 0.6,
     times: Annotated[float, "multiple of a calibrated classifier's loss that is too large"] = 1.4,
 ) -> pl.LazyFrame:
-    """See the module's page."""
     level = pl.col("level")
     right = pl.col("right")
     classes = pl.col("classes")
     long = pl.col(INDEX) >= REACH  # an accuracy is that of the row before
+    # Without a setting it is the number whose guess costs what the loss began at.
+    classes_at_start = start_value(VALUE).clip(upper_bound=MAX_START).exp()
+    context = points.with_columns(
+        accuracy=pl.coalesce(*RATES), classes=pl.coalesce(Setting.NUM_CLASSES, classes_at_start)
+    )
     measured = (
-        with_costs(points.with_columns(accuracy=pl.coalesce(*RATES), classes=_classes()), reach=REACH)
+        with_costs(context, reach=REACH)
         .with_columns(
             level=pl.when(long).then(recent_median(VALUE, REACH)).otherwise(recent_median(VALUE, FEW)),
             right=pl.coalesce(recent_median("accuracy", n) for n in (REACH, FEW)),
@@ -124,13 +128,6 @@ def loss_accuracy_mismatch(
             "constant": pl.col("constant") & is_supervised(),
         },
     )
-
-
-def _classes() -> pl.Expr:
-    """Return the number of classes: that of the settings, else the one whose guess costs what the loss began
-    at.
-    """
-    return pl.coalesce(Setting.NUM_CLASSES, start_value(VALUE).clip(upper_bound=MAX_START).exp())
 
 
 def _allowed(right: pl.Expr, classes: pl.Expr) -> pl.Expr:

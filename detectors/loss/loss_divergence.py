@@ -97,7 +97,6 @@ def loss_divergence(
     least_errors: Annotated[float, "rise of the level in its standard errors"] = 15.0,
     early_errors: Annotated[float, "the same while there are fewer than 120 points"] = 12.0,
 ) -> pl.LazyFrame:
-    """See the module's page."""
     rise = pl.col("rise")
     early = pl.col(INDEX) < WINDOWS[MANY]
     of_critic = is_of(Signal.VALUE_LOSS)

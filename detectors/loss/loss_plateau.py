@@ -83,7 +83,6 @@ def loss_plateau(
     least_share: Annotated[float, "share of the loss at the start above which a plateau is a warning"] = 0.5,
     least_progress: Annotated[float, "share of the plan before a plateau is a warning"] = 0.5,
 ) -> pl.LazyFrame:
-    """See the module's page."""
     start = pl.col("start")
     now = pl.col("now")
     share_of_peak = pl.col("rate_share").fill_null(1)
@@ -98,7 +97,8 @@ def loss_plateau(
     moves = pl.col("change").abs() >= 2 * most_change
     waited = has_points(least_points + 1) | pl.col(ENDED)
     rests = fell & _stands(most_change) & waited & (share_of_peak >= least_rate)
-    stuck = _is_stuck()
+    best = pl.col("best")
+    stuck = (pl.col("rows") == STUCK) & (best < BETTER * pl.col(VALUE)) & (best > 0)
     is_high = (now > least_share * start) & pl.col("done").fill_null(pl.col(ENDED))
     return verdicts(
         measured.with_columns(share=now / start),
@@ -132,9 +132,3 @@ def _is_certain(most_change: float) -> pl.Expr:
     error = pl.col("error")
     slides = pl.col("slide") > (SURELY * pl.col("slide_error")).clip(most_change / SLOPE)
     return ~slides & (change + SURELY * error * (1 + UNSURE / rows) < most_change)
-
-
-def _is_stuck() -> pl.Expr:
-    """Return whether the loss is the same in all digits, above its best."""
-    best = pl.col("best")
-    return (pl.col("rows") == STUCK) & (best < BETTER * pl.col(VALUE)) & (best > 0)

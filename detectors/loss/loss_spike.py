@@ -79,7 +79,6 @@ def loss_spike(
     ] = 1000.0,
     most_spikes: Annotated[int, "spikes within 200 points from which on they are a warning"] = 3,
 ) -> pl.LazyFrame:
-    """See the module's page."""
     logs = pl.when(pl.col(VALUE) > 0).then(pl.col(VALUE).log())
     early = pl.col(INDEX) < BEFORE
     middle = {n: recent_median("log", n, skip=1, at_least=n * POSITIVE // BEFORE) for n in (EARLY, BEFORE)}

@@ -81,7 +81,6 @@ def non_finite_metric(
     zero_points: Annotated[int, "losses of exactly 0 in a row, after an ordinary one"] = 10,
     ordinary: Annotated[float, "a loss above this is never rounded to 0 in a log"] = 0.01,
 ) -> pl.LazyFrame:
-    """See the module's page."""
     value = pl.col(VALUE)
     bad = value.is_null()
     scales = pl.col(Signal.LOSS_SCALE).is_not_null()

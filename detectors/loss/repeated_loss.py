@@ -76,7 +76,6 @@ def repeated_loss(
     rest: Annotated[int, "points in a row that are exactly alike"] = 20,
     evaluations: Annotated[int, "evaluations in a row that are exactly alike"] = 6,
 ) -> pl.LazyFrame:
-    """See the module's page."""
     value = pl.col(VALUE)
     still = pl.col("still")
     is_training = is_of(Signal.LOSS)
@@ -102,11 +101,18 @@ def repeated_loss(
         )
     )
     long = _rests_long(pl.when(is_training).then(rest).otherwise(evaluations))
+    # Before a loss that converged or was rounded rests, its noise is small.
+    least_noise = pl.when("fine").then(MIN_NOISE * value.abs()).otherwise(LEVELS * pl.col("smallest"))
+    best = pl.col("best")
+    is_left_to_loss_plateau = is_supervised() & (best > 0) & (value > ABOVE * best)
     return verdicts(
         measured,
-        judged={SkipReason.FEW_POINTS: pl.col(INDEX) >= MOVED, SkipReason.VARIATION: _had_moved()},
+        judged={
+            SkipReason.FEW_POINTS: pl.col(INDEX) >= MOVED,
+            SkipReason.VARIATION: pl.col("moving") > least_noise,
+        },
         found={
-            "training": is_training & long & ~_is_left_to_loss_plateau(),
+            "training": is_training & long & ~is_left_to_loss_plateau,
             "evaluation": ~is_training & long,
         },
         onset=pl.col("begun"),
@@ -120,20 +126,8 @@ def _has_many_digits() -> pl.Expr:
     return (value != 0) & ((five - five.round()).abs() > ROUNDED)
 
 
-def _had_moved() -> pl.Expr:
-    """Return whether the noise before the rest was too large for a loss that converged or was rounded."""
-    least = pl.when("fine").then(MIN_NOISE * pl.col(VALUE).abs()).otherwise(LEVELS * pl.col("smallest"))
-    return pl.col("moving") > least
-
-
 def _rests_long(least: pl.Expr) -> pl.Expr:
     """Return whether the loss rests for so many points, and much longer than it had ever paused."""
     value = pl.col(VALUE)
     still = pl.col("still")
     return (value != 0) & (still >= least) & (still > PAUSES * (pl.col("pauses") - 1))
-
-
-def _is_left_to_loss_plateau() -> pl.Expr:
-    """Return whether `loss-plateau` judges the loss, and tells of one that rests above its best."""
-    best = pl.col("best")
-    return is_supervised() & (best > 0) & (pl.col(VALUE) > ABOVE * best)

@@ -79,5 +79,4 @@ BOUNDS = {
     },
 )
 def broken_wiring(points: pl.LazyFrame) -> pl.LazyFrame:
-    """See the module's page."""
     return beyond(points, BOUNDS)

@@ -38,7 +38,6 @@ IN_A_ROW = 3  # measurements, so that one within an evaluation is not enough
     variants={"evaluates": Variant("the model trains in evaluation mode", ("O5", "O18"))},
 )
 def evaluation_mode(points: pl.LazyFrame) -> pl.LazyFrame:
-    """See the module's page."""
     evaluates = in_a_row(pl.col(VALUE) == 0, IN_A_ROW)
     return verdicts(
         points,

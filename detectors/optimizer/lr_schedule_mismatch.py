@@ -101,7 +101,6 @@ def lr_schedule_mismatch(
     unfinished_points: Annotated[int, "points after which the warm-up should be over"] = 100,
     constant_points: Annotated[int, "points without a change that are too many"] = 50,
 ) -> pl.LazyFrame:
-    """See the module's page."""
     rows = pl.col(INDEX) + 1
     step = pl.col(STEP)
     planned = pl.col("planned")
@@ -110,15 +109,23 @@ def lr_schedule_mismatch(
     rests = pl.col("still") >= MIN_RESTING_ROWS
     smooth = pl.col("smooth")
     at_floor = pl.col("of_peak") < near_zero
-    stopped_early = rests & _decayed(at_zero, at_floor & smooth) & (left > steps_left)
-    too_long = pl.col("rising") & _is_past_warm_up()
+    least_of_peak = pl.col("least_of_peak")
+    # The rate came down to where it rests, rather than jumped there.
+    decayed = pl.when(at_zero).then(least_of_peak < DECAYED_FRACTION).otherwise(at_floor & smooth)
+    decayed_without_plan = planned.is_null() & (least_of_peak < DECAYED_FRACTION_WITHOUT_PLAN)
+    zero_too_long = at_zero & decayed_without_plan & (pl.col("zero_share") >= zero_share_of_run)
+    end = pl.col("end")
+    saw_warm_up_begin = pl.col("start_step") <= MAX_MISSED_WARM_UP * end
+    too_long = pl.col("rising") & (step > end) & saw_warm_up_begin
+    stopped_early = (step < (1 - steps_left) * planned).fill_null(False)
+    ended_rising = pl.col(ENDED) & pl.col("only_rose") & ~stopped_early
     return verdicts(
         with_schedule(points, longest_warmup=longest_warmup),
         judged={SkipReason.FEW_POINTS: rows >= MIN_RESTING_ROWS},
         found={
             "never-above-zero": _was_never_above_zero() & ~_learns(),
-            "ended": stopped_early | (rests & at_zero & _was_zero_too_long(zero_share_of_run)),
-            "warm-up": too_long | (_ended_rising(steps_left) & (rows >= unfinished_points)),
+            "ended": rests & ((decayed & (left > steps_left)) | zero_too_long),
+            "warm-up": too_long | (ended_rising & (rows >= unfinished_points)),
             "constant": pl.col("should_move")
             & _is_constant(constant_points)
             & (step >= constant_share * planned.fill_null(0)),
@@ -145,29 +152,6 @@ def _learns() -> pl.Expr:
     now = recent_median(Signal.LOSS, MIN_RESTING_ROWS)
     start = start_median(Signal.LOSS, MIN_RESTING_ROWS)
     return (now < MAX_LOSS_FRACTION * start).fill_null(False)
-
-
-def _decayed(at_zero: pl.Expr, at_smooth_end: pl.Expr) -> pl.Expr:
-    """Return whether the rate came down to where it rests, rather than jumped there."""
-    return pl.when(at_zero).then(pl.col("least_of_peak") < DECAYED_FRACTION).otherwise(at_smooth_end)
-
-
-def _was_zero_too_long(share: float) -> pl.Expr:
-    """Return whether a rate without a plan decayed to zero and was there for so large a share of the run."""
-    decayed = pl.col("least_of_peak") < DECAYED_FRACTION_WITHOUT_PLAN
-    return decayed & pl.col("planned").is_null() & (pl.col("zero_share") >= share)
-
-
-def _is_past_warm_up() -> pl.Expr:
-    """Return whether the warm-up should have ended, in a log that saw it whole."""
-    end = pl.col("end")
-    return (pl.col(STEP) > end) & (pl.col("start_step") <= MAX_MISSED_WARM_UP * end)
-
-
-def _ended_rising(steps_left: float) -> pl.Expr:
-    """Return whether the rate of a run that is over only rose, unless so much of its plan is left."""
-    stopped = (pl.col(STEP) < (1 - steps_left) * pl.col("planned")).fill_null(False)
-    return pl.col(ENDED) & pl.col("only_rose") & ~stopped
 
 
 def _is_constant(points: int) -> pl.Expr:

@@ -74,7 +74,6 @@ def lr_schedule_restart(
     *,
     least_drop: Annotated[float, "largest share of the rate before that may be left after the restart"] = 0.2,
 ) -> pl.LazyFrame:
-    """See the module's page."""
     rate = pl.col(VALUE)
     index = pl.col(INDEX)
     before = rate.shift(1).over(SERIES)

@@ -62,5 +62,4 @@ BOUNDS = {
     },
 )
 def scheduler_out_of_step(points: pl.LazyFrame) -> pl.LazyFrame:
-    """See the module's page."""
     return beyond(points, BOUNDS)

@@ -79,7 +79,6 @@ def update_ratio_out_of_band(
     least: Annotated[float, "ratio below which steps do next to nothing"] = 1e-5,
     most: Annotated[float, "ratio above which steps are too large"] = 0.1,
 ) -> pl.LazyFrame:
-    """See the module's page."""
     level = pl.col("level")
     highest = of_buckets(pl.col("coarse_mean").list.max())
     peak = pl.max_horizontal(recent_max(pl.col("level"), SETTLED_POINTS, at_least=1), highest)

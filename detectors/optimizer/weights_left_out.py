@@ -42,6 +42,5 @@ IN_A_ROW = 2  # measurements: the first may come before the last layer
     },
 )
 def weights_left_out(points: pl.LazyFrame) -> pl.LazyFrame:
-    """See the module's page."""
     missing = in_a_row(pl.col(VALUE) > 0, IN_A_ROW)
     return verdicts(points, judged={SkipReason.FEW_POINTS: has_points(IN_A_ROW)}, found={"missing": missing})

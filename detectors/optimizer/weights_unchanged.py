@@ -54,7 +54,6 @@ def weights_unchanged(
     *,
     nearly_all: Annotated[float, "share of unchanged tensors that is too much"] = 0.999,
 ) -> pl.LazyFrame:
-    """See the module's page."""
     rate = pl.col(Signal.LEARNING_RATE).fill_null(1)
     return verdicts(
         points,

@@ -84,13 +84,13 @@ def loss_scale_collapse(
     early_halvings: Annotated[int, "the same for a level found sooner, which may still drift"] = 6,
     most_skipped: Annotated[float, "share of steps skipped that is too much"] = 0.1,
 ) -> pl.LazyFrame:
-    """See the module's page."""
     scale = pl.col(VALUE)
     halvings = pl.col("halvings")
     trained = pl.col("trained")
     late = trained >= calibration
     settled = late | pl.col("found_level")
-    exhausted = _is_exhausted()
+    stays_low = recent_max(scale, RECENT_ROWS) <= 1
+    exhausted = (pl.col("start") >= ORDINARY_SCALE) & ((scale < 1) | stays_low)
     measured = (
         points.with_columns(
             start=start_value(VALUE),
@@ -122,12 +122,6 @@ def _rests(steps: int) -> pl.Expr:
     scale = pl.col(VALUE)
     alike = _lowest(scale, steps) == -_lowest(-scale, steps)
     return alike & (scale == scale.shift(1).over(SERIES))
-
-
-def _is_exhausted() -> pl.Expr:
-    """Return whether a scale that began as usual is below 1, or has come down to 1 and stays there."""
-    stays = recent_max(pl.col(VALUE), RECENT_ROWS) <= 1
-    return (pl.col("start") >= ORDINARY_SCALE) & ((pl.col(VALUE) < 1) | stays)
 
 
 def _halvings(settled: pl.Expr) -> pl.Expr:

@@ -74,7 +74,6 @@ def likelihood_displacement(
     scatters: Annotated[float, "multiple of the scatter of the first points that a fall must exceed"] = 3.0,
     large_fall: Annotated[float, "fall, as a share of its start, that is worth knowing"] = 0.5,
 ) -> pl.LazyFrame:
-    """See the module's page."""
     level, start, rejected, first = (pl.col(n) for n in ("level", "start", "rejected", "rejected_start"))
     scatter = pl.col(VALUE).filter(pl.col(INDEX) < LEVEL_POINTS).std().over(SERIES)
     grows = pl.col("margin") > pl.col("margin_before")

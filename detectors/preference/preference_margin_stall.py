@@ -79,7 +79,6 @@ def preference_margin_stall(
     small_margin: Annotated[float, "below this after 100 points there is no margin"] = 0.05,
     swapped: Annotated[float, "share of pairs ranked as labelled, below which labels are swapped"] = 0.45,
 ) -> pl.LazyFrame:
-    """See the module's page."""
     level = pl.col("level")
     index = pl.col(INDEX)
     rate = pl.col(Signal.LEARNING_RATE)

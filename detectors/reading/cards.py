@@ -24,7 +24,11 @@ FOLDER = Path(__file__).parent / "claims"
 MAX_LINES = 8
 """Of a card: what a person can hear at once."""
 
-TEXTS = ("claim", "meaning")
+DIGITS = 6
+"""Decimals of points, so that a sum of them reaches a whole number that it ought to reach."""
+
+TEXTS = ("claim", "meaning", "begins")
+BEGINS = ("start", "best")
 LISTS = ("roles", "detectors", "catalogue")
 NUMBERS = ("page_from", "note_from")
 LINE = {"measurement", "says", "marks", "points"}
@@ -59,7 +63,7 @@ class Line:
         rising = self.marks[0] < self.marks[-1]
         marks = np.array(self.marks if rising else self.marks[::-1])
         at = np.array(self.points if rising else self.points[::-1], float)
-        points: Floats = np.where(np.isnan(values), 0.0, np.interp(values, marks, at))
+        points: Floats = np.where(np.isnan(values), 0.0, np.interp(values, marks, at).round(DIGITS))
         return points
 
 
@@ -67,12 +71,14 @@ class Line:
 class Card:
     """A claim: what it means, on series of which roles it is made, and its lines.
 
+    The trouble ``begins`` at the start of the run, or at its best.
     ``detectors`` are those that the claim stands for, and ``catalogue`` its likely causes, likeliest first.
     From ``page_from`` points on it pages, from ``note_from`` on it is noted.
     """
 
     claim: str
     meaning: str
+    begins: str
     roles: tuple[Role, ...]
     detectors: tuple[str, ...]
     catalogue: tuple[str, ...]
@@ -85,22 +91,39 @@ class Card:
         """The points that it gives at most."""
         return sum(line.most for line in self.lines)
 
+    @property
+    def is_note(self) -> bool:
+        """Whether its claim is no page, because its points cannot reach one."""
+        return self.page_from > self.most
+
+    @property
+    def found_from(self) -> float:
+        """The points from which on it is told: those of a page, or of a note if it is no more."""
+        return self.note_from if self.is_note else self.page_from
+
     def points(self, measured: Mapping[str, Floats]) -> Floats:
         """Return the points of each series by each line: lines x series."""
         points: Floats = np.array([line.score(measured[line.measurement]) for line in self.lines])
         return points
 
-    def text(self, measured: Mapping[str, float]) -> str:
-        """Return how the points of one series came about, as a sentence that can be read aloud."""
-        told = []
-        total = 0.0
-        for line in self.lines:
-            value = measured[line.measurement]
-            points = float(line.score(np.array([value]))[0])
-            total += points
-            if round(points):
-                told.append(f"{line.text(value)} ({points:+.0f})")
-        sums = f"{total:.0f} of {self.most}, pages from {self.page_from:g}"
+    def text(self, measured: Mapping[str, float], *, most: int = MAX_LINES) -> str:
+        """Return how the points of one series came about, as a sentence that can be read aloud.
+
+        It tells ``most`` lines, those with the most points.
+        """
+        values = [measured[line.measurement] for line in self.lines]
+        points = [
+            float(line.score(np.array([value]))[0]) for line, value in zip(self.lines, values, strict=True)
+        ]
+        total = sum(points)
+        heaviest = sorted(range(len(points)), key=lambda number: -abs(points[number]))[:most]
+        told = [
+            f"{self.lines[number].text(values[number])} ({points[number]:+.0f})"
+            for number in heaviest
+            if round(points[number])
+        ]
+        how = "is noted" if self.is_note else "pages"
+        sums = f"{total:.0f} of {self.most}, {how} from {self.found_from:g}"
         return f"{self.meaning}: {', '.join(told) or 'nothing speaks for it'}: {sums}"
 
 
@@ -111,7 +134,7 @@ def all_cards() -> tuple[Card, ...]:
 
 
 def card_in(file: str, text: str) -> Card:
-    """Return the card in a TOML text; messages name ``file``. Raises CardError if the card is wrong."""
+    """Return the card in a text; ``file`` is its name in a complaint. Raises CardError for a wrong one."""
     try:
         content = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
@@ -123,6 +146,8 @@ def card_in(file: str, text: str) -> Card:
         for key in keys:
             if not isinstance(content.get(key), kinds):
                 raise CardError(f"{file}: {key} is missing, or no {_kind(kinds)}")
+    if content["begins"] not in BEGINS:
+        raise CardError(f"{file}: begins must be one of {', '.join(BEGINS)}")
     roles = content["roles"]
     if not roles or not {*roles} <= {role.value for role in OUTCOMES}:
         raise CardError(f"{file}: roles must be some of {', '.join(OUTCOMES)}")
@@ -133,6 +158,7 @@ def card_in(file: str, text: str) -> Card:
     return Card(
         claim=content["claim"],
         meaning=content["meaning"],
+        begins=content["begins"],
         roles=tuple(Role(role) for role in roles),
         detectors=tuple(content["detectors"]),
         catalogue=tuple(content["catalogue"]),

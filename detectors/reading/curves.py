@@ -32,6 +32,9 @@ MIN_SCATTER = 1e-6
 MAX_VALUE = 1e30
 """Larger values count as this one, so that squares and sums stay finite."""
 
+MEAN_DEVIATION = 1.2533
+"""Standard deviation of normal noise over its mean absolute deviation."""
+
 LUCK = float(np.sqrt(2 * np.log(BLOCKS)))
 """Deviations by which the best of twenty equal levels lies above them by chance."""
 
@@ -74,9 +77,9 @@ class Curves:
         count = units.shape[1]
         if count < END_BLOCKS:
             return self.size * MIN_SCATTER
-        bends = np.abs(units[:, 1:-1] - (units[:, 2:] + units[:, :-2]) / 2) * (MAD / np.sqrt(1.5))
-        scatter: Floats = np.median(bends, axis=1) / np.sqrt(max(1.0, count / BLOCKS))
-        return np.maximum(scatter, self.size * MIN_SCATTER)
+        scatter = _deviation(units) / np.sqrt(max(1.0, count / BLOCKS))
+        measured: Floats = np.maximum(scatter, self.size * MIN_SCATTER)
+        return measured
 
     @cached_property
     def start(self) -> Floats:
@@ -117,7 +120,7 @@ class Curves:
 
     @cached_property
     def lost(self) -> Floats:
-        """How far the end lies below the best; or the last block, if that is surely better than the end."""
+        """By how much the end lies below the best; or the last block, where that is surely better."""
         now = np.maximum(self.end, self.blocks[:, -1] - self.scatter)
         return np.maximum(self.best - now, 0.0)
 
@@ -164,5 +167,16 @@ def noise_of(rows: Floats, most: int = 255) -> float:
     last = np.clip(rows[-most:], -MAX_VALUE, MAX_VALUE)
     if len(last) < END_BLOCKS:
         return 0.0
-    bends = np.abs(last[1:-1] - (last[2:] + last[:-2]) / 2) * (MAD / np.sqrt(1.5))
-    return float(np.median(bends))
+    return float(_deviation(last[None, :])[0])
+
+
+def _deviation(values: Floats) -> Floats:
+    """Return the standard deviation of each row's values about their neighbours.
+
+    It comes from the median of second differences, which neither a trend nor a few leaps move. Of a series
+    that mostly rests the median is 0, and the mean tells how it scatters.
+    """
+    bends = np.abs(values[:, 1:-1] - (values[:, 2:] + values[:, :-2]) / 2) / np.sqrt(1.5)
+    median = MAD * np.median(bends, axis=1)
+    measured: Floats = np.where(median > 0, median, MEAN_DEVIATION * bends.mean(axis=1))
+    return measured

@@ -2,7 +2,8 @@
 
 ## What it catches
 A median clip fraction above 0.3 over the last ten points. It is over once the median is below 0.2. Nothing is
-said where the KL of an update is below 0.02, or the clip range has fallen to half of what it was.
+said where the KL of an update is below 0.02, or the clip range has fallen to half of what it was. While the
+reward stands at its best, the finding is info.
 
 ## Why it matters
 A clipped sample has no gradient. Where a third of the samples are clipped, each batch is used long after
@@ -15,6 +16,7 @@ batches, and stop an update early by a `target_kl` of 0.01 to 0.05. Look at the 
 
 ## When it is wrong
 Some runs learn well with a third of the samples clipped, above all with a clip range far below the usual 0.2.
+Their reward stands at its best, and a warning waits until it falls.
 A range that decays to zero clips everything in the end. The first updates of a run often clip much; ten
 points are waited for.
 
@@ -28,8 +30,9 @@ from typing import Annotated
 
 import polars as pl
 
-from sentinel.detectors.api import Cause, History, Maturity, Variant, detector
+from sentinel.detectors.api import INFO, WARNING, Cause, History, Maturity, Variant, detector
 from sentinel.detectors.evidence import Measure, Unit
+from sentinel.detectors.reinforcement.outcome import STANDINGS, is_at_best
 from sentinel.detectors.schema import VALUE, First
 from sentinel.detectors.signals import Signal
 from sentinel.detectors.stats import recent_median
@@ -42,7 +45,7 @@ DECAYED = 0.5  # share of the first clip range
 
 @detector(
     judges=(Signal.CLIP_FRACTION,),
-    uses=(Signal.APPROX_KL, Signal.CLIP_RANGE, First(Signal.CLIP_RANGE)),
+    uses=(Signal.APPROX_KL, Signal.CLIP_RANGE, First(Signal.CLIP_RANGE), *STANDINGS),
     history=History(recent=NOW),
     maturity=Maturity.STABLE,
     cause=Cause.POLICY,
@@ -54,6 +57,7 @@ DECAYED = 0.5  # share of the first clip range
         "saturated": Variant(
             "PPO clips {level:.0%} of the samples of an update, more than {most_clipped:.0%}",
             ("A-clip-ratio", "R2", "R1", "N-async-staleness"),
+            (WARNING, INFO),
         ),
     },
 )
@@ -63,7 +67,6 @@ def clip_fraction_saturation(
     most_clipped: Annotated[float, "share of clipped samples that is too much"] = 0.3,
     few_clipped: Annotated[float, "share below which the trouble is over"] = 0.2,
 ) -> pl.LazyFrame:
-    """See the module's page."""
     level = pl.col("level")
     decayed = pl.col(Signal.CLIP_RANGE) <= DECAYED * pl.col(First(Signal.CLIP_RANGE).column)
     harmless = (level > few_clipped) & ((pl.col("update_kl") < SMALL_KL) | decayed)
@@ -73,6 +76,7 @@ def clip_fraction_saturation(
         ),
         judged={SkipReason.FEW_POINTS: level.is_not_null(), SkipReason.EXPLAINED: ~harmless.fill_null(False)},
         found={"saturated": level > most_clipped},
+        severities={INFO: is_at_best()},
         lasts=level > few_clipped,
         above=pl.lit(few_clipped),
     )

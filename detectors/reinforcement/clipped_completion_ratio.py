@@ -88,7 +88,7 @@ def clipped_completion_ratio(
     skip_steps: Annotated[int, "first steps that do not count"] = 10,
     settle_steps: Annotated[int, "steps in which a high share may fall to what it should be"] = 100,
 ) -> pl.LazyFrame:
-    """The level less some standard errors must exceed a threshold; below a part of it, it is over."""
+    """Give a verdict on the level less some standard errors; below a part of a threshold, it is over."""
     level = pl.col("level")
     start = pl.col("start")
     surely = level - SURE * pl.col("spread") / pl.col("counted").sqrt()

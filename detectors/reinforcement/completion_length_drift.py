@@ -78,7 +78,6 @@ def completion_length_drift(
     shorter: Annotated[float, "share of the first length that counts as far shorter"] = 0.25,
     many_turns: Annotated[float, "turns of an answer below which longer answers are no loop"] = 4.0,
 ) -> pl.LazyFrame:
-    """See the module's page."""
     level = pl.col("level")
     start = pl.col("start")
     turns = is_of(Signal.TURNS)

@@ -106,7 +106,6 @@ def entropy_collapse(
     critical_per_token: Annotated[float, "nats per token below which a policy has collapsed"] = 0.01,
     most_capped: Annotated[float, "share of completions at the cap that no better reward excuses"] = 0.8,
 ) -> pl.LazyFrame:
-    """See the module's page."""
     measured = points.with_columns(
         **now_and_then(VALUE, NOW, start=NOW),
         **_rewards(),
@@ -114,7 +113,8 @@ def entropy_collapse(
         capped=recent_median(Signal.CLIPPED_COMPLETION_RATIO, NOW, at_least=1),
     )
     gone = _is_below_share(critical_share) | _is_below_floor(critical_per_token)
-    low = _is_below_share(warning_share) | (_is_below_floor(warning_per_token) & _are_rewards_alike())
+    rewards_alike = (2 * pl.col("reward_std_level") < pl.col("reward_std_start")).fill_null(False)
+    low = _is_below_share(warning_share) | (_is_below_floor(warning_per_token) & rewards_alike)
     improved = _has_improved()
     capped = (pl.col("capped") > most_capped).fill_null(False)
     resumed = is_of(Signal.POLICY_ENTROPY) & was_resumed()
@@ -162,11 +162,6 @@ def _is_below_floor(per_token: float) -> pl.Expr:
     """Return whether the entropy per token is below a floor, and has more than halved."""
     level = pl.col("level")
     return is_of(Signal.ENTROPY) & (2 * level < pl.col("start")) & (level < per_token)
-
-
-def _are_rewards_alike() -> pl.Expr:
-    """Return whether the spread of rewards has halved."""
-    return (2 * pl.col("reward_std_level") < pl.col("reward_std_start")).fill_null(False)
 
 
 def _has_improved() -> pl.Expr:

@@ -72,7 +72,7 @@ def entropy_explosion(
     recovered: Annotated[float, "multiple of the first level below which the trouble is over"] = 1.5,
     least: Annotated[float, "nats per token below which a policy does not write noise"] = 0.5,
 ) -> pl.LazyFrame:
-    """See the module's page; the reward has fallen below a tenth of the first ones."""
+    """Judge the rise of the entropy; the reward has fallen below a tenth of the first ones."""
     level = pl.col("level")
     start = pl.col("start")
     reward = Signal.REWARD

@@ -91,7 +91,9 @@ def _late(means: Floats, width: int, span: Floats) -> dict[str, Floats]:
 
 
 def _scatter(means: Floats, levels: Floats, fell_at: Ints) -> Floats:
-    """Standard deviation of the blocks about their level, and of their changes; the fall itself is none."""
+    """Return the standard deviation of the blocks about their level, and of their changes; the fall itself
+    is none.
+    """
     width = means.shape[1] - levels.shape[1] + 1
     about = means[:, width // 2 :][:, : levels.shape[1]] - levels
     begin = np.arange(levels.shape[1])
@@ -106,6 +108,6 @@ def _scatter(means: Floats, levels: Floats, fell_at: Ints) -> Floats:
 
 
 def _spread(values: Floats) -> Floats:
-    """Standard deviation of each row without NaN, from its 5 % and 95 % quantiles."""
+    """Return the standard deviation of each row without NaN, from its 5 % and 95 % quantiles."""
     low, high = row_quantiles(values, 0.05, 0.95)
     return (high - low) / (2 * 1.645)

@@ -122,6 +122,8 @@ def kl_blowup(
         .then(warning_per_update)
         .otherwise(_band(info_per_token, warning_per_sequence)),
     )
+    # A few unlikely samples make the KL of an update that clips few.
+    clips_few = pl.col("clipped") < pl.when(over & grown).then(FEWER).otherwise(FEW)
     return verdicts(
         measured,
         judged={SkipReason.FEW_POINTS: wrecked | (level.is_not_null() & (~update | has_points(2 * NOW)))},
@@ -133,7 +135,7 @@ def kl_blowup(
             "larger": update & (level > growing * before) & (level > info_per_update),
         },
         severities={
-            INFO: _clips_few(over & grown),
+            INFO: clips_few,
             CRITICAL: away | (summed & grown),
             WARNING: summed | (grown & ~update),
         },
@@ -157,8 +159,3 @@ def _band(per_token: float, per_sequence: float) -> pl.Expr:
     of_tokens = per_token * recent_median(Signal.COMPLETION_LENGTH, NOW, at_least=1).fill_null(0)
     summed = of_tokens.clip(per_sequence)
     return pl.when(is_of(Signal.KL_PER_SEQUENCE)).then(summed).otherwise(per_token)
-
-
-def _clips_few(grew_past_limit: pl.Expr) -> pl.Expr:
-    """Return whether the update clips few samples, so that a few unlikely ones make its KL."""
-    return pl.col("clipped") < pl.when(grew_past_limit).then(FEWER).otherwise(FEW)

@@ -57,7 +57,6 @@ def lost_environment_state(
     *,
     kept: Annotated[float, "share of the most before that must be left"] = 0.5,
 ) -> pl.LazyFrame:
-    """See the module's page."""
     measured = points.with_columns(
         most=recent_max(pl.col(VALUE), BACK, at_least=1),
         first_step=start_value(STEP),

@@ -78,7 +78,6 @@ def off_policy_drift(
     lowest: Annotated[float, "mean importance ratio that is too small"] = 0.8,
     highest: Annotated[float, "mean importance ratio that is too large"] = 1.2,
 ) -> pl.LazyFrame:
-    """See the module's page."""
     level, start, limit, signal = (pl.col(n) for n in ("level", "start", "limit", SIGNAL))
     is_gap = signal.is_in(GAPS)
     in_nats = is_gap & (signal != Signal.SAMPLING_PROBABILITY_DIFFERENCE)

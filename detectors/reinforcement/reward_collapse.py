@@ -87,11 +87,13 @@ def reward_collapse(
     least_fall: Annotated[float, "share of the best or first level that a fall must exceed"] = 0.2,
     most_below: Annotated[float, "share of its range by which a run may end below everything before"] = 0.3,
 ) -> pl.LazyFrame:
-    """See the module's page."""
     best = pl.col("best")
     now = pl.col("now")
     start = pl.col("start")
-    context = points.with_columns(moves=_moves(), begun=~was_resumed().fill_null(False))
+    # By how much the first rewards move from one point to the next, in the mean.
+    change = (pl.col(VALUE) - pl.col(VALUE).shift(1)).abs()
+    moves = change.filter(pl.col(INDEX) < SHORT).mean().over(SERIES)
+    context = points.with_columns(moves=moves, begun=~was_resumed().fill_null(False))
     measured = with_blocks(context, MEASURES, levels, every=1, at_least=LEAST).with_columns(
         lost=(best - now) / (best - start), size=pl.max_horizontal(best.abs(), start.abs())
     )
@@ -99,32 +101,26 @@ def reward_collapse(
     least = scatters * pl.col("scatter")
     gained = pl.col("begun") & (best - start > least)
     worse = now < start - least
-    language = _is_of_language()
+    language = pl.col(Signal.COMPLETION_LENGTH).is_not_null() | pl.col(Signal.ENTROPY).is_not_null()
     explored = _has_explored()
     over = pl.col(ENDED) & has_points(SHORT) & pl.col("begun")
+    # The last tenth lies below nearly all before, point by point.
+    ends_apart = (pl.col("apart") > 0) & ~acts_at_random()
+    # The last quarter lies surely below the first eighth.
+    is_late_far = start - pl.col("late") > least_fall * pl.col("size")
+    sank = is_late_far & (pl.col("under") > most_below) & (pl.col("surely") > SURELY)
     return verdicts(
         measured,
         judged={SkipReason.FEW_POINTS: has_points(LEAST)},
         found={
             "lost": fell & gained & (pl.col("lost") > most_lost) & (language | explored),
-            "ends": over & (explored | _are_ends_apart()) & (pl.col("below") > most_below),
-            "worse": (fell & worse & language) | (over & _sank(least_fall, most_below)),
+            "ends": over & (explored | ends_apart) & (pl.col("below") > most_below),
+            "worse": (fell & worse & language) | (over & sank),
         },
         severities={WARNING: ~fell},
         onset=_since(),
         below=pl.when(fell).then((best + now) / 2),
     )
-
-
-def _moves() -> pl.Expr:
-    """By how much the first rewards move from one point to the next, in the mean."""
-    change = (pl.col(VALUE) - pl.col(VALUE).shift(1)).abs()
-    return change.filter(pl.col(INDEX) < SHORT).mean().over(SERIES)
-
-
-def _is_of_language() -> pl.Expr:
-    """Return whether a language model is trained."""
-    return pl.col(Signal.COMPLETION_LENGTH).is_not_null() | pl.col(Signal.ENTROPY).is_not_null()
 
 
 def _fell(scatters: float, sure: float, least_fall: float) -> pl.Expr:
@@ -141,19 +137,6 @@ def _has_explored() -> pl.Expr:
     is_mean = is_of(Signal.EVAL_REWARD) | (pl.col("moves") < SINGLE * pl.col("size"))
     least = pl.when(~is_mean).then(EPISODES).when(ENDED).then(SHORT).otherwise(EXPLORES)
     return has_points(least) & ~acts_at_random()
-
-
-def _are_ends_apart() -> pl.Expr:
-    """Return whether the last tenth lies below nearly all before, point by point."""
-    return (pl.col("apart") > 0) & ~acts_at_random()
-
-
-def _sank(least_fall: float, most_below: float) -> pl.Expr:
-    """Return whether the last quarter lies surely below the first eighth, by such shares of size and
-    range.
-    """
-    far = pl.col("start") - pl.col("late") > least_fall * pl.col("size")
-    return far & (pl.col("under") > most_below) & (pl.col("surely") > SURELY)
 
 
 def _since() -> pl.Expr:

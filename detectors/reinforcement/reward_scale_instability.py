@@ -64,7 +64,6 @@ def reward_scale_instability(
     most_variation: Annotated[float, "standard deviation over the mean that is too much"] = 1.0,
     least_correlation: Annotated[float, "rank correlation with the gradient norm"] = 0.6,
 ) -> pl.LazyFrame:
-    """See the module's page."""
     compare = partial(_compare, least_variation=most_variation / 2)
     measured = with_arrays(points, ("variation", "correlation"), compare, every=EVERY, at_least=REACH)
     variation = pl.col("variation")

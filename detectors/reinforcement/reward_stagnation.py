@@ -5,7 +5,8 @@ A reward that has rested on exactly one value for 20 points (60 % of that if the
 third of the run at least, and not at its best. If it changed a few times in the whole log, it counts even at
 its best: episodes have ceased to end, so the mean over them is old. And a mean reward that after 1000 points
 has gained nothing over its first quarter: the upper end of the gain's 3-sigma interval is below a tenth of
-its level. This is info until half of the planned steps are done or the run is over.
+its level. This is info until half of the planned steps are done or the run is over. A share of successes that
+began above 0.85 need gain nothing.
 
 ## Why it matters
 A reward that is the same whatever the policy does teaches nothing; one that never rose seldom begins to.
@@ -47,6 +48,7 @@ FINE = 0.6  # of the rest, where rewards are no whole numbers
 AT_BEST = 0.02  # of the range
 OF_MEANS = 0.25  # of the size, scatter of a mean
 HALF = 0.5  # of the plan
+SUCCESS = 0.85  # of a task that was solved before it was trained
 
 
 @detector(
@@ -87,7 +89,6 @@ def reward_stagnation(
     patience: Annotated[int, "points without a gain that are too many"] = 1000,
     least_gain: Annotated[float, "share of the level that a run ought to gain"] = 0.1,
 ) -> pl.LazyFrame:
-    """See the module's page."""
     rows = pl.col(INDEX) + 1
     rests = _rests(rest, rest_share)
     context = with_rests(points, most=ROWS).with_columns(
@@ -106,7 +107,7 @@ def reward_stagnation(
         found={
             "solved": at_best & changed_often,
             "constant": rests & (at_best | ~met_by_chance),
-            "no-gain": (rows >= patience) & _gained_nothing(least_gain) & pl.col("begun"),
+            "no-gain": (rows >= patience) & _gained_nothing(least_gain) & pl.col("begun") & ~_began_solved(),
         },
         severities={INFO: pl.when(rests).then("explores").otherwise(~late)},
         onset=pl.when(rests).then("rests_from"),
@@ -136,6 +137,12 @@ def _is_at_best() -> pl.Expr:
     lowest = pl.col("lowest")
     highest = pl.col("highest")
     return pl.col(VALUE) >= highest - AT_BEST * (highest - lowest)
+
+
+def _began_solved() -> pl.Expr:
+    """Return whether a reward is a share of successes, and was high from the start."""
+    is_share = (pl.col("lowest") >= 0) & (pl.col("highest") <= 1)
+    return is_share & (pl.col("first") > SUCCESS)
 
 
 def _gained_nothing(least_gain: float) -> pl.Expr:

@@ -99,7 +99,6 @@ def reward_zero_std(
     ] = 0.7,
     silent_point: Annotated[float, "share of groups from which on a point carries no signal"] = 0.99,
 ) -> pl.LazyFrame:
-    """See the module's page."""
     logs_groups = is_of(Signal.FRAC_REWARD_ZERO_STD)
     groups_alike = pl.col(VALUE).clip(0, 1)
     all_alike = (pl.col(VALUE) <= SAME_STD).cast(pl.Float64)

@@ -66,7 +66,6 @@ def tool_failures(
     more: Annotated[float, "rise of the share of failing calls that is too much"] = 0.2,
     recovered: Annotated[float, "rise below which the trouble is over"] = 0.1,
 ) -> pl.LazyFrame:
-    """See the module's page."""
     level = pl.col("level")
     before = pl.col("before")
     earlier = {"skip": NOW, "at_least": LEAST}

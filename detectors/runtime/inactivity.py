@@ -58,7 +58,10 @@ def long_silence(run: RunView, least_seconds: float) -> Long | None:
     longest = pauses[-2] if len(pauses) > 1 else 0.0  # the longest may be a clock that was set
     saving = _SAVED_SECONDS if run.saved and len(pauses) < _MIN_SAVE_PAUSES else 0.0
     allowed = max(MAX_LONG_PAUSES * usual, MAX_LONGEST_PAUSES * longest, least_seconds, saving)
-    if silent is None or run.ended or (silent <= allowed and not _is_removed(run)):
+    if silent is None or run.ended:
+        return None
+    # A short silence is long if the process was seen to end, and no other one goes on with its log.
+    if silent <= allowed and not (run.process_gone and run.process().lives is False):
         return None
     outlook = run.completion()
     process = run.process()
@@ -70,11 +73,6 @@ def long_silence(run: RunView, least_seconds: float) -> Long | None:
         evidence |= _together(run)
     sure = process.lives or (outlook.amid and process.lives is None)
     return Long(evidence, _goes_on(outlook, process), bool(sure), outlook.hint, process, silent / allowed)
-
-
-def _is_removed(run: RunView) -> bool:
-    """Return whether its process was seen to end, and no other one goes on with its log."""
-    return bool(run.process_gone) and run.process().lives is False
 
 
 def _goes_on(outlook: Completion, process: Writer) -> str:

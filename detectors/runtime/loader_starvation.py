@@ -58,7 +58,6 @@ def loader_starvation(
     starved: Annotated[float, "share of a step that is too much"] = 0.5,
     recovered: Annotated[float, "share of a step below which it is over"] = 0.4,
 ) -> pl.LazyFrame:
-    """See the module's page."""
     share = pl.col("share")
     seconds = recent_median(Signal.STEP_TIME, LEVEL_POINTS, at_least=1)
     step = pl.when(is_of(Signal.DATA_SHARE)).then(1.0).otherwise(seconds)

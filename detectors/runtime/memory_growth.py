@@ -83,7 +83,6 @@ def memory_growth(
     even: Annotated[float, "largest share of the change that a single sixteenth may bring"] = 0.25,
     pace: Annotated[float, "least pace of the last quarter, as a share of the pace since the first"] = 0.85,
 ) -> pl.LazyFrame:
-    """See the module's page."""
     measured = with_blocks(points, MEASURES, _growth, every=EVERY_POINTS, at_least=MIN_POINTS)
     start = pl.col("start")
     now = pl.col("now")

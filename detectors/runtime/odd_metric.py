@@ -44,7 +44,6 @@ from sentinel.detectors.verdict import verdicts
     },
 )
 def odd_metric(points: pl.LazyFrame) -> pl.LazyFrame:
-    """See the module's page."""
     some = pl.col(VALUE) >= 1
     froze = is_of(Signal.FROZEN_METRIC)
     return verdicts(points, found={"frozen": some & froze, "leapt": some & ~froze})

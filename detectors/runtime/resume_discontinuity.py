@@ -76,7 +76,6 @@ def resume_discontinuity(
     of_peak: Annotated[float, "share of the highest rate by which they must differ, too"] = 0.02,
     learnt: Annotated[float, "share of its first loss below which the attempt before must have come"] = 0.8,
 ) -> pl.LazyFrame:
-    """See the module's page."""
     value = pl.col(VALUE)
     is_rate = is_of(Signal.LEARNING_RATE)
     was_earlier = pl.col(INDEX) < 0

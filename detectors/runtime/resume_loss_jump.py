@@ -65,7 +65,6 @@ def resume_loss_jump(
     least_rise: Annotated[float, "share of the loss before by which it must have risen"] = 0.3,
     scatters: Annotated[float, "multiple of the scatter before by which it must have risen"] = 10.0,
 ) -> pl.LazyFrame:
-    """See the module's page."""
     value, level, earlier, begun = (pl.col(n) for n in (VALUE, "level", "earlier", "begun"))
     then = (pl.col(INDEX) < 0) & (pl.col(STEP) <= pl.col("first_step"))
     measured = (

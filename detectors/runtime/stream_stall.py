@@ -109,19 +109,12 @@ def stream_stall(
             standstill = {
                 name: value for name, value in zip(STANDSTILL_EVIDENCE, values, strict=True) if value
             }
-            variant = _of_ranks(stands.kind)
+            # A process that a signal stopped waits for nobody, so no cause of a hang explains it.
+            variant = "stopped" if stands.kind == "stopped" else "hangs"
             evidence = {**evidence, **standstill}
     certain = long.sure or variant == "gone"
     worse = long.times_allowed > MAX_TIMES_ALLOWED and certain and variant != "together"
     yield RunFinding(run.points, variant, CRITICAL if worse else None, evidence=evidence)
-
-
-def _of_ranks(kind: str) -> str:
-    """Return the variant for what the ranks do.
-
-    A process that a signal stopped waits for nobody, so no cause of a hang explains it.
-    """
-    return kind if kind == "stopped" else "hangs"
 
 
 def _variant(run: RunView, long: Long) -> str | None:

@@ -58,7 +58,6 @@ def throughput_shift(
     crawling: Annotated[float, "share of the earlier speed that is worth a warning"] = 0.25,
     recovered: Annotated[float, "share of the earlier speed at which it is over"] = 0.8,
 ) -> pl.LazyFrame:
-    """See the module's page."""
     speed = pl.col("level") / pl.col("before")
     per_step = is_of(Signal.STEP_TIME)
     return verdicts(

@@ -6,7 +6,7 @@ from sample_logs.make.reinforcement import grpo
 
 
 def detail(completions: list[str], **_) -> list[float]:
-    """A point for every thing that is described."""
+    """Return a point for every thing that is described."""
     return [float(text.split().count("the")) for text in completions]
 
 

@@ -52,7 +52,7 @@ def untrained_model(words: PreTrainedTokenizerFast) -> LlamaForCausalLM:
 
 
 def model_that_speaks(words: PreTrainedTokenizerFast, steps: int = 300) -> LlamaForCausalLM:
-    """A model that has learned the language."""
+    """Return a model that has learned the language."""
     chance = random.Random(0)
     model = untrained_model(words)
     optimizer = torch.optim.AdamW(model.parameters(), lr=3e-3)

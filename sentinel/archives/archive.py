@@ -1,11 +1,10 @@
 """Judges an archive of runs, part by part, and keeps what was found."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
 from tempfile import TemporaryFile
-from typing import IO
 
 import msgspec
 
@@ -74,7 +73,9 @@ def judge_archive(
                 backlog.write(msgspec.json.encode(part) + b"\n")
         progress(judgement)
         judge = Judge(origin, config.model_copy(update={"sinks": []}), now, compare)
-        for part, records in isolated(engine, judge, _read(backlog)):
+        backlog.seek(0)
+        parts_to_judge = (msgspec.json.decode(line, type=Part) for line in backlog)
+        for part, records in isolated(engine, judge, parts_to_judge):
             failures = results.write(part.key, records)
             judgement.completed += 1
             judgement.runs += len(records) - failures
@@ -101,11 +102,6 @@ def origin_of(places: Sequence[Location]) -> ArchiveSource:
         schemes = " and ".join(f"{scheme}://" for scheme in SCHEMES)
         raise SentinelError(f"{url}: --out judges paths, and addresses of {schemes}")
     return Bucket(url)
-
-
-def _read(backlog: IO[bytes]) -> Iterator[Part]:
-    backlog.seek(0)
-    return (msgspec.json.decode(line, type=Part) for line in backlog)
 
 
 def _salt(config: Config, compare: bool) -> str:

@@ -72,9 +72,9 @@ class Bucket:
             ]
             self._fetch(copies.root, [directory / name for directory, names in files for name in names])
             local_runs, read_issues = runs_among([file for file in files if not is_skipped(file[0].name)], [])
-            settings_files = {
-                path for run in local_runs if run.local for path in settings_above(_directory(run.local))
-            }
+            local_paths = [run.local for run in local_runs if run.local]
+            folders = [path if path.is_dir() else path.parent for path in local_paths]
+            settings_files = {path for folder in folders for path in settings_above(folder)}
             self._fetch(copies.root, [path for path in sorted(settings_files) if not path.exists()])
             runs = [(run, run_name(run, common_path([self.url]))) for run in remote_runs(copies, local_runs)]
             yield OpenPart(runs, read_issues)
@@ -124,10 +124,6 @@ def _copy(store: "ObjectStore", root: Path, copy: Path) -> None:
             for piece in content.stream():
                 file.write(piece)
         os.utime(copy, ns=(modified, modified))
-
-
-def _directory(local: Path) -> Path:
-    return local if local.is_dir() else local.parent
 
 
 @lru_cache(1 << 10)

@@ -14,10 +14,10 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from sentinel.archives.record import Glance, Record, SiblingRecord, glance, unpacked_record
+from sentinel.archives.record import Glance, Record, glance, unpacked_record
 from sentinel.archives.results import Row
 from sentinel.runs.continuations import Member, kind_of, successors
-from sentinel.runs.metadata import RunMetadata, Understanding
+from sentinel.runs.metadata import RunMetadata
 from sentinel.runs.training_groups import trainings
 
 if TYPE_CHECKING:
@@ -134,6 +134,8 @@ def _run_row(part: int, row: int, content: bytes) -> tuple[Any, ...]:
         return (place, id_, part, row, False, True, False, "", [], [], *[None] * 8)
     metadata = run.overview.metadata
     understanding = run.overview.understanding
+    framework = understanding.framework
+    sibling = run.sibling
     return (
         place,
         id_,
@@ -145,8 +147,8 @@ def _run_row(part: int, row: int, content: bytes) -> tuple[Any, ...]:
         run.format,
         [hash(joint) for joint in run.training_evidence.join_keys],
         [hash(process) for process in run.training_evidence.processes],
-        run.sibling and _program(understanding, run.sibling),
-        run.sibling and run.sibling.healthy,
+        sibling and hash((framework, frozenset(understanding.tags), sibling.settings)),  # of its fingerprint
+        sibling and sibling.healthy,
         hash(kind_of(run.overview)),
         run.name,
         metadata.first_step,
@@ -154,11 +156,6 @@ def _run_row(part: int, row: int, content: bytes) -> tuple[Any, ...]:
         metadata.first_time,
         metadata.last_time,
     )
-
-
-def _program(understanding: Understanding, sibling: SiblingRecord) -> int:
-    """Return the same number for runs with equal fingerprints."""
-    return hash((understanding.framework, frozenset(understanding.tags), sibling.settings))
 
 
 def _members(rows: pl.DataFrame) -> Iterator[Member]:

@@ -14,7 +14,7 @@ from functools import cache
 from pathlib import Path
 
 from sentinel.calibration.page_rates import Rate
-from sentinel.calibration.page_statistics import ArchivedRun, Change, Kind, Pages, Stratum
+from sentinel.calibration.page_statistics import Change, Kind, Pages, Stratum
 from sentinel.detectors.strictness import FACTORS
 
 ENOUGH = 50
@@ -75,10 +75,14 @@ def written(pages: Pages) -> str:
         kinds = sorted(sorted((kind.detector, kind.variant) for kind in kinds) for kinds in paged)
         healthy.append({"framework": stratum.framework, "up_to": up_to, "runs": len(runs), "paged": kinds})
     faults = [run for run in pages.others.values() if run.paged]
-    counts = [
-        Counter(kind for run in faults for kind in _kinds_if_stricter(run, factor) if kind in run.paged)
-        for factor in (1.0, *FACTORS)
-    ]
+    counts = []
+    for factor in (1.0, *FACTORS):
+        count: Counter[Kind] = Counter()
+        for run in faults:
+            changes = [change for change in run.stricter if change.factor == factor]
+            paging_kinds = {kind for unit in run.units(changes, daily=False) for kind in unit}
+            count.update(kind for kind in paging_kinds if kind in run.paged)
+        counts.append(count)
     faulty = [
         {"detector": kind.detector, "variant": kind.variant, "runs": [count[kind] for count in counts]}
         for kind in sorted(counts[0])
@@ -89,12 +93,6 @@ def written(pages: Pages) -> str:
     }
     parts = ",\n".join(f'"{name}": [\n{text}\n]' for name, text in lines.items())
     return f"{{\n{parts}\n}}\n"
-
-
-def _kinds_if_stricter(run: ArchivedRun, factor: float) -> Collection[Kind]:
-    """Return what pages in a run if all detectors that can be stricter are so by a factor."""
-    changes = [change for change in run.stricter if change.factor == factor]
-    return {kind for kinds in run.units(changes, daily=False) for kind in kinds}
 
 
 def by_stratum(pages: Pages, changes: Collection[Change]) -> Iterable[str]:

@@ -125,8 +125,10 @@ def kept_within(budget: float, pages: Pages) -> list[Move]:
     while not is_kept(budget, pages, changes):
         prices = {change: _price(concerned(change), changes, change) for change in _choices(pages, changes)}
         changes = _with(changes, min(prices, key=prices.__getitem__))
-    while (milder := _kept_and_milder(budget, pages, changes)) is not None:
+    milder: list[Change] | None = changes
+    while milder is not None:
         changes = milder
+        milder = next((fewer for fewer in _milder(changes) if is_kept(budget, pages, fewer)), None)
     return [_move(pages, changes, change) for change in changes]
 
 
@@ -153,11 +155,6 @@ def _with(changes: Collection[Change], change: Change) -> list[Change]:
 
 def _all_factors(change: Stricter) -> list[Stricter]:
     return [Stricter(change.detector, factor) for factor in FACTORS]
-
-
-def _kept_and_milder(budget: float, pages: Pages, changes: Sequence[Change]) -> list[Change] | None:
-    """Return milder changes that keep the budget; None if there are none."""
-    return next((milder for milder in _milder(changes) if is_kept(budget, pages, milder)), None)
 
 
 def _milder(changes: Sequence[Change]) -> Iterator[list[Change]]:

@@ -35,18 +35,33 @@ _Siblings = Annotated[
     ),
 ]
 
+_Unread = Annotated[
+    bool,
+    typer.Option(
+        "--unread", help="Only the files that look like logs and are not read, and what was missing."
+    ),
+]
+
 
 def runs(
     paths: Paths,
     format_: ReportFormat = TextOrJson.TERMINAL,
     details: _Details = False,
     siblings: _Siblings = False,
+    unread: _Unread = False,
     config: ConfigFile = None,
 ) -> None:
     """List runs: format, framework, state, points, and how many detectors can judge them.
 
     If there are many runs, only the beginning of each log is read; `+` after a number means "at least".
     """
+    if unread:
+        from sentinel.report.lines import print_lines
+        from sentinel.report.listing import unread_lines
+        from sentinel.sources.discovery import discover, places
+
+        print_lines(unread_lines(discover(places(paths), are_over=True).unread))
+        return
     from sentinel.replays.workers import begin
 
     settings = begin(lambda: _settings(config))  # in another process, because pydantic is slow to import

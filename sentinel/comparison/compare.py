@@ -11,7 +11,6 @@ from sentinel.comparison.measures import (
     OUTCOMES,
     ComparedRun,
     Comparison,
-    Course,
     Courses,
     Finding,
     SignalInArms,
@@ -54,10 +53,6 @@ def _compared(group: Group, subjects: Sequence[ComparedRun], reported: set[froze
         *_accumulation(group.setting, courses),
     ]
     return Comparison(group.setting, names, measures, findings)
-
-
-def _first_level(courses: Sequence[Course]) -> float:
-    return float(np.median([course[:_FIRST_PLACES] for course in courses]))
 
 
 def _outcome(group: Group, measures: Sequence[SignalInArms], courses: Courses) -> Iterator[Finding]:
@@ -120,7 +115,10 @@ def _accumulation(setting: str, courses: Courses) -> Iterator[Finding]:
         steps = {value: plan.get(Setting.ACCUMULATION_STEPS) for value, plan in plans.items()}
         stated = sorted((n, value) for value, n in steps.items() if n is not None)
         for (fewer, low), (more, high) in pairwise(stated):
-            before, after = (_first_level(courses[signal][value]) for value in (low, high))
+            beginnings = (
+                [course[:_FIRST_PLACES] for course in courses[signal][value]] for value in (low, high)
+            )
+            before, after = (float(np.median(beginning)) for beginning in beginnings)
             times = more / fewer
             least = times if signal is Signal.LOSS else max(np.sqrt(times), 1 + 2 * _RATIO_BAND)
             if before > 0 and least * (1 - _RATIO_BAND) <= after / before <= times * (1 + _RATIO_BAND):

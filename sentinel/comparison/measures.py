@@ -121,10 +121,6 @@ def _by_samples(subject: ComparedRun, tag: str) -> tuple[Course, Course]:
     return step * np.prod([plan.get(part, 1.0) for part in parts]), mean
 
 
-def _end_level(course: Course) -> float:
-    return float(np.median(course[-_END_PLACES:]))
-
-
 def smooth(courses: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return the medians of so many neighbouring places as an end has, a row for each course."""
     smoothed: NDArray[np.float64] = np.median(sliding_window_view(courses, _END_PLACES, axis=1), axis=2)
@@ -141,7 +137,9 @@ def _best(signal: Signal, courses: Sequence[Course]) -> float | None:
 
 def measured(signal: Signal, courses: Mapping[str, Sequence[Course]]) -> SignalInArms:
     """Return what the courses of a signal, by arm, show of it."""
-    ends = {value: [_end_level(course) for course in arm] for value, arm in courses.items()}
+    ends = {
+        value: [float(np.median(course[-_END_PLACES:])) for course in arm] for value, arm in courses.items()
+    }
     means = {value: float(np.mean(arm)) for value, arm in ends.items()}
     bests = {value: best for value, arm in courses.items() if (best := _best(signal, arm)) is not None}
     freedom = sum(len(arm) - 1 for arm in ends.values())

@@ -55,13 +55,12 @@ def seeds_apart(runs: Sequence[ComparedRun]) -> SeedsApart | None:
 
 def _whole(runs: Sequence[ComparedRun], signal: Signal) -> list[ComparedRun]:
     """Return the runs that log a signal, without those that ended before the others."""
-    last = [_last_step(run, signal) for run in runs]
-    return [run for run, step in zip(runs, last, strict=True) if step >= max(0, _MIN_LENGTH * max(last))]
-
-
-def _last_step(run: ComparedRun, signal: Signal) -> int:
-    steps = [run.means.course(tag)[0] for tag in run.signals.get(signal, ())]
-    return max((int(tag_steps[-1]) for tag_steps in steps if len(tag_steps)), default=-1)
+    last_steps = []
+    for run in runs:
+        steps_by_tag = [run.means.course(tag)[0] for tag in run.signals.get(signal, ())]
+        last_steps.append(max((int(steps[-1]) for steps in steps_by_tag if len(steps)), default=-1))
+    least = max(0, _MIN_LENGTH * max(last_steps))
+    return [run for run, step in zip(runs, last_steps, strict=True) if step >= least]
 
 
 def _apart(signal: Signal, names: Sequence[str], courses: NDArray[np.float64]) -> SeedsApart | None:

@@ -146,7 +146,12 @@ def representatives(
     a band rests on beside the run's own.
     """
     frequent = sorted(healthy, key=lambda fingerprint: len(healthy[fingerprint]), reverse=True)[:MAX_SETTINGS]
-    return {fingerprint: _last(healthy[fingerprint], training) for fingerprint in frequent}
+    runs_by_fingerprint = {}
+    for fingerprint in frequent:
+        runs = healthy[fingerprint]
+        last_trainings = {*[*dict.fromkeys(map(training, runs))][-MAX_SIBLINGS - 1 :]}
+        runs_by_fingerprint[fingerprint] = [run for run in runs if training(run) in last_trainings]
+    return runs_by_fingerprint
 
 
 def near(healthy: Mapping[Fingerprint, Sequence[Sibling]]) -> Near:
@@ -157,11 +162,6 @@ def near(healthy: Mapping[Fingerprint, Sequence[Sibling]]) -> Near:
         return [run for other, runs in healthy.items() if are_siblings(one, other) for run in runs]
 
     return in_program
-
-
-def _last(runs: Sequence[_Run], training: Callable[[_Run], object]) -> list[_Run]:
-    last = {*[*dict.fromkeys(map(training, runs))][-MAX_SIBLINGS - 1 :]}
-    return [run for run in runs if training(run) in last]
 
 
 def among_siblings(run: Sibling, near: Sequence[Sibling]) -> SiblingComparison | None:
@@ -180,7 +180,8 @@ def among_siblings(run: Sibling, near: Sequence[Sibling]) -> SiblingComparison |
     if len(near) < MIN_SIBLINGS:
         return None
     differ = differences(run.fingerprint, near[0].fingerprint)
-    courses = _courses(run, near, by_beginning=any(_moves(name, *pair) for name, pair in differ.items()))
+    plans = (planned({name: value}) for name, pair in differ.items() for value in pair)
+    courses = _courses(run, near, by_beginning=any(SIZES & plan.keys() for plan in plans))
     if not courses:
         return None
     count = len(next(iter(courses.values())).theirs)
@@ -209,10 +210,6 @@ class _Aligned(NamedTuple):
     tag: str
     plan: float
     by_beginning: bool
-
-
-def _moves(name: str, *values: str) -> bool:
-    return any(SIZES & planned({name: value}).keys() for value in values)
 
 
 def _courses(run: Sibling, near: Sequence[Sibling], *, by_beginning: bool) -> dict[Signal, _Aligned]:

@@ -26,7 +26,8 @@ def describe(path: Path, text: str, error: ValidationError, schema: Mapping[str,
     for defect in error.errors(include_url=False):
         keys, table = _locate(schema, defect["loc"])
         problem = _problem(defect["type"], defect["msg"], defect["input"], defect.get("ctx", {}), keys, table)
-        yield f"{path}:{line_of(text, keys)}: {_dotted(keys)}: {problem}"
+        dotted = "".join(f"[{key}]" if isinstance(key, int) else f".{key}" for key in keys).lstrip(".")
+        yield f"{path}:{line_of(text, keys)}: {dotted or 'the file'}: {problem}"
 
 
 def _problem(
@@ -95,7 +96,3 @@ def line_of(text: str, keys: Keys) -> int:
             continue
         return number
     return line_of(text, keys[:-1]) if keys else 1
-
-
-def _dotted(keys: Keys) -> str:
-    return "".join(f"[{k}]" if isinstance(k, int) else f".{k}" for k in keys).lstrip(".") or "the file"

@@ -152,7 +152,12 @@ def possible_causes(
     """Return the cited entries that the run allows, the likeliest first; among equals the more usual one
     first.
     """
-    unmet_needs = {entry: _unmet_needs(entries[entry], clues) for entry in cited}
+    text = str(clues.evidence.get("text", ""))
+    place = str(clues.evidence.get("place", ""))
+    unmet_needs = {
+        id_: () if entries[id_].is_printed(text, place) else not_shown(entries[id_].needs, clues)
+        for id_ in cited
+    }
     possible = [entry for entry in cited if not unmet_needs[entry]] or cited
     candidates = []
     reasons = []
@@ -167,9 +172,3 @@ def possible_causes(
         for entry, share, reason in zip(possible, shares, reasons, strict=True)
     ]
     return tuple(sorted(causes, key=lambda cause: -cause.score))
-
-
-def _unmet_needs(entry: Entry, clues: Clues) -> tuple[str, ...]:
-    """Return what the entry needs and the run does not show."""
-    printed = entry.is_printed(str(clues.evidence.get("text", "")), str(clues.evidence.get("place", "")))
-    return () if printed else not_shown(entry.needs, clues)

@@ -73,9 +73,7 @@ def weighed(
 
 
 def _evidence(verdict: Verdict) -> dict[str, Any]:
-    return {name: _rounded(value) for name, value in verdict.evidence.items()}
-
-
-def _rounded(value: Any) -> Any:
-    """Round to nine digits: further digits depend on where a sum over a window began."""
-    return float(f"{value:.9g}") if isinstance(value, float) else value
+    return {  # nine digits, because further ones depend on where a sum over a window began
+        name: float(f"{value:.9g}") if isinstance(value, float) else value
+        for name, value in verdict.evidence.items()
+    }

@@ -102,7 +102,11 @@ class Answers:
         """
         locations = self.paths or places(dict.fromkeys(self._recorded()))
         replayed = replay(locations, self.config, lambda *_: None)
-        fitting = [one for one in replayed.runs if any(fits(name, run) for name in _names(one))]
+        fitting = []
+        for one in replayed.runs:
+            log = one.run_pipeline.log
+            if fits(log.name, run) or fits(str(log.run.path), run):
+                fitting.append(one)
         _only([one.run_pipeline.log.name for one in fitting], run)
         subject = fitting[0]
         comparison = subject.among
@@ -152,10 +156,6 @@ class Answers:
     def _judged(self, run: str) -> Sequence[replays.ReplayedRunBody]:
         replayed = replay(self.paths, self.config, lambda *_: None, names=[run])
         return replays.document(ordered(replayed, "worst"), self.now())["runs"]
-
-
-def _names(run: JudgedRun) -> Sequence[str]:
-    return run.run_pipeline.log.name, str(run.run_pipeline.log.run.path)
 
 
 def _only(names: Sequence[str], run: str) -> None:

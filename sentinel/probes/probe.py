@@ -10,7 +10,7 @@ import math
 import sys
 import time
 from collections.abc import Callable, Iterable, Mapping
-from contextlib import AbstractContextManager, nullcontext, suppress
+from contextlib import nullcontext, suppress
 from functools import partial
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
@@ -200,7 +200,8 @@ class probe:  # noqa: N801  it reads as a function at its call, as `contextlib.s
         """Return what work with sets gives, without gradients. A set that raises or hangs is switched off."""
         numbers: dict[str, torch.Tensor | float] = {}
         try:
-            with _without_gradients(), deadline() as restart:
+            no_gradients = sys.modules["torch"].no_grad() if "torch" in sys.modules else nullcontext()
+            with no_gradients, deadline() as restart:
                 for name in list(names):
                     restart()
                     try:
@@ -236,11 +237,6 @@ def _on_the_way(numbers: Numbers) -> Numbers:
         else float(number)
         for name, number in numbers.items()
     }
-
-
-def _without_gradients() -> AbstractContextManager[Any]:
-    """Return what keeps torch from recording what the probes compute."""
-    return sys.modules["torch"].no_grad() if "torch" in sys.modules else nullcontext()
 
 
 def _is_first_process() -> bool:

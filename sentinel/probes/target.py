@@ -18,7 +18,8 @@ def target(to: Target) -> Write:
     if hasattr(to, "add_scalar"):
         return _tensorboard(to)
     if hasattr(to, "log") and hasattr(to, "define_metric"):
-        return _wandb(to)
+        # They join the row that the training logs next: a row of their own would move its steps.
+        return lambda _, numbers: to.log(dict(numbers), commit=False)
     if hasattr(to, "log") and hasattr(to, "news"):
         return lambda step, numbers: to.log(step, numbers)
     if callable(to):
@@ -41,10 +42,3 @@ def _tensorboard(writer: Any) -> Write:
             writer.add_scalar(name, value, step)
 
     return write
-
-
-def _wandb(run: Any) -> Write:
-    """Return what adds numbers to the row that the training logs next: a row of their own would move its
-    steps.
-    """
-    return lambda _, numbers: run.log(dict(numbers), commit=False)

@@ -142,12 +142,13 @@ def _waiting(others: Sequence[RankSample]) -> list[str]:
     groups: dict[object, list[RankSample]] = {}
     for member in others:
         groups.setdefault(member.sample.location and member.sample.location[:2], []).append(member)
-    return [f"{_who(some)} {_waits(some)}" for some in groups.values()]
-
-
-def _waits(some: Sequence[RankSample]) -> str:
-    frame = some[0].sample.location
-    return f"{'waits' if len(some) == 1 else 'wait'} in {frame}" if frame else _without_line(some)
+    sentences = []
+    for some in groups.values():
+        frame = some[0].sample.location
+        verb = "waits" if len(some) == 1 else "wait"
+        place = f"{verb} in {frame}" if frame else _without_line(some)
+        sentences.append(f"{_who(some)} {place}")
+    return sentences
 
 
 def _same_location(ranks: Sequence[RankSample]) -> str:

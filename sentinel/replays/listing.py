@@ -19,7 +19,7 @@ from sentinel.runs.log import RunOverview
 from sentinel.runs.state import RunStatus
 from sentinel.runs.training_groups import trainings_of
 from sentinel.sources.base import ReadIssue, Run, flush
-from sentinel.sources.discovery import common_path, discover, run_name
+from sentinel.sources.discovery import common_path, discover, nothing_read, run_name
 from sentinel.sources.location import Location
 
 _MAX_POINTS = 2_000_000  # of all runs together, if there are at most `_FEW_RUNS`
@@ -55,6 +55,7 @@ class Listing:
     runs: Sequence[ListedRun]
     read_issues: Sequence[ReadIssue]
     detectors: int  # their number
+    unread: Sequence[ReadIssue] = ()  # files that look like logs and hold no numbers that are understood
 
 
 @dataclass(frozen=True)
@@ -103,7 +104,7 @@ def list_runs(
     if not discovered.runs and discovery_issues:
         raise SentinelError("\n".join(map(str, discovery_issues)))
     if not discovered.runs:
-        raise SentinelError(f"{', '.join(map(str, paths))}: no log that sentinel can read")
+        raise SentinelError(nothing_read(paths, discovered.unread))
     count = len(discovered.runs)  # each run has a fixed cost, so many runs leave less time for points
     limit = max(_MIN_POINTS, _MAX_POINTS // max(count, count**2 // _FEW_RUNS))
     pipeline = Pipeline((), {}, signals())
@@ -116,7 +117,12 @@ def list_runs(
     trainings = _trainings([scanned.observation.run for scanned in scanned_runs])
     run_statuses = statuses([scanned.observation for scanned in scanned_runs])
     demand_by_detector = demands()
-    lacking = cache(lambda signals: _lacking(signals, demand_by_detector))  # equal in all runs of a project
+
+    @cache  # equal in all runs of a project
+    def lacking(signals: Collection[str]) -> dict[str, list[str]]:
+        missing = {detector: demand.missing(signals) for detector, demand in demand_by_detector.items()}
+        return {detector: names for detector, names in missing.items() if names}
+
     runs = [
         ListedRun(
             overview=scanned.observation.run,
@@ -129,7 +135,7 @@ def list_runs(
         for scanned, status in zip(scanned_runs, run_statuses, strict=True)
     ]
     read_issues = [*discovery_issues, *(issue for scanned in scanned_runs for issue in scanned.read_issues)]
-    return Listing(runs, read_issues, len(demand_by_detector))
+    return Listing(runs, read_issues, len(demand_by_detector), discovered.unread)
 
 
 def _id(log: RunOverview) -> str:
@@ -176,9 +182,3 @@ def _scan(pipeline: Pipeline, run: Run, name: str, limit: int, now: float) -> _S
     if observation is None:
         observation = Observation(pipeline.track(run, name).log.overview(), whole=False, silent_seconds=0.0)
     return _Scanned(observation, advance.failure or guard.failures.get(run.id), read_issues)
-
-
-def _lacking(signals: Collection[str], demands: Mapping[str, Demand]) -> dict[str, list[str]]:
-    """Return the missing signals of each detector that cannot judge a run with these signals."""
-    lacking = {detector: demand.missing(signals) for detector, demand in demands.items()}
-    return {name: missing for name, missing in lacking.items() if missing}

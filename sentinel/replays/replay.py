@@ -29,6 +29,7 @@ class Replay:
     coverage: Coverage
     selection: str = ""
     comparisons: Sequence["Comparison"] = ()
+    unread: Sequence[ReadIssue] = ()  # files that look like logs and hold no numbers that are understood
 
     @cached_property
     def trainings(self) -> dict[str, str]:

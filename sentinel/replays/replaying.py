@@ -21,7 +21,7 @@ from sentinel.replays.siblings import compare_siblings
 from sentinel.runs.prefetch import reading_ahead
 from sentinel.series.curves import Curves
 from sentinel.sources.base import ReadIssue, Run
-from sentinel.sources.discovery import common_path, discover, run_name
+from sentinel.sources.discovery import common_path, discover, nothing_read, run_name
 from sentinel.sources.location import Location
 
 if TYPE_CHECKING:
@@ -57,7 +57,8 @@ def replay(
     read_issues = [issue for part in parts for issue in part.read_issues]
     coverage = reduce(add, [part.coverage for part in parts])
     comparisons = _comparisons(runs, compare, baseline_runs)
-    return Replay(runs, read_issues, parts[0].pipeline, coverage, comparisons=comparisons)
+    unread = parts[0].unread
+    return Replay(runs, read_issues, parts[0].pipeline, coverage, comparisons=comparisons, unread=unread)
 
 
 def replay_in_parts(
@@ -107,13 +108,15 @@ def _parts(
         finished += len(group)
         progress(finished, len(runs))
         if group_runs:
-            yield Replay(group_runs, read_issues, pipeline, _coverage(pipeline, group_runs, read_issues))
+            unread = () if any_read else discovered.unread
+            coverage = _coverage(pipeline, group_runs, read_issues)
+            yield Replay(group_runs, read_issues, pipeline, coverage, unread=unread)
             read_issues = ()
             any_read = True
     if not any_read and read_issues:
         raise SentinelError("\n".join(map(str, read_issues)))
     if not any_read:
-        raise SentinelError(f"{', '.join(map(str, paths))}: no log that sentinel can read")
+        raise SentinelError(nothing_read(paths, discovered.unread))
 
 
 def judged(

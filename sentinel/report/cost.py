@@ -1,6 +1,6 @@
 """What the failures of an archive cost, as plain data and as lines of text."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from heapq import nsmallest
@@ -138,10 +138,14 @@ def cost(archive: Archive) -> CostOfFailures:
     quiet = count.trainings - count.failures
     counts = f"{count.critical} critical, {count.failures - count.critical} with a warning, {quiet} quiet"
     rows = archive.contents.rows
+    tables = {
+        name: sorted(groups.values(), key=lambda group: (-group.seconds, group.costliest))
+        for name, groups in count.groups.items()
+    }
     return CostOfFailures(
         verdict=f"{counted_runs(count.trainings, count.logs)}: {counts}",
         unread=rows.height - count.logs + len(archive.read_issues),
-        tables=[(name, _costliest(groups)) for name, groups in count.groups.items()] if failures else [],
+        tables=[(name, groups[:_MAX_ROWS]) for name, groups in tables.items()] if failures else [],
         failures=failures,
         more=count.failures - len(failures),
         comparisons=[(title(one), [*statements(one)]) for one in archive.comparisons[:_MAX_COMPARISONS]],
@@ -222,10 +226,6 @@ def _failure(run: SettledRun) -> Failure | None:
     if not roots:
         return None
     return Failure.from_incident(run.record, min(roots, key=lambda sent: (sent.attempt, sent.onset_step)))
-
-
-def _costliest(groups: Mapping[str, CostGroup]) -> list[CostGroup]:
-    return sorted(groups.values(), key=lambda group: (-group.seconds, group.costliest))[:_MAX_ROWS]
 
 
 def _week(time: float | None) -> str | None:

@@ -1,13 +1,15 @@
 """The runs that were found, for a person: a line for each, then the number in each state."""
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import lru_cache
 
 from sentinel.common.text import clean_text, counted_runs
 from sentinel.replays.listing import ListedRun, Listing
 from sentinel.series.roles.outcome import Outcome
 from sentinel.series.roles.role import Unit
+from sentinel.sources.base import ReadIssue
+from sentinel.sources.discovery import unread_count, unread_line
 
 _MAX_TAGS = 3
 _UNITS = {Unit.SHARE: "a share", Unit.PERCENT: "in percent", Unit.NATS: "in nats"}
@@ -31,9 +33,17 @@ def lines(listing: Listing, details: bool) -> Iterator[tuple[int, str]]:
                 yield 4, f"judging stopped: {clean_text(run.stopped, 500)}"
     for issue in listing.read_issues:
         yield 0, f"unreadable: {clean_text(str(issue), 500)}"
+    if line := unread_line(listing.unread):
+        yield 0, clean_text(line, 500)
     states = Counter(run.standing.state for run in listing.runs if run.stands_for_its_training)
     counted = ", ".join(f"{count} {state}" for state, count in states.most_common())
     yield 0, f"{counted_runs(len(trainings), len(listing.runs))}: {counted}"
+
+
+def unread_lines(unread: Sequence[ReadIssue]) -> Iterator[tuple[int, str]]:
+    """Yield a line for each file that looks like a log and is not read, with what was missing."""
+    yield from ((0, clean_text(str(issue), 500)) for issue in unread)
+    yield 0, unread_count(len(unread))
 
 
 def _run(run: ListedRun, detectors: int) -> str:

@@ -40,12 +40,13 @@ def _lines(story: ReplayReport) -> Iterator[str]:
         yield "| --- | --- | --- | --- | --- |"
     for run, incident in rows[:_MAX_ROWS]:
         headline = f"**{incident.detector}**: {plain(incident.headline)}"
+        curve = run.curves.get(incident.tag)
         row = (
             _MARKS[incident.severity.label],
             plain(run.name),
             headline,
             f"{incident.onset_step:,}",
-            _curve(run, incident),
+            sparkline([point.value for point in curve.points(_SPARK_POINTS)]) if curve else "",
         )
         yield f"| {' | '.join(row)} |"
     if len(rows) > _MAX_ROWS:
@@ -89,11 +90,6 @@ def _cause(cause: CauseReport) -> str:
     entry = cause.entry
     share = f" ({cause.share})" if cause.share else ""
     return f"- **{entry.id}: {entry.title}**{share}.{reason} {entry.fix} *To tell:* {entry.check}"
-
-
-def _curve(run: RunReport, incident: IncidentReport) -> str:
-    curve = run.curves.get(incident.tag)
-    return sparkline([point.value for point in curve.points(_SPARK_POINTS)]) if curve else ""
 
 
 def compared_lines(comparisons: Sequence[tuple[str, Sequence[str]]]) -> Iterator[str]:

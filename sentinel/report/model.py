@@ -188,6 +188,9 @@ def run_report(run: JudgedRun, status: RunStatus, training: str, samples: Sample
     samples.add(log, incidents[:_MAX_SAMPLED])
     place = str(log.run.local or "")
     run_path = log.run.path if isinstance(log.run.path, Path) else None
+    # Sinks are sent those above INFO by default.
+    notable = [incident for incident in run.own if incident.open and incident.severity > Severity.INFO]
+    first_onset = min((began_first(incident, notable).onset_step for incident in notable), default=None)
     return RunReport(
         name=clean_text(log.name),
         training=training,
@@ -235,7 +238,7 @@ def run_report(run: JudgedRun, status: RunStatus, training: str, samples: Sample
         ],
         advisories=[(check.catalogue, clean_text(str(check), 500)) for check in advisories(log)],
         keep=checkpoint_to_keep(
-            place, understanding.signals, curves, metadata.config, metadata.last_time, _first_onset(run)
+            place, understanding.signals, curves, metadata.config, metadata.last_time, first_onset
         )
         if place
         else None,
@@ -243,12 +246,6 @@ def run_report(run: JudgedRun, status: RunStatus, training: str, samples: Sample
         cost=_cost_of(run),
         problems=[clean_text(problem, 500) for problem in (*_problems(run), *samples.problems)],
     )
-
-
-def _first_onset(run: JudgedRun) -> int | None:
-    """Return the step at which the earliest open incident began that sinks are sent by default."""
-    incidents = [incident for incident in run.own if incident.open and incident.severity > Severity.INFO]
-    return min((began_first(incident, incidents).onset_step for incident in incidents), default=None)
 
 
 def _lead(

@@ -13,6 +13,8 @@ from sentinel.replays.judged import JudgedRun
 from sentinel.replays.replay import Replay
 from sentinel.report.json import standings_of
 from sentinel.runs.state import RunState, of_training
+from sentinel.sources.base import ReadIssue
+from sentinel.sources.discovery import unread_line
 
 _MAX_LOSSES = 3
 _UNSEEN = {
@@ -43,11 +45,13 @@ class Overview:
     severities: Counter[Severity] = field(default_factory=Counter)  # the worst one of each run
     states: Counter[RunState] = field(default_factory=Counter)
     losses: Sequence[Loss] = ()
+    unread_files: Sequence[ReadIssue] = ()  # that look like logs
 
     def add(self, part: Replay, now: float) -> None:
         """Count the runs of one part of a replay at a time of day in seconds since the epoch."""
         readable = [run for run in part.runs if not run.unread]
         self.logs += len(readable)
+        self.unread_files = [*self.unread_files, *part.unread]
         self.unread += len(part.runs) - len(readable) + len(part.read_issues)
         trainings: dict[str, list[JudgedRun]] = {}
         for run in readable:
@@ -85,11 +89,14 @@ def lines(whole: Overview, seconds: float, paths: Sequence[str]) -> Iterator[tup
         yield 0, f"ended without reaching their end: {', '.join(unseen)}"
     if whole.unread:
         yield 0, f"could not be read: {whole.unread}"
+    if line := unread_line(whole.unread_files):
+        yield 0, clean_text(line, 500)
     if whole.losses:
         yield 0, ""
         yield 0, "What cost the most since its trouble began:"
     for loss in whole.losses:
-        yield 2, f"{clean_text(loss.name)}  {_spent(loss)}"
+        time = [duration_text(loss.seconds)] if loss.seconds >= 1 else []
+        yield 2, f"{clean_text(loss.name)}  {', '.join([*time, counted(loss.steps, 'step')])}"
         yield 4, f"{loss.worst.severity.label} {loss.worst.detector}: {clean_text(loss.worst.summary)}"
     places = shlex.join(paths)
     yield 0, ""
@@ -118,8 +125,3 @@ def _trouble(severities: Counter[Severity]) -> str:
     if not critical and not warning:
         return "no trouble found"
     return f"{critical} critical, {warning} with a warning, {severities.total() - critical - warning} quiet"
-
-
-def _spent(loss: Loss) -> str:
-    time = [duration_text(loss.seconds)] if loss.seconds >= 1 else []
-    return ", ".join([*time, counted(loss.steps, "step")])

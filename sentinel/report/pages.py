@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any
 
 import sentinel.detectors
 from sentinel import catalogue
-from sentinel.catalogue import Signature
 from sentinel.catalogue.index import families, search, unwritten
 from sentinel.common.errors import UnknownName
 from sentinel.common.text import one_of
@@ -211,11 +210,15 @@ def _entry(entry: catalogue.Entry) -> Iterator[str]:
     yield f"**First thing to try.** {entry.fix}\n"
     yield f"**The check that tells.** {entry.check}\n"
     yield f"{entry.body}\n"
+    lines = []
+    for signature in entry.signatures:
+        raised = f", raised in `{signature.raised}`" if signature.raised else ""
+        lines.append(f"`{signature.pattern or signature.text}` ({signature.level}){raised}")
     for title, items in (
         ("What in a run confirms it", [f"{rule.because} ({rule})" for rule in entry.confirms]),
         ("What in a run excludes it", [f"{rule.because} ({rule})" for rule in entry.excludes]),
         ("Settings that point to it", [f"{rule.because} ({rule})" for rule in entry.checks]),
-        ("Lines that point to it", [_line(signature) for signature in entry.signatures]),
+        ("Lines that point to it", lines),
         ("What to log for it", [f"`{name}`: {what}" for name, what in entry.probes.items()]),
         ("How it shows", [entry.visibility] if entry.visibility else []),
     ):
@@ -228,11 +231,6 @@ def _entry(entry: catalogue.Entry) -> Iterator[str]:
         if names:
             yield f"{label}: {', '.join(names)}\n"
     yield f"Checked on {entry.checked}\n"
-
-
-def _line(signature: Signature) -> str:
-    raised = f", raised in `{signature.raised}`" if signature.raised else ""
-    return f"`{signature.pattern or signature.text}` ({signature.level}){raised}"
 
 
 def _wrapped(page: str) -> str:

@@ -76,10 +76,8 @@ def _by_number(lines: Iterable[Line], step: int) -> int | None:
 
 def _excerpt(origin: str, lines: Sequence[Line], at: int) -> ConsoleExcerpt:
     begin = max(at - _LINES_BEFORE, 0)
-    texts = [_indented(line.text) for line in lines[begin : at + _LINES_AFTER]]
+    texts = []
+    for line in lines[begin : at + _LINES_AFTER]:
+        indentation = len(line.text) - len(line.text.lstrip(" "))
+        texts.append(" " * min(indentation, 16) + clean_text(line.text, 200))
     return ConsoleExcerpt(clean_text(origin), begin + 1, at + 1, texts)
-
-
-def _indented(text: str) -> str:
-    """Return the line with its indentation."""
-    return " " * min(len(text) - len(text.lstrip(" ")), 16) + clean_text(text, 200)

@@ -4,7 +4,7 @@ A detector is a rule, and an incident that no other one explains is a result at 
 """
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -38,7 +38,9 @@ def document(parts: Iterable[Replay], base: Path) -> dict[str, Any]:
         results += [_result(run, incident, index, base) for run in part.runs for incident in run.own]
         notes += [_notification("warning", str(issue)) for issue in part.read_issues]
         for run in part.runs:
-            notes += [_notification("warning", text, _location(run, base)) for text in _troubles(run)]
+            stopped = [f"not judged to its end: {run.stopped}"] if run.stopped else []
+            troubles = [*stopped, *map(str, run.read_issues)]
+            notes += [_notification("warning", text, _location(run, base)) for text in troubles]
         notes += [
             _notification("note", f"{title(comparison)}: {text}")
             for comparison in part.comparisons
@@ -102,11 +104,6 @@ def _sentences(incident: Incident) -> Iterator[str]:
     for cause in incident.causes[:1]:
         entry = catalogue.load()[cause.id]
         yield f"{entry.id}: {sentence(entry.title)} {entry.fix} To tell: {entry.check}"
-
-
-def _troubles(run: JudgedRun) -> Sequence[str]:
-    stopped = [f"not judged to its end: {run.stopped}"] if run.stopped else []
-    return [*stopped, *map(str, run.read_issues)]
 
 
 def _location(run: JudgedRun, base: Path, incident: Incident | None = None) -> dict[str, Any]:

@@ -40,10 +40,9 @@ def sibling_lines(groups: Sequence[Siblings]) -> Iterator[tuple[int, str]]:
 
 
 def _differ(group: Siblings) -> str:
-    settings = [f"{clean_text(name)} ({_values(values)})" for name, values in group.differ.items()]
+    settings = []
+    for name, values in group.differ.items():
+        first = ", ".join(clean_text(value, 40) for value in values[:_MAX_VALUES])
+        further = f" and {len(values) - _MAX_VALUES} more" if len(values) > _MAX_VALUES else ""
+        settings.append(f"{clean_text(name)} ({first}{further})")
     return f"which differ in {' and '.join(settings)}" if settings else "with equal settings"
-
-
-def _values(values: Sequence[str]) -> str:
-    further = f" and {len(values) - _MAX_VALUES} more" if len(values) > _MAX_VALUES else ""
-    return ", ".join(clean_text(value, 40) for value in values[:_MAX_VALUES]) + further

@@ -26,6 +26,7 @@ from sentinel.report.incident_model import notification_lines
 from sentinel.report.sparkline import marks, sparkline
 from sentinel.runs.advisories import advisories
 from sentinel.series.excerpt import Excerpt, Number
+from sentinel.sources.discovery import unread_line
 
 _STYLES = {Severity.INFO: "cyan", Severity.WARNING: "yellow", Severity.CRITICAL: "bold red"}
 _MAX_CAUSES = 3
@@ -66,6 +67,8 @@ def _report(replay: Replay) -> Iterator[RenderableType]:
         yield Text(f"not judged, because of {skipped}", "dim")
     for issue in [*replay.read_issues, *(issue for run in replay.runs for issue in run.read_issues)]:
         yield Text(f"unreadable: {clean_text(str(issue), 500)}", "yellow")
+    if line := unread_line(replay.unread):
+        yield Text(clean_text(line, 500), "dim")
     for run in replay.runs:
         if run.stopped:
             name = clean_text(run.run_pipeline.log.name)

@@ -229,7 +229,10 @@ def trace(place: Location, format_: str, metadata: RunMetadata) -> TrainingEvide
     """Return what a log says of its training, with the names of the files beside it. Never raises."""
     if not isinstance(place, Path):
         return TrainingEvidence(format_, frozenset({f"id {place.parts[-1]}"}))
-    writers = {_writing_process(place, name) for name in _event_files(place)}
+    writers = {
+        writer["process"] if writer else f"of {_writer_directory(place)}"
+        for writer in map(writer_in, _event_files(place))
+    }
     output = _output(place, bool(writers), metadata)
     if metadata.exit is not None:
         writers.add(metadata.exit.evidence.partition(";")[0])  # names the process
@@ -289,12 +292,6 @@ def _output(place: Path, has_events: bool, metadata: RunMetadata) -> str:
         start = next((directory.parent.parent for directory in wandb), place.parent)
         return os.path.normpath(start / setting.value)
     return str(place.parent.parent) if has_events and place.parent.name == "runs" else ""
-
-
-def _writing_process(place: Path, event_file: str) -> str:
-    """Return the process that wrote an event file, as its name states it, or else its writer's directory."""
-    writer = writer_in(event_file)
-    return writer["process"] if writer else f"of {_writer_directory(place)}"
 
 
 def _writer_directory(place: Path) -> Path:

@@ -13,7 +13,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from sentinel.detectors.schema import Every, First, Mean, Use
+from sentinel.detectors.schema import Every, First, Mean, Standing, Use
 from sentinel.series.attempts import Points
 from sentinel.series.buckets import Floats, Steps
 
@@ -252,4 +252,6 @@ class AsOfJoin:
 def _tags_of(use: Use, tags: Tags) -> Sequence[str]:
     """Return the tags that a use asks for, in the order of their appearance."""
     signal_tags = tags.get(use.signal, ())
+    if isinstance(use, Standing):
+        return [use.tag(tag) for tag in signal_tags[:1]]
     return signal_tags if isinstance(use, Every) else signal_tags[:1]

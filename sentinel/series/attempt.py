@@ -15,16 +15,18 @@ from typing import Any, Self
 import numpy as np
 from msgspec.structs import replace
 
+from sentinel.detectors import schema
 from sentinel.detectors.schema import Last
 from sentinel.detectors.signals import Signal
 from sentinel.series.asof_join import AsOfJoin, JoinRequest
 from sentinel.series.attempts import Points, finite
-from sentinel.series.buckets import Floats
+from sentinel.series.buckets import Buckets, Floats
 from sentinel.series.derived import DERIVED
 from sentinel.series.history import SeriesHistory, Window
 from sentinel.series.plan import Plans
 from sentinel.series.rows import Rows
 from sentinel.series.specs import SeriesSpec, SeriesSpecs
+from sentinel.series.standings import Standing
 from sentinel.series.state_schema import AttemptState
 from sentinel.series.step_join import REACH, Join
 
@@ -55,6 +57,8 @@ class Attempt:
     earlier: dict[str, dict[str, Rows]] = field(default_factory=dict)  # spec -> tag -> of the attempt before
     # signal -> step and time of the first point that is left out
     left_out: dict[str, tuple[int, float]] = field(default_factory=dict)
+    standings: dict[str, Standing] = field(default_factory=dict)  # by tag
+    courses: dict[str, Buckets] = field(default_factory=dict)  # by tag
 
     def next(self, number: int, specs: SeriesSpecs) -> "Attempt":
         """Return the attempt that begins where this one ends."""
@@ -77,7 +81,7 @@ class Attempt:
         for points in logged:
             if points.tag not in fresh:
                 self.left_out.setdefault(points.signal, (int(points.step[0]), float(points.time[0])))
-        self.context.extend(fresh, specs.uses | _PLANNED, self.tags)
+        self.context.extend(fresh | self._standings(fresh, specs), specs.uses | _PLANNED, self.tags)
         complete = [*self._complete(specs, raw, fresh)]
         requests = [
             JoinRequest(f"{spec.key} {points.tag}", points, (*spec.uses, *spec.lists))
@@ -88,6 +92,7 @@ class Attempt:
             rows = _rows(spec, points, [*partner_values, *used_values], plans)
             for window in self._history(spec, points.tag).extend(rows, points.position):
                 yield spec, points.tag, window
+        self._extend_courses(fresh, specs)
         self.context.trim()
         for signal in specs.needs:
             partner = fresh.get(self._first_tag(signal))
@@ -108,7 +113,21 @@ class Attempt:
         for spec in specs:
             if spec.at_end:
                 series = self.series.get(spec.key, {})
-                yield from ((spec, tag, history.end()) for tag, history in series.items())
+                for tag, history in series.items():
+                    yield spec, tag, replace(history.end(), courses=self._courses(spec))
+
+    def _extend_courses(self, fresh: Mapping[str, Points], specs: SeriesSpecs) -> None:
+        """Remember the courses that a spec asks for."""
+        for use in specs.courses:
+            tag = self._first_tag(use.signal)
+            if tag in fresh:
+                points = fresh[tag]
+                self.courses.setdefault(tag, Buckets(extremes=False)).push(points.value, points.step)
+
+    def _courses(self, spec: SeriesSpec) -> dict[str, Floats]:
+        """Return the courses that a spec asks for, by column, of signals that were logged."""
+        tags = {use.column: self._first_tag(use.signal) for use in spec.courses}
+        return {column: self.courses[tag].mean for column, tag in tags.items() if tag in self.courses}
 
     def last(self, signal: Signal) -> float | None:
         """Return the newest value of a signal that the specs or the plan ask for."""
@@ -159,6 +178,16 @@ class Attempt:
                     new.append(replace(points, tag=derived.name(*tags), signal=derived.signal, value=value))
         return new
 
+    def _standings(self, fresh: Mapping[str, Points], specs: SeriesSpecs) -> dict[str, Points]:
+        """Return how outcomes that a spec asks for stand at the looks among new points, by tag."""
+        standings = {}
+        for use in specs.uses:
+            tag = self._first_tag(use.signal)
+            if isinstance(use, schema.Standing) and tag in fresh:
+                history = self.standings.setdefault(tag, Standing())
+                standings[use.tag(tag)] = history.extend(fresh[tag], use.tag(tag))
+        return {tag: points for tag, points in standings.items() if len(points)}
+
     def _first_tag(self, signal: Signal) -> str:
         """Return the tag that represents a signal; "" if the signal has no tag yet."""
         return next(iter(self.tags.get(signal, ())), "")
@@ -182,6 +211,8 @@ class Attempt:
                 for key, by_tag in self.earlier.items()
             },
             left_out=self.left_out,
+            standings={tag: standing.dump() for tag, standing in self.standings.items()},
+            courses={tag: course.dump() for tag, course in self.courses.items()},
         )
 
     @classmethod
@@ -205,6 +236,8 @@ class Attempt:
                 for key, by_tag in stored.earlier.items()
             },
             left_out={signal: (step, time) for signal, (step, time) in stored.left_out.items()},
+            standings={tag: Standing.load(standing) for tag, standing in stored.standings.items()},
+            courses={tag: Buckets.load(course) for tag, course in stored.courses.items()},
         )
 
 

@@ -27,6 +27,7 @@ class Window(msgspec.Struct, frozen=True, gc=False):
     earlier: Rows  # up to row 0, of the attempt before
     coarse: dict[str, Floats]
     ended: bool = False  # the row to judge is the last one of a run that is over
+    courses: dict[str, Floats] = {}  # of other signals, by column, if it is
 
     @property
     def begin(self) -> int:

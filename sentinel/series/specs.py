@@ -11,7 +11,7 @@ from typing import Any
 
 from sentinel.detectors.api import Declaration, Detector
 from sentinel.detectors.run_checks import Expected, RunCheck
-from sentinel.detectors.schema import Every, First, Last, Mean, Use, lists, numbers
+from sentinel.detectors.schema import Course, Every, First, Last, Mean, Standing, Use, courses, lists, numbers
 from sentinel.detectors.settings import Setting
 from sentinel.detectors.signals import Signal
 from sentinel.series.derived import DERIVED
@@ -23,15 +23,16 @@ class SeriesSpec:
     """A judged signal with its context.
 
     ``columns`` stand beside the signal: needed signals, used ones, then settings of the run. So do ``lists``,
-    which have a value for each tag of a signal.
+    which have a value for each tag of a signal, and at the end of a run ``courses``.
     """
 
     judged: Signal
     non_finite: bool  # whether a row's value may be NaN or infinite
     needs: tuple[Signal, ...]
-    uses: tuple[Last | First | Mean, ...]
+    uses: tuple[Last | First | Mean | Standing, ...]
     settings: tuple[Setting, ...]
     lists: tuple[Every, ...]
+    courses: tuple[Course, ...]
     detectors: tuple[Detector, ...]
 
     @cached_property
@@ -53,7 +54,11 @@ class SeriesSpec:
     @cached_property
     def signals(self) -> set[Signal]:
         """All signals that the spec asks for, and those from which they are derived."""
-        signals = {self.judged, *self.needs, *(use.signal for use in (*self.uses, *self.lists))}
+        signals = {
+            self.judged,
+            *self.needs,
+            *(use.signal for use in (*self.uses, *self.lists, *self.courses)),
+        }
         return signals.union(*(derived.parts for derived in DERIVED if derived.signal in signals))
 
     @cached_property
@@ -106,6 +111,11 @@ class SeriesSpecs(tuple[SeriesSpec, ...]):
         return {signal for spec in self for signal in spec.needs}
 
     @cached_property
+    def courses(self) -> set[Course]:
+        """All courses that a spec asks for."""
+        return {course for spec in self for course in spec.courses}
+
+    @cached_property
     def uses(self) -> set[Use]:
         """Everything that a spec asks for of other signals."""
         return {use for spec in self for use in (*spec.uses, *spec.lists)}
@@ -127,6 +137,7 @@ def series_specs(detectors: Iterable[Declaration]) -> SeriesSpecs:
             uses=tuple(dict.fromkeys(use for detector in group for use in numbers(detector.uses))),
             settings=tuple(dict.fromkeys(setting for detector in group for setting in detector.settings)),
             lists=tuple(dict.fromkeys(use for detector in group for use in lists(detector.uses))),
+            courses=tuple(dict.fromkeys(use for detector in group for use in courses(detector.uses))),
             detectors=tuple(group),
         )
         for (signal, non_finite, needs), group in groups.items()
@@ -149,4 +160,5 @@ def layout(specs: SeriesSpecs) -> list[Any]:
         )
         for spec in specs
     ]
-    return [STATE, *shapes, *(rule.key for rule in specs.expected)]
+    course_columns = sorted(course.column for course in specs.courses)
+    return [STATE, *shapes, *course_columns, *(rule.key for rule in specs.expected)]

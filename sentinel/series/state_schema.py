@@ -3,7 +3,7 @@
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any, NamedTuple
 
-STATE = 17
+STATE = 18
 """A number to raise whenever what is stored changes its form. The log of an older state is read again."""
 
 
@@ -42,6 +42,8 @@ class AttemptState(NamedTuple):
     series: dict[str, dict[str, Sequence[Any]]]
     earlier: dict[str, dict[str, Sequence[Any]]]
     left_out: dict[str, tuple[int, float]]
+    standings: dict[str, Sequence[Any]]
+    courses: dict[str, Sequence[Any]]
 
 
 class SeriesState(NamedTuple):

@@ -20,6 +20,7 @@ from sentinel.detectors.schema import (
     STEP,
     TIME,
     VALUE,
+    courses,
     lists,
     numbers,
 )
@@ -79,6 +80,11 @@ def frame(detector: Detector, series: Sequence[Judged]) -> pl.DataFrame:
     if detector.at_end:
         ended = pl.Series(ENDED, [window.ended for _, window in series])
         more.append(ended.gather(row_series) & windows[NEW])
+    for use in courses(detector.uses):
+        by_series = [window.courses.get(use.column, np.empty(0)) for _, window in series]
+        course = _coarse(use.column, [*by_series, np.empty(0)])
+        ended_series = [number if window.ended else None for number, (_, window) in enumerate(series)]
+        more.append(course.gather(pl.Series(ended_series, dtype=pl.UInt32).gather(row_series)))
     windows = windows.with_columns(more)
     if detector.history.coarse:
         # Of a column with a single list, polars copies that list into every row, also into those without one.

@@ -46,10 +46,12 @@ def last_checkpoint(run_path: str, onset_step: int, onset_time: float | None) ->
 
 
 def checkpoints(run_path: str) -> Iterator[tuple[int | None, os.DirEntry[str]]]:
-    """Return what looks like a checkpoint of the run at this path, with the step in its name or None."""
+    """Yield what looks like a checkpoint of the run at this path, with the step in its name or None."""
     run = Path(run_path)
     folder = run.parent if run.is_file() else run
-    return ((_step(entry.name), entry) for entry in _entries(folder))
+    for entry in _entries(folder):
+        steps = [match["step"] or match["steps"] for match in _STEP.finditer(entry.name)]
+        yield int(steps[-1]) if steps else None, entry
 
 
 def _entries(folder: Path) -> Iterator[os.DirEntry[str]]:
@@ -69,8 +71,3 @@ def _is_checkpoint(entry: os.DirEntry[str]) -> bool:
     with suppress(OSError):
         return _FOLDER.fullmatch(entry.name) is not None and entry.is_dir()
     return False
-
-
-def _step(name: str) -> int | None:
-    steps = [match["step"] or match["steps"] for match in _STEP.finditer(name)]
-    return int(steps[-1]) if steps else None

@@ -74,16 +74,16 @@ def named(configs: Sequence[SinkConfig]) -> list[SinkConfig]:
 
     Raises ValueError if two sinks have the same name.
     """
-    taken = [config.name for config in configs if config.name]
-    if twice := sorted({name for name in taken if taken.count(name) > 1}):
+    names = [config.name for config in configs if config.name]
+    if twice := sorted({name for name in names if names.count(name) > 1}):
         raise ValueError(f"two sinks are called {twice[0]}; give each a name of its own")
-    done = []
+    result = []
     for config in configs:
         name = config.name or config.type
         number = 1
-        while not config.name and name in taken:
+        while not config.name and name in names:
             number += 1
             name = f"{config.type}-{number}"
-        taken.append(name)
-        done.append(config.model_copy(update={"name": name}))
-    return done
+        names.append(name)
+        result.append(config.model_copy(update={"name": name}))
+    return result

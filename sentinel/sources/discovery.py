@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache, partial
 from pathlib import Path
+from typing import Any
 
 from sentinel.common.errors import SentinelError, did_you_mean
 from sentinel.sources.base import ReadIssue, Run
@@ -21,9 +22,11 @@ from sentinel.sources.registry import Find, formats, remotes
 from sentinel.sources.walking import Files, Walk
 
 _Found = tuple[Sequence[Run], Sequence[ReadIssue]]
-Spread = Callable[[Callable[[Files], _Found], Sequence[Files]], Iterable[_Found]]
+Spread = Callable[[Callable[[Files], Any], Sequence[Files]], Iterable[Any]]
 
+_ABOVE_RUNS = 3  # directories above that of a run
 _BELOW_RUNS = 3  # directories below that of a run, which hold its files and no logs of no format
+_MAX_UNREAD = 5  # names in a line
 _MAX_NAME_CHARACTERS = 60  # characters of a name that is refused
 
 
@@ -35,6 +38,7 @@ class Discovery:
     read_issues: Sequence[ReadIssue]  # each search repeats them until the trouble is gone
     missing: Sequence[Location]  # paths that do not exist; they may appear later, or are mistyped
     any_there: bool  # whether another place exists
+    unread: Sequence[ReadIssue] = ()  # files that look like logs and hold no numbers that are understood
 
     def complained(self) -> Sequence[ReadIssue]:
         """Return the complaints, also about what is missing. Raises SentinelError if nothing else is
@@ -87,7 +91,9 @@ def discover(
     files = [*walk]
     search.read_issues += walk.read_issues
     search.visit(files, walk.named, spread)
-    return Discovery(search.whole(), search.read_issues, walk.missing, len(locations) > len(walk.missing))
+    return Discovery(
+        search.whole(), search.read_issues, walk.missing, len(locations) > len(walk.missing), search.unread
+    )
 
 
 def runs_among(files: Sequence[Files], paths: Sequence[Path]) -> tuple[Sequence[Run], Sequence[ReadIssue]]:
@@ -97,6 +103,29 @@ def runs_among(files: Sequence[Files], paths: Sequence[Path]) -> tuple[Sequence[
     search = _Search(are_over=True)
     search.visit(files, paths, map)
     return search.whole(), search.read_issues
+
+
+def unread_line(unread: Sequence[ReadIssue], more: str = "more ") -> str:
+    """Return the line that names the files that look like logs and are not read; empty if there are none."""
+    if not unread:
+        return ""
+    names = ", ".join(issue.path.name for issue in unread[:_MAX_UNREAD] if isinstance(issue.path, Path))
+    others = ", ..." if len(unread) > _MAX_UNREAD else ""
+    return f"{unread_count(len(unread), more)}: {names}{others}; `sentinel runs --unread` shows why"
+
+
+def unread_count(number: int, more: str = "") -> str:
+    """Return how many files look like logs and are not read."""
+    files = f"{number} {more}files look like logs and hold"
+    if number == 1:
+        files = f"1 {more}file looks like a log and holds"
+    return f"{files} no numbers that sentinel understands"
+
+
+def nothing_read(paths: Iterable[Location], unread: Sequence[ReadIssue]) -> str:
+    """Return the message that no log under the paths can be read."""
+    text = f"{', '.join(map(str, paths))}: no log that sentinel can read"
+    return f"{text}\n{unread_line(unread, more='')}" if unread else text
 
 
 def common_path(roots: Iterable[Location]) -> Path:
@@ -127,6 +156,7 @@ class _Search:
         self._are_over = are_over
         self.runs: dict[str, Run] = {}
         self.read_issues: list[ReadIssue] = []
+        self.unread: list[ReadIssue] = []
 
     def ask(self, url: Url, copies: Path) -> None:
         self._add(_found(url, lambda: remotes()[url.scheme].search(url, copies)))
@@ -138,12 +168,10 @@ class _Search:
             self._add(scanned)
             if not any(scanned) and logs.candidates(place[1]):
                 without.append(place)
-        of_runs = {run.local for run in self.runs.values()}
-        without = [
-            place for place in without if of_runs.isdisjoint((place[0], *place[0].parents[:_BELOW_RUNS]))
-        ]
-        for scanned in spread(_of_no_format, without):
+        without = _apart(without, frozenset(run.local for run in self.runs.values() if run.local))
+        for scanned, unread in spread(_of_no_format, without):
             self._add(scanned)
+            self.unread += unread
         for path in paths:
             self._add(_named(finds, path, self._are_over))
 
@@ -178,10 +206,27 @@ def _named(finds: Iterable[Find], path: Path, is_over: bool) -> _Found:
     return runs[:1], complaints
 
 
-def _of_no_format(files: Files) -> _Found:
-    """Return the runs among some files of a directory in which no format finds one: their content decides."""
+def _apart(files: Sequence[Files], runs: frozenset[Path]) -> list[Files]:
+    """Return the files that lie neither below the directory of a run nor a few directories above it.
+
+    What lies there belongs to the run, or tells of the same training.
+    """
+    above = {parent for run in runs if not run.suffix for parent in [*run.parents][:_ABOVE_RUNS]}
+    return [
+        (directory, names)
+        for directory, names in files
+        if directory not in above and runs.isdisjoint((directory, *[*directory.parents][:_BELOW_RUNS]))
+    ]
+
+
+def _of_no_format(files: Files) -> tuple[_Found, Sequence[ReadIssue]]:
+    """Return the runs among some files of a directory in which no format finds one: their content decides.
+
+    If there are none, also the files that look like logs.
+    """
     directory, names = files
-    return _found(directory, partial(logs.find, directory, names))
+    scanned = _found(directory, partial(logs.find, directory, names))
+    return scanned, [] if any(scanned) else logs.unread(directory, names)
 
 
 def _scan(finds: Iterable[Find], directory: Path, names: Sequence[str]) -> _Found:

@@ -113,17 +113,16 @@ def _runs(path: Path) -> list[Run]:
             return []
         key = "run_id" if "run_id" in columns else "run_name"
         rows = connection.execute(_RUNS.format(key=key), (_MAX_RUNS,))
-        return [_run(path, key, str(name), value) for name, value in rows]
+        runs_of_table = []
+        for name, value in rows:
+            run_name = str(name) if key == "run_name" else f"{name}-{str(value)[:_ID_CHARACTERS]}"
+            runs_of_table.append(Run(path / run_name.replace("/", "_"), FORMAT, Trackio(path, key, value)))
+        return runs_of_table
 
     try:
         return sqlite.read(path, runs)
     except (OSError, sqlite3.Error):
         return []
-
-
-def _run(path: Path, key: str, name: str, value: str) -> Run:
-    run_name = name if key == "run_name" else f"{name}-{str(value)[:_ID_CHARACTERS]}"
-    return Run(path / run_name.replace("/", "_"), FORMAT, Trackio(path, key, value))
 
 
 def _location(row: Sequence[Any] | None) -> list[Any]:

@@ -220,8 +220,14 @@ class DetectorConformance:
         """Judge the scenarios with only each so many-th point of the signals that are not required."""
         required = {*self.detector.judges, *self.detector.needs}
         all_windows: list[Judged] = []
+        points = slice(None, None, every) if every else slice(0)
         for scenario in self.scenarios():
-            streams = [one if one.signal in required else _thinned(one, every) for one in scenario.streams]
+            streams = [
+                one
+                if one.signal in required
+                else replace(one, step=one.step[points], value=one.value[points])
+                for one in scenario.streams
+            ]
             all_windows += windows(self.detector, [stream for stream in streams if len(stream.step)])
         self.assert_valid(judge(self.detector, all_windows))
 
@@ -243,12 +249,6 @@ class DetectorConformance:
         """Yield the windows of all scenarios, which may stand in one frame."""
         for scenario in self.scenarios():
             yield from windows(self.detector, scenario.streams, settings=scenario.settings)
-
-
-def _thinned(stream: Stream, every: int) -> Stream:
-    """Return only some points, or none."""
-    points = slice(None, None, every) if every else slice(0)
-    return replace(stream, step=stream.step[points], value=stream.value[points])
 
 
 def _assert_same(one: pl.DataFrame, other: pl.DataFrame) -> None:

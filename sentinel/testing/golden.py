@@ -47,7 +47,7 @@ import re
 import sys
 import tomllib
 import zlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -129,7 +129,8 @@ def scenarios(detector: Detector, page: Path) -> list[Scenario]:
     if not page.exists():
         return []
     scenarios_of_page = []
-    for title, text in _sections(page.read_text(encoding="utf-8")):
+    parts = re.split(r"^### +(.+)$", page.read_text(encoding="utf-8"), flags=re.MULTILINE)
+    for title, text in zip(parts[1::2], parts[2::2], strict=True):
         blocks = list(_FENCE.finditer(text))
         expects = [b["body"] for b in blocks if b["kind"] == "expect"]
         if len(expects) != 1:
@@ -237,11 +238,6 @@ def rewrite(detector: Detector, page: Path) -> None:
         return f"```expect\n{next(new)}```" if block["kind"] == "expect" else block[0]
 
     page.write_text(_FENCE.sub(fill, page.read_text(encoding="utf-8")), encoding="utf-8")
-
-
-def _sections(text: str) -> Iterator[tuple[str, str]]:
-    parts = re.split(r"^### +(.+)$", text, flags=re.MULTILINE)
-    yield from zip(parts[1::2], parts[2::2], strict=True)
 
 
 def _stream(block: re.Match[str]) -> Stream:

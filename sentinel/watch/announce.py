@@ -13,7 +13,10 @@ _MAX_RUNS = 10  # that are introduced one by one
 def introductions(logs: Sequence[RunLog], detectors: Collection[Declaration]) -> Iterator[str]:
     """Yield the lines that introduce runs. ``detectors`` are those that are enabled."""
     frameworks = [log.understanding().framework or log.run.format for log in logs]
-    usable = [_usable(log, detectors) for log in logs]
+    usable = []
+    for log in logs:
+        signals = log.understanding().signals
+        usable.append({detector.name for detector in detectors if not detector.demand.missing(signals)})
     if len(logs) <= _MAX_RUNS:
         for log, framework, names in zip(logs, frameworks, usable, strict=True):
             ability = f"{len(names)} of {len(detectors)} detectors can judge it"
@@ -27,9 +30,3 @@ def introductions(logs: Sequence[RunLog], detectors: Collection[Declaration]) ->
         any_ = len(set[str]().union(*usable))
         ability = f"{each} of {len(detectors)} detectors can judge each, {any_} at least one"
         yield f"found {len(logs)} runs ({kinds}); {ability}"
-
-
-def _usable(log: RunLog, detectors: Collection[Declaration]) -> set[str]:
-    """Return the names of the detectors that find the signals that they need."""
-    signals = log.understanding().signals
-    return {detector.name for detector in detectors if not detector.demand.missing(signals)}

@@ -92,10 +92,11 @@ class Recorder:
         ]
         traces = traces_of(run_pipelines, self._metadata)
         context = self._routing_context(routed, news, over, traces, now)
-        decisions = {
-            one.id: guard(one.log.run, "telling", partial(_route, one, news, over, context, now))
-            for one in routed
-        }
+        decisions = {}
+        for one in routed:
+            returning = [incident for incident in over if incident.run == one.id]
+            route = partial(one.route, news.get(one.id, ()), context, now, returning)
+            decisions[one.id] = guard(one.log.run, "telling", route)
         updates = []
         for one in run_pipelines:
             changes = news.get(one.id, ())
@@ -143,17 +144,6 @@ class Recorder:
             return StoredRun.from_state(unpacked(self._store.run_state(run) or b"")).metadata
         except ValueError:
             return RunMetadata()
-
-
-def _route(
-    run_pipeline: RunPipeline,
-    news: ChangesByRun,
-    over: Sequence[Incident],
-    context: RoutingContext,
-    now: float,
-) -> Sequence[SinkDecision]:
-    may_return = [incident for incident in over if incident.run == run_pipeline.id]
-    return run_pipeline.route(news.get(run_pipeline.id, ()), context, now, may_return)
 
 
 def _update(

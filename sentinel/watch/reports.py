@@ -1,11 +1,12 @@
 """What a watcher reports of itself: to `sentinel status`, to `/healthz`, to systemd and to its log."""
 
 import logging
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from sentinel.common.clock import Clock
 from sentinel.common.text import clean_text, duration_text
 from sentinel.sources.base import ReadIssue
+from sentinel.sources.discovery import unread_line
 from sentinel.storage.store import BEHIND, Store
 from sentinel.watch.backlog import Backlog
 from sentinel.watch.systemd import ServiceManager
@@ -44,6 +45,7 @@ class Reports:
         self._warnings = WarnOnce()
         self._failures: dict[str, str] = {}  # errors of detectors, by the name in the record
         self._recorded_at = _NEVER
+        self._unread_files = 0
         self.unrecordable: str | None = None
 
     def record(self, *, immediately: bool = False) -> None:
@@ -74,6 +76,13 @@ class Reports:
         """Log what could not be read, each issue once."""
         for issue in issues:
             self.warn(str(issue))
+
+    def note_unread(self, unread: Sequence[ReadIssue]) -> None:
+        """Log which files look like logs and are not read, once for each number of them."""
+        if len(unread) != self._unread_files:
+            self._unread_files = len(unread)
+            if unread:
+                _log.info("%s", clean_text(unread_line(unread), 500))
 
     def warn(self, problem: str) -> None:
         """Log what is wrong, once."""

@@ -165,6 +165,7 @@ class Watcher:
         started_at = self._clock.monotonic()
         discovered = discover(self._config.paths, self._config.state_dir / "copies")
         self._reports.warn_of(discovered.read_issues)
+        self._reports.note_unread(discovered.unread)
         stopped = self._store.stops.all()
         added = []
         for run in shard_of(discovered.runs, self._config.shard, self._config.paths):

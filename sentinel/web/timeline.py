@@ -81,7 +81,12 @@ def fleet_time(
         key=lambda one: -(one.fired_time or 0.0),
     )
     hours = {run: _together(detector_bars) / 3600 for run, detector_bars in stretches.items()}
-    gpus = {run: count for run in hours if (count := _gpus(by_id[run])) is not None}
+    gpus = {}
+    for run in hours:
+        stored = by_id[run].stored
+        count = stored.metadata.plan.get("world_size") if stored else None
+        if count is not None:  # many logs do not tell it
+            gpus[run] = count
     return FleetTime(
         bars=dict(sorted(bars.items(), key=lambda item: (-len(item[1]), item[0]))),
         newest=newest[:_MAX_INCIDENTS],
@@ -118,11 +123,6 @@ def _together(stretches: Iterable[tuple[float, float]]) -> float:
         covered += max(0.0, end - max(begin, reached))
         reached = max(reached, end)
     return covered
-
-
-def _gpus(run: KnownRun) -> float | None:
-    """Return the GPUs of a run; None where its log does not tell how many."""
-    return run.stored.metadata.plan.get("world_size") if run.stored else None
 
 
 def _alive(runs: Iterable[KnownRun], period: _Period) -> Iterator[int]:

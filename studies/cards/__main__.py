@@ -1,6 +1,6 @@
 """Fits and measures the score cards on labelled logs.
 
-python -m studies.cards fit FOLDER...       writes detectors/reading/claims/*.toml and build/cards/page.md
+python -m studies.cards fit FOLDER...       writes detectors/reading/claims/*.toml and measurements/cards.md
 python -m studies.cards measure FOLDER...   prints figures of folds that the whole fit had not
 
 Below each FOLDER a directory of logs has a `label.json`. What was read and measured is kept in build/cards,
@@ -14,13 +14,14 @@ from pathlib import Path
 import polars as pl
 
 from sentinel.detectors.reading.cards import FOLDER
-from studies import ROOT
+from studies import MEASUREMENTS, ROOT
 from studies.cards.figures import left_out, report
 from studies.cards.labels import labels_below
 from studies.cards.table import table_of
 from studies.cards.verdicts import fit_all
 from studies.cards.writing import page, write
 
+PAGE = MEASUREMENTS / "cards.md"
 PAGING = {"warning", "critical"}
 
 BUDGET = 0.0075
@@ -61,6 +62,7 @@ def main() -> None:
     parser.add_argument("folders", type=Path, nargs="+")
     parser.add_argument("--cache", type=Path, default=ROOT / "build" / "cards")
     parser.add_argument("--budget", type=float, default=BUDGET)
+    parser.add_argument("--until", type=float, default=1.0, help="measure when such a share was logged")
     parser.add_argument("--replays", type=Path, nargs="*", default=[], help="what the rules say, as JSON")
     parser.add_argument("--into", type=Path, default=FOLDER, help="where cards go")
     arguments = parser.parse_args()
@@ -70,9 +72,10 @@ def main() -> None:
         [table_of(folder, labels, arguments.cache) for folder in folders], how="vertical_relaxed"
     )
     if arguments.what == "measure":
-        found = left_out(
-            table, labels, arguments.budget, NOTES, lambda fold, _: print(f"fold {fold}", flush=True)
-        )
+        cut = [table_of(folder, labels, arguments.cache, arguments.until) for folder in folders]
+        asked = pl.concat(cut, how="vertical_relaxed")
+        told = lambda fold, _: print(f"fold {fold}", flush=True)  # noqa: E731
+        found = left_out(table, labels, arguments.budget, NOTES, told, asked)
         print("\n".join(report(found, labels, pages_in(arguments.replays, {*labels}), CONSENT)))
         return
     judged = [home for home, label in labels.items() if label.healthy is not None]
@@ -80,8 +83,7 @@ def main() -> None:
     arguments.into.mkdir(parents=True, exist_ok=True)
     for card in write(model, arguments.into):
         print(f"{card.claim}: {len(card.lines)} lines, of {card.most} points pages from {card.page_from:g}")
-    arguments.cache.mkdir(parents=True, exist_ok=True)
-    (arguments.cache / "page.md").write_text(page(model, table, labels), "utf-8")
+    PAGE.write_text(page(model, table, labels), "utf-8")
 
 
 if __name__ == "__main__":

@@ -78,8 +78,9 @@ def left_out(
     budget: float,
     note_budget: float,
     progress: Callable[[int, Model], None],
+    asked: pl.DataFrame | None = None,
 ) -> LeftOut:
-    """Fit all once for each fold that is left out, and look at that fold."""
+    """Fit all once for each fold that is left out, and look at it; in another table if one is ``asked``."""
     judged = [home for home, label in labels.items() if label.healthy is not None]
     rare: dict[str, Mapping[str, float]] = {}
     page: dict[str, float] = {}
@@ -89,7 +90,7 @@ def left_out(
             table, labels, [home for home in judged if labels[home].fold != fold], budget, note_budget
         )
         out = [home for home in judged if labels[home].fold == fold]
-        rare |= model.rarities(table, out)
+        rare |= model.rarities(table if asked is None else asked, out)
         page |= dict.fromkeys(out, model.page)
         note |= dict.fromkeys(out, model.note)
         progress(fold, model)

@@ -1,7 +1,7 @@
 """Reads logs once with sentinel's own reader: every series that has a role, attempt by attempt."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -39,6 +39,10 @@ class Series:
     part: Part
     rows: Floats
     last_step: int
+
+    def until(self, share: float) -> "Series":
+        """Return the series as it was when such a share of its rows was logged."""
+        return replace(self, rows=self.rows[: max(1, int(share * len(self.rows)))])
 
 
 def series_below(folder: Path) -> Iterator[Series]:

@@ -20,13 +20,17 @@ MOST_TAGS = 6  # of a role that count in an attempt; more are classes or parts
 SHORT = 0.3  # of the longest attempt: a shorter one is a false start
 
 
-def table_of(folder: Path, labels: Mapping[str, Label], cache: Path) -> pl.DataFrame:
-    """Return the table of a folder, read and measured once and then kept below the cache."""
-    file = cache / f"{folder.name}.parquet"
+def table_of(folder: Path, labels: Mapping[str, Label], cache: Path, until: float = 1.0) -> pl.DataFrame:
+    """Return the table of a folder, read and measured once and then kept below the cache.
+
+    Of each series the first rows count, ``until`` such a share of them.
+    """
+    file = cache / (f"{folder.name}.parquet" if until == 1.0 else f"{folder.name}-{until:g}.parquet")
     if not file.exists():
         began = time.monotonic()
         cache.mkdir(parents=True, exist_ok=True)
-        measured([one for one in series_below(folder) if _home(one.path, labels)], labels).write_parquet(file)
+        series = [one.until(until) for one in series_below(folder) if _home(one.path, labels)]
+        measured(series, labels).write_parquet(file)
         print(f"{folder}: read and measured in {time.monotonic() - began:.0f} s", flush=True)
     return pl.read_parquet(file)
 

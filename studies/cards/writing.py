@@ -24,11 +24,13 @@ HEAD = "# Written by `python -m studies.cards fit`. A person read it before it l
 def toml(card: FittedCard, tail: Tail, model: Model) -> str:
     """Return the text of a card, with points from which on it pages and notes."""
     claim = card.form.claim
-    page = max(1, round((tail.score(model.page) - card.bias) / card.slope))
+    most = sum(max(0, *line.points) for line in card.lines)
+    page = min(most, max(1, round((tail.score(model.page) - card.bias) / card.slope)))
     note = min(page, max(1, round((tail.score(model.note) - card.bias) / card.slope)))
     lines = [
         f"{HEAD}claim = {json.dumps(claim)}",
         f"meaning = {json.dumps(CLAIMS[claim]['meaning'])}",
+        f"begins = {json.dumps(CLAIMS[claim]['begins'])}",
         f"roles = {json.dumps(list(card.form.roles))}",
         f"detectors = {json.dumps(sorted(card.form.detectors))}",
         f"catalogue = {json.dumps(CLAIMS[claim]['catalogue'])}",

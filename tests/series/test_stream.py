@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from sentinel.detection.row_detection import RowDetection
 from sentinel.detectors.api import Detector, History, Variant, detector
 from sentinel.detectors.evidence import Measure, Unit
-from sentinel.detectors.schema import EARLY_ROWS, SERIES, Every, First, Mean
+from sentinel.detectors.schema import EARLY_ROWS, SERIES, Course, Every, First, Mean, Standing
 from sentinel.detectors.settings import Setting
 from sentinel.detectors.signals import Signal
 from sentinel.detectors.stats import of_buckets
@@ -162,7 +162,21 @@ def resumed(points: pl.LazyFrame) -> pl.LazyFrame:
     )
 
 
-DETECTORS: tuple[Detector, ...] = (everything_seen, joined, as_logged, beside, resumed)
+@detector(
+    judges=(Signal.PAD_FRACTION,),
+    uses=(Standing(Signal.LOSS), Course(Signal.LOSS)),
+    history=History(recent=2),
+    at_end=True,
+    variants=VARIANTS,
+    evidence=_columns("loss_standing", "course"),
+)
+def read(points: pl.LazyFrame) -> pl.LazyFrame:
+    """Reports how the loss stands, and its whole course when the log is over."""
+    course = pl.col("loss_course").list.eval(pl.element().cast(pl.String)).list.join(" ")
+    return points.with_columns(severity=pl.lit(1), course=course)
+
+
+DETECTORS: tuple[Detector, ...] = (everything_seen, joined, as_logged, beside, resumed, read)
 
 
 def chunk_of(points: Sequence[tuple[str, int, float]]) -> Chunk:
@@ -193,6 +207,8 @@ def verdicts(chunks: Iterable[Chunk], reload: bool = False, at_once: bool = Fals
             state = stream.dump()
             stream = Stream("run", "s", "jsonl", "", naming, series_specs(DETECTORS))
             stream.restore(state)
+    over = [rows for rows in stream.end() if rows.window.ended]
+    results += [v for rows in RowDetection({}, fail).segments(over, set()) for v in rows]
     comparable = [msgspec.structs.replace(v, known=_told(v), onset=v.onset()) for v in results]
     return sorted(comparable, key=lambda v: (v.position, v.key.detector, v.key.tag))
 

@@ -41,12 +41,7 @@ class Environment(
         if hasattr(statistics, "mean") and hasattr(statistics.mean, "mean"):
             numbers["rl/observation_norm_mean"] = float(statistics.mean.mean())
             numbers["rl/observation_norm_count"] = float(statistics.count)
-        if self.subject.replay is not None:
-            numbers["rl/replay_size"] = float(_size(self.subject.replay))
+        replay = self.subject.replay
+        if replay is not None:  # those of Stable-Baselines3 have a size(), others a length
+            numbers["rl/replay_size"] = float(replay.size() if hasattr(replay, "size") else len(replay))
         return numbers
-
-
-def _size(replay: Any) -> int:
-    """Return how many transitions a buffer holds, in the ways of Stable-Baselines3 and of Python."""
-    size: int = replay.size() if hasattr(replay, "size") else len(replay)
-    return size

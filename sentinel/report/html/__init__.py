@@ -226,13 +226,10 @@ def _multiples(run: RunReport) -> Sequence[tuple[str, Sequence[tuple[str, str]]]
     groups: dict[str, list[tuple[str, str]]] = {}
     for tag in dict.fromkeys([*first, *meaning]):
         if tag in run.curves and tag not in constant:
-            words = "" if _says(tag, meaning.get(tag, "")) else meaning[tag]
+            words = meaning.get(tag, "")
+            says_itself = re.sub(r"[_/-]", " ", tag.lower()).endswith(words)  # as `train/grad_norm` does
+            words = "" if says_itself else words
             if tag == outcome:
                 words = f"{words}, the outcome, {direction} is better".removeprefix(", ")
             groups.setdefault(tag.rpartition("/")[0], []).append((tag, words))
     return [*groups.items()]
-
-
-def _says(tag: str, meaning: str) -> bool:
-    """Return whether a tag says its meaning by itself, as `train/grad_norm` does."""
-    return re.sub(r"[_/-]", " ", tag.lower()).endswith(meaning)

@@ -82,15 +82,12 @@ def _signal(tag: str) -> str:
 
 def _scale(values: "np.typing.NDArray[np.float64]") -> Scale:
     low, high, *middle = np.percentile(values, (*_ORDINARY, *_USUAL), method="nearest").tolist()
-    step = _step(high / 2 - low / 2)
+    span = high / 2 - low / 2
+    # The ends of a scale are multiples of the step, which is 0 if there is no span.
+    step = 10.0 ** (floor(log10(span)) - _DIGITS + 1) if span > 0 and isfinite(span) else 0.0
     usual = [round(end / step) * step if step else end for end in middle]
     if not step:
         return Scale(low, high, (usual[0], usual[1]))
     down = floor(low / step) * step
     up = -floor(-high / step) * step
     return Scale(max(down, -float_info.max), min(up, float_info.max), (usual[0], usual[1]))
-
-
-def _step(span: float) -> float:
-    """Return what the ends of a scale are multiples of; 0 if there is no span."""
-    return 10.0 ** (floor(log10(span)) - _DIGITS + 1) if span > 0 and isfinite(span) else 0.0

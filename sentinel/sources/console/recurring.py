@@ -369,17 +369,17 @@ class RecurringLines:
     def _release(self, writer: str, value: int) -> None:
         """Add the rows that waited for a bar, with the step that it shows or that their epochs tell."""
         late = self._late.pop(writer, [])
-        last = late[-1][-1] if late else 0.0
-        for row in late:
+        epochs = [float(row[-1]) for row in late]
+        for row, epoch in zip(late, epochs, strict=True):
             step = value
-            if len(late) > 1 and last > 0:
-                step = round(row[-1] / last * value)
+            if len(late) > 1 and 0 <= epoch <= epochs[-1] < MAX_STEP and epochs[-1] > 0:
+                step = round(epoch / epochs[-1] * value)
             self._rows.append(
                 Row(
                     row[0],
                     writer,
                     tuple(row[1]),
-                    tuple(row[2]),
+                    tuple(map(float, row[2])),
                     step if value else row[3],
                     row[4],
                     row[5],
@@ -489,8 +489,8 @@ class RecurringLines:
             for at, name in enumerate(names)
             if not _is_beside(name) and self._owners.get(f"{writer}\n{name}") != make
         ]
-        own = [at for at, name in enumerate(names) if at not in rest]
-        if base.by >= 0 or all(_is_beside(names[at]) for at in own):
+        of_base = [at for at, name in enumerate(names) if at not in rest]
+        if base.by >= 0 or all(_is_beside(names[at]) for at in of_base):
             return None
         further = self._new(f"{key}\n+")
         if further is None:
@@ -504,7 +504,7 @@ class RecurringLines:
         record.base = further.base
         record.state = 1
         record.unit = base.unit
-        record.at = tuple(at for at in own if not _is_step(names[at], base.unit))
+        record.at = tuple(at for at in of_base if not _is_step(names[at], base.unit))
         record.names = tuple(names[at] for at in record.at)
         record.rest = tuple(rest)
         self._records[key] = record
@@ -637,15 +637,15 @@ class RecurringLines:
         """Decide what counts the steps of a record: its own counter, one above it, or its rows."""
         if record.by >= 0:
             return "number"
-        own = set.intersection(*[set(line[1]) for line in lines])
+        counters = set.intersection(*[set(line[1]) for line in lines])
         for kind in _ORDER:
             if (
                 kind == "epoch"
-                and kind in own
+                and kind in counters
                 and len({line[1][kind][0] for line in lines}) == 1 < len(lines)
             ):
                 return "row"
-            if kind in own and not (kind == PART and _is_full([line[1] for line in lines])):
+            if kind in counters and not (kind == PART and _is_full([line[1] for line in lines])):
                 return kind
         aboves = [line[2] for line in lines]
         bars = [above[3] if above and len(above) > 3 else -1 for above in aboves]
@@ -691,7 +691,8 @@ class RecurringLines:
             epoch = values[record.names.index("epoch")]
             if not any(name.startswith(_AFTER_TRAINING) for name in record.names):
                 late = self._late.setdefault(writer, [])
-                late.append([record.number, record.names, values, step, unit, stamp, line_number, epoch])
+                texts = [*map(repr, values)]  # JSON has no NaN
+                late.append([record.number, record.names, texts, step, unit, stamp, line_number, repr(epoch)])
                 if len(late) >= MAX_LATE:
                     self._release(writer, 0)
                     self._bars[writer] = [0, 0]

@@ -246,7 +246,8 @@ class Table:
                 if self._epoch < 0 or self._epoch >= len(cells):
                     return value
                 epoch = count(cells[self._epoch].strip().strip("\"'"))
-                return self._laps.setdefault(lap, Laps()).step(value, None, epoch)
+                step = self._laps.setdefault(lap, Laps()).step(value, None, epoch)
+                return step if abs(step) < MAX_STEP else self._counts[lap]
         return self._counts[lap]
 
     def _name(self, at: int, label: str) -> str:

@@ -16,7 +16,7 @@ from sentinel.sources.csv import delimited as tables
 from sentinel.sources.json import tree as trees
 from sentinel.sources.readers.measured_rows import Row
 from sentinel.sources.readers.redrawn_lines import end_of_lines
-from sentinel.sources.readers.words import counter, may_be_metric, says_metric
+from sentinel.sources.readers.words import counter, may_be_metric, phase, says_metric
 
 MAX_SAMPLE = 1 << 16
 """Bytes of the beginning that are judged."""
@@ -29,6 +29,9 @@ MIN_REDRAWN = 1 << 14
 
 MIN_POINTS = 3
 """Points of a series that counts."""
+
+MIN_OF_SPLITS = 2
+"""Metrics with the name of a split of the data that make a table that counts a log."""
 
 MIN_SERIES = 4
 """Series of lines in which only its growth shows what counts."""
@@ -46,8 +49,11 @@ _TRACEBACK = re.compile(
     r"Traceback \(most recent call last\):|(?:srun|slurmstepd): error:|ChildFailedError"
     r"|\bexitcode\s{0,3}:\s{0,3}-?\d"
 )
+_ERROR = re.compile(r"^(?:\[rank\d+\]: ?)?[\w.]+(?:Error|Exception|Interrupt)\b", re.MULTILINE)
+"""The last line of a traceback, which may be long."""
+
 _TRAINS = re.compile(
-    r"torch|tensorflow|keras|jax|lightning|transformers|train|cuda|epoch|deepspeed|paddle|mxnet|stable_baselines|gym",
+    r"torch|tensorflow|keras|jax|lightning|transformers|train|cuda|epoch|deepspeed|paddle|mxnet|stable_baselines|gym|flwr",
     re.IGNORECASE,
 )
 _DATA_NAME = re.compile(
@@ -181,7 +187,8 @@ def judge(data: bytes, name: str, is_over: bool = True) -> Judgement:
     if series:
         return _of_console(series, stem, sample, is_over)
     ending = data[-MAX_SAMPLE:].decode("utf-8", "replace")
-    if _TRACEBACK.search(ending[-MAX_ENDING:]) and _TRAINS.search(ending):
+    is_end = _TRACEBACK.search(ending[-MAX_ENDING:]) or _ERROR.search(ending[-MAX_ENDING:])
+    if is_end and _TRACEBACK.search(ending) and _TRAINS.search(ending):
         return Judgement(kind, False, True, "crashed before it logged a number")
     return Judgement(kind, False, False, "no line of numbers comes again")
 
@@ -195,6 +202,7 @@ def _of_console(
     speaks = says_metric(stem) or bool(_LOG_NAME.search(stem))
     speaks = speaks or _TRAINS.search(sample.decode("utf-8", "replace")) is not None
     reason = "no name of a metric and nothing that counts"
+    has_nan = any(value != value for points in series.values() for _, value, _ in points)
     for name, points in series.items():
         is_counted = points[0][2] not in ("row", "number") or (
             points[0][2] == "number" and len(series) >= MIN_SERIES
@@ -202,7 +210,8 @@ def _of_console(
         is_metric = says_metric(name) or (not name.strip("0123456789 ") and says_metric(stem))
         if not (is_metric or (may_be_metric(name) and points[0][2] not in ("row", "number"))):
             continue
-        varies = len({value for _, value, _ in points}) > 1
+        varies = has_nan or len({value for _, value, _ in points}) > 1
+        varies = varies or (is_metric and is_counted and len({step for step, _, _ in points}) > 1)
         if (len(points) >= MIN_POINTS and varies and (is_counted or speaks)) or (
             is_over and is_metric and speaks
         ):
@@ -248,6 +257,7 @@ def _of_series(
         or (says_metric(stem) and (not has_header or len(series) == 1))
     )
     is_log = is_log or (file_speaks and not has_header)
+    is_log = is_log or (counts and sum(bool(phase(name)) for name in words) >= MIN_OF_SPLITS)
     if not is_log:
         return Judgement(kind, False, False, "no counter of a training and no name of a metric")
     return Judgement(kind, True, False, "")

@@ -42,7 +42,9 @@ class DocumentLog:
             refused = f"is larger than {MAX_DOCUMENT >> 20} MiB and is not read"
             complaint = ReadIssue(self.path, "", refused)
             return PollResult({**cursor, "newest": newest, "refused": refused}, read_issues=[complaint])
-        document = {each.name: each for each in tree.read(is_complete(data), self.path.stem)[:MAX_SERIES]}
+        read_series = tree.read(is_complete(data), self.path.stem)[:MAX_SERIES]
+        all_series = (each._replace(name=plain_text(each.name)) for each in read_series)
+        document = {each.name: each for each in all_series}
         if not document:  # which is empty or being saved
             return PollResult({**cursor, "newest": newest})
         read: Mapping[str, Sequence[Any]] = cursor.get("series", {})
@@ -94,7 +96,7 @@ def _streams(
             continue
         stream = by_steps.get(series.steps)
         if stream is None:
-            stream = f"{file}:{plain_text(name)}" if streams else file
+            stream = f"{file}:{name}" if streams else file
             by_steps[series.steps] = stream
         streams.setdefault(stream, []).append(name)
     return streams
@@ -111,7 +113,7 @@ def _chunk(stream: str, members: Sequence[tree.Series], read: dict[str, list[Any
     points.sort(key=lambda point: point[:2])
     return Chunk(
         stream=stream,
-        tags=[plain_text(series.name) for series in members],
+        tags=[series.name for series in members],
         tag=np.array([number for _, number, _ in points], dtype=np.uint32),
         step=np.array([members[number].steps[at] for at, number, _ in points], dtype=np.int64),
         time=np.full(len(points), math.nan),

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from sentinel.sources.base import Run
+from sentinel.sources.base import ReadIssue, Run
 from sentinel.sources.console.log import FORMAT as CONSOLE
 from sentinel.sources.console.log import ConsoleLog
 from sentinel.sources.csv.log import FORMAT as TABLE
@@ -38,13 +38,20 @@ _BARE_NAME = re.compile(
     r"(?<![a-z])(?:logs?|nohup|stdout|stderr|output|console|screenlog)(?![a-z])", re.IGNORECASE
 )
 """Names without an ending that a walk judges; others may be metrics of a tracker."""
+_LOG_NAME = re.compile(
+    r"\.(?:log|out)$|(?<![a-z])"
+    r"(?:train(?:ing)?|log|loss(?:es)?|rewards?|metrics|nohup|history)(?![a-z])",
+    re.IGNORECASE,
+)
+"""Names of files that a person would call logs of a training."""
+
 _JOB = re.compile(r"\.[oe]\d{1,12}")
 """The ending of what a batch system writes."""
 
 _NO_LOGS = re.compile(
     r"requirements.*|licen[cs]e.*|readme.*|copying|notice|authors|makefile|dockerfile|vocab.*|merges.*|"
     r"tokenizer.*|special_tokens.*|added_tokens.*|package(?:-lock)?\.json|tsconfig.*|label\.json|"
-    r"debug-(?:internal|core)\.log|(?:.*[_-])?(?:install|setup|pip|build|server|access|tb|tensorboard)\.log|"
+    r"debug-(?:internal|core)\.log|(?:.*[_-])?(?:install|setup|pip|build|access|tb|tensorboard)\.log|"
     r"cmakelists.*|manifest.*|.*config\.json|generation_config.*",
     re.IGNORECASE,
 )
@@ -70,6 +77,21 @@ def find(directory: Path, names: Sequence[str]) -> Iterator[Run]:
             answer = judged(directory / name)
             if answer.format:
                 yield _run(directory / name, answer)
+
+
+def unread(directory: Path, names: Sequence[str]) -> list[ReadIssue]:
+    """Return the files of a directory that look like logs and hold no numbers that are understood.
+
+    Each comes with what was missing.
+    """
+    answers = (
+        (directory / name, judged(directory / name)) for name in candidates(names) if _is_log_name(name)
+    )
+    return [ReadIssue(path, "", answer.reason) for path, answer in answers if answer.reason]
+
+
+def _is_log_name(name: str) -> bool:
+    return bool(_LOG_NAME.search(name)) and not name.lower().endswith(".json")
 
 
 def run_in(path: Path, is_over: bool) -> Run | None:
@@ -114,6 +136,8 @@ def _judge(path: Path, max_document: int, is_over: bool) -> Answer:
             file.seek(len(head) if is_document else max(len(head), size - MAX_SAMPLE))
             data = head + file.read(max_document if is_document else MAX_SAMPLE)
     except OSError:
+        return Answer("", False, "")
+    if not data.strip():
         return Answer("", False, "")
     judgement = judge(plain_utf_8(data), path.name, is_over)
     formats_of = {Kind.CONSOLE: CONSOLE, Kind.TABLE: TABLE, Kind.TREE: DOCUMENT}

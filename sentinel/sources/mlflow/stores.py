@@ -28,15 +28,13 @@ _HEAD_BYTES = 1 << 10  # of a file, in which its first line ends
 
 def find(directory: Path, names: Sequence[str]) -> Iterator[Run]:
     """Yield the run whose directory this is, and the runs in the directory's databases."""
-    if os.access(f"{directory}/{METRICS}", os.F_OK) and _is_run(directory / METRICS, names):
-        yield Run(directory, FORMAT, Files(directory))
+    if os.access(f"{directory}/{METRICS}", os.F_OK):
+        metrics = directory / METRICS
+        if metrics.is_dir() and (META in names or _holds_metrics(metrics)):
+            yield Run(directory, FORMAT, Files(directory))
     for name in names:
         if name.endswith(sqlite.ENDINGS) and sqlite.is_database(path := directory / name):
             yield from (Run(path / run, FORMAT, SqliteRun(path, run)) for run in _runs(path))
-
-
-def _is_run(metrics: Path, names: Sequence[str]) -> bool:
-    return metrics.is_dir() and (META in names or _holds_metrics(metrics))
 
 
 def _holds_metrics(directory: Path) -> bool:

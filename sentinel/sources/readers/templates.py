@@ -45,6 +45,9 @@ _ENDING = re.compile(r"(?:\s{1,3}(?:is|of|at|to|in|for|after|on|by|from))$|[\s:|
 _BETWEEN = ("/", "of", "out of", "]/[")
 """What stands between a count and its total."""
 
+_MEMBERS = {"fit progress 2": "loss"}
+"""What programs print into a tuple without a name: Flower prints (round, loss, metrics, seconds)."""
+
 _IS_TOTAL = re.compile(r"(?:^|/)(?:total|global)[ _/]?", re.IGNORECASE)
 _COUNTED = re.compile(r"\s?(?:training )?(steps|iterations|updates|epochs|episodes|games)(?=\s?[:=,]| is )")
 _PAD = re.compile(r"   +")
@@ -291,7 +294,7 @@ def template(masked: str) -> Template:
                 name = next_name[1]
             elif before.strip(" '\"") == "," and members and earlier:
                 members += 1
-                name = f"{members_of} {members}"
+                name = _MEMBERS.get(f"{members_of} {members}", f"{members_of} {members}")
             elif is_behind_comma or after.strip() in _BETWEEN:
                 name = ""
             elif before.strip(_TRIM) or before.strip() in ("", ":", "=", "|"):

@@ -148,7 +148,13 @@ def _settings(path: Path) -> Mapping[Any, Any]:
     content = _json(data) if path.suffix == ".json" else _yaml(data)
     if not isinstance(content, dict):
         return {}
-    return {name: _unwrapped(value) for name, value in content.items() if name not in _WANDBS_OWN}
+    settings = {}
+    for name, value in content.items():
+        # W&B and SwanLab write ``{"desc": null, "value": 3}`` for a 3.
+        wrapped = isinstance(value, dict) and "value" in value and value.keys() <= {"desc", "sort", "value"}
+        if name not in _WANDBS_OWN:
+            settings[name] = value["value"] if wrapped else value
+    return settings
 
 
 def _json(data: bytes) -> Any:
@@ -164,9 +170,3 @@ def _yaml(data: bytes) -> Any:
     from sentinel.sources.sidecars.plain_yaml import load  # slow to import, and few runs need it
 
     return load(data)
-
-
-def _unwrapped(value: Any) -> Any:
-    """Return the value itself. W&B and SwanLab write ``{"desc": null, "value": 3}`` for a 3."""
-    wrapped = isinstance(value, dict) and "value" in value and value.keys() <= {"desc", "sort", "value"}
-    return value["value"] if wrapped else value

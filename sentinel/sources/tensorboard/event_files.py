@@ -53,7 +53,11 @@ def find(directory: Path, names: Sequence[str]) -> Iterator[Run]:
     if files:
         above = directory.parent
         nested = _UNIX_TIME.fullmatch(directory.name) or directory.name == above.name
-        part_of = above if nested and all(map(_holds_settings, files)) else training_of(directory)
+        only_settings = nested and all(
+            file.stat().st_size < _MAX_SETTINGS and b"_hparams_/experiment" in file.read_bytes()
+            for file in files
+        )
+        part_of = above if only_settings else training_of(directory)
         part = directory.name if directory.name in PARTS else ""
         also = tuple(possible_parts(directory))
         yield Run(directory, FORMAT, EventFiles(directory), part_of=part_of, part=part, also=also)
@@ -107,7 +111,10 @@ class _EventPoll:
             names = [entry.name for entry in files if entry.is_file()]
         streams: dict[str, list[str]] = {}
         for name in sorted(names, key=order):
-            streams.setdefault(f"{beside}{_stream(name)}", []).append(f"{beside}{name}")
+            writer = writer_in(name)
+            # The suffix distinguishes the writers of one process.
+            stream = writer["process"] + (writer["suffix"] or "") if writer else name
+            streams.setdefault(f"{beside}{stream}", []).append(f"{beside}{name}")
         return streams
 
     def _path(self, name: str) -> Path:
@@ -212,17 +219,3 @@ def _cut(path: Path, mark: Mark, size: int, most: int) -> tuple[Read, Frames] | 
     if frames.consumed == 0 and len(piece.data) < frames.needed <= longest:
         return _cut(path, mark, frames.needed, most)
     return piece, frames
-
-
-def _holds_settings(path: Path) -> bool:
-    """Return whether it is a short file with the settings of a run."""
-    data = path.read_bytes() if path.stat().st_size < _MAX_SETTINGS else b""
-    return b"_hparams_/experiment" in data
-
-
-def _stream(name: str) -> str:
-    """Return the host, the process and the suffix in a name. A suffix distinguishes the writers of one
-    process.
-    """
-    writer = writer_in(name)
-    return writer["process"] + (writer["suffix"] or "") if writer else name

@@ -118,7 +118,9 @@ def find_layout(record: bytes) -> Layout | None:
     event = values(record)
     if event is None or not event.tags:
         return None
-    step_bytes = _varint_bytes(record[_STEP:]) if record[_STEP - 1 : _STEP] == _STEP_FIELD else 0
+    step_bytes = 0
+    if record[_STEP - 1 : _STEP] == _STEP_FIELD:  # a varint, which ends with the first byte below 0x80
+        step_bytes = next((count for count, byte in enumerate(record[_STEP:], 1) if byte < 0x80), 0)
     for kind in _FORMS:
         places = _places(record, event, kind, _STEP + step_bytes)
         if places is not None:
@@ -189,10 +191,6 @@ def _remember(layout: Layout, skeleton: int, tags: tuple[str, ...]) -> None:
     if layout not in events.layouts:
         events.layouts.append(layout)
     layout.proved[skeleton] = tags
-
-
-def _varint_bytes(data: bytes) -> int:
-    return next((i for i, byte in enumerate(data, 1) if byte < 0x80), 0)
 
 
 def _column(rows: NDArray[np.uint8], offset: int, kind: str) -> NDArray[Any]:

@@ -116,7 +116,11 @@ class _Messages:
         }
         chunks = self._chunks
         complaints = self._read_issues
-        ending = None if self._exit is None else _ending(self._exit)
+        ending = None
+        if self._exit is not None:
+            failure = EndKind.PREEMPTED if self._exit == _INTERRUPTED else EndKind.CRASHED
+            kind = failure if self._exit else EndKind.FINISHED
+            ending = Ending(kind, f"exit code {self._exit} in the exit record")
         return PollResult(cursor, chunks, complaints, more, ending=ending, lines=self._lines)
 
     def parse(self, piece: Read, log: Log, most: int) -> tuple[int, bool]:
@@ -229,11 +233,6 @@ class _Messages:
         self._chunks.append(replace(chunk, restarted=restarted, config=self._config))
         self._restarted = self._restarted and not has_points
         self._config = {}
-
-
-def _ending(code: int) -> Ending:
-    failed = EndKind.PREEMPTED if code == _INTERRUPTED else EndKind.CRASHED
-    return Ending(failed if code else EndKind.FINISHED, f"exit code {code} in the exit record")
 
 
 def _varint(data: bytes, at: int) -> tuple[int, int]:

@@ -89,7 +89,8 @@ class OnlineRun:
             "steps": steps.memory(),
             "restarted": restarted and not has_points,
         }
-        ending = None if news.more else _ending(news.state)
+        outcome = None if news.more else _OUTCOMES.get(news.state)
+        ending = Ending(outcome, f"W&B calls it {news.state}") if outcome else None
         chunks = [replace(chunk, restarted=restarted)] if has_points else []
         return PollResult(cursor, chunks, more=news.more, config=flat(news.config), ending=ending)
 
@@ -148,8 +149,3 @@ def _axes(internals: Any) -> Iterator[tuple[str, str]]:
             axis = declarations[place - 1].get("1")
         if isinstance(name, str) and isinstance(axis, str):
             yield name, axis
-
-
-def _ending(state: str) -> Ending | None:
-    outcome = _OUTCOMES.get(state)
-    return Ending(outcome, f"W&B calls it {state}") if outcome else None

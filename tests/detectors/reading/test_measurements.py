@@ -30,7 +30,7 @@ DRAWN = {
     "below_start_for": (-STANDS, 0.9),
     "below_start": (-STANDS, 1.0),
     "below_start_of_range": (-STANDS, 1.0),
-    "since_best": (FALLS_BACK, 0.5),
+    "since_best": (FALLS_BACK, 0.45),
     "recovered": (FALLS_BACK, 0.0),
     "late_fall": (np.r_[np.ones(36), np.zeros(4)], 1.0),
     "grown": (1 + 9 * STANDS, 1.0),

@@ -134,3 +134,15 @@ def test_the_state_is_bounded():
 def test_slots_have_the_names_that_people_read(line, expected):
     masked, numbers = mask(line)
     assert {name: numbers[at] for at, name in template(masked).values if name != "epoch"} == expected
+
+
+@pytest.mark.parametrize("epoch", ["0.5", "nan", "inf", "1e300", "-1e300"])
+def test_rows_that_wait_for_a_bar_can_be_kept(epoch):
+    reader = RecurringLines("log")
+    bar = " 10%|#         | {0}/90 [00:0{1}<00:09,  1.0it/s]\r"
+    lines = [f"{bar.format(n * 10, n)}\n{{'loss': nan, 'epoch': {epoch}}}\n" for n in range(1, 8)]
+    rows = reader.read("".join(lines).encode())
+    again = RecurringLines("log", json.loads(json.dumps(reader.dump(), allow_nan=False)))
+    rows += again.end()
+    assert all(-(2**62) < row.step < 2**62 for row in rows)
+    assert rows

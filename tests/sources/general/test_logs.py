@@ -3,9 +3,11 @@
 import json
 
 import pytest
+from typer.testing import CliRunner
 
+from sentinel.cli.app import app
 from sentinel.sources.base import flush
-from sentinel.sources.discovery import discover
+from sentinel.sources.discovery import discover, unread_line
 from tests.sources.reader import Reader
 
 
@@ -34,6 +36,13 @@ CONSOLES = {
     "scores": (
         [f"train epoch {n} -- precision: 0.{n}5, recall: 0.{n}4, fscore: 0.{n}3" for n in range(1, 5)],
         ("fscore", 4, "0.43"),
+    ),
+    "Flower": (
+        [
+            f"INFO flwr | server.py:125 | fit progress: ({n}, nan, {{'accuracy': 0.1}}, {n}0.5)"
+            for n in range(1, 6)
+        ],
+        ("loss", 5, "nan"),
     ),
     "frames": (
         [
@@ -169,3 +178,65 @@ def test_lines_without_metrics_are_passed_on_with_the_step_before(tmp_path):
     (run,) = discover([tmp_path]).runs
     said = [*run.source.poll({}, 1000).lines]
     assert (said[-1].text, said[-1].step) == ("CUDA out of memory", 4)
+
+
+def test_what_looks_like_a_log_and_is_not_read_is_named(tmp_path):
+    (tmp_path / "a").mkdir()
+    (tmp_path / "b").mkdir()
+    write(tmp_path / "a" / "train.log", [f"batch of {n} images loaded" for n in range(9)])
+    write(tmp_path / "a" / "notes.txt", ["Buy milk"])
+    write(tmp_path / "b" / "nohup.out", CONSOLES["own loop"][0])
+    found = discover([tmp_path])
+    assert [run.path.name for run in found.runs] == ["nohup.out"]
+    (issue,) = found.unread
+    assert issue.path == tmp_path / "a" / "train.log"
+    assert issue.problem == "no line of numbers comes again"
+    assert unread_line(found.unread) == (
+        "1 more file looks like a log and holds no numbers that sentinel understands: train.log; "
+        "`sentinel runs --unread` shows why"
+    )
+    assert unread_line(()) == ""
+    assert unread_line(found.unread * 7, more="").startswith("7 files look like logs and hold no numbers")
+
+
+def test_a_listing_shows_why_a_file_is_not_read(tmp_path):
+    write(tmp_path / "train.log", [f"batch of {n} images loaded" for n in range(9)])
+    result = CliRunner().invoke(app, ["runs", "--unread", str(tmp_path)])
+    assert result.output.replace("\n", "") == (
+        f"{tmp_path}/train.log: no line of numbers comes again"
+        "1 file looks like a log and holds no numbers that sentinel understands"
+    )
+
+
+def test_a_crash_before_the_first_number_is_a_run(tmp_path):
+    frames = [f'  File "/home/me/model.py", line {n}, in call\n    return fn(x)' for n in range(200)]
+    lines = ["using torch 2.9", "Traceback (most recent call last):", *frames, "ValueError: no such layer"]
+    write(tmp_path / "slurm.out", lines)
+    (run,) = discover([tmp_path]).runs
+    batch = run.source.poll({}, 1000)
+    assert not batch.chunks
+    assert batch.lines[-1].text == "ValueError: no such layer"
+
+
+def test_a_traceback_that_a_program_survived_is_no_crash(tmp_path):
+    error = ["import torch", "Traceback (most recent call last):", '  File "a.py", line 1', "ValueError: x"]
+    write(tmp_path / "service.log", [*error, *["all is well again"] * 400])
+    assert not discover([tmp_path]).runs
+
+
+def test_what_lies_above_the_directory_of_a_run_tells_of_it(tmp_path):
+    (tmp_path / "runs" / "one").mkdir(parents=True)
+    (tmp_path / "runs" / "one" / "trainer_state.json").write_text(
+        json.dumps({"log_history": [{"step": n, "loss": 1 / n} for n in range(1, 5)], "global_step": 4})
+    )
+    write(tmp_path / "nohup.out", CONSOLES["own loop"][0])
+    assert [run.format for run in discover([tmp_path]).runs] == ["trainer_state"]
+
+
+def test_names_and_numbers_of_a_document_fit_the_rest(tmp_path):
+    values = [1.0, float("nan"), 10**400, 2**63]
+    rows = {"\ud800": {"loss": values, "epoch": [1, 2, 3, 10**30]}}
+    (tmp_path / "history.json").write_text(json.dumps(rows))
+    points = Reader(tmp_path).poll().points
+    assert {tag for tag, _, _ in points} == {"?/loss", "?/epoch"}
+    assert all(abs(step) < 2**62 for _, step, _ in points)

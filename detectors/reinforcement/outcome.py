@@ -1,0 +1,15 @@
+"""Asks the reward before an inner signal may page: what serves the outcome is no trouble."""
+
+import polars as pl
+
+from sentinel.detectors.reading.standing import AT_BEST
+from sentinel.detectors.schema import Standing
+from sentinel.detectors.signals import Signal
+
+STANDINGS = Standing(Signal.REWARD), Standing(Signal.EVAL_REWARD)
+"""What a rule has to list in ``uses`` for `is_at_best`."""
+
+
+def is_at_best() -> pl.Expr:
+    """Return whether the reward has risen surely and stands at its best; false where none is known."""
+    return (pl.coalesce(use.column for use in STANDINGS) >= AT_BEST).fill_null(False)

@@ -1,0 +1,55 @@
+"""How outcomes of an attempt stand, as points that rows may ask for.
+
+`sentinel.detectors.reading.standing` says what is read, and when.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any, Self
+
+import numpy as np
+
+from sentinel.detectors.reading.roles import PARTS
+from sentinel.detectors.reading.standing import FIRST_LOOK, next_look, standing
+from sentinel.series.attempts import Points
+from sentinel.series.buckets import Buckets
+
+
+def _no_buckets() -> Buckets:
+    return Buckets(extremes=False)
+
+
+@dataclass(slots=True)
+class Standing:
+    """The course of one tag in an attempt, and the number of its points at the next look."""
+
+    buckets: Buckets = field(default_factory=_no_buckets)
+    look: int = FIRST_LOOK
+
+    def extend(self, points: Points, tag: str) -> Points:
+        """Add points, and return how the series stands at each look among them, as points of another tag."""
+        higher_is_better = PARTS[points.signal].higher_is_better
+        begin = 0
+        places = []
+        values = []
+        while self.look - self.buckets.rows <= len(points) - begin:
+            end = begin + self.look - self.buckets.rows
+            self.buckets.push(points.value[begin:end], points.step[begin:end])
+            places.append(end - 1)
+            values.append(standing(self.buckets.mean, higher_is_better=higher_is_better))
+            self.look = next_look(self.look)
+            begin = end
+        self.buckets.push(points.value[begin:], points.step[begin:])
+        at = np.array(places, np.int64)
+        shown = points.take(at).with_value(np.array(values))
+        return Points(tag, shown.signal, shown.step, shown.time, shown.position, shown.value)
+
+    def dump(self) -> list[Any]:
+        """Return everything `load` needs."""
+        return [self.buckets.dump(), self.look]
+
+    @classmethod
+    def load(cls, state: Sequence[Any]) -> Self:
+        """Undo `dump`."""
+        buckets, look = state
+        return cls(Buckets.load(buckets), look)

@@ -1,0 +1,120 @@
+"""Cards: what they add up to, how they read, and what is said of a wrong one."""
+
+import re
+
+import numpy as np
+import pytest
+
+from sentinel import catalogue
+from sentinel.detectors.discovery import all_detectors
+from sentinel.detectors.reading.cards import MAX_LINES, CardError, all_cards, card_in
+from sentinel.detectors.reading.company import COMPANY
+from sentinel.detectors.reading.curves import curve_of
+from sentinel.detectors.reading.measurements import MEASUREMENTS
+from tests.each import each
+
+LINE = """
+[[lines]]
+measurement = "lost_of_gain"
+says = "it lost {value:.0%} of its gain"
+marks = [0.2, 0.4, 1.0]
+points = [0, 2, 4]
+"""
+HEAD = """
+claim = "worse"
+meaning = "it got worse"
+begins = "best"
+roles = ["reward"]
+detectors = ["reward-collapse"]
+catalogue = ["R1"]
+page_from = 4
+note_from = 3
+"""
+TAKES = """
+[[lines]]
+measurement = "reward_rose"
+says = "another return rose by {value:.0f} scatters"
+marks = [3.0, 10.0]
+points = [0, -2]
+"""
+
+
+def test_points_grow_evenly_between_marks_and_what_is_not_measured_gives_none():
+    card = card_in("worse.toml", HEAD + LINE + TAKES)
+    lost = np.array([0.1, 0.3, 0.4, 0.7, 5.0, np.nan])
+    rose = np.array([np.nan, 3.0, 6.5, 10.0, 50.0, np.nan])
+    points = card.points({"lost_of_gain": lost, "reward_rose": rose})
+    assert points.tolist() == [[0, 1, 2, 3, 4, 0], [0, 0, -1, -2, -2, 0]]
+    assert card.most == 4
+
+
+def test_marks_may_fall():
+    falling = LINE.replace("[0.2, 0.4, 1.0]", "[1.0, 0.4, 0.2]")
+    card = card_in("worse.toml", HEAD + falling)
+    assert card.points({"lost_of_gain": np.array([2.0, 0.7, 0.1])}).tolist() == [[0, 1, 4]]
+
+
+def test_a_card_reads_as_a_sentence():
+    card = card_in("worse.toml", HEAD + LINE + TAKES)
+    text = card.text({"lost_of_gain": 0.62, "reward_rose": 50.0})
+    assert text == (
+        "it got worse: it lost 62% of its gain (+3), another return rose by 50 scatters (-2): "
+        "1 of 4, pages from 4"
+    )
+    assert card.text({"lost_of_gain": 0.62, "reward_rose": 50.0}, most=1).count("(") == 1
+
+
+WRONG = {
+    "claim = ": (HEAD.replace("claim", "klaim") + LINE, "unknown key klaim"),
+    "no meaning": (HEAD.replace('meaning = "it got worse"', "") + LINE, "meaning is missing, or no text"),
+    "no role": (HEAD.replace("reward", "kl", 1) + LINE, "roles must be some of"),
+    "begins": (HEAD.replace('"best"', '"end"') + LINE, "begins must be one of start, best"),
+    "note above page": (HEAD.replace("note_from = 3", "note_from = 6") + LINE, "note_from must lie above 0"),
+    "too many lines": (HEAD + LINE * 9, "a card has 1 to 8 lines, and not 9"),
+    "no such measurement": (HEAD + LINE.replace("lost_of_gain", "lost"), "line 1 (lost): there is no such"),
+    "too few points": (HEAD + LINE.replace("[0, 2, 4]", "[0, 2]"), "as many points as marks"),
+    "marks that turn": (HEAD + LINE.replace("1.0]", "0.3]"), "marks must rise all the time, or fall"),
+    "half points": (HEAD + LINE.replace("[0, 2, 4]", "[0, 0.5, 4]"), "points must be whole and begin with 0"),
+    "points that turn": (HEAD + LINE.replace("[0, 2, 4]", "[0, 4, 2]"), "points must only grow"),
+    "says": (HEAD + LINE.replace("{value:.0%}", "{worth}"), "says cannot be filled in"),
+    "no says": (HEAD + LINE.replace("says", "sais"), "line 1: has"),
+    "no TOML": ("claim = ", "Invalid value"),
+}
+
+
+@each(WRONG)
+def test_a_wrong_card_is_refused_in_one_clear_line(name):
+    text, complaint = WRONG[name]
+    with pytest.raises(CardError, match=re.escape(complaint)) as error:
+        card_in("worse.toml", text)
+    assert str(error.value).startswith("worse.toml: ")
+    assert "\n" not in str(error.value)
+
+
+# The cards of the project
+
+
+@each(all_cards(), lambda card: card.claim)
+def test_a_card_stands_for_detectors_and_causes_that_exist(card):
+    assert {*card.detectors} <= {*all_detectors()}
+    assert {*card.catalogue} <= {*catalogue.load()}
+    assert 0 < card.note_from <= card.page_from
+    assert card.found_from <= card.most
+    assert len(card.lines) <= MAX_LINES
+
+
+@each(all_cards(), lambda card: card.claim)
+def test_a_card_reads_any_curve(card):
+    rows = np.linspace(0, 1, 30)
+    outcome = curve_of(rows, higher_is_better=True)
+    measured = {name: float(one.measure(outcome)[0]) for name, one in MEASUREMENTS.items()}
+    for name, one in COMPANY.items():
+        measured[name] = float(one.measure(outcome, curve_of(rows[::-1], higher_is_better=True))[0])
+    assert card.text(measured).startswith(card.meaning)
+
+
+def test_a_card_that_cannot_reach_its_page_is_noted():
+    card = card_in("worse.toml", HEAD.replace("page_from = 4", "page_from = 9") + LINE)
+    assert card.is_note
+    assert card.found_from == 3
+    assert card.text({"lost_of_gain": 2.0}).endswith("4 of 4, is noted from 3")
