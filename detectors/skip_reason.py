@@ -8,6 +8,7 @@ class SkipReason(StrEnum):
 
     FEW_POINTS = "too few points"
     EARLY = "an early stage of the training"
+    NOT_OVER = "a run that is not over"
     LATE = "points that come long after the start"
     WARM_UP = "a learning rate that warms up"
     ZERO_RATE = "a learning rate of zero"

@@ -79,14 +79,17 @@ READ = {
     },
 )
 def outcome_reading(points: pl.LazyFrame) -> pl.LazyFrame:
-    """See the module's page."""
     over = points.filter(pl.col(ENDED).any().over(SERIES))
     read = over.map_batches(_read, schema={**points.collect_schema(), **READ})
+    unfinished = points.filter(~pl.col(ENDED))
     begun = start_value(STEP)
     onset = begun + (pl.col("sound") * (pl.col(STEP) - begun)).round().cast(pl.Int64)
     return verdicts(
-        read,
-        judged={SkipReason.FEW_POINTS: pl.col("points").is_not_null()},
+        pl.concat([read, unfinished], how="diagonal"),
+        judged={
+            SkipReason.NOT_OVER: pl.col(ENDED),
+            SkipReason.FEW_POINTS: pl.col("points").is_not_null(),
+        },
         found={card.claim: pl.col("claim") == card.claim for card in all_cards()},
         onset=onset,
     )

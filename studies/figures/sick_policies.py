@@ -7,9 +7,16 @@ from studies.figures.shapes import ONSET, Floats, Random, Run, Shape
 
 
 def is_clipped_often(random: Random, shape: Shape) -> Run:
-    """PPO clips half of the samples."""
+    """PPO clips half of the samples, and what the reward had gained is lost."""
     level = 0.1 + 0.4 * shape.since()
-    return policy_of_control(random, shape).but(clip_fraction=lambda: shape.noisy(random, level).clip(0, 1))
+    run = policy_of_control(random, shape)
+    healthy_reward = run.logged["reward"]
+
+    def reward() -> Floats:
+        curve = healthy_reward()
+        return curve - shape.since() * (curve - curve[0])
+
+    return run.but(clip_fraction=lambda: shape.noisy(random, level).clip(0, 1), reward=reward)
 
 
 def runs_away(random: Random, shape: Shape) -> Run:

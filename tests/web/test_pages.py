@@ -290,7 +290,7 @@ def test_a_run_whose_page_cannot_be_made_holds_up_no_other(client, monkeypatch, 
 @pytest.mark.long
 def test_a_log_that_cannot_be_read_now_holds_up_no_other_page(client, runs, watch, monkeypatch):
     def grow(run):
-        if "sick" in str(run._tracker.log.run.path):
+        if "sick" in str(run._run_pipeline.log.run.path):
             begun.set()
             gate.wait(PATIENCE)
         return real(run)
