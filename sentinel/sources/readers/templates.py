@@ -166,12 +166,17 @@ def template(masked: str) -> Template:
     has_counter = False
     members = 0
     members_of = ""
+    tuple_name = ""
     elapsed = -1
     for at in range(len(texts) - 1):
         before = texts[at]
         after = texts[at + 1]
         if fresh:
             before = _message(before)
+        if before.endswith("(") and after.startswith((", '", ', "')):
+            tuple_name = _name(before) or tuple_name  # (0, '172.2'): an index, and what is logged for it
+            slots.append(Slot("", OTHER))
+            continue
         if at in stamps:
             if before.endswith("[") and after.startswith("<"):
                 elapsed = at
@@ -251,6 +256,8 @@ def template(masked: str) -> Template:
             continue
         is_behind_comma = before.rstrip().endswith((",", ";"))
         name = "" if is_behind_comma else _name(before)
+        if before in (", '", ', "'):
+            name = tuple_name
         kind = counter(name) if name else None
         if kind and slots and slots[-1].kind == kind and not slots[-1].name and at and _COUNTED.match(before):
             name = ""

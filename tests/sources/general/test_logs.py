@@ -63,6 +63,16 @@ def test_a_console_of_an_own_loop_is_read(tmp_path, name):
     assert len(points) == len(lines)
 
 
+def test_the_index_in_a_list_of_tuples_is_no_metric(tmp_path):
+    lines = [
+        f"[2026-01-01 06:31:{n:02},060][23170] Avg episode reward: [(0, '17{n}.2'), (1, '3{n}.5')]"
+        for n in range(1, 13)
+    ]
+    write(tmp_path / "sf_log.txt", lines)
+    last_values = {tag.split()[-1]: value for tag, _, value in read(tmp_path)}
+    assert last_values == {"reward": "1712.2", "2": "312.5"}
+
+
 TABLES = {
     "a comment header": (
         "loss.dat",
