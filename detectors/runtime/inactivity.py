@@ -63,23 +63,25 @@ def long_silence(run: RunView, least_seconds: float) -> Long | None:
     # A short silence is long if the process was seen to end, and no other one goes on with its log.
     if silent <= allowed and not (run.process_gone and run.process().lives is False):
         return None
-    outlook = run.completion()
+    completion = run.completion()
     process = run.process()
-    if outlook.over:
+    if completion.over:
         return None
     evidence = {"silent_seconds": silent, "usual_seconds": usual, "allowed_seconds": allowed}
     evidence = {**evidence, **dict(_told(run, process))}
     if silent > allowed:  # else the others are between two points
         evidence |= _together(run)
-    sure = process.lives or (outlook.amid and process.lives is None)
-    return Long(evidence, _goes_on(outlook, process), bool(sure), outlook.hint, process, silent / allowed)
+    sure = process.lives or (completion.amid and process.lives is None)
+    return Long(
+        evidence, _goes_on(completion, process), bool(sure), completion.hint, process, silent / allowed
+    )
 
 
-def _goes_on(outlook: Completion, process: Writer) -> str:
+def _goes_on(completion: Completion, process: Writer) -> str:
     """Return why more is to come. A process that is gone writes no more."""
     if process.lives is False:
         return ""
-    return outlook.goes_on or (process.text if process.lives else "")
+    return completion.goes_on or (process.text if process.lives else "")
 
 
 def _told(run: RunView, process: Writer) -> Iterator[tuple[str, Any]]:

@@ -15,7 +15,7 @@ from sentinel.detectors.run_checks import (
 )
 from sentinel.incidents.inhibition import OF_THE_RUN
 from sentinel.incidents.verdict_merge import Key, Segment, Verdict
-from sentinel.runs.end_inference import outlook_of
+from sentinel.runs.end_inference import completion_of
 from sentinel.runs.end_markers import done_file
 from sentinel.runs.inactivity import Inactivity
 from sentinel.runs.ingested import NOTHING, Ingested
@@ -134,7 +134,7 @@ class RunChecks:
 def _completion(log: RunLog, likewise: Callable[[], str]) -> Completion:
     """Return whether a run is complete: as runs like it were, or else by its log."""
     evidence = likewise()
-    return Completion(over=evidence) if evidence else outlook_of(log)
+    return Completion(over=evidence) if evidence else completion_of(log)
 
 
 def _ended(log: RunLog, inactivity: Inactivity) -> Ended | None:

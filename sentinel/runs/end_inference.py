@@ -33,7 +33,7 @@ def infer_end(log: RunLog, silent_seconds: float | None) -> None:
         )
 
 
-def outlook_of(log: RunLog) -> Completion:
+def completion_of(log: RunLog) -> Completion:
     """Return what the last words of a silent log and its points say about whether more is to come."""
     _read_last_words(log)
     if log.metadata.last_words is not None:

@@ -7,25 +7,25 @@ import pytest
 
 from sentinel.detectors.discovery import all_detectors
 from sentinel.pipeline import Pipeline
-from sentinel.runs.end_inference import outlook_of
+from sentinel.runs.end_inference import completion_of
 from sentinel.sources.base import Run
 from sentinel.sources.csv.file import CsvLog
 from sentinel.sources.json.lines import JsonLines
 
 
-def outlook(directory, rows, settings=None):
+def completion(directory, rows, settings=None):
     log = directory / "metrics.jsonl"
     head = [{"config": settings}] if settings else []
     log.write_text("".join(json.dumps(row) + "\n" for row in (*head, *rows)))
-    return outlook_of_run(Run(log, "jsonl", JsonLines(log)))
+    return completion_of_run(Run(log, "jsonl", JsonLines(log)))
 
 
-def outlook_of_run(run):
+def completion_of_run(run):
     pipeline = Pipeline(all_detectors().values(), {}, {})
     run_pipeline = pipeline.track(run, "a")
     while pipeline.advance([run_pipeline])[0].more:
         pass
-    return outlook_of(run_pipeline.log)
+    return completion_of(run_pipeline.log)
 
 
 def rows(steps, rate=None):
@@ -53,33 +53,33 @@ ENDLESS = {
 @pytest.mark.parametrize("shape", SHAPES)
 def test_a_schedule_tells_its_end_from_its_middle(tmp_path, shape):
     whole = rows(range(3, 2403, 8), SHAPES[shape])
-    assert "the end of its schedule" in outlook(tmp_path, whole).over
-    amid = outlook(tmp_path, whole[:140])
+    assert "the end of its schedule" in completion(tmp_path, whole).over
+    amid = completion(tmp_path, whole[:140])
     assert (amid.over, "the middle of its schedule" in amid.goes_on) == ("", True)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("shape", ENDLESS)
 def test_a_schedule_without_an_end_says_nothing(tmp_path, shape):
-    result = outlook(tmp_path, rows(range(3, 2403, 8), ENDLESS[shape]))
+    result = completion(tmp_path, rows(range(3, 2403, 8), ENDLESS[shape]))
     assert (result.over, result.goes_on) == ("", "")
 
 
 @pytest.mark.slow
 def test_a_plan_is_reached_if_no_further_row_was_to_come(tmp_path):
     plan = {"max_steps": 4044}
-    near, amid = (outlook(tmp_path, rows(range(50, last + 1, 50)), plan) for last in (4000, 3950))
+    near, amid = (completion(tmp_path, rows(range(50, last + 1, 50)), plan) for last in (4000, 3950))
     assert near.over == "it stopped at step 4000 of 4044 planned, and its log is written every 50 steps"
     assert (amid.over, amid.goes_on) == ("", "it is at step 3950 of 4044 planned")
 
 
 def test_a_few_rows_of_a_plan_do_not_say_that_the_next_one_is_its_last(tmp_path):
-    assert outlook(tmp_path, rows([500, 1000, 1500]), {"max_steps": 1999}).goes_on
+    assert completion(tmp_path, rows([500, 1000, 1500]), {"max_steps": 1999}).goes_on
 
 
 @pytest.mark.slow
 def test_a_plan_that_was_passed_counts_something_else(tmp_path):
-    result = outlook(tmp_path, rows(range(3, 303)), {"max_steps": 100})
+    result = completion(tmp_path, rows(range(3, 303)), {"max_steps": 100})
     assert (result.over, result.goes_on) == ("", "")
 
 
@@ -87,8 +87,8 @@ def test_a_plan_that_was_passed_counts_something_else(tmp_path):
 @pytest.mark.parametrize("first", [0, 1])
 def test_a_row_for_each_planned_epoch_is_the_end(tmp_path, first):
     epochs = [{"epoch": first + n, "loss": 1.0} for n in range(30)]
-    assert outlook(tmp_path, epochs, {"epochs": 30}).over == "it logged 30 epochs of 30 planned"
-    assert not outlook(tmp_path, epochs[:29], {"epochs": 30}).over
+    assert completion(tmp_path, epochs, {"epochs": 30}).over == "it logged 30 epochs of 30 planned"
+    assert not completion(tmp_path, epochs[:29], {"epochs": 30}).over
 
 
 @pytest.mark.slow
@@ -98,24 +98,24 @@ def test_arguments_beside_a_table_without_times_tell_its_end(tmp_path):
     log.write_text("epoch,train/box_loss\n" + "".join(f"{epoch},1.{epoch}\n" for epoch in range(1, 31)))
     (tmp_path / "args.yaml").write_text("epochs: 30\n")
     run = Run(log, "csv", CsvLog(log))
-    assert outlook_of_run(run).over == "it logged 30 epochs of 30 planned"
+    assert completion_of_run(run).over == "it logged 30 epochs of 30 planned"
     (tmp_path / "args.yaml").write_text("epochs: 50\n")
-    assert not outlook_of_run(run).over
+    assert not completion_of_run(run).over
 
 
 @pytest.mark.long
 def test_two_signs_that_may_each_be_chance_are_enough(tmp_path):
     training = rows(range(1, 1001))
-    assert outlook(tmp_path, training).hint == "1000 is a round number of steps"
+    assert completion(tmp_path, training).hint == "1000 is a round number of steps"
     with_evaluation = [*training[:500], {"step": 500, "eval_loss": 1.0}, *training[500:]]
-    assert not outlook(tmp_path, with_evaluation).over
+    assert not completion(tmp_path, with_evaluation).over
     last = {"step": 1000, "eval_loss": 1.0}
-    assert outlook(tmp_path, [*with_evaluation, last]).over == (
+    assert completion(tmp_path, [*with_evaluation, last]).over == (
         "1000 is a round number of steps and an evaluation was the last that it logged"
     )
-    assert not outlook(tmp_path, [*with_evaluation[:973], {"step": 972, "eval_loss": 1.0}]).over
+    assert not completion(tmp_path, [*with_evaluation[:973], {"step": 972, "eval_loss": 1.0}]).over
 
 
 @pytest.mark.slow
 def test_a_step_is_only_as_round_as_all_that_are_logged(tmp_path):
-    assert outlook(tmp_path, rows(range(100, 1001, 100))).hint == ""
+    assert completion(tmp_path, rows(range(100, 1001, 100))).hint == ""
