@@ -230,7 +230,8 @@ class Stream:
     ) -> dict[str, Signal]:
         """Return the signals that tags get from their roles in the first points up to ``end``."""
         find = partial(self._meaning_by_name, profile)
-        tag, value = first.tag[:end], first.value[:end]
+        tag = first.tag[:end]
+        value = first.value[:end]
         tags = {first.tags[code]: code for code in np.unique(tag).tolist()}
         series = [
             Series(self.name, name, Values().after(value[tag == code]), self.part)
