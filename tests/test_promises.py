@@ -1,6 +1,6 @@
-"""The promises of the README, attacked: one run, one file, one state row, one receiver is poisoned.
+"""The promises, attacked: one run, one file, one state row, one receiver is poisoned.
 
-The page of the promises (`deploy/site/docs/promises.md`) says which other tests hold each of them.
+The page of the promises (`deploy/site/docs/reference/promises.md`) says which other tests hold each of them.
 """
 
 import json

@@ -20,7 +20,7 @@ __all__ = ["sentinel"]
 SAMPLES = Path(__file__).parents[1] / "sample_logs"
 TEXT = "\n".join(page.read_text().split("<!-- begin commands -->")[0] for page in PAGES)
 COMMANDS = sorted({*re.findall(r"^    sentinel (.+)$", TEXT, re.MULTILINE)})
-SECTION = TEXT.partition("## In programs, notebooks and tests")[2].partition("## In a training")[0]
+SECTION = TEXT.partition("## In programs, notebooks and tests")[2].partition("## For agents")[0]
 PROGRAM, TEST = re.findall(r"```python\n(.+?)```", SECTION, re.DOTALL)
 
 

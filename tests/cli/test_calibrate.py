@@ -13,7 +13,7 @@ from sentinel.config import CONFIG_FILE
 
 pytestmark = pytest.mark.slow  # each replays an archive several times
 
-PAGE = Path(__file__).parents[2] / "deploy" / "site" / "docs" / "calibration.md"
+PAGE = Path(__file__).parents[2] / "deploy" / "site" / "docs" / "fewer-false-pages.md"
 SIGNALS = '[signals]\n"my/odd/kl" = "kl"\n'
 
 

@@ -64,7 +64,7 @@ def outcome(sink):
 
 
 def test_the_sinks_are_found_and_stand_in_the_table_of_channels():
-    page = (ROOT / "deploy" / "site" / "docs" / "channels.md").read_text(encoding="utf-8")
+    page = (ROOT / "deploy" / "site" / "docs" / "reference" / "channels.md").read_text(encoding="utf-8")
     rows = page.partition("| --- |")[2].partition("\n\n")[0]
     assert list(sink_types()) == sorted(re.findall("^. `([^`]+)`", rows, re.MULTILINE))
 

@@ -1,9 +1,12 @@
 """The generated parts of the docs: `python -m tests.tools.docs` rewrites them and measurements/coverage.md.
 
-A part stands between `<!-- begin NAME -->` and `<!-- end NAME -->`.
+A part stands between `<!-- begin NAME -->` and `<!-- end NAME -->`, and a file of the repository between
+`<!-- begin include FILE -->` and `<!-- end include -->`.
 """
 
 import json
+import os
+import re
 import tomllib
 from collections.abc import Iterator
 from pathlib import Path
@@ -12,19 +15,30 @@ from typing import Any
 import typer
 from typer.testing import CliRunner
 
+from sentinel import catalogue
+from sentinel.catalogue.index import families
 from sentinel.cli.app import app, program_for
 from sentinel.common.config_table import ConfigTable
 from sentinel.config.file import json_schema
 from sentinel.config.rules import Rule
+from sentinel.detectors.discovery import all_detectors
+from sentinel.notifications.decide import Reason
+from sentinel.report.pages import flags, severities
 from sentinel.report.probes import index
 from sentinel.series.naming import profiles
 from sentinel.sinks.discovery import sink_types
 from sentinel.sinks.heartbeat import HeartbeatConfig
+from sentinel.sources.registry import formats as names_of_formats
 from studies.faults.page import peers, read, summary
 
 ROOT = Path(__file__).parents[2]
 README = ROOT / "README.md"
-PAGES = [README, *sorted((ROOT / "deploy" / "site" / "docs").glob("*.md"))]
+DOCS = ROOT / "deploy" / "site" / "docs"
+PAGES = [
+    README,
+    *sorted(DOCS.glob("*.md")),
+    *(file for room in ("reference", "contributing") for file in sorted((DOCS / room).glob("*.md"))),
+]
 """What people read of the project: the page that they meet first, and those behind it."""
 
 FRAMEWORKS = ROOT / "tests" / "frameworks"
@@ -96,6 +110,11 @@ def sinks() -> str:
     return table(["Key", "Sinks", "Default", "Meaning"], rows)
 
 
+def first_screen() -> str:
+    text = shown([str(ROOT / "sample_logs")], columns=80).replace(f"{ROOT}/", "")
+    return f"```console\n$ sentinel sample_logs\n{re.sub(r' read in [0-9.]+ s', ' read in 1 s', text)}\n```"
+
+
 def report() -> str:
     return f"```text\n{shown(['replay', str(ROOT / 'sample_logs' / 'kl-blowup')])}\n```"
 
@@ -125,14 +144,72 @@ def help_text(path: list[str]) -> str:
     return f"$ sentinel {' '.join(words)}\n{shown(words)}"
 
 
-def shown(words: list[str]) -> str:
-    """What a command prints, 100 columns wide."""
-    result = CliRunner(env={"COLUMNS": "100"}).invoke(program_for(words), words, prog_name="sentinel")
+def shown(words: list[str], columns: int = 100) -> str:
+    """What a command prints on a terminal of so many columns."""
+    result = CliRunner(env={"COLUMNS": str(columns)}).invoke(program_for(words), words, prog_name="sentinel")
     assert result.exit_code == 0, result.output
     return "\n".join(line.rstrip() for line in result.stdout.strip().splitlines())
 
 
-PARTS = (report, faults, frameworks, config, rules, heartbeat, sinks, probes, commands)
+def link(name: str, file: Path, page: Path) -> str:
+    return f"[{name}]({os.path.relpath(file, page.parent)})"
+
+
+def detectors() -> str:
+    files = {file.stem.replace("_", "-"): file for file in (ROOT / "detectors").glob("*/*.py")}
+    rows = [
+        [
+            link(name, files[name], DOCS / "finds.md"),
+            flags(one),
+            severities(one.severities),
+            str(one.maturity),
+        ]
+        for name, one in all_detectors().items()
+    ]
+    return table(["Detector", "What it flags", "Severity", "Maturity"], rows)
+
+
+def entries() -> str:
+    folder = Path(catalogue.__file__).parent
+    page = DOCS / "reference" / "catalogue.md"
+    return "\n\n".join(
+        f"## {family}\n\n"
+        + "\n".join(f"- {link(one.id, folder / f'{one.id}.md', page)}: {one.title}" for one in members)
+        for family, members in families().items()
+    )
+
+
+def reasons() -> str:
+    return table(["Reason", "What it means"], [[f"`{one}`", one.text] for one in Reason if not one.sends])
+
+
+def formats() -> str:
+    return ", ".join(f"`{name}`" for name in names_of_formats())
+
+
+def decisions() -> str:
+    folder = DOCS / "contributing" / "decisions"
+    return "\n".join(
+        f"- {link(file.read_text().partition(chr(10))[0].removeprefix('# '), file, folder)}"
+        for file in sorted(folder.glob("*.md"))
+    )
+
+
+PARTS = (
+    *(first_screen, report, faults, frameworks, config, rules, heartbeat, sinks, probes, commands),
+    *(detectors, entries, reasons, formats, decisions),
+)
+
+INCLUSION = re.compile(r"<!-- begin include (\S+) -->\n.*?<!-- end include -->", re.DOTALL)
+KINDS = {".sh": "sh", ".toml": "toml", ".yml": "yaml", "": "Dockerfile"}
+"""What a block of code is called, by the suffix of its file."""
+
+
+def inclusion(file: str) -> str:
+    """A file of the repository as a block of code."""
+    path = ROOT / file
+    kind = "ini" if path.name == "crontab" else KINDS.get(path.suffix, "ini")
+    return f"<!-- begin include {file} -->\n```{kind}\n{path.read_text().strip()}\n```\n<!-- end include -->"
 
 
 def rewritten(text: str) -> str:
@@ -144,7 +221,7 @@ def rewritten(text: str) -> str:
             before, rest = text.split(begin)
             _, after = rest.split(end)
             text = f"{before}{begin}\n{part()}\n{end}{after}"
-    return text
+    return INCLUSION.sub(lambda found: inclusion(found[1]), text)
 
 
 if __name__ == "__main__":
