@@ -14,21 +14,35 @@ from importlib import import_module
 TYPE_CHECKING = False  # as in typing, which takes longer to import than all the rest
 if TYPE_CHECKING:
     from sentinel.api import IncidentReport, Report, SentinelError, replay
+    from sentinel.callbacks.monitor import Monitor
+    from sentinel.detectors.severity import Severity
     from sentinel.probes.probe import probe
+
+    __version__: str
 
 _HOMES = {
     "IncidentReport": "sentinel.api",
+    "Monitor": "sentinel.callbacks.monitor",
     "Report": "sentinel.api",
     "SentinelError": "sentinel.api",
+    "Severity": "sentinel.detectors.severity",
     "probe": "sentinel.probes.probe",
     "replay": "sentinel.api",
 }
 
-__all__ = ["IncidentReport", "Report", "SentinelError", "probe", "replay"]
+__all__ = ["IncidentReport", "Monitor", "Report", "SentinelError", "Severity", "probe", "replay"]
 
 
 def __getattr__(name: str) -> object:
+    if name == "__version__":
+        from importlib.metadata import version  # slow to import
+
+        return version("training-sentinel")
     if name not in _HOMES:
         raise AttributeError(f"module 'sentinel' has no attribute {name!r}")
     value: object = getattr(import_module(_HOMES[name]), name)
     return value
+
+
+def __dir__() -> list[str]:
+    return [*__all__, "__version__"]

@@ -20,8 +20,8 @@ __all__ = ["IncidentReport", "Report", "SentinelError", "replay"]
 def replay(
     *paths: str | PathLike[str],
     config: str | PathLike[str] | None = None,
-    run: Sequence[str] = (),
-    only: Sequence[str] = (),
+    run: str | Sequence[str] = (),
+    only: str | Sequence[str] = (),
     since: str = "",
     sort: Order = "worst",
     compare: bool = False,
@@ -30,10 +30,10 @@ def replay(
     """Judge the finished logs below some paths: the same as `sentinel replay`, with the same options.
 
     A path is a log file, a run directory, a directory of runs or an address. Without ``config``, the name of
-    a configuration file, no such file is read. ``run`` holds globs for names of runs, ``only`` names of
-    detectors and severities, ``since`` a step or an ISO 8601 time. ``compare`` also compares runs that differ
-    in one setting, and ``baseline`` holds paths of good runs with which each run is compared. Raises
-    SentinelError if nothing can be read or an argument cannot be used.
+    a configuration file, no such file is read. ``run`` holds globs for runs, ``only`` names of detectors
+    and severities, and one of either may be a string. ``since`` is a step or an ISO 8601 time. ``compare``
+    also compares runs that differ in one setting, and ``baseline`` holds paths of good runs with which each
+    run is compared. Raises SentinelError if nothing can be read or an argument cannot be used.
     """
     if not paths:
         raise SentinelError("name a log, a run directory, a directory of runs or an address")
@@ -41,7 +41,7 @@ def replay(
         raise UnknownName("order", sort, ORDERS)
     settings = load(Path(config)) if config is not None else Config.model_construct()  # nothing to validate
     detectors = {*all_detectors(), *(detector.name for detector in settings.enabled_detectors)}
-    selection = Selection.parse(only, since, detectors)
+    selection = Selection.parse(_each(only), since, detectors)
     whole = replay_whole(
         places([fspath(path) for path in paths]),
         settings,
@@ -49,6 +49,10 @@ def replay(
         curves=True,
         compare=compare,
         baseline=places([fspath(path) for path in baseline]),
-        names=run,
+        names=_each(run),
     )
     return Report(ordered(selection.apply(whole), sort), sort, SystemClock().now())
+
+
+def _each(texts: str | Sequence[str]) -> Sequence[str]:
+    return [texts] if isinstance(texts, str) else texts

@@ -3,11 +3,11 @@
 import io
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from fnmatch import fnmatchcase
 from functools import cached_property
 from html import escape
 from typing import TYPE_CHECKING
 
+from sentinel.common.run_glob import fits, run_glob
 from sentinel.detectors.severity import Severity, SeverityName
 from sentinel.replays.replay import Replay
 from sentinel.report import json as json_report
@@ -67,20 +67,16 @@ class Report:
         return not covered.cut and not covered.unread and worst < Severity.named(below)
 
     def points(self, run: str = "*") -> "pl.DataFrame":
-        """Read the points of the runs whose name fits a glob, as logged, in the order of the log.
+        """Read the points of the runs that a glob fits, as logged, in the order of the log.
 
         The columns are ``run``, ``stream`` (the writer), ``tag``, ``signal`` (what the tag means; null if
         nothing is known), ``step``, ``time`` (UTC; null where the log has none) and ``value``.
         """
         from sentinel.api.points import points
 
-        return points(
-            [
-                replayed.run_pipeline.log
-                for replayed in self._replay.runs
-                if fnmatchcase(replayed.run_pipeline.log.name, run)
-            ]
-        )
+        pattern = run_glob(run)
+        logs = [replayed.run_pipeline.log for replayed in self._replay.runs]
+        return points(log for log in logs if fits(pattern, log.name, str(log.run.path)))
 
     def to_dict(self) -> ReplayBody:
         """Return the object that `sentinel replay --format json` prints."""

@@ -14,7 +14,8 @@ from itertools import chain
 from sentinel.calibration.calibration import USEFUL, of_metrics
 from sentinel.calibration.page_rates import Rate
 from sentinel.common.days import day_of, last_before
-from sentinel.common.text import counted, fits
+from sentinel.common.run_glob import any_fits
+from sentinel.common.text import counted
 from sentinel.incidents.incident import Incident
 from sentinel.notifications.routing import SinkDecision
 from sentinel.runs.log import RunOverview
@@ -186,7 +187,7 @@ class Pages:
         useful = {incident for incident in decisions if answers.get(incident) == USEFUL}
         pages = [*_pages(decisions, logged)]
         crashed = run.ending is not None and run.ending.outcome is EndKind.CRASHED
-        is_bad = crashed or run.stopped is not None or any(fits(run.name, glob) for glob in bad)
+        is_bad = crashed or run.stopped is not None or any_fits(bad, run.name, run.path)
         if is_bad or (useful and not self.daily):
             self.others[run.name] = ArchivedRun.of(run, logged, pages)
             return

@@ -27,6 +27,7 @@ from sentinel.watch.recorder import Recorder
 _NEWS_EVENTS = (Event.FIRING, Event.ESCALATED)  # an incident began or got worse
 _DELIVER_SECONDS = 5.0  # how long the end waits for receivers
 _MAX_CHARACTERS = 500  # of a failure
+_MAX_SHARE = 0.2  # of the time that judging may take where many rows come
 
 _log = logging.getLogger("sentinel")
 
@@ -42,7 +43,8 @@ class Monitor:
 
     ``settings`` are those of the run; see `configure`. ``config`` is a `sentinel.toml`, for
     thresholds, names of metrics, rules and sinks; without it every incident is logged and nothing is sent.
-    The metrics are judged every ``every_seconds``. Raises ConfigError for a configuration that cannot be
+    The metrics are judged every ``every_seconds``, and after ``every_rows`` calls of `log`, unless these come
+    so fast that judging would take a fifth of the time. Raises ConfigError for a configuration that cannot be
     used; after that nothing raises. ``failure`` says why judging stopped, and is None while all is well.
     """
 
@@ -53,6 +55,7 @@ class Monitor:
         name: str = "training",
         config: Path | None = None,
         every_seconds: float = 5.0,
+        every_rows: int = 20,
         clock: Clock | None = None,
     ) -> None:
         self.failure: str | None = None
@@ -62,12 +65,16 @@ class Monitor:
         self._policies = [sink.policy() for sink in configs]
         self._clock = clock or SystemClock()
         self._every_seconds = every_seconds
+        self._every_rows = every_rows
+        self._rows = 0  # since judging was last asked for
+        self._rests_until = self._clock.monotonic()
         self._source = Memory()
         self.configure(settings or {})
         self._run = Run(Url("memory", (name,)), "memory", self._source)
         self._news: deque[IncidentReport] = deque()
         self._incidents: dict[str, Incident] = {}
         self._ends = threading.Event()
+        self._wakes = threading.Event()
         self._thread = threading.Thread(target=self._work, name="sentinel", daemon=True)
         self._thread.start()
 
@@ -81,6 +88,10 @@ class Monitor:
             pairs = ((name, _number(value)) for name, value in metrics.items())
             numbers = {name: number for name, number in pairs if number is not None}
             self._source.add(LoggedRow(int(step), self._clock.now(), numbers))
+            self._rows += 1
+            if self._rows >= self._every_rows and self._clock.monotonic() >= self._rests_until:
+                self._rows = 0
+                self._wakes.set()
 
     def news(self) -> list[IncidentReport]:
         """Return the incidents that began or got worse since the last call, for the loop to act on."""
@@ -95,6 +106,7 @@ class Monitor:
     def close(self) -> list[IncidentReport]:
         """Judge the last metrics and end. Return all incidents."""
         self._ends.set()
+        self._wakes.set()
         self._thread.join()
         return self.incidents
 
@@ -120,7 +132,10 @@ class Monitor:
         recorder, delivery = self._receivers(stack)
         ending = False
         while not ending and self.failure is None:
-            ending = self._ends.wait(self._every_seconds)
+            self._wakes.wait(self._every_seconds)
+            self._wakes.clear()
+            ending = self._ends.is_set()
+            began_at = self._clock.monotonic()
             more = True
             while more and self.failure is None:
                 (advance,) = pipeline.advance([run_pipeline])
@@ -128,6 +143,8 @@ class Monitor:
                     self._fail(advance.failure)
                 self._notify(run_pipeline, advance.changes, recorder, delivery)
                 more = advance.more
+            took_seconds = self._clock.monotonic() - began_at
+            self._rests_until = began_at + took_seconds / _MAX_SHARE
         if self.failure is None:
             (advance,) = pipeline.finalize([run_pipeline])
             self._notify(run_pipeline, advance.changes, recorder, delivery)

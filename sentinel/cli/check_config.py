@@ -1,15 +1,17 @@
 """`sentinel check-config`: check a configuration before it is used."""
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from sentinel.cli.plugins import complain_of_plugins
-from sentinel.common.errors import ConfigError
-from sentinel.common.text import counted
+from sentinel.common.errors import ConfigError, StateError
+from sentinel.common.run_glob import fits, matched_runs
+from sentinel.common.text import clean_text, counted
 from sentinel.sources.location import is_pattern, matches
 
 if TYPE_CHECKING:
@@ -43,8 +45,35 @@ def check_config(file: _File = Path("sentinel.toml"), schema: _Schema = False) -
         count = len(matches(pattern))
         what = f"matches {counted(count, 'path')} here" if count else "matches nothing here yet"
         typer.echo(f"{pattern} (`paths`): {what}")
+    for line in _routes(config):
+        typer.echo(line)
     for missing in _missing(config):
         typer.echo(f"missing here: {missing}")
+
+
+def _routes(config: "Config") -> Iterator[str]:
+    """Yield which runs each glob of a sink matches now, among those that a watch read or would find."""
+    patterns = [(sink.name, pattern) for sink in config.sinks for pattern in sink.runs]
+    paths = _paths_of_runs(config) if patterns else []
+    for sink, pattern in patterns:
+        matching = [path for path in paths if fits(pattern, path)]
+        what = f"matches {matched_runs(matching)}" if matching else f"matches {_none_of(paths)}"
+        yield f"{clean_text(pattern)} (`runs` of sink {sink}): {what}"
+
+
+def _none_of(paths: Sequence[str]) -> str:
+    return f"none of the {counted(len(paths), 'run')} here" if paths else "nothing: there is no run here yet"
+
+
+def _paths_of_runs(config: "Config") -> list[str]:
+    from sentinel.sources.discovery import discover
+    from sentinel.storage.store import Store
+
+    recorded = list[str]()
+    with suppress(StateError), Store(config.state_dir, read_only=True) as store:
+        recorded = [row.path for row in store.runs()]
+    local = [path for path in config.paths if isinstance(path, Path)]
+    return sorted({*recorded, *(str(run.path) for run in discover(local).runs)})
 
 
 def _missing(config: "Config") -> Iterator[str]:

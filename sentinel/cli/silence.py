@@ -1,7 +1,6 @@
 """`sentinel silence`: stop notifications about some runs for a while."""
 
 from collections.abc import Sequence
-from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -9,6 +8,7 @@ import typer
 from sentinel.cli.options import ConfigFile, StateDir, configuration
 from sentinel.common.clock import SystemClock
 from sentinel.common.errors import SentinelError, UnknownName
+from sentinel.common.run_glob import matched_runs, run_glob
 from sentinel.common.text import seconds_in
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ def seconds(duration: str) -> float:
 
 
 _Run = Annotated[
-    str, typer.Argument(metavar="RUN", help="Glob for the name or path of runs: 'runs/ablation-*'.")
+    str, typer.Argument(metavar="RUN", help="Glob for the path of runs, or the end of it: 'runs/ablation-*'.")
 ]
 _Incident = Annotated[
     str, typer.Option(metavar="ID", help="Only this incident, by its id or the beginning of it.")
@@ -69,11 +69,14 @@ def add(
             stored = store.incident(incident)
             new = silence(stored.run, stored.detector, now + duration, reason, now, stored.id)
         else:
-            new = silence(run, detector, now + duration, reason, now)
-            if not any(fnmatchcase(row.path, f"*{run}") for row in store.runs()):
-                typer.echo(f"sentinel: no run that was watched so far matches {run!r}", err=True)
+            new = silence(run_glob(run), detector, now + duration, reason, now)
         store.add_silence(new)
+        covered = [row.path for row in store.runs() if not incident and new.covers(row.path)]
     typer.echo(f"{new.id}: {new.detector} of {_runs(new)} is silent")
+    if covered:
+        typer.echo(f"it matches {matched_runs(covered)} now")
+    elif not incident:
+        typer.echo(f"sentinel: no run that was watched so far matches {run!r}", err=True)
 
 
 def _runs(silence: "Silence") -> str:

@@ -7,7 +7,7 @@ import typer
 from sentinel.cli.options import ConfigFile, ReportFormat, StateDir, TextOrJson, configuration
 from sentinel.cli.plugins import complain_of_plugins
 from sentinel.common.clock import SystemClock
-from sentinel.common.text import fits
+from sentinel.common.run_glob import fits, run_glob
 
 _Run = Annotated[
     str,
@@ -28,9 +28,10 @@ def status(
     settings = configuration(config, state_dir)
     state_directory = settings.state_dir
     now = SystemClock().now()
+    pattern = run_glob(run)
     with Store(state_directory, create=False) as store:
         content = report.status(
-            store, state_directory, now, lambda path: fits(path, run), promise=settings.calibration
+            store, state_directory, now, lambda path: fits(pattern, path), promise=settings.calibration
         )
     complain_of_plugins()
     if format_ is TextOrJson.JSON:

@@ -8,7 +8,6 @@ output, or half a megabyte of anything. Code that shows such text passes it thro
 import re
 import unicodedata
 from collections.abc import Iterable
-from fnmatch import fnmatchcase
 
 # A control sequence introducer with its parameters, an operating system command up to its
 # terminator, or any other two-character escape; both the 7-bit and the 8-bit forms.
@@ -76,11 +75,6 @@ def seconds_in(duration: str) -> float:
     if not match or not float(match[1]):
         raise ValueError(f"{duration!r} is not a duration; write 30m, 2h, 1d or 1w")
     return float(match[1]) * _UNIT_SECONDS[match[2]]
-
-
-def fits(name: str, glob: str) -> bool:
-    """Return whether a name or a path, or its end after a slash, matches a glob."""
-    return fnmatchcase(name, glob) or fnmatchcase(name, f"*/{glob}")
 
 
 def sentence(words: str) -> str:

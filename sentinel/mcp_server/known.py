@@ -5,7 +5,8 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from sentinel.common.errors import SentinelError
-from sentinel.common.text import clean_text, fits, seconds_in
+from sentinel.common.run_glob import fits
+from sentinel.common.text import clean_text, seconds_in
 from sentinel.config.file import Config
 from sentinel.detectors.runtime.worse_than_siblings import RULE
 from sentinel.detectors.skip_reason import SkipReason
@@ -84,7 +85,7 @@ class Answers:
             runs = replay(self.paths, self.config, lambda *_: None, curves=True, names=names).runs
         else:
             with Store(self.config.state_dir, read_only=True) as store:
-                rows = [row for row in store.runs() if fits(row.path, run)]
+                rows = [row for row in store.runs() if fits(run, row.path)]
             _only([row.path for row in rows], run)
             replayed = replay(places([rows[0].path]), self.config, lambda *_: None, curves=True)
             runs = [
@@ -105,7 +106,7 @@ class Answers:
         fitting = []
         for one in replayed.runs:
             log = one.run_pipeline.log
-            if fits(log.name, run) or fits(str(log.run.path), run):
+            if fits(run, log.name, str(log.run.path)):
                 fitting.append(one)
         _only([one.run_pipeline.log.name for one in fitting], run)
         subject = fitting[0]
@@ -149,7 +150,7 @@ class Answers:
         place = self.config.state_dir
         with Store(place, read_only=True) as store:
             content = recorded.status(
-                store, place, self.now(), lambda path: fits(path, run), promise=self.config.calibration
+                store, place, self.now(), lambda path: fits(run, path), promise=self.config.calibration
             )
             return recorded.document(content)
 

@@ -11,6 +11,7 @@ from enum import StrEnum
 from fnmatch import fnmatchcase
 from typing import Self
 
+from sentinel.common.run_glob import any_fits
 from sentinel.detectors.api import Maturity, Severity
 from sentinel.incidents.incident import Change, Event, Incident, State
 from sentinel.incidents.track import FLAPPING_RETURNS
@@ -21,14 +22,14 @@ from sentinel.sources.identity import RunIdentity
 class Route:
     """Globs, of which one each must match; without any, everything does."""
 
-    runs: Sequence[str] = ()  # for the name or the path of the run
+    runs: Sequence[str] = ()  # `sentinel.common.run_glob`
     frameworks: Sequence[str] = ()
     detectors: Sequence[str] = ()
 
     def leads(self, run: RunIdentity, detector: str) -> bool:
         """Return whether an incident of this detector takes this route."""
         return (
-            _matches(self.runs, run.run, run.path)
+            (not self.runs or any_fits(self.runs, run.run, run.path, run.location))
             and _matches(self.frameworks, run.framework or "")
             and _matches(self.detectors, detector)
         )
@@ -37,8 +38,8 @@ class Route:
 EVERYTHING = Route()
 
 
-def _matches(globs: Sequence[str], *names: str) -> bool:
-    return not globs or any(fnmatchcase(name, glob) for name in names for glob in globs)
+def _matches(globs: Sequence[str], name: str) -> bool:
+    return not globs or any(fnmatchcase(name, glob) for glob in globs)
 
 
 @dataclass(frozen=True)

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from hashlib import blake2b
 
+from sentinel.common.run_glob import fits
 from sentinel.incidents.incident import Incident
 from sentinel.sources.identity import RunIdentity
 
@@ -18,7 +19,7 @@ class Silence:
     """
 
     id: str
-    run: str  # a glob for the run's name or its path
+    run: str  # a glob for runs (`sentinel.common.run_glob`)
     detector: str  # a glob
     until: float  # seconds since the epoch
     reason: str
@@ -31,11 +32,11 @@ class Silence:
             return False
         if self.incident:
             return self.incident == incident.id
-        return self.covers(run.path, run.run) and fnmatchcase(incident.detector, self.detector)
+        return self.covers(run.run, run.path, run.location) and fnmatchcase(incident.detector, self.detector)
 
-    def covers(self, path: str, name: str) -> bool:
-        """Return whether the silence is about a run, by its path or its name."""
-        return fnmatchcase(path, self.run) or fnmatchcase(name, self.run)
+    def covers(self, *names: str) -> bool:
+        """Return whether the silence is about a run, by its names and paths."""
+        return fits(self.run, *names)
 
 
 def acknowledgement(incident: Incident, now: float) -> Silence:

@@ -6,7 +6,8 @@ from operator import add
 from typing import TYPE_CHECKING
 
 from sentinel.common.errors import SentinelError
-from sentinel.common.text import fits, one_of
+from sentinel.common.run_glob import any_fits, run_glob
+from sentinel.common.text import one_of
 from sentinel.comparison.means import Means
 from sentinel.config.file import Config
 from sentinel.detection.duplicates import known_incidents, traces_of
@@ -44,9 +45,9 @@ def replay(
     """Read every run under the paths to its end, with the ``curves`` of all tags if they are wanted.
 
     ``compare`` compares runs that differ in one setting. ``baseline`` has the places of good runs, with which
-    each run is compared. If there are ``names``, only runs whose name, or its end, fits one of these globs
-    are read. ``progress`` is called with the number of finished runs and the number of all runs. Raises
-    SentinelError if no path exists or nothing could be read.
+    each run is compared. If there are ``names``, only runs that one of these globs fits are read
+    (`sentinel.common.run_glob`). ``progress`` is called with the number of finished runs and the number of
+    all runs. Raises SentinelError if no path exists or nothing could be read.
     """
     parts = [*_parts(paths, config, progress, curves=curves, names=names)]
     runs = [run for part in parts for run in part.runs]
@@ -96,7 +97,8 @@ def _parts(
     pipeline = Pipeline(config.enabled_detectors, config.parameters, config.signals)
     base = common_path(paths)
     all_runs = [(run, run_name(run, base)) for run in discovered.runs]
-    runs = [(run, name) for run, name in all_runs if not names or any(fits(name, glob) for glob in names)]
+    globs = [*map(run_glob, names)]
+    runs = [(run, name) for run, name in all_runs if not globs or any_fits(globs, name, str(run.path))]
     if all_runs and not runs:
         _, example = all_runs[0]
         raise SentinelError(f"no run is called {one_of(names)}; there is {example}")

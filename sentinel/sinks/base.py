@@ -9,9 +9,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal, Protocol, runtime_checkable
 
-from pydantic import Field, PlainValidator
+from pydantic import AfterValidator, Field, PlainValidator
 
 from sentinel.common.config_table import ConfigTable
+from sentinel.common.run_glob import run_glob
 from sentinel.detectors.severity import Severity, SeverityName
 from sentinel.incidents.incident import Event, Incident
 from sentinel.notifications.decide import QuietHours, Route, SinkPolicy
@@ -112,6 +113,7 @@ def _hours(text: Any) -> QuietHours:
 
 
 SentEvent = Literal["firing", "escalated", "repeat", "resolved", "reopened", "flapping", "lost"]
+GlobOfRuns = Annotated[str, AfterValidator(run_glob)]
 HoursOfDay = Annotated[QuietHours, PlainValidator(_hours, json_schema_input_type=str)]
 
 
@@ -126,7 +128,9 @@ class SinkConfig(ConfigTable, ABC):
         "warning", description="the sink gets incidents of at least this severity"
     )
     include_preview: bool = Field(False, description="whether the sink gets incidents of preview detectors")
-    runs: tuple[str, ...] = Field((), description="globs for the names or paths of runs; default: all")
+    runs: tuple[GlobOfRuns, ...] = Field(
+        (), description="globs for the paths of runs, or the ends of them; default: all"
+    )
     frameworks: tuple[str, ...] = Field((), description="globs for the frameworks of runs; default: all")
     detectors: tuple[str, ...] = Field((), description="globs for the names of detectors; default: all")
     events: tuple[SentEvent, ...] = Field((), description="what is sent of an incident; default: all")

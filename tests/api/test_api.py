@@ -27,6 +27,22 @@ def test_the_import_brings_nothing_else():
     assert {name.split(".")[0] for name in done.stdout.split()} <= {"sentinel", "importlib", "warnings"}
 
 
+def test_the_names_of_the_module_are_those_of_the_api():
+    assert dir(sentinel) == sorted([*sentinel.__all__, "__version__"])
+    assert all(getattr(sentinel, name) for name in dir(sentinel))
+    assert sentinel.Severity is Severity
+
+
+def test_a_single_name_may_be_a_string(tmp_path):
+    for name, loss in (("sick", "NaN"), ("well", "1.0")):
+        rows = [f'{{"step": {step}, "loss": {loss if step > 20 else 1.0}}}\n' for step in range(50)]
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "metrics.jsonl").write_text("".join(rows))
+    judged = sentinel.replay(tmp_path, run="sick", only="critical")
+    assert [run.name for run in judged.runs] == ["sick/metrics.jsonl"]
+    assert judged.points("sick/").height == 50
+
+
 @pytest.mark.slow  # long logs
 def test_a_report_is_plain_data(report):
     assert report.verdict.startswith("1 incident (1 critical) in 1 of 2 runs")

@@ -49,6 +49,18 @@ def test_a_loop_hears_of_an_incident_and_can_act():
     assert monitor.failure is None
 
 
+def test_a_short_training_hears_of_an_incident_before_its_time_is_over():
+    looked = threading.Event()
+    with Monitor(every_seconds=1e6, every_rows=20) as monitor:
+        for step in range(20):
+            monitor.log(step, {"loss": 1.0 if step < 10 else float("nan")})
+        for _ in range(1000):
+            if news := monitor.news():
+                break
+            looked.wait(0.01)
+    assert {incident.detector for incident in news} == {"non-finite-metric"}
+
+
 def test_what_is_left_is_judged_at_the_end():
     monitor = Monitor({"max_steps": 300}, every_seconds=1e6)
     train(monitor)

@@ -15,7 +15,8 @@ RUN = RunIdentity("grpo/seed-1", "/data/runs/grpo/seed-1")
         ("grpo/*", "*", True),
         ("*", "kl-*", True),
         ("/data/runs/*", "*", True),  # the path does as well as the name
-        ("grpo", "*", False),  # a glob matches all of a name
+        ("grpo", "*", True),  # a directory stands for the runs below it
+        ("grpo/seed-", "*", False),  # and the beginning of a name for nothing
         ("grpo/*", "entropy-collapse", False),
         ("GRPO/*", "*", False),
         ("grpo/seed-[2-9]", "*", False),
