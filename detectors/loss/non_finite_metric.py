@@ -58,8 +58,12 @@ MIN_NORMS = 3  # of them that suffice
     maturity=Maturity.STABLE,
     hold=1,  # no noise makes a number infinite
     cause=Cause.NUMERICS,
-    # A loss that is not a number has no shape, no gradient and no evaluation any more.
-    inhibits=(Cause.LOSS_SHAPE, Cause.DIVERGENCE, Cause.NO_GRADIENT, Cause.GRADIENT_SIZE, Cause.EVALUATION),
+    # A loss that is not a number has no shape, no gradient and no evaluation any more. Its policy answers
+    # with noise, and a program that meets the numbers ends.
+    inhibits=(
+        *(Cause.LOSS_SHAPE, Cause.DIVERGENCE, Cause.NO_GRADIENT, Cause.GRADIENT_SIZE, Cause.EVALUATION),
+        *(Cause.POLICY, Cause.REWARD, Cause.CRASH),
+    ),
     evidence={
         "seen": Measure("logged value", Unit.TEXT),
         "last": Measure("last finite value", Unit.SAME),

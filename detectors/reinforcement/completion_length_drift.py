@@ -46,6 +46,7 @@ LOW = 0.1  # quantile of the first rewards: a fall below it is no noise of one p
     history=History(recent=START, head=START),
     maturity=Maturity.STABLE,
     cause=Cause.POLICY,
+    inhibits=(Cause.POLICY, Cause.REWARD),  # answers of another length meet the cap, and earn other rewards
     evidence={
         "level": Measure("median now", Unit.SAME),
         "start": Measure("median at the start", Unit.SAME),

@@ -66,7 +66,7 @@ SPENT = "the reward improved from {reward_start:.3g} to {reward_level:.3g}: litt
     history=History(recent=BACK + REWARDS, head=REWARDS),
     maturity=Maturity.STABLE,
     cause=Cause.POLICY,
-    inhibits=(Cause.REWARD,),  # a policy that always answers the same is rewarded the same
+    inhibits=(Cause.POLICY, Cause.REWARD),  # a policy that always answers the same is rewarded the same
     evidence={
         "level": Measure("median of the last 10 points", Unit.SAME),
         "start": Measure("at the start", Unit.SAME),

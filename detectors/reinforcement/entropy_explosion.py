@@ -45,7 +45,7 @@ LOW = 0.1  # quantile of the first rewards: a fall below it is no noise of one p
     uses=(Signal.REWARD, Signal.CLIPPED_COMPLETION_RATIO),
     history=History(recent=NOW + BACK, head=NOW),
     cause=Cause.POLICY,
-    inhibits=(Cause.REWARD,),  # noise earns nothing
+    inhibits=(Cause.POLICY, Cause.REWARD),  # noise earns nothing, and does not end
     evidence={
         "level": Measure("median of the last 20 points", Unit.SAME),
         "start": Measure("at the start", Unit.SAME),

@@ -60,7 +60,8 @@ FAR = "the KL to the reference is {level:.3g}, above {limit:.3g}"
     uses=(Signal.REWARD, Signal.COMPLETION_LENGTH, Signal.CLIP_FRACTION),
     history=History(recent=NOW + BEFORE, head=NOW),
     maturity=Maturity.STABLE,
-    cause=Cause.POLICY,  # silences nothing: entropy, length and reward may move for reasons of their own
+    cause=Cause.POLICY,
+    inhibits=(Cause.POLICY, Cause.REWARD),  # a policy that left its reference answers in other ways, for less
     evidence={
         "level": Measure("median of the last 10 points", Unit.SAME),
         "limit": Measure("limit", Unit.SAME),

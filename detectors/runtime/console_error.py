@@ -47,7 +47,7 @@ SEVERITIES = CRITICAL, WARNING  # of a line, by the catalogue; an exception that
     },
     maturity=Maturity.STABLE,
     cause=Cause.CRASH,
-    inhibits=tuple(Cause),
+    inhibits=tuple(cause for cause in Cause if cause is not Cause.NUMERICS),  # numbers break before the error
 )
 def console_error(run: RunView) -> Iterator[RunFinding]:
     """Yield a finding for each error; a clean one where the run went on."""

@@ -10,14 +10,8 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from sentinel.common.text import quoted
-from sentinel.incidents.incident import Incident
+from sentinel.incidents.incident import Incident, near, same_moment
 
-SAME_STEPS = 0.2
-"""The largest distance of steps, as a fraction of the larger one. Not all logs have each step, so the same
-problem fires at a later one in some.
-"""
-
-_MAX_DISTANCE_SECONDS = 600.0  # loggers buffer, and not all for equally long
 _MAX_NUMBER_DIFFERENCE = 0.01  # relative; TensorBoard rounds to float32, a console to few digits
 _ERROR = "console-error"
 _CRASH = "run-crashed"  # may quote the line of a console-error
@@ -139,10 +133,10 @@ def same_finding(this: Incident, other: Incident) -> bool:
     return (
         this.run != other.run
         and kind_of(this) == kind_of(other)
-        and _same_moment(this.fired_time, other.fired_time)
+        and same_moment(this.fired_time, other.fired_time)
         and (
-            _near(this.onset_step, other.onset_step)
-            or _near(this.fired_step, other.fired_step)
+            near(this.onset_step, other.onset_step)
+            or near(this.fired_step, other.fired_step)
             or (not kind_of(this)[1] and 0 in (this.fired_step, other.fired_step))
         )
     )
@@ -167,14 +161,6 @@ def kind_of(incident: Incident) -> tuple[str, str]:
     tag.
     """
     return incident.detector, incident.signal or incident.tag
-
-
-def _near(this: int, other: int) -> bool:
-    return abs(this - other) <= SAME_STEPS * max(this, other)
-
-
-def _same_moment(this: float | None, other: float | None) -> bool:
-    return this is None or other is None or abs(this - other) <= _MAX_DISTANCE_SECONDS
 
 
 def _same_numbers(this: Incident, other: Incident) -> bool:

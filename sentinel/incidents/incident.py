@@ -110,6 +110,29 @@ def began_first(incident: Incident, others: Iterable[Incident]) -> Incident:
     return min((incident, *sent_by_default), key=lambda first: (first.attempt, first.onset_step))
 
 
+SAME_STEPS = 0.2
+"""The largest distance of steps, as a fraction of the larger one. Not all logs have each step, so the same
+problem fires at a later one in some.
+"""
+
+_MAX_DISTANCE_SECONDS = 600.0  # loggers buffer, and not all for equally long
+
+
+def began_together(this: Incident, other: Incident) -> bool:
+    """Return whether two incidents began at about the same step and, as far as it is known, time."""
+    return near(this.onset_step, other.onset_step) and same_moment(this.onset_time, other.onset_time)
+
+
+def near(this: int, other: int) -> bool:
+    """Return whether two steps are about the same."""
+    return abs(this - other) <= SAME_STEPS * max(this, other)
+
+
+def same_moment(this: float | None, other: float | None) -> bool:
+    """Return whether two times are about the same, or one is not known."""
+    return this is None or other is None or abs(this - other) <= _MAX_DISTANCE_SECONDS
+
+
 LASTED = "lasted"
 """The name under which messages may use `lasted_text`."""
 

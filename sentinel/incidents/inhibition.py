@@ -5,24 +5,45 @@ A detector declares the class of problem that it finds (``cause``) and the class
 other. Neither the order in which they fired nor their severity matters. If a detector fires on several tags
 of a stream, the first of these incidents explains the others. Where either could explain the other, the two
 are one problem: the first is over once both are.
+
+Three kinds of incidents are related in a way of their own:
+
+- The ranks of a training, each with a stream, that report the same problem at about the same time. The one
+  that began first explains the others; of equal steps the name of the stream decides.
+- What a policy that collapses shows: its KL, its entropy, the length of its answers. What is found first
+  explains what follows soon. It does not explain what is worse, in the rewards either.
+- A crash. A number that broke shortly before explains it, unless the error names another cause.
 """
 
 from collections.abc import Mapping
 
-from sentinel.detectors.api import Declaration, Maturity, Severity
-from sentinel.incidents.incident import Incident
+from sentinel.detectors.api import Cause, Declaration, Maturity, Severity
+from sentinel.incidents.incident import Incident, began_together
 
 OF_THE_RUN = ""
 """The stream of findings about a run as a whole: its console output, its silence."""
+
+_OF_A_POLICY = frozenset((Cause.POLICY, Cause.REWARD))
+_MAX_STEPS_FACTOR = 2
+"""A collapse shows in other metrics before the run has gone on for as long again as it had when the first
+one was found.
+"""
 
 
 def explains(cause: Incident, effect: Incident, detectors: Mapping[str, Declaration]) -> bool:
     """Return whether the incident ``cause`` explains the incident ``effect``.
 
-    Incidents of different streams are not related, except to those of the run as a whole. An incident that
-    no sink is sent by default (info, preview) does not explain one that is sent.
+    Incidents of different streams are not related, except to those of the run as a whole and to those of
+    other ranks. An incident that no sink is sent by default (info, preview) does not explain one that is
+    sent.
     """
-    return _may_explain(cause, effect, detectors) and not _begins_before(effect, cause)
+    if not _may_explain(cause, effect, detectors):
+        return False
+    if _is_of_other_rank(cause, effect):
+        return (cause.onset_step, cause.stream) < (effect.onset_step, effect.stream)
+    if _is_of_a_policy(cause, effect, detectors) and detectors[effect.detector].cause is Cause.POLICY:
+        return _follows(effect, cause)
+    return not _begins_before(effect, cause)
 
 
 def goes_on_as(cause: Incident, effect: Incident, detectors: Mapping[str, Declaration]) -> bool:
@@ -35,12 +56,51 @@ def goes_on_as(cause: Incident, effect: Incident, detectors: Mapping[str, Declar
 
 def _may_explain(cause: Incident, effect: Incident, detectors: Mapping[str, Declaration]) -> bool:
     if cause.detector == effect.detector:
-        related = cause.stream == effect.stream and cause.tag != effect.tag
+        of_one_stream = cause.stream == effect.stream and cause.tag != effect.tag
+        related = of_one_stream or _is_of_other_rank(cause, effect)
     else:
         of_one_process = cause.stream == effect.stream or OF_THE_RUN in (cause.stream, effect.stream)
         related = of_one_process and detectors[effect.detector].cause in detectors[cause.detector].inhibits
+        if related and _is_of_a_policy(cause, effect, detectors):
+            related = cause.severity >= effect.severity
+        if related and detectors[effect.detector].cause is Cause.CRASH and cause.stream != OF_THE_RUN:
+            related = _may_end_the_run(cause, effect)
     stable = cause.maturity is Maturity.STABLE or effect.maturity is Maturity.PREVIEW
     return related and stable and cause.severity >= min(effect.severity, Severity.WARNING)
+
+
+def _is_of_other_rank(this: Incident, other: Incident) -> bool:
+    """Return whether two ranks report the same problem."""
+    return (
+        this.detector == other.detector
+        and this.stream != other.stream
+        and OF_THE_RUN not in (this.stream, other.stream)
+        and (this.signal or this.tag) == (other.signal or other.tag)
+        and began_together(this, other)
+    )
+
+
+def _is_of_a_policy(cause: Incident, effect: Incident, detectors: Mapping[str, Declaration]) -> bool:
+    classes = {detectors[cause.detector].cause, detectors[effect.detector].cause}
+    return cause.detector != effect.detector and classes <= _OF_A_POLICY
+
+
+def _follows(effect: Incident, cause: Incident) -> bool:
+    """Return whether ``effect`` began after ``cause`` and soon.
+
+    The onset of a collapse is no better known than how long it took to find it.
+    """
+    found_in_steps = cause.fired_step - cause.onset_step
+    return (effect.attempt, effect.onset_step) >= (cause.attempt, cause.onset_step - found_in_steps) and (
+        effect.attempt,
+        effect.onset_step,
+    ) <= (cause.attempt, _MAX_STEPS_FACTOR * cause.fired_step)
+
+
+def _may_end_the_run(cause: Incident, crash: Incident) -> bool:
+    """Return whether a metric can explain a crash, which names either no cause or the same."""
+    names_another = bool(crash.cited) and not {*crash.cited} & {*cause.cited}
+    return bool(cause.signal) and not names_another and began_together(cause, crash)
 
 
 def _begins_before(this: Incident, other: Incident) -> bool:

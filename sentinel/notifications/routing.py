@@ -16,6 +16,7 @@ from sentinel.detectors.api import Severity
 from sentinel.incidents.duplicates import KnownIncidents
 from sentinel.incidents.incident import Change, Event, Incident, State, began_first
 from sentinel.incidents.inhibition import OF_THE_RUN
+from sentinel.incidents.related import cause_text, consequence_texts
 from sentinel.notifications.decide import PAGES, Decision, Reason, Sent, SinkPolicy, decide
 from sentinel.notifications.silences import Silence
 from sentinel.series.excerpt import Excerpt
@@ -137,6 +138,7 @@ class _Routing:
         self._context = context
         self._now = now
         self._open = {incident.id: incident for incident in news.still_open}
+        self._sent_before = {key for key, sent in context.sent.items() if sent}
         changed = {change.incident.id: change.incident for change in news.changes}
         self._incidents = changed | self._open  # a cause may be over by now
 
@@ -174,11 +176,18 @@ class _Routing:
         return self._context.sent.get((incident or "", policy.name), {})
 
     def _cause(self, incident: Incident, policy: SinkPolicy) -> str | None:
-        """Return the id of the incident that explains this one; None if the sink does not ask for it."""
+        """Return the id of the incident that explains this one; None if the sink does not ask for it.
+
+        A crash after a metric that the sink was told of before is news of its own.
+        """
         cause = self._open.get(incident.id, incident).inhibited_by  # it may have come since the change
-        if cause in self._incidents and not policy.wants(self._incidents[cause], self._news.run):
+        if cause is None or cause not in self._incidents:
+            return cause
+        if not policy.wants(self._incidents[cause], self._news.run):
             return None
-        return cause
+        is_of_metric = self._incidents[cause].stream != OF_THE_RUN
+        was_told = (cause, policy.name) in self._sent_before
+        return None if incident.stream == OF_THE_RUN and is_of_metric and was_told else cause
 
     def _incident_of_run(self, policy: SinkPolicy) -> str | None:
         """Return the id of an open incident of the whole run, which says that the log is silent, if the sink
@@ -192,10 +201,14 @@ class _Routing:
         return next(ids, None)
 
     def _sent_of_same_problem(self, incident: Incident, policy: SinkPolicy) -> Iterator[Severity]:
-        """Yield the severities already sent to a sink for the same problem: from other logs of the training,
-        from a crash that quotes this error, and from logs that fell silent together.
+        """Yield the severities already sent to a sink for the same problem: from other processes and tags of
+        the run, from other logs of the training, from a crash that quotes this error, and from logs that fell
+        silent together.
         """
         incidents = self._context.known
+        for other in self._open.values():
+            if other.inhibited_by == incident.id and other.detector == incident.detector:
+                yield from self._sent_severities(other.id, policy)
         for duplicate in incidents.duplicates_of(incident):
             yield from self._sent_of_duplicate(duplicate, incident, policy)
         for crash in incidents.crashes_that_say(incident):
@@ -245,6 +258,8 @@ def _body(event: Event, incident: Incident, number: int, news: RunChanges, *, pl
         "incident": msgspec.to_builtins(incident),
         "catalogue": catalogue.cited(incident.catalogue),
         "also_open": [other.summary for other in others],
+        "cause": cause_text(incident, others),
+        "consequences": consequence_texts(incident, others),
         "first_onset": [first.onset_step, first.onset_time],
         "excerpts": msgspec.to_builtins(excerpts),
     }

@@ -7,6 +7,7 @@ from pathlib import Path
 from sentinel import catalogue
 from sentinel.common.fault_isolation import Guard
 from sentinel.incidents.incident import Event, State, began_first
+from sentinel.incidents.related import cause_text, consequence_texts
 from sentinel.notifications.routing import idempotency_key
 from sentinel.pipeline import Pipeline
 from sentinel.sinks.base import Notification
@@ -72,6 +73,8 @@ def recorded_incident(
         excerpts=excerpts,
         catalogue=catalogue.cited(incident.catalogue),
         also_open=[other.summary for other in others],
+        cause=cause_text(incident, others),
+        consequences=consequence_texts(incident, others),
         first_onset=(first.onset_step, first.onset_time),
     )
     return completed(notification, link, options)

@@ -30,6 +30,8 @@ class Notification:
     incident: Incident
     catalogue: Sequence[Mapping[str, str]]  # id, title, fix, check, url; likeliest first
     also_open: Sequence[str] = ()  # summaries of the run's other open incidents
+    cause: str = ""  # what explains the incident, if something of its run does
+    consequences: Sequence[str] = ()  # what the incident explains
     first_onset: tuple[int, float | None] | None = None  # step and time of the run's earliest open incident
     excerpts: Sequence[Excerpt] = ()  # what a plot shows, for sinks that show one
     link: str = ""  # to a page about the run

@@ -89,9 +89,11 @@ def message(notification: Notification) -> Message:
     lines = [
         MessageLine("", f"{title} in {name}" + (f" on {host}" if host else "")),
         *_since(notification),
+        *_related(notification),
         *_advice(causes),
         *(MessageLine(label.capitalize(), value) for label, value in facts if label == "checkpoint"),
     ]
+    lines = [line for line in lines if line.text]
     return Message(
         headline=_headline(notification),
         title=title,
@@ -248,6 +250,13 @@ def _since(notification: Notification) -> Iterator[MessageLine]:
         gpu_hours(incident, run.world_size),
     )
     yield MessageLine("Since", ", ".join(filter(None, parts)))
+
+
+def _related(notification: Notification) -> Iterator[MessageLine]:
+    """Yield what explains an open incident, and what it brought about."""
+    if notification.incident.open:
+        yield MessageLine("After", clean_text(notification.cause, 400))
+        yield MessageLine("Also", clean_text("; ".join(notification.consequences), 800))
 
 
 def _advice(causes: Sequence[LikelyCause]) -> Iterator[MessageLine]:

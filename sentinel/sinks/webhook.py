@@ -54,6 +54,8 @@ class WebhookBody(TypedDict):
     run: WebhookRun
     incident: IncidentBody
     catalogue: list[CatalogueBody]
+    cause: str
+    consequences: list[str]
     link: str
     checkpoint: str
 
@@ -103,6 +105,8 @@ def webhook_body(notification: Notification, now: float) -> WebhookBody:
             {"id": entry["id"], "title": entry["title"], "fix": entry["fix"]}
             for entry in notification.catalogue
         ],
+        "cause": plain(notification.cause),
+        "consequences": [plain(text) for text in notification.consequences],
         "link": plain(notification.link),
         "checkpoint": plain(notification.checkpoint),
     }

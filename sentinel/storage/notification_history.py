@@ -7,8 +7,8 @@ from itertools import chain
 from typing import Any
 
 from sentinel.detectors.api import Severity
-from sentinel.incidents.duplicates import SAME_STEPS, JoinKeys, as_crash, kind_of, outage_key
-from sentinel.incidents.incident import Event, Incident
+from sentinel.incidents.duplicates import JoinKeys, as_crash, kind_of, outage_key
+from sentinel.incidents.incident import SAME_STEPS, Event, Incident
 from sentinel.notifications.decide import Sent
 from sentinel.storage.database import Database, utf8
 from sentinel.storage.decoding import Decoder, incident_from_json

@@ -3,7 +3,7 @@
 import pytest
 
 from sentinel.detectors.discovery import all_detectors
-from tests.incidents.timeline import START, changed, rows, tracker
+from tests.incidents.timeline import START, by_position, changed, rows, tracker
 
 CAUSE = "loss-scale-collapse"
 EFFECT = "flat-loss-at-init"
@@ -234,5 +234,92 @@ def test_what_the_detectors_declare():
     assert silences("lr-schedule-mismatch", "flat-loss-at-init")
     assert silences("entropy-collapse", "reward-zero-std")
     assert silences("clipped-completion-ratio", "reward-zero-std")
-    assert not silences("kl-blowup", "entropy-collapse")
-    assert not silences("kl-blowup", "reward-zero-std")
+    assert silences("kl-blowup", "completion-length-drift"), "one collapse is one page"
+    assert silences("kl-blowup", "reward-collapse")
+    assert silences("non-finite-metric", "completion-length-drift")
+    assert silences("non-finite-metric", "console-error")
+    assert not silences("console-error", "non-finite-metric"), "a crash must not hide its cause"
+    assert not silences("reward-collapse", "kl-blowup")
+
+
+class TestRanks:
+    """Each process of a training may report the same trouble."""
+
+    NAN = "non-finite-metric"
+
+    def test_the_same_trouble_of_all_is_one(self):
+        ranks = [rows("....cc", self.NAN, "loss", stream=f"log:rank {rank}") for rank in range(8)]
+        roots = [by for _, _, by in stands(*ranks) if by is None]
+        assert len(roots) == 1
+
+    @pytest.mark.parametrize("order", [[0, 1, 2], [2, 1, 0], [1, 2, 0]])
+    def test_who_stands_for_all_does_not_depend_on_who_is_read_first(self, order):
+        ours = tracker()
+        for rank in order:
+            ours.advance(rows("....cc", self.NAN, "loss", stream=f"log:rank {rank}"))
+        assert [i.stream for i in ours.open() if not i.inhibited_by] == ["log:rank 0"]
+        assert len({i.inhibited_by for i in ours.open()}) == 2
+
+    def test_one_that_began_much_later_is_another_trouble(self):
+        early = rows("..cc", self.NAN, "loss", stream="log:rank 0")
+        late = rows("." * 40 + "cc", self.NAN, "loss", stream="log:rank 1")
+        assert [by for *_, by in stands(early, late)] == [None, None]
+
+    def test_other_metrics_of_other_processes_are_not_the_same(self):
+        other = changed(rows("....cc", self.NAN, "kl", stream="log:rank 1"), signal="loss_part")
+        assert [by for *_, by in stands(rows("....cc", self.NAN, "loss", stream="log"), other)] == [None] * 2
+
+    def test_it_is_over_once_it_is_in_all(self):
+        first = rows("..cc......", self.NAN, "loss", stream="log")
+        second = rows("..cccc...", self.NAN, "loss", stream="log:rank 1")
+        ours = tracker(clear=3)
+        changes = [change for rows in by_position(first + second) for change in ours.advance(rows)]
+        assert [(c.event, c.incident.stream) for c in changes][2:] == [
+            ("resolved", "log:rank 1"),
+            ("resolved", "log"),
+        ]
+
+
+class TestACollapseOfAPolicy:
+    def test_what_is_found_first_speaks_for_what_follows_soon(self):
+        answers = changed(rows("." * 28 + "ww", "length-drift", "length"), onset=lambda: (268, None))
+        assert explained(rows("." * 27 + "cc", "kl-blowup"), answers) == {"length-drift": "kl-blowup"}
+
+    def test_what_follows_much_later_is_another_trouble(self):
+        late = rows("." * 80 + "ww", "length-drift", "length")
+        assert explained(rows("..cc" + "c" * 78, "kl-blowup"), late) == {}
+
+    def test_what_is_worse_is_told_beside_it(self):
+        lines = rows("..wwwwww", "length-drift", "length"), rows("......cc", "kl-blowup")
+        assert explained(*lines) == {}
+
+    def test_a_loss_that_is_not_a_number_explains_all(self):
+        effects = rows("...cc", "kl-blowup"), rows("...cc", "reward-zero-std")
+        nan = rows("..ccc", "non-finite-metric", "loss")
+        assert set(explained(nan, *effects)) == {"kl-blowup", "reward-zero-std"}
+
+
+class TestACrash:
+    def test_a_number_that_broke_shortly_before_explains_it(self):
+        lines = rows("....cc", "non-finite-metric", "loss"), rows(".....cc", "crash", "", stream="")
+        assert explained(*map(uncited, lines)) == {"crash": "non-finite-metric"}
+
+    def test_also_at_the_same_step_of_a_log_without_times(self):
+        lines = rows("....cc", "non-finite-metric", "loss"), rows("....cc", "crash", "", stream="")
+        assert explained(*(changed(uncited(line), time=None) for line in lines)) == {
+            "crash": "non-finite-metric"
+        }
+
+    def test_one_that_broke_long_before_does_not(self):
+        lines = rows("....cc", "non-finite-metric", "loss"), rows("." * 40 + "cc", "crash", "", stream="")
+        assert explained(*map(uncited, lines)) == {}
+
+    def test_nor_where_the_error_names_another_cause(self):
+        nan = changed(rows("....cc", "non-finite-metric", "loss"), catalogue=("GE-nan",))
+        killed = changed(rows(".....cc", "crash", "", stream=""), catalogue=("A-err-exit9",))
+        assert explained(nan, killed) == {}
+
+
+def uncited(line):
+    """The same verdicts, which cite one entry."""
+    return changed(line, catalogue=("GE-nan",))

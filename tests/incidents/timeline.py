@@ -23,7 +23,8 @@ START = 1_700_000_000.0
 
 
 CLASSES = {
-    "kl-blowup": (Cause.POLICY, ()),
+    "kl-blowup": (Cause.POLICY, (Cause.POLICY, Cause.REWARD)),
+    "length-drift": (Cause.POLICY, (Cause.POLICY, Cause.REWARD)),
     "entropy-collapse": (Cause.POLICY, (Cause.REWARD,)),
     "reward-zero-std": (Cause.REWARD, ()),
     "loss-scale-collapse": (Cause.SCALER, (Cause.SCHEDULE, Cause.LOSS_SHAPE)),
@@ -32,10 +33,13 @@ CLASSES = {
     "loss-spike": (Cause.LOSS_SHAPE, ()),
     "loss-divergence": (Cause.DIVERGENCE, (Cause.GRADIENT_SIZE,)),
     "exploding-grad-norm": (Cause.GRADIENT_SIZE, (Cause.DIVERGENCE,)),
-    "non-finite-metric": (Cause.NUMERICS, (Cause.LOSS_SHAPE, Cause.EVALUATION)),
+    "non-finite-metric": (
+        Cause.NUMERICS,
+        (Cause.LOSS_SHAPE, Cause.EVALUATION, Cause.POLICY, Cause.REWARD, Cause.CRASH),
+    ),
     "zero-gradient": (Cause.NO_GRADIENT, (Cause.LOSS_SHAPE,)),
     "resume-discontinuity": (Cause.RESUME, (Cause.LOSS_SHAPE,)),
-    "crash": (Cause.CRASH, tuple(Cause)),
+    "crash": (Cause.CRASH, tuple(cause for cause in Cause if cause is not Cause.NUMERICS)),
     "stall": (Cause.STALL, (Cause.LOSS_SHAPE, Cause.SPEED, Cause.EVALUATION)),
 }
 """What each detector finds, and what its findings explain."""

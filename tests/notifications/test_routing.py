@@ -46,12 +46,12 @@ def test_the_worst_incident_comes_first_and_knows_the_others():
 
 def test_the_changes_of_one_incident_keep_their_order():
     """Also when one poll reads a whole life; nothing is said twice."""
-    decisions = decided(rows("wwcc" + "." * 10) + rows("ww", "entropy-collapse"))
+    decisions = decided(rows("wwcc" + "." * 10) + rows("ww", "flat-loss-at-init"))
     assert sent_events(decisions) == [
         ("slack", "kl-blowup", "firing"),
         ("slack", "kl-blowup", "escalated"),
         ("slack", "kl-blowup", "resolved"),
-        ("slack", "entropy-collapse", "firing"),
+        ("slack", "flat-loss-at-init", "firing"),
     ]
     assert len({o.body["key"] for o in decisions}) == 4
 
@@ -174,3 +174,47 @@ def test_what_began_and_ended_between_two_looks_is_told_whatever_explained_it():
         ("all", "flat-loss-at-init", "firing"),
         ("all", "flat-loss-at-init", "resolved"),
     ]
+
+
+NAN = "non-finite-metric"
+
+
+def test_one_message_names_the_ranks_that_report_the_same():
+    ranks = [rows("cc", NAN, "loss", stream=f"log:rank {rank}") for rank in range(8)]
+    (sent,) = [one for one in decided([line for rank in ranks for line in rank]) if one.body]
+    assert sent.body["consequences"] == ["the same in rank 1, rank 2, rank 3, rank 4, and 3 more"]
+
+
+def test_a_rank_that_began_before_what_was_sent_is_not_sent_again():
+    ours = tracker()
+    sent = {}
+    for rank, wanted in ((3, 1), (0, 0), (5, 0)):
+        decisions = decided(rows("cc", NAN, "loss", stream=f"log:rank {rank}"), ours=ours, sent=sent)
+        assert len(sent_events(decisions)) == wanted
+
+
+def test_what_a_message_says_of_its_consequences():
+    """They are lines in it."""
+    nan = rows("cccc", NAN, "loss")
+    effects = rows("..cc", "flat-loss-at-init", "loss"), rows("..cc", "kl-blowup")
+    (sent,) = [one for one in decided([line for rows in (nan, *effects) for line in rows]) if one.body]
+    assert sent.incident.detector == NAN
+    assert sent.body["consequences"] == ["Loss is at 3.0", "Kl is at 3.0"]
+
+
+class TestACrashAfterANumberBroke:
+    NUMBER = changed(rows("....cc", NAN, "loss"), catalogue=("GE-nan",))
+    CRASH = changed(rows(".....cc", "crash", "", stream=""), catalogue=("GE-nan",))
+
+    def test_both_at_once_are_one_message(self):
+        (sent,) = [one for one in decided(self.NUMBER + self.CRASH) if one.body]
+        assert sent.incident.detector == NAN
+        assert len(sent.body["consequences"]) == 1
+
+    def test_a_crash_is_news_after_the_number_was_told(self):
+        ours = tracker()
+        sent = {}
+        decided(self.NUMBER, ours=ours, sent=sent)
+        (crash,) = [one for one in decided(self.CRASH, ours=ours, sent=sent) if one.body]
+        assert crash.incident.detector == "crash"
+        assert crash.body["cause"] == "Loss is at 5.0, since step 40"

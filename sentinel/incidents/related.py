@@ -1,0 +1,63 @@
+"""Puts what explains an incident, and what it explains, into words for a message about it."""
+
+from collections.abc import Iterable, Sequence
+
+from sentinel.common.text import sentence
+from sentinel.detectors.api import Maturity, Severity
+from sentinel.incidents.incident import Incident
+
+_MAX_CONSEQUENCES = 3
+_MAX_PROCESSES = 4
+_ROWS = "rows"
+"""What the stream of a console's tables is called, behind the name of the process that printed them."""
+
+
+def cause_text(incident: Incident, others: Iterable[Incident]) -> str:
+    """Return what explains an incident among the other open ones of its run; empty if nothing does."""
+    cause = next((other for other in others if other.id == incident.inhibited_by), None)
+    if cause is None:
+        return ""
+    return f"{_said(cause)}, since step {cause.onset_step:,}"
+
+
+def consequence_texts(incident: Incident, others: Iterable[Incident]) -> list[str]:
+    """Return what an incident explains among the other open ones of its run, the earliest first.
+
+    The other processes that report the same are one line.
+    """
+    explained = sorted(
+        (other for other in others if other.inhibited_by == incident.id and _is_sent_by_default(other)),
+        key=lambda other: (other.attempt, other.onset_step),
+    )
+    streams = [other.stream for other in explained if _is_of_other_process(other, incident)]
+    processes = dict.fromkeys(filter(None, map(_process, streams)))
+    texts = [_said(other) for other in explained if not _is_of_other_process(other, incident)]
+    same = [f"the same in {_listed([*processes], _MAX_PROCESSES)}"] if processes else []
+    return [*same, *_first([*dict.fromkeys(texts)], _MAX_CONSEQUENCES)]
+
+
+def _said(incident: Incident) -> str:
+    return sentence(incident.latest or incident.summary).removesuffix(".")
+
+
+def _is_sent_by_default(incident: Incident) -> bool:
+    return incident.severity > Severity.INFO and incident.maturity is Maturity.STABLE
+
+
+def _is_of_other_process(other: Incident, incident: Incident) -> bool:
+    return other.detector == incident.detector and other.stream != incident.stream
+
+
+def _process(stream: str) -> str:
+    """Return the name of a process, which stands in that of its stream behind the file; may be empty."""
+    return stream.partition(":")[2].removesuffix(_ROWS).strip("[]")
+
+
+def _listed(names: Sequence[str], most: int) -> str:
+    return ", ".join(_first(names, most))
+
+
+def _first(texts: Sequence[str], most: int) -> list[str]:
+    """Return the first of some texts, and how many more there are."""
+    more = [f"and {len(texts) - most} more"] if len(texts) > most else []
+    return [*texts[:most], *more]
