@@ -9,6 +9,8 @@ import re
 import unicodedata
 from collections.abc import Iterable
 
+from sentinel.common.secrets import masked_text
+
 # A control sequence introducer with its parameters, an operating system command up to its
 # terminator, or any other two-character escape; both the 7-bit and the 8-bit forms.
 _ESCAPE_SEQUENCE = re.compile(
@@ -16,6 +18,7 @@ _ESCAPE_SEQUENCE = re.compile(
     r"|(?:\x1b[\]PX^_]|[\x90\x98\x9d-\x9f])[^\x07\x1b\x9c]*(?:\x07|\x1b\\|\x9c)"
     r"|\x1b[ -/]*[0-~]"
 )
+_MAX_QUOTED = 1000  # characters of a line that are looked at
 _UNIT_SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86400, "w": 7 * 86400}
 _INVISIBLE = {"Cc", "Cf", "Cs", "Co", "Zl", "Zp"}  # controls, formats (bidi), surrogates, private, separators
 
@@ -37,8 +40,8 @@ def clean_text(text: str, limit: int = 300) -> str:
 
 
 def quoted(line: str) -> str:
-    """Return a printed line in quotation marks, safe to show."""
-    return repr(clean_text(line.strip(), 120))
+    """Return a printed line in quotation marks, safe to show and without secrets."""
+    return repr(clean_text(masked_text(line.strip()[:_MAX_QUOTED]), 120))
 
 
 def one_of(words: Iterable[str]) -> str:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+from sentinel.common.secrets import masked_text
 from sentinel.sources.base import Illustrated, Run
 
 _MAX_IMAGES = 4  # for each step
@@ -64,8 +65,8 @@ def _parsed(events: bytes) -> Iterator[Sample]:
 
 
 def _text(parts: Iterable[bytes]) -> str:
-    """Return the text without what a browser would not show; longer ones are cut."""
-    whole = "\n".join(part.decode("utf-8", "replace") for part in parts)
+    """Return the text without secrets and what a browser would not show; longer ones are cut."""
+    whole = masked_text("\n".join(part.decode("utf-8", "replace") for part in parts)[: 2 * _MAX_CHARACTERS])
     plain = "".join(c if c == "\n" or c.isprintable() else " " for c in whole[: _MAX_CHARACTERS + 1])
     return plain if len(plain) <= _MAX_CHARACTERS else plain[: _MAX_CHARACTERS - 1] + "…"
 

@@ -5,6 +5,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
+from sentinel.common.secrets import masked_text
 from sentinel.common.text import clean_text
 from sentinel.incidents.incident import Incident
 from sentinel.runs.console_history import printed_lines
@@ -79,5 +80,7 @@ def _excerpt(origin: str, lines: Sequence[Line], at: int) -> ConsoleExcerpt:
     texts = []
     for line in lines[begin : at + _LINES_AFTER]:
         indentation = len(line.text) - len(line.text.lstrip(" "))
-        texts.append(" " * min(indentation, 16) + clean_text(line.text, 200))
+        texts.append(
+            " " * min(indentation, 16) + clean_text(masked_text(line.text[:_MAX_SEARCHED_CHARACTERS]), 200)
+        )
     return ConsoleExcerpt(clean_text(origin), begin + 1, at + 1, texts)

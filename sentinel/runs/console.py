@@ -16,6 +16,7 @@ import msgspec
 import polars as pl
 
 from sentinel.catalogue import Signature
+from sentinel.common.secrets import masked_text
 from sentinel.detectors.api import Severity
 from sentinel.detectors.run_checks import Printed
 from sentinel.runs.preemption import PREEMPTION_WORDS, preempts
@@ -192,7 +193,7 @@ class ConsoleState(msgspec.Struct):
         if preempts(text) or (error is not None and origin.preempted):
             if not origin.preempted:
                 yield _printed(origin, name, line(), text, Severity.INFO, preempted=True)
-            origin.preempted = origin.preempted or text
+            origin.preempted = origin.preempted or masked_text(text)
             origin.ordinary = 0
             origin.step = line().step
             return
@@ -205,7 +206,7 @@ class ConsoleState(msgspec.Struct):
         for signature in possible:
             is_remark = signature.severity is Severity.INFO and signature.key not in self.remarks
             if is_remark and signature.is_in(text):
-                self.remarks[signature.key] = Remark(signature.entry, text, name, origin.lines)
+                self.remarks[signature.key] = Remark(signature.entry, masked_text(text), name, origin.lines)
         if origin.ordinary is not None and not origin.tracebacks:
             origin.ordinary += 1
             step = line().step
@@ -218,7 +219,7 @@ class ConsoleState(msgspec.Struct):
     def last_lines(self) -> str:
         """The last lines of the file with most lines; empty if nothing was printed."""
         fullest = max(self.origins.values(), key=lambda origin: origin.lines, default=_Origin())
-        return "\n".join(fullest.last)
+        return "\n".join(map(masked_text, fullest.last))
 
     @property
     def preempted(self) -> str:
@@ -234,7 +235,7 @@ class ConsoleState(msgspec.Struct):
 
 def _printed(origin: _Origin, name: str, line: Line, text: str, severity: Severity, **more: Any) -> Printed:
     time = line.time if math.isfinite(line.time) else None
-    return Printed(name, origin.lines, text, line.step, time, severity, **more)
+    return Printed(name, origin.lines, masked_text(text), line.step, time, severity, **more)
 
 
 @dataclass(frozen=True)

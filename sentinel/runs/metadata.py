@@ -12,6 +12,7 @@ import msgspec
 import numpy as np
 
 from sentinel.common.days import Extent, Span, spans_with
+from sentinel.common.secrets import masked_settings
 from sentinel.series.derived import derived
 from sentinel.series.naming import summaries
 from sentinel.series.stream import Stream
@@ -94,8 +95,10 @@ class RunMetadata(msgspec.Struct):
                 self.done_step = int(chunk.step[is_done].max())
 
     def record(self, settings: Mapping[str, Plain], origin: str) -> None:
-        """Add settings, at most `MAX_KEYS` of them. A later value replaces an earlier one."""
-        for key, value in settings.items():
+        """Add settings, at most `MAX_KEYS` of them, without their secrets. A later value replaces an earlier
+        one.
+        """
+        for key, value in masked_settings(settings).items():
             if key in self.config or len(self.config) < MAX_KEYS:
                 self.config[key] = FoundSetting(value, origin)
 
