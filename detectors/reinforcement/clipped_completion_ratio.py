@@ -59,8 +59,7 @@ HIGH = 0.75  # quantile of the rewards before: noise of one point does not reach
     history=History(recent=NOW + LEAST, head=LEAST),
     maturity=Maturity.STABLE,
     cause=Cause.POLICY,
-    # Answers that are cut off before their end all earn the same, and teach the policy not to end.
-    inhibits=(Cause.POLICY, Cause.REWARD),
+    inhibits=(Cause.REWARD,),  # answers that are cut off before their end all earn the same
     evidence={
         "level": Measure("mean of the last 20 points", Unit.SAME),
         "spread": Measure("standard deviation of the points", Unit.SAME),

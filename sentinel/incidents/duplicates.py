@@ -82,7 +82,22 @@ class KnownIncidents:
         yield from (other for other in others if other.id != incident.id)
 
     def duplicates_of(self, incident: Incident) -> Iterator[Incident]:
-        """Yield the incidents of other logs of the same training that report the same problem."""
+        """Yield the incidents of other logs of the same training that report the same problem.
+
+        What joins two logs may be a third one, such as the TensorBoard log of Hugging Face's Trainer, which
+        shares the process with the console and the place with the trainer's state.
+        """
+        duplicates = {incident.id: incident}
+        unsearched = [incident]
+        while unsearched:
+            for other in self._direct_duplicates_of(unsearched.pop()):
+                if other.id not in duplicates and other.run != incident.run:
+                    duplicates[other.id] = other
+                    unsearched.append(other)
+                    yield other
+
+    def _direct_duplicates_of(self, incident: Incident) -> Iterator[Incident]:
+        """Yield those of which a log itself shares something with that of the incident."""
         if all(other.run == incident.run for other in self._by_kind.get(kind_of(incident), ())):
             return
         by_join_key = self._indexed(kind_of(incident))

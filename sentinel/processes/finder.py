@@ -7,6 +7,7 @@ A process counts only if it has the user who owns the log. In this order:
 - If it only copies what it gets through a pipe, as `tee`, `slurmstepd` and `containerd-shim` do, the process
   at the other end of the pipe.
 - The process that an event file of TensorBoard names, since its writer closes the file between two writes.
+  Hugging Face's Trainer writes its state above `runs/`, where those files are.
 
 What opens its log, appends to it and closes it is found by `write_rate.py`. Where several processes may be
 meant, none is. The inode of a file is compared at once and never kept, because it may be given to another
@@ -55,6 +56,7 @@ _COPY_STDIN = frozenset(("tee", "cat", "ts", "awk", "rotatelogs", "multilog"))
 _SERVICES = frozenset(("slurmstepd", "containerd-shim", "conmon", "dockerd"))  # copy what jobs print
 _HELPERS = frozenset(("wandb-core",))  # writes W&B's file for the training, which is another process
 _EVENT_FILE = re.compile(r"events\.out\.tfevents\.(\d+)\.(.+)\.(\d+)\.\d+(?:\.v2)?")  # start, host, process
+_EVENTS_BELOW = "runs/*/events.out.tfevents.*"
 _YOUNG_SECONDS = 600.0  # before the newest process; a training takes minutes to its first step
 _CLOCK_SLACK_SECONDS = 60.0  # by which the clock may have been set since
 
@@ -195,7 +197,8 @@ class Host:
         says.
         """
         with suppress(OSError):
-            matches = [(_EVENT_FILE.fullmatch(file.name), file) for file in _files(log)]
+            files = [*_files(log), *islice(log.glob(_EVENTS_BELOW), _MAX_FILES)]
+            matches = [(_EVENT_FILE.fullmatch(file.name), file) for file in files]
             local = [
                 (int(match[1]), int(match[3]), file)
                 for match, file in matches

@@ -54,6 +54,8 @@ class RunMetadata(msgspec.Struct):
     exit: Ending | None = None  # of the process that wrote the log
     process_gone: str = ""  # that this process ended, and how is not known
     output: str = ""  # the file in which this process printed its end
+    writers: list[str] = []  # the process that writes the log, and the one that launched the ranks
+    working_directory: str = ""  # of this process
     heard: int = 0  # checksum of the files with the last words, when these were read
     goes_on: str = ""  # why more is to come; known once it was silent for long
     summary_step: int | None = None

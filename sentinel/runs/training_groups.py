@@ -9,6 +9,7 @@ them:
   same writer of tensorboardX;
 - the same id of W&B;
 - the file into which the process printed that failed;
+- the process that a watch saw write them, or that launched the ranks that do;
 - the same place: one directory, or directories that differ only in names such as `tb` and `csv_logs`. A file
   with an unusual name for a log is a place of its own;
 - Hugging Face's ``output_dir`` as that place: the directory of `trainer_state.json`, that above `runs/`, or
@@ -245,9 +246,10 @@ def trace(place: Location, format_: str, metadata: RunMetadata) -> TrainingEvide
     # What a process printed may be a log, too, wherever it lies.
     printed = metadata.output or (real_path(place) if format_named(format_).is_console else "")
     prints = {f"printed in {printed}"} if printed else set()
+    written = {f"written by {writer}" for writer in metadata.writers}
     return TrainingEvidence(
         format=format_,
-        join_keys=frozenset(processes | ids | places | prints),
+        join_keys=frozenset(processes | ids | places | prints | written),
         processes=frozenset(processes),
         output=output,
         times=_times(metadata),
@@ -285,13 +287,34 @@ def _home(place: Path) -> Path:
 
 def _output(place: Path, has_events: bool, metadata: RunMetadata) -> str:
     """Return Hugging Face's directory for what a training saves; empty if it is not known."""
+    above_runs = place.parent.parent if has_events and place.parent.name == "runs" else None
     setting = metadata.config.get(_OUTPUT_SETTING)
-    if setting is not None and isinstance(setting.value, str) and setting.value:
-        # Relative to where the training was started, as far as its log shows: W&B writes two levels below.
-        wandb = (directory for directory in (place, *place.parents) if _WANDB.fullmatch(directory.name))
-        start = next((directory.parent.parent for directory in wandb), place.parent)
-        return os.path.normpath(start / setting.value)
-    return str(place.parent.parent) if has_events and place.parent.name == "runs" else ""
+    if setting is None or not isinstance(setting.value, str) or not setting.value:
+        return str(above_runs or "")
+    output = Path(os.path.normpath(setting.value))
+    if not output.is_absolute():
+        nearest = (above_runs,) if above_runs is not None else ()
+        around = (
+            directory for directory in (*nearest, place, *place.parents) if _ends_with(directory, output)
+        )
+        output = next(around, _start(place, metadata) / output)
+    return os.path.normpath(output)
+
+
+def _ends_with(directory: Path, end: Path) -> bool:
+    """Return whether a relative path, which names something, is the end of the path of a directory."""
+    return bool(end.parts) and directory.parts[-len(end.parts) :] == end.parts
+
+
+def _start(place: Path, metadata: RunMetadata) -> Path:
+    """Return the directory in which a training was started, as far as a watch saw it or its log shows it.
+
+    W&B writes two levels below.
+    """
+    if metadata.working_directory:
+        return Path(metadata.working_directory)
+    wandb = (directory for directory in (place, *place.parents) if _WANDB.fullmatch(directory.name))
+    return next((directory.parent.parent for directory in wandb), place.parent)
 
 
 def _writer_directory(place: Path) -> Path:

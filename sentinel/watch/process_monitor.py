@@ -3,7 +3,7 @@
 import math
 import resource
 import select
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
@@ -22,6 +22,7 @@ from sentinel.processes.pid_files import find_named_process
 from sentinel.processes.printed import output_files, printed_end
 from sentinel.processes.ranks import Rank, Roster
 from sentinel.processes.resources import full, shortages
+from sentinel.processes.table import Process, directory, process, rank_keys
 from sentinel.processes.write_rate import WriteRate
 from sentinel.runs.end_inference import infer_end
 from sentinel.runs.preemption import ENDS_FROM_OUTSIDE
@@ -36,6 +37,9 @@ _SCAN_VALID_SECONDS = 60.0  # how long a scan of all processes counts
 _MEET_SECONDS = 30.0  # between two searches for further ranks
 _CONTINUES_SECONDS = 60.0  # a log that grows this long after the death of a rank does not need the rank
 _SAMPLING_SECONDS = 600.0  # the stacks of a run are sampled at most once in this time
+_RANK_NUMBERS = frozenset(("RANK", "OMPI_COMM_WORLD_RANK", "PMI_RANK"))
+"""Variables that only what a launcher of ranks started has; Slurm sets its own for whole scripts."""
+
 _MAX_HANDLES = resource.getrlimit(resource.RLIMIT_NOFILE)[0] // 2  # each is an open descriptor
 
 
@@ -79,6 +83,7 @@ class ProcessMonitor:
                 continue
             writer = self._writers.setdefault(watched.run_pipeline.id, WriterProcess(awake))
             if writer.handle is not None:
+                writer.note(watched)
                 writer.observe(watched, awake)
                 continue
             if writer.write_rate is not None and writer.write_rate_at != watched.arrived_at:
@@ -271,12 +276,21 @@ class ProcessMonitor:
             writer.handle = handle
             writer.write_rate = None
             writer.output = output_files(match.process)
+            writer.names = _names(match.process)
+            writer.working_directory = str(directory(match.process.pid) or "")
             self._set_alarm([handle.descriptor])
 
     def _set_alarm(self, descriptors: Iterable[int]) -> None:
         if self._alarm is not None:
             for descriptor in descriptors:
                 self._alarm.set(descriptor)
+
+
+def _names(target: Process) -> Sequence[str]:
+    """Return what identifies a process on this machine and, for a rank, the one that launched all ranks."""
+    launcher = process(target.parent) if rank_keys(target.pid).keys() & _RANK_NUMBERS else None
+    both = (target, launcher if launcher is not None and launcher.name not in SHELLS else None)
+    return [f"{each.pid} since {each.started}" for each in both if each is not None]
 
 
 def note_end(watched: WatchedRun, words: str, ending: Ending | None) -> None:

@@ -28,6 +28,8 @@ class WriterProcess:
     log_writer: LogWriter | None = None
     handle: Handle | None = None  # runs of one process share it
     output: Sequence[OutputFile] = ()
+    names: Sequence[str] = ()  # that the process and the one that launched the ranks have on this machine
+    working_directory: str = ""
     write_rate: WriteRate | None = None
     write_rate_at: float = -math.inf  # when points arrived before it was refreshed last
     team: Team = field(default_factory=Team)
@@ -52,6 +54,14 @@ class WriterProcess:
         is_new = self.activity is None or self.activity[0] != points
         if self.handle is not None and is_new and awake - watched.arrived_at > _INACTIVE_SECONDS:
             self.activity = points, Activity(self.handle.process, awake)
+
+    def note(self, watched: WatchedRun) -> None:
+        """Note in what is known of a run which process writes its log, and where that works."""
+        metadata = watched.run_pipeline.log.metadata
+        if self.handle is not None and metadata.writers != [*self.names]:
+            metadata.writers = [*self.names]
+            metadata.working_directory = self.working_directory
+            watched.uncommitted += 1
 
     def does(self, points: int, awake: float) -> str:
         """Return in words what the process has done since its log became inactive; may be empty."""

@@ -199,3 +199,19 @@ def test_the_crash_of_a_log_without_steps_is_that_of_one_with_steps():
     printed = crash("exit status 1").replace(run="console:/runs/1", onset_step=0, fired_step=0)
     assert same_finding(printed, crash("exit status 1"))
     assert not same_finding(printed.replace(signal="loss"), crash("exit status 1").replace(signal="loss"))
+
+
+def test_two_logs_that_only_a_third_one_joins_tell_of_the_same():
+    """The console shares a process with the log for TensorBoard, which shares a place with the state."""
+    keys = {
+        "console": TrainingEvidence("console", frozenset({"process"})),
+        "tensorboard": TrainingEvidence("tensorboard", frozenset({"process", "place"})),
+        "trainer_state": TrainingEvidence("trainer_state", frozenset({"place"})),
+    }
+    logs = {name: logged(name) for name in keys}
+
+    def same_training(run, other, _):
+        return bool(keys[run.partition(":")[0]].join_keys & keys[other.partition(":")[0]].join_keys)
+
+    incidents = KnownIncidents(logs.values(), same_training, joints=lambda run: keys[run.partition(":")[0]])
+    assert [*incidents.duplicates_of(logs["console"])] == [logs["tensorboard"], logs["trainer_state"]]

@@ -56,6 +56,10 @@ def log(tmp_path):
             ("wandb/run-20260101_000000-abcd1234", "wandb"),
             ("wandb/run-20260101_000000-abcd1234/files/output.log",),
         ),
+        # a relative output directory is where the log lies
+        (("exp/my-model", "trainer_state"), ("exp/my-model/runs/Nov23_x", "tensorboard", 7, "my-model")),
+        (("exp/a/b", "trainer_state"), ("exp/a/b/runs/Nov23_x", "tensorboard", 7, "./a/b/")),
+        (("runs", "trainer_state"), ("runs/runs/Nov23_x", "tensorboard", 7, "runs")),
         (("log", "tensorboard", 7), ("log/Loss_train", "tensorboard", 7)),
         (("a/tb1", "tensorboard", 7), ("b/tb2", "tensorboard", 7)),
     ],
@@ -282,3 +286,24 @@ def test_what_a_failed_process_printed_is_of_its_training(tmp_path):
     printed = trace(tmp_path / "nohup.txt", "console", RunMetadata())
     assert is_same_training(log, printed, surely=True)
     assert not is_same_training(trace(tmp_path / "deep" / "b", "tensorboard", RunMetadata()), printed)
+
+
+WRITER = RunMetadata(writers=["7 since 100", "6 since 99"])
+
+
+def test_logs_that_one_process_was_seen_to_write_are_of_one_training(tmp_path):
+    """Whatever their places say, and also where a launcher prints for the rank that logs."""
+    log = trace(tmp_path / "exp" / "out", "trainer_state", WRITER)
+    printed = trace(tmp_path / "slurm-1.out", "console", RunMetadata(writers=["6 since 99"]))
+    other = trace(tmp_path / "slurm-2.out", "console", RunMetadata(writers=["6 since 200"]))
+    assert is_same_training(log, printed, surely=True)
+    assert not is_same_training(log, other)
+
+
+def test_a_relative_output_directory_is_below_where_the_process_works(log, tmp_path):
+    state = log("exp/out", "trainer_state")
+    config = {"output_dir": FoundSetting("out", "tensorboard")}
+    facts = RunMetadata(config=config, working_directory=str(tmp_path / "exp"))
+    elsewhere = trace(tmp_path / "tb" / "run1", "tensorboard", facts)
+    assert elsewhere.output == str(tmp_path / "exp" / "out")
+    assert is_same_training(state, elsewhere)

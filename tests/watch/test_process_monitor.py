@@ -209,3 +209,57 @@ def test_a_run_that_goes_on_in_another_process_withdraws_its_end(house, request,
         log.writelines(json.dumps({"step": step, "loss": 1.0}) + "\n" for step in range(115, 130))
     assert house.look(watcher, hours=0.01, detector=detector) == ["resolved: resolved"]
     assert watcher.logs()[0].ending is None
+
+
+HUGGING_FACE = """
+import json, os, sys, time
+from tensorboard.compat.proto.event_pb2 import Event
+from tensorboard.compat.proto.summary_pb2 import Summary
+from tensorboard.compat.proto.tensor_pb2 import TensorProto
+from tensorboard.summary.writer.event_file_writer import EventFileWriter
+os.makedirs("my-model/runs/now")
+events = EventFileWriter("my-model/runs/now")
+settings = json.dumps({"output_dir": "my-model", "max_steps": 900}).encode()
+text = TensorProto(dtype="DT_STRING", string_val=[settings])
+value = Summary.Value(tag="args/text_summary", tensor=text)
+value.metadata.plugin_data.plugin_name = "text"
+events.add_event(Event(wall_time=time.time(), summary=Summary(value=[value])))
+rows = []
+for line in sys.stdin:
+    loss = float(line)
+    for step in range(len(rows) + 1, len(rows) + 21):
+        rows.append({"step": step, "loss": loss})
+        print({"loss": loss, "step": step}, flush=True)
+        value = Summary.Value(tag="train/loss", simple_value=loss)
+        events.add_event(Event(step=step, wall_time=time.time(), summary=Summary(value=[value])))
+    events.flush()
+    with open("my-model/trainer_state.json", "w") as file:
+        json.dump({"log_history": rows, "global_step": step, "max_steps": 900}, file)
+    print("logged", file=sys.stderr, flush=True)
+"""
+"""As Trainer writes: a log of what it prints, one for TensorBoard, and its state, with a relative place."""
+
+
+def test_the_logs_of_a_training_with_a_relative_output_directory_tell_once(house):
+    watcher = house.watch()
+    (house.runs / "experiment").mkdir()
+    (house.runs / "slurm").mkdir()
+    command = [sys.executable, "-c", HUGGING_FACE]
+    told = []
+    with (
+        (house.runs / "slurm" / "job-17.log").open("w") as printed,
+        subprocess.Popen(
+            command, stdin=-1, stdout=printed, stderr=-1, cwd=house.runs / "experiment"
+        ) as training,
+    ):
+        for loss in ("2.5", "2.4", "2.3", "nan", "nan"):
+            training.stdin.write(f"{loss}\n".encode())
+            training.stdin.flush()
+            while b"logged" not in until(training.stderr.readline):
+                pass
+            told += house.look(watcher, hours=0.002, detector="non-finite-metric")
+        assert len([*watcher.logs()]) == 3
+        training.stdin.close()
+    assert told.count("firing: first-notification") == 1
+    assert told.count("firing: told-of-another-log") == 2
+    assert told.count("escalated: escalated") <= 1
