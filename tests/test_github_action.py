@@ -35,6 +35,11 @@ def test_the_sample_gives_inputs_that_there_are():
     assert job["steps"][-1]["with"].keys() <= ACTION["inputs"].keys()
 
 
+def test_the_sample_judges_a_training_that_failed():
+    (job,) = yaml.safe_load((FOLDER / "workflow.yml").read_text())["jobs"].values()
+    assert job["steps"][-1]["if"] == "${{ !cancelled() }}"
+
+
 @pytest.fixture
 def job(tmp_path):
     """Runs a step of the action in a directory of its own, as GitHub does."""

@@ -156,6 +156,28 @@ def test_the_deployment_in_kubernetes_fits_its_configuration(monkeypatch):
     assert config.listen.port == container["ports"][0]["containerPort"]
 
 
+def test_the_sidecar_sees_its_training_and_needs_only_the_claim_of_the_runs():
+    pod = yaml.safe_load((RECIPES / "sidecar.yml").read_text())["spec"]["template"]["spec"]
+    assert pod["shareProcessNamespace"]
+    claims = [
+        one["persistentVolumeClaim"]["claimName"]
+        for one in pod["volumes"]
+        if len(one) == 2 and "persistentVolumeClaim" in one
+    ]
+    assert claims == ["runs"]
+
+
+def test_the_watch_of_a_node_owns_its_state_and_watches_no_tree_that_all_nodes_see():
+    pod = fleet()["spec"]["template"]["spec"]
+    (first,) = pod["initContainers"]
+    user = pod["securityContext"]["runAsUser"]
+    config = tomllib.loads((ROOT / "deploy" / "fleet" / "sentinel.toml").read_text())
+    assert first["command"] == ["chown", f"{user}:{user}", config["state_dir"]]
+    assert first["securityContext"]["runAsUser"] == 0
+    assert {one["name"] for one in first["volumeMounts"]} == {"state"}
+    assert not config.get("poll"), "a tree that all nodes see has shares"
+
+
 @pytest.mark.long
 def test_every_command_that_is_shown_has_these_options():
     found = [*commands()]

@@ -1,4 +1,4 @@
-"""The scripts of the page "On Slurm" under a real Slurm of one node, which listens to this machine alone."""
+"""The scripts of "Keep it running" under a real Slurm of one node, which listens to this machine alone."""
 
 import getpass
 import os

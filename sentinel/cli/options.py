@@ -56,8 +56,9 @@ Notify = Annotated[
     typer.Option(
         "--notify",
         metavar="ADDRESS",
-        help="One more receiver: a Slack or other webhook, or an address of Apprise such as ntfy://TOPIC. "
-        "Other users of this machine can see it; the configuration keeps it from them.",
+        help="One more receiver: a Slack or other webhook, or an address of Apprise such as mailto://…; "
+        "ntfy://TOPIC is public. Other users of this machine can see it; the configuration keeps it from "
+        "them.",
     ),
 ]
 

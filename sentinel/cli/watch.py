@@ -1,6 +1,7 @@
 """`sentinel watch`: follow runs and send alerts."""
 
 import logging
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -12,6 +13,7 @@ from sentinel.common.errors import SentinelError
 from sentinel.common.text import clean_text
 
 if TYPE_CHECKING:
+    from sentinel.config.file import Config
     from sentinel.sources.location import Location
 
 _log = logging.getLogger(__name__)
@@ -74,6 +76,7 @@ def watch(
     def load() -> WatchSetup:
         settings = configuration(config, state_dir, paths or (), poll, listen, notify or (), shard)
         _check_paths(settings.paths, wait)
+        settings = _with_terminal(settings)
         return WatchSetup(settings, [sink.open() for sink in settings.sinks])
 
     log_to_stderr()
@@ -84,6 +87,17 @@ def watch(
         daemon.read_once()
     else:
         daemon.run(table_of)
+
+
+def _with_terminal(config: "Config") -> "Config":
+    """Return the configuration with the terminal among its sinks, where a person looks at one."""
+    from sentinel.sinks.discovery import named
+    from sentinel.sinks.terminal import TerminalConfig
+
+    is_sink = any(isinstance(sink, TerminalConfig) for sink in config.sinks)
+    if is_sink or not sys.stderr.isatty():
+        return config
+    return config.model_copy(update={"sinks": named([*config.sinks, TerminalConfig()])})
 
 
 def _check_paths(paths: "Sequence[Location]", wait: bool) -> None:

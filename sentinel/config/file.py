@@ -178,7 +178,8 @@ class Config(ConfigTable):
     )
     sinks: SinkTables = Field(
         default_factory=lambda: named([TerminalConfig()]),
-        description="where notifications go; by default the terminal",
+        description="where notifications go; by default the terminal, to which a watch on a terminal always "
+        "writes, too",
     )
     link: LinkTemplate = Field(
         default="",

@@ -19,7 +19,7 @@ def sink_at(address: str) -> SinkConfig:
     """
     url = SecretStr(address)
     if "://" not in address:
-        raise SentinelError("--notify needs an address, such as ntfy://TOPIC or https://example.org/hook")
+        raise SentinelError("--notify needs an address, such as https://example.org/hook or mailto://…")
     if not address.startswith(("http://", "https://")):
         return AppriseConfig(url=url)
     try:

@@ -28,6 +28,11 @@ if TYPE_CHECKING:
 _STATUS = re.compile(r"\berror=(\d{3})\b")
 _PACKAGE = "the sink apprise needs a package: pip install '.[apprise]'"
 
+_PUBLIC_TOPIC = re.compile(
+    r"ntfys?://(?:ntfy\.sh/)?[^/@:]+/?(?:\?.*)?$", re.IGNORECASE
+)  # on the public server
+
+_sink_log = logging.getLogger(__name__)
 _log = logging.getLogger("apprise")
 _log.propagate = False
 _log.addHandler(logging.NullHandler())
@@ -82,7 +87,12 @@ class AppriseConfig(PlottingSinkConfig):
         if not len(_notifier(address)):
             origin = self.url_env or self.url_file or "url"
             raise ConfigError([f"{origin} does not hold an address that Apprise knows, such as ntfy://topic"])
-        return AppriseSink(self.name or self.type, address, self.timeout_seconds, self.plots)
+        name = self.name or self.type
+        if _PUBLIC_TOPIC.match(address.get_secret_value()):
+            _sink_log.warning(
+                "sink %s: a topic of ntfy is public, and whoever guesses it reads the alerts", name
+            )
+        return AppriseSink(name, address, self.timeout_seconds, self.plots)
 
 
 def _error(log_lines: Sequence[str]) -> SinkError:

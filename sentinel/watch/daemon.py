@@ -25,6 +25,7 @@ from sentinel.watch.systemd import ServiceManager
 from sentinel.watch.watchers import Watchers
 
 _ONCE_SECONDS = 60.0  # how long `read_once` waits for receivers; the next start sends the rest
+_END_SECONDS = 5.0  # how long the end of a watch waits for receivers; the next start sends the rest
 _RELOAD_SECONDS = 10.0  # how long a reload waits for deliveries that have begun
 _FIXED_KEYS = ("state_dir", "listen", "heartbeat", "shard")  # of the configuration; no reload changes them
 
@@ -110,6 +111,8 @@ class Daemon:
             metrics.calibration = config.calibration
             signals.interrupt(watchers.end)
             damage = _run_until_damaged(watchers.run)
+            if signals.end and damage is None:
+                delivery.drain(_END_SECONDS)
             delivery.stop(_RELOAD_SECONDS if signals.reload else 0.0)
         return damage
 

@@ -87,7 +87,11 @@ class Watcher:
         self._commit_all()
 
     def run(self, stop: threading.Event) -> None:
-        """Watch until ``stop`` is set. The caller that sets it must also call `wake`."""
+        """Watch until ``stop`` is set. The caller that sets it must also call `wake`.
+
+        After that comes a last round, because a script ends its watch in the moment its training ends. A
+        server is not asked once more.
+        """
         changes = Changes(self._local, poll=self._config.poll)
         with changes as self._changes, self._inactivity.alarmed(changes.ring):
             self._reports.warn_of(self._changes.read_issues)
@@ -101,6 +105,8 @@ class Watcher:
                 pause_seconds = throttle.pause_seconds(quota)
                 with ignore_suspension(self._runs, self._clock, max(seconds, pause_seconds)):
                     changed = self._changes.wait(seconds, pause_seconds)
+            if self._local:
+                self.round(changed, threading.Event())
         self._commit_all()
 
     def logs(self) -> list[RunLog]:

@@ -85,6 +85,23 @@ def test_an_address_that_apprise_does_not_know_is_refused_without_repeating_it(m
     assert SECRET not in "\n".join([str(refused.value), logged.getvalue(), *capfd.readouterr()])
 
 
+@pytest.mark.parametrize(
+    ("address", "is_public"),
+    [
+        ("ntfy://my-topic", True),
+        ("ntfys://my-topic/?priority=high", True),
+        ("ntfy://ntfy.sh/my-topic", True),
+        ("ntfy://127.0.0.1/my-topic", False),
+        ("ntfy://user:word@127.0.0.1/my-topic", False),
+        ("json://127.0.0.1/my-topic", False),
+    ],
+)
+def test_a_public_topic_is_said_to_be_public_without_repeating_it(logged, address, is_public):
+    AppriseConfig(url=address).open()
+    assert ("a topic of ntfy is public" in logged.getvalue()) == is_public
+    assert "my-topic" not in logged.getvalue()
+
+
 def test_exactly_one_address():
     with pytest.raises(ValidationError, match="exactly one of url, url_env and url_file"):
         AppriseConfig()

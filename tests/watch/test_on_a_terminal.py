@@ -35,6 +35,23 @@ def test_a_watch_on_a_terminal_shows_a_table_and_leaves_the_messages_above_it(tm
     assert b"Traceback" not in screen
 
 
+def test_a_configuration_with_another_sink_leaves_the_alerts_on_the_terminal(tmp_path):
+    path = ROOT / "sample_logs" / "kl-blowup"
+    ours, theirs = pty.openpty()
+    with Receiver() as receiver:
+        config = tmp_path / "sentinel.toml"
+        config.write_text(f'paths = ["{path}"]\n[[sinks]]\ntype = "webhook"\nurl = "{receiver.url}"\n')
+        words = [*WATCH, "--once", "--config", str(config), "--state-dir", str(tmp_path / "state")]
+        with subprocess.Popen(words, stdin=theirs, stdout=theirs, stderr=theirs) as watch:
+            os.close(theirs)
+            screen = b"".join(iter(lambda: _read(ours), b""))
+        assert watch.returncode == 0
+        sent = [json.loads(one.body) for one in receiver.received]
+    os.close(ours)
+    assert [one["incident"]["detector"] for one in sent] == ["kl-blowup"]
+    assert b"critical kl-blowup in " in screen
+
+
 def test_a_receiver_on_the_command_line_gets_what_the_terminal_gets(tmp_path):
     path = str(ROOT / "sample_logs" / "kl-blowup")
     state = str(tmp_path)
