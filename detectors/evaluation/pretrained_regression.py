@@ -86,9 +86,10 @@ def pretrained_regression(
 ) -> pl.LazyFrame:
     is_loss = is_of(Signal.EVAL_LOSS)
     good = pl.when(is_loss).then(-pl.col(VALUE)).otherwise(VALUE)
+    highest = seen_max("later", REACH, REACH)
     measured = points.with_columns(later=pl.when(pl.col(INDEX) > 0).then(good)).with_columns(
         first=start_value(VALUE),
-        best=seen_max("later", REACH, REACH).abs(),
+        best=pl.when(is_loss).then(-highest).otherwise(highest),
         range=recent_max(pl.col("later"), MANY, at_least=1) + recent_max(-pl.col("later"), MANY, at_least=1),
         name=metric_name(),
     )

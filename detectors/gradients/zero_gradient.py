@@ -65,6 +65,7 @@ MAX_GROUPS_WITHOUT_ADVANTAGE = 0.5  # fraction of the groups: with more, no grad
     evidence={
         "share": Measure("zeros in the last 20 points", Unit.SHARE),
         "start": Measure("at the start", Unit.SAME),
+        "peak": Measure("highest", Unit.SAME),
         "loss_level": Measure("loss now", Unit.NONE),
         "loss_start": Measure("loss at the start", Unit.NONE),
         **logged(Signal.LEARNING_RATE),
@@ -72,7 +73,7 @@ MAX_GROUPS_WITHOUT_ADVANTAGE = 0.5  # fraction of the groups: with more, no grad
     variants={
         "zero": Variant(
             "the gradient norm is exactly 0 in {share:.0%} of the last points; it began at {start:.3g}",
-            ("O3", "O4", "O21", "O2", "O25", "GV"),
+            ("O21", "O3", "O4", "O2", "O25", "GV"),
             (CRITICAL,),
         ),
     },

@@ -83,7 +83,7 @@ HIGH = 0.75  # quantile of the first rewards: noise of one point does not reach 
         ),
         "critic": Variant(
             "the critic's loss grew from {start:.4g} to {level:.4g} while the reward gained nothing",
-            ("R1", "R3", "N-critic-learns-nothing"),
+            ("R3", "N-critic-overestimates", "N-critic-learns-nothing"),
         ),
     },
     stricter=Strictness(larger=("least_rise", "early_rise", "least_errors", "early_errors")),

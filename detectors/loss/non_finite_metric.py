@@ -2,10 +2,11 @@
 
 ## What it catches
 A loss that is not finite, of training or evaluation: one point as a warning, two successive ones as critical.
-A gradient norm that is not finite at two successive points, or at twenty where a scaler skips such steps. A
-loss that falls to exactly 0 and stays there for ten points, since Hugging Face's Trainer leaves NaN out of
-its mean. Of all other metrics, known or not, it tells once: a loss, by its name, that is not finite at three
-successive points, and any other number at ten.
+A gradient norm that is not finite at two successive points, or at twenty where a scaler skips such steps;
+while the loss goes on it is info below twenty, since such steps were skipped. A loss that falls to exactly 0
+and stays there for ten points, since Hugging Face's Trainer leaves NaN out of its mean. Of all other metrics,
+known or not, it tells once: a loss, by its name, that is not finite at three successive points, and any other
+number at ten.
 
 ## Why it matters
 A weight that is NaN never recovers: every later step is lost, and every later checkpoint as well.
@@ -17,9 +18,10 @@ gradient norm and lower the learning rate. If it came from nowhere, look at the 
 that are all masked, a division or a logarithm of zero.
 
 ## When it is wrong
-A single NaN that recovers is one bad batch as a rule. An evaluation metric that is NaN by definition (a class
-that does not occur) is not read as a loss. A loss of exactly 0 is healthy where the rewards of a group are
-equal, hence it is not looked for beside rewards.
+A single NaN that recovers is one bad batch as a rule. A loss that was never finite is a placeholder where
+another tag of the same meaning is finite; hence it is judged from its second point on. An evaluation metric
+that is NaN by definition (a class that does not occur) is not read as a loss. A loss of exactly 0 is healthy
+where the rewards of a group are equal, hence it is not looked for beside rewards.
 
 ## Source
 Catalogue GE-nan, A-nan-explode, A-nan-data. That Trainer filters NaN out of its loss is in
@@ -30,12 +32,12 @@ from typing import Annotated
 
 import polars as pl
 
-from sentinel.detectors.api import CRITICAL, WARNING, Cause, History, Maturity, Variant, detector
-from sentinel.detectors.evidence import Measure, Unit
-from sentinel.detectors.schema import RAW, SERIES, STEP, VALUE
+from sentinel.detectors.api import CRITICAL, INFO, WARNING, Cause, History, Maturity, Variant, detector
+from sentinel.detectors.evidence import Measure, Unit, logged
+from sentinel.detectors.schema import ENDED, RAW, SERIES, SIGNAL, STEP, VALUE, Every
 from sentinel.detectors.signals import Signal
-from sentinel.detectors.stats import in_a_row, is_of, seen_min
-from sentinel.detectors.verdict import verdicts
+from sentinel.detectors.stats import has_points, in_a_row, is_of, seen_min
+from sentinel.detectors.verdict import SkipReason, verdicts
 
 NAN = "GE-nan", "A-nan-debug"
 GRADIENT = "the gradient norm has been {seen} for {needed} points"
@@ -45,6 +47,7 @@ BROKEN = (*NAN, "A-nan-data", "A-nan-explode", "O13")
 REACH = 50  # points in which an ordinary loss is looked for
 NORMS = 20  # points whose median is the norm before
 MIN_NORMS = 3  # of them that suffice
+PLACES = Signal.LOSS, Signal.EVAL_LOSS  # losses that a framework may log twice, once as a placeholder
 
 
 @detector(
@@ -52,9 +55,10 @@ MIN_NORMS = 3  # of them that suffice
         *(Signal.LOSS, Signal.EVAL_LOSS, Signal.POLICY_LOSS, Signal.VALUE_LOSS, Signal.PREFERENCE_LOSS),
         *(Signal.LOSS_PART, Signal.EVAL_LOSS_PART, Signal.GRAD_NORM, Signal.OTHER_METRIC),
     ),
-    uses=(Signal.LOSS_SCALE, Signal.REWARD),
+    uses=(Signal.LOSS_SCALE, Signal.REWARD, Signal.LOSS, *map(Every, PLACES)),
     history=History(recent=REACH, head=REACH),
     non_finite=True,
+    at_end=True,
     maturity=Maturity.STABLE,
     hold=1,  # no noise makes a number infinite
     cause=Cause.NUMERICS,
@@ -70,11 +74,19 @@ MIN_NORMS = 3  # of them that suffice
         "before": Measure("median before it", Unit.SAME),
         "needed": Measure("points that tell", Unit.POINTS),
         "least": Measure("lowest value before", Unit.SAME),
+        **logged(Signal.LOSS),
     },
     variants={
-        "gradient": Variant(GRADIENT, (*NAN, "A-nan-explode", "A-nan-data"), (CRITICAL,)),
+        "gradient": Variant(GRADIENT, (*NAN, "A-nan-explode", "A-nan-data"), (CRITICAL, INFO)),
+        "evaluation": Variant(
+            "{tag} has been {seen} from the start, while the training loss is {loss:.4g}",
+            ("A-nan-data", *NAN),
+            BAD,
+        ),
+        "never": Variant(
+            "{tag} has been {seen} from the start", (*NAN, "A-nan-data", "N-nan-first-backward"), BAD
+        ),
         "broken": Variant("{tag} is {seen}", BROKEN, BAD),
-        "never": Variant("{tag} has been {seen} from the start", ("A-nan-data", *NAN), BAD),
         "zeros": Variant(ZEROS, (*NAN, "A-nan-data"), (CRITICAL,)),
     },
 )
@@ -95,7 +107,10 @@ def non_finite_metric(
         zeros=in_a_row(value == 0, zero_points),
         least=seen_min("positive", REACH, REACH),
         last=value.forward_fill(REACH - 1).over(SERIES),
-        before=value.rolling_median(NORMS, min_samples=MIN_NORMS).shift(1).over(SERIES),
+        # The size of what has either sign, such as a policy's loss, says nothing.
+        before=pl.when(value.rolling_min(NORMS, min_samples=MIN_NORMS).shift(1).over(SERIES) > 0).then(
+            value.rolling_median(NORMS, min_samples=MIN_NORMS).shift(1).over(SERIES)
+        ),
         seen=pl.col(RAW).cast(pl.String),
     )
     is_gradient = is_of(Signal.GRAD_NORM)
@@ -103,15 +118,31 @@ def non_finite_metric(
     broken = ~is_gradient & bad
     from_ordinary = (pl.col("least") >= ordinary) & pl.col(Signal.REWARD).is_null()
     zeros = pl.col("zeros") & from_ordinary & is_of(Signal.LOSS)
+    sound = pl.col(Signal.LOSS) != 0
+    of_evaluation = pl.col(SIGNAL).is_in([Signal.EVAL_LOSS, Signal.EVAL_LOSS_PART])
+    never = broken & pl.col("last").is_null() & ~is_of(Signal.OTHER_METRIC)
     return verdicts(
         measured,
+        judged={
+            SkipReason.FEW_POINTS: ~never | has_points(2) | pl.col(ENDED),
+            SkipReason.OTHER_TAG: ~(never & _is_placeholder()),
+        },
         found={
             "gradient": gradient,
-            "never": broken & pl.col("last").is_null() & ~is_of(Signal.OTHER_METRIC),
+            "evaluation": never & of_evaluation & sound,
+            "never": never,
             "broken": broken,
             "zeros": zeros,
         },
         lasts=bad,
-        severities={WARNING: ~pl.col("twice")},
+        # Steps whose gradient is not finite are skipped as long as the loss goes on.
+        severities={WARNING: ~pl.col("twice"), INFO: sound & ~in_a_row(bad, scaled_points)},
         onset=pl.when(zeros).then(pl.col(STEP).shift(zero_points - 1).over(SERIES)),
     )
+
+
+def _is_placeholder() -> pl.Expr:
+    """Return whether another number of the same meaning is finite."""
+    return pl.any_horizontal(
+        is_of(signal) & (pl.col(Every(signal).column).list.drop_nulls().list.len() > 0) for signal in PLACES
+    ).fill_null(False)

@@ -6,7 +6,7 @@ from it. If it names several things, all of them must hold:
 - `finding: zero-gradient`: an incident of that detector, which may be this one, is open in the same log. A
   rule that asks for nothing else says nothing about the causes of that incident itself.
 - `evidence: {fall: {above: 0.1}}`: a number in the evidence of the incident, or of that finding, has these
-  bounds.
+  bounds. `step` is the step at which the incident fired or got worse.
 - `signals: {update_ratio: logged}`, or `missing`: whether the log has had the signal so far.
 - `settings: {peak_learning_rate: {below: 1.0e-7}}`: a setting of the run (`sentinel.detectors.settings`) has
   these bounds.
@@ -150,7 +150,8 @@ class Condition(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
             return False
         if self.console is not None and re.search(self.console, clues.quoted) is None:
             return False
-        return all(bounds.hold(name, evidence.get) for name, bounds in self.evidence.items())
+        numbers = {"step": clues.step or None, **evidence}
+        return all(bounds.hold(name, numbers.get) for name, bounds in self.evidence.items())
 
     def _holds_of(self, log: Known, position: int, step: int) -> bool:
         """Return whether the log, apart from findings, is as the rule says."""
@@ -169,6 +170,11 @@ class CauseRule(Condition, frozen=True, forbid_unknown_fields=True, kw_only=True
     """One line of front matter."""
 
     because: str
+
+    @property
+    def is_fact(self) -> bool:
+        """Whether it looks at what happened in the run, not only at its settings, framework and signals."""
+        return bool(self.finding or self.evidence or self.console)
 
     def speaks(self, clues: Clues) -> bool:
         """Return whether it holds and says more than that the incident is there."""

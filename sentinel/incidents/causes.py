@@ -13,6 +13,10 @@ cases the factor is near 1.
 Several entries may describe one problem, so the first one is right more often than its share of the weights
 says. ``offset`` and ``slope`` turn the logit of that share into the logit of how often it is right.
 
+Facts are what the curves and the printed lines of this run say; circumstances are its settings, its framework
+and which signals it logs. A fact counts three times, and all circumstances together once, so that no settings
+outvote a curve. An entry that a fact speaks against, and none for, is left out.
+
 An entry that needs what the run does not show, such as several ranks, is left out. If this would leave out
 every cited entry, all stay, and each says what it needs. A printed line shows everything that the entries
 with this line need.
@@ -27,14 +31,16 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
+from typing import Self
 
 import msgspec
 
 from sentinel.catalogue import Entry
-from sentinel.catalogue.rules import Clues, not_shown
+from sentinel.catalogue.rules import CauseRule, Clues, not_shown
 from sentinel.common.conversion import converter
 
 _AGAINST = "against it: "
+_OF_A_FACT = 3
 _MAX_SHARE = 0.99
 """Shares are cut to between 1 % and 99 % before calibration, because the logit of 0 or 1 is infinite."""
 
@@ -93,11 +99,27 @@ class Likelihoods(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 @dataclass(frozen=True)
 class Listed:
-    """An entry, and how many of its rules speak for it and against it."""
+    """An entry, and how much speaks for it and against it."""
 
     id: str
     confirms: int
     excludes: int
+
+    @classmethod
+    def of(cls, entry: str, speaks_for: Sequence[CauseRule], against: Sequence[CauseRule]) -> Self:
+        """Weigh the rules that hold."""
+        return cls(entry, _weight(speaks_for), _weight(against))
+
+
+def _weight(rules: Sequence[CauseRule]) -> int:
+    """Return what rules count for together: each fact three times, and all circumstances once."""
+    facts = sum(rule.is_fact for rule in rules)
+    return _OF_A_FACT * facts + (len(rules) > facts)
+
+
+def _is_contradicted(speaks_for: Sequence[CauseRule], against: Sequence[CauseRule]) -> bool:
+    """Return whether a fact speaks against an entry, and none for it."""
+    return any(rule.is_fact for rule in against) and not any(rule.is_fact for rule in speaks_for)
 
 
 def logit(share: float) -> float:
@@ -137,13 +159,13 @@ class PossibleCause:
 
 
 def share(cause: PossibleCause, causes: Sequence[PossibleCause]) -> str:
-    """Return how likely the first cause is, "80%"; empty for other causes, and if no clue of the run supports
-    any.
+    """Return how likely the first cause is, "80%"; empty for other causes, and if no clue of the run speaks
+    for it.
 
     Labelled runs show how often the first cause is right. They do not show it for the others, because several
     may describe one problem.
     """
-    return f"{cause.score:.0%}" if cause == causes[0] and any(other.reason for other in causes) else ""
+    return f"{cause.score:.0%}" if cause == causes[0] and cause.favoured else ""
 
 
 def possible_causes(
@@ -159,16 +181,29 @@ def possible_causes(
         for id_ in cited
     }
     possible = [entry for entry in cited if not unmet_needs[entry]] or cited
-    candidates = []
-    reasons = []
-    for entry in (entries[id_] for id_ in possible):
-        speaks_for = [rule.because for rule in (*entry.checks, *entry.confirms) if rule.speaks(clues)]
-        against = [rule.because for rule in entry.excludes if rule.speaks(clues)]
-        candidates.append(Listed(entry.id, len(speaks_for), len(against)))
-        reasons.append("; ".join([*speaks_for, *(f"{_AGAINST}{reason}" for reason in against)]))
-    shares = likelihoods().shares(candidates)
+    weighed = [_weigh(entries[id_], clues) for id_ in possible]
+    weighed = [one for one in weighed if not one.is_contradicted] or weighed
+    shares = likelihoods().shares([one.listed for one in weighed])
     causes = [
-        PossibleCause(entry, round(share, 3), reason, unmet_needs[entry])
-        for entry, share, reason in zip(possible, shares, reasons, strict=True)
+        PossibleCause(one.listed.id, round(share, 3), one.reason, unmet_needs[one.listed.id])
+        for one, share in zip(weighed, shares, strict=True)
     ]
     return tuple(sorted(causes, key=lambda cause: -cause.score))
+
+
+@dataclass(frozen=True)
+class _Weighed:
+    """A listed entry, with what the run says of it in words."""
+
+    listed: Listed
+    reason: str
+    is_contradicted: bool
+
+
+def _weigh(entry: Entry, clues: Clues) -> _Weighed:
+    speaks_for = [rule for rule in (*entry.checks, *entry.confirms) if rule.speaks(clues)]
+    against = [rule for rule in entry.excludes if rule.speaks(clues)]
+    reasons = [rule.because for rule in speaks_for] + [f"{_AGAINST}{rule.because}" for rule in against]
+    return _Weighed(
+        Listed.of(entry.id, speaks_for, against), "; ".join(reasons), _is_contradicted(speaks_for, against)
+    )

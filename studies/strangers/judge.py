@@ -133,8 +133,8 @@ def _said(incident: Incident) -> Said:
 def _listed(cause: PossibleCause) -> Listed:
     """The entry, with the rules of its page that are told among its reasons."""
     entry = catalogue.load()[cause.id]
-    return Listed(
+    return Listed.of(
         cause.id,
-        sum(rule.because in cause.reason for rule in (*entry.checks, *entry.confirms)),
-        sum(f"against it: {rule.because}" in cause.reason for rule in entry.excludes),
+        [rule for rule in (*entry.checks, *entry.confirms) if rule.because in cause.reason],
+        [rule for rule in entry.excludes if f"against it: {rule.because}" in cause.reason],
     )

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from sentinel import catalogue
 from sentinel.catalogue.rules import Clues
-from sentinel.incidents.causes import possible_causes
+from sentinel.incidents.causes import possible_causes, share
 from sentinel.incidents.json_body import incident_body
 from sentinel.series.naming import profiles
 from tests.incidents.timeline import by_position, changed, rows, stretches, tracker
@@ -180,9 +180,34 @@ def test_without_clues_the_usual_order_stands():
 
 
 def test_reasons_for_and_against_are_said():
-    possible = {c.id: c.reason for c in causes(**{**GRADIENT, "fall": 0.008})}
-    assert possible["O7"] == "the loss falls by more than its noise, so the weights move, only slowly"
-    assert "against it: the loss falls by more than its noise" in possible["O2"]
+    possible = {c.id: c.reason for c in causes(ALIKE, known=Told(signals=("reward_std",)))}
+    only_spread = "the log has only the spread of the reward, not the share of groups"
+    assert possible["A-frac-zero-std"] == f"against it: {only_spread}"
+
+
+def test_what_a_curve_contradicts_is_not_listed_unless_nothing_else_is_left():
+    falls = {**GRADIENT, "fall": 0.008}
+    assert "O2" not in {c.id for c in causes(**falls)}
+    (left,) = causes(("O2",), **falls)
+    assert "against it: the loss falls by more than its noise" in left.reason
+
+
+def test_no_settings_outvote_a_curve():
+    """Two settings speak for the usual cause, and one curve for the rarest."""
+    settings = {"peak_learning_rate": 1e-4, "ppo_epochs": 8.0}
+    possible = causes(
+        ("R1", "R2", "A-kl", "R3", "N-critic-learns-nothing"),
+        known=Told("trl-ppo", ("kl",), settings),
+        explained_variance=0.01,
+    )
+    assert possible[0].id == "N-critic-learns-nothing"
+
+
+def test_a_cause_without_a_clue_shows_no_score():
+    first, other = causes(("R1", "R3"), known=Told("sb3"))
+    assert share(first, (first, other)) == ""
+    clear, *_ = causes(("A-rewards-mean", "N-critic-learns-nothing"), explained_variance=0.01)
+    assert share(clear, (clear,)).endswith("%")
 
 
 @pytest.mark.long  # many examples

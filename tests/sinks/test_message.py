@@ -99,9 +99,9 @@ def test_three_causes_at_most_are_named_without_shares_where_nothing_tells():
     assert caused(*causes) == ["TA (A); TB (B); TC (C)", "do", "look"]
 
 
-def test_a_clue_against_a_later_cause_does_not_single_out_the_first():
+def test_a_clue_against_a_later_cause_gives_the_first_no_score():
     causes = PossibleCause("A", 0.8, ""), PossibleCause("B", 0.2, "against it: so")
-    assert caused(*causes) == ["TA (A, 80%); TB (B)", "do", "look"]
+    assert caused(*causes) == ["TA (A); TB (B)", "do", "look"]
 
 
 def test_a_cause_says_what_it_supposes_and_the_run_does_not_show():
