@@ -86,8 +86,10 @@ class RunPipeline:
         means.add(chunks)
 
     def end(self, guard: Guard) -> Ingested:
-        """Infer how the run ended. Return what is left to judge."""
+        """Infer how the run ended. Return what is left to judge; nothing of a run that was over before."""
         guard(self.log.run, "its last words", partial(infer_end, self.log, math.inf))
+        if self.incidents.before_finalize is not None:
+            return Ingested()
         return guard(self.log.run, "the end of the log", self.log.flush) or Ingested()
 
     def undo_finalize(self, guard: Guard) -> Sequence[Change]:
@@ -96,7 +98,8 @@ class RunPipeline:
 
     def apply(self, verdicts: Sequence[Segment], guard: Guard, *, final: bool = False) -> Sequence[Change]:
         """Apply verdicts to the incidents. Return the changes. The run is over if they are ``final``."""
-        change = self.incidents.finalize if final else self.incidents.advance
+        finalize = partial(self.incidents.finalize, end=self.log.end)
+        change = finalize if final else self.incidents.advance
         return guard(self.log.run, "advancing incidents", partial(change, verdicts)) or ()
 
     def route(

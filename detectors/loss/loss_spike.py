@@ -111,4 +111,5 @@ def loss_spike(
         severities={
             WARNING: (pl.col("spikes") >= most_spikes) | (pl.col(VALUE) > far_times * pl.col("usual"))
         },
+        above=(pl.col("middle") + least).exp(),
     )

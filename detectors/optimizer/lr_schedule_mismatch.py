@@ -130,7 +130,7 @@ def lr_schedule_mismatch(
             & _is_constant(constant_points)
             & (step >= constant_share * planned.fill_null(0)),
         },
-        lasts=at_floor & pl.col("since").is_null(),
+        lasts=at_floor,
         severities={
             CRITICAL: at_zero & (left > MAX_LEFT),
             INFO: planned.is_null() & smooth & ~too_long.fill_null(False),

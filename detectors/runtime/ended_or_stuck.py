@@ -76,7 +76,9 @@ def ended_or_stuck(
     least_seconds: Annotated[float, "silence that is always allowed"] = 600.0,
 ) -> Iterator[RunFinding]:
     """Yield one finding for each silence, numbered by the points before it."""
-    if run.silent_seconds is None:
+    if run.finalized is not None:
+        yield RunFinding(run.points)  # how it ended is the answer
+    if run.silent_seconds is None or run.ended is not None:
         return
     long = long_silence(run, least_seconds)
     if long is None or long.goes_on or run.log_is_removed():

@@ -46,7 +46,7 @@ from sentinel.detectors.run_checks import RunFinding, RunView, run_check
 )
 def rank_died(run: RunView) -> Iterator[RunFinding]:
     """Yield one finding for each rank, numbered by the points before it."""
-    if run.dead_rank is None:
+    if run.dead_rank is None or run.ended is not None:
         return
     if not run.dead_rank:
         yield RunFinding(run.points)

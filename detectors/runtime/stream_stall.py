@@ -98,7 +98,8 @@ def stream_stall(
     long = long_silence(run, least_seconds)
     variant = _variant(run, long) if long else None
     if long is None or variant is None:
-        yield RunFinding(run.points)
+        if run.silent_seconds <= least_seconds and run.ended is None:
+            yield RunFinding(run.points)  # it goes on; no end of a run is an end of its stall
         return
     evidence = {**long.evidence, **({"goes_on": long.goes_on} if long.goes_on else {})}
     if variant in ("silent", "lives"):

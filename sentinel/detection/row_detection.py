@@ -73,6 +73,10 @@ class Verdicts:
             first = self._first_beyond(rows, place, above, below)
             return None if first is None else (int(rows.step[first]), _finite_or_none(rows.time[first]))
 
+        def level(count: int) -> float | None:
+            first = max(0, place + 1 - min(count, self._detector.history.recent))
+            return float(np.median(rows.value[first : place + 1]))
+
         return Verdict(
             key=_key(series, self._detector),
             signal=series.spec.judged,
@@ -83,6 +87,8 @@ class Verdicts:
             severity=severity,
             variant=variant,
             onset=onset,
+            limits=(above, below),
+            level=level,
             evidence=_Evidence(self._evidence, row),
             known=series.known,
             final=window.ended,

@@ -35,10 +35,15 @@ class Event(StrEnum):
     ESCALATED = "escalated"
     REPEAT = "repeat"
     RESOLVED = "resolved"
+    ENDED = "ended"  # the run ended with it
     REOPENED = "reopened"
     FLAPPING = "flapping"
     LOST = "lost"
     TEST = "test"
+
+
+OVER = frozenset({Event.RESOLVED, Event.ENDED})
+"""Events after which nothing more is to be done about the run, as far as sentinel knows."""
 
 
 class Incident(msgspec.Struct, frozen=True):
@@ -69,6 +74,7 @@ class Incident(msgspec.Struct, frozen=True):
     reopen_count: int = 0  # how often it came back after it was resolved
     no_reminder: bool = False  # it is a question, so no reminder follows
     inhibited_by: str | None = None
+    ended: str = ""  # how the run ended with it, in words; empty while the run goes on
     gone: bool = False  # it ended as lost because its log was removed
     variant: str = ""  # of its detector
     latest: str = ""  # while it is open, the summary of its newest finding, if that is a later one

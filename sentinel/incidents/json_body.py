@@ -36,6 +36,7 @@ class IncidentBody(TypedDict):
     resolved_step: int | None
     reopen_count: int
     state: str
+    ended: str  # how the run ended with it; empty if it did not
     inhibited_by: str | None
     summary: str
     evidence: dict[str, Any]
@@ -58,6 +59,7 @@ def incident_body(incident: Incident) -> IncidentBody:
         resolved_step=incident.resolved_step,
         reopen_count=incident.reopen_count,
         state=incident.state.value,
+        ended=plain(incident.ended),
         inhibited_by=incident.inhibited_by,
         summary=plain(incident.summary),
         evidence=plain(incident.evidence),

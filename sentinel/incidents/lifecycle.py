@@ -23,7 +23,7 @@ from sentinel.incidents.text import onset_of, statement
 from sentinel.incidents.track import ENDLESS, FLAPPING_RETURNS, Latest, Track, Weighing, findings
 from sentinel.incidents.verdict_merge import Key, Segment, Verdict, VerdictMerge, sort_key
 
-_to_tracks = converter(tuple[list[Track], list[Track] | None])
+_to_tracks = converter(tuple[list[Track], list[Track] | None, str])
 
 
 class IncidentTracker:
@@ -44,6 +44,7 @@ class IncidentTracker:
         self._parameters = parameters or {}
         self._tracks: dict[Key, Track] = {}
         self.before_finalize: list[Track] | None = None  # the tracks before the run was finalized
+        self._end_of_run = ""  # with which it was finalized
         self._latest = Latest(detectors, self._parameters)
         self._weighing = Weighing()
 
@@ -71,12 +72,29 @@ class IncidentTracker:
         self._weighing.weigh_all(self._open())
         return changes
 
-    def finalize(self, segments: Iterable[Segment]) -> list[Change]:
-        """Apply the verdicts on a run that is over, once until `undo_finalize`."""
-        if self.before_finalize is not None:
+    def finalize(self, segments: Iterable[Segment], end: str = "") -> list[Change]:
+        """Apply the verdicts on a run that is over, once until `undo_finalize`, and again when its end
+        is known.
+
+        ``end`` says that in words; it is empty as long as nothing is known. Open incidents end with the run.
+        """
+        if self.before_finalize is not None and end in ("", self._end_of_run):
             return []
-        self.before_finalize = [copy(track) for track in self._tracks.values()]
-        return self.advance(segments)
+        if self.before_finalize is None:
+            self.before_finalize = [copy(track) for track in self._tracks.values()]
+        self._end_of_run = end
+        open_before = [track.key for track, _ in self._open() if not track.final]
+        changes = self.advance(segments)
+        return [*changes, *(self._ended(open_before, end) if end else ())]
+
+    def _ended(self, keys: Iterable[Key], end: str) -> Iterator[Change]:
+        """Yield the ends of the incidents that were open when the run ended. That resolves none of them."""
+        for track in (self._tracks[key] for key in keys if key in self._tracks):
+            incident = track.incident
+            if incident is not None and incident.open and incident.ended != end:
+                state = track.before_lost or incident.state
+                track.before_lost = None
+                yield track.change(Event.ENDED, incident.replace(state=state, ended=end))
 
     def undo_finalize(self) -> list[Change]:
         """Undo what silence and `finalize` brought about, because the run goes on.
@@ -101,6 +119,7 @@ class IncidentTracker:
         of_streams = {track.key: track for track in before_finalize if track.key.stream != OF_THE_RUN}
         self._tracks = of_streams | of_run
         self.before_finalize = None
+        self._end_of_run = ""
         restored = {track.incident.id: track.incident for track in self._tracks.values() if track.incident}
         for track, effect in self._open():
             if effect.inhibited_by not in restored and track.alone is None:
@@ -127,14 +146,14 @@ class IncidentTracker:
 
     def dump(self) -> Any:
         """Return the state in built-in types."""
-        return msgspec.to_builtins([list(self._tracks.values()), self.before_finalize])
+        return msgspec.to_builtins([list(self._tracks.values()), self.before_finalize, self._end_of_run])
 
     def restore(self, dumped: Any) -> None:
         """Restore what ``dump`` gave, without detectors that no longer exist.
 
         Raises msgspec.ValidationError for anything else.
         """
-        tracks, before_finalize = _to_tracks(dumped)
+        tracks, before_finalize, self._end_of_run = _to_tracks(dumped)
         self._tracks = {track.key: track for track in self._with_detector(tracks)}
         self.before_finalize = None if before_finalize is None else self._with_detector(before_finalize)
 
@@ -176,7 +195,10 @@ class IncidentTracker:
                 self._weighing.found(verdict, self._open())
                 yield change
         elif track.is_over(detector) and not self._has_open_effect(track.incident):
-            yield from self._end(track, verdict, merge)
+            if track.incident is not None and track.incident.open and track.is_beyond(verdict, detector):
+                track.clean = 0
+            else:
+                yield from self._end(track, verdict, merge)
 
     def _restarted(self, track: Track, verdict: Verdict) -> Track | None:
         """Carry an open incident into the next attempt, and forget everything else."""
@@ -225,7 +247,8 @@ class IncidentTracker:
         track.before_lost = None
         track.alone = None
         incident = self._weighing.weighed(track, incident)
-        resolved = incident.replace(state=State.RESOLVED, resolved_step=verdict.step, latest="")
+        ended = self._end_of_run if verdict.final else ""  # which answers a question
+        resolved = incident.replace(state=State.RESOLVED, resolved_step=verdict.step, latest="", ended=ended)
         yield track.change(Event.RESOLVED, resolved)
         if incident.attempt != verdict.key.attempt:
             del self._tracks[verdict.key]  # findings from now on belong to the present attempt
@@ -243,6 +266,7 @@ class IncidentTracker:
             reopen_count=reopen_count,
             state=State.FIRING,
             resolved_step=None,
+            ended="",
             **self._statement(track, verdict),
         )
         return self._begin(event, track, reopened)

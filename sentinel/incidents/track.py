@@ -14,7 +14,7 @@ from typing import Any
 from sentinel.detectors.api import Declaration, Severity
 from sentinel.incidents.incident import Change, Event, Incident, State
 from sentinel.incidents.text import Findings, summary, weighed
-from sentinel.incidents.verdict_merge import Key, Verdict
+from sentinel.incidents.verdict_merge import Key, Limits, Verdict
 
 REMEMBERED_ROWS = 10_000
 """A problem that returns within this many clean rows after its end is the same incident. A random walk of
@@ -47,6 +47,7 @@ class Track:
     alone: int | None = None  # findings since the incident that explained this one was resolved
     before_lost: State | None = None
     final: bool = False  # it began with a verdict on a run that was over
+    limits: Limits = (None, None)  # of the newest finding that has some
     incident: Incident | None = None
 
     def current(self, incident: Incident) -> Incident:
@@ -64,6 +65,7 @@ class Track:
             self.streak = []
             self.clean += rows
             return
+        self.limits = self.limits if last.limits == (None, None) else last.limits
         self.streak = [*self.streak, *[last.severity] * min(rows, detector.hold)][-detector.hold :]
         self.last_step = last.step
         self.last_time = last.time
@@ -79,6 +81,16 @@ class Track:
     def is_over(self, detector: Declaration) -> bool:
         """Return whether enough clean rows have passed to resolve the incident or to drop the finding."""
         return self.clean >= self._clean_rows(detector)
+
+    def is_beyond(self, verdict: Verdict, detector: Declaration) -> bool:
+        """Return whether the metric is still where the finding was, although a rule that compares it with
+        what is usual calls it clean: what is usual is as bad by now.
+        """
+        above, below = self.limits
+        level = None if above is None and below is None else verdict.level(detector.clear)
+        if level is None:
+            return False
+        return (above is not None and level > above) or (below is not None and level < below)
 
     def skippable_rows(self, severity: int, detector: Declaration) -> int:
         """Return how many further rows of this severity cannot change the incident, unless another key

@@ -30,7 +30,15 @@ Onset = tuple[int, float | None]
 """The step at which a problem began, and its time, if that is known."""
 
 
+Limits = tuple[float | None, float | None]
+"""Values above the first or below the second belong to a trouble; None where there is no such limit."""
+
+
 def _unknown() -> Onset | None:
+    return None
+
+
+def _no_value(_: int) -> float | None:
     return None
 
 
@@ -49,6 +57,8 @@ class Verdict(msgspec.Struct, frozen=True):
     severity: int
     variant: str | None = None
     onset: Callable[[], Onset | None] = _unknown
+    limits: Limits = (None, None)  # of a finding
+    level: Callable[[int], float | None] = _no_value  # median of so many values up to the row
     evidence: Mapping[str, Any] = {}
     known: Known | None = None  # what the log showed up to the row
     catalogue: tuple[str, ...] = ()  # in place of the variant's, where not empty

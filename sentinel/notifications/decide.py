@@ -13,7 +13,7 @@ from typing import Self
 
 from sentinel.common.run_glob import any_fits
 from sentinel.detectors.api import Maturity, Severity
-from sentinel.incidents.incident import Change, Event, Incident, State
+from sentinel.incidents.incident import OVER, Change, Event, Incident, State
 from sentinel.incidents.track import FLAPPING_RETURNS
 from sentinel.sources.identity import RunIdentity
 
@@ -96,6 +96,7 @@ class Reason(StrEnum):
     REOPENED = "reopened", "came back after its end was told", True
     FLAPPING = "flapping", "keeps coming back", True
     LOST = "lost", "log went silent", True
+    ENDED = "ended", "the run ended with it", True
     GOES_ON = "goes-on", "still there, its log is silent no more", True
     INHIBITED = "inhibited", "explained by another incident"
     TOLD_OF_ANOTHER_LOG = "told-of-another-log", "told already, of another log with the same trouble"
@@ -222,6 +223,8 @@ def _reason(
     incident = change.incident
     if not incident.open and not incident.gone:  # who was sent the beginning is sent the end
         return _reason_at_end(incident, policy, sent, now)
+    if incident.ended and sent:  # and that the run ended with it, whatever explains it now
+        return Reason.ALREADY_SENT if _last(sent)[0] in OVER else Reason.ENDED
     if incident.inhibited_by is not None:
         return Reason.INHIBITED
     if (refusal := policy.refusal(incident, run)) is not None:
@@ -243,7 +246,7 @@ def _reason(
     if is_lost and last_event is not Event.LOST:
         is_news = _is_silence_news(incident, sent.get(Event.LOST), policy, now)
         return Reason.LOST if is_news else Reason.REPEAT_NOT_DUE
-    if last_event is Event.LOST and not is_lost:
+    if last_event in (Event.LOST, Event.ENDED) and not is_lost:
         return Reason.GOES_ON
     if change.event is Event.FLAPPING and last_event is not Event.FLAPPING:
         return Reason.FLAPPING

@@ -245,7 +245,7 @@ class _Routing:
 
 
 def _body(event: Event, incident: Incident, number: int, news: RunChanges, *, plots: bool) -> dict[str, Any]:
-    if event is Event.REPEAT:  # it says what the newest finding does
+    if event in (Event.REPEAT, Event.ENDED):  # it says what the newest finding does
         incident = incident.replace(summary=incident.latest or incident.summary)
     excerpts = news.excerpts(incident)[:_MAX_EXCERPTS] if plots and event in _PLOTTED_EVENTS else ()
     others = [other for other in news.still_open if other.id != incident.id]

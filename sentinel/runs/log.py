@@ -35,6 +35,11 @@ _DISORDERED = (
     f"its steps went back more than {MAX_ATTEMPTS} times, as if several trainings wrote one log; "
     "give each a log of its own"
 )
+_ENDS = {
+    EndKind.FINISHED: "finished",
+    EndKind.CRASHED: "crashed",
+    EndKind.PREEMPTED: "was ended from outside",
+}
 
 
 @dataclass(frozen=True)
@@ -171,6 +176,15 @@ class RunLog:
         if ending is not None and ending.outcome is EndKind.CRASHED and line:
             return Ending(EndKind.PREEMPTED, f"it printed {line!r}", ending.inferred)
         return ending
+
+    @property
+    def end(self) -> str:
+        """How the run ended, as a sentence; empty if that is not known."""
+        ending = self.ending
+        if ending is None:
+            return ""
+        step = "" if self.metadata.last_step is None else f" at step {self.metadata.last_step:,}"
+        return f"the run {_ENDS[ending.outcome]}{step} ({ending.evidence})"
 
     @property
     def known(self) -> KnownOfRun:

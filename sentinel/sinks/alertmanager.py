@@ -13,7 +13,7 @@ from typing import Any, Literal
 from pydantic import Field, SecretStr
 
 from sentinel.detectors.severity import Severity
-from sentinel.incidents.incident import Event
+from sentinel.incidents.incident import OVER, Event
 from sentinel.incidents.json_body import plain, utc_text
 from sentinel.sinks import http
 from sentinel.sinks.base import Digest, Notification
@@ -75,7 +75,7 @@ def alerts(notification: Notification, now: float) -> Iterator[dict[str, Any]]:
     The severity is a label, so an incident that got worse is another alert, and the milder one ends.
     """
     incident = notification.incident
-    over = notification.event is Event.RESOLVED
+    over = notification.event in OVER
     lasts = _TEST_LASTS_SECONDS if notification.event is Event.TEST else _LASTS_SECONDS
     yield _alert(notification, incident.severity, now if over else now + lasts, now)
     escalated = notification.event is Event.ESCALATED

@@ -114,7 +114,7 @@ def _hours(text: Any) -> QuietHours:
     return QuietHours.parse(text)
 
 
-SentEvent = Literal["firing", "escalated", "repeat", "resolved", "reopened", "flapping", "lost"]
+SentEvent = Literal["firing", "escalated", "repeat", "resolved", "ended", "reopened", "flapping", "lost"]
 GlobOfRuns = Annotated[str, AfterValidator(run_glob)]
 HoursOfDay = Annotated[QuietHours, PlainValidator(_hours, json_schema_input_type=str)]
 

@@ -8,14 +8,14 @@ from hashlib import blake2b
 import msgspec
 
 from sentinel.common.conversion import converter
-from sentinel.incidents.incident import Event
+from sentinel.incidents.incident import OVER, Event
 from sentinel.sinks.base import Digest, Notification, RefreshingSink, Sink
 from sentinel.storage.outbox import OutboxEntry
 from sentinel.storage.store import Store
 
 _to_notification = converter(Notification)
 _OPEN_EVENTS = frozenset({Event.ESCALATED, Event.REOPENED, Event.REPEAT})  # after which an incident is open
-_FINAL_EVENTS = (Event.RESOLVED, Event.TEST)  # after which nothing is refreshed
+_FINAL_EVENTS = (*OVER, Event.TEST)  # after which nothing is refreshed
 
 
 def record_receipt(

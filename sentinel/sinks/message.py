@@ -22,12 +22,14 @@ _EVENT_TEXTS = {
     Event.ESCALATED: "Got worse",
     Event.REPEAT: "Still there",
     Event.RESOLVED: "Resolved",
+    Event.ENDED: "It ended with this still there",
     Event.REOPENED: "Came back",
     Event.FLAPPING: "Keeps coming back",
     Event.LOST: "The log went silent",
     Event.TEST: "",
 }
 _MAX_CAUSES = 3  # in a message, where none is likely
+_MAX_OTHERS = 2  # open incidents that the end of one names
 _ENTRY_FIELDS = "id", "title", "fix", "check"  # of a catalogue entry
 MAX_IN_FULL = 10
 """How many messages of a digest are shown in detail."""
@@ -90,6 +92,7 @@ def message(notification: Notification) -> Message:
         MessageLine("", f"{title} in {name}" + (f" on {host}" if host else "")),
         *_since(notification),
         *_related(notification),
+        *_still_open(notification),
         *_advice(causes),
         *(MessageLine(label.capitalize(), value) for label, value in facts if label == "checkpoint"),
     ]
@@ -103,7 +106,7 @@ def message(notification: Notification) -> Message:
         causes=causes,
         link=notification.link,
         commands=[]
-        if over
+        if over or notification.event is Event.ENDED
         else [
             MessageLine("More", f"sentinel show {about}"),
             MessageLine("Acknowledge", f"sentinel ack {about}"),
@@ -177,6 +180,10 @@ def _headline(notification: Notification) -> str:
     incident = notification.incident
     news = _EVENT_TEXTS[notification.event]
     headline = sentence(incident.summary) or sentence(incident.detector)
+    if notification.event is Event.RESOLVED and incident.no_reminder:
+        return f"Answered, {incident.ended or 'it goes on'}: {headline}"
+    if notification.event is Event.ENDED:
+        return sentence(f"{incident.ended} with this still there: {headline}")
     if incident.state is State.WITHDRAWN:
         news = "The run goes on after all, so this is over"
     elif notification.event is Event.RESOLVED and _last_step(incident) > incident.onset_step:
@@ -205,6 +212,13 @@ def _facts(notification: Notification) -> Iterator[tuple[str, str]]:
         yield "since", f"step {incident.onset_step:,}" + (f", for {lasted(incident)}" if lasts else "")
     yield "cost", gpu_hours(incident, run.world_size)
     yield "checkpoint", notification.checkpoint
+
+
+def _still_open(notification: Notification) -> Iterator[MessageLine]:
+    """Yield what else is open in the run, where an incident is over: it may have taken its place."""
+    if notification.event is Event.RESOLVED:
+        for other in notification.also_open[:_MAX_OTHERS]:
+            yield MessageLine("Still open", clean_text(sentence(other), 300))
 
 
 def _seconds(incident: Incident) -> float | None:

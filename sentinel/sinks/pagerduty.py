@@ -12,7 +12,7 @@ from pydantic import Field, SecretBytes, SecretStr
 
 from sentinel.common.config_table import LocalPath
 from sentinel.detectors.severity import Severity
-from sentinel.incidents.incident import Event
+from sentinel.incidents.incident import OVER
 from sentinel.incidents.json_body import plain, utc_text
 from sentinel.sinks import http
 from sentinel.sinks.base import Digest, Notification
@@ -68,7 +68,7 @@ def event(notification: Notification | Digest) -> dict[str, Any]:
     incident = notification.incident
     run = notification.run
     key = "/".join(filter(None, (run.host, incident.id)))[-_MAX_KEY_CHARACTERS:]
-    if notification.event is Event.RESOLVED:
+    if notification.event in OVER:
         return {"event_action": "resolve", "dedup_key": key}
     content = message(notification)
     return plain(  # type: ignore[no-any-return]

@@ -24,7 +24,9 @@ from sentinel.sinks.secrets import HttpSinkConfig, read_secret
 SIGNATURE_HEADER = "X-Sentinel-Signature"
 
 
-EventName = Literal["firing", "escalated", "repeat", "resolved", "reopened", "flapping", "lost", "test"]
+EventName = Literal[
+    "firing", "escalated", "repeat", "resolved", "ended", "reopened", "flapping", "lost", "test"
+]
 
 
 class WebhookRun(TypedDict):

@@ -144,7 +144,8 @@ def about(event: Event) -> Notification:
         step = 440
     elif event in (Event.LOST, Event.ESCALATED):
         state = State(event.value)
-    incident = INCIDENT.replace(state=state, resolved_step=step)
+    ended = "the run crashed at step 440 (it printed 'Killed')" if event is Event.ENDED else ""
+    incident = INCIDENT.replace(state=state, resolved_step=step, ended=ended)
     return replace(NOTIFICATION, event=event, incident=incident)
 
 

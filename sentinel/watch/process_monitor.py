@@ -146,9 +146,11 @@ class ProcessMonitor:
         return changed
 
     def dead_rank(self, watched: WatchedRun) -> str | None:
-        """Say which rank died while others live; empty if none did, None if the ranks are not known."""
+        """Say which rank died while others live; empty if none did, None if the ranks are not known or none
+        lives.
+        """
         writer = self._writers.get(watched.run_pipeline.id)
-        if writer is None or not writer.team.ranks:
+        if writer is None or not writer.team.living:
             return None
         death = writer.team.culprit()
         continues = death is not None and watched.arrived_at > death.at + _CONTINUES_SECONDS

@@ -110,7 +110,7 @@ class SiblingWatch:
 
 
 def _is_over(watched: WatchedRun) -> bool:
-    return watched.finalized == watched.run_pipeline.log.metadata.points
+    return watched.finalized is not None and watched.finalized[0] == watched.run_pipeline.log.metadata.points
 
 
 def _settings_of(watched: WatchedRun) -> Settings:

@@ -56,7 +56,7 @@ class WatchedRun:
     rests_until: float = float("-inf")
     stopped: str | None = None
     recorded_stop: str | None = None
-    finalized: int | None = None  # number of points when the run was last over
+    finalized: tuple[int, str] | None = None  # number of points, and its end, when the run was last over
     initial_scan_done: bool = False
     past: bool = False  # it was over at the initial scan, and has not grown since
     settings: tuple[int, Settings] | None = None  # how many are stated, and those that its siblings share
@@ -110,7 +110,7 @@ class WatchedRun:
         if not log.reached_end or self.lagging_since is not None or not is_over:
             return False
         before = self.finalized
-        self.finalized = log.metadata.points
+        self.finalized = log.metadata.points, log.end
         return before != self.finalized
 
     def _seconds_until_over(self) -> float:

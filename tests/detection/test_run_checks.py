@@ -161,7 +161,11 @@ def test_a_silence_that_nothing_explains_is_a_question_that_is_asked_once_and_ca
     answer = tmp_path / "metrics.jsonl.done"
     assert f"`touch {answer}` or a last row with `done: true` settles it" in incident.summary
     answer.touch()
-    assert stalled(run_pipeline, pipeline, 10**5) == [("resolved", "WARNING")]
+    assert stalled(run_pipeline, pipeline, 10**5) == []
+    (end,) = pipeline.finalize([run_pipeline])
+    (change,) = (change for change in end.changes if change.incident.detector == "ended-or-stuck")
+    assert change.event == "resolved"
+    assert change.incident.ended.startswith("the run finished at step 16 (")
     assert run_pipeline.log.ending.outcome == "finished"
 
 

@@ -219,6 +219,60 @@ class TestSilentLog:
         assert ours.silent(601, 600) == []
 
 
+class TestEndOfTheRun:
+    END = "the run crashed at step 40 (it printed 'oops')"
+
+    def test_it_resolves_nothing(self):
+        ours = tracker()
+        ours.advance(rows("wwww"))
+        assert timeline_of(ours.finalize([], self.END)) == ["ended warning @30"]
+        (incident,) = ours.open()
+        assert (incident.state, incident.ended) == (State.FIRING, self.END)
+        assert ours.finalize([], self.END) == []
+
+    def test_it_may_be_known_long_after_the_log_went_silent(self):
+        """A process that hangs for ten minutes may be killed after that."""
+        ours = tracker()
+        ours.advance(rows("cc"))
+        ours.silent(601, 600)
+        assert ours.finalize([]) == []
+        killed = changed(rows("c", "crash", stream="", first=4), final=True)
+        assert timeline_of(ours.finalize(killed, self.END)) == ["firing critical @40", "ended critical @10"]
+        assert [incident.state for incident in ours.open()] == [State.FIRING] * 2
+
+    def test_a_run_that_goes_on_has_not_ended(self):
+        ours = tracker()
+        ours.advance(rows("ww"))
+        ours.finalize([], self.END)
+        assert ours.undo_finalize() == []
+        assert [incident.ended for incident in ours.open()] == [""]
+
+    def test_what_is_stored_knows_the_end(self):
+        ours = tracker()
+        ours.advance(rows("ww"))
+        ours.finalize([], self.END)
+        stored = json.loads(json.dumps(ours.dump()))
+        ours = tracker()
+        ours.restore(stored)
+        assert ours.finalize(changed(rows("w", first=2), final=True), self.END) == []
+
+
+class TestMetricThatStaysWhereItIs:
+    """A rule that compares with what is usual calls it clean once that is usual."""
+
+    @pytest.mark.parametrize(("above", "below"), [(5.0, None), (None, 5.0)])
+    def test_it_resolves_once_the_metric_is_back(self, above, below):
+        levels = {False: 9.0, True: 1.0} if above else {False: 1.0, True: 9.0}
+        bad = changed(rows("ww"), limits=(above, below))
+        stays = changed(rows("." * 35, first=2), level=lambda _: levels[False])
+        back = changed(rows("." * 30, first=37), level=lambda _: levels[True])
+        assert timeline_of(tracker().advance([*bad, *stays])) == ["firing warning @10"]
+        assert timeline_of(tracker().advance([*bad, *stays, *back])) == [
+            "firing warning @10",
+            "resolved warning @410",
+        ]
+
+
 def test_a_cut_does_not_show_in_what_is_told_after_its_cause_is_over():
     verdicts = rows("cccc.....", "loss-scale-collapse", "scale") + rows("c" * 14, "flat-loss-at-init")
     whole = tracker(clear=3)

@@ -67,6 +67,18 @@ class TestKeptBack:
         assert reason(event, heard(Event.FIRING), silenced=True) is Reason.SILENCED
 
 
+class TestEndOfTheRun:
+    def test_who_heard_of_it_hears_once_that_the_run_ended_with_it(self):
+        said = heard(Event.FIRING)
+        decision = decided(Event.ENDED, said, ended="it crashed")
+        assert (decision.event, decision.reason) == (Event.ENDED, Reason.ENDED)
+        assert reason(Event.REPEAT, said | heard(Event.ENDED), ended="it crashed") is Reason.ALREADY_SENT
+        assert reason(Event.REPEAT, said | heard(Event.ENDED)) is Reason.GOES_ON
+
+    def test_it_is_told_although_nothing_was_found_since(self):
+        assert reason(Event.REPEAT, heard(Event.ESCALATED), ended="it crashed") is Reason.ENDED
+
+
 @pytest.mark.parametrize("event", [Event.FIRING, Event.ESCALATED, Event.REPEAT])
 def test_the_first_that_a_sink_hears_is_that_it_fires(event):
     """Also when it got worse unheard, when a silence ended, or when the sink is new."""
@@ -203,5 +215,6 @@ def test_which_reasons_send():
         "REOPENED",
         "FLAPPING",
         "LOST",
+        "ENDED",
         "GOES_ON",
     }

@@ -209,7 +209,9 @@ def verdicts(chunks: Iterable[Chunk], reload: bool = False, at_once: bool = Fals
             stream.restore(state)
     over = [rows for rows in stream.end() if rows.window.ended]
     results += [v for rows in RowDetection({}, fail).segments(over, set()) for v in rows]
-    comparable = [msgspec.structs.replace(v, known=_told(v), onset=v.onset()) for v in results]
+    comparable = [
+        msgspec.structs.replace(v, known=_told(v), onset=v.onset(), level=repr(v.level(10))) for v in results
+    ]
     return sorted(comparable, key=lambda v: (v.position, v.key.detector, v.key.tag))
 
 

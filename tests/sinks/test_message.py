@@ -23,6 +23,10 @@ SUMMARY = "KL to the reference is 3.2 nats per token, above 2.0."
         (Event.REOPENED, f"Came back: {SUMMARY}"),
         (Event.FLAPPING, f"Keeps coming back: {SUMMARY}"),
         (Event.LOST, f"The log went silent: {SUMMARY}"),
+        (
+            Event.ENDED,
+            f"The run crashed at step 440 (it printed 'Killed') with this still there: {SUMMARY}",
+        ),
     ],
 )
 def test_the_headline_says_what_is_wrong_and_what_is_new(event, headline):
@@ -55,6 +59,19 @@ def test_a_resolved_incident_asks_for_nothing():
     assert (content.causes, content.commands) == ([], [])
     assert "since" not in dict(content.facts)
     assert "Since" not in text(about(Event.RESOLVED))
+
+
+def test_the_end_of_one_incident_says_what_else_is_open():
+    over = about(Event.RESOLVED)
+    assert f"Still open: {over.also_open[0].capitalize()}" in text(over)
+    assert "Still open" not in text(NOTIFICATION)
+
+
+def test_a_question_is_answered():
+    over = about(Event.RESOLVED)
+    question = over.incident.replace(no_reminder=True, ended="the run finished at step 440 (it says so)")
+    headline = message(replace(over, incident=question)).headline
+    assert headline == f"Answered, the run finished at step 440 (it says so): {SUMMARY}"
 
 
 def test_what_is_not_known_is_left_out():

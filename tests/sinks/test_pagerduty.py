@@ -4,7 +4,7 @@ from dataclasses import replace
 import msgspec
 import pytest
 
-from sentinel.incidents.incident import Event
+from sentinel.incidents.incident import OVER, Event
 from sentinel.sinks.pagerduty import PagerDutyConfig, event
 from sentinel.sources.identity import RunIdentity
 from tests.sinks.samples import INCIDENT, NOTIFICATION, about, digest
@@ -36,7 +36,7 @@ def test_an_incident_triggers_an_alert(receiver, monkeypatch):
     }
 
 
-@pytest.mark.parametrize("name", [e for e in Event if e is not Event.RESOLVED])
+@pytest.mark.parametrize("name", [e for e in Event if e not in OVER])
 def test_all_news_of_an_incident_update_one_alert(name):
     body = event(about(name))
     assert (body["event_action"], body["dedup_key"]) == ("trigger", f"node-7/{INCIDENT.id}")
@@ -49,8 +49,9 @@ def test_an_equal_path_on_another_machine_has_an_alert_of_its_own():
     assert event(anywhere)["dedup_key"] == INCIDENT.id
 
 
-def test_the_end_resolves_it():
-    assert event(about(Event.RESOLVED)) == {
+@pytest.mark.parametrize("name", OVER)
+def test_the_end_resolves_it(name):
+    assert event(about(name)) == {
         "event_action": "resolve",
         "dedup_key": f"node-7/{INCIDENT.id}",
     }

@@ -2,6 +2,7 @@
 
 import json
 import os
+import signal
 import subprocess
 import sys
 from contextlib import contextmanager
@@ -173,6 +174,34 @@ def test_of_a_process_that_lives_and_is_silent_it_is_said_what_it_did_since(hous
     incident = known(house)
     assert incident.detector == "stream-stall"
     assert incident.evidence["process"].endswith("; in the last 30 min 36 s it did nothing")
+
+
+@needs_kernel
+@pytest.mark.parametrize("stopped", [False, True])
+def test_a_process_that_dies_long_after_its_log_went_silent_has_crashed_and_its_stall_is_not_resolved(
+    house, stopped
+):
+    watcher = house.watch(process={"stacks": False})
+    house.look(watcher)
+    with training(house, "held", "pass") as (one, go_on):
+        for _ in range(5):
+            house.look(watcher, hours=0.002)
+            go_on()
+        house.look(watcher, hours=0.002)
+        if stopped:
+            one.send_signal(signal.SIGSTOP)
+        silent = [house.look(watcher, hours=0.01, detector=ENDS) for _ in range(100)]
+        assert [news for news in silent if news] == [["firing: first-notification"], ["escalated: escalated"]]
+        one.kill()
+        one.wait()
+        messages = until(lambda: house.look(watcher, hours=0.0002, detector=ENDS))
+        assert messages == ["firing: first-notification", "ended: ended"]
+    assert house.look(watcher, hours=0.5, detector=ENDS) == []
+    assert house.look(house.watch(), hours=0.5, detector=ENDS) == [], "another watch says nothing twice"
+    with Store(house.state) as store:
+        by_detector = {one.detector: one for one in store.incidents(open_only=True)}
+    assert "was killed by SIGKILL" in by_detector["run-crashed"].summary
+    assert "SIGKILL" in by_detector["stream-stall"].ended
 
 
 @needs_kernel
