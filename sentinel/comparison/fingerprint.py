@@ -13,7 +13,7 @@ from dataclasses import dataclass
 MAX_DIFFERENT = 2
 """Settings in which siblings may differ."""
 
-SEED = re.compile(r"(^|[._/-])(\w*seed|random_state)$", re.IGNORECASE)
+SEED = re.compile(r"(^|[._/-])([^\W_]*seed|random_state)$", re.IGNORECASE)
 
 IDENTITY = re.compile(
     r"^(name|id|notes|group|tags?|comment|project|entity|user|host|command|argv)$"

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 _MAX_COLUMNS = 80
 _PICTURE_INDENT = "    "  # of a line of a picture
 _YEAR = timedelta(days=365)
-_FORMAT = re.compile(r"\{(\w+):[^}]*\}")  # of a value in a message, such as `{level:.4g}`
+_FORMAT = re.compile(r"\{(\w+):[^{}]*\}")  # of a value in a message, such as `{level:.4g}`
 
 EXAMPLES = Path(sentinel.detectors.__file__).with_name("examples.toml")
 """By the name of a detector: what its golden looks like, and for which reasons it gives no verdict."""

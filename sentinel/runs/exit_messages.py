@@ -57,8 +57,8 @@ _ANY_BAR = re.compile(r"\d{1,3}%(?:\s?\|[^|]{0,200}\|)?\s?(\d{1,9})/(\d{1,9}) \[
 _OF_AN_EPOCH = re.compile(r"(?<!num )(?<!['\"])\bepoch(?!_\d)", re.IGNORECASE)
 """The word of a run whose bars may be those of epochs. In the rows of Hugging Face's Trainer, whose bar
 counts all steps, it is a key, and in the name of a checkpoint it is a part."""
-_VALUE = re.compile(r"[a-z]\w*\s{0,2}[:=]\s{0,2}[-+]?\d", re.IGNORECASE)
-_OPEN_BAR = re.compile(r"\d+it \[")  # that does not know its total
+_VALUE = re.compile(r"(?<!\w)[^\Wa-z]*+[a-z]\w*+\s{0,2}[:=]\s{0,2}[-+]?\d", re.IGNORECASE)
+_OPEN_BAR = re.compile(r"\dit \[")  # that does not know its total
 _TRACEBACK = "Traceback (most recent call last):"
 _FRAME = re.compile(r"[ \t]+\S")
 _ERROR = re.compile(r"(?:[a-z_]\w*\.)*[A-Z]\w*(?:Error|Exception): \S")

@@ -8,7 +8,9 @@ from sentinel.runs.preemption import ENDS_FROM_OUTSIDE
 from sentinel.sources.base import Ending, EndKind
 
 _CAUSE = "Root Cause (first observed failure):"  # torch/distributed/elastic/multiprocessing/errors
-_FAILURE = re.compile(r"\brank +: (\d+) .{0,400}?\bexitcode +: (-?\d+) \(pid: (\d+)\)", re.DOTALL)
+_FAILURE = re.compile(
+    r"\brank +: (\d+) (?:(?!\brank +:).){0,400}?\bexitcode +: (-?\d+) \(pid: (\d+)\)", re.DOTALL
+)
 
 
 def first_failure(lines: Sequence[str]) -> Ending | None:

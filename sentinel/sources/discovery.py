@@ -141,8 +141,8 @@ def run_name(run: Run, base: Path) -> str:
     """Return a short name, unique among the runs under the roots unless several formats share a directory.
 
     The name is the path relative to ``base``, which is the common path of the roots. A run that is the only
-    root has the last part of its path as its name. A run outside the roots, which a link reached, has its
-    whole path. The name of a run behind an address is the address without its scheme.
+    root has the last part of its path as its name. The name of a run behind an address is the address without
+    its scheme.
     """
     if isinstance(run.path, Url):
         return "/".join(run.path.parts)

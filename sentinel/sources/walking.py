@@ -7,21 +7,22 @@ from stat import S_ISDIR, S_ISREG
 
 from sentinel.sources.base import ReadIssue
 from sentinel.sources.location import matches
-from sentinel.sources.readers.files import is_text, real_path
+from sentinel.sources.readers.files import is_text, on_kernel, real_path
 from sentinel.sources.registry import formats, hidden_logs
 
 Files = tuple[Path, Sequence[str]]
 """A directory and the names of files there."""
 
 _SKIPPED = frozenset({"__pycache__", "node_modules", "site-packages"})  # beside what is hidden
-_KERNELS = ("/proc/", "/sys/")  # no logs lie there, and some files keep a reader waiting
 
 
 class Walk:
     """The directories below some paths, with the names of the files in them. It can be walked once.
 
     A directory comes before those below it, and those beside it come in alphabetical order. What a link leads
-    to comes where the link lies. ``named`` are paths that are files. ``missing`` are those that do not exist.
+    to comes where the link lies. A link out of all paths is not followed, because whoever writes a log could
+    lead the reader anywhere by one; only a path may be such a link. Nor is anything read on a file system of
+    the kernel. ``named`` are paths that are files. ``missing`` are those that do not exist.
     """
 
     def __init__(self, paths: Sequence[Path]) -> None:
@@ -30,6 +31,7 @@ class Walk:
         self.missing: list[Path] = []
         self._visited: set[str] = set()
         self._tops: list[str] = []
+        self._roots: list[str] = []
         for path in paths:
             places = matches(path)
             if not places:
@@ -44,6 +46,7 @@ class Walk:
     def _start(self, path: Path) -> None:
         real = real_path(path)
         mode = _mode(real)
+        self._roots.append(real)
         if not is_text(real):
             self._complain(Path(repr(os.fsencode(real))), "is not UTF-8 and was skipped; rename it")
         elif S_ISREG(mode):
@@ -78,6 +81,9 @@ class Walk:
 
     def _entries(self, directory: str) -> list[os.DirEntry[str]]:
         try:
+            if on_kernel(os.stat(directory)):
+                self._complain(directory, "is of the kernel and holds no logs, so it was skipped")
+                return []
             with os.scandir(directory) as entries:
                 visible = [entry for entry in entries if not is_skipped(entry.name)]
         except OSError as error:
@@ -93,14 +99,21 @@ class Walk:
     def _follow(self, link: os.DirEntry[str], below: list[str]) -> Iterator[Files]:
         real = real_path(link.path)
         mode = _mode(real)
-        if real.startswith(_KERNELS) or not is_text(real):
+        if not is_text(real):
             self._complain(link.path, "is a link to a place that sentinel does not read, and was skipped")
+        elif mode and not self._is_inside(real):
+            self._complain(
+                link.path, f"is a link out of what was named, and was skipped; name {real} to read it"
+            )
         elif S_ISREG(mode):
             directory, name = os.path.split(real)
             if not is_internal(directory):
                 yield Path(directory), [name]
         elif S_ISDIR(mode) and not Path(link.path).is_relative_to(real):  # otherwise it leads up the tree
             below.append(real)
+
+    def _is_inside(self, real: str) -> bool:
+        return any(f"{real}/".startswith(f"{root.rstrip('/')}/") for root in self._roots)
 
     def _complain(self, path: str | Path, problem: str) -> None:
         self.read_issues.append(ReadIssue(Path(path), "", problem))

@@ -6,7 +6,6 @@ or in a full queue, so the user of this module must read everything now and then
 """
 
 import os
-import re
 import threading
 import warnings
 from collections.abc import Iterable
@@ -29,11 +28,11 @@ from watchdog.observers.api import BaseObserver, ObservedWatch
 from sentinel.sources.base import ReadIssue
 from sentinel.sources.location import fixed_part, matches
 from sentinel.sources.readers.files import real_path
+from sentinel.sources.readers.mounts import MOUNTS, mounts
 
 _LOCAL_SYSTEMS = frozenset(
     {"bcachefs", "btrfs", "ext2", "ext3", "ext4", "f2fs", "jfs", "ramfs", "tmpfs", "xfs", "zfs"}
 )
-_MOUNTS = Path("/proc/self/mountinfo")
 _GATHER_SECONDS = 1.0  # after the first change, so that many changes at once end one wait
 _EVENTS: list[type[FileSystemEvent]] = [
     DirCreatedEvent,
@@ -188,18 +187,16 @@ class Changes(FileSystemEventHandler):
         self._record([root])
 
 
-def sends_events(path: Path, mounts: str | None = None) -> bool:
-    """Return whether the file system of the path sends events. ``mounts`` is the text of proc's mountinfo."""
-    if mounts is None:
-        if not _MOUNTS.exists():
+def sends_events(path: Path, text: str | None = None) -> bool:
+    """Return whether the file system of the path sends events. ``text`` is that of proc's mountinfo."""
+    if text is None:
+        if not MOUNTS.exists():
             return True  # not on Linux, where watchdog knows what to do
-        mounts = _MOUNTS.read_text()
+        text = MOUNTS.read_text()
     deepest = -1
     kind = ""
-    for line in mounts.splitlines():
-        about, _, file_system = line.partition(" - ")
-        point = re.sub(r"\\(\d{3})", lambda code: chr(int(code[1], 8)), about.split()[4])
-        if path.is_relative_to(point) and len(point) >= deepest:  # a later mount hides an earlier one
-            deepest = len(point)
-            kind = file_system.split()[0]
+    for mount in mounts(text):
+        if path.is_relative_to(mount.point) and len(mount.point) >= deepest:
+            deepest = len(mount.point)
+            kind = mount.type
     return kind in _LOCAL_SYSTEMS

@@ -51,6 +51,9 @@ def test_clean_text_stays_as_it_is(text):
 def test_a_long_text_is_cut_and_says_so():
     assert clean_text("x" * 1_000_000, 10) == "x" * 9 + "…"
     assert clean_text("\x00" * 1_000_000 + "x", 10) == "…"
+    assert (
+        clean_text("\x90" * 100_000 + "x", 1 << 20) == "x"
+    )  # were it quadratic, this would not come to an end
 
 
 @pytest.mark.parametrize(

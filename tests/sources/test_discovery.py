@@ -7,6 +7,7 @@ import pytest
 from sentinel.sources import discovery
 from sentinel.sources.base import Run
 from sentinel.sources.discovery import common_path, discover, run_name
+from sentinel.sources.readers.files import open_log
 from sentinel.sources.registry import Format, formats
 from tests.sources import messy_home
 from tests.sources.tracker_writers import TrackioWriter
@@ -86,14 +87,28 @@ def test_links_in_a_circle(tree):
     assert found(root) == [root / "a/b/log.jsonl"]
 
 
-def test_a_link_out_of_the_tree_is_followed(tree, tmp_path_factory):
+def test_a_link_out_of_the_tree_is_followed_only_if_a_person_names_it(tree, tmp_path_factory):
     outside = tmp_path_factory.mktemp("scratch")
     (outside / "log.jsonl").touch()
-    root = tree("runs/")
+    root = tree("runs/", "log.jsonl")
     (root / "runs/big").symlink_to(outside)
-    (run,) = discover([root]).runs
-    assert run.path == outside / "log.jsonl"
-    assert run_name(run, common_path([root])) == str(outside / "log.jsonl")
+    (root / "runs/one.jsonl").symlink_to(outside / "log.jsonl")
+    (root / "runs/all").symlink_to("/")
+    links = [root / "runs" / name for name in ("all", "big", "one.jsonl")]
+    discovered = discover([root])
+    assert [run.path for run in discovered.runs] == [root / "log.jsonl"]
+    assert [issue.path for issue in discovered.read_issues] == links
+    assert "is a link out of what was named" in str(discovered.read_issues[0])
+    assert {*found(root, root / "runs/big")} == {root / "log.jsonl", outside / "log.jsonl"}
+    assert found(root / "runs/one.jsonl") == [outside / "log.jsonl"]
+
+
+def test_a_link_from_one_path_to_another_is_followed(tree):
+    root = tree("a/", "b/log.jsonl")
+    (root / "a/link").symlink_to(root / "b")
+    discovered = discover([root / "a", root / "b"])
+    assert [run.path for run in discovered.runs] == [root / "b/log.jsonl"]
+    assert not discovered.read_issues
 
 
 def test_a_link_to_where_nobody_looks_is_followed(tree):
@@ -137,12 +152,30 @@ def test_a_link_that_cannot_be_read_leads_nowhere(tree, monkeypatch):
 
 
 @pytest.mark.skipif(not Path("/proc/kmsg").exists(), reason="needs a file that keeps its reader waiting")
-def test_a_link_into_the_kernel_is_not_followed(tree):
+@pytest.mark.parametrize("place", ["/proc", "/proc/", "/sys", "/proc/kmsg", "/proc/self/root"])
+def test_a_link_into_the_kernel_is_not_followed(tree, place):
     root = tree("log.jsonl")
-    (root / "kernel.log").symlink_to("/proc/kmsg")
+    (root / "kernel.log").symlink_to(place)
     discovered = discover([root])
     assert [run.path for run in discovered.runs] == [root / "log.jsonl"]
     assert [str(complaint.path) for complaint in discovered.read_issues] == [f"{root}/kernel.log"]
+
+
+@pytest.mark.skipif(not Path("/proc/self").exists(), reason="needs a file system of the kernel")
+def test_what_is_of_the_kernel_is_known_by_its_type(tree):
+    (issue,) = discover([Path("/proc")]).read_issues
+    assert str(issue) == "/proc: is of the kernel and holds no logs, so it was skipped"
+    with pytest.raises(OSError, match="not a regular file"):
+        open_log(Path("/proc/self/status"))
+
+
+def test_a_file_beside_a_log_that_is_a_link_out_of_its_directory_is_not_opened(tree):
+    root = tree("run/", "secret.yaml", "run/..data/config.yaml")
+    (root / "run/config.yaml").symlink_to(root / "secret.yaml")
+    (root / "run/hparams.yaml").symlink_to("..data/config.yaml")
+    with pytest.raises(OSError, match="a link out of its directory"):
+        open_log(root / "run/config.yaml")
+    open_log(root / "run/hparams.yaml").close()
 
 
 def test_a_format_that_fails_costs_no_other(tree, monkeypatch):

@@ -15,7 +15,7 @@ from typing import Any
 from sentinel.sources.console.printed import Record, kept, restored
 
 BAR = re.compile(
-    r"(?P<title>[^|]{0,200}?)\s*\d{1,3}%(?:\|[^|]*+\|\s*| (?=\d+/\d+ \[\d\d:))"
+    r"(?P<title>[^|]{0,200}?)(?<!\s)\s*+\d{1,3}%(?:\|[^|]*+\|\s*| (?=\d+/\d+ \[\d\d:))"
     r"(?P<count>\d{1,15})/(?P<total>\d{1,15}) \[[^,\]]*+,?(?P<rest>[^\]]*+)"
 )
 """Pattern of a state of a bar. What a notebook leaves of one in a text has no bar."""

@@ -22,7 +22,7 @@ _OF_TRAINING = "gpu_mem"  # in YOLO's tables, of which older ones call a loss "b
 _CLASS = "Class"
 _ALL = "all"
 _FULL = re.compile(r":(?:\s{1,9}100%.*|$)")
-_AROUND = re.compile(r"\w*\(|\)")  # what stands around the names in "Box(P  R  mAP50  mAP50-95)"
+_AROUND = re.compile(r"(?<!\w)\w*\(|\)")  # what stands around the names in "Box(P  R  mAP50  mAP50-95)"
 
 
 class Columns:

@@ -118,7 +118,7 @@ SHAPES = (
     ),
     Shape(
         "espnet validation",  # behind the means of what the batches of the epoch told
-        re.compile(r"(?<!\w)(?P<epoch>\d{1,9})epoch results: .{1,4000}?(?=\[valid\])"),
+        re.compile(r"(?<!\w)(?P<epoch>\d{1,9})epoch results: (?:(?!epoch results: ).){1,4000}?(?=\[valid\])"),
         word="epoch results: ",
     ),
     Shape(

@@ -41,7 +41,7 @@ _LONG_FORM = re.compile(r"metric|tag|key|series|variable|phase|split|stage", re.
 _VALUE = re.compile(r"value|mean|0|y|metric_value", re.IGNORECASE)
 _PLAIN_STEP = re.compile(r"x\d?|n|num|unnamed: ?0", re.IGNORECASE)
 _DECIMAL_COMMA = re.compile(r"[-+]?\d{1,20},\d{1,20}")
-_UNCOUNTED = re.compile(r"\s*\([^)]{0,40}\)\s*$|\s*\[[^\]]{0,40}\]\s*$")
+_UNCOUNTED = re.compile(r"(?<!\s)\s*+(?:\([^)]{0,40}\)|\[[^\]]{0,40}\])\s*$")
 
 
 class Table:

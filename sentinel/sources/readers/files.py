@@ -6,10 +6,14 @@ Text in UTF-16, as PowerShell writes it, becomes UTF-8.
 import codecs
 import os
 import re
+from errno import ELOOP
 from pathlib import Path
 from stat import S_ISREG
 from typing import Any, BinaryIO
 
+from sentinel.sources.readers.mounts import is_of_kernel
+
+_READING = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC
 _MAX_PATH = 4096
 """Bytes, with the zero at its end; Linux's PATH_MAX."""
 
@@ -17,13 +21,33 @@ _MAX_PATH = 4096
 def open_log(path: Path) -> BinaryIO:
     """Open the file for reading.
 
-    Raises OSError. A pipe or a device is an error too, because it could keep its reader waiting.
+    Raises OSError. A pipe or a device is an error too, because it could keep its reader waiting, and so is a
+    file of the kernel. A link may lead to a file below its own directory alone: what lies elsewhere is no
+    part of the log, and a search resolves the links that it follows.
     """
-    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
-    if S_ISREG(os.fstat(descriptor).st_mode):
+    try:
+        descriptor = os.open(path, _READING | os.O_NOFOLLOW)
+    except OSError as error:
+        if error.errno != ELOOP:
+            raise
+        descriptor = _open_link(path)
+    status = os.fstat(descriptor)
+    if S_ISREG(status.st_mode) and not on_kernel(status):
         return os.fdopen(descriptor, "rb")
     os.close(descriptor)
     raise OSError(None, "not a regular file")
+
+
+def _open_link(path: Path) -> int:
+    real = os.path.realpath(path)
+    if not real.startswith(f"{os.path.realpath(path.parent)}/"):
+        raise OSError(None, "a link out of its directory")
+    return os.open(real, _READING)
+
+
+def on_kernel(status: os.stat_result) -> bool:
+    """Return whether a file or a directory lies on a file system of the kernel."""
+    return is_of_kernel(os.major(status.st_dev), os.minor(status.st_dev))
 
 
 def real_path(path: str | Path) -> str:
