@@ -4,7 +4,7 @@ from typing import Annotated, Literal
 
 import typer
 
-from sentinel.cli.options import ConfigFile, StateDir, configuration
+from sentinel.cli.options import ConfigFile, StateDir, recorded
 from sentinel.common.clock import SystemClock
 from sentinel.common.errors import SentinelError, did_you_mean
 
@@ -30,7 +30,7 @@ def ack(incident: _Id, config: ConfigFile = None, state_dir: StateDir = None) ->
     from sentinel.storage.store import Store
 
     now = SystemClock().now()
-    with Store(configuration(config, state_dir).state_dir, create=False) as store:
+    with Store(recorded(config, state_dir, incident).state_dir, create=False) as store:
         stored = store.incident(incident)
         new = acknowledgement(stored, now)
         store.add_silence(new)
@@ -56,7 +56,7 @@ def feedback(
 
     if detector and detector not in all_detectors():
         raise SentinelError(f"{detector}: no such detector{did_you_mean(detector, all_detectors())}")
-    with Store(configuration(config, state_dir).state_dir, create=bool(detector)) as store:
+    with Store(recorded(config, state_dir, incident).state_dir, create=bool(detector)) as store:
         if not detector:
             stored = store.incident(incident)
             incident = stored.id

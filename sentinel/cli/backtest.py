@@ -40,7 +40,7 @@ def backtest(config: _New, paths: _Paths = None, old: _Old = None) -> None:
     if not new.paths:
         raise SentinelError("nothing to compare: name a PATH, or set `paths` in the new configuration")
     changes = differences(*(replay(new.paths, config, lambda *_: None) for config in (before, new)))
-    verdicts = answers(new.state_dir)
+    verdicts = answers(new, config)
     for difference in changes:
         if difference.kind != "same":
             typer.echo(_line(difference, verdicts))

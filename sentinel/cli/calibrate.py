@@ -107,7 +107,7 @@ def calibrate(
     budget = next((share for share in (pages_per_run_day, pages_per_run) if share is not None), 0.01)
     settings = configuration(config, paths=archive)
     bad_runs = _lines_of(bad)
-    verdicts = answers(settings.state_dir)
+    verdicts = answers(settings, None)
     pages = Pages(daily=pages_per_run_day is not None)
     uncalibrated = settings.model_copy(update={"detectors": _uncalibrated(settings.detectors)})
     with opened(output) as file:

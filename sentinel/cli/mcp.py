@@ -5,7 +5,7 @@ from typing import Annotated
 import typer
 
 from sentinel.cli.explain import user_rules
-from sentinel.cli.options import ConfigFile, StateDir, configuration
+from sentinel.cli.options import ConfigFile, StateDir, configuration, recorded
 from sentinel.common.clock import SystemClock
 from sentinel.common.errors import SentinelError
 
@@ -32,6 +32,6 @@ def mcp(paths: _Paths = None, config: ConfigFile = None, state_dir: StateDir = N
         if missing not in ("mcp", "mcp_types"):
             raise
         raise SentinelError("agents need a package: pip install '.[mcp]'") from None
-    settings = configuration(config, state_dir, paths=paths or ())
+    settings = configuration(config, state_dir, paths=paths) if paths else recorded(config, state_dir)
     runs = Answers(settings, settings.paths if paths else (), SystemClock().now)
     server(runs, lambda: user_rules(config)).run("stdio")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
@@ -48,7 +49,8 @@ StateDir = Annotated[
     typer.Option(
         "--state-dir",
         metavar="DIR",
-        help="Directory that keeps incidents and cursors; overrides `state_dir` in the configuration.",
+        help="Directory that keeps incidents and cursors; overrides `state_dir` in the configuration. By "
+        "default each thing that is watched has one of its own.",
     ),
 ]
 Notify = Annotated[
@@ -122,16 +124,62 @@ def configuration(
     return config.model_copy(update={name: value for name, value in overrides.items() if value})
 
 
-def answers(state_dir: Path) -> dict[str, str]:
+def watching(config: Config, file: Path | None, paths: Sequence[str]) -> Config:
+    """Return the configuration of a watch with a state of its own, where none is named."""
+    from sentinel.storage.places import state_of_config, state_of_paths
+
+    described = config_file(file)
+    if _names_state(config) or not config.paths:
+        return config
+    share = str(config.shard) if config.shard.count > 1 else ""
+    own = state_of_config(described) if described and not paths and not share else None
+    return config.model_copy(update={"state_dir": own or state_of_paths(config.paths, share)})
+
+
+def recorded(file: Path | None, state_dir: Path | None, incident: str = "") -> Config:
+    """Return the configuration of a command about what a watch has recorded, such as an incident.
+
+    Raises SentinelError if several watches may be meant.
+    """
+    from sentinel.storage.places import one_of
+
+    config = configuration(file, state_dir)
+    states = _states(config, file, incident)
+    return config.model_copy(update={"state_dir": one_of(states)}) if states else config
+
+
+def states(config: Config, file: Path | None) -> list[Path]:
+    """Return the states of all watches that a command may mean."""
+    return _states(config, file) or [config.state_dir]
+
+
+def _states(config: Config, file: Path | None, incident: str = "") -> list[Path]:
+    from sentinel.storage.places import fitting_states, state_of_config
+
+    if _names_state(config):
+        return [config.state_dir]
+    described = config_file(file)
+    own = state_of_config(described) if described and config.paths else None
+    return fitting_states(own, Path.cwd(), incident) or ([own] if own else [])
+
+
+def _names_state(config: Config) -> bool:
+    return "state_dir" in config.model_fields_set or bool(os.environ.get("STATE_DIRECTORY"))
+
+
+def answers(config: Config, file: Path | None) -> dict[str, str]:
     """Return what people answered about incidents, by their ids; nothing where nothing was watched."""
     from sentinel.common.errors import StateError
     from sentinel.storage.store import Store
 
-    try:
-        with Store(state_dir, create=False) as store:
-            return store.feedback.verdicts()
-    except StateError:
-        return {}
+    verdicts: dict[str, str] = {}
+    for state in states(config, file):
+        try:
+            with Store(state, create=False) as store:
+                verdicts |= store.feedback.verdicts()
+        except StateError:
+            continue
+    return verdicts
 
 
 @contextmanager

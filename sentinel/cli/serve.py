@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from sentinel.cli.options import ConfigFile, address, configuration
+from sentinel.cli.options import ConfigFile, address, configuration, states
 from sentinel.common.errors import SentinelError
 
 if TYPE_CHECKING:
@@ -69,7 +69,7 @@ def serve(
     log_to_stderr(seldom=True)
     settings = configuration(config)
     listen_address = address("--listen", listen)
-    places = [*dict.fromkeys(state_dir or [settings.state_dir])]
+    places = [*dict.fromkeys(state_dir or states(settings, config))]
     chosen_token = _chosen_token(token_file)
     if not chosen_token and listen_address.host not in ("127.0.0.1", "::1", "localhost"):
         raise SentinelError(f"others can reach {listen_address}: set ${_TOKEN} or name a --token-file")

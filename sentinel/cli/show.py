@@ -4,7 +4,7 @@ from typing import Annotated
 
 import typer
 
-from sentinel.cli.options import ConfigFile, ReportFormat, StateDir, TextOrJson, configuration
+from sentinel.cli.options import ConfigFile, ReportFormat, StateDir, TextOrJson, recorded
 from sentinel.common.clock import SystemClock
 
 _Id = Annotated[
@@ -27,7 +27,7 @@ def show(
     from sentinel.report.recorded import recorded_incident
     from sentinel.storage.store import Store
 
-    settings = configuration(config, state_dir)
+    settings = recorded(config, state_dir, incident)
     pipeline = Pipeline(settings.enabled_detectors, settings.parameters, settings.signals, host=settings.host)
     options = state_dir_option(settings.state_dir)
     with Store(settings.state_dir, create=False) as store:

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from sentinel.cli.options import ConfigFile, StateDir, configuration
+from sentinel.cli.options import ConfigFile, StateDir, recorded
 from sentinel.common.clock import SystemClock
 from sentinel.common.errors import SentinelError, UnknownName
 from sentinel.common.run_glob import matched_runs, run_glob
@@ -61,7 +61,7 @@ def add(
 
     if bool(run) == bool(incident):
         raise SentinelError("name either a RUN or an --incident")
-    settings = configuration(config, state_dir)
+    settings = recorded(config, state_dir, incident)
     _check_detector(detector, [rule.detector_name for rule in settings.rules])
     now = SystemClock().now()
     with Store(settings.state_dir) as store:
@@ -101,7 +101,7 @@ def list_(config: ConfigFile = None, state_dir: StateDir = None) -> None:
     from sentinel.storage.store import Store
 
     now = SystemClock().now()
-    with Store(configuration(config, state_dir).state_dir, create=False) as store:
+    with Store(recorded(config, state_dir).state_dir, create=False) as store:
         for silence in store.silences(now):
             remaining = f"{duration_text(silence.until - now)} left: {silence.reason}"
             typer.echo(f"{silence.id}: {silence.detector} of {_runs(silence)}, {remaining}")
@@ -112,7 +112,7 @@ def remove(silence_id: _Id, config: ConfigFile = None, state_dir: StateDir = Non
     """End a silence early."""
     from sentinel.storage.store import Store
 
-    with Store(configuration(config, state_dir).state_dir, create=False) as store:
+    with Store(recorded(config, state_dir).state_dir, create=False) as store:
         if not store.remove_silence(silence_id):
             raise SentinelError(f"no silence has the id {silence_id!r}; `sentinel silence list` shows them")
     typer.echo(f"{silence_id}: ended")

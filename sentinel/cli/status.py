@@ -4,7 +4,7 @@ from typing import Annotated
 
 import typer
 
-from sentinel.cli.options import ConfigFile, ReportFormat, StateDir, TextOrJson, configuration
+from sentinel.cli.options import ConfigFile, ReportFormat, StateDir, TextOrJson, recorded
 from sentinel.cli.plugins import complain_of_plugins
 from sentinel.common.clock import SystemClock
 from sentinel.common.run_glob import fits, run_glob
@@ -25,7 +25,7 @@ def status(
     from sentinel.report import status as report
     from sentinel.storage.store import Store
 
-    settings = configuration(config, state_dir)
+    settings = recorded(config, state_dir)
     state_directory = settings.state_dir
     now = SystemClock().now()
     pattern = run_glob(run)

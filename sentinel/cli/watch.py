@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from sentinel.cli.options import ConfigFile, Notify, StateDir, configuration
+from sentinel.cli.options import ConfigFile, Notify, StateDir, configuration, watching
 from sentinel.common.errors import SentinelError
 from sentinel.common.text import clean_text
 
@@ -71,12 +71,14 @@ def watch(
     from sentinel.cli.logs import log_to_stderr
     from sentinel.cli.plugins import find_broken_plugins
     from sentinel.cli.watch_table import table_of
+    from sentinel.storage.places import note_watched
     from sentinel.watch.daemon import Daemon, WatchSetup
 
     def load() -> WatchSetup:
         settings = configuration(config, state_dir, paths or (), poll, listen, notify or (), shard)
         _check_paths(settings.paths, wait)
-        settings = _with_terminal(settings)
+        settings = _with_terminal(watching(settings, config, paths or ()))
+        note_watched(settings.state_dir, settings.paths)
         return WatchSetup(settings, [sink.open() for sink in settings.sinks])
 
     log_to_stderr()

@@ -11,7 +11,9 @@ of it loses the locks of all its connections, and then another process may delet
 
 
 def default_state_dir(environment: Mapping[str, str] = os.environ) -> Path:
-    """Return the $STATE_DIRECTORY that systemd sets, or else the user's state directory (XDG)."""
+    """Return the $STATE_DIRECTORY that systemd sets, or else the user's state directory (XDG), which holds a
+    directory for each thing that is watched (`storage/places.py`).
+    """
     by_systemd = environment.get("STATE_DIRECTORY")
     if by_systemd:
         return Path(by_systemd.split(":")[0])
@@ -22,8 +24,10 @@ def default_state_dir(environment: Mapping[str, str] = os.environ) -> Path:
 def state_dir_option(state_dir: Path) -> str:
     """Return the option that a command in a person's shell needs to find this state, with a blank before it.
 
-    Empty if it needs none. A shell does not have the variable that systemd sets.
+    Empty if it needs none: a command finds by itself which state holds an incident. A shell does not have the
+    variable that systemd sets.
     """
     shell = {name: value for name, value in os.environ.items() if name != "STATE_DIRECTORY"}
     state_dir = state_dir.absolute()
-    return "" if state_dir == default_state_dir(shell) else f" --state-dir {shlex.quote(str(state_dir))}"
+    root = default_state_dir(shell)
+    return "" if root in (state_dir, state_dir.parent) else f" --state-dir {shlex.quote(str(state_dir))}"

@@ -149,7 +149,8 @@ class Config(ConfigTable):
     state_dir: LocalPath = Field(
         default_factory=default_state_dir,
         description="directory that keeps incidents, cursors and undelivered notifications; by default "
-        "$STATE_DIRECTORY, else $XDG_STATE_HOME/sentinel, else ~/.local/state/sentinel",
+        "$STATE_DIRECTORY, else a directory for each thing that is watched below $XDG_STATE_HOME/sentinel or "
+        "~/.local/state/sentinel",
     )
     poll_seconds: float = Field(
         default=2.0,

@@ -27,7 +27,10 @@ def sole_watcher(directory: Path) -> Iterator[None]:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:
             holder = file.read().decode().strip() or "unknown"
-            raise StateError(f"{directory}: another watch uses this state_dir (process {holder})") from None
+            raise StateError(
+                f"{directory}: another watch uses this state_dir (process {holder}); end it, or name another "
+                "--state-dir"
+            ) from None
         with suppress(OSError):  # only the lock counts; the number helps a person
             file.truncate(0)
             file.write(str(os.getpid()).encode())

@@ -15,6 +15,7 @@ from sentinel import catalogue
 from sentinel.common.clock import SystemClock
 from sentinel.detectors.discovery import all_detectors
 from sentinel.storage.lock import sole_watcher
+from sentinel.storage.places import state_of_config
 from sentinel.storage.store import Store
 from tests.sinks.receiver import Receiver, status
 
@@ -207,7 +208,10 @@ def test_a_pass_over_runs_tells_and_is_remembered(sentinel, sick_run):
 @pytest.mark.slow
 def test_status_copes_with_what_cannot_be_decoded(sentinel, sick_run, tmp_path):
     sentinel("watch", "--once")
-    with closing(sqlite3.connect(tmp_path / "state" / "sentinel" / "sentinel.sqlite")) as state, state:
+    with (
+        closing(sqlite3.connect(state_of_config(tmp_path / "sentinel.toml") / "sentinel.sqlite")) as state,
+        state,
+    ):
         state.execute("UPDATE runs SET state = x'c1'")
         state.execute("UPDATE incidents SET incident = '{'")
         state.execute("UPDATE notification_log SET severity = 77")
@@ -273,7 +277,7 @@ def test_status_shows_a_log_of_which_a_part_cannot_be_read(sentinel, sick_run):
 
 @pytest.mark.slow
 def test_status_tells_of_a_watch_that_records_nothing(sentinel, sick_run, tmp_path):
-    state = tmp_path / "state" / "sentinel"
+    state = state_of_config(tmp_path / "sentinel.toml")
     sentinel("watch", "--once")
     with Store(state) as store:
         store.set_health({"watch": {"looked_at": SystemClock().now() - 1000, "runs": 1}})
@@ -290,7 +294,7 @@ def test_status_says_whether_a_watch_is_running(sentinel, sick_run, tmp_path):
     sentinel("watch", "--once")
     assert re.search(r"\nno watch is running\nwatch: looked \d+ s ago, 1 run\n", sentinel("status").out)
     assert json.loads(sentinel("status", "--format", "json").out)["watch_process"] is None
-    with sole_watcher(tmp_path / "state" / "sentinel"):
+    with sole_watcher(state_of_config(tmp_path / "sentinel.toml")):
         assert "no watch" not in sentinel("status").out
         shown = json.loads(sentinel("status", "--format", "json").out)
     assert shown["watch_process"] == str(os.getpid())

@@ -6,6 +6,7 @@ import shutil
 
 import pytest
 
+from sentinel.storage.places import state_of_config
 from sentinel.storage.store import Store
 from tests.sources.copying import WAYS, each_file, rename
 from tests.sources.runs import files
@@ -28,7 +29,7 @@ class House:
 
     def __init__(self, sentinel, place):
         self.sentinel = sentinel
-        self.state = place / "state" / "sentinel"
+        self.state = state_of_config(place / "sentinel.toml")
         self.written = place / "written"
         self.watched = place / "watched"
         self.written.mkdir()

@@ -126,6 +126,9 @@ def test_a_command_is_told_where_the_state_is_unless_it_knows(monkeypatch):
     assert state_dir_option(Path("/var/lib/sentinel")) == " --state-dir /var/lib/sentinel"
     assert state_dir_option(Path("/my state")) == " --state-dir '/my state'"
     assert state_dir_option(Path("/x/sentinel")) == ""
+    assert state_dir_option(Path("/x/sentinel/runs-0a1b2c3d")) == "", (
+        "a command finds what holds its incident"
+    )
 
 
 def test_the_example_is_fine():

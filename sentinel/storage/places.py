@@ -1,0 +1,107 @@
+"""The states of this user: where the state of a watch lies by default, and which one a command means.
+
+Each thing that is watched has a state of its own below one directory, so that watches of two projects do not
+meet.
+"""
+
+import hashlib
+import os
+import re
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+from sentinel.common.errors import SentinelError, StateError
+from sentinel.common.state_dir import STATE_FILE, default_state_dir
+from sentinel.storage.database import make_file
+
+_WATCHED = "watched"
+"""A file in the state directory that says what its watch follows, a path in each line."""
+_MAX_NAME = 40  # characters of a directory's name that tell a person what is watched
+_DIGITS = 8  # of the hash that tells apart what has one name
+
+
+def state_of_config(file: Path) -> Path:
+    """Return where the state of the watch lies that a configuration describes."""
+    file = file.resolve()
+    return _place(file.parent.name, f"configuration {file}")
+
+
+def state_of_paths(paths: Sequence[object], share: str = "") -> Path:
+    """Return where the state of a watch lies that was given its paths, and perhaps a share, by hand."""
+    places = [str(path.absolute()) if isinstance(path, Path) else str(path) for path in paths]
+    return _place("-".join(Path(places[0]).parts[-2:]), "\n".join([share, *sorted(places)]))
+
+
+def note_watched(directory: Path, paths: Iterable[object]) -> None:
+    """Write down what the watch with this state follows, so that commands find the state by it."""
+    file = directory / _WATCHED
+    make_file(directory, file)
+    lines = [str(path.absolute()) if isinstance(path, Path) else str(path) for path in paths]
+    file.write_text("".join(f"{line}\n" for line in lines), "utf-8", "surrogateescape")
+
+
+def fitting_states(own: Path | None, here: Path, incident: str = "") -> list[Path]:
+    """Return the states that a command may mean that does not say which one.
+
+    These are the ones that hold the ``incident``, else its ``own``, else those of what lies near ``here``,
+    else all. Empty if there is none.
+    """
+    states = _states()
+    if incident:
+        holding = [state for state in states if _holds(state, incident)]
+        if holding:
+            return holding
+    if own is not None and own in states:
+        return [own]
+    near = [state for state, watched in states.items() if any(_is_near(path, here) for path in watched)]
+    return near or ([*states] if own is None else [])
+
+
+def one_of(states: Sequence[Path]) -> Path:
+    """Return the only state. Raises SentinelError that names them if there are several."""
+    if len(states) == 1:
+        return states[0]
+    watched = _states()
+    lines = [
+        f"  --state-dir {state}   # of {', '.join(watched[state]) or 'an older watch'}" for state in states
+    ]
+    raise SentinelError("\n".join([f"{len(states)} watches have a state here; name one of them:", *lines]))
+
+
+def _place(name: str, key: str) -> Path:
+    name = re.sub(r"[^\w.-]+", "-", name).strip("-.")[:_MAX_NAME] or "runs"
+    digest = hashlib.sha256(key.encode("utf-8", "surrogateescape")).hexdigest()[:_DIGITS]
+    return default_state_dir() / f"{name}-{digest}"
+
+
+def _states() -> dict[Path, list[str]]:
+    """Return the states of this user, with what the watch of each follows."""
+    root = default_state_dir()
+    try:
+        directories = [root, *sorted(root.iterdir())]
+    except OSError:
+        return {}
+    return {each: _watched(each) for each in directories if (each / STATE_FILE).is_file()}
+
+
+def _watched(directory: Path) -> list[str]:
+    try:
+        return (directory / _WATCHED).read_text("utf-8", "surrogateescape").splitlines()
+    except OSError:
+        return []
+
+
+def _is_near(path: str, here: Path) -> bool:
+    place = os.path.commonpath([path, here]) if path.startswith("/") else ""
+    return place in (path.rstrip("/"), str(here))
+
+
+def _holds(directory: Path, incident: str) -> bool:
+    from sentinel.storage.store import Store
+
+    try:
+        with Store(directory, create=False) as store:
+            store.incident(incident)
+    except (SentinelError, StateError):
+        return False
+    return True
