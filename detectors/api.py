@@ -6,6 +6,7 @@ else about it is declared in the decorator; its thresholds are keyword-only argu
 """
 
 import inspect
+import re
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -76,13 +77,14 @@ class Variant:
     ``message`` is a format string over the evidence columns, ``value``, ``step``, the parameters, and
     ``lasted``: the steps and the time since the onset in words, such as "218 steps (7 min)".
     ``severities`` are those that its findings can have, the usual one first. A question is ``asked_once``: no
-    reminder follows.
+    reminder follows. ``first_step`` is the first thing to do, where the page begins with another one.
     """
 
     message: str
     catalogue: tuple[str, ...]
     severities: tuple[Severity, ...] = (WARNING,)
     no_reminder: bool = False
+    first_step: str = ""
 
 
 @dataclass(frozen=True)
@@ -116,6 +118,10 @@ class Demand:
         return [*lacking, *([no_clock] if self.clock and no_clock else ())]
 
 
+_FIRST_STEP = re.compile(r"^## What to do\n+(.+?\.)(?:\s|$)", re.DOTALL | re.MULTILINE)
+"""The first sentence of a page's advice."""
+
+
 @dataclass(frozen=True)
 class Declaration:
     """What every rule declares. ``name`` is kebab-case; ``page`` is the rule's module docstring."""
@@ -138,6 +144,12 @@ class Declaration:
     def catalogue(self) -> tuple[str, ...]:
         """All catalogue ids that it cites, in order of likelihood."""
         return tuple(dict.fromkeys(i for v in self.variants.values() for i in v.catalogue))
+
+    def first_step(self, variant: str) -> str:
+        """Return the first thing to do about a finding; empty if the page does not say."""
+        found = _FIRST_STEP.search(self.doc)
+        of_page = " ".join(found[1].split()) if found else ""
+        return (self.variants[variant].first_step if variant in self.variants else "") or of_page
 
     @property
     def severities(self) -> tuple[Severity, ...]:

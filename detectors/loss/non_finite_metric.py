@@ -5,8 +5,8 @@ A loss that is not finite, of training or evaluation: one point as a warning, tw
 A gradient norm that is not finite at two successive points, or at twenty where a scaler skips such steps;
 while the loss goes on it is info below twenty, since such steps were skipped. A loss that falls to exactly 0
 and stays there for ten points, since Hugging Face's Trainer leaves NaN out of its mean. Of all other metrics,
-known or not, it tells once: a loss, by its name, that is not finite at three successive points, and any other
-number at ten.
+known or not, it tells of those that break first: a loss, by its name, that is not finite at three successive
+points, and any other number at ten. That is a warning, and critical once it has lasted for fifty more.
 
 ## Why it matters
 A weight that is NaN never recovers: every later step is lost, and every later checkpoint as well.
@@ -136,7 +136,10 @@ def non_finite_metric(
         },
         lasts=bad,
         # Steps whose gradient is not finite are skipped as long as the loss goes on.
-        severities={WARNING: ~pl.col("twice"), INFO: sound & ~in_a_row(bad, scaled_points)},
+        severities={
+            WARNING: ~pl.col("twice") | (is_of(Signal.OTHER_METRIC) & ~in_a_row(bad, REACH)),
+            INFO: sound & ~in_a_row(bad, scaled_points),
+        },
         onset=pl.when(zeros).then(pl.col(STEP).shift(zero_points - 1).over(SERIES)),
     )
 

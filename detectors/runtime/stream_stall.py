@@ -69,7 +69,12 @@ STANDSTILL_EVIDENCE = {
         "hangs": Variant(
             "no step for {silent_seconds:duration}. {standstill}", HANG_ENTRIES, (WARNING, CRITICAL)
         ),
-        "stopped": Variant("no step for {silent_seconds:duration}. {standstill}", (), (WARNING, CRITICAL)),
+        "stopped": Variant(
+            "no step for {silent_seconds:duration}. {standstill}",
+            (),
+            (WARNING, CRITICAL),
+            first_step="Let it go on with `kill -CONT`, or end it.",
+        ),
         "gone": Variant(
             "its log is gone: it was removed or moved, or its file system was unmounted; no new point for "
             "{silent_seconds:duration}",

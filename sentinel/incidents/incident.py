@@ -72,6 +72,7 @@ class Incident(msgspec.Struct, frozen=True):
     last_time: float | None = None
     findings: int = 0  # rows at which it was found; never decreases, although steps may go back
     reopen_count: int = 0  # how often it came back after it was resolved
+    first_step: str = ""  # the first thing to do, where no cause is known
     no_reminder: bool = False  # it is a question, so no reminder follows
     inhibited_by: str | None = None
     ended: str = ""  # how the run ended with it, in words; empty while the run goes on
@@ -91,13 +92,30 @@ class Incident(msgspec.Struct, frozen=True):
 
     @property
     def headline(self) -> str:
-        """What is wrong, as a sentence that is safe to show."""
-        return sentence(self.summary)
+        """What is wrong by the newest finding, as a sentence that is safe to show."""
+        return sentence(self.latest or self.summary)
 
     @property
     def catalogue(self) -> tuple[str, ...]:
         """The ids of the entries that may be behind it, likeliest first."""
         return tuple(cause.id for cause in self.causes)
+
+    def now(self, newest: "Incident") -> "Incident":
+        """Return the incident as it was when something happened to it, with what is known of it by now."""
+        is_same = (newest.severity, newest.variant, newest.reopen_count) == (
+            self.severity,
+            self.variant,
+            self.reopen_count,
+        )
+        if not (self.open and newest.open and is_same and newest.findings >= self.findings):
+            newest = self
+        return self.replace(
+            summary=newest.latest or newest.summary,
+            causes=newest.causes,
+            last_step=newest.last_step,
+            last_time=newest.last_time,
+            findings=newest.findings,
+        )
 
     def replace(self, **fields: Any) -> Self:
         """Return a copy with some fields replaced."""

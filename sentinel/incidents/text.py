@@ -37,6 +37,7 @@ def statement(
         "cited": cited,
         "causes": weighed(detector.name, cited, evidence, {**findings, detector.name: evidence}, verdict),
         "evidence": evidence,
+        "first_step": detector.first_step(verdict.variant or ""),
         "no_reminder": variant is not None and variant.no_reminder,
     }
 

@@ -245,19 +245,20 @@ class _Routing:
 
 
 def _body(event: Event, incident: Incident, number: int, news: RunChanges, *, plots: bool) -> dict[str, Any]:
-    if event in (Event.REPEAT, Event.ENDED):  # it says what the newest finding does
-        incident = incident.replace(summary=incident.latest or incident.summary)
+    key = idempotency_key(news.run, incident, event, number)
+    newest = next((other for other in news.still_open if other.id == incident.id), incident)
+    incident = incident.now(newest)
     excerpts = news.excerpts(incident)[:_MAX_EXCERPTS] if plots and event in _PLOTTED_EVENTS else ()
     others = [other for other in news.still_open if other.id != incident.id]
     others.sort(key=lambda other: -other.severity)
     first = began_first(incident, others)
     return {
-        "key": idempotency_key(news.run, incident, event, number),
+        "key": key,
         "event": event.value,
         "run": msgspec.to_builtins(news.run),
         "incident": msgspec.to_builtins(incident),
         "catalogue": catalogue.cited(incident.catalogue),
-        "also_open": [other.summary for other in others],
+        "also_open": [other.latest or other.summary for other in others],
         "cause": cause_text(incident, others),
         "consequences": consequence_texts(incident, others),
         "first_onset": [first.onset_step, first.onset_time],

@@ -72,7 +72,7 @@ def recorded_incident(
         incident=incident,
         excerpts=excerpts,
         catalogue=catalogue.cited(incident.catalogue),
-        also_open=[other.summary for other in others],
+        also_open=[other.latest or other.summary for other in others],
         cause=cause_text(incident, others),
         consequences=consequence_texts(incident, others),
         first_onset=(first.onset_step, first.onset_time),

@@ -1,7 +1,9 @@
 """Numbers that no detector judges where they are not finite: whether they stop being numbers for good.
 
-The first point at which that is sure becomes a point of `Signal.OTHER_METRIC`, once in a stream. Its tag
-names the metrics that are not finite by then. A stream whose losses say so themselves has none.
+The first point at which that is sure becomes a point of `Signal.OTHER_METRIC`, once in a stream, behind the
+first one of the same metric that is not finite. Its tag names the metrics that are not finite by then. All
+later points of that metric follow, so that it is known how long this lasts. A stream whose losses say so
+themselves has none.
 """
 
 import re
@@ -10,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from sentinel.detectors.signals import Signal
 from sentinel.series.attempts import Points
@@ -48,20 +50,26 @@ def as_one_name(tags: Sequence[str]) -> str:
 
 @dataclass(slots=True)
 class UnmappedNonFinite:
-    """Which tags without a meaning are finite. ``reported`` is true once nothing more is to be said."""
+    """Which tags without a meaning are finite. ``reported`` is true once nothing more is to be found, and
+    ``followed`` is the tag of what was found.
+    """
 
     finite: dict[str, int] = field(default_factory=dict)  # points so far, at most `MIN_FINITE_BEFORE`
-    broken: dict[str, int] = field(default_factory=dict)  # points in a row that are not
+    # points in a row that are not, with the step and the time of the first
+    broken: dict[str, tuple[int, int, float]] = field(default_factory=dict)
     reported: bool = False
+    followed: str = ""
 
     def extend(
         self, chunk: Chunk, part: slice, position: int, unnamed: Sequence[bool], losses: Sequence[bool]
     ) -> list[Points]:
-        """Return the point at which it is sure, if it is in this part of a chunk; ``position`` is that of the
+        """Return the points that say so, if some are in this part of a chunk; ``position`` is that of the
         chunk.
 
         ``unnamed`` and ``losses`` say for each tag of the chunk whether it means nothing, or one of `LOSSES`.
         """
+        if self.followed:
+            return self._later(chunk, part, position)
         if self.reported or not any(unnamed):
             return []
         code = chunk.tag[part]
@@ -87,7 +95,7 @@ class UnmappedNonFinite:
     def _walk(
         self, chunk: Chunk, part: slice, places: NDArray[np.intp], finite: NDArray[np.bool_], position: int
     ) -> list[Points]:
-        """Count point by point, and return the point at which it is sure."""
+        """Count point by point. Return the first point, the one at which it is sure, and all later ones."""
         for place in places.tolist():
             index = part.start + place
             tag = chunk.tags[chunk.tag[index]]
@@ -97,26 +105,46 @@ class UnmappedNonFinite:
                 continue
             is_loss = _LOSS.search(tag) is not None
             if is_loss or self.finite.get(tag, 0) >= MIN_FINITE_BEFORE:
-                self.broken[tag] = self.broken.get(tag, 0) + 1
-                if self.broken[tag] >= (MIN_BROKEN_OF_LOSS if is_loss else MIN_BROKEN_OF_OTHERS):
-                    point = slice(index, index + 1)
-                    return [
-                        Points(
-                            tag=as_one_name([*self.broken]),
-                            signal=Signal.OTHER_METRIC,
-                            step=chunk.step[point],
-                            time=chunk.time[point],
-                            position=np.array([position + index]),
-                            value=chunk.value[point],
-                        )
-                    ]
+                here = int(chunk.step[index]), float(chunk.time[index])
+                count, *first = self.broken.get(tag, (0, *here))
+                self.broken[tag] = (count + 1, *first)
+                if count + 1 >= (MIN_BROKEN_OF_LOSS if is_loss else MIN_BROKEN_OF_OTHERS):
+                    self.followed = tag
+                    begin = self._points([first], [position + index], [chunk.value[index]])
+                    return [_joined([begin, *self._later(chunk, slice(index, part.stop), position)])]
         return []
+
+    def _later(self, chunk: Chunk, part: slice, position: int) -> list[Points]:
+        """Return the points of what was found in a part of a chunk."""
+        if self.followed not in chunk.tags:
+            return []
+        places = part.start + np.flatnonzero(chunk.tag[part] == chunk.tags.index(self.followed))
+        rows = zip(chunk.step[places].tolist(), chunk.time[places].tolist(), strict=True)
+        return [self._points([*rows], places + position, chunk.value[places])] if len(places) else []
+
+    def _points(self, rows: Sequence[tuple[int, float]], positions: ArrayLike, values: ArrayLike) -> Points:
+        """Return points of what was found; ``rows`` are their steps and times."""
+        return Points(
+            tag=as_one_name([*self.broken]),
+            signal=Signal.OTHER_METRIC,
+            step=np.array([step for step, _ in rows]),
+            time=np.array([time for _, time in rows]),
+            position=np.asarray(positions, np.int64),
+            value=np.asarray(values, np.float64),
+        )
 
     def dump(self) -> list[Any]:
         """Return everything that `load` needs."""
-        return [self.finite, self.broken, self.reported]
+        return [self.finite, self.broken, self.reported, self.followed]
 
     @classmethod
     def load(cls, state: Sequence[Any]) -> Self:
         """Undo `dump`."""
         return cls(*state)
+
+
+def _joined(parts: Sequence[Points]) -> Points:
+    """Return the points of one metric as one, because a tag has one set of points at a time."""
+    fields = ("step", "time", "position", "value")
+    columns = {name: np.concatenate([getattr(part, name) for part in parts]) for name in fields}
+    return Points(parts[0].tag, parts[0].signal, **columns)

@@ -7,6 +7,7 @@ from hashlib import blake2b
 
 import msgspec
 
+from sentinel import catalogue
 from sentinel.common.conversion import converter
 from sentinel.incidents.incident import OVER, Event
 from sentinel.sinks.base import Digest, Notification, RefreshingSink, Sink
@@ -40,6 +41,15 @@ def notification(body: str) -> Notification | None:
         return _to_notification(json.loads(body))
     except (ValueError, msgspec.MsgspecError):
         return None
+
+
+def up_to_date(notification: Notification, store: Store) -> Notification:
+    """Return the notification with what is known by now: it may have waited for long."""
+    newest = store.recorded(notification.incident.id)
+    if newest is None:
+        return notification
+    incident = notification.incident.now(newest)
+    return replace(notification, incident=incident, catalogue=catalogue.cited(incident.catalogue))
 
 
 def latest(readable: Mapping[OutboxEntry, Notification]) -> list[Notification]:

@@ -24,7 +24,7 @@ from sentinel.common.errors import StateError
 from sentinel.common.state_dir import state_dir_option
 from sentinel.common.text import duration_text
 from sentinel.sinks.base import Digest, Notification, Permanent, RefreshingSink, Sink, SinkError
-from sentinel.sinks.batching import digest, latest, notification, record_receipt
+from sentinel.sinks.batching import digest, latest, notification, record_receipt, up_to_date
 from sentinel.sinks.budget import Budget, BudgetConfig
 from sentinel.sinks.enrichment import completed
 from sentinel.sinks.retry import attempt, pause_seconds
@@ -198,6 +198,7 @@ class Delivery:
             error_text = "its row in the state directory cannot be read"
             _give_up(outbox, queue.sink.name, broken, error_text, self._clock.now())
         if readable:
+            readable = {entry: up_to_date(each, store) for entry, each in readable.items()}
             message = self._message(store, queue, readable)
             now = self._clock.now()
             thread, error = attempt(lambda: queue.sink.send(message, now))

@@ -93,7 +93,7 @@ def message(notification: Notification) -> Message:
         *_since(notification),
         *_related(notification),
         *_still_open(notification),
-        *_advice(causes),
+        *(_advice(causes) if causes or over else _first_step(incident)),
         *(MessageLine(label.capitalize(), value) for label, value in facts if label == "checkpoint"),
     ]
     lines = [line for line in lines if line.text]
@@ -170,7 +170,7 @@ def _digest_lines(content: Summary) -> Iterator[str]:
     for each in content.messages[:MAX_IN_FULL]:
         yield ""
         yield f"{each.title} in {each.run}: {each.headline}"
-        yield from (f"  Do: {cause.fix}" for cause in each.causes[:1])
+        yield from (f"  Do: {line.text}" for line in each.lines if line.label == "Do")
     if len(content.messages) > MAX_IN_FULL:
         yield ""
         yield f"All by detector: {', '.join(f'{name} {count}' for name, count in content.detectors)}"
@@ -179,7 +179,7 @@ def _digest_lines(content: Summary) -> Iterator[str]:
 def _headline(notification: Notification) -> str:
     incident = notification.incident
     news = _EVENT_TEXTS[notification.event]
-    headline = sentence(incident.summary) or sentence(incident.detector)
+    headline = incident.headline or sentence(incident.detector)
     if notification.event is Event.RESOLVED and incident.no_reminder:
         return f"Answered, {incident.ended or 'it goes on'}: {headline}"
     if notification.event is Event.ENDED:
@@ -289,6 +289,10 @@ def _advice(causes: Sequence[LikelyCause]) -> Iterator[MessageLine]:
     yield MessageLine("Do", first.fix, ours=True)
     if first.check:
         yield MessageLine("Check", first.check, ours=True)
+
+
+def _first_step(incident: Incident) -> Iterator[MessageLine]:
+    yield MessageLine("Do", incident.first_step, ours=True)
 
 
 def _causes(notification: Notification) -> list[LikelyCause]:

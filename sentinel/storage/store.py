@@ -136,6 +136,11 @@ class Store:
         decoded = (self._decoded(incident_from_json, text) for (text,) in rows)
         return [incident for incident in decoded if incident is not None]
 
+    def recorded(self, incident_id: str) -> Incident | None:
+        """Return the incident with this id; None if it is not known, as of a test."""
+        rows = self._database.rows("SELECT incident FROM incidents WHERE id = ?", incident_id)
+        return next((self._decoded(incident_from_json, text) for (text,) in rows), None)
+
     def incident(self, beginning: str) -> Incident:
         """Return the incident whose id begins so. Raises SentinelError unless there is exactly one."""
         query = "SELECT incident FROM incidents WHERE substr(id, 1, length(?1)) = ?1 LIMIT 2"

@@ -38,10 +38,14 @@ class Deferral:
         unscanned = {watched.run_pipeline.id for watched in group if not watched.initial_scan_done}
         return self._until.keys() | unscanned
 
+    def due(self) -> set[str]:
+        """Return the ids of the runs of which something is released next."""
+        now = self._clock.monotonic()
+        return {run for run, until in self._until.items() if until <= now}
+
     def release(self, *, immediately: bool = False) -> None:
         """Release what was deferred for long enough, or ``immediately`` all but the initial scans."""
-        now = self._clock.monotonic()
-        due = [run for run, until in self._until.items() if immediately or until <= now]
+        due = [*self._until] if immediately else self.due()
         if due:
             self._outbox.release(due)
         for run in due:

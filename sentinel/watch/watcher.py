@@ -236,7 +236,13 @@ class Watcher:
             self._forget(awake, now)
             self._reviewed_at = awake
             self._reminded_at = awake if remind else self._reminded_at
+        self._record_runs(self._deferral.due())
         self._deferral.release()
+
+    def _record_runs(self, run_ids: Collection[str]) -> None:
+        """Record some runs, so that what is told of them says what is so now."""
+        if run_ids:
+            self._record([w for w in self._runs if w.run_pipeline.id in run_ids and not w.failures], {})
 
     def _end_initial_scan(self, runs: Sequence[WatchedRun], now: float) -> None:
         """Review runs that were read for the first time, release their notifications and introduce them."""
@@ -246,6 +252,9 @@ class Watcher:
             watched.past = bool(over)
         self._stop_failed(runs, guard)
         self._review_runs(runs)
+        self._record_runs(
+            {watched.run_pipeline.id for watched in runs if watched.run_pipeline.incidents.open()}
+        )
         self._deferral.end_initial_scan(runs, now)
         for line in introductions([w.run_pipeline.log for w in runs], self._config.enabled_detectors):
             _log.info("%s", line)

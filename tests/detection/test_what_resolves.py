@@ -29,6 +29,19 @@ def rate_of_a_schedule_that_is_over(step, noise):
     return {"loss": noise, "learning_rate": 1e-3 * max(0.0, 1 - step / FROM)}
 
 
+def test_a_number_without_a_meaning_is_followed_for_as_long_as_it_is_none(tmp_path):
+    rows = [
+        {"step": step, "time": START + 60 * step, "loss": 1.0, "vorticity": 1.0 if step < 10 else "NaN"}
+        for step in range(120)
+    ]
+    (tmp_path / "a.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    (run,) = replay([tmp_path], Config(), lambda *_: None).runs
+    (incident,) = (one for one in run.incidents.values() if one.detector == "non-finite-metric")
+    assert (incident.onset_step, incident.fired_step, incident.last_step) == (10, 10, 119)
+    assert incident.onset_time == START + 600
+    assert incident.state == "escalated"
+
+
 @pytest.mark.parametrize(
     ("metrics", "detector", "resolved"),
     [

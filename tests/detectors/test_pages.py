@@ -49,6 +49,12 @@ def told(page):
         yield found[0], value / 100 if found[2] else value
 
 
+@each(all_detectors().values(), lambda rule: rule.name)
+def test_a_page_begins_its_advice_with_the_first_thing_to_do(rule):
+    for variant in rule.variants:
+        assert re.fullmatch(r"[A-Z].{10,300}[.]", rule.first_step(variant))
+
+
 @pytest.mark.long
 @each_detector
 def test_the_numbers_of_a_page_stand_in_the_code(detector):

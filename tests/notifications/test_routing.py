@@ -11,7 +11,7 @@ from sentinel.notifications.routing import RoutingContext, RunChanges, cost, rou
 from sentinel.notifications.silences import silence
 from sentinel.sinks.base import Notification
 from sentinel.sources.identity import RunIdentity
-from tests.incidents.timeline import changed, rows, tracker
+from tests.incidents.timeline import START, changed, rows, tracker
 
 RUN = RunIdentity(run="grpo/seed-1", path="/runs/grpo/seed-1", framework="trl-grpo")
 NOW = 1000.0
@@ -138,10 +138,14 @@ def test_when_a_silence_ends_what_is_still_open_is_heard():
     assert (late.decision.event, late.decision.reason) == ("firing", Reason.FIRST_NOTIFICATION)
 
 
-def test_the_body_is_a_notification():
+def test_the_body_is_a_notification_of_what_is_so_by_now():
+    """Not of the row that fired."""
     (decision,) = decided(rows("...wwww"))
     notification = msgspec.convert(json.loads(json.dumps(decision.body)), Notification)
-    assert notification.incident == decision.incident
+    fired = decision.incident
+    assert (fired.last_step, fired.findings, fired.summary) == (40, 2, "kl is at 4.0")
+    now = {"last_step": 60, "last_time": START + 360, "findings": 4, "summary": "kl is at 6.0"}
+    assert notification.incident == fired.replace(**now)
     assert notification.run == RUN
     assert [entry["id"] for entry in notification.catalogue] == ["R2", "R1"]
 

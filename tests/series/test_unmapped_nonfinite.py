@@ -25,7 +25,7 @@ def rows(**columns: list[float]) -> Chunk:
 
 
 def told(chunk: Chunk, *ends: int, losses: tuple[str, ...] = ()) -> list[tuple[str, int]]:
-    """The name and the step of what is told of tags that mean nothing, if the chunk comes in pieces."""
+    """The name and the steps of what is told of tags that mean nothing, if the chunk comes in pieces."""
     unnamed = UnmappedNonFinite()
     reports = []
     for begin, end in pairwise([0, *ends, len(chunk.step)]):
@@ -33,16 +33,19 @@ def told(chunk: Chunk, *ends: int, losses: tuple[str, ...] = ()) -> list[tuple[s
         reports += unnamed.extend(chunk, slice(begin, end), 0, [not one for one in means], means)
         unnamed = UnmappedNonFinite.load(unnamed.dump())
     assert all(points.signal is Signal.OTHER_METRIC for points in reports)
-    return [(points.tag, int(points.step[0])) for points in reports]
+    return [(points.tag, step) for points in reports for step in points.step.tolist()]
 
 
 def test_losses_that_are_never_finite_are_named_together():
-    assert told(rows(d_loss=[NAN] * 9, g_loss=[NAN] * 9, lr=[1.0] * 9)) == [("d_loss, g_loss", 2)]
+    assert told(rows(d_loss=[NAN] * 9, g_loss=[NAN] * 9, lr=[1.0] * 9)) == [
+        ("d_loss, g_loss", step) for step in (0, *range(2, 9))
+    ]
 
 
 def test_another_number_was_one_before_and_stays_none():
-    assert told(rows(spread=[1.0] * 3 + [NAN] * 12)) == [("spread", 12)]
-    assert told(rows(spread=[1.0] * 3 + [math.inf] * 12)) == [("spread", 12)]
+    """It is told from its first point on, and followed from then on."""
+    for odd in (NAN, math.inf):
+        assert told(rows(spread=[1.0] * 3 + [odd] * 12)) == [("spread", step) for step in (3, 12, 13, 14)]
 
 
 @pytest.mark.parametrize(

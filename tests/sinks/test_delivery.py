@@ -17,6 +17,7 @@ from sentinel.sinks.delivery import GIVE_UP_SECONDS, Delivery
 from sentinel.sinks.retry import MAX_PAUSE_SECONDS, pause_seconds
 from sentinel.sinks.sink_queue import MAX_RETRY_AFTER_SECONDS, MAX_SINGLE_NOTIFICATIONS
 from sentinel.sinks.webhook import WebhookConfig
+from sentinel.storage.store import Update
 from tests.patience import PATIENCE
 from tests.sinks import receiver as rx
 from tests.sinks.delivering import delivering
@@ -32,11 +33,13 @@ class ScriptedSink:
         self.name = name
         self.outcomes = list(outcomes)
         self.tries = []  # (key, time)
+        self.messages = []
         self.changed = threading.Condition()
 
     def send(self, notification, now):
         with self.changed:
             self.tries.append((notification.key, now))
+            self.messages.append(notification)
             self.changed.notify_all()
         match self.outcomes.pop(0) if self.outcomes else None:
             case Exception() as error:
@@ -82,6 +85,16 @@ def test_every_sink_gets_what_is_addressed_to_it_once(store, deliver, clock):
     assert store.outbox.undelivered() == []
     assert later(delivery, clock, 1e6)
     assert len(first.tries) + len(second.tries) == 3
+
+
+def test_a_message_that_waited_says_what_is_so_when_it_leaves(store, deliver):
+    sink = ScriptedSink("sink")
+    enqueue(store, NOTIFICATION, ["sink"], START)
+    newest = INCIDENT.replace(last_step=900, findings=99, latest="KL is 5.1 by now")
+    store.commit([Update("run", "/runs/run", "jsonl", b"", [newest])], START)
+    assert settle(deliver(sink))
+    (message,) = sink.messages
+    assert (message.incident.last_step, message.incident.summary) == (900, "KL is 5.1 by now")
 
 
 def test_what_is_committed_later_goes_out_after_a_wake(store, deliver):

@@ -67,6 +67,13 @@ def test_the_end_of_one_incident_says_what_else_is_open():
     assert "Still open" not in text(NOTIFICATION)
 
 
+def test_without_a_known_cause_the_page_says_what_to_do_first():
+    bare = INCIDENT.replace(causes=(), first_step="Read the last lines that it printed.")
+    assert "Do: Read the last lines that it printed." in text(replace(NOTIFICATION, incident=bare))
+    for event in (Event.RESOLVED, Event.TEST):
+        assert "Do:" not in text(replace(NOTIFICATION, event=event, incident=bare))
+
+
 def test_a_question_is_answered():
     over = about(Event.RESOLVED)
     question = over.incident.replace(no_reminder=True, ended="the run finished at step 440 (it says so)")
