@@ -12,6 +12,8 @@ SentinelError            one line for a person: what, where and how to correct i
 from collections.abc import Iterable
 from difflib import get_close_matches
 
+_MAX_NAME = 200  # characters of what a person mistyped
+
 
 class SentinelError(Exception):
     """Printed as `sentinel: MESSAGE`; the command then exits with status 2."""
@@ -62,6 +64,8 @@ class UnknownName(SentinelError):
 
 def did_you_mean(name: str, valid_names: Iterable[str]) -> str:
     """Return ` (did you mean 'x'?)` with the valid name nearest to ``name``, or nothing. Ignores case."""
+    if len(name) > _MAX_NAME:
+        return ""
     by_folded = {candidate.casefold(): candidate for candidate in valid_names}
     near = get_close_matches(name.casefold(), by_folded, n=1, cutoff=0.6)
     return f" (did you mean {by_folded[near[0]]!r}?)" if near else ""

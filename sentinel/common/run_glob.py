@@ -8,8 +8,8 @@ whatever the watch was given. `*` matches slashes, too.
 import glob
 import os
 from collections.abc import Iterable, Sequence
-from fnmatch import fnmatchcase
 
+from sentinel.common.globs import bounded, matches
 from sentinel.common.text import clean_text, counted
 
 _MAX_NAMES = 3  # in a line
@@ -18,7 +18,7 @@ _MAX_NAMES = 3  # in a line
 def fits(pattern: str, *names: str) -> bool:
     """Return whether a pattern matches one of the names and paths of a run, or a directory above it."""
     anywhere = f"*/{pattern.removeprefix('./').rstrip('/')}/*"
-    return any(fnmatchcase(f"/{name}/", anywhere) for name in names)
+    return any(matches(f"/{name}/", anywhere) for name in names)
 
 
 def any_fits(patterns: Iterable[str], *names: str) -> bool:
@@ -37,7 +37,9 @@ def run_glob(pattern: str) -> str:
     """Return a pattern that a person wrote as one that matches the real paths of runs.
 
     A pattern that begins with ``/``, ``~`` or ``..`` is a path on this machine, and links in it are followed.
+    Raises GlobTooLong for one that is longer than any path.
     """
+    bounded(pattern)
     if not pattern.startswith(("/", "~", "..")):
         return pattern
     parts = os.path.abspath(os.path.expanduser(pattern)).split("/")  # noqa: PTH100, PTH111  no path: a glob

@@ -20,6 +20,8 @@ _ESCAPE_SEQUENCE = re.compile(
 )
 _MAX_QUOTED = 1000  # characters of a line that are looked at
 _UNIT_SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86400, "w": 7 * 86400}
+_MAX_SECONDS = 3650 * 86400.0  # of a duration that a person writes
+_AGES_SECONDS = 36500 * 86400.0  # of which nobody needs to know more
 _INVISIBLE = {"Cc", "Cf", "Cs", "Co", "Zl", "Zp"}  # controls, formats (bidi), surrogates, private, separators
 
 
@@ -63,6 +65,8 @@ def counted_runs(runs: int, logs: int) -> str:
 
 def duration_text(seconds: float) -> str:
     """Return a duration in its two largest units: "40 s", "12 min 5 s", "3 h 20 min", "2 d 4 h"."""
+    if not seconds < _AGES_SECONDS:
+        return "over 100 years"
     whole = max(0, round(seconds))
     parts: list[tuple[int, str]] = []
     for unit, size in (("d", 86400), ("h", 3600), ("min", 60), ("s", 1)):
@@ -73,11 +77,17 @@ def duration_text(seconds: float) -> str:
 
 
 def seconds_in(duration: str) -> float:
-    """Return the seconds in "90s", "30m", "2h", "1.5d" or "1w". Raises ValueError for anything else."""
-    match = re.fullmatch(r"(\d+(?:\.\d+)?)([smhdw])", duration)
+    """Return the seconds in "90s", "30m", "2h", "1.5d" or "1w".
+
+    Raises ValueError for anything else, and for more than ten years.
+    """
+    match = re.fullmatch(r"(\d{1,18}(?:\.\d{1,18})?)([smhdw])", duration, re.ASCII)
     if not match or not float(match[1]):
-        raise ValueError(f"{duration!r} is not a duration; write 30m, 2h, 1d or 1w")
-    return float(match[1]) * _UNIT_SECONDS[match[2]]
+        raise ValueError(f"{clean_text(duration, 60)!r} is not a duration; write 30m, 2h, 1d or 1w")
+    seconds = float(match[1]) * _UNIT_SECONDS[match[2]]
+    if seconds > _MAX_SECONDS:
+        raise ValueError(f"{duration!r} is longer than ten years")
+    return seconds
 
 
 def sentence(words: str) -> str:

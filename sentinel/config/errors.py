@@ -1,33 +1,34 @@
 """Turns pydantic's errors about a TOML file into lines for a person: file, line, key and correction."""
 
-import tomllib
 from collections.abc import Iterator, Mapping
-from itertools import accumulate
 from pathlib import Path
 from typing import Any
 
 from pydantic import ValidationError
 
 from sentinel.common.errors import did_you_mean
+from sentinel.common.text import clean_text, counted
+from sentinel.config.lines import Keys, Lines
 
-Keys = tuple[str | int, ...]
-"""The way to a value: keys of tables and positions in arrays."""
-
-
+_MAX_MISTAKES = 50  # that are described; nobody corrects more of them at once
 _MAX_KEYS = 25  # in a message; there are more detectors than anybody reads
 
 
 def describe(path: Path, text: str, error: ValidationError, schema: Mapping[str, Any]) -> Iterator[str]:
-    """Yield one line for each mistake. ``schema`` is the JSON Schema of the file, which holds the valid keys.
+    """Yield one line for each of the first mistakes.
 
-    A line quotes a value only if the valid values form a closed list, because any other value may be a
-    secret.
+    ``schema`` is the JSON Schema of the file, which holds the valid keys. A line quotes a value only if the
+    valid values form a closed list, because any other value may be a secret.
     """
-    for defect in error.errors(include_url=False):
+    lines = Lines(text)
+    defects = error.errors(include_url=False)
+    for defect in defects[:_MAX_MISTAKES]:
         keys, table = _locate(schema, defect["loc"])
         problem = _problem(defect["type"], defect["msg"], defect["input"], defect.get("ctx", {}), keys, table)
         dotted = "".join(f"[{key}]" if isinstance(key, int) else f".{key}" for key in keys).lstrip(".")
-        yield f"{path}:{line_of(text, keys)}: {dotted or 'the file'}: {problem}"
+        yield f"{path}:{lines.of(keys)}: {clean_text(dotted) or 'the file'}: {problem}"
+    if len(defects) > _MAX_MISTAKES:
+        yield f"{path}: {counted(len(defects) - _MAX_MISTAKES, 'more mistake')}"
 
 
 def _problem(
@@ -43,16 +44,20 @@ def _problem(
         case "enum" | "literal_error":
             expected = str(context["expected"])
             nearest = did_you_mean(str(value), expected.split("'")[1::2])
-            return f"{value!r} is unknown{nearest or f'; one of {expected}'}"
+            return f"{_shown(value)} is unknown{nearest or f'; one of {expected}'}"
         case "union_tag_invalid":
             expected = str(context["expected_tags"])
-            return f"type {context['tag']!r} is unknown; one of {expected}"
+            return f"type {_shown(context['tag'])} is unknown; one of {expected}"
         case "union_tag_not_found":
             return "type is missing"
         case "value_error":
             return str(context["error"])
         case _:
             return message.removeprefix("Input ")
+
+
+def _shown(value: Any) -> str:
+    return repr(clean_text(value)) if isinstance(value, str) else clean_text(repr(value))
 
 
 def _locate(schema: Mapping[str, Any], location: Keys) -> tuple[Keys, Mapping[str, Any]]:
@@ -80,19 +85,3 @@ def _resolved(schema: Mapping[str, Any], node: Any) -> Mapping[str, Any]:
     if reference := node.get("$ref"):
         return _resolved(schema, schema["$defs"][reference.rsplit("/", 1)[-1]])
     return dict(node)
-
-
-def line_of(text: str, keys: Keys) -> int:
-    """Return the line on which the value, or the nearest table around it, is complete."""
-    for number, beginning in enumerate(accumulate(text.splitlines(keepends=True)), start=1):
-        try:
-            node: Any = tomllib.loads(beginning)
-        except tomllib.TOMLDecodeError:
-            continue  # ends inside a value
-        try:
-            for key in keys:
-                node = node[key]
-        except (KeyError, IndexError):
-            continue
-        return number
-    return line_of(text, keys[:-1]) if keys else 1

@@ -27,8 +27,10 @@ from sentinel.common.config_table import ConfigTable, Lazily, LocalPath, beside_
 from sentinel.common.errors import ConfigError
 from sentinel.common.shard import WHOLE, Shard
 from sentinel.common.state_dir import default_state_dir
+from sentinel.common.text import clean_text
 from sentinel.config import CONFIG_FILE
-from sentinel.config.errors import describe, line_of
+from sentinel.config.errors import describe
+from sentinel.config.lines import Lines
 from sentinel.config.rules import Duration, Rule, WrittenRule, unique
 from sentinel.detectors.api import Declaration
 from sentinel.detectors.discovery import all_detectors
@@ -272,8 +274,8 @@ def _load(path: Path, *, included: bool) -> Config:
         raise ConfigError([f"{path}: {error.strerror}"]) from None
     except UnicodeDecodeError as error:
         raise ConfigError([f"{path}: not UTF-8 at byte {error.start}"]) from None
-    except tomllib.TOMLDecodeError as error:
-        raise ConfigError([f"{path}: not TOML: {error}"]) from None
+    except (ValueError, RecursionError) as error:  # also for a number of thousands of digits
+        raise ConfigError([f"{path}: not TOML: {clean_text(str(error))}"]) from None
     try:
         return Config.model_validate(tables, context={"directory": path.parent, "included": included})
     except ValidationError as error:
@@ -285,7 +287,8 @@ def written_rules(path: Path) -> list[WrittenRule]:
     rules = load(path).rules
     text = path.read_text(encoding="utf-8")
     tables = tomllib.loads(text).get("rules", [])
-    lines = (line_of(text, ("rules", number, "name")) for number in range(len(rules)))
+    where = Lines(text)
+    lines = (where.of(("rules", number, "name")) for number in range(len(rules)))
     return [
         WrittenRule(rule, keys, path.absolute(), line)
         for rule, keys, line in zip(rules, tables, lines, strict=True)

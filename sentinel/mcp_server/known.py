@@ -2,14 +2,16 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from glob import escape
 from typing import Any
 
 from sentinel.common.errors import SentinelError
-from sentinel.common.run_glob import fits
+from sentinel.common.run_glob import fits, run_glob
 from sentinel.common.text import clean_text, seconds_in
 from sentinel.config.file import Config
 from sentinel.detectors.runtime.worse_than_siblings import RULE
 from sentinel.detectors.skip_reason import SkipReason
+from sentinel.mcp_server.reach import is_given
 from sentinel.notifications.silences import acknowledgement, silence
 from sentinel.replays.judged import JudgedRun
 from sentinel.replays.replaying import replay
@@ -80,12 +82,13 @@ class Answers:
 
     def replayed(self, run: str) -> JudgedRun:
         """Return the one run that fits a glob, judged anew, with its curves."""
+        pattern = run_glob(run)
         if self.paths:
             names = [run]
             runs = replay(self.paths, self.config, lambda *_: None, curves=True, names=names).runs
         else:
             with Store(self.config.state_dir, read_only=True) as store:
-                rows = [row for row in store.runs() if fits(run, row.path)]
+                rows = [row for row in store.runs() if fits(pattern, row.path)]
             _only([row.path for row in rows], run)
             replayed = replay(places([rows[0].path]), self.config, lambda *_: None, curves=True)
             runs = [
@@ -101,12 +104,13 @@ class Answers:
 
         All runs are judged anew, because any of them may be a sibling.
         """
+        pattern = run_glob(run)
         locations = self.paths or places(dict.fromkeys(self._recorded()))
         replayed = replay(locations, self.config, lambda *_: None)
         fitting = []
         for one in replayed.runs:
             log = one.run_pipeline.log
-            if fits(run, log.name, str(log.run.path)):
+            if fits(pattern, log.name, str(log.run.path)):
                 fitting.append(one)
         _only([one.run_pipeline.log.name for one in fitting], run)
         subject = fitting[0]
@@ -121,8 +125,8 @@ class Answers:
             "not_judged": "" if comparison else why or SkipReason.NO_SIBLINGS.value,
         }
 
-    def silence(self, run: str, duration: str, reason: str) -> str:
-        """Silence runs that fit a glob for a while, a day at most. Return the id of the silence."""
+    def silence(self, run: str, duration: str, reason: str) -> Sequence[str]:
+        """Silence runs that fit a glob for a while, a day at most. Return the ids of the silences."""
         try:
             seconds = seconds_in(duration)
         except ValueError as error:
@@ -130,15 +134,41 @@ class Answers:
         if seconds > _MAX_SILENCE_SECONDS:
             raise SentinelError("an agent may silence runs for a day at most")
         now = self.now()
-        new = silence(run, "*", now + seconds, f"an agent: {clean_text(reason)}", now)
         with Store(self.config.state_dir, create=False) as store:
-            store.add_silence(new)
-        return new.id
+            new = [
+                silence(pattern, "*", now + seconds, f"an agent: {clean_text(reason)}", now)
+                for pattern in self._patterns(store, run)
+            ]
+            for one in new:
+                store.add_silence(one)
+        return [one.id for one in new]
+
+    def _patterns(self, store: Store, run: str) -> Sequence[str]:
+        """Return the globs of a silence that covers nothing but what the agent was given.
+
+        Below given paths these are the runs that are there now, each by its own path.
+        """
+        pattern = run_glob(run)
+        if not self.paths:
+            return [pattern]
+        given = [
+            row.path for row in store.runs() if fits(pattern, row.path) and is_given(row.path, self.paths)
+        ]
+        if not given:
+            raise SentinelError(f"no run that is under watch and that you were given is called {run!r}")
+        if len(given) > MAX_ROWS:
+            raise SentinelError(f"{len(given)} runs are called {run!r}; silence {MAX_ROWS} at most")
+        return [escape(path) for path in given]
 
     def acknowledge(self, incident: str) -> str:
-        """Send only the end of an incident, by the beginning of its id. Return the id of the silence."""
+        """Send only the end of an incident for a day, by the beginning of its id. Return the id of the
+        silence.
+        """
         with Store(self.config.state_dir, create=False) as store:
-            new = acknowledgement(store.incident(incident), self.now())
+            stored = store.incident(incident)
+            if not is_given(stored.run.partition(":")[2], self.paths):
+                raise SentinelError(f"the incident {incident!r} is of a run that you were not given")
+            new = acknowledgement(stored, self.now(), _MAX_SILENCE_SECONDS)
             store.add_silence(new)
         return new.id
 
@@ -148,9 +178,10 @@ class Answers:
 
     def _status(self, run: str) -> dict[str, Any]:
         place = self.config.state_dir
+        pattern = run_glob(run)
         with Store(place, read_only=True) as store:
             content = recorded.status(
-                store, place, self.now(), lambda path: fits(run, path), promise=self.config.calibration
+                store, place, self.now(), lambda path: fits(pattern, path), promise=self.config.calibration
             )
             return recorded.document(content)
 

@@ -78,11 +78,11 @@ def server(answers: Answers, user_rules: "Callable[[], Sequence[WrittenRule]]") 
         """Stop notifications about runs that fit a glob, for 30m, 2h or a day at most. Ask the user first."""
         with _refusing():
             new = answers.silence(run, duration, reason)
-        return f"silence {new}; to end it: sentinel silence remove {new}"
+        return f"silence {', '.join(new)}; to end one: sentinel silence remove {new[0]}"
 
     @app.tool(annotations=_CHANGES, structured_output=False)
     def acknowledge(incident: str) -> str:
-        """Note that the user knows of an incident, so that only its end is sent. Ask the user first."""
+        """Note that the user knows of an incident, so that for a day only its end is sent. Ask first."""
         with _refusing():
             new = answers.acknowledge(incident)
         return f"acknowledged; to take it back: sentinel silence remove {new}"

@@ -8,9 +8,9 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from enum import StrEnum
-from fnmatch import fnmatchcase
 from typing import Self
 
+from sentinel.common.globs import matches
 from sentinel.common.run_glob import any_fits
 from sentinel.detectors.api import Maturity, Severity
 from sentinel.incidents.incident import OVER, Change, Event, Incident, State
@@ -39,7 +39,7 @@ EVERYTHING = Route()
 
 
 def _matches(globs: Sequence[str], name: str) -> bool:
-    return not globs or any(fnmatchcase(name, glob) for glob in globs)
+    return not globs or any(matches(name, glob) for glob in globs)
 
 
 @dataclass(frozen=True)

@@ -1,3 +1,4 @@
+import math
 import unicodedata
 
 import pytest
@@ -79,10 +80,21 @@ def test_a_duration_is_read(words, seconds):
     assert seconds_in(words) == seconds
 
 
-@pytest.mark.parametrize("words", ["", "1", "0h", "-1h", "2y", "1 h", "1h30m"])
+@pytest.mark.parametrize("words", ["", "1", "0h", "-1h", "2y", "1 h", "1h30m", "9" * 400 + "d", "\u0663h"])
 def test_what_is_no_duration(words):
     with pytest.raises(ValueError, match="write 30m, 2h, 1d or 1w"):
         seconds_in(words)
+
+
+def test_no_duration_that_a_person_writes_is_longer_than_ten_years():
+    assert seconds_in("520w") == 520 * 7 * 86400
+    with pytest.raises(ValueError, match="longer than ten years"):
+        seconds_in("999999999999999999w")
+
+
+@pytest.mark.parametrize("seconds", [math.inf, math.nan, 1e300])
+def test_a_duration_of_ages_has_words_too(seconds):
+    assert duration_text(seconds) == "over 100 years"
 
 
 def test_a_choice_is_said_in_words():

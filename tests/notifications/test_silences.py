@@ -1,7 +1,14 @@
+import math
+from dataclasses import replace
+
+import orjson
 import pytest
 
+from sentinel.common.errors import SentinelError
 from sentinel.notifications.silences import silence
+from sentinel.report import status, status_lines
 from sentinel.sources.identity import RunIdentity
+from sentinel.storage.store import Store
 from tests.sinks.samples import INCIDENT
 
 NOW = 1000.0
@@ -47,3 +54,20 @@ def test_it_must_end_in_the_future(until):
 
 def test_ids_tell_silences_apart():
     assert silence("a", "*", NOW + 1, "", NOW).id != silence("b", "*", NOW + 1, "", NOW).id
+
+
+def test_what_a_silence_holds_is_bounded():
+    with pytest.raises(SentinelError, match="a pattern may have 12,288 characters, and this one has 16,000"):
+        silence("[" * 16_000, "*", NOW + 60, "known", NOW)
+    with pytest.raises(SentinelError, match="a pattern may have"):
+        silence("*", "[" * 16_000, NOW + 60, "known", NOW)
+    with pytest.raises(SentinelError, match="a reason may have 2,000 characters, and this one has 10,000"):
+        silence("*", "*", NOW + 60, "x" * 10_000, NOW)
+
+
+def test_a_silence_for_ages_that_an_older_version_wrote_ends_nothing(tmp_path):
+    with Store(tmp_path) as store:
+        store.add_silence(replace(silence("*", "*", NOW + 60, "known", NOW), until=math.inf))
+        content = status.status(store, tmp_path, NOW, lambda _: True)
+    assert any("over 100 years" in str(line) for line in status_lines.lines(content))
+    orjson.dumps(status.document(content))

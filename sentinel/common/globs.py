@@ -1,0 +1,112 @@
+"""Globs, matched in time linear in the name, whatever the glob is.
+
+`*` stands for any text, also with slashes, `?` for one character, `[a-z]` for one of a set and `[!a-z]` for
+one that is not in it. A bracket that nothing closes stands for itself.
+"""
+
+from functools import lru_cache
+
+from sentinel.common.errors import SentinelError
+
+MAX_GLOB = 12_288
+"""Characters of a glob that somebody writes: the longest path, with each character in brackets."""
+
+_MAX_GLOBS = 1024  # that are remembered, and as many characters of each
+
+Range = tuple[str, str]
+"""The first and the last character of a range."""
+
+
+class GlobTooLong(SentinelError, ValueError):
+    """A glob is longer than any path."""
+
+
+def bounded(glob: str) -> str:
+    """Return the glob. Raises GlobTooLong if it is longer than any path."""
+    if len(glob) > MAX_GLOB:
+        raise GlobTooLong(f"a pattern may have {MAX_GLOB:,} characters, and this one has {len(glob):,}")
+    return glob
+
+
+def matches(name: str, glob: str) -> bool:
+    """Return whether the whole name matches the glob."""
+    return _compiled(glob).matches(name)
+
+
+class _Glob:
+    """A glob as a machine whose states are the bits of a number.
+
+    Bit n is set where the first n characters of the glob match what was read of the name. A star is no
+    character: its place keeps its bit whatever follows.
+    """
+
+    def __init__(self, glob: str) -> None:
+        self._stay = 0  # the places of stars
+        self._any = 0  # the characters `?`
+        self._literals: dict[str, int] = {}
+        self._sets: list[tuple[int, list[Range], bool]] = []
+        self._moves: dict[str, int] = {}  # by character of the name, the places from which it leads on
+        size = 0
+        at = 0
+        while at < len(glob):
+            bit = 1 << size
+            end = _end_of_set(glob, at) if glob[at] == "[" else 0
+            if glob[at] == "*":
+                self._stay |= bit
+                at += 1
+                continue
+            if glob[at] == "?":
+                self._any |= bit
+            elif end:
+                self._sets.append((bit, *_members(glob[at + 1 : end])))
+                at = end
+            else:
+                self._literals[glob[at]] = self._literals.get(glob[at], 0) | bit
+            size += 1
+            at += 1
+        self._end = 1 << size
+
+    def matches(self, name: str) -> bool:
+        """Return whether the whole name matches."""
+        places = 1
+        for character in name:
+            move = self._moves.get(character)
+            if move is None:
+                move = self._learn(character)
+            places = ((places & move) << 1) | (places & self._stay)
+            if not places:
+                return False
+        return bool(places & self._end)
+
+    def _learn(self, character: str) -> int:
+        move = self._any | self._literals.get(character, 0)
+        for bit, ranges, is_negated in self._sets:
+            if any(first <= character <= last for first, last in ranges) != is_negated:
+                move |= bit
+        if len(self._moves) < _MAX_GLOBS:
+            self._moves[character] = move
+        return move
+
+
+@lru_cache(_MAX_GLOBS)
+def _compiled(glob: str) -> _Glob:
+    return _Glob(glob)
+
+
+def _end_of_set(glob: str, begin: int) -> int:
+    """Return where the set ends that begins here; 0 if nothing closes it. A bracket may come first in it."""
+    first = begin + 1 + (glob[begin + 1 : begin + 2] == "!")
+    return max(glob.find("]", first + 1), 0)
+
+
+def _members(text: str) -> tuple[list[Range], bool]:
+    """Return the ranges of a set, and whether it holds what is not in them."""
+    is_negated = text.startswith("!")
+    text = text[is_negated:]
+    ranges = []
+    at = 0
+    while at < len(text):
+        is_range = text[at + 1 : at + 2] == "-" and at + 2 < len(text)
+        ranges.append((text[at], text[at + 2] if is_range else text[at]))
+        at += 3 if is_range else 1
+    return ranges, is_negated

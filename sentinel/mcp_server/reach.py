@@ -1,0 +1,22 @@
+"""What an agent may reach: the runs that it was given, and no others."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from sentinel.sources.location import Location, Url, matches
+from sentinel.sources.readers.files import real_path
+
+
+def is_given(path: str, given: Sequence[Location]) -> bool:
+    """Return whether a run at this path or address lies at or below a place that was given; true if none
+    was.
+    """
+    return not given or any(f"{path}/".startswith(f"{top.rstrip('/')}/") for top in _tops(given))
+
+
+def _tops(given: Sequence[Location]) -> list[str]:
+    """Return the places without links and globs."""
+    tops: list[str] = []
+    for place in given:
+        tops += [str(place)] if isinstance(place, Url) else map(real_path, matches(Path(place)))
+    return tops
