@@ -4,7 +4,8 @@
 An exception that reaches the top of the program (Python's "Traceback (most recent call last):" and the line
 that names the exception), and lines that a page of the catalogue bears as its signature: running out of
 memory, a kill, a collective operation that timed out, a loss printed as NaN. The first error in time is
-told; what other ranks print after it confirms it.
+told; what other ranks print after it confirms it. What a rank prints because it lost another one only
+informs: the death of that one, its own error or the end of the run is told.
 
 ## Why it matters
 A process that died does nothing more for its cost. The error's own line says why, and it scrolls away among
@@ -26,11 +27,12 @@ line; CPython, Lib/traceback.py.
 
 from collections.abc import Iterator
 
-from sentinel.detectors.api import CRITICAL, WARNING, Cause, Maturity, Severity, Variant
+from sentinel.detectors.api import CRITICAL, INFO, WARNING, Cause, Maturity, Severity, Variant
 from sentinel.detectors.evidence import Measure, Unit
 from sentinel.detectors.run_checks import RunFinding, RunView, run_check
 
 SEVERITIES = CRITICAL, WARNING  # of a line, by the catalogue; an exception that it does not know is critical
+OF_EXCEPTIONS = *SEVERITIES, INFO  # the latter where a rank says that another one is gone
 
 
 @run_check(
@@ -42,7 +44,7 @@ SEVERITIES = CRITICAL, WARNING  # of a line, by the catalogue; an exception that
         "origin": Measure("printed in", Unit.TEXT),
     },
     variants={
-        "exception": Variant('the run printed "{text}" ({place}), {origin}', (), SEVERITIES),
+        "exception": Variant('the run printed "{text}" ({place}), {origin}', (), OF_EXCEPTIONS),
         "signature": Variant('the run printed "{text}", {origin}', (), SEVERITIES),
     },
     maturity=Maturity.STABLE,

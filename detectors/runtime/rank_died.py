@@ -42,7 +42,7 @@ from sentinel.detectors.run_checks import RunFinding, RunView, run_check
     },
     maturity=Maturity.STABLE,
     cause=Cause.CRASH,
-    inhibits=tuple(cause for cause in Cause if cause not in (Cause.CRASH, Cause.NUMERICS)),
+    inhibits=tuple(cause for cause in Cause if cause is not Cause.NUMERICS),  # the others end with it
 )
 def rank_died(run: RunView) -> Iterator[RunFinding]:
     """Yield one finding for each rank, numbered by the points before it."""

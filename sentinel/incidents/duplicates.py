@@ -9,12 +9,11 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from sentinel.common.text import quoted
 from sentinel.incidents.incident import Incident, near, same_moment
 
 _MAX_NUMBER_DIFFERENCE = 0.01  # relative; TensorBoard rounds to float32, a console to few digits
-_ERROR = "console-error"
-_CRASH = "run-crashed"  # may quote the line of a console-error
+_CRASHES = frozenset(("console-error", "rank-died", "run-crashed"))
+"""Detectors that tell of the end of a training: what it printed, which process died, how it ended."""
 
 SameTraining = Callable[[str, str, bool], bool]
 """Whether the logs with these run ids are of one training; with True, whether that is sure."""
@@ -115,12 +114,6 @@ class KnownIncidents:
                 if self._is_same_training(incident.run, other.run, differ):
                     yield other
 
-    def crashes_that_say(self, incident: Incident) -> Iterator[Incident]:
-        """Yield the crashes of other logs of the training that quote the line of this incident."""
-        if (crash := as_crash(incident)) is not None:
-            line = quoted(str(incident.evidence["text"]))
-            yield from (other for other in self.duplicates_of(crash) if line in other.summary)
-
     def _indexed(self, kind: tuple[str, str]) -> _ByJoinKey:
         """Return the incidents of a kind by join key and format."""
         if kind not in self._by_join_key:
@@ -157,13 +150,6 @@ def same_finding(this: Incident, other: Incident) -> bool:
     )
 
 
-def as_crash(incident: Incident) -> Incident | None:
-    """Return the crash that another log may report instead of a printed error; None for anything else."""
-    if incident.detector != _ERROR:
-        return None
-    return incident.replace(detector=_CRASH, signal="", tag="")
-
-
 def outage_key(incident: Incident) -> tuple[Any, ...]:
     """Return what `stream-stall` says of runs that fell silent together: where and since when; else empty."""
     evidence = incident.evidence
@@ -173,9 +159,10 @@ def outage_key(incident: Incident) -> tuple[Any, ...]:
 
 def kind_of(incident: Incident) -> tuple[str, str]:
     """Return what is equal in incidents that report the same problem: the detector, and the signal or the
-    tag.
+    tag. A training crashes once, whichever of its logs tell of that.
     """
-    return incident.detector, incident.signal or incident.tag
+    is_crash = incident.detector in _CRASHES
+    return ("crash", "") if is_crash else (incident.detector, incident.signal or incident.tag)
 
 
 def _same_numbers(this: Incident, other: Incident) -> bool:

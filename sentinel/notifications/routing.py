@@ -202,8 +202,7 @@ class _Routing:
 
     def _sent_of_same_problem(self, incident: Incident, policy: SinkPolicy) -> Iterator[Severity]:
         """Yield the severities already sent to a sink for the same problem: from other processes and tags of
-        the run, from other logs of the training, from a crash that quotes this error, and from logs that fell
-        silent together.
+        the run, from other logs of the training, and from logs that fell silent together.
         """
         incidents = self._context.known
         for other in self._open.values():
@@ -211,8 +210,6 @@ class _Routing:
                 yield from self._sent_severities(other.id, policy)
         for duplicate in incidents.duplicates_of(incident):
             yield from self._sent_of_duplicate(duplicate, incident, policy)
-        for crash in incidents.crashes_that_say(incident):
-            yield from self._sent_severities(crash.id, policy)
         for other in incidents.silent_together(incident):
             if self._is_outage_sent(other, policy):
                 yield other.severity

@@ -51,6 +51,9 @@ _CAUGHT = re.compile(
     r"|following (?:error|exception)|^\[?[WE] ?\d{4}"  # optuna, glog
 )
 _WARNING = re.compile(r"\b(?:WARN|WARNING)\b")
+_LOST_PEER = re.compile(r"Connection (?:reset|closed) by (?:remote )?peer|remote process exited")
+"""What a rank says of another one that is gone: a consequence, of which its own death or error tells more."""
+
 _INTENDED = ("KeyboardInterrupt", "SystemExit", "GeneratorExit")  # exceptions that are no errors
 
 
@@ -277,6 +280,7 @@ def _error(
                 return None
             matches = _matches(signatures, text, f"{traceback.location}\n{traceback.innermost}")
             severity = max((match.severity for match in matches), default=Severity.CRITICAL)
+            severity = Severity.INFO if _LOST_PEER.search(text) else severity
             return _Error(text, severity, traceback.location or "at its top", _entries(matches))
     matches = [] if _WARNING.search(text) else _matches(signatures, text, "")
     if matches:

@@ -3,11 +3,10 @@
 import json
 import sqlite3
 from collections.abc import Callable, Iterable, Iterator
-from itertools import chain
 from typing import Any
 
 from sentinel.detectors.api import Severity
-from sentinel.incidents.duplicates import JoinKeys, as_crash, kind_of, outage_key
+from sentinel.incidents.duplicates import JoinKeys, kind_of, outage_key
 from sentinel.incidents.incident import SAME_STEPS, Event, Incident
 from sentinel.notifications.decide import Sent
 from sentinel.storage.database import Database, utf8
@@ -78,7 +77,6 @@ class NotificationHistory:
         """Return the recorded incidents that may report the same problem as one of these, and these
         themselves. ``join_keys`` gives those of a log by its run id.
         """
-        with_crashes = chain.from_iterable((incident, as_crash(incident)) for incident in incidents)
         subjects = [
             {
                 "kind": kind_of(subject),
@@ -87,8 +85,7 @@ class NotificationHistory:
                 "outage_key": outage_key(subject),
                 "key_ranges": [*_key_ranges(join_keys(subject.run))],
             }
-            for subject in with_crashes
-            if subject is not None
+            for subject in incidents
         ]
         return self._incidents(_MAY_BE_SAME, json.dumps(subjects), SAME_STEPS)
 

@@ -23,9 +23,10 @@ CREATE TABLE IF NOT EXISTS incidents (
     open       INTEGER NOT NULL,
     updated    REAL NOT NULL,
     incident   TEXT NOT NULL, -- the whole incident as JSON
-    finding    TEXT AS (CASE WHEN json_valid(incident) THEN
-        json_array(json_extract(incident, '$.detector'),
-            coalesce(nullif(json_extract(incident, '$.signal'), ''), json_extract(incident, '$.tag'))) END),
+    finding    TEXT AS (CASE WHEN json_valid(incident) THEN CASE WHEN
+        json_extract(incident, '$.detector') IN ('console-error', 'rank-died', 'run-crashed') THEN
+        json_array('crash', '') ELSE json_array(json_extract(incident, '$.detector'),
+            coalesce(nullif(json_extract(incident, '$.signal'), ''), json_extract(incident, '$.tag'))) END END),
     outage_key TEXT AS (CASE WHEN json_valid(incident) THEN CASE WHEN
         json_extract(incident, '$.evidence.runs_silent') THEN
         json_extract(incident, '$.evidence.place', '$.evidence.since') END END)

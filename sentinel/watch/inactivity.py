@@ -1,7 +1,7 @@
 """Judges what time alone shows: runs that become inactive, alone or together, runs that end, and siblings."""
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from datetime import UTC, datetime
 from functools import partial
@@ -71,7 +71,7 @@ class InactivityMonitor:
 
     def ended(
         self,
-        runs: Iterable[WatchedRun],
+        runs: Collection[WatchedRun],
         awake: float,
         read_runs: Callable[[Sequence[WatchedRun]], object],
     ) -> list[WatchedRun]:
@@ -80,12 +80,12 @@ class InactivityMonitor:
 
         ``read_runs`` reads what the ended processes wrote last.
         """
-        self._process_monitor.seek([*runs], awake)
+        self._process_monitor.seek(runs, awake)
         ends = self._process_monitor.ended(runs)
         over = [watched for watched, *_ in ends]
         guard = Guard()
         if over:
-            read_runs(over)
+            read_runs([*over, *_beside(over, runs)])
         for watched, words, ending in ends:
             note = partial(note_end, watched, words, ending)
             guard(watched.run_pipeline.log.run, "the end of its process", note)
@@ -229,6 +229,14 @@ class InactivityMonitor:
             local = (location for location in self._locations if isinstance(location, Path))
             return next((location for location in local if path.is_relative_to(location)), path)
         return self._locations[0]
+
+
+def _beside(over: Sequence[WatchedRun], runs: Iterable[WatchedRun]) -> list[WatchedRun]:
+    """Return the other logs of the processes that write some logs: one may say why they ended."""
+    ids = {watched.run_pipeline.id for watched in over}
+    writers = {name for watched in over for name in watched.run_pipeline.log.metadata.writers}
+    others = (watched for watched in runs if watched.run_pipeline.id not in ids)
+    return [one for one in others if not writers.isdisjoint(one.run_pipeline.log.metadata.writers)]
 
 
 def _seconds_of_trainings(

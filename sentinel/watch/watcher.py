@@ -226,7 +226,7 @@ class Watcher:
         now = self._clock.now()
         if scanned := [watched for watched in self._new if watched.is_read]:
             self._end_initial_scan(scanned, now)
-        if ended := self._inactivity.ended(self._runs, awake, self._read):
+        if ended := self._inactivity.ended([*self._runs], awake, self._read):
             self._review_runs(ended)
         if awake - self._reviewed_at >= _REVIEW_SECONDS:
             self._store.prune(now)

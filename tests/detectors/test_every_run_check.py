@@ -54,6 +54,7 @@ ILL = RunView(
         Printed("train.log", 4, "Killed", None, None, Severity.WARNING, "", ("DP9",)),
         Printed("train.log", 5, "E: y", None, None, Severity.WARNING, "a.py:2", ("O11",)),
         Printed("train.log", 6, "Aborted", None, None, Severity.CRITICAL, "", ("DP9",)),
+        Printed("train.log", 7, "E: reset by peer", None, None, Severity.INFO, "a.py:3"),
     ),
     stopped=(
         Stopped("s", 7, None, "its steps order nothing"),

@@ -178,17 +178,16 @@ ERROR = INCIDENT.replace(
 )
 
 
-def crash(words):
-    kind = {"detector": "run-crashed", "signal": "", "tag": ""}
-    return logged("tensorboard", **kind, onset_step=7000, fired_step=7000, summary=f"it crashed; {words}")
+def crash(**fields):
+    return logged("tensorboard", signal="", tag="", onset_step=7000, fired_step=7000, **fields)
 
 
-def test_a_crash_that_quotes_an_error_has_told_it():
-    quotes = crash("it printed 'ValueError: x'")
-    other = crash("exit status 1")
-    assert [*of_one_training([ERROR, quotes]).crashes_that_say(ERROR)] == [quotes]
-    assert not [*of_one_training([ERROR, other]).crashes_that_say(ERROR)]
-    assert not [*of_one_training([INCIDENT, quotes]).crashes_that_say(INCIDENT)]
+@pytest.mark.parametrize("detector", ["run-crashed", "rank-died"])
+def test_a_training_crashes_once_whatever_its_logs_tell_of_that(detector):
+    """An error that one log shows, the death of a process in another, and its end in a third."""
+    quotes = crash(detector=detector)
+    assert [*of_one_training([ERROR, quotes]).duplicates_of(ERROR)] == [quotes]
+    assert not [*of_one_training([INCIDENT, quotes]).duplicates_of(INCIDENT)]
     sent = {(quotes.id, SLACK.name): {Event.FIRING: Sent(NOW, quotes.severity, 1, 1)}}
     audience = RoutingContext([SLACK], [], sent, of_one_training([ERROR, quotes]))
     (outcome,) = route_changes(RunChanges(RUN, [Change(Event.FIRING, ERROR)], [ERROR]), audience, NOW + 2)
@@ -196,9 +195,9 @@ def test_a_crash_that_quotes_an_error_has_told_it():
 
 
 def test_the_crash_of_a_log_without_steps_is_that_of_one_with_steps():
-    printed = crash("exit status 1").replace(run="console:/runs/1", onset_step=0, fired_step=0)
-    assert same_finding(printed, crash("exit status 1"))
-    assert not same_finding(printed.replace(signal="loss"), crash("exit status 1").replace(signal="loss"))
+    printed = crash().replace(run="console:/runs/1", onset_step=0, fired_step=0)
+    assert same_finding(printed, crash())
+    assert not same_finding(printed.replace(signal="loss"), crash().replace(signal="loss"))
 
 
 def test_two_logs_that_only_a_third_one_joins_tell_of_the_same():

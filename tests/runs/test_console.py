@@ -108,6 +108,21 @@ def test_what_ends_nothing_is_no_error(text):
     assert said(text) == []
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "RuntimeError: [/src/third_party/gloo/gloo/transport/tcp/pair.cc:537] Read error [127.0.0.1]:18063: "
+        "Connection reset by peer. This is typically caused by a remote worker hanging",
+        "torch.distributed.DistBackendError: NCCL error in: ProcessGroupNCCL.cpp:3690, remote process exited",
+    ],
+)
+def test_that_another_rank_is_gone_only_informs(text):
+    """Its own death or error says more."""
+    (news,) = ConsoleState().scan_text("train.log", f"{TRACEBACK}{text}\n", signatures())
+    assert news.severity is Severity.INFO
+    assert news.location
+
+
 def test_an_interrupt_is_no_error_but_the_end():
     (news,) = ConsoleState().scan("train.log", lines(TRACEBACK + "KeyboardInterrupt\n"), signatures())
     assert (news.severity.name, news.preempted) == ("INFO", True)
