@@ -160,12 +160,14 @@ class Completion:
 
     ``over``: why the run seems to have ended. ``goes_on``: why it should go on; a run may stop before its
     plan is reached, but hardly ``amid`` its schedule. ``hint``: a sign of an end that may be chance.
+    ``may_be_last``: the next point of the log's rhythm lies behind the plan.
     """
 
     over: str = ""
     goes_on: str = ""
     amid: bool = False
     hint: str = ""
+    may_be_last: bool = False
 
 
 @dataclass(frozen=True)

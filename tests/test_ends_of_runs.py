@@ -12,7 +12,7 @@ from sentinel.sources.base import Ending, EndKind, PollResult, Run
 from sentinel.sources.json.lines import JsonLines
 from sentinel.sources.location import Url
 
-CHECKS = [all_detectors()[f"run-{end}"] for end in ("crashed", "finished", "preempted")]
+CHECKS = [all_detectors()[f"run-{end}"] for end in ("crashed", "finished", "preempted", "ended-early")]
 CHECKS += [all_detectors()[name] for name in ("console-error", "stream-stall", "ended-or-stuck")]
 START = 1.7e9
 SLURM = "slurmstepd: error: *** STEP 1.0 ON n1 CANCELLED AT 2026-01-01T00:00:00 DUE TO PREEMPTION ***\n"
@@ -95,6 +95,30 @@ def test_an_exit_code_alone_is_a_crash(tmp_path, code, first):
     (incident,) = run_pipeline.incidents.open()
     assert incident.severity.name == "CRITICAL"
     assert (incident.catalogue[0] if incident.catalogue else None) == first
+
+
+@pytest.mark.parametrize(
+    ("steps", "detector"),
+    [
+        (range(0, 260, 20), "run-finished"),  # each 20th step of range(260)
+        (range(20, 260, 20), "run-ended-early"),  # of steps from 1 on it would have logged the last one, too
+        (range(19, 260, 20), "run-finished"),
+        (range(0, 260, 60), "run-finished"),
+        (range(0, 220, 20), "run-ended-early"),
+    ],
+)
+def test_a_loop_that_logs_each_nth_step_has_finished_when_no_further_one_was_due(tmp_path, steps, detector):
+    class Exited(JsonLines):
+        def poll(self, cursor, limit):
+            ending = Ending(EndKind.FINISHED, "process 7 (python) exited with status 0", exited=True)
+            return replace(super().poll(cursor, limit), ending=ending)
+
+    with (tmp_path / "metrics.jsonl").open("w") as file:
+        rows = [{"config": {"max_steps": 260}}, *({"step": step, "loss": 1.0} for step in steps)]
+        file.writelines(json.dumps(row) + "\n" for row in rows)
+    pipeline, run_pipeline = follow(tmp_path)
+    run_pipeline.log.run = replace(run_pipeline.log.run, source=Exited(tmp_path / "metrics.jsonl"))
+    assert ends(pipeline, run_pipeline) == {detector: None}
 
 
 @pytest.mark.parametrize("words", [SLURM, TORCHRUN, LIGHTNING, INTERRUPT, SLURM + CRASH], ids=range(5))

@@ -20,14 +20,15 @@ MIN_PLAN_FRACTION = 0.95
 
 
 def is_early(run: RunView) -> bool:
-    """Return whether a run is said to be finished only because its process exited, far before its planned
-    end.
+    """Return whether a run is said to be finished only because its process exited, far before its planned end
+    and by more than the interval of its log.
     """
     end = run.finalized
     planned = run.planned_steps
     last = run.last_step
     has_exited = end is not None and end.outcome == "finished" and end.exited
-    return bool(has_exited and planned and (last or 0) < MIN_PLAN_FRACTION * planned)
+    is_far = has_exited and planned and (last or 0) < MIN_PLAN_FRACTION * planned
+    return bool(is_far and not run.completion().may_be_last)
 
 
 def ended(run: RunView, variant: str) -> RunFinding:

@@ -1,8 +1,9 @@
 """The process of a run ended without an error, far before the end of its plan.
 
 ## What it catches
-A process that exited with status 0 although less than 95 % of the planned steps are logged, and neither the
-log nor the console says that it is done, for example by early stopping.
+A process that exited with status 0 although less than 95 % of the planned steps are logged, and at least one
+more row of the log's rhythm was due before its plan ended. Neither the log nor the console says that it is
+done, for example by early stopping.
 
 ## Why it matters
 A data loader that ran dry, a wrong number of epochs and a wrapper that swallows errors all look like success

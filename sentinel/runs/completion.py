@@ -43,12 +43,12 @@ def completion(
     streams = [stream for stream in streams if stream.has_points]
     if metadata.last_step is None:
         return Completion()
-    interval = _interval(streams)
+    interval = _interval(streams) or _usual(metadata.step_intervals)
     schedules = (_by_schedule(*rates) for rates in map(_rates, streams) if rates)
     schedule = next(filter(None, schedules), Completion())
     if schedule.over:
         return schedule
-    plan = _by_plan(metadata.last_step, planned_steps, max(interval or 0, save_steps), schedule)
+    plan = _by_plan(metadata, planned_steps, max(interval or 0, save_steps), schedule)
     if plan is not None:
         return plan
     epochs = _by_epochs(metadata)
@@ -61,14 +61,20 @@ def completion(
     return Completion(over=evidence) if len(signs) >= _MIN_SIGNS else Completion(hint=evidence)
 
 
-def _by_plan(last: int, steps: float | None, interval: int, schedule: Completion) -> Completion | None:
+def _by_plan(
+    metadata: RunMetadata, steps: float | None, interval: int, schedule: Completion
+) -> Completion | None:
     """Return what the planned steps say; a plan that was passed counts something else."""
+    last = metadata.last_step or 0
     if not steps or last > steps:
         return None
     progress = f"step {last} of {steps:.0f} planned"
-    if steps - last < interval <= _MAX_INTERVAL_SHARE * steps:
-        return Completion(over=f"it stopped at {progress}, and its log is written every {interval} steps")
-    return Completion(goes_on=f"it is at {progress}", amid=schedule.goes_on != "")
+    last_planned = steps - (metadata.first_step == 0)
+    may_be_last = last_planned - last < interval
+    if may_be_last and interval <= _MAX_INTERVAL_SHARE * steps:
+        rhythm = f"it stopped at {progress}, and its log is written every {interval} steps"
+        return Completion(over=rhythm, may_be_last=True)
+    return Completion(goes_on=f"it is at {progress}", amid=schedule.goes_on != "", may_be_last=may_be_last)
 
 
 def _by_epochs(metadata: RunMetadata) -> str:
@@ -156,15 +162,18 @@ def _histories(stream: Stream, signals: set[Signal]) -> Iterator[SeriesHistory]:
 
 def _interval(streams: Sequence[Stream]) -> int | None:
     """Return the usual number of steps between the last rows of the log; None if it has too few."""
-    usual: list[int] = []  # of each series
+    usual: list[int | None] = []  # of each series
     for stream in streams:
         for history_by_tag in stream.attempt.series.values():
             for history in history_by_tag.values():
                 steps = history.last_steps(_LAST_ROWS).tolist()  # numpy is slow at so few
-                intervals = [later - earlier for earlier, later in pairwise(steps)]
-                if len(intervals) > 1:
-                    usual.append(int(median(intervals)))
-    return min((interval for interval in usual if interval > 0), default=None)
+                usual.append(_usual([later - earlier for earlier, later in pairwise(steps)]))
+    return min((interval for interval in usual if interval), default=None)
+
+
+def _usual(intervals: Sequence[int]) -> int | None:
+    """Return the usual one of some intervals; None if there are too few, or if it is not positive."""
+    return max(0, int(median(intervals))) or None if len(intervals) > 1 else None
 
 
 def _roundness(number: int) -> int:

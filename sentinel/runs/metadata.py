@@ -20,6 +20,7 @@ from sentinel.sources.base import Chunk, Ending, EndKind
 from sentinel.sources.readers.plain import MAX_KEYS, Plain
 
 _MAX_PAUSES = 100  # that are remembered, the last ones
+_MAX_STEP_INTERVALS = 8  # that are remembered, the last ones
 _MIN_LOST_SECONDS = 600.0  # an evaluation or a checkpoint may keep a log silent for minutes
 _MAX_UNMAPPED_TAGS = 200  # that are named
 
@@ -47,6 +48,7 @@ class RunMetadata(msgspec.Struct):
     last_time: float | None = None
     days: list[Span] = []  # that have points
     pauses: list[float] = []  # seconds, the last ones
+    step_intervals: list[int] = []  # between the last steps that have points
     config: dict[str, FoundSetting] = {}
     plan: dict[str, float] = {}  # planned values by signal, for streams that begin from now on
     told_ending: Ending | None = None  # by a record of the log
@@ -75,6 +77,12 @@ class RunMetadata(msgspec.Struct):
         self.points += len(chunk.step)
         low = int(chunk.step.min())
         high = int(chunk.step.max())
+        if self.last_step is None or high > self.last_step:
+            steps = np.unique(chunk.step)
+            known = (
+                steps if self.last_step is None else np.append(self.last_step, steps[steps > self.last_step])
+            )
+            self.step_intervals = (self.step_intervals + np.diff(known).tolist())[-_MAX_STEP_INTERVALS:]
         self.first_step = low if self.first_step is None else min(self.first_step, low)
         self.last_step = high if self.last_step is None else max(self.last_step, high)
         time = chunk.time[np.isfinite(chunk.time)]

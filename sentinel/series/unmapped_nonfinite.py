@@ -105,12 +105,12 @@ class UnmappedNonFinite:
                 continue
             is_loss = _LOSS.search(tag) is not None
             if is_loss or self.finite.get(tag, 0) >= MIN_FINITE_BEFORE:
-                here = int(chunk.step[index]), float(chunk.time[index])
-                count, *first = self.broken.get(tag, (0, *here))
-                self.broken[tag] = (count + 1, *first)
+                before = self.broken.get(tag, (0, int(chunk.step[index]), float(chunk.time[index])))
+                count, step, time = before
+                self.broken[tag] = (count + 1, step, time)
                 if count + 1 >= (MIN_BROKEN_OF_LOSS if is_loss else MIN_BROKEN_OF_OTHERS):
                     self.followed = tag
-                    begin = self._points([first], [position + index], [chunk.value[index]])
+                    begin = self._points([(step, time)], [position + index], [chunk.value[index]])
                     return [_joined([begin, *self._later(chunk, slice(index, part.stop), position)])]
         return []
 

@@ -79,6 +79,7 @@ ENDED = [
         ("crashed", "process 7 (python) was killed by SIGKILL; the kernel's OOM killer did not do it"),
         ("finished", "exit code 0 in the exit record"),
         ("preempted", "it printed 'CANCELLED'"),
+        ("preempted", "process 7 (python) was killed by SIGTERM", True),
         ("finished", "process 7 (python) exited with status 0", True),
     ]
 ]

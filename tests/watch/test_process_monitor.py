@@ -10,6 +10,7 @@ from types import SimpleNamespace
 
 import pytest
 
+from sentinel.detectors.api import Severity
 from sentinel.detectors.run_checks import Writer
 from sentinel.processes import exits
 from sentinel.storage.store import Store
@@ -66,7 +67,7 @@ def ends(house, end, writer="held", launcher=(), err=subprocess.DEVNULL):
         one.stdin.close()
         messages = until(lambda: house.look(watcher, hours=0.0002, detector=ENDS))
     incident = known(house)
-    quiet = incident.detector == "run-preempted"  # which is no news by default
+    quiet = incident.severity is Severity.INFO  # which is no news by default
     first, *others = messages
     assert first == f"firing: {'below-sink-severity' if quiet else 'first-notification'}"
     assert "firing: first-notification" not in others
@@ -75,9 +76,10 @@ def ends(house, end, writer="held", launcher=(), err=subprocess.DEVNULL):
 
 
 def known(house):
-    """The only incident about the end of a run."""
+    """The incident about the end of a run, of the log that knows most."""
     with Store(house.state) as store:
-        incident, *others = [one for one in store.incidents() if one.detector in ENDS]
+        found = [one for one in store.incidents() if one.detector in ENDS]
+    incident, *others = sorted(found, key=lambda one: -one.severity)
     assert {one.detector for one in others} <= {incident.detector}, "of other logs of the training"
     return incident
 
@@ -88,6 +90,7 @@ TOLD = [
     (KILLED.format(9), "run-crashed", "was killed by SIGKILL"),
     (KILLED.format(11), "run-crashed", "was killed by SIGSEGV"),
     (KILLED.format(15), "run-preempted", "was killed by SIGTERM"),
+    (KILLED.format(2), "run-preempted", "was killed by SIGINT"),
     ("pass", "run-ended-early", "at step 120"),
 ]
 
@@ -99,6 +102,16 @@ def test_the_end_of_a_process_is_told_as_what_it_was(house, end, detector, words
     assert actual == detector
     assert words in summary
     assert house.look(watcher, hours=9, detector=("stream-stall", "ended-or-stuck")) == [], "it is no hang"
+
+
+@needs_kernel
+def test_a_sigterm_that_nobody_announced_is_a_warning_of_how_much_is_missing(house):
+    ends(house, KILLED.format(15))
+    incident = known(house)
+    assert incident.severity is Severity.WARNING
+    assert incident.summary.startswith(
+        "the run was ended from outside at step 120 of 900, 13% of its plan, and"
+    )
 
 
 @needs_kernel
