@@ -61,7 +61,7 @@ MAX_GROUPS_WITHOUT_ADVANTAGE = 0.5  # fraction of the groups: with more, no grad
     at_end=True,
     maturity=Maturity.STABLE,
     cause=Cause.NO_GRADIENT,
-    inhibits=(Cause.LOSS_SHAPE,),
+    inhibits=(Cause.LOSS_SHAPE, Cause.EVALUATION),
     evidence={
         "share": Measure("zeros in the last 20 points", Unit.SHARE),
         "start": Measure("at the start", Unit.SAME),

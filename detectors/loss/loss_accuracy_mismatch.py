@@ -1,10 +1,10 @@
 """The loss is far higher than its accuracy allows: its input is not what the loss expects.
 
 ## What it catches
-A cross-entropy that lies where softmax twice would put it: at most 5 % below and 10 % above
-`ln(e + C - 1) - accuracy` for `C` classes, and never below `ln(1 + (C - 1) / e)`, on held-out data neither,
-while a classifier as accurate could have far less. And a `BCELoss` whose wrong samples cost more than 17 nats
-each, while the loss is above `ln(2)`, that of guessing.
+A cross-entropy that rests where softmax twice would put it: at most 5 % below and 10 % above
+`ln(e + C - 1) - accuracy` for `C` classes, since the middle of the run, and never below
+`ln(1 + (C - 1) / e)`, on held-out data neither, while a classifier as accurate could have far less. And a
+`BCELoss` whose wrong samples cost more than 17 nats each, while the loss is above `ln(2)`, that of guessing.
 Any loss whose wrong samples all cost the same, at more than 12.5 nats each, while the accuracy changes.
 
 ## Why it matters
@@ -15,9 +15,10 @@ all but vanish for samples that are clearly wrong. A probability that has rounde
 Feed raw logits to `CrossEntropyLoss` or `BCEWithLogitsLoss`; if they are large, normalise the inputs.
 
 ## When it is wrong
-A loss that adds terms may lie there by chance, but hardly start at ln C with an accuracy that doubles since.
-Label smoothing and mixing of samples raise a loss by less, so five classes are needed, and not the one on
-held-out data. A sum looks saturated.
+A healthy loss passes that level while it falls, and does not rest there. A loss that adds terms may lie
+there by chance, but hardly start at ln C with an accuracy that doubles since. Label smoothing and mixing of
+samples raise a loss by less, so five classes are needed, and not the one on held-out data. A sum looks
+saturated.
 
 ## Source
 Catalogue O12: the floor is what one-hot probabilities give. Catalogue O13: PyTorch cuts the logarithm in
@@ -36,7 +37,7 @@ from sentinel.detectors.loss.costs import CONSTANT, COSTS, with_costs
 from sentinel.detectors.schema import ENDED, INDEX, VALUE, First
 from sentinel.detectors.settings import Setting
 from sentinel.detectors.signals import Signal
-from sentinel.detectors.stats import has_points, recent_median, seen_min, start_value
+from sentinel.detectors.stats import has_points, of_buckets, recent_median, seen_min, start_value
 from sentinel.detectors.supervised import ELSE, is_supervised
 from sentinel.detectors.verdict import SkipReason, verdicts
 
@@ -56,7 +57,7 @@ HALF = 0.5  # a whole number of classes, rounded
     judges=(Signal.LOSS,),
     uses=(*RATES, *map(First, RATES), Signal.EVAL_LOSS, *ELSE),
     settings=(Setting.NUM_CLASSES, Setting.LOSS),
-    history=History(recent=REACH, head=REACH),
+    history=History(recent=REACH, head=REACH, coarse=True),
     every=5,
     at_end=True,
     maturity=Maturity.STABLE,
@@ -103,6 +104,7 @@ def loss_accuracy_mismatch(
         .with_columns(
             level=pl.when(long).then(recent_median(VALUE, REACH)).otherwise(recent_median(VALUE, FEW)),
             right=pl.coalesce(recent_median("accuracy", n) for n in (REACH, FEW)),
+            halfway=_halfway(),
             lowest=seen_min(VALUE, REACH, REACH),
         )
         .with_columns(
@@ -148,11 +150,21 @@ def _are_classes_known() -> pl.Expr:
     return known & (pl.col("classes") > CLASSES - HALF)
 
 
+def _halfway() -> pl.Expr:
+    """Return where the loss stood in the middle of the run; in a short one, a few points before the last."""
+    buckets = pl.col("coarse_mean").list
+    middle = of_buckets(buckets.get(buckets.len() // 2, null_on_oob=True))
+    return pl.coalesce(middle, pl.when(ENDED).then(recent_median(VALUE, FEW, skip=FEW)))
+
+
 def _is_softmax_twice() -> pl.Expr:
-    """Return whether the loss is where softmax twice puts it, and was never below what that allows for.
+    """Return whether the loss rests where softmax twice puts it, and was never below what that allows for.
 
     Nor is the loss on held-out data, if it is logged.
     """
-    near = (pl.col("level") / pl.col("expected")).is_between(1 - NEAR, 1 + UNSURE)
+    rests = pl.all_horizontal(
+        (pl.col(level) / pl.col("expected")).is_between(1 - NEAR, 1 + UNSURE)
+        for level in ("level", "halfway")
+    )
     lowest = pl.min_horizontal("lowest", Signal.EVAL_LOSS)
-    return near & (lowest > (1 - NEAR) * (1 + (pl.col("classes") - 1) / e).log())
+    return rests & (lowest > (1 - NEAR) * (1 + (pl.col("classes") - 1) / e).log())

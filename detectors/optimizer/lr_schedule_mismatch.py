@@ -50,7 +50,8 @@ from sentinel.detectors.verdict import SkipReason, verdicts
 
 DECAYED_FRACTION = 0.2  # of the peak, with a plan: a log that rounds jumps to its end from above
 DECAYED_FRACTION_WITHOUT_PLAN = 0.1  # of the peak
-MAX_UNTRAINED_STEPS = 200  # steps at zero from the first
+MIN_UNTRAINED_STEPS = 100  # at zero from the first; gradients of fewer are accumulated for one update
+MIN_UNTRAINED_ROWS = 20  # that many tell whether the loss falls
 MAX_LOSS_FRACTION = 0.98  # of its start: a loss below that learns
 MAX_MISSED_WARM_UP = 0.1  # fraction of the warm-up that the log may lack at its beginning
 MAX_LEFT = 0.5  # fraction of the plan; with more left, a rate at zero is critical
@@ -69,7 +70,7 @@ TOO_LONG = ("O8", "A-learning-rate", "G-acc-sched")
     at_end=True,
     maturity=Maturity.STABLE,
     cause=Cause.SCHEDULE,
-    inhibits=(Cause.LOSS_SHAPE,),  # a learning rate near zero moves no weights
+    inhibits=(Cause.LOSS_SHAPE, Cause.EVALUATION),  # a learning rate near zero moves no weights
     evidence=SCHEDULE,
     variants={
         "never-above-zero": Variant(RATE + "has been zero for all {trained} steps", TOO_LONG, (CRITICAL,)),
@@ -117,13 +118,14 @@ def lr_schedule_mismatch(
     end = pl.col("end")
     saw_warm_up_begin = pl.col("start_step") <= MAX_MISSED_WARM_UP * end
     too_long = pl.col("rising") & (step > end) & saw_warm_up_begin
+    never_above_zero = _was_never_above_zero() & ~_learns()
     stopped_early = (step < (1 - steps_left) * planned).fill_null(False)
     ended_rising = pl.col(ENDED) & pl.col("only_rose") & ~stopped_early
     return verdicts(
         with_schedule(points, longest_warmup=longest_warmup),
         judged={SkipReason.FEW_POINTS: rows >= MIN_RESTING_ROWS},
         found={
-            "never-above-zero": _was_never_above_zero() & ~_learns(),
+            "never-above-zero": never_above_zero,
             "ended": rests & ((decayed & (left > steps_left)) | zero_too_long),
             "warm-up": too_long | (ended_rising & (rows >= unfinished_points)),
             "constant": pl.col("should_move")
@@ -135,7 +137,7 @@ def lr_schedule_mismatch(
             CRITICAL: at_zero & (left > MAX_LEFT),
             INFO: planned.is_null() & smooth & ~too_long.fill_null(False),
         },
-        onset=pl.when(rests).then("since"),
+        onset=pl.when(never_above_zero).then("start_step").when(rests).then("since"),
     )
 
 
@@ -144,7 +146,8 @@ def _was_never_above_zero() -> pl.Expr:
     frozen.
     """
     first_group = pl.col(Signal.LEARNING_RATE).fill_null(0)
-    return (pl.max_horizontal("peak", first_group) <= ZERO_RATE) & (pl.col("trained") >= MAX_UNTRAINED_STEPS)
+    long = (pl.col("trained") >= MIN_UNTRAINED_STEPS) & has_points(MIN_UNTRAINED_ROWS)
+    return long & (pl.max_horizontal("peak", first_group) <= ZERO_RATE)
 
 
 def _learns() -> pl.Expr:
