@@ -154,8 +154,8 @@ class RunLog:
     def _plan_at(self, begin: float) -> tuple[dict[str, float], Sequence[ReadIssue]]:
         """Return the plan of a stream whose first point has this time, and the files that cannot be read.
 
-        A file counts only if it was last changed before that time, because only then it says the same
-        whenever the log is read. The time of a log without times is NaN, so no file counts for it.
+        A file counts only if it was there by that time and did not change since, because only then it says
+        the same whenever the log is read. The time of a log without times is NaN.
         """
         files, read_issues = self._config_files.read()
         plan: dict[str, float] = {}
@@ -164,7 +164,7 @@ class RunLog:
             logged = {key for key, setting in config.items() if setting.origin == self.run.format}
             settings = {key: value for key, value in file.settings.items() if key not in logged}
             self.metadata.record(settings, file.name)
-            if file.modified < begin:
+            if file.precedes(begin):
                 plan |= planned(file.settings)
         return plan | self.metadata.plan, read_issues
 

@@ -60,11 +60,15 @@ def test_a_file_counts_if_it_was_there_before_the_first_point(pipeline, tmp_path
     }
 
 
-def test_a_log_without_times_believes_no_file(pipeline, tmp_path):
+@pytest.mark.parametrize(
+    ("name", "expected"), [("args.json", 500), ("training_args.json", 500), ("train_config.json", None)]
+)
+def test_a_log_without_times_believes_what_is_written_at_the_start(pipeline, tmp_path, name, expected):
     arguments(tmp_path, 500, START - 1)
+    (tmp_path / "args.json").rename(tmp_path / name)
     run = log_of(pipeline, tmp_path)
     run.ingest(PollResult({}, [replace(chunk([0]), time=np.array([np.nan]))]))
-    assert run.streams["s"].planned_steps is None
+    assert run.streams["s"].planned_steps == expected
     assert "seed" in run.metadata.config
 
 

@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
+from math import isnan
 from pathlib import Path
 from stat import S_ISREG
 from typing import Any
@@ -36,6 +37,17 @@ _NAMES = (
 )
 """File names, in order of precedence: if two files have the same setting, that of the first counts."""
 
+_WRITTEN_AT_START = frozenset(
+    (
+        ".hydra/config.yaml",
+        *(f"{stem}{ending}" for stem in _ARGUMENTS for ending in (".json", ".yaml", ".yml")),
+        *(f"{stem}{ending}" for stem in _CONFIGS for ending in (".yaml", ".yml")),
+        "opt.yaml",
+    )
+)
+"""Names of files with the arguments of a training, which are there before its first point and do not change.
+Others, such as ``config.json``, appear when a model is saved."""
+
 _SPINNING_UP = "progress.txt"
 """The log of Spinning Up's EpochLogger, which writes its arguments into ``config.json`` beside it. Elsewhere,
 this file mostly describes a model."""
@@ -56,6 +68,14 @@ class ConfigFile:
     name: str
     modified: float
     settings: Mapping[str, Plain]
+
+    def precedes(self, begin: float) -> bool:
+        """Return whether it was there when the first point was logged, and says the same since.
+
+        Nothing but its name tells of a log without times, whose ``begin`` is NaN.
+        """
+        name = self.name.removeprefix("../")
+        return self.modified < begin or (isnan(begin) and name in _WRITTEN_AT_START)
 
 
 @dataclass(slots=True)
