@@ -33,7 +33,7 @@ from sentinel.detectors.api import CRITICAL, INFO, Cause, History, Maturity, Var
 from sentinel.detectors.evidence import Measure, Unit
 from sentinel.detectors.schema import VALUE
 from sentinel.detectors.signals import Signal
-from sentinel.detectors.stats import now_and_then, recent_quantile
+from sentinel.detectors.stats import now_and_then, recent_max, recent_quantile
 from sentinel.detectors.strictness import Strictness
 from sentinel.detectors.verdict import SkipReason, verdicts
 
@@ -56,6 +56,7 @@ MIN_QUANTILE_RATIO = 1.5  # times that quantile: a tenfold growth in 60 points i
         "level": Measure("median of the last 10 points", Unit.SAME),
         "before": Measure("median of the 100 points before", Unit.SAME),
         "top": Measure("norm that a tenth of the 100 points before exceed", Unit.SAME),
+        "peak": Measure("highest of the last 10 points", Unit.SAME),
         "loss_level": Measure("loss now", Unit.NONE),
         "loss_before": Measure("loss before", Unit.NONE),
         "loss_high": Measure("loss before, upper end of its noise", Unit.NONE),
@@ -66,6 +67,11 @@ MIN_QUANTILE_RATIO = 1.5  # times that quantile: a tenfold growth in 60 points i
             "{loss_before:.4g} to {loss_level:.4g}",
             ("GE", "G1", "A-rl-grad-norm", "G5"),
             (CRITICAL,),
+        ),
+        "single": Variant(
+            "the gradient norm reached {peak:.4g} at single points; its usual size is {before:.3g}",
+            ("A-grad-norm", "GE", "A-sft-spikes", "G1", "A-rl-grad-norm"),
+            (INFO,),
         ),
         "grown": Variant(
             "the gradient norm grew from {before:.3g} to {level:.3g}",
@@ -80,6 +86,7 @@ def exploding_grad_norm(
     *,
     growth: Annotated[float, "multiple of the earlier norm that counts as an explosion"] = 10.0,
     calm: Annotated[float, "multiple of the earlier norm below which it is over"] = 5.0,
+    single: Annotated[float, "multiple of the earlier norm that is worth a note at a single point"] = 100.0,
 ) -> pl.LazyFrame:
     level = pl.col("level")
     before = pl.col("before")
@@ -89,11 +96,13 @@ def exploding_grad_norm(
         points.with_columns(
             **now_and_then(VALUE, LEVEL_POINTS, past=past),
             **now_and_then(Signal.LOSS, LEVEL_POINTS, past=past, at_least=LEVEL_POINTS // 2, of="loss_"),
+            peak=recent_max(pl.col(VALUE), LEVEL_POINTS),
             top=recent_quantile(NORM_QUANTILE, VALUE, **past),
             loss_high=recent_quantile(LOSS_QUANTILE, Signal.LOSS, **past),
         ),
         judged={SkipReason.FEW_POINTS: before.is_not_null()},
-        found={"diverging": grown & (pl.col("loss_level") > pl.col("loss_high")), "grown": grown},
+        found={"diverging": grown & (pl.col("loss_level") > pl.col("loss_high")), "grown": grown}
+        | {"single": (pl.col("peak") > single * before) & (before > 0)},
         lasts=level > calm * before,
         above=calm * before,
     )

@@ -2,7 +2,9 @@
 
 ## What it catches
 A loss of the discriminator whose median over the last 50 points is below 0.02, while that of the generator is
-more than twice its median over the first 10, or above 5. It is over above 0.05.
+more than twice its median over the first 10, or above 5. It is over above 0.05. Losses of other kinds (hinge,
+several parts) rest at other levels: of them a discriminator's whose median over the last 10 points is below a
+quarter of that over the first 10 and below 0.5, while the generator's is four times its own and above 8.
 
 ## Why it matters
 A discriminator that is sure gives hardly a gradient to the generator, which stays where it is or leaps about.
@@ -28,28 +30,41 @@ from typing import Annotated
 
 import polars as pl
 
-from sentinel.detectors.api import WARNING, Cause, History, Variant, detector
+from sentinel.detectors.api import WARNING, Cause, History, Maturity, Variant, detector
 from sentinel.detectors.evidence import Measure, Unit
 from sentinel.detectors.schema import INDEX, SERIES, VALUE
 from sentinel.detectors.signals import Signal
-from sentinel.detectors.stats import recent_median, start_median
+from sentinel.detectors.stats import has_points, recent_median, start_median
 from sentinel.detectors.verdict import SkipReason, verdicts
 
 NOW = 50  # points of the present level
-START = 10  # points of the start
+START = 10  # points of the start, and of the present level beside it
+SURE = 0.5  # loss of a discriminator, of whichever kind, that is mostly right
+LOST = 8.0  # loss of a generator whose samples pass with a probability of exp(-8)
+LEAST = 30  # points that suffice
 
 
 @detector(
     judges=(Signal.DISCRIMINATOR_LOSS,),
     needs=(Signal.GENERATOR_LOSS,),
     history=History(recent=NOW, head=START),
+    maturity=Maturity.STABLE,
     cause=Cause.LOSS_SHAPE,
     evidence={
         "level": Measure("median of the last 50 points", Unit.SAME),
+        "start": Measure("median of the first 10 points", Unit.SAME),
+        "now": Measure("median of the last 10 points", Unit.SAME),
+        "generator_now": Measure("generator's loss over the last 10 points", Unit.NONE),
         "generator_level": Measure("generator's loss now", Unit.NONE),
         "generator_start": Measure("generator's loss at the start", Unit.NONE),
     },
     variants={
+        "far": Variant(
+            "the discriminator's loss fell from {start:.3g} to {now:.3g} while the generator's grew from "
+            "{generator_start:.3g} to {generator_now:.3g}",
+            ("N-discriminator-wins",),
+            (WARNING,),
+        ),
         "won": Variant(
             "the discriminator's loss is {level:.3g}, while the generator's is {generator_level:.3g} "
             "(at the start {generator_start:.3g})",
@@ -64,6 +79,10 @@ def discriminator_wins(
     least: Annotated[float, "loss of the discriminator below which it is sure"] = 0.02,
     recovered: Annotated[float, "loss above which the trouble is over"] = 0.05,
     growth: Annotated[float, "multiple of its first loss that is too much for the generator"] = 2.0,
+    least_share: Annotated[
+        float, "share of its first loss below which a discriminator of any loss wins"
+    ] = 0.25,
+    far_growth: Annotated[float, "multiple of its first loss that a generator then has"] = 4.0,
     most: Annotated[float, "loss of the generator that is too much, however it began"] = 5.0,
 ) -> pl.LazyFrame:
     """Judge the present level; a negative loss is that of a critic, which may be near zero at any time."""
@@ -74,16 +93,24 @@ def discriminator_wins(
         lowest=pl.col(VALUE).rolling_min(NOW, min_samples=1).over(SERIES),
         generator_level=recent_median(Signal.GENERATOR_LOSS, NOW, at_least=1),
         generator_start=start_median(Signal.GENERATOR_LOSS, START),
+        start=start_median(VALUE, START),
+        now=recent_median(VALUE, START),
+        generator_now=recent_median(Signal.GENERATOR_LOSS, START, at_least=1),
     )
+    now = pl.col("now")
+    generator_now = pl.col("generator_now")
+    falls = (now < least_share * pl.col("start")) & (now < SURE)
+    grows = (generator_now > far_growth * pl.col("generator_start")) & (generator_now > LOST)
+    far = falls & grows & (pl.col("generator_start") > 0)
     lost = (generator > growth * pl.col("generator_start")) | (generator > most)
     return verdicts(
         measured,
         judged={
-            SkipReason.FEW_POINTS: pl.col(INDEX) >= NOW + START - 1,
+            SkipReason.FEW_POINTS: has_points(LEAST),
             SkipReason.RANGE: pl.col("lowest") >= 0,
             SkipReason.NOT_COMPARABLE: generator.is_not_null(),
         },
-        found={"won": (level < least) & lost},
-        lasts=level < recovered,
-        below=pl.lit(recovered),
+        found={"won": (pl.col(INDEX) >= NOW + START - 1) & (level < least) & lost, "far": far},
+        lasts=(level < recovered) | (pl.col("now") < 2 * least_share * pl.col("start")),
+        below=pl.when(level < recovered).then(recovered).otherwise(2 * least_share * pl.col("start")),
     )

@@ -5,6 +5,7 @@ A supervised loss whose last third (at most 200 points) stands where its first t
 `least_fall` with 95 % confidence, a little more at the cost of guessing. A sure fall below 3.5 % crawls. At
 the end a loss that came down to guessing is flat, too, 40 points with a sure fall below 1 %, and few that end
 no lower: 4 alike (10 after a resume), 5 beside an accuracy below 0.7 that gained under 0.05, 10 within 5 %.
+A loss that only rose, and rests at the logarithm of a power of two from 1024 on, guesses among its outputs.
 
 ## Why it matters
 Nearly always this is wiring: unknown or frozen weights, a cut graph, wrong labels, a rate far too small.
@@ -21,6 +22,7 @@ the plan, or half of that at guessing or without a gradient. Few points may be a
 Catalogue O1, O2, O3, O7, O21. Healthy runs stay within 2 % of their start for 60 points or 250 steps at most.
 """
 
+from math import log
 from typing import Annotated
 
 import polars as pl
@@ -29,10 +31,10 @@ from sentinel.detectors.api import CRITICAL, INFO, WARNING, Cause, History, Matu
 from sentinel.detectors.evidence import Measure, Unit
 from sentinel.detectors.loss.thirds import FALL, LEAST, with_fall
 from sentinel.detectors.schedules import warms_up
-from sentinel.detectors.schema import ENDED, STEP, First
+from sentinel.detectors.schema import ENDED, STEP, VALUE, First
 from sentinel.detectors.settings import Setting
 from sentinel.detectors.signals import Signal
-from sentinel.detectors.stats import is_of, recent_max
+from sentinel.detectors.stats import is_of, recent_max, recent_median, seen_min, start_value
 from sentinel.detectors.supervised import ELSE, cost_of_guessing, settled_at_guessing, supervised
 from sentinel.detectors.verdict import SkipReason, verdicts
 from sentinel.detectors.whole_run import CONTEXT, EPOCHS, MANY, WHOLE, is_training, never_fell, with_whole
@@ -40,6 +42,10 @@ from sentinel.detectors.whole_run import CONTEXT, EPOCHS, MANY, WHOLE, is_traini
 EVERY = 5  # points between two verdicts
 MOST = 200  # points of a third of the run, at most
 FEW = 20  # points of a gradient of zero
+RISEN = 10  # points of a loss that only rose
+ROSE = 0.01  # share of its first value by which it rose at least
+RESTS = 0.0005  # share of its level within which it rests, and lies at the cost of guessing
+MIN_OUTPUTS = 1024  # outputs of a projection, which are a power of two
 CLASSES = (Setting.NUM_CLASSES, Setting.VOCAB_SIZE)  # settings that name the number of classes
 NEAR = 0.015  # fraction by which a loss may miss that of guessing
 CLEARLY = 4  # below this part of a fall, half the wait is enough
@@ -66,6 +72,9 @@ APPLIED = ("O2", "O7", "O1", "L8", "O4", "O5", "O12", "O16", "L2")  # a gradient
         "gradient": Measure("gradient norm now", Unit.NONE),
         "grad_norm_first": Measure("gradient norm at the start", Unit.NONE),
         "chance": Measure("cost of guessing", Unit.SAME),
+        "first": Measure("at the first point", Unit.SAME),
+        "risen": Measure("median of the last 10 points", Unit.SAME),
+        "classes": Measure("classes that are guessed among", Unit.COUNT),
     },
     variants={
         "zero": Variant("loss is exactly 0 from the first point on", ("O15", "O16", "L2", "O3")),
@@ -74,6 +83,10 @@ APPLIED = ("O2", "O7", "O1", "L8", "O4", "O5", "O12", "O16", "L2")  # a gradient
         "at-chance": Variant("loss is {now:.4g} after {lasted}; guessing costs {chance:.4g}", GUESSES),
         "gradient-without-effect": Variant(FLAT + "; the gradient norm is {gradient:.2g}", APPLIED, DOUBTFUL),
         "unmoved": Variant(FLAT, UNMOVED, DOUBTFUL),
+        "rose-to-guessing": Variant(
+            "loss only rose, from {first:.4g} to {risen:.4g}: guessing among {classes:.0f} outputs",
+            ("N-distillation-temperature", "O7", "GE", "O1"),
+        ),
         "never-fell": Variant("loss ends at {ends:.4g}; it began at {begins:.4g}", UNMOVED),
     },
 )
@@ -89,6 +102,9 @@ def flat_loss_at_init(
     plan, start, gradient, most = (pl.col(n) for n in (Signal.TOTAL_STEPS, "start", "gradient", "most"))
     over, never, guesses, flat = (pl.col(n) for n in ("over", "never", "guesses", "flat"))
     context = points.with_columns(warms_up=warms_up(MOST), gradient=recent_max(pl.col(Signal.GRAD_NORM), FEW))
+    context = context.with_columns(
+        first=start_value(VALUE), risen=recent_median(VALUE, RISEN), lowest=seen_min(VALUE, MOST, MOST)
+    ).with_columns(classes=(2 ** (pl.col("risen") / log(2)).round()).cast(pl.Float64))
     off_guessing = ((pl.col(level) / pl.col("chance") - 1).abs() for level in ("start", "now"))
     measured = (
         with_fall(with_whole(context, most=MOST), most=MOST, every=EVERY)
@@ -110,14 +126,16 @@ def flat_loss_at_init(
         )
         .with_columns(flat=_is_flat(doubtful_fall))
     )
+    rose = _rose_to_guessing()
     return verdicts(
         measured,
         judged={SkipReason.OTHER_TAG: never | is_of(Signal.LOSS)}
         | supervised(never | (pl.col("rows") >= LEAST))
         | {SkipReason.RESUMED: never | start.is_not_null(), SkipReason.RANGE: never | (start >= 0)}
-        | {SkipReason.EARLY: over | never | _has_waited(least_fall / CLEARLY) | (start == 0)}
+        | {SkipReason.EARLY: over | never | rose | _has_waited(least_fall / CLEARLY) | (start == 0)}
         | {SkipReason.WARM_UP: ~(pl.col("warms_up") & (flat | never | pl.col("crawls")))},
         found={
+            "rose-to-guessing": rose,
             "zero": (start == 0) & (pl.col("now") == 0),
             "no-gradient": flat & (gradient == 0),
             "crawling": pl.col("crawls") & ~never,
@@ -126,7 +144,7 @@ def flat_loss_at_init(
             "unmoved": flat,
             "never-fell": never,
         },
-        lasts=~pl.col("fell"),
+        lasts=~pl.col("fell") | rose,
         severities={WARNING: flat & (pl.col("settled") | guesses | over | (most < least_fall / 2))},
         onset=pl.col(STEP) - pl.col("trained"),
     )
@@ -155,6 +173,17 @@ def _is_flat(doubtful_fall: float) -> pl.Expr:
     stands_still = (pl.col("still") | (pl.col("over") & hardly_fell)) & (least > -bound)
     stays = is_due & (rests_at_guessing | stands_still) & ~pl.col("came_back") & (most < bound)
     return (pl.col("settled") | stays) & pl.col("start").is_not_null()
+
+
+def _rose_to_guessing() -> pl.Expr:
+    """Return whether the loss has only ever risen, and rests at the cost of guessing among a power of two.
+
+    So it does where a student imitates a teacher over many outputs, and both answer alike to everything.
+    """
+    off = (pl.col("risen") / pl.col("classes").log() - 1).abs()
+    rests = (recent_max(pl.col(VALUE), RISEN) + recent_max(-pl.col(VALUE), RISEN)) < RESTS * pl.col("risen")
+    rose = (pl.col("lowest") >= pl.col("first")) & (pl.col("risen") > (1 + ROSE) * pl.col("first"))
+    return is_of(Signal.LOSS) & (pl.col("classes") >= MIN_OUTPUTS) & (off < RESTS) & rests & rose
 
 
 def _has_waited(clear_bound: float) -> pl.Expr:

@@ -29,20 +29,31 @@ import polars as pl
 
 from sentinel.detectors.api import Cause, History, Maturity, Variant, detector
 from sentinel.detectors.evidence import Measure, Unit
-from sentinel.detectors.schema import VALUE
+from sentinel.detectors.schema import INDEX, SERIES, VALUE, Every
 from sentinel.detectors.signals import Signal
-from sentinel.detectors.stats import has_points, is_of, now_and_then, recent_median, start_quantile
+from sentinel.detectors.stats import (
+    has_points,
+    is_of,
+    now_and_then,
+    recent_max,
+    recent_median,
+    start_median,
+    start_quantile,
+)
 from sentinel.detectors.strictness import Strictness
 from sentinel.detectors.verdict import SkipReason, verdicts
 
 NOW = 10  # points of the present level
 START = 20  # points of the start, whose rewards scatter
+FIRST = 3  # points of the very start: answers may shrink within a few steps
+PAYS = 0.05  # a reward function below this pays nothing
+FULL = 0.9  # and one above this pays all that it has
 LOW = 0.1  # quantile of the first rewards: a fall below it is no noise of one point
 
 
 @detector(
     judges=(Signal.COMPLETION_LENGTH, Signal.TURNS),
-    uses=(Signal.REWARD, Signal.CLIPPED_COMPLETION_RATIO),
+    uses=(Signal.REWARD, Signal.CLIPPED_COMPLETION_RATIO, Every(Signal.REWARD_FUNCTION)),
     history=History(recent=START, head=START),
     maturity=Maturity.STABLE,
     cause=Cause.POLICY,
@@ -53,6 +64,10 @@ LOW = 0.1  # quantile of the first rewards: a fall below it is no noise of one p
         "reward_level": Measure("reward now", Unit.NONE),
         "reward_start": Measure("reward at the start", Unit.NONE),
         "reward_low": Measure("reward at the start, lower end of its noise", Unit.NONE),
+        "first": Measure("median of the first 3 points", Unit.SAME),
+        "full": Measure("highest mean of a reward function", Unit.NONE),
+        "paid": Measure("reward functions that pay now", Unit.COUNT),
+        "paid_first": Measure("reward functions that paid at the start", Unit.COUNT),
         "capped": Measure("completions cut off at the length cap", Unit.SHARE),
     },
     variants={
@@ -63,6 +78,11 @@ LOW = 0.1  # quantile of the first rewards: a fall below it is no noise of one p
                 *("A-mean-length", "R1", "A-clipped-ratio", "N-tool-loops", "N-entropy-explosion"),
                 "A-entropy-collapse",
             ),
+        ),
+        "cheap": Variant(
+            "completions shrank from {first:.0f} to {level:.0f} tokens; one reward function pays {full:.2g}, "
+            "and of {paid_first:.0f} that paid at the start {paid:.0f} still do",
+            ("N-format-reward", "R1", "A-rewards-mean"),
         ),
         "turns": Variant(
             "turns grew from {start:.2g} to {level:.2g} while the reward fell from {reward_start:.3g} to "
@@ -77,6 +97,7 @@ def completion_length_drift(
     *,
     longer: Annotated[float, "multiple of the first length that counts as far longer"] = 2.0,
     shorter: Annotated[float, "share of the first length that counts as far shorter"] = 0.25,
+    cheap: Annotated[float, "share of the first length below which an answer earns only its form"] = 0.35,
     many_turns: Annotated[float, "turns of an answer below which longer answers are no loop"] = 4.0,
 ) -> pl.LazyFrame:
     level = pl.col("level")
@@ -85,8 +106,15 @@ def completion_length_drift(
     fell = pl.col("reward_level") < pl.col("reward_low")
     grown = level > longer * start
     shrunk = level < shorter * start
+    parts = pl.col(Every(Signal.REWARD_FUNCTION).column)
+    pay = parts.list.eval(pl.element() > PAYS).list.sum()
+    cheaper = (pl.col("paid") < pl.col("paid_first")) & (pl.col("full") > FULL)
     return verdicts(
         points.with_columns(
+            first=start_median(VALUE, FIRST),
+            full=parts.list.max().rolling_median(NOW).over(SERIES),
+            paid=recent_max(pay, NOW),
+            paid_first=pay.filter(pl.col(INDEX).is_between(0, FIRST)).max().over(SERIES),
             **now_and_then(VALUE, NOW, start=START),
             **now_and_then(Signal.REWARD, START, start=START, at_least=NOW, of="reward_"),
             reward_low=start_quantile(LOW, Signal.REWARD, START),
@@ -98,6 +126,7 @@ def completion_length_drift(
         },
         found={
             "tokens": ~turns & fell & (grown | shrunk),
+            "cheap": ~turns & cheaper & (level < cheap * pl.col("first")),
             "turns": turns & fell & grown & (level >= many_turns),
         },
         above=pl.when(level > start).then(longer**0.5 * start),

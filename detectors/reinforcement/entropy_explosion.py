@@ -1,14 +1,16 @@
-"""The entropy of a language model's policy rises and rises while its reward falls: it comes to write noise.
+"""The entropy of a policy rises and rises while its reward falls or stands: it comes to act at random.
 
 ## What it catches
 A median entropy over the last 20 points of more than twice that of the first 20 and than the lowest of the
 last 200, and of at least 0.5 nats per token, while the reward lies below nine tenths of its first values.
-Four times as much is critical. It is over below one and a half times the start.
+Four times as much is critical. And a standard deviation of a Gaussian policy's actions of three times that of
+the first 20 points, which still grows, while the reward of the last 100 points is less than 3 % above that of
+the 100 before. It is over below one and a half times the start.
 
 ## Why it matters
-An entropy bonus has no upper end, and large negative advantages push probability from the sampled tokens to
-all others. Answers then mix languages, lose their end and run into the length cap; no later step brings the
-policy back.
+An entropy bonus has no upper end. Actions become noise, and a reward that does not pay for precision lets
+them. In a language model large negative advantages push probability from the sampled tokens to all others.
+Answers then mix languages, lose their end and run into the length cap; no later step brings the policy back.
 
 ## What to do
 Go back to a checkpoint from before the rise. Remove the entropy bonus or let it follow a target, lower the
@@ -20,30 +22,33 @@ Entropy that rises while the reward holds or rises is exploration, and is not re
 prompts to harder ones may raise entropy and lower rewards as well.
 
 ## Source
-Catalogue N-entropy-explosion: INTELLECT-2 (arXiv:2505.07291) saw entropy fall, turn and rise before its runs
-collapsed. Healthy public runs of GRPO and verl doubled their entropy only with a reward that rose.
+Catalogue N-entropy-explosion and R3: INTELLECT-2 (arXiv:2505.07291) saw entropy fall, turn and rise before
+its runs collapsed. Healthy public runs of GRPO and verl doubled their entropy only with a reward that rose.
 """
 
 from typing import Annotated
 
 import polars as pl
 
-from sentinel.detectors.api import CRITICAL, WARNING, Cause, History, Variant, detector
+from sentinel.detectors.api import CRITICAL, WARNING, Cause, History, Maturity, Variant, detector
 from sentinel.detectors.evidence import Measure, Unit
 from sentinel.detectors.schema import SERIES, VALUE
 from sentinel.detectors.signals import Signal
-from sentinel.detectors.stats import has_points, now_and_then, recent_median, start_quantile
+from sentinel.detectors.stats import has_points, is_of, now_and_then, recent_median, start_quantile
 from sentinel.detectors.verdict import SkipReason, verdicts
 
 NOW = 20  # points of the present level, and of the start
+SMALL_GAIN = 0.03  # share of its size: a reward that gained less in so many points stands
+PAST = 100  # points in which a reward ought to gain
 BACK = 200  # points among whose levels the lowest is sought
 LOW = 0.1  # quantile of the first rewards: a fall below it is no noise of one point
 
 
 @detector(
-    judges=(Signal.ENTROPY,),
+    judges=(Signal.ENTROPY, Signal.ACTION_STD),
     uses=(Signal.REWARD, Signal.CLIPPED_COMPLETION_RATIO),
     history=History(recent=NOW + BACK, head=NOW),
+    maturity=Maturity.STABLE,
     cause=Cause.POLICY,
     inhibits=(Cause.POLICY, Cause.REWARD),  # noise earns nothing, and does not end
     evidence={
@@ -53,6 +58,8 @@ LOW = 0.1  # quantile of the first rewards: a fall below it is no noise of one p
         "reward_level": Measure("reward now", Unit.NONE),
         "reward_start": Measure("reward at the start", Unit.NONE),
         "reward_low": Measure("reward at the start, lower end of its noise", Unit.NONE),
+        "reward_before": Measure("reward 100 points before", Unit.NONE),
+        "earlier_level": Measure("standard deviation 100 points before", Unit.SAME),
         "capped": Measure("completions cut off at the length cap", Unit.SHARE),
     },
     variants={
@@ -62,6 +69,11 @@ LOW = 0.1  # quantile of the first rewards: a fall below it is no noise of one p
             ("N-entropy-explosion", "A-entropy", "R1", "N-engine-mismatch"),
             (WARNING, CRITICAL),
         ),
+        "noise": Variant(
+            "the standard deviation of the actions grew from {start:.3g} to {level:.3g}, and the reward has "
+            "gained nothing since it was {earlier_level:.3g}",
+            ("N-entropy-explosion", "R3"),
+        ),
     },
 )
 def entropy_explosion(
@@ -70,6 +82,7 @@ def entropy_explosion(
     growth: Annotated[float, "multiple of the first and of the lowest level that is too much"] = 2.0,
     critical_growth: Annotated[float, "multiple of the first level at which a policy writes noise"] = 4.0,
     recovered: Annotated[float, "multiple of the first level below which the trouble is over"] = 1.5,
+    noise: Annotated[float, "multiple of the first standard deviation of actions that is too much"] = 3.0,
     least: Annotated[float, "nats per token below which a policy does not write noise"] = 0.5,
 ) -> pl.LazyFrame:
     """Judge the rise of the entropy; the reward has fallen below a tenth of the first ones."""
@@ -80,17 +93,23 @@ def entropy_explosion(
         **now_and_then(VALUE, NOW, start=NOW),
         **now_and_then(reward, NOW, start=NOW, at_least=1, of="reward_"),
         reward_low=start_quantile(LOW, reward, NOW),
+        reward_before=recent_median(reward, PAST, skip=PAST, at_least=1),
+        earlier_level=recent_median(VALUE, NOW, skip=PAST),
         capped=recent_median(Signal.CLIPPED_COMPLETION_RATIO, NOW, at_least=1),
     ).with_columns(lowest=pl.col("level").rolling_min(BACK, min_samples=1).over(SERIES))
     fell = pl.col("reward_level") < pl.col("reward_low")
     risen = (level > growth * start) & (level > growth * pl.col("lowest")) & (level > least)
+    of_actions = is_of(Signal.ACTION_STD)
+    gain = recent_median(reward, PAST, at_least=1) - pl.col("reward_before")
+    stands = gain < SMALL_GAIN * pl.col("reward_before").abs()
+    grows = (level > noise * start) & (level > pl.col("earlier_level"))
     return verdicts(
         measured,
         judged={
             SkipReason.FEW_POINTS: has_points(2 * NOW),
             SkipReason.NOT_COMPARABLE: fell.is_not_null(),
         },
-        found={"exploded": risen & fell},
+        found={"exploded": ~of_actions & risen & fell, "noise": of_actions & grows & stands},
         lasts=level > recovered * start,
         severities={CRITICAL: level > critical_growth * start},
         above=recovered * start,

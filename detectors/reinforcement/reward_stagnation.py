@@ -1,12 +1,13 @@
 """The reward does not move: nothing is learnt, or there is nothing that could be learnt from.
 
 ## What it catches
-A reward that has rested on exactly one value for 20 points (60 % of that if the value has decimals), a
-third of the run at least, and not at its best. If it changed a few times in the whole log, it counts even at
-its best: episodes have ceased to end, so the mean over them is old. And a mean reward that after 1000 points
-has gained nothing over its first quarter: the upper end of the gain's 3-sigma interval is below a tenth of
-its level. This is info until half of the planned steps are done or the run is over. A share of successes that
-began above 0.85 need gain nothing.
+A reward that has rested on exactly one value for 20 points (60 % of that if the value has decimals), a third
+of the run at least, and not at its best. If it changed a few times in the whole log, it counts even at its
+best: episodes have ceased to end, so the mean over them is old. And a mean reward that after 1000 points has
+gained nothing over its first quarter: the upper end of the gain's 3-sigma interval is below a tenth of its
+level. This is info until half of the planned steps are done or the run is over. The same of a critic whose
+explained variance stays within 0.01 of 0 for 200 points, while the reward gains less than a tenth of its
+level. A share of successes that began above 0.85 need gain nothing.
 
 ## Why it matters
 A reward that is the same whatever the policy does teaches nothing; one that never rose seldom begins to.
@@ -37,7 +38,7 @@ from sentinel.detectors.evidence import Measure, Unit, logged
 from sentinel.detectors.reinforcement.rests import LEAST, USED, with_rests
 from sentinel.detectors.schema import ENDED, INDEX, SERIES, STEP, VALUE
 from sentinel.detectors.signals import Signal
-from sentinel.detectors.stats import PRECISION, was_resumed
+from sentinel.detectors.stats import PRECISION, recent_max, was_resumed
 from sentinel.detectors.verdict import SkipReason, verdicts
 
 SOLVED = "the reward rests at its best, {value:.6g}, for {still} points: solved, or as good as it gets"
@@ -48,6 +49,8 @@ FINE = 0.6  # of the rest, where rewards are no whole numbers
 AT_BEST = 0.02  # of the range
 OF_MEANS = 0.25  # of the size, scatter of a mean
 HALF = 0.5  # of the plan
+MIN_BLIND = 200  # points in which a critic ought to have learned something
+NOTHING_EXPLAINED = 0.01  # of the variance of the returns
 SUCCESS = 0.85  # of a task that was solved before it was trained
 
 
@@ -65,6 +68,7 @@ SUCCESS = 0.85  # of a task that was solved before it was trained
         "still": Measure("unchanged for", Unit.POINTS),
         "changes": Measure("changes before", Unit.COUNT),
         "points": Measure("judged over", Unit.POINTS),
+        "blind": Measure("without explained variance", Unit.POINTS),
         **GAIN,
         **logged(Signal.EPISODE_LENGTH, Signal.EXPLAINED_VARIANCE),
     },
@@ -74,6 +78,11 @@ SUCCESS = 0.85  # of a task that was solved before it was trained
             *(("A-reward-never", "A-rewards-mean", "L8"), (WARNING, INFO)),
         ),
         "solved": Variant(SOLVED, ("A-reward-never",), (INFO,)),
+        "blind-critic": Variant(
+            "the critic has explained nothing of the returns for {blind} points, and the reward has gained "
+            "{gain:.3g} over {first:.4g}",
+            ("N-critic-learns-nothing", "R3", "A-rewards-mean"),
+        ),
         "no-gain": Variant(
             "the reward has gained {gain:.3g} over {first:.4g} in {points} points, no more than its noise",
             ("A-rewards-mean", "A-reward-never", "R3", "N-format-reward", "N-critic-learns-nothing"),
@@ -94,6 +103,7 @@ def reward_stagnation(
     context = with_rests(points, most=ROWS).with_columns(
         scatter=pl.col(VALUE).rolling_std(SCATTER).over(SERIES),
         points=rows,
+        blind=_blind_points(),
         begun=~was_resumed().fill_null(False),
     )
     measured = with_blocks(context, tuple(GAIN), gain, every=1, at_least=LEAST)
@@ -107,6 +117,10 @@ def reward_stagnation(
         found={
             "solved": at_best & changed_often,
             "constant": rests & (at_best | ~met_by_chance),
+            "blind-critic": (pl.col("blind") >= MIN_BLIND)
+            & (pl.col("gain") < least_gain * pl.col("first").abs())
+            & pl.col("begun")
+            & ~_began_solved(),
             "no-gain": (rows >= patience) & _gained_nothing(least_gain) & pl.col("begun") & ~_began_solved(),
         },
         severities={INFO: pl.when(rests).then("explores").otherwise(~late)},
@@ -124,6 +138,14 @@ def _rests(points: int, share: float) -> pl.Expr:
     enough = pl.when(value == value.round()).then(points).otherwise(FINE * points)
     long = (still >= enough) & (still >= pl.min_horizontal(share * (pl.col(INDEX) + 1), ROWS - 1))
     return long & pl.coalesce(Signal.REWARD_STD, Signal.FRAC_REWARD_ZERO_STD).is_null()
+
+
+def _blind_points() -> pl.Expr:
+    """Return for how many points the critic has explained nothing of the returns; at most `ROWS`."""
+    explains = pl.col(Signal.EXPLAINED_VARIANCE).abs() > NOTHING_EXPLAINED
+    unknown = pl.col(Signal.EXPLAINED_VARIANCE).is_null()
+    last = recent_max(pl.when(explains | unknown).then(pl.col(INDEX)), ROWS, at_least=1)
+    return (pl.col(INDEX) - last).fill_null(pl.min_horizontal(pl.col(INDEX), ROWS - 1) + 1)
 
 
 def _ranges(share: float) -> pl.Expr:

@@ -2,7 +2,9 @@
 
 ## What it catches
 After a restart that goes on with the steps, a loss whose first five points lie above those of the attempt
-before at the same step, by half of what that attempt had gained, by 30 %, and by ten times their scatter.
+before at the same step, by half of what that attempt had gained, by 30 %, and by ten times their scatter. And
+a held-out metric or a reward whose first five points after a restart lie below the last five before it, by
+five times their scatter and by a twentieth of what had been gained; from a fifth on it is a warning.
 
 ## Why it matters
 A resume that goes on with the weights goes on with the loss. A loss near its old start means that the weights
@@ -25,20 +27,28 @@ from typing import Annotated
 
 import polars as pl
 
-from sentinel.detectors.api import Cause, History, Maturity, Variant, detector
+from sentinel.detectors.api import INFO, WARNING, Cause, History, Maturity, Variant, detector
 from sentinel.detectors.evidence import Measure, Unit
 from sentinel.detectors.runtime.restarts import EARLIER_ROWS, TAIL_ROWS, earlier_value, goes_on, with_restart
 from sentinel.detectors.schema import INDEX, SERIES, STEP, VALUE, First
 from sentinel.detectors.signals import Signal
-from sentinel.detectors.stats import MAD, has_points, start_median
+from sentinel.detectors.stats import MAD, has_points, is_of, start_median
 from sentinel.detectors.supervised import ELSE, is_supervised
 from sentinel.detectors.verdict import SkipReason, verdicts
 
 FIRST_POINTS = 5  # points after a restart whose median counts
+MIN_EARLIER_POINTS = 8  # points of the attempt before that suffice
+MIN_OUTCOME_SCATTERS = 5  # of an outcome, by which its level must differ
+SMALL_LOSS = 0.05  # share of the gain that is worth a note
+LARGE_LOSS = 0.2  # share of the gain that is worth a message
+OUTCOMES = (
+    *(Signal.EVAL_ACCURACY, Signal.EVAL_SCORE, Signal.MEAN_AVERAGE_PRECISION),
+    *(Signal.MEAN_INTERSECTION_OVER_UNION, Signal.REWARD, Signal.EVAL_REWARD),
+)
 
 
 @detector(
-    judges=(Signal.LOSS,),
+    judges=(Signal.LOSS, *OUTCOMES),
     uses=(First(Signal.LOSS), *ELSE),
     history=History(head=FIRST_POINTS, earlier=EARLIER_ROWS),
     maturity=Maturity.STABLE,
@@ -47,6 +57,8 @@ FIRST_POINTS = 5  # points after a restart whose median counts
     evidence={
         "level": Measure("after the restart", Unit.SAME),
         "earlier": Measure("before, at that step", Unit.SAME),
+        "before": Measure("at the end of the attempt before", Unit.SAME),
+        "share_lost": Measure("gain that is lost", Unit.SHARE),
         "begun": Measure("at the first start", Unit.SAME),
         "first_step": Measure("first step after the restart", Unit.STEP),
     },
@@ -55,6 +67,12 @@ FIRST_POINTS = 5  # points after a restart whose median counts
             "after a restart at step {first_step} the loss is {level:.4g}; it had been {earlier:.4g} there, "
             "and {begun:.4g} at the first start",
             ("R4", "O8"),
+        ),
+        "outcome": Variant(
+            "after a restart at step {first_step} the metric is {level:.4g}; it had been {before:.4g} at the "
+            "end of the attempt before",
+            ("R4", "O8"),
+            (INFO, WARNING),
         ),
     },
 )
@@ -76,19 +94,32 @@ def resume_loss_jump(
             earlier=_median_of(value, then),
         )
         .with_columns(scatter=MAD * _median_of((value - earlier).abs(), then))
+        .with_columns(**_outcome_before())
+        .with_columns(share_lost=(pl.col("before") - level) / (pl.col("before") - pl.col("outcome_begun")))
     )
+    is_loss = is_of(Signal.LOSS)
+    gained = pl.col("before") - pl.col("outcome_begun") > MIN_OUTCOME_SCATTERS * pl.col("outcome_scatter")
+    fell = pl.col("before") - level > MIN_OUTCOME_SCATTERS * pl.col("outcome_scatter")
+    lost_outcome = ~is_loss & gained & fell & (pl.col("share_lost") > SMALL_LOSS)
     rise = level - earlier
     lost_gain = rise > lost * (begun - earlier)
     return verdicts(
         measured,
         judged={
-            SkipReason.NOT_SUPERVISED: is_supervised(),
+            SkipReason.NOT_SUPERVISED: ~is_loss | is_supervised(),
             SkipReason.NO_RESTART: pl.col("last_step").is_not_null(),
-            SkipReason.FEW_POINTS: has_points(FIRST_POINTS) & (pl.col("rows") >= TAIL_ROWS),
+            SkipReason.FEW_POINTS: has_points(FIRST_POINTS) & (pl.col("rows") >= MIN_EARLIER_POINTS),
             SkipReason.NOT_COMPARABLE: goes_on(),
-            SkipReason.RANGE: (earlier > 0) & (begun > earlier),
+            SkipReason.RANGE: ~is_loss | (earlier > 0) & (begun > earlier),
         },
-        found={"jump": lost_gain & (rise > least_rise * earlier) & (rise > scatters * pl.col("scatter"))},
+        found={
+            "jump": is_loss
+            & lost_gain
+            & (rise > least_rise * earlier)
+            & (rise > scatters * pl.col("scatter")),
+            "outcome": lost_outcome,
+        },
+        severities={WARNING: pl.col("share_lost") > LARGE_LOSS},
         onset=pl.col("first_step"),
     )
 
@@ -96,3 +127,14 @@ def resume_loss_jump(
 def _median_of(values: pl.Expr, then: pl.Expr) -> pl.Expr:
     """Return the median of the last rows of the attempt before, up to the step of the restart."""
     return values.filter(then).tail(TAIL_ROWS).median().over(SERIES)
+
+
+def _outcome_before() -> dict[str, pl.Expr]:
+    """Return where an outcome stood when the attempt before ended, where it began, and how it scatters."""
+    earlier = pl.col(INDEX) < 0
+    tail = pl.col(VALUE).filter(earlier).tail(TAIL_ROWS)
+    return {
+        "before": tail.tail(FIRST_POINTS).median().over(SERIES),
+        "outcome_begun": pl.col(VALUE).filter(earlier).head(1).first().over(SERIES),
+        "outcome_scatter": MAD * (tail.diff() - tail.diff().median()).abs().median().over(SERIES),
+    }
