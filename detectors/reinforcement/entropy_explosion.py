@@ -5,7 +5,8 @@ A median entropy over the last 20 points of more than twice that of the first 20
 last 200, and of at least 0.5 nats per token, while the reward lies below nine tenths of its first values.
 Four times as much is critical. And a standard deviation of a Gaussian policy's actions of three times that of
 the first 20 points, which still grows, while the reward of the last 100 points is less than 3 % above that of
-the 100 before. It is over below one and a half times the start.
+the 100 before. This is info, and a warning where episodes have become shorter by 15 %. It is over below one
+and a half times the start.
 
 ## Why it matters
 An entropy bonus has no upper end. Actions become noise, and a reward that does not pay for precision lets
@@ -30,23 +31,31 @@ from typing import Annotated
 
 import polars as pl
 
-from sentinel.detectors.api import CRITICAL, WARNING, Cause, History, Maturity, Variant, detector
+from sentinel.detectors.api import CRITICAL, INFO, WARNING, Cause, History, Maturity, Variant, detector
 from sentinel.detectors.evidence import Measure, Unit
 from sentinel.detectors.schema import SERIES, VALUE
 from sentinel.detectors.signals import Signal
-from sentinel.detectors.stats import has_points, is_of, now_and_then, recent_median, start_quantile
+from sentinel.detectors.stats import (
+    has_points,
+    is_of,
+    now_and_then,
+    recent_max,
+    recent_median,
+    start_quantile,
+)
 from sentinel.detectors.verdict import SkipReason, verdicts
 
 NOW = 20  # points of the present level, and of the start
 SMALL_GAIN = 0.03  # share of its size: a reward that gained less in so many points stands
 PAST = 100  # points in which a reward ought to gain
+SHORTER = 0.85  # of the longest mean length: episodes that end sooner again
 BACK = 200  # points among whose levels the lowest is sought
 LOW = 0.1  # quantile of the first rewards: a fall below it is no noise of one point
 
 
 @detector(
     judges=(Signal.ENTROPY, Signal.ACTION_STD),
-    uses=(Signal.REWARD, Signal.CLIPPED_COMPLETION_RATIO),
+    uses=(Signal.REWARD, Signal.EPISODE_LENGTH, Signal.CLIPPED_COMPLETION_RATIO),
     history=History(recent=NOW + BACK, head=NOW),
     maturity=Maturity.STABLE,
     cause=Cause.POLICY,
@@ -60,6 +69,8 @@ LOW = 0.1  # quantile of the first rewards: a fall below it is no noise of one p
         "reward_low": Measure("reward at the start, lower end of its noise", Unit.NONE),
         "reward_before": Measure("reward 100 points before", Unit.NONE),
         "earlier_level": Measure("standard deviation 100 points before", Unit.SAME),
+        "length": Measure("length of episodes now", Unit.STEPS),
+        "longest": Measure("longest of the last 200 points", Unit.STEPS),
         "capped": Measure("completions cut off at the length cap", Unit.SHARE),
     },
     variants={
@@ -73,6 +84,7 @@ LOW = 0.1  # quantile of the first rewards: a fall below it is no noise of one p
             "the standard deviation of the actions grew from {start:.3g} to {level:.3g}, and the reward has "
             "gained nothing since it was {earlier_level:.3g}",
             ("N-entropy-explosion", "R3"),
+            (INFO, WARNING),
         ),
     },
 )
@@ -96,7 +108,11 @@ def entropy_explosion(
         reward_before=recent_median(reward, PAST, skip=PAST, at_least=1),
         earlier_level=recent_median(VALUE, NOW, skip=PAST),
         capped=recent_median(Signal.CLIPPED_COMPLETION_RATIO, NOW, at_least=1),
-    ).with_columns(lowest=pl.col("level").rolling_min(BACK, min_samples=1).over(SERIES))
+        length=recent_median(Signal.EPISODE_LENGTH, NOW, at_least=1),
+    ).with_columns(
+        lowest=pl.col("level").rolling_min(BACK, min_samples=1).over(SERIES),
+        longest=recent_max(pl.col("length"), BACK, at_least=1),
+    )
     fell = pl.col("reward_level") < pl.col("reward_low")
     risen = (level > growth * start) & (level > growth * pl.col("lowest")) & (level > least)
     of_actions = is_of(Signal.ACTION_STD)
@@ -111,6 +127,9 @@ def entropy_explosion(
         },
         found={"exploded": ~of_actions & risen & fell, "noise": of_actions & grows & stands},
         lasts=level > recovered * start,
-        severities={CRITICAL: level > critical_growth * start},
+        severities={
+            CRITICAL: level > critical_growth * start,
+            WARNING: of_actions & (pl.col("length") < SHORTER * pl.col("longest")),
+        },
         above=recovered * start,
     )

@@ -6,7 +6,7 @@ of the run at least, and not at its best. If it changed a few times in the whole
 best: episodes have ceased to end, so the mean over them is old. And a mean reward that after 1000 points has
 gained nothing over its first quarter: the upper end of the gain's 3-sigma interval is below a tenth of its
 level. This is info until half of the planned steps are done or the run is over. The same of a critic whose
-explained variance stays within 0.01 of 0 for 200 points, while the reward gains less than a tenth of its
+explained variance stays within 0.01 of 0 for 200 points, while the reward gains less than a twentieth of its
 level. A share of successes that began above 0.85 need gain nothing.
 
 ## Why it matters
@@ -118,7 +118,7 @@ def reward_stagnation(
             "solved": at_best & changed_often,
             "constant": rests & (at_best | ~met_by_chance),
             "blind-critic": (pl.col("blind") >= MIN_BLIND)
-            & (pl.col("gain") < least_gain * pl.col("first").abs())
+            & (pl.col("gain") < least_gain / 2 * pl.col("first").abs())
             & pl.col("begun")
             & ~_began_solved(),
             "no-gain": (rows >= patience) & _gained_nothing(least_gain) & pl.col("begun") & ~_began_solved(),
