@@ -1,10 +1,12 @@
 """Judges an archive of runs, part by part, and keeps what was found."""
 
+import logging
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from importlib.metadata import version
 from pathlib import Path
-from tempfile import TemporaryFile
+from tempfile import TemporaryFile, gettempdir
 
 import msgspec
 
@@ -16,23 +18,26 @@ from sentinel.archives.parts import Part, parts
 from sentinel.archives.results import Results
 from sentinel.archives.tree import Tree
 from sentinel.common.errors import SentinelError
-from sentinel.common.shard import WHOLE, Shard
 from sentinel.config.file import Config
 from sentinel.detectors.runtime.worse_than_siblings import RULE
 from sentinel.plugins import packages_with_plugins
 from sentinel.sources.discovery import common_path
 from sentinel.sources.location import Location, Url
 
+_log = logging.getLogger(__name__)
+
 
 @dataclass
 class JudgedParts:
     """How much of an archive, or of a shard, is judged: ``reused`` parts had been before.
 
-    ``runs`` and ``failed`` are counted in the parts that are judged now.
+    ``damaged`` files are those of parts that had been, too, and are judged again. ``runs`` and ``failed`` are
+    counted in the parts that are judged now.
     """
 
     parts: int = 0
     reused: int = 0
+    damaged: int = 0
     completed: int = 0  # of the parts that were not reused
     runs: int = 0
     failed: int = 0  # of the runs, and of what could not be searched for runs
@@ -45,35 +50,38 @@ def judge_archive(
     now: float,
     progress: Callable[[JudgedParts], None],
     *,
-    shard: Shard = WHOLE,
     retry_failed: bool = False,
     compare: bool = False,
 ) -> JudgedParts:
     """Judge the parts of what lies at ``config.paths`` whose results are not there yet.
 
-    A part is judged again if a file of it, the detectors' configuration or the version of sentinel changed,
-    and with ``retry_failed`` if it holds a run that could not be judged before. ``compare`` keeps what a
-    comparison of runs needs, too. ``progress`` is called after each part. Raises SentinelError if no path
-    exists.
+    A part is judged again if its results are not whole, if a file of it, the detectors' configuration or the
+    version of sentinel changed, and with ``retry_failed`` if it holds a run that could not be judged before.
+    ``compare`` keeps what a comparison of runs needs, too. ``progress`` is called after each part. Raises
+    SentinelError if no path exists.
     """
     origin = origin_of(config.paths)
-    results.begin()
     judgement = JudgedParts()
     keys = list[str]()
     read_issues = list[str]()
-    with TemporaryFile() as backlog:  # on disk, so that memory does not grow with the archive
+    with results.writing(), TemporaryFile() as backlog:  # on disk, so that memory stays small
         for part in parts(origin.listed(read_issues), _salt(config, compare)):
-            if not shard.holds(part.folders[0].path):  # its first directory decides, which few changes move
+            if not results.shard.holds(
+                part.folders[0].path
+            ):  # its first directory decides, which hardly moves
                 continue
             keys.append(part.key)
             judgement.parts += 1
             if results.has(part.key) and not (retry_failed and results.failures(part.key)):
                 judgement.reused += 1
-            else:
-                backlog.write(msgspec.json.encode(part) + b"\n")
+                continue
+            for file in results.damaged(part.key):
+                judgement.damaged += 1
+                _log.warning("%s: damaged; its part is judged again", file)
+            _on_disk(partial(backlog.write, msgspec.json.encode(part) + b"\n"))
         progress(judgement)
         judge = Judge(origin, config.model_copy(update={"sinks": []}), now, compare)
-        backlog.seek(0)
+        _on_disk(partial(backlog.seek, 0))
         parts_to_judge = (msgspec.json.decode(line, type=Part) for line in backlog)
         for part, records in isolated(engine, judge, parts_to_judge):
             failures = results.write(part.key, records)
@@ -81,8 +89,16 @@ def judge_archive(
             judgement.runs += len(records) - failures
             judgement.failed += failures
             progress(judgement)
-    results.finish(shard, keys, read_issues, config.detectors.get(RULE, {}))
+        results.finish(keys, read_issues, config.detectors.get(RULE, {}))
     return judgement
+
+
+def _on_disk(write: Callable[[], object]) -> None:
+    """Write to the list of parts. Raises SentinelError if the disk is full."""
+    try:
+        write()
+    except OSError as error:
+        raise SentinelError(f"{gettempdir()}: the list of parts cannot be kept: {error.strerror}") from None
 
 
 def origin_of(places: Sequence[Location]) -> ArchiveSource:

@@ -3,37 +3,68 @@
     DIR/runs/KEY.parquet         a row for each run
     DIR/incidents/KEY.parquet    a row for each incident
     DIR/incidents/siblings.parquet   the same of incidents that only a comparison of all runs finds
+    DIR/parts/KEY.json           who judged the part, and the checksums of its tables
     DIR/manifest-0-of-1.json     the parts of a shard, and what could not be searched
 
-Every file appears whole: it is written under another name and renamed. A part is done when its runs are
-there, because they are written after its incidents.
+Every file appears whole: it is written under another name and renamed. A part is done when its checksums are
+there and its tables have them. One process writes for a shard at a time, and removes only what it wrote.
 """
 
-import json
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from functools import lru_cache
+from hashlib import file_digest
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import msgspec
 import polars as pl
 
+from sentinel.archives.lock import sole_writer
 from sentinel.archives.record import Glance, PackedCourses, Record, glance, unpacked_record
 from sentinel.archives.slurm_accounting import Owners
 from sentinel.archives.tables import IncidentColumns, RunColumns, columns, incident_row, run_row
 from sentinel.common.errors import SentinelError
-from sentinel.common.shard import Shard
+from sentinel.common.shard import WHOLE, Shard
+from sentinel.common.text import clean_text
 
 _SIBLINGS = "siblings"  # no part: what runs are beside their siblings
-_OWNERS = "owners"  # metadata of the tables of runs: the stamp of the owners that they were written with
-
+_TABLES = ("incidents", "runs")
+_FAILURES = (OSError, pl.exceptions.PolarsError)  # of a table that is read or written
 
 _BLOCK_ROWS = 64  # rows of a table of runs that are read at once
 _MAX_BLOCKS = 8  # that stay in memory
 _MAX_COURSES = 4096  # runs whose courses stay in memory
+_MAX_FILES = 3  # damaged ones, in a message
+_MAX_REASON = 200  # characters of an error of polars
 
 _Block = Sequence[tuple[bytes, str | None, float | None]]
+
+
+class PartState(msgspec.Struct, frozen=True):
+    """What is known of a part: the ``shard`` that judged it, the stamp of the owners that its table of runs
+    was written with, how many runs could not be judged, and the checksums of its tables, none before all of
+    them are there.
+    """
+
+    shard: str
+    owners: str = ""
+    failures: int = 0
+    checksums: Mapping[str, str] = {}
+
+
+class Manifest(msgspec.Struct, frozen=True):
+    """The parts of a shard.
+
+    ``siblings`` is what the configuration says of the rule about siblings; None in results that are older.
+    """
+
+    schema: int
+    shards: int
+    parts: Sequence[str]
+    read_issues: Sequence[str]
+    siblings: Mapping[str, Any] | None = None
 
 
 class Row(NamedTuple):
@@ -46,76 +77,133 @@ class Row(NamedTuple):
 class Results:
     """A directory of results."""
 
-    def __init__(self, directory: Path, owners: Owners | None = None) -> None:
+    def __init__(self, directory: Path, owners: Owners | None = None, shard: Shard = WHOLE) -> None:
         self._directory = directory
         self._owners = owners or Owners()
+        self.shard = shard
 
-    def begin(self) -> None:
-        """Make the directories. Raises SentinelError if they cannot be written."""
+    @contextmanager
+    def writing(self) -> Iterator[None]:
+        """Make the directories, and keep other processes from writing for this shard meanwhile.
+
+        Raises SentinelError if they cannot be written, or if another process writes.
+        """
         try:
-            for kind in ("runs", "incidents"):
+            for kind in ("parts", *_TABLES):
                 (self._directory / kind).mkdir(parents=True, exist_ok=True)
         except OSError as error:
             raise SentinelError(f"{self._directory}: results cannot be written: {error.strerror}") from None
+        with sole_writer(self._directory, self.shard):
+            yield
 
     def has(self, key: str) -> bool:
-        """Return whether a part is done."""
-        return self._file("runs", key).exists()
+        """Return whether a part is done and whole. What another shard did is this one's from now on."""
+        state = self._state(key)
+        if state is None or not state.checksums or self._damaged(key, state):
+            return False
+        if state.shard != str(self.shard):
+            self._write_state(key, msgspec.structs.replace(state, shard=str(self.shard)))
+        return True
+
+    def damaged(self, key: str) -> list[Path]:
+        """Return the files of a part that was done and is no longer whole."""
+        state = self._state(key)
+        if state is not None:
+            return self._damaged(key, state)
+        place = self._place(key)
+        return [place] if place.exists() else []
 
     def failures(self, key: str) -> bool:
         """Return whether a part that is done has a run which could not be judged."""
-        column = pl.read_parquet(self._file("runs", key), columns=["failure"])["failure"]
-        return column.null_count() < len(column)
+        state = self._state(key)
+        return state is not None and state.failures > 0
 
     def write(self, key: str, packed: Sequence[bytes]) -> int:
         """Write the records of a part, and return the number of those that could not be judged."""
+        self._write_state(key, PartState(str(self.shard)))  # so that what a kill leaves is somebody's
         records = [unpacked_record(content) for content in packed]
         incidents = [incident_row(record, incident) for record in records for incident in record.incidents]
-        _replace(self._file("incidents", key), pl.DataFrame(incidents, columns(IncidentColumns)), {})
+        _replace(self._file("incidents", key), pl.DataFrame(incidents, columns(IncidentColumns)))
         rows = [run_row(record, key, self._owners) for record in records]
         table = pl.DataFrame(rows, columns(RunColumns)).with_columns(
             record=pl.Series(packed, dtype=pl.Binary)
         )
-        _replace(self._file("runs", key), table, {_OWNERS: self._owners.stamp})
-        return sum(record.overview is None for record in records)
+        _replace(self._file("runs", key), table)
+        failures = sum(record.overview is None for record in records)
+        checksums = {kind: _checksum(self._file(kind, key)) for kind in _TABLES}
+        self._write_state(key, PartState(str(self.shard), self._owners.stamp, failures, checksums))
+        return failures
 
     def write_siblings(self, rows: Iterable[IncidentColumns]) -> None:
         """Write the incidents that only a comparison of all runs finds, until the results change."""
-        _replace(self._file("incidents", _SIBLINGS), pl.DataFrame([*rows], columns(IncidentColumns)), {})
+        _replace(self._file("incidents", _SIBLINGS), pl.DataFrame([*rows], columns(IncidentColumns)))
 
-    def finish(
-        self, shard: Shard, parts: Iterable[str], read_issues: Iterable[str], siblings: Mapping[str, Any]
-    ) -> None:
-        """Say which parts are those of the archive as it is now, and remove what no manifest names.
+    def finish(self, parts: Iterable[str], read_issues: Iterable[str], siblings: Mapping[str, Any]) -> None:
+        """Say which parts are those of the archive as it is now, and remove the others of this shard, and
+        those of another number of shards once all shards are done.
 
         ``siblings`` is what the configuration says of the rule about siblings; see `sibling_rule`.
         """
         keys = [*parts]
-        manifest = {
-            "schema": 1,
-            "shards": shard.count,
-            "parts": keys,
-            "read_issues": [*read_issues],
-            "siblings": siblings,
-        }
         for key in keys:
-            if pl.read_parquet_metadata(self._file("runs", key)).get(_OWNERS) != self._owners.stamp:
+            state = self._state(key)
+            if state is None or state.owners != self._owners.stamp:
                 self.write(key, [*self.packed(key)])
-        place = self._directory / f"manifest-{shard.index}-of-{shard.count}.json"
-        _write(place, lambda part: part.write_text(json.dumps(manifest, indent=1), encoding="utf-8"))
+        content = msgspec.json.encode(Manifest(1, self.shard.count, keys, [*read_issues], siblings))
+        place = self._directory / f"manifest-{self.shard.index}-of-{self.shard.count}.json"
+        _write(place, lambda file: file.write_bytes(msgspec.json.format(content, indent=1)))
         for old in self._manifests():
-            if not old.name.endswith(f"-of-{shard.count}.json"):
+            if not old.name.endswith(f"-of-{self.shard.count}.json"):
                 old.unlink()
-        if len(self._manifests()) == shard.count:
-            named_keys = {key for shard_manifest in self._read_manifests() for key in shard_manifest["parts"]}
-            for kind in ("runs", "incidents"):
-                for file in (self._directory / kind).glob("*.parquet"):
-                    if file.stem not in named_keys:
-                        file.unlink()
+        self._remove_others({*keys})
+
+    def _remove_others(self, keys: set[str]) -> None:
+        all_done = len(self._manifests()) == self.shard.count
+        count = f"/{self.shard.count}"
+        with suppress(OSError):  # such as on a disk that failed meanwhile; the next one removes them
+            self._file("incidents", _SIBLINGS).unlink(missing_ok=True)
+            for place in (self._directory / "parts").glob("*.json"):
+                state = self._state(place.stem)
+                shard = state.shard if state else ""
+                is_own = shard == str(self.shard) and place.stem not in keys
+                if is_own or (all_done and not shard.endswith(count)):
+                    for kind in _TABLES:
+                        self._file(kind, place.stem).unlink(missing_ok=True)
+                    place.unlink(missing_ok=True)
 
     def parts(self) -> list[str]:
-        """Return the keys of all parts. Raises SentinelError if the results are not complete."""
-        return [key for manifest in self._read_manifests() for key in manifest["parts"]]
+        """Return the keys of all parts. Raises SentinelError unless the results are complete and whole."""
+        keys = [key for manifest in self._read_manifests() for key in manifest.parts]
+        broken = [file for key in keys for file in self._missing(key)]
+        if broken:
+            names = ", ".join(str(file) for file in broken[:_MAX_FILES])
+            others = ", ..." if len(broken) > _MAX_FILES else ""
+            mend = "`sentinel archive judge` with the same paths judges again what is not whole"
+            raise SentinelError(f"{names}{others}: damaged or missing; {mend}")
+        return keys
+
+    def _missing(self, key: str) -> list[Path]:
+        """Return the files of a part that are damaged or not there."""
+        state = self._state(key)
+        if state is None or not state.checksums:
+            return [self._place(key)]
+        return self._damaged(key, state)
+
+    def _damaged(self, key: str, state: PartState) -> list[Path]:
+        files = [(self._file(kind, key), checksum) for kind, checksum in state.checksums.items()]
+        return [file for file, checksum in files if _checksum(file) != checksum]
+
+    def _state(self, key: str) -> PartState | None:
+        try:
+            return msgspec.json.decode(self._place(key).read_bytes(), type=PartState)
+        except (OSError, msgspec.DecodeError, UnicodeDecodeError):
+            return None
+
+    def _write_state(self, key: str, state: PartState) -> None:
+        _write(self._place(key), lambda file: file.write_bytes(msgspec.json.encode(state)))
+
+    def _place(self, key: str) -> Path:
+        return self._directory / "parts" / f"{key}.json"
 
     def packed(self, part: str) -> Iterator[bytes]:
         """Yield the packed records of a part, in their order."""
@@ -145,30 +233,31 @@ class Results:
 
     @lru_cache(_MAX_BLOCKS)  # noqa: B019  one is made for each command
     def _block(self, part: str, first: int) -> _Block:
-        table = pl.scan_parquet(self._file("runs", part), glob=False).slice(first, _BLOCK_ROWS)
-        return table.select("record", "user", "gpus").collect().rows()
+        file = self._file("runs", part)
+        try:
+            table = pl.scan_parquet(file, glob=False).slice(first, _BLOCK_ROWS)
+            return table.select("record", "user", "gpus").collect().rows()
+        except _FAILURES as error:
+            raise SentinelError(f"{file}: cannot be read: {_why(error)}") from None
 
     def sibling_rule(self) -> Mapping[str, Any] | None:
         """Return what the configuration said of the rule about siblings; None of results that are older."""
-        return next(
-            (manifest["siblings"] for manifest in self._read_manifests() if "siblings" in manifest), None
-        )
+        rules = (manifest.siblings for manifest in self._read_manifests())
+        return next((rule for rule in rules if rule is not None), None)
 
     def read_issues(self) -> list[str]:
         """Return what could not be searched."""
-        return [
-            *dict.fromkeys(text for manifest in self._read_manifests() for text in manifest["read_issues"])
-        ]
+        return [*dict.fromkeys(text for manifest in self._read_manifests() for text in manifest.read_issues)]
 
-    def _read_manifests(self) -> list[dict[str, Any]]:
-        manifests = [json.loads(place.read_text(encoding="utf-8")) for place in self._manifests()]
+    def _read_manifests(self) -> list[Manifest]:
+        manifests = [_manifest(place) for place in self._manifests()]
         if not manifests:
             raise SentinelError(
                 f"{self._directory}: no results; `sentinel archive judge PATH --out DIR` makes them"
             )
-        if missing := manifests[0]["shards"] - len(manifests):
+        if missing := manifests[0].shards - len(manifests):
             raise SentinelError(
-                f"{self._directory}: {missing} of {manifests[0]['shards']} shards are not done yet"
+                f"{self._directory}: {missing} of {manifests[0].shards} shards are not done yet"
             )
         return manifests
 
@@ -179,20 +268,44 @@ class Results:
         return self._directory / kind / f"{key}.parquet"
 
 
-def _replace(place: Path, table: pl.DataFrame, metadata: dict[str, str]) -> None:
-    _write(
-        place,
-        lambda part: table.write_parquet(
-            part, compression="zstd", row_group_size=_BLOCK_ROWS, metadata=metadata
-        ),
-    )
+def _manifest(place: Path) -> Manifest:
+    try:
+        return msgspec.json.decode(place.read_bytes(), type=Manifest)
+    except OSError as error:
+        raise SentinelError(f"{place}: cannot be read: {_why(error)}") from None
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        raise SentinelError(
+            f"{place}: damaged; `sentinel archive judge` with the same paths writes it again"
+        ) from None
+
+
+def _checksum(file: Path) -> str:
+    """Return the checksum of a file; empty if it cannot be read."""
+    try:
+        with open(file, "rb") as content:
+            return file_digest(content, "blake2b").hexdigest()
+    except OSError:
+        return ""
+
+
+def _replace(place: Path, table: pl.DataFrame) -> None:
+    _write(place, lambda file: table.write_parquet(file, compression="zstd", row_group_size=_BLOCK_ROWS))
 
 
 def _write(place: Path, write: Callable[[Path], object]) -> None:
-    """Make a file appear whole. Raises SentinelError if it cannot be written."""
-    part = place.with_name(f".{place.name}.{os.getpid()}")
+    """Make a file appear whole. Raises SentinelError if it cannot be written; nothing is left of it then."""
+    unfinished = place.with_name(f".{place.name}.{os.getpid()}")
     try:
-        write(part)
-        part.replace(place)
-    except OSError as error:
-        raise SentinelError(f"{place}: cannot be written: {error.strerror or error}") from None
+        write(unfinished)
+        unfinished.replace(place)
+    except _FAILURES as error:
+        raise SentinelError(f"{place}: cannot be written: {_why(error)}") from None
+    finally:
+        with suppress(OSError):
+            unfinished.unlink(missing_ok=True)
+
+
+def _why(error: Exception) -> str:
+    """Return an error in one line."""
+    text = (error.strerror if isinstance(error, OSError) else None) or str(error)
+    return clean_text(text, _MAX_REASON)

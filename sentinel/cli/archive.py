@@ -135,7 +135,7 @@ def judge_parts(
     from sentinel.archives.results import Results
     from sentinel.archives.slurm_accounting import Owners
 
-    results = Results(out, Owners.read(owners) if owners else None)
+    results = Results(out, Owners.read(owners) if owners else None, shard)
     try:
         with archive_progress() as progress:
             judgement = judge_archive(
@@ -144,7 +144,6 @@ def judge_parts(
                 engine,
                 SystemClock().now(),
                 progress,
-                shard=shard,
                 retry_failed=retry_failed,
                 compare=compare,
             )
@@ -153,7 +152,8 @@ def judge_parts(
         return INTERRUPTED
     failed = f", {judgement.failed} could not be judged" if judgement.failed else ""
     new = f"{counted(judgement.completed, 'part')} judged: {counted(judgement.runs, 'run')}{failed}"
-    typer.echo(f"{new}; {counted(judgement.reused, 'part')} known before; results in {out}")
+    damaged = f" ({counted(judgement.damaged, 'file')} had been damaged)" if judgement.damaged else ""
+    typer.echo(f"{new}{damaged}; {counted(judgement.reused, 'part')} known before; results in {out}")
     return 0
 
 

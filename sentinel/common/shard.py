@@ -20,6 +20,9 @@ class Shard:
             raise ValueError("write I/N with I from 0 to N - 1, such as 3/64")
         return cls(int(index), int(count))
 
+    def __str__(self) -> str:
+        return f"{self.index}/{self.count}"
+
     def holds(self, name: str) -> bool:
         """Return whether a name belongs to this shard. The answer is the same on every machine."""
         return stable_hash(name) % self.count == self.index

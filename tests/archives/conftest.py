@@ -7,6 +7,7 @@ from sentinel.archives.archive import judge_archive
 from sentinel.archives.index import Contents
 from sentinel.archives.reducing import reduced
 from sentinel.archives.results import Results
+from sentinel.common.shard import WHOLE
 from sentinel.config.file import Config
 from sentinel.report import archive as report
 from tests.cli.conftest import sentinel
@@ -55,7 +56,7 @@ def config(*paths):
 
 def archived(out, path, engine=None, **options):
     """The results in a directory, and how much was judged."""
-    results = Results(out, options.pop("owners", None))
+    results = Results(out, options.pop("owners", None), options.pop("shard", WHOLE))
     settings = options.pop("settings", None) or config(path)
     judged = judge_archive(settings, results, engine or InTurn(), NOW, lambda _: None, **options)
     return results, judged

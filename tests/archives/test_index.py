@@ -9,7 +9,6 @@ import pytest
 
 from sentinel.archives.record import packed_record
 from sentinel.archives.results import Results
-from sentinel.common.shard import WHOLE
 from sentinel.notifications.decide import Reason
 from sentinel.replays.replaying import replay
 from sentinel.report import cost
@@ -54,12 +53,12 @@ def test_memory_hardly_grows_with_the_number_of_runs(tmp_path, tree):
 
     def peak(count):
         results = Results(tmp_path / f"{count}")
-        results.begin()
         runs = [some[n % len(some)].replace(b"/tree/", b"/%04d/" % n) for n in range(count)]
         keys = [f"{number:032}" for number in range(0, count, 64)]
-        for key in keys:
-            results.write(key, runs[int(key) : int(key) + 64])
-        results.finish(WHOLE, keys, [], {})
+        with results.writing():
+            for key in keys:
+                results.write(key, runs[int(key) : int(key) + 64])
+            results.finish(keys, [], {})
         del runs
         tracemalloc.start()
         assert cost.cost(whole(results)).verdict.startswith(f"{count:,} runs: ")
