@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from sentinel.cli.options import ConfigFile, Paths, configuration, shard
+from sentinel.cli.options import ConfigFile, configuration, shard
 from sentinel.cli.progress import archive_progress
 from sentinel.common.clock import SystemClock
 from sentinel.common.errors import SentinelError
@@ -38,6 +38,10 @@ class _Form(StrEnum):
     JSON = "json"
 
 
+_Paths = Annotated[
+    list[str],
+    typer.Argument(metavar="PATH...", help="Log files, run directories, directories of runs, or addresses."),
+]
 _Out = Annotated[
     Path,
     typer.Option(
@@ -88,7 +92,7 @@ _Compare = Annotated[
 
 @archives.command("judge")
 def judge(
-    paths: Paths,
+    paths: _Paths,
     out: _Out,
     engine: _Engine = _EngineName.LOCAL,
     address: _Address = "",

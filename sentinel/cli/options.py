@@ -29,8 +29,12 @@ ConfigFile = Annotated[
     ),
 ]
 Paths = Annotated[
-    list[str],
-    typer.Argument(metavar="PATH...", help="Log files, run directories, directories of runs, or addresses."),
+    list[str] | None,
+    typer.Argument(
+        metavar="[PATH...]",
+        help="Log files, run directories, directories of runs, or addresses; default: `paths`, else the "
+        "current directory.",
+    ),
 ]
 
 
@@ -122,6 +126,13 @@ def configuration(
 
         overrides["sinks"] = named([*config.sinks, *map(sink_at, notify)])
     return config.model_copy(update={name: value for name, value in overrides.items() if value})
+
+
+def here(config: Config) -> Config:
+    """Return the configuration of a command that reads the current directory where no path is named."""
+    from sentinel.sources.discovery import places
+
+    return config if config.paths else config.model_copy(update={"paths": places(["."])})
 
 
 def watching(config: Config, file: Path | None, paths: Sequence[str]) -> Config:

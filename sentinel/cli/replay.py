@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, TextIO
 
 import typer
 
-from sentinel.cli.options import ConfigFile, Paths, configuration, opened
+from sentinel.cli.options import ConfigFile, Paths, configuration, here, opened
 from sentinel.cli.progress import progress_bar
 from sentinel.common.clock import SystemClock
 from sentinel.common.errors import SentinelError
@@ -31,12 +31,23 @@ class _Form(StrEnum):
     SARIF = "sarif"
 
 
+_BY_SUFFIX = {
+    ".html": _Form.HTML,
+    ".htm": _Form.HTML,
+    ".md": _Form.MARKDOWN,
+    ".json": _Form.JSON,
+    ".jsonl": _Form.JSONL,
+    ".sarif": _Form.SARIF,
+}
+"""The form of a file that is named without one."""
+
+
 _Format = Annotated[
-    _Form,
+    _Form | None,
     typer.Option(
         "--format",
-        help="The form of the report. jsonl is a line for each run, written as soon as the run is judged; "
-        "html is one file; sarif is for code scanning.",
+        help="The form of the report; default: by the name of the file, else terminal. jsonl is a line for "
+        "each run, written as soon as the run is judged; html is one file; sarif is for code scanning.",
     ),
 ]
 _Output = Annotated[
@@ -81,9 +92,15 @@ _Sort = Annotated[
 ]
 
 
+_Details = Annotated[
+    bool,
+    typer.Option("--details", help="Also name each detector that could not judge a run, and what it lacked."),
+]
+
+
 def replay(
-    paths: Paths,
-    format_: _Format = _Form.TERMINAL,
+    paths: Paths = None,
+    format_: _Format = None,
     output: _Output = None,
     only: _Only = None,
     since: _Since = "",
@@ -92,6 +109,7 @@ def replay(
     compare: _Compare = False,
     baseline: _Baseline = None,
     fail_on: _FailOn = None,
+    details: _Details = False,
     config: ConfigFile = None,
 ) -> int:
     """Show what `watch` would have said about finished logs."""
@@ -101,20 +119,19 @@ def replay(
     from sentinel.replays.replaying import replay_in_parts
     from sentinel.sources.discovery import places
 
-    if format_ is _Form.JSONL and (compare or baseline):
+    form = format_ or (_BY_SUFFIX.get(output.suffix.lower()) if output else None) or _Form.TERMINAL
+    if form is _Form.JSONL and (compare or baseline):
         raise SentinelError("jsonl has a line for each run and none for comparisons; use json")
     log_to_stderr()
-    settings = configuration(config, paths=paths)
+    settings = here(configuration(config, paths=paths or ()))
     names_of_detectors = {*all_detectors(), *(detector.name for detector in settings.enabled_detectors)}
     selection = Selection.parse(only or (), since, names_of_detectors)
     outcome = _ExitStatus()
-    bar = (
-        nullcontext(lambda *_: None) if format_ is _Form.JSONL else progress_bar()
-    )  # lines show the progress
+    bar = nullcontext(lambda *_: None) if form is _Form.JSONL else progress_bar()  # lines show the progress
     with opened(output) as file, bar as progress:
-        curves = format_ in (_Form.HTML, _Form.MARKDOWN)
+        curves = form in (_Form.HTML, _Form.MARKDOWN)
         names = run or ()
-        if compare or baseline or format_ in (_Form.TERMINAL, _Form.JSON):
+        if compare or baseline or form in (_Form.TERMINAL, _Form.JSON):
             whole = replay_whole(
                 settings.paths,
                 settings,
@@ -124,10 +141,15 @@ def replay(
                 baseline=places(baseline or ()),
                 names=names,
             )
+            if (compare or baseline) and not whole.comparisons:
+                typer.echo(
+                    "sentinel: nothing to compare: no two runs differ in one setting or in the seed alone",
+                    err=True,
+                )
             parts = iter([whole])
         else:
             parts = replay_in_parts(settings.paths, settings, progress, curves=curves, names=names)
-        _write(outcome.through(map(selection.apply, parts)), format_, sort, file)
+        _write(outcome.through(map(selection.apply, parts)), form, sort, file, details)
     return outcome.status(fail_on)
 
 
@@ -154,13 +176,15 @@ class _ExitStatus:
         return int(fail_on is not None and (self.unjudged or self.worst >= Severity.named(fail_on)))
 
 
-def _write(parts: "Iterator[Replay]", format_: _Form, sort: Order | None, file: TextIO) -> None:
+def _write(
+    parts: "Iterator[Replay]", format_: _Form, sort: Order | None, file: TextIO, details: bool
+) -> None:
     now = SystemClock().now()
     match format_:
         case _Form.TERMINAL:
             from sentinel.report.terminal import show
 
-            show(ordered(next(parts), sort or "worst"), file)
+            show(ordered(next(parts), sort or "worst"), file, details)
         case _Form.JSON:
             import orjson
 

@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import gc
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from sentinel.cli.options import ConfigFile, Paths, ReportFormat, TextOrJson, config_file, configuration
+from sentinel.cli.options import ConfigFile, Paths, ReportFormat, TextOrJson, config_file, configuration, here
 from sentinel.cli.plugins import complain_of_plugins
 from sentinel.common.clock import SystemClock
 
 if TYPE_CHECKING:
     from sentinel.detectors.api import Declaration, Demand
+    from sentinel.sources.location import Location
 
 
 _Details = Annotated[
@@ -44,7 +45,7 @@ _Unread = Annotated[
 
 
 def runs(
-    paths: Paths,
+    paths: Paths = None,
     format_: ReportFormat = TextOrJson.TERMINAL,
     details: _Details = False,
     siblings: _Siblings = False,
@@ -58,9 +59,9 @@ def runs(
     if unread:
         from sentinel.report.lines import print_lines
         from sentinel.report.listing import unread_lines
-        from sentinel.sources.discovery import discover, places
+        from sentinel.sources.discovery import discover
 
-        print_lines(unread_lines(discover(places(paths), are_over=True).unread))
+        print_lines(unread_lines(discover(_places(paths, config), are_over=True).unread))
         return
     from sentinel.replays.workers import begin
 
@@ -70,9 +71,8 @@ def runs(
     with _no_garbage():
         from sentinel.replays.listing import list_runs
         from sentinel.replays.listing import siblings as groups_of
-        from sentinel.sources.discovery import places
 
-        listing = list_runs(places(paths), signals, lambda: settings()[1], SystemClock().now())
+        listing = list_runs(_places(paths, config), signals, lambda: settings()[1], SystemClock().now())
         groups = groups_of(listing) if siblings else None
     complain_of_plugins()
     if format_ is TextOrJson.JSON:
@@ -91,6 +91,14 @@ def runs(
         from sentinel.report.siblings import sibling_lines
 
         print_lines(lines(listing, details) if groups is None else sibling_lines(groups))
+
+
+def _places(paths: Sequence[str] | None, config: Path | None) -> Sequence[Location]:
+    from sentinel.sources.discovery import places
+
+    if paths or not config_file(config):
+        return places(paths or ["."])
+    return here(configuration(config)).paths
 
 
 @contextmanager

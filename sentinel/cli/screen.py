@@ -1,22 +1,11 @@
 """`sentinel PATH`: one screen about many logs."""
 
-from typing import Annotated
-
 import typer
 
-from sentinel.cli.options import ConfigFile, configuration
+from sentinel.cli.options import ConfigFile, Paths, configuration, here
 from sentinel.cli.progress import progress_bar
 from sentinel.common.clock import SystemClock
 from sentinel.common.errors import SentinelError
-
-_Paths = Annotated[
-    list[str] | None,
-    typer.Argument(
-        metavar="[PATH...]",
-        help="Log files, run directories, directories of runs, or addresses; default: `paths`, else the "
-        "current directory.",
-    ),
-]
 
 screen = typer.Typer(
     rich_markup_mode=None,
@@ -27,7 +16,7 @@ screen = typer.Typer(
 
 
 @screen.command()
-def show(paths: _Paths = None, config: ConfigFile = None) -> None:
+def show(paths: Paths = None, config: ConfigFile = None) -> None:
     """Show on one screen what is wrong with the runs below a path."""
     from sentinel.cli.logs import log_to_stderr
     from sentinel.replays.replaying import replay_in_parts
@@ -37,10 +26,9 @@ def show(paths: _Paths = None, config: ConfigFile = None) -> None:
     log_to_stderr()
     clock = SystemClock()
     started_at = clock.monotonic()
-    settings = configuration(config, paths=paths or ())
-    is_default = not settings.paths
-    if is_default:
-        settings = configuration(config, paths=["."])
+    named = configuration(config, paths=paths or ())
+    is_default = not named.paths
+    settings = here(named)
     try:
         with progress_bar() as progress:
             whole = overview(replay_in_parts(settings.paths, settings, progress), clock.now())

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from sentinel.cli.options import ConfigFile, Notify, StateDir, configuration, watching
+from sentinel.cli.options import ConfigFile, Notify, Paths, StateDir, configuration, here, watching
 from sentinel.common.errors import SentinelError
 from sentinel.common.text import clean_text
 
@@ -18,13 +18,6 @@ if TYPE_CHECKING:
 
 _log = logging.getLogger(__name__)
 
-_Paths = Annotated[
-    list[str] | None,
-    typer.Argument(
-        metavar="PATH...",
-        help="Log files, run directories, directories of runs, or addresses; default: `paths`.",
-    ),
-]
 _Once = Annotated[bool, typer.Option("--once", help="Read what is there, deliver notifications and exit.")]
 _Poll = Annotated[
     bool,
@@ -50,7 +43,7 @@ _Shard = Annotated[
 
 
 def watch(
-    paths: _Paths = None,
+    paths: Paths = None,
     config: ConfigFile = None,
     once: _Once = False,
     state_dir: StateDir = None,
@@ -75,7 +68,7 @@ def watch(
     from sentinel.watch.daemon import Daemon, WatchSetup
 
     def load() -> WatchSetup:
-        settings = configuration(config, state_dir, paths or (), poll, listen, notify or (), shard)
+        settings = here(configuration(config, state_dir, paths or (), poll, listen, notify or (), shard))
         _check_paths(settings.paths, wait)
         settings = _with_terminal(watching(settings, config, paths or ()))
         note_watched(settings.state_dir, settings.paths)
@@ -106,8 +99,6 @@ def _check_paths(paths: "Sequence[Location]", wait: bool) -> None:
     """Warn of paths that do not exist. Raises SentinelError if none exists, unless it may ``wait``."""
     from sentinel.sources.location import is_pattern, matches
 
-    if not paths:
-        raise SentinelError("nothing to watch: name a PATH, or set `paths` in the configuration")
     local = [path for path in paths if isinstance(path, Path)]
     missing = [path for path in local if not any(match.exists() for match in matches(path))]
     if missing == paths and not wait and not any(map(is_pattern, missing)):

@@ -52,6 +52,16 @@ def one_of(words: Iterable[str]) -> str:
     return f"{', '.join(others)} or {last}" if others else last
 
 
+def elided(text: str, most: int) -> str:
+    """Return the text with at most so many characters: the middle is left out, because names differ at both
+    ends.
+    """
+    if len(text) <= most:
+        return text
+    head = (most - 1) // 2
+    return f"{text[:head]}…{text[head + 1 - most :]}"
+
+
 def counted(number: int, noun: str, nouns: str = "") -> str:
     """Return a number with its noun: "1 run", "1,200 runs"."""
     return f"{number:,} {noun if number == 1 else nouns or noun + 's'}"

@@ -30,7 +30,7 @@ class Coverage:
         return Coverage(able, self.cut + other.cut, self.unread + other.unread, self.detectors)
 
     def __str__(self) -> str:
-        """Return `3 logs were read, 1 could not be read; 17 to 22 of 48 detectors could judge ...`."""
+        """Return `3 logs were read, 1 could not be read; 17 to 22 detectors could judge each of them`."""
         parts = [f"{counted(self.read, 'log')} {'was' if self.read == 1 else 'were'} read"]
         if self.unread:
             parts.append(f"{self.unread} could not be read")
@@ -43,7 +43,7 @@ class Coverage:
         high = max(self.able)
         span = f"{high}" if low == high else f"{low} to {high}"
         object_ = "it" if self.read == 1 else "them" if low == high else "each of them"
-        return f"{logs}; {span} of {self.detectors} detectors could judge {object_}"
+        return f"{logs}; {span} detectors could judge {object_}"
 
 
 def skipped(row_counts: Mapping[tuple[str, str], int], detectors: Iterable[str]) -> dict[str, dict[str, int]]:

@@ -125,14 +125,20 @@ def _life(incident: Incident) -> str:
     return f"{beginning}, still there at step {last:,} after {lasted(incident)}"
 
 
-def notification_lines(run: JudgedRun, incident: Incident) -> Iterator[str]:
+SENT = ("sent to", "not sent to")
+WOULD_BE_SENT = ("would have been told", "would not have been told")
+"""What reports say of sinks: of those of a watch, and of those that a replay only supposes."""
+
+
+def notification_lines(run: JudgedRun, incident: Incident, words: tuple[str, str] = SENT) -> Iterator[str]:
     """Yield which sinks would have been sent an incident, and why the others would not."""
+    sent_to, not_sent_to = words
     decisions = [
         (outcome.sink, outcome.decision.reason) for outcome in run.notifications.get(incident.id, ())
     ]
     sent = {sink: None for sink, reason in decisions if reason.sends}
     if sent:
-        yield f"sent to: {', '.join(sent)}"
+        yield f"{sent_to}: {', '.join(sent)}"
     for sink, reason in dict(reversed(decisions)).items():  # the first decision of each sink
         if sink not in sent:
-            yield f"not sent to: {sink}, {reason.text}"
+            yield f"{not_sent_to}: {sink}, {reason.text}"

@@ -222,7 +222,7 @@ def listing_document(listing: Listing) -> ListingBody:
     """Return the runs that were found."""
     return {
         "schema": 1,
-        "runs": [_listed(run) for run in listing.runs],
+        "runs": [_listed(run, listing.detectors) for run in listing.runs],
         "read_issues": [str(issue) for issue in listing.read_issues],
     }
 
@@ -281,10 +281,13 @@ def notification_bodies(outcomes: Iterable[SinkDecision]) -> list[NotificationBo
     ]
 
 
-def _listed(run: ListedRun) -> ListedRunBody:
+def _listed(run: ListedRun, detectors: int) -> ListedRunBody:
     config = run.overview.metadata.config
+    body = run_body(run.overview, run.standing, run.stopped, run.lacking, {})
+    body["judged_by"] = detectors - len(run.lacking)  # a listing keeps only what is lacking
+    body["detectors"] = detectors
     return {
-        **run_body(run.overview, run.standing, run.stopped, run.lacking, {}),
+        **body,
         "training": run.training,
         "whole": run.whole,
         "config": {

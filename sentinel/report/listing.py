@@ -6,6 +6,7 @@ from functools import lru_cache
 
 from sentinel.common.text import clean_text, counted_runs
 from sentinel.replays.listing import ListedRun, Listing
+from sentinel.runs.fit import fit
 from sentinel.series.roles.outcome import Outcome
 from sentinel.series.roles.role import Unit
 from sentinel.sources.base import ReadIssue
@@ -50,11 +51,12 @@ def _run(run: ListedRun, detectors: int) -> str:
     overview = run.overview
     framework = f", {overview.understanding.framework}" if overview.understanding.framework else ""
     more = "" if run.whole else "+"
+    able = fit(tuple(overview.understanding.signals), run.lacking, detectors)
     attempts = f", {overview.attempts}{more} attempts" if overview.attempts > 1 else ""
     return (
         f"{clean_text(overview.name)}  {overview.format}{framework}, {run.standing.state}, "
         f"{overview.metadata.points}{more} points{attempts}, "
-        f"judged by {detectors - len(run.lacking)} of {detectors}"
+        f"judged by {able.able} of {able.fitting} that fit"
     )
 
 

@@ -4,9 +4,8 @@ import shlex
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from heapq import nlargest
 
-from sentinel.common.text import clean_text, counted, counted_runs, duration_text
+from sentinel.common.text import clean_text, counted, counted_runs, duration_text, elided
 from sentinel.detectors.severity import Severity
 from sentinel.incidents.incident import Incident
 from sentinel.replays.judged import JudgedRun
@@ -16,23 +15,35 @@ from sentinel.runs.state import RunState, of_training
 from sentinel.sources.base import ReadIssue
 from sentinel.sources.discovery import unread_line
 
+_MAX_CRITICAL = 6  # kinds of critical trouble that are shown
 _MAX_LOSSES = 3
-_UNSEEN = {
+_MAX_NAME = 60  # characters of a run's name
+_ENDS = {
     RunState.CRASHED: "crashed",
-    RunState.STALLED: "went silent",
-    RunState.LOST: "went silent for good",
+    RunState.STALLED: "went silent before the end of the plan",
+    RunState.SILENT: "silent, with nothing in the log that says whether it ended",
+    RunState.LOST: "ended, with nothing in the log that says how",
 }
-"""States of trainings that ended, or seem to have, without reaching what they were to do."""
+"""States of trainings that ended, or seem to have, without saying that they reached what they were to do."""
 
 
 @dataclass(frozen=True, order=True)
 class Loss:
     """What a run spent since the first of its troubles that a sink would have been sent."""
 
+    running: bool
     seconds: float  # 0 where the log has no times
     steps: int
     name: str = field(compare=False)
     worst: Incident = field(compare=False)
+
+
+@dataclass
+class Kind:
+    """The runs with one kind of trouble, as siblings have."""
+
+    worst: Loss
+    runs: int
 
 
 @dataclass
@@ -44,7 +55,7 @@ class Overview:
     unread: int = 0
     severities: Counter[Severity] = field(default_factory=Counter)  # the worst one of each run
     states: Counter[RunState] = field(default_factory=Counter)
-    losses: Sequence[Loss] = ()
+    kinds: dict[tuple[str, ...], Kind] = field(default_factory=dict)  # by severity, detector and variant
     unread_files: Sequence[ReadIssue] = ()  # that look like logs
 
     def add(self, part: Replay, now: float) -> None:
@@ -65,9 +76,18 @@ class Overview:
         self.states.update(
             of_training(states[run.run_pipeline.id] for run in logs) for logs in trainings.values()
         )
-        spent = ([loss for run in logs if (loss := _loss(run))] for logs in trainings.values())
-        worst = [max(losses) for losses in spent if losses]
-        self.losses = nlargest(_MAX_LOSSES, [*self.losses, *worst])
+        for logs in trainings.values():
+            losses = [loss for run in logs if (loss := _loss(run, states[run.run_pipeline.id]))]
+            if losses:
+                self._note(max(losses, key=lambda loss: (loss.worst.severity, loss)))
+
+    def _note(self, loss: Loss) -> None:
+        incident = loss.worst
+        kind = self.kinds.setdefault(
+            (incident.severity.label, incident.detector, incident.variant), Kind(loss, 0)
+        )
+        kind.worst = max(kind.worst, loss)
+        kind.runs += 1
 
 
 def overview(parts: Iterable[Replay], now: float) -> Overview:
@@ -85,19 +105,18 @@ def lines(whole: Overview, seconds: float, paths: Sequence[str]) -> Iterator[tup
     """
     counts = f"{counted_runs(whole.runs, whole.logs)} read in {duration_text(seconds)}"
     yield 0, f"{counts}: {_trouble(whole.severities)}"
-    if unseen := [f"{n} {words}" for state, words in _UNSEEN.items() if (n := whole.states[state])]:
-        yield 0, f"ended without reaching their end: {', '.join(unseen)}"
+    for state, words in _ENDS.items():
+        if number := whole.states[state]:
+            yield 0, f"{number} {words}"
     if whole.unread:
         yield 0, f"could not be read: {whole.unread}"
     if line := unread_line(whole.unread_files):
         yield 0, clean_text(line, 500)
-    if whole.losses:
-        yield 0, ""
-        yield 0, "What cost the most since its trouble began:"
-    for loss in whole.losses:
-        time = [duration_text(loss.seconds)] if loss.seconds >= 1 else []
-        yield 2, f"{clean_text(loss.name)}  {', '.join([*time, counted(loss.steps, 'step')])}"
-        yield 4, f"{loss.worst.severity.label} {loss.worst.detector}: {clean_text(loss.worst.summary)}"
+    ordered = sorted(whole.kinds.values(), key=lambda kind: kind.worst, reverse=True)
+    critical = [kind for kind in ordered if kind.worst.worst.severity >= Severity.CRITICAL]
+    others = [kind for kind in ordered if kind.worst.worst.severity < Severity.CRITICAL]
+    yield from _section("Critical", critical, _MAX_CRITICAL)
+    yield from _section("Warnings that cost the most", others, _MAX_LOSSES)
     places = shlex.join(paths)
     yield 0, ""
     yield 0, "Next:"
@@ -105,7 +124,25 @@ def lines(whole: Overview, seconds: float, paths: Sequence[str]) -> Iterator[tup
     yield 2, f"sentinel watch {places}   # hear of the next trouble while it can be mended"
 
 
-def _loss(run: JudgedRun) -> Loss | None:
+def _section(title: str, kinds: Sequence[Kind], most: int) -> Iterator[tuple[int, str]]:
+    """Yield the runs with some kinds of trouble: a run that goes on first, then what cost the most."""
+    if not kinds:
+        return
+    yield 0, ""
+    yield 0, f"{title}:"
+    for kind in kinds[:most]:
+        loss = kind.worst
+        like_it = f" and {counted(kind.runs - 1, 'run')} like it" if kind.runs > 1 else ""
+        state = ["still running"] if loss.running else []
+        time = [duration_text(loss.seconds)] if loss.seconds >= 1 else []
+        since = f"for {', '.join([counted(loss.steps, 'step'), *time, *state])}"
+        yield 2, f"{elided(clean_text(loss.name), _MAX_NAME)}{like_it}  {since}"
+        yield 4, f"{loss.worst.detector}: {clean_text(loss.worst.summary)}"
+    if rest := sum(kind.runs for kind in kinds[most:]):
+        yield 2, f"and {counted(rest, 'run')} with {counted(len(kinds) - most, 'other kind')} of trouble"
+
+
+def _loss(run: JudgedRun, state: RunState) -> Loss | None:
     incidents = [incident for incident in run.own if incident.severity >= Severity.WARNING]
     if not incidents:
         return None
@@ -116,7 +153,7 @@ def _loss(run: JudgedRun) -> Loss | None:
         seconds = max(0.0, metadata.last_time - min(onset_times))
     steps = (metadata.last_step or 0) - min(incident.onset_step for incident in incidents)
     worst = max(incidents, key=lambda incident: (incident.severity, -incident.onset_step))
-    return Loss(seconds, max(0, steps), run.run_pipeline.log.name, worst)
+    return Loss(state is RunState.RUNNING, seconds, max(0, steps), run.run_pipeline.log.name, worst)
 
 
 def _trouble(severities: Counter[Severity]) -> str:

@@ -22,9 +22,10 @@ from sentinel.replays.judged import JudgedRun
 from sentinel.replays.replay import Replay
 from sentinel.report.comparisons import statements, title
 from sentinel.report.evidence import evidence_rows
-from sentinel.report.incident_model import notification_lines
+from sentinel.report.incident_model import WOULD_BE_SENT, notification_lines
 from sentinel.report.sparkline import marks, sparkline
 from sentinel.runs.advisories import advisories
+from sentinel.runs.fit import Fit, fit
 from sentinel.series.excerpt import Excerpt, Number
 from sentinel.sources.discovery import unread_line
 
@@ -37,20 +38,21 @@ _Reasons = Mapping[str, Collection[str]]
 _MAX_COLUMNS = 1_000_000  # of what is no terminal; no line is as long
 
 
-def show(replay: Replay, file: TextIO) -> None:
+def show(replay: Replay, file: TextIO, details: bool = False) -> None:
     """Write the report: of many runs one screen first, then runs with incidents, then a line for each other.
 
+    With ``details`` it names each detector that could not judge a run, and why.
     Lines are as wide as the terminal. Elsewhere they are never folded or padded, unless ``COLUMNS`` is set.
     """
     if file.isatty() or "COLUMNS" in os.environ:
-        Console(file=file, highlight=False).print(Group(*_report(replay)))
+        Console(file=file, highlight=False).print(Group(*_report(replay, details)))
         return
     out = io.StringIO()
-    Console(file=out, highlight=False, width=_MAX_COLUMNS).print(Group(*_report(replay)))
+    Console(file=out, highlight=False, width=_MAX_COLUMNS).print(Group(*_report(replay, details)))
     file.writelines(f"{line.rstrip()}\n" for line in out.getvalue().splitlines())
 
 
-def _report(replay: Replay) -> Iterator[RenderableType]:
+def _report(replay: Replay, details: bool) -> Iterator[RenderableType]:
     with_incidents = [run for run in replay.runs if run.incidents]
     if len(with_incidents) > 1:
         yield from _summary(replay, with_incidents)
@@ -61,10 +63,8 @@ def _report(replay: Replay) -> Iterator[RenderableType]:
         yield Text.assemble(_mark(run), _headline(run), f"; {_able_count(run)} could judge it")
     if len(replay.runs) == len(without_incidents) == 1:
         yield from _advisories(without_incidents[0])
-    if lacking := ", ".join(f"no {reason}" for reason in _not_judged([run.lacking for run in replay.runs])):
-        yield Text(f"not judged: {lacking}", "dim")
-    if skipped := ", ".join(_not_judged([run.skipped(run.lacking) for run in replay.runs])):
-        yield Text(f"not judged, because of {skipped}", "dim")
+    if details:
+        yield from _blind_spots(replay.runs)
     for issue in [*replay.read_issues, *(issue for run in replay.runs for issue in run.read_issues)]:
         yield Text(f"unreadable: {clean_text(str(issue), 500)}", "yellow")
     if line := unread_line(replay.unread):
@@ -77,6 +77,8 @@ def _report(replay: Replay) -> Iterator[RenderableType]:
         yield Text(title(comparison), "bold")
         yield Padding(Group(*map(Text, statements(comparison))), (0, 0, 1, 2), expand=False)
     yield Text(f"{replay.coverage}", "dim")
+    if not details and (able := _fits(replay.runs)):
+        yield Text(able, "dim")
     yield _verdict(replay)
 
 
@@ -133,7 +135,7 @@ def _incident(run: JudgedRun, incident: Incident) -> Iterator[RenderableType]:
         yield Text(f"  not sent: explained by {cause.detector if cause else incident.inhibited_by}", "dim")
         return
     yield Text(clean_text(incident.summary, 1000))
-    for line in notification_lines(run, incident):
+    for line in notification_lines(run, incident, WOULD_BE_SENT):
         yield Text(line, "dim")
     if excerpts := run.run_pipeline.excerpts(incident):
         yield from _picture(incident, *excerpts)
@@ -202,10 +204,31 @@ def _headline(run: JudgedRun) -> str:
 
 
 def _able_count(run: JudgedRun) -> str:
-    """Return how many of the detectors found the signals that they need."""
+    """Return how many of the detectors that fit found the signals that they need."""
+    found = _fit(run)
+    return f"{found.able} of {counted(found.fitting, 'detector')} that fit"
+
+
+def _blind_spots(runs: Sequence[JudgedRun]) -> Iterator[Text]:
+    if lacking := ", ".join(f"no {reason}" for reason in _not_judged([run.lacking for run in runs])):
+        yield Text(f"not judged: {lacking}", "dim")
+    if skipped := ", ".join(_not_judged([run.skipped(run.lacking) for run in runs])):
+        yield Text(f"not judged, because of {skipped}", "dim")
+
+
+def _fits(runs: Sequence[JudgedRun]) -> str:
+    """Return how many of the detectors that fit could judge, of the run of which that is the least."""
+    fits = [(_fit(run), run) for run in runs if not run.unread]
+    if not fits:
+        return ""
+    least, run = min(fits, key=lambda pair: pair[0].able / pair[0].fitting)
+    name = f" in {clean_text(run.run_pipeline.log.name)}, the least" if len(fits) > 1 else ""
+    return f"judged{name} by {least}; --details names the others"
+
+
+def _fit(run: JudgedRun) -> Fit:
     lacking = run.lacking
-    able = sum(not missing for missing in lacking.values())
-    return f"{able} of {counted(len(lacking), 'detector')}"
+    return fit(run.run_pipeline.log.understanding().signals, lacking, len(lacking))
 
 
 def _not_judged(reasons_of_runs: Sequence[_Reasons]) -> Iterator[str]:

@@ -46,6 +46,7 @@ from sentinel.watch.watched import WatchedRun, WatchedRuns, restore_run
 _SWEEP_SECONDS = 60.0  # every run is polled this often, whatever events the file system sends
 _REVIEW_SECONDS = 10.0  # between two reviews of all runs
 _REMIND_SECONDS = 60.0  # between two checks for reminders, which are due after hours
+_PROGRESS_SECONDS = 10.0  # between two lines about a first look that takes long
 _NEVER = float("-inf")  # time awake
 
 _log = logging.getLogger(__name__)
@@ -78,6 +79,7 @@ class Watcher:
         self._local = [path for path in config.paths if isinstance(path, Path)]
         self._removed_runs = RemovedRuns(store, config.gone_after if self._local else None)
         self._swept_at = self._reviewed_at = self._reminded_at = _NEVER
+        self._progress_at = clock.monotonic()
         self._changes: Changes | None = None
         self._unrecorded: partial[None] | None = None  # must be recorded before anything else is read
 
@@ -163,8 +165,16 @@ class Watcher:
             if stop.is_set():
                 break
             self._read(group)
+            self._note_progress()
         self._swept_at = awake if sweeps else self._swept_at
         self._review()
+
+    def _note_progress(self) -> None:
+        """Log now and then how many of the new logs are read, because a first look may take minutes."""
+        awake = self._clock.monotonic()
+        if len(self._new) > 1 and awake - self._progress_at >= _PROGRESS_SECONDS:
+            self._progress_at = awake
+            _log.info("read %d of %d logs", sum(one.is_read for one in self._new), len(self._new))
 
     def _discover(self) -> list[WatchedRun]:
         """Search all paths for runs. Return the new ones."""

@@ -132,7 +132,7 @@ def test_a_tree_begins_with_one_screen(sentinel, tree):
 
 def test_without_a_terminal_nothing_is_folded_or_padded(sentinel, tree, monkeypatch):
     monkeypatch.delenv("COLUMNS")
-    lines = sentinel("replay", tree).out.splitlines()
+    lines = sentinel("replay", tree, "--details").out.splitlines()
     assert max(map(len, lines)) > 200
     assert [line for line in lines if line != line.rstrip()] == []
     (lacking,) = [line for line in lines if line.startswith("not judged: ")]
@@ -144,7 +144,7 @@ def test_without_a_terminal_nothing_is_folded_or_padded(sentinel, tree, monkeypa
 def test_every_form_says_how_much_was_read_and_judged(sentinel, tree):
     (tree / "d-broken").mkdir()
     (tree / "d-broken" / "run-x.wandb").write_text("x" * 500)
-    coverage = r"3 logs were read, 1 could not be read; \d+ of \d+ detectors could judge them"
+    coverage = r"3 logs were read, 1 could not be read; \d+ detectors could judge them"
     for options in ((), ("--only", "kl-blowup")):
         for form in ("terminal", "markdown", "html", "jsonl"):
             ran = sentinel("replay", tree, "--format", form, *options)
@@ -152,3 +152,35 @@ def test_every_form_says_how_much_was_read_and_judged(sentinel, tree):
         document = json.loads(sentinel("replay", tree, "--format", "json", *options).out)
         assert document["coverage"] == {"read": 3, "cut": 0, "unread": 1}
         assert 0 < document["runs"][0]["judged_by"] < document["runs"][0]["detectors"]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("name", "begins"),
+    [("x.html", "<!doctype html>"), ("x.md", "**"), ("x.json", "{"), ("x.sarif", "{"), ("x.txt", "1 run")],
+)
+def test_the_name_of_the_file_chooses_the_form(sentinel, sick_run, tmp_path, name, begins):
+    assert sentinel("replay", "-o", name).status == 0
+    written = (tmp_path / name).read_text()
+    assert written.lower().startswith(begins) or begins == "1 run"
+    assert name != "x.json" or json.loads(written)["schema"] == 1
+
+
+@pytest.mark.slow
+def test_without_a_path_the_current_directory_is_read(sentinel, sick_run, tmp_path):
+    (tmp_path / "sentinel.toml").unlink()
+    assert sentinel("replay").status == 0
+    assert "sick" in sentinel("runs").out
+    assert sentinel("watch", "--once").status == 0
+
+
+@pytest.mark.slow
+def test_a_replay_says_what_would_have_been_told(sentinel, sick_run):
+    assert "would have been told: terminal" in sentinel("replay", ".").out
+
+
+@pytest.mark.slow
+def test_a_comparison_of_nothing_says_so(sentinel, sick_run):
+    ran = sentinel("replay", ".", "--compare")
+    assert ran.status == 0
+    assert "nothing to compare" in ran.err

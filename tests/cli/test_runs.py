@@ -41,7 +41,7 @@ def listed(sentinel, *words):
 def test_a_run_is_told_with_what_can_be_judged(sentinel, run):
     run("a", LOSS)
     first, last = sentinel("runs", "runs").out.splitlines()
-    assert re.fullmatch(r"a/metrics.jsonl  jsonl, lost, 380 points, judged by \d+ of \d+", first)
+    assert re.fullmatch(r"a/metrics.jsonl  jsonl, lost, 380 points, judged by \d+ of \d+ that fit", first)
     assert last == "1 run: 1 lost"
     one, _, signals, *lacking, _ = sentinel("runs", "runs", "--details").out.splitlines()
     assert one == first
@@ -57,6 +57,7 @@ def test_as_json_with_settings_and_their_origin(sentinel, run):
     (found,) = listed(sentinel).values()
     assert found["config"]["model.name"] == {"value": "x", "origin": "args.json"}
     assert found["state"] == "finished"
+    assert 0 < found["judged_by"] < found["detectors"]
     assert found["state_evidence"] == "step 199 is the last one planned"
     assert found["whole"] is True
     assert {lack["detector"] for lack in found["not_judged"]} >= {"kl-blowup"}

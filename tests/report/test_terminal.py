@@ -22,9 +22,9 @@ def report(tmp_path, monkeypatch):
 
     monkeypatch.delenv("COLUMNS", raising=False)
 
-    def shown():
+    def shown(details=False):
         out = io.StringIO()
-        show(replay([tmp_path], Config(), lambda *_: None), out)
+        show(replay([tmp_path], Config(), lambda *_: None), out, details)
         return out.getvalue().splitlines()
 
     return shown
@@ -33,23 +33,21 @@ def report(tmp_path, monkeypatch):
 @pytest.mark.slow
 def test_a_quiet_run_says_how_much_of_it_could_be_judged(tmp_path, report):
     written(tmp_path / "run", [{"step": i, "kl": 0.01 + i % 3 / 1000} for i in range(50)])
-    quiet, lacking, skipped, coverage, verdict = report()
+    quiet, lacking, skipped, coverage, verdict = report(details=True)
     named = [d for d in all_detectors().values() if d.enabled]
     able = sum(not d.demand.missing({"kl"}) for d in named)
-    assert (
-        f"nothing found  run/metrics.jsonl  jsonl, steps 0 to 49, 50 points; {able} of {len(named)}" in quiet
-    )
+    assert f"nothing found  run/metrics.jsonl  jsonl, steps 0 to 49, 50 points; {able} of " in quiet
     assert "no clipped_completion_ratio (clipped-completion-ratio)" in lacking
     assert skipped == "not judged, because of no siblings (worse-than-siblings)"
     assert verdict == "1 run, 50 points: nothing found"
-    assert coverage == f"1 log was read; {able} of {len(named)} detectors could judge it"
+    assert coverage == f"1 log was read; {able} detectors could judge it"
 
 
 @pytest.mark.slow
 def test_several_runs_say_where_a_signal_is_missing(tmp_path, report):
     written(tmp_path / "a", [{"step": i, "kl": 0.01} for i in range(50)])
     written(tmp_path / "b", [{"step": i, "kl": 0.01, "entropy": 0.5} for i in range(50)])
-    (lacking,) = (line for line in report() if line.startswith("not judged: "))
+    (lacking,) = (line for line in report(details=True) if line.startswith("not judged: "))
     assert "no entropy in 1 of 2 runs (entropy-collapse" in lacking
     assert "kl-blowup" not in lacking
 
@@ -58,7 +56,7 @@ def test_several_runs_say_where_a_signal_is_missing(tmp_path, report):
 def test_a_detector_that_judged_no_point_says_why(tmp_path, report):
     for run, points in {"short": 15, "long": 50}.items():
         written(tmp_path / run, [{"step": i, "loss": 2.0 / (1 + i)} for i in range(points)])
-    (skipped,) = (line for line in report() if line.startswith("not judged, because of "))
+    (skipped,) = (line for line in report(details=True) if line.startswith("not judged, because of "))
     few = skipped.partition("too few points in 1 of 2 runs (")[2].partition(")")[0]
     assert "loss-plateau" in few
     assert "non-finite-metric" not in skipped

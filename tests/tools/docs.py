@@ -7,9 +7,12 @@ A part stands between `<!-- begin NAME -->` and `<!-- end NAME -->`, and a file 
 import json
 import os
 import re
+import shutil
 import tomllib
 from collections.abc import Iterator
+from contextlib import chdir
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import typer
@@ -111,8 +114,11 @@ def sinks() -> str:
 
 
 def first_screen() -> str:
-    text = shown([str(ROOT / "sample_logs")], columns=80).replace(f"{ROOT}/", "")
-    return f"```console\n$ sentinel sample_logs\n{re.sub(r' read in [0-9.]+ s', ' read in 1 s', text)}\n```"
+    with TemporaryDirectory() as place, chdir(place):
+        for name in ("kl-blowup", "lr-schedule-mismatch", "flat-loss-at-init", "healthy-supervised"):
+            shutil.copytree(ROOT / "sample_logs" / name, Path("runs") / name)
+        text = shown(["runs/"], columns=80)
+    return f"```console\n$ sentinel runs/\n{re.sub(r' read in [0-9.]+ s', ' read in 1 s', text)}\n```"
 
 
 def report() -> str:

@@ -86,6 +86,27 @@ def test_what_runs_that_were_over_show_is_told_in_one_message(house, once):
 
 
 @pytest.mark.slow
+def test_a_first_look_that_takes_long_says_how_far_it_is(house, monkeypatch):
+    monkeypatch.setattr("sentinel.watch.backlog._MAX_RUNS", 64)
+    for number in range(130):
+        house.log(f"{number}", range(3), kl=0.1)
+    watcher = house.watch()
+    read = watcher._pipeline.advance
+    lines = []
+
+    def slowly(*arguments, **options):
+        house.clock.advance(11)
+        return read(*arguments, **options)
+
+    monkeypatch.setattr(watcher._pipeline, "advance", slowly)
+    monkeypatch.setattr("sentinel.watch.watcher._log.info", lambda text, *values: lines.append(text % values))
+    watcher.once(GOING)
+    *first, last = [line for line in lines if line.startswith("read ")]
+    assert first
+    assert last == "read 130 of 130 logs"
+
+
+@pytest.mark.slow
 def test_a_run_that_appears_after_it_was_over_is_told_of_at_once(house):
     watcher = house.watch()
     house.log("first", range(60), kl=0.1)
