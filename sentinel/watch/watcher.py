@@ -236,6 +236,8 @@ class Watcher:
         now = self._clock.now()
         if scanned := [watched for watched in self._new if watched.is_read]:
             self._end_initial_scan(scanned, now)
+        if not self._new:
+            self._deferral.end_first_look(self._policies, now)
         if ended := self._inactivity.ended([*self._runs], awake, self._read):
             self._review_runs(ended)
         if awake - self._reviewed_at >= _REVIEW_SECONDS:
