@@ -16,6 +16,7 @@ from pathlib import Path
 from sentinel.common.clock import Clock
 from sentinel.common.errors import StateUnavailable
 from sentinel.common.fault_isolation import Guard
+from sentinel.common.processor_budget import ProcessorBudget
 from sentinel.common.text import clean_text
 from sentinel.config.file import Config
 from sentinel.pipeline import Pipeline
@@ -44,6 +45,7 @@ from sentinel.watch.throttle import CPU_QUOTA, PRESSING_CPU_QUOTA, Throttle
 from sentinel.watch.watched import WatchedRun, WatchedRuns, restore_run
 
 _SWEEP_SECONDS = 60.0  # every run is polled this often, whatever events the file system sends
+_BUDGET_SECONDS = 5.0  # of the processor, for each stage of one run in a round; most take some milliseconds
 _REVIEW_SECONDS = 10.0  # between two reviews of all runs
 _REMIND_SECONDS = 60.0  # between two checks for reminders, which are due after hours
 _PROGRESS_SECONDS = 10.0  # between two lines about a first look that takes long
@@ -69,7 +71,10 @@ class Watcher:
         self._reports = Reports(name, store, clock, service, self._runs, self._backlog)
         failed = self._reports.detector_failed
         host = config.host
-        self._pipeline = Pipeline(config.enabled_detectors, config.parameters, config.signals, failed, host)
+        self._budget = ProcessorBudget(_BUDGET_SECONDS)
+        self._pipeline = Pipeline(
+            config.enabled_detectors, config.parameters, config.signals, failed, host, self._budget
+        )
         self._inactivity = InactivityMonitor(self._pipeline, store, config.paths, clock, config.process)
         self._deferral = Deferral(store.outbox, config.enabled_detectors, clock, config.poll_seconds)
         self._policies = [sink.policy() for sink in config.sinks]
@@ -179,7 +184,7 @@ class Watcher:
     def _discover(self) -> list[WatchedRun]:
         """Search all paths for runs. Return the new ones."""
         started_at = self._clock.monotonic()
-        discovered = discover(self._config.paths, self._config.state_dir / "copies")
+        discovered = discover(self._config.paths, self._config.state_dir / "copies", budget=self._budget)
         self._reports.warn_of(discovered.read_issues)
         self._reports.note_unread(discovered.unread)
         stopped = self._store.stops.all()
@@ -258,7 +263,7 @@ class Watcher:
 
     def _end_initial_scan(self, runs: Sequence[WatchedRun], now: float) -> None:
         """Review runs that were read for the first time, release their notifications and introduce them."""
-        guard = Guard()
+        guard = Guard(budget=self._budget)
         for watched in runs:
             over = guard(watched.run_pipeline.log.run, "the review", partial(watched.was_over, now))
             watched.past = bool(over)
@@ -275,7 +280,7 @@ class Watcher:
     def _review_runs(self, runs: Iterable[WatchedRun], *, remind: bool = False) -> None:
         """Judge the inactivity and the end of runs, and record that; with ``remind`` reminders, too."""
         running = [watched for watched in runs if not watched.failures]
-        guard = Guard()
+        guard = Guard(budget=self._budget)
         up_to_date = [watched for watched in running if watched.due_since is None]  # the others are active
         changes = self._inactivity.news(up_to_date, self._clock.monotonic(), self._clock.now(), guard)
         self._stop_failed(running, guard)
