@@ -80,6 +80,11 @@ class WatchedRun:
         self.committed_at = now
 
     @property
+    def is_end_unrecorded(self) -> bool:
+        """Whether the run ended, and what is recorded of it may not say so."""
+        return self.uncommitted > 0 and self.run_pipeline.log.ending is not None
+
+    @property
     def is_read(self) -> bool:
         """Whether its log was read to the end, or cannot be read at present."""
         return self.run_pipeline.log.reached_end or self.failures > 0

@@ -286,6 +286,7 @@ class Watcher:
         self._stop_failed(running, guard)
         group = [w for w in running if not w.failures and (remind or changes.get(w.run_pipeline.id))]
         self._record(group, changes, reminders=True)
+        self._record_runs({watched.run_pipeline.id for watched in running if watched.is_end_unrecorded})
 
     def _forget(self, awake: float, now: float) -> None:
         """Forget the runs whose logs have been gone for long, and end their open incidents."""
