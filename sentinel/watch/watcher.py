@@ -9,7 +9,7 @@ import ctypes
 import logging
 import math
 import threading
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 
@@ -28,6 +28,7 @@ from sentinel.sources.discovery import common_path, discover, run_name
 from sentinel.sources.location import Url
 from sentinel.sources.sharding import shard_of
 from sentinel.storage.store import Store
+from sentinel.storage.unjudged_runs import UnjudgedRun
 from sentinel.telemetry.counters import ROUND_SECONDS, count_points
 from sentinel.watch.announce import introductions
 from sentinel.watch.backlog import READING_SECONDS, Backlog
@@ -35,6 +36,7 @@ from sentinel.watch.deferral import Deferral
 from sentinel.watch.discovery_schedule import DiscoverySchedule
 from sentinel.watch.file_events import Changes
 from sentinel.watch.inactivity import InactivityMonitor
+from sentinel.watch.moved_logs import KnownLogs, Relation
 from sentinel.watch.nonfinite_scan import NonFiniteScan
 from sentinel.watch.recorder import ChangesByRun, Recorder
 from sentinel.watch.removed_runs import RemovedRuns, forget, is_gone
@@ -187,19 +189,46 @@ class Watcher:
         discovered = discover(self._config.paths, self._config.state_dir / "copies", budget=self._budget)
         self._reports.warn_of(discovered.read_issues)
         self._reports.note_unread(discovered.unread)
-        stopped = self._store.stops.all()
-        added = []
-        for run in shard_of(discovered.runs, self._config.shard, self._config.paths):
-            if run.id in self._runs:
-                continue
-            watched = WatchedRun(self._restore(run), started_at, _NEVER)
-            watched.recorded_stop = stopped[run.id].reason if run.id in stopped else None
-            self._runs.add(watched)
-            self._new.append(watched)
-            added.append(watched)
-            self._reports.record_soon()  # the number of runs is another one
+        runs = shard_of(discovered.runs, self._config.shard, self._config.paths)
+        added = self._add([run for run in runs if run.id not in self._runs], started_at)
         self._discovery_schedule.note_search(started_at)
         return added
+
+    def _add(self, runs: Sequence[Run], now: float) -> list[WatchedRun]:
+        """Watch some runs, those that the store knows first, because others may be copies of them."""
+        stored = {row.id: row for row in self._store.runs()} if runs else {}
+        stopped = self._store.stops.all() if runs else {}
+        added = [self._watch(run, now, stopped) for run in runs if run.id in stored]
+        unknown = [run for run in runs if run.id not in stored]
+        gone = [row for row in stored.values() if unknown and row.id not in self._runs]
+        known = KnownLogs.of(self.logs() if unknown else (), gone, self._store)
+        for run in unknown:
+            relation, other = known.relation(run) or (None, "")
+            if relation is Relation.MOVED:
+                self._move(other, run)
+            if relation is not Relation.PART:
+                watched = self._watch(run, now, stopped)
+                watched.run_pipeline.log.metadata.original = other if relation is Relation.COPY else ""
+                added.append(watched)
+        return added
+
+    def _watch(self, run: Run, now: float, stopped: Mapping[str, UnjudgedRun]) -> WatchedRun:
+        watched = WatchedRun(self._restore(run), now, _NEVER)
+        watched.recorded_stop = stopped[run.id].reason if run.id in stopped else None
+        self._runs.add(watched)
+        self._new.append(watched)
+        self._reports.record_soon()  # the number of runs is another one
+        return watched
+
+    def _move(self, known_as: str, run: Run) -> None:
+        """Go on with a known run under the path to which its log was moved."""
+        before = [watched for watched in self._runs if watched.run_pipeline.id == known_as]
+        self._record([watched for watched in before if watched.uncommitted], {})
+        self._store.move(known_as, run.id, str(run.path))
+        self._runs.remove([known_as])
+        self._backlog.drop([known_as])
+        self._new = [watched for watched in self._new if watched.run_pipeline.id != known_as]
+        _log.info("%s goes on as %s", clean_text(known_as), clean_text(str(run.path)))
 
     def _restore(self, run: Run) -> RunPipeline:
         return restore_run(self._pipeline, self._store, run, run_name(run, common_path(self._config.paths)))
