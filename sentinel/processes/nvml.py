@@ -7,8 +7,6 @@ takes much less.
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from sentinel.common.installation import install
-
 _MAX_GPUS = 16  # in one text
 _GIB = 1 << 30  # bytes
 
@@ -21,7 +19,7 @@ def gpu_use(processes: Mapping[int, str]) -> str:
     try:
         import pynvml
     except ImportError:
-        return f"the GPUs are unknown because nvidia-ml-py is not installed ({install('devices')})"
+        return "the GPUs are unknown because nvidia-ml-py is not installed (pip install '.[devices]')"
     try:
         pynvml.nvmlInit()
         try:

@@ -12,7 +12,7 @@ import msgspec
 import numpy as np
 import pytest
 
-from sentinel.sources.base import PollResult, Run
+from sentinel.sources.base import PollResult, Run, flush
 from sentinel.sources.discovery import discover
 from sentinel.sources.location import Location
 from sentinel.sources.readers.plain import LATEST
@@ -110,6 +110,13 @@ class Reader:
                     break
             else:
                 assert polls < MAX_POLLS, "polling never ends"
+        return self
+
+    def flush(self) -> "Reader":
+        """Read what only the end of the logs makes sure."""
+        for run in self.runs.values():
+            for chunk in flush(run.source, json.loads(self.cursors[run.id])):
+                self._take(PollResult({}, [chunk]))
         return self
 
     def _take(self, batch: PollResult) -> None:

@@ -90,7 +90,7 @@ def test_buffered_rows_at_the_end_of_a_log_that_no_bar_follows(tmp_path):
 def test_a_last_state_of_a_bar_that_shows_metrics(tmp_path):
     states = [bar(n, 4, f"loss: 0.{n}: ") for n in range(1, 5)]
     (tmp_path / "train.log").write_text("step 1 loss 1\nstep 2 loss 0.5\n" + "\r".join(states))
-    assert left(tmp_path)[-1] == ("loss", 4, 0.4)
+    assert ("loss by part", 4, 0.4) in left(tmp_path)
 
 
 @pytest.mark.slow

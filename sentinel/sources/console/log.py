@@ -27,6 +27,7 @@ from sentinel.sources.registry import formats
 
 if TYPE_CHECKING:
     from sentinel.sources.console.text import Text
+    from sentinel.sources.general.text_log import TextLog
 
 FORMAT = "console"
 is_console = True
@@ -42,6 +43,17 @@ _NAME = re.compile(
     r".*\.(?:log|out|err|stdout|stderr)|.*(?:log|out|output|console|err|stdout|stderr)[\w.-]*\.txt",
     re.IGNORECASE,
 )
+_KNOWN_FORMS = frozenset(
+    {
+        "bar", "block", "boosting", "char-rnn", "columns", "composer", "cyclegan", "darknet", "deepspeed",
+        "deepspeed overflow", "deepspeed speed", "dictionary", "epoch and iteration", "espnet",
+        "espnet validation", "estimator", "fairseq validation", "iteration of a part", "keras", "marian",
+        "marian validation", "megatron", "megatron validation", "result", "table", "td3", "torchtune",
+        "wenet", "xlm",
+    }
+)  # fmt: skip
+"""Forms of consoles that have a reader of their own. All others are read as lines that recur."""
+
 _OF_TOOLS = frozenset({"requirements.txt", "debug-internal.log", "debug-core.log"})
 """Files that lie beside each run of W&B and are no log of a training."""
 
@@ -60,11 +72,11 @@ def find(directory: Path, names: Sequence[str]) -> Iterator[Run]:
     usual = [name for name in own if _NAME.fullmatch(name)]
     named = dict.fromkeys([*usual, *texts] if len(texts) <= _MAX_TEXTS else usual)
     paths = [directory / name for name in named]
-    logs = [path for path in paths if _holds_metrics(path)]
+    logs = [path for path in paths if _proof(path)]
     if not logs and not any(each.has_text_of(directory) for each in formats().values()):
         logs = [path for path in paths if _tells_crash(path)]
     if logs and not _is_told_elsewhere(directory, names):
-        yield from (Run(path, FORMAT, ConsoleLog(path), has_parallel_streams=True) for path in logs)
+        yield from map(_run, logs)
 
 
 def run_in(path: Path) -> Run | None:
@@ -72,9 +84,40 @@ def run_in(path: Path) -> Run | None:
     format.
     """
     others = (each.run_in(path) for name, each in formats().items() if name != FORMAT)
-    if not (_holds_metrics(path) or _tells_crash(path)) or any(others):
+    if not (_proof(path) or _tells_crash(path)) or any(others):
         return None
-    return Run(path, FORMAT, ConsoleLog(path), has_parallel_streams=True)
+    return _run(path)
+
+
+def _run(path: Path) -> Run:
+    return Run(
+        path, FORMAT, Console(path, _proof(path) not in _KNOWN_FORMS | {""}), has_parallel_streams=True
+    )
+
+
+@dataclass(frozen=True)
+class Console:
+    """One file of printed lines. ``recurs`` says that its first lines have no form with a reader of its own.
+
+    A cursor is read on by the reader that made it.
+    """
+
+    path: Path
+    recurs: bool
+
+    def poll(self, cursor: Cursor, limit: int) -> PollResult:
+        """Return what was printed since ``cursor``; see `sentinel.sources.base.Source`."""
+        return self._reader(cursor).poll(cursor, limit)
+
+    def flush(self, cursor: Cursor) -> Sequence[Chunk]:
+        """Return what only the end makes sure; see `Flushable`."""
+        return self._reader(cursor).flush(cursor)
+
+    def _reader(self, cursor: Cursor) -> "TextLog | ConsoleLog":
+        from sentinel.sources.general.text_log import TextLog  # slow to import, and few logs are texts
+
+        recurs = "reader" in cursor or (self.recurs and "writers" not in cursor)
+        return TextLog(self.path) if recurs else ConsoleLog(self.path)
 
 
 @dataclass(frozen=True)
@@ -122,20 +165,20 @@ def _read(path: Path, mark: Mark, limit: int) -> Read | None:
 
 
 @remembered
-def _holds_metrics(path: Path) -> bool:
+def _proof(path: Path) -> str:
     """Return whether two metric lines of one shape stand near the beginning or near the end of the file.
 
     Metric lines without a step must stand near the beginning, because they count only there.
     """
     try:
         with open_log(path) as file:
-            if _is_plain(path, file.read(_SNIFFED), with_rows=True):
-                return True
+            if proof := _is_plain(path, file.read(_SNIFFED), with_rows=True):
+                return proof
             size = file.seek(0, os.SEEK_END)
             file.seek(max(_SNIFFED, size - _SNIFFED))
             return _is_plain(path, file.read(_SNIFFED), with_rows=False)
     except OSError:
-        return False
+        return ""
 
 
 @remembered
@@ -150,14 +193,14 @@ def _tells_crash(path: Path) -> bool:
     return traceback is not None and _OF_A_TRAINING.search(traceback[0]) is not None
 
 
-def _is_plain(path: Path, piece: bytes, with_rows: bool) -> bool:
+def _is_plain(path: Path, piece: bytes, with_rows: bool) -> str:
     text = _text(path, {}, False)
     start = 0
     while consumed := text.parse(piece[start:], 0, text.count + _FEW):
-        if text.plain or (with_rows and text.has_rows):
-            return True
+        if text.proof or (with_rows and text.has_rows):
+            return text.proof or "rows"
         start += consumed
-    return text.plain
+    return text.proof
 
 
 def _is_told_elsewhere(directory: Path, names: Sequence[str]) -> bool:

@@ -6,6 +6,7 @@ a line above it, give the step. Nothing depends on how the text was cut into pol
 
 import re
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from itertools import pairwise
 from typing import Any
 
@@ -13,10 +14,13 @@ from sentinel.sources.readers.measured_rows import Laps, Row
 from sentinel.sources.readers.printed_numbers import MAX_STEP, count, number
 from sentinel.sources.readers.redrawn_lines import bar_free, printed_lines
 from sentinel.sources.readers.templates import MAX_LINE, PART, Template, header, mask, template
-from sentinel.sources.readers.words import counter, says_metric, says_other
+from sentinel.sources.readers.words import counter, phase, says_metric, says_other
 
 MIN_LINES = 3
 """Lines of a template before it is a record."""
+
+MIN_SURE_LINES = 2
+"""Lines of a template that counts and surely names a metric."""
 
 MAX_WAITING = 512
 """Templates that wait for their third line; the one that waits longest is dropped."""
@@ -26,6 +30,9 @@ MAX_RECORDS = 2048
 
 MAX_WRITERS = 64
 """Processes that print; what further ones print is read as that of one."""
+
+MAX_EPOCHS_OF_STEP = 2
+"""Epochs that may begin before a step that stands above no longer counts."""
 
 MAX_KEY = 400
 """Characters of what is remembered of a bar."""
@@ -50,6 +57,18 @@ _AFTER_TRAINING = ("eval_", "train_runtime")
 
 _VARIES = re.compile(r"loss|acc|reward|score|error|return|precision|recall|f1", re.IGNORECASE)
 """Names of what is logged even where it stands still."""
+
+_WRITER = re.compile(r"\[((?:rank|default)\d{1,5})\]:? ?")
+"""What torchrun puts before the lines of a process."""
+
+_BEHIND_BAR = re.compile(r"\](?=\[(?:rank|default)\d{1,5}\]:)")
+"""Where another process prints behind a bar, which ends no line."""
+
+_PART_ALONE = re.compile(
+    r"(train(?:ing)?|valid(?:ation)?|val|test)(?: (?:set|error|results?|metrics|performance))?:",
+    re.IGNORECASE,
+)
+"""A line that only says which part of the data the next one is about."""
 
 _FIXED = "="
 """Marks a line whose step another record gave."""
@@ -94,6 +113,11 @@ class Record:
         self.rows = 0
         self.lap = Laps()
 
+    @property
+    def counts(self) -> bool:
+        """Whether its lines hold a counter."""
+        return not self.make.endswith("\n")
+
     def dump(self) -> list[Any]:
         """Return the state, JSON-able."""
         return [
@@ -124,7 +148,7 @@ class Record:
         record.by = state[5]
         record.unit = state[6]
         record.rows = state[7]
-        record.lap = Laps(tuple(state[8]))
+        record.lap = Laps(state[8])
         record.heading = state[9]
         record.make = state[10]
         record.base = state[11]
@@ -158,6 +182,7 @@ class RecurringLines:
         self._bars: dict[str, list[int]] = {k: list(v) for k, v in state.get("bars", {}).items()}
         self._late: dict[str, list[list[Any]]] = {k: list(v) for k, v in state.get("late", {}).items()}
         self._header: list[str] = list(state.get("header", []))  # names of columns
+        self._part: str = state.get("part", "")  # of the data, that the next line is about
         self._last_step: int | None = state.get("last_step")
         self._rows: list[Row] = []
         self.texts: list[tuple[str, int | None]] = []  # lines that tell no metrics, and the step before
@@ -177,6 +202,7 @@ class RecurringLines:
             "makes": self._makes,
             "bars": self._bars,
             "header": self._header,
+            "part": self._part,
             "late": self._late,
             "last_step": self._last_step,
         }
@@ -206,6 +232,9 @@ class RecurringLines:
 
     def _read(self, line: str, is_redrawn: bool) -> None:
         self._line += 1
+        if "][" in line and (end := _BEHIND_BAR.search(line)):
+            self._read(line[: end.end()], True)
+            line = line[end.end() :]
         before = len(self._rows)
         if self._wrapped or "{" in line:
             dictionary = self._join(line)
@@ -224,9 +253,17 @@ class RecurringLines:
             if with_names is None:
                 return
             line = with_names
+        name = ""
+        if line[0] == "[" and (prefix := _WRITER.match(line)):
+            name = prefix[1]
+            line = line[prefix.end() :]
+        if self._part:
+            line = f"{self._part} {line.lstrip()}"
         masked, numbers = mask(line)
+        heading = None if numbers else _PART_ALONE.fullmatch(line.strip())
+        self._part = heading[1] if heading else ""
         if numbers:
-            self._take(template(masked), numbers, is_redrawn)
+            self._take(template(masked), numbers, is_redrawn, name)
         if len(self._rows) == before and not is_redrawn:
             self.texts.append((text, self._last_step))
 
@@ -314,10 +351,9 @@ class RecurringLines:
         masked = "\0".join([f"| {word}: " for word in words] + [""])
         self._take(template(masked), numbers, False)
 
-    def _take(self, plan: Template, numbers: list[str], is_redrawn: bool) -> None:
+    def _take(self, plan: Template, numbers: list[str], is_redrawn: bool, writer: str = "") -> None:
         if not plan.values and not plan.counters:
             return
-        writer = ""
         if plan.rank >= 0:
             writer = numbers[plan.rank]
             if len(self._context) >= MAX_WRITERS and writer not in self._context:
@@ -335,14 +371,17 @@ class RecurringLines:
         if counters and not (len(counters) == 1 and PART in counters) and plan.elapsed < 0:
             step, unit = self._context_step(counters)
             if context is None:
-                context = [0, "", 0, 0]
+                context = [0, "", 0, 0, 0]
                 self._context[writer] = context
             if unit:
-                if [step, unit] != context[:2]:
-                    context[2] += 1
-                context[0] = step
-                context[1] = unit
-                context[3] = counters["epoch"][0] if "epoch" in counters else context[3]
+                if "epoch" in counters and counters["epoch"][0] != context[3]:
+                    context[3] = counters["epoch"][0]
+                    context[4] += 1
+                if unit != "epoch" or context[1] != "step" or context[4] > MAX_EPOCHS_OF_STEP:
+                    context[2] += [step, unit] != context[:2]
+                    context[0] = step
+                    context[1] = unit
+                    context[4] = 0 if unit == "step" else context[4]
         if plan.values:
             is_final = plan.elapsed >= 0 and not is_redrawn
             self._add(plan, numbers, writer, counters, context, is_final)
@@ -397,6 +436,14 @@ class RecurringLines:
                 if of >= bar[1] and (writer in self._bars or len(self._bars) < MAX_WRITERS):
                     self._release(writer, value or bar[0])
                     self._bars[writer] = [value or bar[0], of]
+
+    def _lead(self, writer: str, step: int) -> None:
+        """Remember the step of a line of the training, for lines below that tell none."""
+        context = self._context.setdefault(writer, [0, "", 0, 0, 0])
+        context[2] += [step, "step"] != context[:2]
+        context[0] = step
+        context[1] = "step"
+        context[4] = 0
 
     @staticmethod
     def _context_step(counters: Mapping[str, tuple[int, int | None]]) -> tuple[int, str]:
@@ -460,7 +507,7 @@ class RecurringLines:
             record.make = _make(plan.heading, [kind for _, kind, _ in plan.counters])
             record.unit = "sure" if plan.sure else "weak" if plan.weak else "bare" if plan.bare else ""
         record.first_lines.append(line)
-        if len(record.first_lines) >= MIN_LINES:
+        if len(record.first_lines) >= MIN_LINES or self._counts(record):
             self._confirm(record)
 
     def _twin(self, key: str, plan: Template, writer: str) -> Record | None:
@@ -542,8 +589,20 @@ class RecurringLines:
 
     @staticmethod
     def _is_sure_alone(record: Record) -> bool:
-        """Return whether even one line is that of a training: it has a counter and surely a metric."""
-        return record.unit == "sure" and all(any(k in _ORDER for k in line[1]) for line in record.first_lines)
+        """Return whether even one line is that of a training: it surely has a metric, and a counter stands in
+        it or above.
+        """
+        return record.unit == "sure" and all(
+            any(k in _ORDER for k in line[1]) or (line[2] and line[2][1]) for line in record.first_lines
+        )
+
+    @staticmethod
+    def _counts(record: Record) -> bool:
+        """Return whether the first lines surely hold a metric, and count."""
+        counts = [{kind: value[0] for kind, value in line[1].items()} for line in record.first_lines]
+        return (
+            record.unit == "sure" and len(counts) >= MIN_SURE_LINES and all(counts) and counts[0] != counts[1]
+        )
 
     def _confirm(self, record: Record) -> None:
         """Decide what a template holds, by its first lines."""
@@ -625,6 +684,11 @@ class RecurringLines:
         make = record.make
         if _is_beside(name):
             return name
+        if not record.counts and len(self._owners) < MAX_RECORDS:
+            for other in self._records.values():  # a line that counts has the plain name
+                if other.counts and other.writer == writer and name in other.names:
+                    self._owners.setdefault(f"{writer}\n{name}", other.make)
+                    break
         for candidate in (name, f"{record.heading} {name}".strip(), f"{name} by {record.unit}"):
             if len(self._owners) >= MAX_RECORDS:
                 return candidate
@@ -642,7 +706,8 @@ class RecurringLines:
             if (
                 kind == "epoch"
                 and kind in counters
-                and len({line[1][kind][0] for line in lines}) == 1 < len(lines)
+                and len({line[1][kind][0] for line in lines}) == 1
+                and len(lines) >= MIN_LINES
             ):
                 return "row"
             if kind in counters and not (kind == PART and _is_full([line[1] for line in lines])):
@@ -699,10 +764,21 @@ class RecurringLines:
                 return step
             step = self._bars[writer][0]
         self._last_step = step
-        self._rows.append(
-            Row(record.number, writer, record.names, tuple(values), step, unit, stamp, line_number)
-        )
+        if unit in _ORDER and unit != "epoch" and _leads(record.heading, record.names):
+            self._lead(writer, step)
+        names = record.names
+        if unit == "epoch above" and "epoch" not in names:
+            names = (*names, "epoch")
+            values.append(float(step))
+        self._rows.append(Row(record.number, writer, names, tuple(values), step, unit, stamp, line_number))
         return step
+
+
+@lru_cache(2048)
+def _leads(heading: str, names: tuple[str, ...]) -> bool:
+    """Return whether what stands below lines belongs to their step: they are of the training."""
+    parts = {part.lower() for text in (heading, *names) for part in phase(text).split()}
+    return parts <= {"train", "training", "trn"}
 
 
 def _is_beside(name: str) -> bool:

@@ -194,6 +194,15 @@ SHAPES = (
         word="epoch",
     ),
     Shape(
+        "iteration of a part",  # MMEngine
+        re.compile(
+            r"(?<![\w.?&])iter\(\w{1,9}\)[\s:=\[(#]{1,12}(?P<step>\d{1,15})(?:\s?/\s{0,5}(?P<planned>\d{1,15}))?(?!\.?\d|%)",
+            re.IGNORECASE,
+        ),
+        plain=False,
+        word="iter(",
+    ),
+    Shape(
         "step",  # torchtune, nanoGPT, nanochat, verl, Detectron2, Tacotron and many others
         re.compile(
             r"(?<![\w.?&])(?P<other>(?:total|max|num|of|per|every|warmup|logging|save|eval(?= \w{2,9}s))"

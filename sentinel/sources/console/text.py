@@ -107,9 +107,9 @@ class Text:
             writer.end()
 
     @property
-    def plain(self) -> bool:
-        """Whether two metric lines of one shape were read."""
-        return any(max(writer.shapes.values(), default=0) > 1 for writer in self._writers.values())
+    def proof(self) -> str:
+        """The shape of the first two metric lines that are alike; empty before them."""
+        return next((writer.shapes.proof for writer in self._writers.values() if writer.shapes.proof), "")
 
     @property
     def has_rows(self) -> bool:

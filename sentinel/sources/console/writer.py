@@ -31,13 +31,24 @@ from sentinel.sources.readers.records import STEP_KEYS, Records, is_metrics, nam
 _MAX_ROWS = 500  # of a table
 
 
+class _Shapes(Counter[str]):
+    """How many lines have each shape. ``proof`` is the first shape that two lines have."""
+
+    proof = ""
+
+    def __setitem__(self, shape: str, count: int) -> None:
+        super().__setitem__(shape, count)
+        if count > 1 and not self.proof:
+            self.proof = shape
+
+
 class PrintedMetrics:
     """The metrics that one process prints, given the memory of earlier lines (``{}`` for none)."""
 
     def __init__(self, memory: Mapping[str, Any]) -> None:
         self.records = Records(memory.get("records", {}))
         self.rows = CountedRows(memory.get("rows", {"restarted": memory.get("restarted", False)}))
-        self.shapes: Counter[str] = Counter()  # of the lines so far
+        self.shapes = _Shapes()  # of the lines so far
         self.restarted: bool = memory.get("restarted", False)  # no point was read since then
         self._count: int = memory.get("count", 0)  # records
         self._table: Record | None = restored(memory["table"]) if memory.get("table") is not None else None

@@ -60,7 +60,7 @@ class Table:
         self._epoch: int = state.get("epoch", -1)
         self._unit: str = state.get("unit", "row")
         self._wall: int = state.get("wall", -1)
-        self._laps: dict[str, Laps] = {k: Laps(tuple(v)) for k, v in state.get("laps", {}).items()}
+        self._laps: dict[str, Laps] = {k: Laps(v) for k, v in state.get("laps", {}).items()}
         self._counts: dict[str, int] = dict(state.get("counts", {}))
         self._line: int = state.get("line", 0)
         self._width: int = state.get("width", 0)

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from sentinel.sources.base import ReadIssue, Run
 from sentinel.sources.console.log import FORMAT as CONSOLE
-from sentinel.sources.console.log import ConsoleLog
+from sentinel.sources.console.log import Console
 from sentinel.sources.csv.log import FORMAT as TABLE
 from sentinel.sources.json.log import FORMAT as DOCUMENT
 from sentinel.sources.json.trainer_state import STATE
@@ -152,8 +152,8 @@ def _run(path: Path, answer: Answer) -> Run:
     )  # slow to import, and few logs are of no format
     from sentinel.sources.general.text_log import TextLog
 
-    if answer.is_crash:
-        return Run(path, CONSOLE, ConsoleLog(path), has_parallel_streams=True)
+    if answer.is_crash or answer.format == CONSOLE:
+        return Run(path, CONSOLE, Console(path, not answer.is_crash), has_parallel_streams=True)
     if answer.format == DOCUMENT:
         return Run(path, DOCUMENT, DocumentLog(path), has_parallel_streams=True)
-    return Run(path, answer.format, TextLog(path, answer.format == TABLE), has_parallel_streams=True)
+    return Run(path, TABLE, TextLog(path, is_table=True), has_parallel_streams=True)

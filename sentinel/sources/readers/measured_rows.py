@@ -2,13 +2,15 @@
 
 import math
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from sentinel.sources.base import Chunk
 from sentinel.sources.readers import records
+from sentinel.sources.readers.axis import Axis
 from sentinel.sources.readers.plain import plain_text
 
 MAX_STREAMS = 256
@@ -35,42 +37,34 @@ class Row(NamedTuple):
 class Laps:
     """Counts on over the epochs where a line tells only its place within the epoch."""
 
-    __slots__ = ("before", "epoch", "last", "stride")
+    __slots__ = ("axis", "before", "epoch", "last", "stride")
 
-    def __init__(self, state: tuple[int, int, int, int] = (0, -1, 1, -1)) -> None:
-        self.before = state[0]
-        self.last = state[1]
-        self.stride = state[2]
-        self.epoch = state[3]
+    def __init__(self, state: Sequence[Any] = (0, -1, 1, -1, {})) -> None:
+        self.before: int = state[0]
+        self.last: int = state[1]
+        self.stride: int = state[2]
+        self.epoch: int = state[3]
+        self.axis = Axis(**state[4])  # of lines that tell the size of an epoch
 
-    def dump(self) -> list[int]:
+    def dump(self) -> list[Any]:
         """Return the state, JSON-able."""
-        return [self.before, self.last, self.stride, self.epoch]
+        axis = asdict(self.axis) if self.axis != Axis() else {}
+        return [self.before, self.last, self.stride, self.epoch, axis]
 
     def step(self, value: int, total: int | None, epoch: int | None, is_final: bool = False) -> int:
         """Return the step of a line that tells its place, and perhaps its epoch and the size of an epoch."""
+        if epoch is not None and total is not None:
+            return self.axis.iteration(value, epoch, total)
         if value > self.last:
-            if self.last >= 0:
-                self.stride = value - self.last
-        elif value < self.last or (
-            value == total and (is_final if epoch is None else epoch > self.epoch >= 0)
-        ):
-            is_next = (
-                epoch > self.epoch
-                if epoch is not None
-                else (total is not None and self.last + self.stride > total)
-            )
-            if is_next:
-                self.before += (
-                    total
-                    if total is not None and total >= self.last
-                    else self.last + (self.stride if not value else 0)
-                )
-            elif epoch is not None and epoch < self.epoch:
-                self.before = 0
+            self.stride = value - self.last if self.last >= 0 else self.stride
+        elif epoch is not None and epoch < self.epoch:
+            self.before = 0
+        elif value < self.last or (value == total and is_final):
+            is_next = total is None or self.last + self.stride > total
+            if is_next if epoch is None else epoch > self.epoch:
+                self.before += max(total or 0, self.last + (0 if value or total else self.stride))
         self.last = value
-        if epoch is not None:
-            self.epoch = epoch
+        self.epoch = self.epoch if epoch is None else epoch
         return self.before + value
 
 

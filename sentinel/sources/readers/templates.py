@@ -1,6 +1,7 @@
 """One line becomes a masked template and slots, each named by the words before its number."""
 
 import re
+from collections import Counter
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -35,9 +36,28 @@ _STOP = re.compile(
     r"(?:^|.*\s)(?:is|of|at|to|was|the|and|in|for|after|with|by|on|from|a|an|as|are|it|got|has|than|"
     r"improved|decreased|increased|reached|this|until|=>|->|After|At|For|In|The|This|Is)(?=\s|$)"
 )
+_DETAILED = re.compile(r"(?:^|[\s,|;:\]])([A-Za-z_]\w{0,30} \([A-Za-z]\w{0,11}\))\s?[:=]$")
+"""A name with a word in parentheses: "time (data): 0.3"."""
+
+_GLUED = re.compile(r"(?:%|/?[A-Za-z]{1,6}(?:/[A-Za-z]{1,8})?)(?=[\s,;|)\]])")
+"""The unit behind a number."""
+
+_SECTION = re.compile(
+    r"(?<![a-z])(train|training|val|valid|validate|validation|test|testing|eval|evaluation)(?: set)?"
+    r"(?:\s{0,3}[\])>|:;]| on |\s-\s)",
+    re.IGNORECASE,
+)
+"""What stands before the metrics of a part of the data: "[Val] loss 0.5", "Val: loss 0.6"."""
+
+_RANK = re.compile(r"(?:\[default|(?<![a-z_])rank:?)\s{0,9}$", re.IGNORECASE)
+"""What stands before the number of a process."""
+
+_COPULA = re.compile(r"(?<=\S)\s(?:is|was|are|of)$")
+"""What stands between a name and its number: "loss is 0.5"."""
+
 _TRIM = " \t'\"`#$@&.:=-|([{,<>~*_\u2502\u2503+^\u2192%)]}/!?;"
 _LABEL = re.compile(r"\s{0,200}([A-Za-z][\w .-]{0,40}?)\s{0,24}(?::\s|=>)")
-_COUNTS_PHASE = re.compile(r"(Epoch|Iter|epoch|iter)\s?\((\w{1,20})\):?\s{0,3}\[{0,2}$")
+_COUNTS_PHASE = re.compile(r"(Epoch|Iter|epoch|iter)\s?\((\w{1,20})\):?\s{0,3}\[{0,2}\s{0,3}$")
 _WORD_AFTER = re.compile(r"\s?([A-Za-z_][A-Za-z_/]{0,20})\s{0,2}[)\]|,]")
 
 _NAME_AFTER = re.compile(r"\s([A-Za-z][\w /]{0,30}?)\s{0,3}(?=[,;|)]|$)")
@@ -50,6 +70,17 @@ _MEMBERS = {"fit progress 2": "loss"}
 
 _IS_TOTAL = re.compile(r"(?:^|/)(?:total|global)[ _/]?", re.IGNORECASE)
 _COUNTED = re.compile(r"\s?(?:training )?(steps|iterations|updates|epochs|episodes|games)(?=\s?[:=,]| is )")
+_SAYS_NOTHING = re.compile(r"(?:averaged? )?(?:stats|metrics|results?|losses)", re.IGNORECASE)
+"""Headings of metrics that are no part of their names."""
+
+_OF_TRAINING = re.compile(r"(?:train|training|trn)", re.IGNORECASE)
+_SHARE = re.compile(
+    r"((?:acc|accuracy|correct|precision|recall)\s{0,3}[:=]\s{0,3})(\d{1,15})/(\d{1,15})"
+    r" \(\d{1,3}(?:\.\d{1,9})?%\)",
+    re.IGNORECASE,
+)
+"""What of a whole was right: "Accuracy: 9836/10000 (98%)"."""
+
 _PAD = re.compile(r"   +")
 
 METRIC = "metric"
@@ -94,6 +125,8 @@ class Template:
 
 def mask(line: str) -> tuple[str, list[str]]:
     """Return the masked line and the numbers in it, in time linear in its length."""
+    if "%)" in line:
+        line = _SHARE.sub(lambda share: f"{share[1]}{int(share[2]) / max(1, int(share[3]))}", line)
     if "   " in line:
         line = _PAD.sub("  ", line)
     parts = NUMBER.split(line, MAX_SLOTS)
@@ -132,6 +165,9 @@ def _message(text: str) -> str:
 def _name(before: str) -> str:
     """Return the words before a number that name it."""
     text = before[-240:].rstrip()
+    detailed = _DETAILED.search(text)
+    if detailed:
+        return detailed[1]
     wrapper = _WRAPPER.search(text)
     if wrapper:
         text = text[: wrapper.start()]
@@ -145,8 +181,9 @@ def _name(before: str) -> str:
         ):
             last = separator.end()
     phrase = text[last:].strip(_TRIM)
+    phrase = _COPULA.sub("", phrase)
     stop = _STOP.match(phrase)
-    if stop:
+    if stop and (" " in phrase or not counter(phrase)):
         phrase = phrase[stop.end() :]
     words = phrase.split()
     return " ".join(words[-MAX_WORDS:]).strip(_TRIM)[:MAX_NAME]
@@ -166,11 +203,15 @@ def template(masked: str) -> Template:
     has_counter = False
     members = 0
     members_of = ""
+    section = ""
+    sections: list[str] = []
     tuple_name = ""
     elapsed = -1
     for at in range(len(texts) - 1):
         before = texts[at]
         after = texts[at + 1]
+        if at and (glued := _GLUED.match(before)):
+            before = before[glued.end() :]
         if fresh:
             before = _message(before)
         if before.endswith("(") and after.startswith((", '", ', "')):
@@ -200,7 +241,18 @@ def template(masked: str) -> Template:
         ):
             slots.append(Slot("", OTHER))
             continue
-        if before.rstrip().endswith(("[rank", "[default", "rank", "Rank", "rank:", "RANK")) and not has_value:
+        if (
+            fresh
+            and at
+            and before.strip() in ("[", "] [")
+            and after.startswith("] ")
+            and slots[-1].kind == OTHER
+        ):
+            slots.append(Slot("", "count"))
+            has_counter = True
+            fresh = False
+            continue
+        if not has_value and _RANK.search(before[-16:]):
             slots.append(Slot("rank", RANK))
             fresh = True
             continue
@@ -216,6 +268,9 @@ def template(masked: str) -> Template:
                 is_phase = bool(previous.name) and phase(previous.name) == previous.name
                 is_part = (not has_value or is_drawn or is_phase) and previous.kind == MAYBE
                 is_part = is_part and (not previous.name or is_phase)
+                is_part = is_part or (
+                    not previous.name and texts[at - 1].rstrip().endswith("[") and after.startswith("]")
+                )
                 if is_phase and is_part:
                     heading = previous.name
                     has_value = any(slot.name for slot in slots[:-1] if slot.kind in (METRIC, MAYBE))
@@ -234,7 +289,7 @@ def template(masked: str) -> Template:
             continue
         of_phase = _COUNTS_PHASE.search(before[-48:])
         if of_phase:
-            heading = of_phase[2]
+            heading = f"({of_phase[2]})"
             slots.append(Slot(of_phase[1], "epoch" if of_phase[1].lower() == "epoch" else "step"))
             has_counter = True
             fresh = False
@@ -295,7 +350,7 @@ def template(masked: str) -> Template:
             earlier = next(
                 (slot.name for slot in reversed(slots) if slot.name and slot.kind in (METRIC, MAYBE)), ""
             )
-            if word and earlier and before.strip() in ("(", "["):
+            if word and earlier and before.strip() in ("(", "[") and not unit_of_other(after):
                 name = f"{earlier} {word[1]}"
             elif next_name:
                 name = next_name[1]
@@ -311,6 +366,10 @@ def template(masked: str) -> Template:
         if name and before.rstrip().endswith(("(", "[")) and after.strip(" '\"") == ",":
             members = 1
             members_of = name
+        own = before.rfind(name) if name else -1
+        if has_counter and own > 0:
+            section = next((part[1] for part in _SECTION.finditer(before[:own])), section)
+        sections += [section] * (len(slots) + 1 - len(sections))
         if fresh and not kind and not label:
             label_match = _LABEL.match(before)
             if (
@@ -333,10 +392,13 @@ def template(masked: str) -> Template:
             slots.append(Slot(name, METRIC if is_metric else MAYBE))
             has_value = has_value or bool(name)
         fresh = False
-    return _of(slots, label, heading, elapsed, texts)
+    sections += [section] * (len(slots) - len(sections))
+    return _of(slots, sections, label, heading, elapsed, texts)
 
 
-def _of(slots: list[Slot], label: str, heading: str, elapsed: int, texts: list[str]) -> Template:
+def _of(
+    slots: list[Slot], sections: list[str], label: str, heading: str, elapsed: int, texts: list[str]
+) -> Template:
     counters: list[tuple[int, str, int]] = []
     for at, slot in enumerate(slots):
         if slot.kind in ("epoch", "step", "batch", "episode", "frame", "count", PART):
@@ -352,7 +414,10 @@ def _of(slots: list[Slot], label: str, heading: str, elapsed: int, texts: list[s
         following = slots[at + 1].name
         if slot.kind == MAYBE and not slot.name and following[:4].lower() in ("avg ", "mean"):
             slots[at] = Slot(following[4:].strip(), slots[at + 1].kind)
-    prefix = phase(heading) or label
+    whole_prefix = phase(heading) or ("" if _SAYS_NOTHING.fullmatch(label) else label)
+    names_of = _with_parts(
+        [slot.name if slot.kind in (METRIC, MAYBE) else "" for slot in slots], not counters
+    )
     values: list[tuple[int, str]] = []  # of metrics, and what is measured beside them
     uses: dict[str, int] = {}
     nameless = [at for at, slot in enumerate(slots) if slot.kind == MAYBE and not slot.name]
@@ -378,8 +443,12 @@ def _of(slots: list[Slot], label: str, heading: str, elapsed: int, texts: list[s
             values.append((at, "max_steps"))
         if slot.kind not in (METRIC, MAYBE, MEASURE) or not slot.name:
             continue
-        name = slot.name
-        if slot.kind != MEASURE and prefix and prefix.lower() not in name.lower() and not phase(name):
+        name = names_of[at] or slot.name
+        prefix = sections[at] or whole_prefix
+        if counters and _OF_TRAINING.fullmatch(prefix):
+            prefix = ""
+        is_named = bool(prefix) and (not heading.startswith("(") or "loss" in name)
+        if slot.kind != MEASURE and is_named and prefix.lower() not in name.lower() and not phase(name):
             name = f"{prefix} {name}"
         uses[name] = uses.get(name, 0) + 1
         if uses[name] > 1:
@@ -400,6 +469,29 @@ def _of(slots: list[Slot], label: str, heading: str, elapsed: int, texts: list[s
         tuple(name for _, name in sorted(values)),
         _name(_ENDING.sub("", _ENDING.sub("", heading))),
     )
+
+
+def _with_parts(names: list[str], is_whole: bool) -> list[str]:
+    """Return the names with the part of the data that stands before an earlier one: "train loss 2, acc 0.1".
+
+    A name that comes twice belongs to the part before it. Of a line that ``is_whole`` about one part, all do.
+    """
+    parts = [part for part in map(phase, filter(None, names)) if part]
+    first = next(filter(None, names), "")
+    above, _, metric = first.partition(f" {parts[0]} ") if parts else ("", "", "")
+    is_of_one = is_whole and len(parts) == 1 and first.startswith(f"{parts[0]} ")
+    uses = Counter(names)
+    part = ""
+    named = []
+    for name in names:
+        part = phase(name) or part
+        belongs = name and not phase(name) and part and (is_of_one or uses[name] > 1)
+        if metric and name and name != first and name == f"{phase(name)} {metric}":
+            part_above = above  # "bench val acc: 1, test acc: 2"
+        else:
+            part_above = part if belongs else ""
+        named.append(f"{part_above} {name}".strip())
+    return named
 
 
 def _without_values(

@@ -44,7 +44,7 @@ _UNIT = re.compile(
 )
 
 _PHASE = re.compile(
-    r"(?<![a-z])(?:train|training|trn|val|valid|validating|validation|test|testing|eval|evaluation|evaluating|dev|"
+    r"(?<![a-z])(?:train|training|trn|val|valid|validate|validating|validation|test|testing|eval|evaluation|evaluating|dev|"
     r"holdout|summary|teacher|student|ema)(?![a-z])",
     re.IGNORECASE,
 )
@@ -54,10 +54,10 @@ _COUNTERS = (
     (
         "step",
         r"(?:global|env|train|training|gradient|optimizer|total|num|current|time)?[ _-]?"
-        r"(?:steps?|iters?|iterations?|updates?|timesteps?)|steps?_done|it|its|itr|round|kimg|total_num_steps"
+        r"(?:steps?|iters?|iterations?|updates?|timesteps?)|steps?_done|its|itr|round|kimg|total_num_steps"
         r"|num_updates|total T|t|tick|rollout|trees",
     ),
-    ("batch", r"(?:mini[ _-]?)?batch(?:es)?(?:[ _-]?(?:id|idx|index|no|num))?"),
+    ("batch", r"(?:mini[ _-]?)?batch(?:es)?(?:[ _-]?(?:id|idx|index|no|num))?|it"),
     ("episode", r"(?:num[ _-]?)?(?:episodes?|games?|generations?|gen|matches|evaluations?)(?:[ _-]?num)?"),
     ("frame", r"frames?|num_frames"),
     ("count", r"idx|index|i|no|#"),
@@ -72,7 +72,7 @@ _NO_COUNTER = re.compile(
     re.IGNORECASE,
 )
 _YET_COUNTER = re.compile(
-    r".{0,40}(?:total|num|eval)[ _/-](?:time|env)?_?(?:steps?|timesteps|updates|num_steps|episodes)"
+    r".{0,40}(?:total|num|eval)[ _/-](?:time|env)?_?(?:steps?|epochs?|timesteps|updates|num_steps|episodes)"
     r"|.{0,40}total T",
     re.IGNORECASE,
 )
@@ -127,4 +127,4 @@ def unit_of_other(after: str) -> str:
 
 def phase(text: str) -> str:
     """Return the words of a text that name a part of the training, such as ``valid``."""
-    return " ".join(_PHASE.findall(text[-160:]))
+    return " ".join(["val" if word == "validate" else word for word in _PHASE.findall(text[-160:])])

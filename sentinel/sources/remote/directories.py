@@ -13,7 +13,6 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Protocol
 
-from sentinel.common.installation import install
 from sentinel.sources.base import Chunk, Cursor, PollResult, Run, Source, flush
 from sentinel.sources.location import Url
 from sentinel.sources.readers.growing import unreadable
@@ -32,7 +31,7 @@ def check(url: Url) -> None:
     if ":" in url.parts[0].rpartition("@")[0]:
         raise ValueError(f"{url.scheme}:// address holds a password; use the keys of your account instead")
     if find_spec(package) is None:
-        raise ValueError(f"{url.scheme}:// needs {package} beside sentinel: {install(url.scheme)}")
+        raise ValueError(f"{url.scheme}:// needs {package} beside sentinel: pip install {package}")
 
 
 def search(url: Url, copies: Path) -> Iterator[Run]:

@@ -80,7 +80,7 @@ def as_a_person_reads_it(path, form):
     reader = Reader(path)
     run = Run(path, "console", ConsoleLog(path))
     reader.runs = {run.id: run}
-    points = [(tag, step, value) for tag, step, value in reader.poll().points]
+    points = [(tag, step, value) for tag, step, value in reader.poll().flush().points]
     for name, value in form.values.items():
         assert [(tag, v) for tag, _, v in points if tag == name][-1:] == [(name, value)], points
         if form.step is not None:

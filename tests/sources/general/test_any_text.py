@@ -12,6 +12,7 @@ from sentinel.sources.console.recurring import RecurringLines
 from sentinel.sources.csv.delimited import Table
 from sentinel.sources.general.content import judge
 from sentinel.sources.json import tree
+from sentinel.sources.readers.measured_rows import Laps
 from sentinel.sources.readers.redrawn_lines import end_of_lines
 from sentinel.sources.readers.templates import mask, template
 
@@ -76,7 +77,88 @@ NAMES = [
         {"precision": "0.7590", "recall": "0.5948", "fscore": "0.6670"},
     ),
     ("2020-03-26 23:41:03,136 - log - INFO -   ORG: precision: 22.33%", {"ORG precision": "22.33"}),
+    (
+        "Epoch 1/9 | Train Loss: 3.3 Acc: 29.6% | Val Loss: 2.1 Acc: 54.4%",
+        {"Train Loss": "3.3", "Train Acc": "29.6", "Val Loss": "2.1", "Val Acc": "54.4"},
+    ),
+    (
+        "Epoch 3 | Train: loss 0.5 acc 0.4 | Val: loss 0.6 acc 0.3",
+        {"loss": "0.5", "acc": "0.4", "Val loss": "0.6", "Val acc": "0.3"},
+    ),
+    ("Epoch 3 [Val] loss: 0.5", {"Val loss": "0.5"}),
+    ("train Loss: 0.5125 Acc: 0.7541", {"train Loss": "0.5125", "train Acc": "0.7541"}),
+    ("bench val acc: 76.6, test acc: 81.9", {"bench val acc": "76.6", "bench test acc": "81.9"}),
+    ("Averaged stats: lr: 0.0001  loss: 12.25 (12.50)", {"lr": "0.0001", "loss": "12.25"}),
+    (
+        "step:20 - val/reward/mean@30:-1.0 - acc:0.5",
+        {"step": "20", "val/reward/mean@30": "-1.0", "acc": "0.5"},
+    ),
+    ("step 5 time (data): 0.3s LR: 0.1", {"step": "5", "time (data)": "0.3", "LR": "0.1"}),
+    (
+        "Test set: Average loss: 0.05, Accuracy: 9836/10000 (98%)",
+        {
+            "Test Average loss": "0.05",
+            "Test Accuracy": "0.9836",
+        },
+    ),
+    ("epoch: 1 step: 20, loss is 0.5", {"step": "20", "loss": "0.5"}),
+    ("I1103 10:00:00.123456 12345 train.py:55] [20] loss=0.5", {"loss": "0.5"}),
+    ("Epoch 1 mean_rank: 3.5 loss: 0.5", {"loss": "0.5"}),
 ]
+
+
+def points_of(*lines):
+    reader = RecurringLines("log")
+    rows = reader.read("".join(f"{line}\n" for line in lines).encode()) + reader.end()
+    return [
+        (name, row.step, value) for row in rows for name, value in zip(row.names, row.values, strict=True)
+    ]
+
+
+def test_an_evaluation_below_the_batches_of_a_training_has_their_step():
+    lines = []
+    for epoch in range(3):
+        lines += [f"Epoch {epoch} [{batch}/200] loss: 0.{batch}" for batch in (0, 100)]
+        lines += ["Saved a model of epoch 9", f"Accuracy: 0.7{epoch}"]
+    steps = [step for name, step, _ in points_of(*lines) if name == "Accuracy"]
+    assert steps == [100, 300, 500]
+
+
+def test_a_heading_of_a_part_names_what_stands_below():
+    lines = [
+        line for n in range(1, 4) for line in (f"Epoch {n}", "Test Error:", f" Accuracy: 0.{n}, loss: 0.5")
+    ]
+    assert ("Test Accuracy", 3, 0.3) in points_of(*lines)
+
+
+def test_lines_that_count_have_the_plain_name_beside_those_that_do_not():
+    lines = [line for n in range(1, 9) for line in ("loss: 0.5", "loss: 0.4", f"step {n}0: loss 0.{n}")]
+    assert [step for name, step, _ in points_of(*lines) if name == "loss"] == [*range(10, 90, 10)]
+
+
+@pytest.mark.parametrize("name", ["rank0", "default0"])
+def test_what_torchrun_puts_before_a_line_is_its_process(name):
+    lines = [
+        f"[{name}]: 25%|##  | {n}/4 [00:01<00:05, 3.1it/s][{name}]:step {n} loss 0.{n}" for n in range(1, 5)
+    ]
+    reader = RecurringLines("log")
+    rows = reader.read("".join(f"{line}\n" for line in lines).encode())
+    assert [(row.writer, row.step, row.values) for row in rows if "loss" in row.names] == [
+        (name, n, (n / 10,)) for n in range(1, 5)
+    ]
+
+
+@pytest.mark.parametrize(
+    ("lines", "steps"),
+    [
+        ([(0, 200, 3), (100, 200, 3), (0, 200, 4), (0, 200, 7)], [400, 500, 600, 1200]),
+        ([(0, None, 0), (1, None, 0), (0, None, 1), (1, None, 1)], [0, 1, 2, 3]),
+        ([(5, None, None), (10, None, None), (5, None, None)], [5, 10, 15]),
+    ],
+)
+def test_places_within_epochs_count_on(lines, steps):
+    laps = Laps()
+    assert [laps.step(*line) for line in lines] == steps
 
 
 def parts(data, cuts):

@@ -1,1 +1,0 @@
-"""Trainings of public bug reports, rebuilt as logs: what is found of them, and what is named first."""
