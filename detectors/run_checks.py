@@ -217,6 +217,9 @@ class RunView:
     first_time: float | None = None
     planned_steps: float | None = None
     last_lines: str = ""  # that it printed
+    last_entries: Callable[[], Sequence[str]] = (
+        tuple  # catalogue entries whose signatures its last words bear
+    )
     together: Together | None = None
     process: Callable[[], Writer] = Writer
     process_gone: str = ""  # that its process was seen to end, and how is not known

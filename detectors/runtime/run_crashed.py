@@ -22,6 +22,7 @@ process that wrote the log, where it ran on the machine of the watch (Linux 6.15
 """
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 from sentinel.detectors.api import CRITICAL, Cause, Maturity, Variant
 from sentinel.detectors.run_checks import RunFinding, RunView, run_check
@@ -53,4 +54,5 @@ def run_crashed(run: RunView) -> Iterator[RunFinding]:
     if run.finalized is not None and run.finalized.outcome == "crashed":
         said = f"{run.finalized.evidence} "
         killed = any(code in said for code in KILLED)
-        yield ended(run, "stopped" if SPARED in said else "killed" if killed else "crashed")
+        finding = ended(run, "stopped" if SPARED in said else "killed" if killed else "crashed")
+        yield replace(finding, catalogue=() if killed else tuple(run.last_entries()))

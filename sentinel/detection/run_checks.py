@@ -5,6 +5,8 @@ from dataclasses import dataclass
 from functools import cache, partial
 from typing import Any
 
+from sentinel.catalogue import signatures
+from sentinel.detectors.api import Severity
 from sentinel.detectors.run_checks import (
     Completion,
     Ended,
@@ -73,6 +75,7 @@ class RunChecks:
             first_time=metadata.first_time,
             planned_steps=log.planned_steps,
             last_lines=log.console.last_lines if log.console else "",
+            last_entries=cache(partial(_entries, log)),
             together=quiet.together,
             process=cache(quiet.process),
             hang_diagnosis=quiet.standstill,
@@ -129,6 +132,19 @@ class RunChecks:
                 self.failed(check.name, run, error)
                 continue
             yield from ([_verdict(run, view, run_facts, check, finding, final=final)] for finding in findings)
+
+
+def _entries(log: RunLog) -> tuple[str, ...]:
+    """Return the catalogue entries of the errors in what a run printed last, and in how it ended."""
+    words = log.console.last_lines.splitlines() if log.console else []
+    words += [log.ending.evidence] if log.ending else []
+    matching = (
+        signature.entry
+        for line in words
+        for signature in signatures()
+        if signature.severity > Severity.INFO and signature.raised is None and signature.is_in(line)
+    )
+    return tuple(dict.fromkeys(matching))
 
 
 def _completion(log: RunLog, likewise: Callable[[], str]) -> Completion:

@@ -130,6 +130,22 @@ def test_a_failed_process_says_why_wherever_it_prints(house, tmp_path, end, dete
 
 
 @needs_kernel
+def test_a_crash_whose_error_a_logger_announced_has_its_cause(house, tmp_path):
+    """A traceback below an ERROR line may have been caught; nobody goes on after this one."""
+    error = "RuntimeError('CUDA out of memory. Tried to allocate 2.00 GiB')"
+    end = f"""
+import logging
+try: raise {error}
+except RuntimeError: logging.exception("training failed")
+sys.exit(1)
+"""
+    with (house.runs / "train.log").open("wb") as err:
+        ends(house, end, err=err)
+    incident = known(house)
+    assert (incident.detector, incident.catalogue[:1]) == ("run-crashed", ("A-err-oom",))
+
+
+@needs_kernel
 @pytest.mark.parametrize("writer", sorted(WRITERS.keys() - {"held", "wandb"}))
 @pytest.mark.parametrize(("end", "detector", "words"), TOLD)
 def test_the_end_is_known_of_every_kind_of_writer(house, writer, end, detector, words):
