@@ -214,6 +214,7 @@ class RunView:
     unreadable: str | None = None  # why nothing more can be read of its log, as long as that lasts
     failure: str | None = None  # which stage of sentinel fails on the run, and why
     finalized: Ended | None = None
+    step_elsewhere: int | None = None  # the last one in any other log of its process
     first_time: float | None = None
     planned_steps: float | None = None
     last_lines: str = ""  # that it printed

@@ -34,14 +34,13 @@ def is_early(run: RunView) -> bool:
 def ended(run: RunView, variant: str) -> RunFinding:
     """Return the finding on a run that is concluded."""
     planned = f" of {run.planned_steps:.0f}" if run.planned_steps else ""
+    last = run.step_elsewhere if run.last_step is None else run.last_step
     evidence: dict[str, Any] = {
         "reason": run.finalized.evidence if run.finalized else "",
-        "reached": (
-            "before it logged a step" if run.last_step is None else f"at step {run.last_step}{planned}"
-        ),
+        "reached": "before it logged a step" if last is None else f"at step {last}{planned}",
     }
     if run.first_time is not None and run.last_time is not None:
         evidence["ran_seconds"] = run.last_time - run.first_time
     if run.last_lines:
         evidence["last_lines"] = run.last_lines
-    return RunFinding(index=run.points, variant=variant, evidence=evidence)
+    return RunFinding(index=run.points, variant=variant, step=last, evidence=evidence)

@@ -72,6 +72,7 @@ class RunChecks:
             unreadable=log.unreadable,
             failure=failure,
             finalized=ended if final else None,
+            step_elsewhere=metadata.step_elsewhere,
             first_time=metadata.first_time,
             planned_steps=log.planned_steps,
             last_lines=log.console.last_lines if log.console else "",

@@ -56,6 +56,7 @@ class RunMetadata(msgspec.Struct):
     exit: Ending | None = None  # of the process that wrote the log
     process_gone: str = ""  # that this process ended, and how is not known
     output: str = ""  # the file in which this process printed its end
+    step_elsewhere: int | None = None  # the last one in any other log of this process
     writers: list[str] = []  # the process that writes the log, and the one that launched the ranks
     working_directory: str = ""  # of this process
     heard: int = 0  # checksum of the files with the last words, when these were read
@@ -70,6 +71,7 @@ class RunMetadata(msgspec.Struct):
         self.goes_on = ""
         self.exit = None
         self.process_gone = self.output = ""
+        self.step_elsewhere = None
         self.count(chunk)
 
     def count(self, chunk: Chunk) -> None:

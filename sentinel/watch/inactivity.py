@@ -82,13 +82,12 @@ class InactivityMonitor:
         """
         self._process_monitor.seek(runs, awake)
         ends = self._process_monitor.ended(runs)
-        over = [watched for watched, *_ in ends]
+        over = [end.watched for end in ends]
         guard = Guard()
         if over:
             read_runs([*over, *_beside(over, runs)])
-        for watched, words, ending in ends:
-            note = partial(note_end, watched, words, ending)
-            guard(watched.run_pipeline.log.run, "the end of its process", note)
+        for end in ends:
+            guard(end.watched.run_pipeline.log.run, "the end of its process", partial(note_end, end, ends))
         due = [*over, *self._process_monitor.news(runs, awake)]
         for watched in due:
             watched.review_at = -math.inf

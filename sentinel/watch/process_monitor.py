@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from typing import NamedTuple
 
 from sentinel.common.clock import Clock
 from sentinel.config.file import ProcessConfig
@@ -26,6 +27,7 @@ from sentinel.processes.table import Process, directory, process, rank_keys
 from sentinel.processes.write_rate import WriteRate
 from sentinel.runs.end_inference import infer_end
 from sentinel.runs.preemption import ENDS_FROM_OUTSIDE
+from sentinel.runs.state import is_removed
 from sentinel.sources.base import Ending, EndKind
 from sentinel.watch.watched import WatchedRun
 from sentinel.watch.writer_process import FIRST_PAUSE_SECONDS, WriterProcess
@@ -41,6 +43,15 @@ _RANK_NUMBERS = frozenset(("RANK", "OMPI_COMM_WORLD_RANK", "PMI_RANK"))
 """Variables that only what a launcher of ranks started has; Slurm sets its own for whole scripts."""
 
 _MAX_HANDLES = resource.getrlimit(resource.RLIMIT_NOFILE)[0] // 2  # each is an open descriptor
+
+
+class ProcessEnd(NamedTuple):
+    """The end of the process of a run, in words, and how it ended; None where that is not known."""
+
+    watched: WatchedRun
+    words: str
+    ending: Ending | None
+    process: tuple[object, ...]  # which several logs may share
 
 
 class ProcessMonitor:
@@ -98,10 +109,8 @@ class ProcessMonitor:
             self._search(due, awake)
         self._meet(awake)
 
-    def ended(self, runs: Iterable[WatchedRun]) -> list[tuple[WatchedRun, str, Ending | None]]:
-        """Return the runs whose processes have ended since, in words, and how; None where that is not
-        known.
-        """
+    def ended(self, runs: Iterable[WatchedRun]) -> list[ProcessEnd]:
+        """Return the ends of the processes of runs since the last call."""
         ends = []
         for watched in runs:
             writer = self._writers.get(watched.run_pipeline.id)
@@ -125,10 +134,11 @@ class ProcessMonitor:
                 ending = replace(ending, outcome=last.outcome, evidence=words) if ending else None
             if ending is not None and ending.outcome is EndKind.CRASHED:
                 path = watched.run_pipeline.log.run.path
+                gone = f"{path} is gone" if is_removed(path) else ""
                 disks = full(path) if isinstance(path, Path) else ""
                 gpus = xids(handle.process) if self._config.devices else ""
-                ending = replace(ending, evidence="; ".join(filter(None, [words, disks, gpus])))
-            ends.append((watched, words, ending))
+                ending = replace(ending, evidence="; ".join(filter(None, [words, gone, disks, gpus])))
+            ends.append(ProcessEnd(watched, words, ending, handle.process[:2]))
         return ends
 
     def news(self, runs: Iterable[WatchedRun], awake: float) -> list[WatchedRun]:
@@ -295,9 +305,16 @@ def _names(target: Process) -> Sequence[str]:
     return [f"{each.pid} since {each.started}" for each in both if each is not None]
 
 
-def note_end(watched: WatchedRun, words: str, ending: Ending | None) -> None:
-    """Note that the process of a run ended, and how; call it when the log was read to its end after that."""
+def note_end(end: ProcessEnd, ends: Iterable[ProcessEnd]) -> None:
+    """Note that the process of a run ended, and how; call it when the log was read to its end after that.
+
+    ``ends`` are those of all processes that ended with it.
+    """
+    watched, words, ending, process = end
     log = watched.run_pipeline.log
+    same = (other.watched.run_pipeline.log.metadata for other in ends if other.process == process)
+    steps = [metadata.last_step for metadata in same if metadata.last_step is not None]
+    log.metadata.step_elsewhere = max(steps, default=None)
     infer_end(log, math.inf)
     marker = log.metadata.last_words
     if ending is not None and marker is not None and marker.outcome is EndKind.CRASHED:

@@ -130,6 +130,35 @@ def test_a_failed_process_says_why_wherever_it_prints(house, tmp_path, end, dete
 
 
 @needs_kernel
+def test_a_crash_that_a_log_without_steps_tells_says_the_last_step_of_the_others(house):
+    writer = (
+        WRITERS["tensorboard"]
+        + """
+empty = EventFileWriter(place + "-of-rank-1")
+empty.flush()
+"""
+    )
+    watcher = house.watch()
+    house.look(watcher)
+    WRITERS["printing"] = writer
+    try:
+        with training(house, "printing", "sys.exit(3)") as (one, go_on):
+            for _ in range(5):
+                house.look(watcher, hours=0.002)
+                go_on()
+            house.look(watcher, hours=0.002)
+            one.stdin.close()
+            until(lambda: house.look(watcher, hours=0.0002, detector=ENDS))
+    finally:
+        del WRITERS["printing"]
+    with Store(house.state) as store:
+        crashes = [one for one in store.incidents() if one.detector == "run-crashed"]
+    assert len(crashes) == 2
+    assert {one.onset_step for one in crashes} == {120}
+    assert all("at step 120" in one.summary for one in crashes)
+
+
+@needs_kernel
 def test_a_crash_whose_error_a_logger_announced_has_its_cause(house, tmp_path):
     """A traceback below an ERROR line may have been caught; nobody goes on after this one."""
     error = "RuntimeError('CUDA out of memory. Tried to allocate 2.00 GiB')"
