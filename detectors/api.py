@@ -69,6 +69,15 @@ class History:
     earlier: int = 0
     coarse: bool = False
 
+    def with_at_least(self, other: "History") -> "History":
+        """Return what looks as far back as both."""
+        return History(
+            max(self.recent, other.recent),
+            max(self.head, other.head),
+            max(self.earlier, other.earlier),
+            self.coarse or other.coarse,
+        )
+
 
 @dataclass(frozen=True)
 class Variant:
@@ -175,6 +184,7 @@ class Detector(Declaration):
     non_finite: bool  # whether points that are not finite are rows, too
     every: int  # judges each n-th row of a series, and the first ones
     at_end: bool  # whether it is asked once more about the last row when the run is over
+    reads: tuple[str, ...]  # claims whose score cards judge the outcome beside the rule
 
     @cached_property
     def demand(self) -> Demand:
@@ -202,18 +212,24 @@ class Detector(Declaration):
         import polars as pl
 
         from sentinel.detectors import schema
-        from sentinel.detectors.schema import FINDINGS, SEVERITY, VALUE, VARIANT
+        from sentinel.detectors.schema import ENDED, FINDINGS, SEVERITY, VALUE, VARIANT
 
         judged = self.rule(points.lazy(), **(parameters or {}))
         columns = judged.collect_schema().names()
         declared = {name: variant.severities for name, variant in self.variants.items()}
         blanks = [pl.lit(None, dtype=t).alias(n) for n, t in FINDINGS.items() if n not in columns]
-        return (
+        found = (
             judged.with_columns(blanks)
             .with_columns(pl.col(n).cast(t) for n, t in FINDINGS.items())
             .with_columns(pl.col(SEVERITY).fill_null(schema.severity_of(declared, columns)))
             .with_columns(pl.when(pl.col(SEVERITY) > Severity.CLEAN).then(VARIANT))
-            .with_columns([schema.capped(self.informs)] if self.informs else [])
+        )
+        if self.reads:
+            from sentinel.detectors.reading.opinion import with_opinion, without_opinion
+
+            found = with_opinion(points, found, self.reads) if points[ENDED].any() else without_opinion(found)
+        return (
+            found.with_columns([schema.capped(self.informs)] if self.informs else [])
             .filter(self.due)
             .select(*FINDINGS, VALUE, *self.evidence)
             .sort(schema.SERIES, schema.INDEX)
@@ -247,8 +263,22 @@ def detector(
     cause: Cause | None = None,
     inhibits: tuple[Cause, ...] = (),
     stricter: Strictness | None = None,
+    reads: tuple[str, ...] = (),
 ) -> "Callable[[Callable[..., pl.LazyFrame]], Detector]":
-    """Declare a detector; see ``Detector`` for the fields. Its name comes from the function's."""
+    """Declare a detector; see ``Detector`` for the fields. Its name comes from the function's.
+
+    One that ``reads`` claims is asked at the end, and has the history, the courses, the variants and the
+    evidence of their cards.
+    """
+    if reads:
+        from sentinel.detectors.reading.cards import card_of
+        from sentinel.detectors.reading.opinion import EVIDENCE, HISTORY, courses_of, variant_of
+
+        at_end = True
+        history = history.with_at_least(HISTORY)
+        uses = (*uses, *(course for course in courses_of(reads) if course not in uses))
+        variants = {**variants, **{claim: variant_of(card_of(claim)) for claim in reads}}
+        evidence = {**evidence, **EVIDENCE}
 
     def declare(rule: "Callable[..., pl.LazyFrame]") -> Detector:
         return Detector(
@@ -263,6 +293,7 @@ def detector(
             every=every,
             at_end=at_end,
             stricter=stricter,
+            reads=reads,
         )
 
     return declare

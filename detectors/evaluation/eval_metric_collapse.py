@@ -5,6 +5,7 @@ An accuracy, score, average precision or overlap whose last three evaluations (t
 all lie below half of its best level. Or they lie 30 % below it, and three quarters of the gain since the
 first evaluation are lost. The fall must exceed eight times the scatter of the evaluations. The best level is
 the highest median of as many evaluations in a row.
+Once the run is over, a score card is read as well: points for what a person sees in the plot.
 
 ## Why it matters
 A model that has unlearned what it knew rarely comes back. Where the training loss is still low, the
@@ -74,6 +75,7 @@ USEFUL = 0.2  # best level of a metric that had learned something
             ("O18", "V7", "O19", "GE", "R4"),
         )
     },
+    reads=("got-worse",),
 )
 def eval_metric_collapse(
     points: pl.LazyFrame,

@@ -10,6 +10,7 @@ is info unless the training loss lies below half of the held-out one. From 40 ev
 are compared, and those over a tenth of the run, 100 at most, must all exceed the noise. Of a run that is over
 the last three evaluations need only stand 8 % above the best, above the noise, with a trend, while the
 training loss fell by a tenth and the accuracy, if there is one, is 0.02 off its best.
+Once the run is over, a score card is read as well: points for what a person sees in the plot.
 
 ## Why it matters
 From its best evaluation on, the model only memorises its training data. Every further step makes it worse
@@ -84,6 +85,7 @@ OVERFIT = ("A-overfit", "A-eval-loss", "V1", "DP14", "DP1", "O6")
             "metric_rise",
         )
     ),
+    reads=("memorises",),
 )
 def generalization_gap(
     points: pl.LazyFrame,

@@ -7,6 +7,7 @@ A loss whose recent points lie above its best level by more than 30 %, four in f
 loss comes back, by a tenth of the rise within these points, it stays nowhere and the rule waits. Of a run
 that is over with six to ten points, the last third lies as far above the first third. And a critic whose loss
 is 1000 times that of its start, and far beyond the square of any reward, without a gain.
+Once the run is over, a score card is read as well: points for what a person sees in the plot.
 
 ## Why it matters
 A run that diverges rarely comes back by itself. What it learned is being lost step by step.
@@ -87,6 +88,7 @@ HIGH = 0.75  # quantile of the first rewards: noise of one point does not reach 
         ),
     },
     stricter=Strictness(larger=("least_rise", "early_rise", "least_errors", "early_errors")),
+    reads=("left-its-level",),
 )
 def loss_divergence(
     points: pl.LazyFrame,

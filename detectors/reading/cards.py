@@ -27,10 +27,11 @@ MAX_LINES = 8
 DIGITS = 6
 """Decimals of points, so that a sum of them reaches a whole number that it ought to reach."""
 
-TEXTS = ("claim", "meaning", "begins")
+TEXTS = ("claim", "meaning", "begins", "detector")
 BEGINS = ("start", "best")
-LISTS = ("roles", "detectors", "catalogue")
-NUMBERS = ("page_from", "note_from")
+LISTS = ("roles", "catalogue")
+NUMBERS = ("least_points", "page_from")
+BOUNDS = ("needs", "excuses")
 LINE = {"measurement", "says", "marks", "points"}
 
 
@@ -67,24 +68,29 @@ class Line:
         return points
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Card:
     """A claim: what it means, on series of which roles it is made, and its lines.
 
-    The trouble ``begins`` at the start of the run, or at its best.
-    ``detectors`` are those that the claim stands for, and ``catalogue`` its likely causes, likeliest first.
-    From ``page_from`` points on it pages, from ``note_from`` on it is noted.
+    The trouble ``begins`` at the start of the run, or at its best. It is told by the ``detector``, and
+    ``catalogue`` has its likely causes, likeliest first. A series of fewer than ``least_points`` points is
+    not read, nor is one that does not measure as much as the card ``needs``, or of which a measurement as
+    large as one of the ``excuses`` says that it is well. It says nothing where the claim that it
+    ``yields_to`` pages. From ``page_from`` points on it pages.
     """
 
     claim: str
     meaning: str
     begins: str
     roles: tuple[Role, ...]
-    detectors: tuple[str, ...]
+    detector: str
     catalogue: tuple[str, ...]
+    least_points: int
+    needs: Mapping[str, float]
+    excuses: Mapping[str, float]
     page_from: float
-    note_from: float
     lines: tuple[Line, ...]
+    yields_to: str = ""
 
     @property
     def most(self) -> int:
@@ -92,19 +98,23 @@ class Card:
         return sum(line.most for line in self.lines)
 
     @property
-    def is_note(self) -> bool:
-        """Whether its claim is no page, because its points cannot reach one."""
-        return self.page_from > self.most
+    def measurements(self) -> frozenset[str]:
+        """The names of all that it takes to read it."""
+        return frozenset({line.measurement for line in self.lines} | {*self.needs} | {*self.excuses})
 
-    @property
-    def found_from(self) -> float:
-        """The points from which on it is told: those of a page, or of a note if it is no more."""
-        return self.note_from if self.is_note else self.page_from
+    def is_read(self, measured: Mapping[str, float]) -> bool:
+        """Return whether a series measures what the card needs, and nothing excuses it."""
+        has_needs = all(measured[name] >= least for name, least in self.needs.items())
+        return has_needs and not any(measured[name] >= least for name, least in self.excuses.items())
 
     def points(self, measured: Mapping[str, Floats]) -> Floats:
         """Return the points of each series by each line: lines x series."""
         points: Floats = np.array([line.score(measured[line.measurement]) for line in self.lines])
         return points
+
+    def total(self, measured: Mapping[str, float]) -> float:
+        """Return the points of one series by all lines."""
+        return float(self.points({name: np.array([value]) for name, value in measured.items()}).sum())
 
     def text(self, measured: Mapping[str, float], *, most: int = MAX_LINES) -> str:
         """Return how the points of one series came about, as a sentence that can be read aloud.
@@ -122,9 +132,14 @@ class Card:
             for number in heaviest
             if round(points[number])
         ]
-        how = "is noted" if self.is_note else "pages"
-        sums = f"{total:.0f} of {self.most}, {how} from {self.found_from:g}"
+        sums = f"{total:.0f} of {self.most}, pages from {self.page_from:g}"
         return f"{self.meaning}: {', '.join(told) or 'nothing speaks for it'}: {sums}"
+
+
+@cache
+def card_of(claim: str) -> Card:
+    """Return the card of a claim. Raises KeyError if there is none."""
+    return {card.claim: card for card in all_cards()}[claim]
 
 
 @cache
@@ -139,7 +154,7 @@ def card_in(file: str, text: str) -> Card:
         content = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         raise CardError(f"{file}: {error}") from None
-    unknown = content.keys() - {*TEXTS, *LISTS, *NUMBERS, "lines"}
+    unknown = content.keys() - {*TEXTS, *LISTS, *NUMBERS, *BOUNDS, "yields_to", "lines"}
     if unknown:
         raise CardError(f"{file}: unknown key {min(unknown)}")
     for keys, kinds in ((TEXTS, str), (LISTS, list), (NUMBERS, (int, float)), (("lines",), list)):
@@ -151,8 +166,8 @@ def card_in(file: str, text: str) -> Card:
     roles = content["roles"]
     if not roles or not {*roles} <= {role.value for role in OUTCOMES}:
         raise CardError(f"{file}: roles must be some of {', '.join(OUTCOMES)}")
-    if not 0 < content["note_from"] <= content["page_from"]:
-        raise CardError(f"{file}: note_from must lie above 0 and not above page_from")
+    if content["page_from"] <= 0:
+        raise CardError(f"{file}: page_from must lie above 0")
     if not 0 < len(content["lines"]) <= MAX_LINES:
         raise CardError(f"{file}: a card has 1 to {MAX_LINES} lines, and not {len(content['lines'])}")
     return Card(
@@ -160,10 +175,12 @@ def card_in(file: str, text: str) -> Card:
         meaning=content["meaning"],
         begins=content["begins"],
         roles=tuple(Role(role) for role in roles),
-        detectors=tuple(content["detectors"]),
+        detector=content["detector"],
         catalogue=tuple(content["catalogue"]),
+        least_points=int(content["least_points"]),
+        **{key: _bounds(f"{file}: {key}", content.get(key, {})) for key in BOUNDS},
         page_from=float(content["page_from"]),
-        note_from=float(content["note_from"]),
+        yields_to=content.get("yields_to", ""),
         lines=tuple(_line(f"{file}: line {n}", line) for n, line in enumerate(content["lines"], 1)),
     )
 
@@ -178,8 +195,7 @@ def _line(where: str, content: Mapping[str, Any]) -> Line:
         raise CardError(f"{where}: has {sorted(content)}, and needs {sorted(LINE)}")
     name = content["measurement"]
     where = f"{where} ({name})"
-    if name not in MEASUREMENTS and name not in COMPANY:
-        raise CardError(f"{where}: there is no such measurement")
+    _require_measurement(where, name)
     marks = content["marks"]
     points = content["points"]
     if len(marks) != len(points) or len(marks) < 2:
@@ -195,6 +211,19 @@ def _line(where: str, content: Mapping[str, Any]) -> Line:
     except (LookupError, ValueError) as error:
         raise CardError(f"{where}: says cannot be filled in: {error!r}") from None
     return Line(name, content["says"], tuple(map(float, marks)), tuple(points))
+
+
+def _bounds(where: str, content: Any) -> dict[str, float]:
+    if not isinstance(content, dict) or not all(isinstance(least, int | float) for least in content.values()):
+        raise CardError(f"{where} must have a number for each measurement")
+    for name in content:
+        _require_measurement(f"{where} ({name})", name)
+    return {name: float(least) for name, least in content.items()}
+
+
+def _require_measurement(where: str, name: str) -> None:
+    if name not in MEASUREMENTS and name not in COMPANY:
+        raise CardError(f"{where}: there is no such measurement")
 
 
 def _is_steady(points: Sequence[int]) -> bool:

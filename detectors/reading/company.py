@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from sentinel.detectors.reading.curves import BLOCKS, Curves
-from sentinel.detectors.reading.measurements import MAX_DEVIATIONS, NONE, THIRD
+from sentinel.detectors.reading.measurements import HALF, MAX_DEVIATIONS, NONE, STILL, THIRD, is_share
 from sentinel.detectors.stats import Floats, Ints
 
 
@@ -50,6 +50,15 @@ def better_since_best(outcome: Curves, companion: Curves) -> Floats:
     """
     level = _at(companion, outcome.best_at)
     return _share(companion.end - level, level)
+
+
+@beside("training_loss", "share of its value at the outcome's best")
+def worse_since_best(outcome: Curves, companion: Curves) -> Floats:
+    """Measure by which share a companion has become worse since the outcome was at its best.
+
+    Where the training loss rises as well, nothing is memorised.
+    """
+    return -better_since_best(outcome, companion)
 
 
 @beside("training_loss", "share of its start")
@@ -97,6 +106,27 @@ def keeps_gain(outcome: Curves, companion: Curves) -> Floats:
     del outcome
     sure = companion.gain > 3 * companion.scatter
     return np.where(sure, np.clip((companion.end - companion.start) / companion.gain, -1, 1), np.nan)
+
+
+@beside("metric", "share")
+def share(outcome: Curves, companion: Curves) -> Floats:
+    """Measure the level of a task metric between 0 and 1 in the last half; NaN for another one.
+
+    A model that was good before it was tuned has little to gain.
+    """
+    del outcome
+    return np.where(is_share(companion), companion.blocks[:, HALF:].mean(axis=1), np.nan)
+
+
+@beside("reward_spread", "1 or 0")
+def ranks(outcome: Curves, companion: Curves) -> Floats:
+    """Measure whether rewards differ within a group although their mean is always the same: 1 if so.
+
+    A ranking makes such a mean.
+    """
+    rests = np.ptp(outcome.units, axis=1) <= STILL * outcome.size
+    measured: Floats = np.where(rests & (companion.size > STILL), 1.0, 0.0)
+    return measured
 
 
 @beside("value_loss", "times beyond the square of the return, as a logarithm to base 10")

@@ -23,6 +23,7 @@ class Role(StrEnum):
     GRAD_NORM = "grad_norm"
     CUT_COMPLETIONS = "cut_completions"
     GROUPS_WITHOUT_SPREAD = "groups_without_spread"
+    REWARD_SPREAD = "reward_spread"  # within a group
     COMPLETION_LENGTH = "completion_length"
     EXPLAINED_VARIANCE = "explained_variance"
     LEARNING_RATE = "learning_rate"
@@ -65,6 +66,7 @@ PARTS: dict[Signal, Part] = {
     **_up(Role.GRAD_NORM, Signal.GRAD_NORM),
     **_up(Role.CUT_COMPLETIONS, Signal.CLIPPED_COMPLETION_RATIO),
     **_up(Role.GROUPS_WITHOUT_SPREAD, Signal.FRAC_REWARD_ZERO_STD),
+    **_up(Role.REWARD_SPREAD, Signal.REWARD_STD),
     **_up(Role.COMPLETION_LENGTH, Signal.COMPLETION_LENGTH),
     **_up(Role.EXPLAINED_VARIANCE, Signal.EXPLAINED_VARIANCE),
     **_up(Role.LEARNING_RATE, Signal.LEARNING_RATE),

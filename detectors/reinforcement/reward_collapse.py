@@ -9,6 +9,7 @@ model is judged from the 150th point on, because exploration may ruin the reward
 if each point is a single episode. Nothing is said while a fifth of the actions are random. A run that is over
 is judged from 40 points on, and also where its last tenth lies below all before by 30 % of the range (each
 single episode of it below nearly all), or its last quarter below its first eighth by as much and surely.
+Once the run is over, a score card is read as well: points for what a person sees in the plot.
 
 ## Why it matters
 A policy that became bad collects bad data and seldom comes back. The best checkpoint lies before the fall.
@@ -77,6 +78,7 @@ CAUSES = ("R1", "R2", "A-entropy-collapse", "N-tool-failures", "N-entropy-explos
         ),
         "ends": Variant("the reward ends at {last:.4g}, below all levels before", CAUSES),
     },
+    reads=("reward-got-worse",),
 )
 def reward_collapse(
     points: pl.LazyFrame,

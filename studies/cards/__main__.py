@@ -24,7 +24,7 @@ from studies.cards.writing import page, write
 PAGE = MEASUREMENTS / "cards.md"
 PAGING = {"warning", "critical"}
 
-BUDGET = 0.0075
+BUDGET = 0.005
 """Share of healthy runs that the cards may page in folds within a fit. New folds have about twice as many."""
 
 NOTES = 0.04

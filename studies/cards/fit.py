@@ -69,7 +69,7 @@ def fit(
     names several claims says only that one of them is true.
     """
     truth = {home: said for home in homes if (said := labels[home].truth(form.detectors)) is not None}
-    rows = table.filter(pl.col("role").is_in(form.roles) & pl.col("home").is_in([*truth]))
+    rows = table.filter(form.reads() & pl.col("home").is_in([*truth]))
     used = sorted(set(rows["home"]))
     said = np.array([truth[home] for home in used], float)
     if said.sum() < FEWEST_TRUE or (1 - said).sum() < FEWEST_FALSE:

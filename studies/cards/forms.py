@@ -7,10 +7,15 @@ from functools import cache
 from pathlib import Path
 
 import numpy as np
+import polars as pl
 
 from sentinel.detectors.stats import Floats
 
+EXACT = 1e-9  # by which a logarithm may be off
 FILE = Path(__file__).with_name("forms.toml")
+
+CLAIMS = tomllib.loads(FILE.with_name("claims.toml").read_text("utf-8"))
+"""What a fit cannot know of a claim."""
 
 
 @dataclass(frozen=True)
@@ -32,12 +37,34 @@ class Candidate:
 
 @dataclass(frozen=True)
 class Form:
-    """A claim that can be fitted."""
+    """A claim that can be fitted, on curves of so many points at least that measure what it ``needs`` and
+    none of what ``excuses`` them.
+    """
 
     claim: str
+    least_points: int
+    needs: Mapping[str, float]
+    excuses: Mapping[str, float]
+    from_start: bool  # of the training, which a resumed log does not show
     roles: tuple[str, ...]
     detectors: frozenset[str]
     candidates: tuple[Candidate, ...]
+
+    def reads(self) -> pl.Expr:
+        """Return whether a row of a table is of a curve that it is made on."""
+        enough = pl.col("points") >= np.log10(self.least_points) - EXACT
+        fresh = pl.col("is_fresh") | (not self.from_start)
+        return pl.col("role").is_in(self.roles) & enough & fresh
+
+    def may_page(self) -> pl.Expr:
+        """Return whether a row of a table measures what the claim needs, and nothing excuses it."""
+        needed = [pl.col(name).fill_nan(None) >= least for name, least in self.needs.items()]
+        excused = [pl.col(name).fill_nan(None) >= least for name, least in self.excuses.items()]
+        return pl.all_horizontal(
+            pl.lit(True),
+            *(one.fill_null(False) for one in needed),
+            *(~one.fill_null(False) for one in excused),
+        )
 
 
 @cache
@@ -46,6 +73,10 @@ def forms() -> Mapping[str, Form]:
     return {
         claim: Form(
             claim,
+            content["least_points"],
+            content.get("needs", {}),
+            content.get("excuses", {}),
+            CLAIMS[claim]["begins"] == "start",
             tuple(content["roles"]),
             frozenset(content["detectors"]),
             tuple(

@@ -5,17 +5,21 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
+import polars as pl
 
 from sentinel.common.fault_isolation import Guard
 from sentinel.detectors.api import Detector, History, Variant, detector
 from sentinel.detectors.reading.roles import PARTS, Part, part_of
+from sentinel.detectors.schema import INDEX, SERIES, STEP
 from sentinel.detectors.signals import Signal
-from sentinel.detectors.stats import Floats
+from sentinel.detectors.stats import Floats, was_resumed
 from sentinel.pipeline import Pipeline
-from sentinel.runs.ingested import Arrived
+from sentinel.series.buckets import Steps
+from sentinel.series.stream import SeriesRows
 from sentinel.sources.discovery import discover, places
 
 POINTS_AT_ONCE = 300_000
+FIRST_ROWS = 50  # that tell whether a log begins at a resume
 
 
 @detector(
@@ -39,6 +43,8 @@ class Series:
     part: Part
     rows: Floats
     last_step: int
+    is_fresh: bool  # its first row is where a training begins
+    is_outcome: bool = False
 
     def until(self, share: float) -> "Series":
         """Return the series as it was when such a share of its rows was logged."""
@@ -52,23 +58,26 @@ def series_below(folder: Path) -> Iterator[Series]:
     for run in discover(places([str(folder)])).runs:
         run_pipeline = pipeline.track(run, "-")
         guard = Guard()
-        arrived: list[Arrived] = []
+        arrived: list[SeriesRows] = []
         more = True
         while more:
             news = run_pipeline.ingest(POINTS_AT_ONCE, float("nan"), guard)
             arrived += news.rows
             more = news.more and run.id not in guard.failures
-        arrived += [one for one in run_pipeline.end(guard).rows if not one.series.window.ended]
-        yield from _joined(str(run.path), arrived)
+        arrived += [one for one in run_pipeline.end(guard).rows if not one.window.ended]
+        outcome = run_pipeline.log.outcome()
+        key = (outcome.stream, outcome.tag) if outcome else None
+        for one in _joined(str(run.path), arrived):
+            yield replace(one, is_outcome=(one.stream, one.tag) == key)
 
 
-def _joined(path: str, arrived: list[Arrived]) -> Iterator[Series]:
+def _joined(path: str, arrived: list[SeriesRows]) -> Iterator[Series]:
     rows: dict[tuple[str, int, str, Signal], list[Floats]] = {}
-    last_step: dict[tuple[str, int, str, Signal], int] = {}
+    steps: dict[tuple[str, int, str, Signal], list[Steps]] = {}
     for one in arrived:
-        key = one.stream, one.series.attempt, one.series.tag, Signal(one.series.view.judged)
-        rows.setdefault(key, []).append(one.series.window.rows.value)
-        last_step[key] = int(one.series.window.rows.step[-1])
+        key = one.stream, one.attempt, one.tag, Signal(one.spec.judged)
+        rows.setdefault(key, []).append(one.window.rows.value)
+        steps.setdefault(key, []).append(one.window.rows.step)
     signals: dict[int, set[Signal]] = {}
     for _, attempt, _, signal in rows:
         signals.setdefault(attempt, set()).add(signal)
@@ -78,4 +87,13 @@ def _joined(path: str, arrived: list[Arrived]) -> Iterator[Series]:
         value = np.concatenate(parts)
         value = value[np.isfinite(value)]
         if part is not None and len(value):
-            yield Series(path, stream, attempt, tag, part, value, last_step[key])
+            of_all = np.concatenate(steps[key])
+            is_fresh = attempt == 1 and not _was_resumed(of_all)
+            yield Series(path, stream, attempt, tag, part, value, int(of_all[-1]), is_fresh)
+
+
+def _was_resumed(steps: Steps) -> bool:
+    """Return whether a log begins later than one of a new training."""
+    first = steps[:FIRST_ROWS]
+    frame = pl.DataFrame({SERIES: [0] * len(first), INDEX: range(len(first)), STEP: first})
+    return bool(frame.select(was_resumed().first()).item())

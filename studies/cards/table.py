@@ -72,6 +72,8 @@ def measured(series: Sequence[Series], labels: Mapping[str, Label]) -> pl.DataFr
             "attempt": [one.attempt for one in rows],
             "tag": [one.tag for one in rows],
             "role": [one.part.role.value for one in rows],
+            "is_fresh": [one.is_fresh for one in rows],
+            "is_outcome": [one.is_outcome for one in rows],
             **columns,
         }
     )

@@ -9,11 +9,13 @@ import polars as pl
 
 from sentinel.detectors.stats import Floats
 from studies.cards.fit import SHARED, FittedCard, fit
-from studies.cards.forms import forms
+from studies.cards.forms import CLAIMS, forms
 from studies.cards.labels import FOLDS, Label
 
 BEGIN = 0.90  # share of the healthy beyond which a tail is taken for exponential
 LEAST_RARITY = 0.003  # a rarer score tells no more
+MAX_RARITY = 0.01  # at which a claim pages, however many healthy directories the budget allows
+NO_ODDS = -1e6  # logarithm of the odds of what is not read
 NONE = 1.0  # rarity of a claim that nothing speaks for
 
 Rarities = Mapping[str, Mapping[str, float]]
@@ -73,17 +75,24 @@ class Model:
         """Return how rare the scores of directories are."""
         found: dict[str, dict[str, float]] = defaultdict(dict)
         for claim, (card, tail) in self.cards.items():
-            for home, score in best_scores(card, table, homes).items():
+            for home, score in best_scores(card, table, homes, telling=True).items():
                 found[home][claim] = tail.rarity(score)
         return found
 
 
-def best_scores(card: FittedCard, table: pl.DataFrame, homes: Collection[str]) -> dict[str, float]:
-    """Return the highest log odds of any curve of each directory that has one."""
-    rows = table.filter(pl.col("role").is_in(card.form.roles) & pl.col("home").is_in([*homes]))
+def best_scores(
+    card: FittedCard, table: pl.DataFrame, homes: Collection[str], *, telling: bool = False
+) -> dict[str, float]:
+    """Return the highest log odds of any curve of each directory that has one.
+
+    Of curves that do not measure what the claim needs, if they are ``telling``, it is the least of all.
+    """
+    rows = table.filter(card.form.reads() & pl.col("home").is_in([*homes]))
     if not len(rows):
         return {}
-    scored = rows.select("home").with_columns(odds=pl.Series(card.odds(rows), dtype=pl.Float64))
+    odds = pl.Series(card.odds(rows), dtype=pl.Float64)
+    counts = card.form.may_page() if telling else pl.lit(True)
+    scored = rows.select("home", odds=pl.when(counts).then(odds).otherwise(NO_ODDS))
     return dict(scored.group_by("home").agg(pl.col("odds").max()).sort("home").iter_rows())
 
 
@@ -97,21 +106,23 @@ def fit_all(
     for claim, form in forms().items():
         share = shares.get(claim, {})
         left: dict[str, float] = {}
+        telling: dict[str, float] = {}
         for fold in range(FOLDS):
             out = [home for home in homes if labels[home].fold == fold]
             others = [home for home in homes if labels[home].fold != fold]
             card = fit(form, table, labels, others, share) if out else None
             if card is not None:
                 left |= best_scores(card, table, out)
+                telling |= best_scores(card, table, out, telling=True)
         card = fit(form, table, labels, homes, share)
         healthy = {home: s for home, s in left.items() if labels[home].truth(form.detectors) is False}
         if card is None or not healthy:
             continue
         tail = Tail.of(healthy, labels)
         cards[claim] = card, tail
-        for home, score in left.items():
+        for home, score in telling.items():
             rare[home][claim] = tail.rarity(score)
-    page = threshold(rare, labels, homes, budget)
+    page = min(MAX_RARITY, threshold(rare, labels, homes, budget))
     return Model(cards, page, threshold(rare, labels, homes, note_budget))
 
 
@@ -158,4 +169,5 @@ def excused(label: Label, claim: str) -> bool:
 
 def claims_of(rare: Mapping[str, float], page: float) -> set[str]:
     """Return the claims that are rarer than a threshold."""
-    return {claim for claim, rarity in rare.items() if rarity < page}
+    found = {claim for claim, rarity in rare.items() if rarity < page}
+    return {claim for claim in found if CLAIMS[claim].get("yields_to") not in found}

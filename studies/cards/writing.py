@@ -9,14 +9,13 @@ import numpy as np
 import polars as pl
 
 from sentinel.detectors.reading.cards import Card, card_in
-from studies.cards.fit import FittedCard, FittedLine
-from studies.cards.forms import forms
+from studies.cards.fit import MOST_POINTS, FittedCard, FittedLine
+from studies.cards.forms import CLAIMS, forms
 from studies.cards.labels import Label
 from studies.cards.verdicts import Model, Tail, best_scores
 
 HERE = Path(__file__).parent
 SAYS = tomllib.loads((HERE / "sentences.toml").read_text("utf-8"))
-CLAIMS = tomllib.loads((HERE / "claims.toml").read_text("utf-8"))
 
 HEAD = "# Written by `python -m studies.cards fit`. A person read it before it landed.\n"
 
@@ -25,17 +24,19 @@ def toml(card: FittedCard, tail: Tail, model: Model) -> str:
     """Return the text of a card, with points from which on it pages and notes."""
     claim = card.form.claim
     most = sum(max(0, *line.points) for line in card.lines)
-    page = min(most, max(1, round((tail.score(model.page) - card.bias) / card.slope)))
-    note = min(page, max(1, round((tail.score(model.note) - card.bias) / card.slope)))
+    page = min(most, max(MOST_POINTS, round((tail.score(model.page) - card.bias) / card.slope)))
     lines = [
         f"{HEAD}claim = {json.dumps(claim)}",
         f"meaning = {json.dumps(CLAIMS[claim]['meaning'])}",
         f"begins = {json.dumps(CLAIMS[claim]['begins'])}",
         f"roles = {json.dumps(list(card.form.roles))}",
-        f"detectors = {json.dumps(sorted(card.form.detectors))}",
+        f"detector = {json.dumps(CLAIMS[claim]['detector'])}",
         f"catalogue = {json.dumps(CLAIMS[claim]['catalogue'])}",
+        *([f"yields_to = {json.dumps(CLAIMS[claim]['yields_to'])}"] if "yields_to" in CLAIMS[claim] else []),
+        f"least_points = {card.form.least_points}",
+        *_bounds("needs", card.form.needs),
+        *_bounds("excuses", card.form.excuses),
         f"page_from = {page}",
-        f"note_from = {note}",
     ]
     for line in sorted(card.lines, key=lambda one: -abs(one.points[1])):
         name = line.candidate.measurement
@@ -49,9 +50,14 @@ def toml(card: FittedCard, tail: Tail, model: Model) -> str:
     return "\n".join(lines) + "\n"
 
 
+def _bounds(key: str, bounds: Mapping[str, float]) -> list[str]:
+    inner = ", ".join(f"{name} = {least}" for name, least in bounds.items())
+    return [f"{key} = {{ {inner} }}"] if bounds else []
+
+
 def write(model: Model, folder: Path) -> list[Card]:
     """Write all cards, and return them as the product reads them."""
-    cards = []
+    cards: list[Card] = []
     for claim, (card, tail) in model.cards.items():
         text = toml(card, tail, model)
         cards.append(card_in(f"{claim}.toml", text))

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from sentinel import catalogue
+from sentinel.detectors.api import Detector
 from sentinel.detectors.discovery import all_detectors
 from sentinel.detectors.reading.cards import MAX_LINES, CardError, all_cards, card_in
 from sentinel.detectors.reading.company import COMPANY
@@ -25,10 +26,12 @@ claim = "worse"
 meaning = "it got worse"
 begins = "best"
 roles = ["reward"]
-detectors = ["reward-collapse"]
+detector = "reward-collapse"
 catalogue = ["R1"]
+least_points = 10
+needs = { low_for = 0.1 }
+excuses = { late_share = 0.85 }
 page_from = 4
-note_from = 3
 """
 TAKES = """
 [[lines]]
@@ -69,11 +72,13 @@ WRONG = {
     "no meaning": (HEAD.replace('meaning = "it got worse"', "") + LINE, "meaning is missing, or no text"),
     "no role": (HEAD.replace("reward", "kl", 1) + LINE, "roles must be some of"),
     "begins": (HEAD.replace('"best"', '"end"') + LINE, "begins must be one of start, best"),
-    "note above page": (HEAD.replace("note_from = 3", "note_from = 6") + LINE, "note_from must lie above 0"),
+    "no page": (HEAD.replace("page_from = 4", "page_from = 0") + LINE, "page_from must lie above 0"),
     "too many lines": (HEAD + LINE * 9, "a card has 1 to 8 lines, and not 9"),
     "no such measurement": (HEAD + LINE.replace("lost_of_gain", "lost"), "line 1 (lost): there is no such"),
     "too few points": (HEAD + LINE.replace("[0, 2, 4]", "[0, 2]"), "as many points as marks"),
     "marks that turn": (HEAD + LINE.replace("1.0]", "0.3]"), "marks must rise all the time, or fall"),
+    "needs": (HEAD.replace("low_for = 0.1", "low = 0.1") + LINE, "needs (low): there is no such"),
+    "needs of what": (HEAD.replace("{ low_for = 0.1 }", "[]") + LINE, "needs must have a number for each"),
     "half points": (HEAD + LINE.replace("[0, 2, 4]", "[0, 0.5, 4]"), "points must be whole and begin with 0"),
     "points that turn": (HEAD + LINE.replace("[0, 2, 4]", "[0, 4, 2]"), "points must only grow"),
     "says": (HEAD + LINE.replace("{value:.0%}", "{worth}"), "says cannot be filled in"),
@@ -96,10 +101,12 @@ def test_a_wrong_card_is_refused_in_one_clear_line(name):
 
 @each(all_cards(), lambda card: card.claim)
 def test_a_card_stands_for_detectors_and_causes_that_exist(card):
-    assert {*card.detectors} <= {*all_detectors()}
+    detector = all_detectors()[card.detector]
+    assert isinstance(detector, Detector)
+    assert card.claim in detector.reads
+    assert {card.claim, card.yields_to} <= {"", *(one.claim for one in all_cards())}
     assert {*card.catalogue} <= {*catalogue.load()}
-    assert 0 < card.note_from <= card.page_from
-    assert card.found_from <= card.most
+    assert card.page_from <= card.most
     assert len(card.lines) <= MAX_LINES
 
 
@@ -113,8 +120,10 @@ def test_a_card_reads_any_curve(card):
     assert card.text(measured).startswith(card.meaning)
 
 
-def test_a_card_that_cannot_reach_its_page_is_noted():
-    card = card_in("worse.toml", HEAD.replace("page_from = 4", "page_from = 9") + LINE)
-    assert card.is_note
-    assert card.found_from == 3
-    assert card.text({"lost_of_gain": 2.0}).endswith("4 of 4, is noted from 3")
+def test_a_card_is_read_where_it_has_what_it_needs_and_nothing_excuses_it():
+    card = card_in("worse.toml", HEAD + LINE)
+    assert card.is_read({"low_for": 0.1, "late_share": 0.8})
+    assert card.is_read({"low_for": 0.1, "late_share": float("nan")})
+    assert not card.is_read({"low_for": 0.05, "late_share": 0.8})
+    assert not card.is_read({"low_for": float("nan"), "late_share": 0.8})
+    assert not card.is_read({"low_for": 0.1, "late_share": 0.9})

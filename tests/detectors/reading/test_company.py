@@ -14,6 +14,7 @@ HALF = np.full(40, 0.5)
 
 DRAWN = {
     "training_loss_better_since_best": (FALLS, False, 0.3),
+    "training_loss_worse_since_best": (FALLS, False, -0.3),
     "train_metric_better_since_best": (-FALLS, True, 0.3),
     "training_loss_better": (FALLS, False, 0.46),
     "train_metric_better": (-FALLS, True, 0.46),
@@ -25,6 +26,8 @@ DRAWN = {
     "reward_loses_gain": (OUTCOME, True, 0.95),
     "held_out_loss_loses_gain": (-OUTCOME, False, 0.95),
     "metric_keeps_gain": (OUTCOME, True, 0.03),
+    "metric_share": (HALF, True, 0.5),
+    "reward_spread_ranks": (HALF, True, 0.0),
     "value_loss_excess": (TENFOLD, True, 1.0),
     "value_loss_peak": (np.r_[np.ones(39), 1000.0], True, 3.0),
     "grad_norm_peak": (np.r_[np.ones(39), 1000.0], True, 3.0),
@@ -63,3 +66,10 @@ def test_a_measurement_has_a_unit_and_a_page_of_two_lines(one):
 def test_of_several_companions_the_largest_counts():
     assert largest({1: 0.5, 2: float("nan"), 3: 0.2}) == 0.5
     assert np.isnan(largest({}))
+
+
+def test_a_mean_that_never_moves_beside_a_spread_is_of_a_ranking():
+    still = curve_of(HALF, higher_is_better=True)
+    measure = COMPANY["reward_spread_ranks"].measure
+    assert measure(still, still) == 1.0
+    assert measure(still, curve_of(np.zeros(40), higher_is_better=True)) == 0.0
