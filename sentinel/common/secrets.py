@@ -50,13 +50,13 @@ _NUMBER = re.compile(r"[-+]?[\d.,]+(?:e[-+]?\d+)?%?", re.I)
 _FORMS = re.compile(
     r"-----BEGIN [A-Z ]*PRIVATE KEY-----.*?(?:-----END [A-Z ]*PRIVATE KEY-----|\Z)"
     r"|(?<![A-Za-z0-9])(?:"
-    r"hf_(?=[A-Za-z]*[A-Z0-9])[A-Za-z0-9]{8,}"
-    r"|sk-(?=[\w-]*\d)[\w-]{12,}"
+    r"hf_(?=[A-Za-z]{0,60}[A-Z0-9])[A-Za-z0-9]{8,}"
+    r"|sk-(?=[\w-]{0,60}\d)[\w-]{12,}"
     r"|gh[pousr]_[A-Za-z0-9]{8,}|github_pat_\w{8,}|glpat-[\w-]{8,}"
     r"|A(?:KIA|SIA)[A-Z0-9]{8,}"
     r"|xox[a-z]-[\w-]{6,}|xapp-[\w-]{8,}"
     r"|AIza[\w-]{20,}|ya29\.[\w-]{8,}"
-    r"|eyJ[\w-]{8,}\.[\w-]{4,}(?:\.[\w-]*)?"
+    r"|eyJ[\w-]{8,256}\.[\w-]{4,}(?:\.[\w-]*)?"
     r"|r8_[A-Za-z0-9]{12,}|pypi-[\w-]{16,}|npm_[A-Za-z0-9]{12,}|nvapi-[\w-]{12,}|gsk_[A-Za-z0-9]{12,}"
     r")",
     re.S,
