@@ -202,9 +202,10 @@ class RunView:
     """
 
     points: int
+    first_step: int | None
     last_step: int | None
     last_time: float | None  # seconds since the epoch, on the log's clock
-    pauses: Sequence[float]  # seconds between the last arrivals of points
+    pauses: Sequence[float]  # seconds between the last arrivals of points, by any clock
     silent_seconds: float | None
     ended: Ended | None
     printed: Sequence[Printed]  # since the check was last asked
@@ -214,6 +215,7 @@ class RunView:
     unreadable: str | None = None  # why nothing more can be read of its log, as long as that lasts
     failure: str | None = None  # which stage of sentinel fails on the run, and why
     finalized: Ended | None = None
+    waits: Sequence[float] = ()  # the pauses by the clock of a watch, which nobody sets
     step_elsewhere: int | None = None  # the last one in any other log of its process
     first_time: float | None = None
     planned_steps: float | None = None

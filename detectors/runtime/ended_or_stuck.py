@@ -5,7 +5,8 @@ A silence as long as that of `stream-stall`, of a run that nothing expects to go
 process that is seen alive. Where a watch saw the process end, and neither the system nor the log says how, it
 does not wait for that. Most such runs have ended, so this is a question. It is asked once, as a warning, and
 no reminder follows. If a run of the same tree stopped at the same step before, nobody is asked again, and
-several runs that fall silent together are one question.
+several runs that fall silent together are one question. Nor is anybody asked within 1.5 times the longest
+pause, or of a log with one step at most, which is hardly a training.
 
 ## Why it matters
 The end of a plain training and a hang look the same from its log. To call each end a hang would wake people
@@ -31,6 +32,8 @@ from sentinel.detectors.api import Cause, Maturity, Variant
 from sentinel.detectors.evidence import Measure, Unit
 from sentinel.detectors.run_checks import RunFinding, RunView, run_check
 from sentinel.detectors.runtime.inactivity import SILENCE_EVIDENCE, Long, long_silence
+
+TIMES_LONGEST = 1.5  # the longest pause; an evaluation that took so long may come again
 
 
 @run_check(
@@ -84,11 +87,22 @@ def ended_or_stuck(
     if long is None or long.goes_on or run.log_is_removed():
         yield RunFinding(run.points)
         return
+    is_usual = run.silent_seconds <= TIMES_LONGEST * max(run.waits, default=0.0)
+    if is_usual or _has_one_step(run):
+        return
     touch = f"`touch {shlex.quote(run.done_file)}` or " if run.done_file else ""
     evidence = {**long.evidence, "answer": f"{touch}a last row with `done: true`"}
     if long.hint:
         evidence["hint"] = long.hint
     yield RunFinding(run.points, _variant(run, long), evidence=evidence)
+
+
+def _has_one_step(run: RunView) -> bool:
+    """Return whether a log has one step at most, as those of settings, of texts and of idle ranks do.
+
+    If its process was seen to end, that does not count.
+    """
+    return run.first_step == run.last_step and not run.process_gone
 
 
 def _variant(run: RunView, long: Long) -> str:

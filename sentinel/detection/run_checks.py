@@ -60,6 +60,7 @@ class RunChecks:
         ended = _ended(log, quiet)
         view = RunView(
             points=metadata.points,
+            first_step=metadata.first_step,
             last_step=metadata.last_step,
             last_time=metadata.last_time,
             pauses=[*metadata.pauses, *quiet.pauses],
@@ -72,6 +73,7 @@ class RunChecks:
             unreadable=log.unreadable,
             failure=failure,
             finalized=ended if final else None,
+            waits=quiet.pauses,
             step_elsewhere=metadata.step_elsewhere,
             first_time=metadata.first_time,
             planned_steps=log.planned_steps,
@@ -105,6 +107,7 @@ class RunChecks:
         """
         view = RunView(
             points=metadata.points,
+            first_step=metadata.first_step,
             last_step=metadata.last_step,
             last_time=metadata.last_time,
             pauses=(),

@@ -33,6 +33,7 @@ each_check = pytest.mark.parametrize("check", CHECKS, ids=lambda c: c.name)
 
 NOTHING = RunView(
     points=0,
+    first_step=None,
     last_step=None,
     last_time=None,
     pauses=(),
@@ -42,6 +43,7 @@ NOTHING = RunView(
     stopped=(),
 )
 ILL = RunView(
+    first_step=0,
     dead_rank="rank 2 of 4 died: SIGKILL, 2.0 s ago. Ranks 0, 1 and 3 still run and wait for it",
     points=9,
     last_step=8,

@@ -4,6 +4,7 @@ import json
 from itertools import chain
 
 import pytest
+from tensorboardX import SummaryWriter
 
 from sentinel.detectors.api import Severity
 from sentinel.detectors.discovery import all_detectors
@@ -159,6 +160,37 @@ def test_the_logs_of_two_trainings_are_not_many_runs_that_fell_silent_together(h
     assert "firing: first-notification" in chain.from_iterable(messages)
     with Store(house.state) as store:
         assert not [one.summary for one in store.incidents() if "runs_silent" in one.evidence]
+
+
+def test_of_a_log_that_never_trained_nobody_is_asked(house):
+    """The hyperparameters of tensorboardX are a run with one step, and an idle rank has an empty log."""
+    watcher = house.watch()
+    house.look(watcher)
+    for name, values in (("hparams", [1.0]), ("idle", []), ("trained", [1.0, 0.9, 0.8])):
+        with SummaryWriter(str(house.runs / name)) as log:
+            log.add_text("about", "a text")
+            for step, value in enumerate(values):
+                log.add_scalar("hparam/metric", value, step)
+    house.look(watcher)
+    assert len(watcher.logs()) == 3
+    messages = [house.look(watcher, hours=0.5, detector=SILENCES) for _ in range(4)]
+    assert [*chain.from_iterable(messages)] == ["firing: first-notification"]
+    with Store(house.state) as store:
+        assert {one.run.rpartition("/")[2] for one in store.incidents()} == {"trained"}
+
+
+def test_a_pause_for_an_evaluation_is_asked_about_once(house):
+    watcher = house.watch()
+    messages = []
+    for begin in range(0, 120, 20):
+        messages += grow(house, watcher, ["run"], range(begin, begin + 20))
+        if begin in (40, 80):
+            messages += chain.from_iterable(grow(house, watcher, [], range(0)) for _ in range(12))
+    assert messages == ["firing: first-notification", "resolved: resolved"]
+    silent = [grow(house, watcher, [], range(0)) for _ in range(30)]
+    assert [*chain.from_iterable(silent)] == ["reopened: reopened"], (
+        "what is longer than ever is another matter"
+    )
 
 
 def test_a_run_whose_directory_vanishes_is_told_of(house):
