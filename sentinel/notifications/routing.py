@@ -165,7 +165,7 @@ class _Routing:
         )
         if decision.reason.sends:
             number = 1 + max((last.number for last in sent.values()), default=0)
-            body = _body(decision.event, incident, number, self._news, plots=policy.plots)
+            body = _body(decision.event, incident, number, self._news, self._now, plots=policy.plots)
             decisions.append(SinkDecision(incident, policy.name, decision, body, number))
         elif change.event is not Event.REPEAT:  # a reminder that is not due is not worth a record
             decisions.append(SinkDecision(incident, policy.name, decision))
@@ -241,7 +241,9 @@ class _Routing:
         return bool(sent) and (end is None or 0 <= self._now - end.at < _MAX_OUTAGE_END_SECONDS)
 
 
-def _body(event: Event, incident: Incident, number: int, news: RunChanges, *, plots: bool) -> dict[str, Any]:
+def _body(
+    event: Event, incident: Incident, number: int, news: RunChanges, now: float, *, plots: bool
+) -> dict[str, Any]:
     key = idempotency_key(news.run, incident, event, number)
     newest = next((other for other in news.still_open if other.id == incident.id), incident)
     incident = incident.now(newest)
@@ -259,6 +261,7 @@ def _body(event: Event, incident: Incident, number: int, news: RunChanges, *, pl
         "cause": cause_text(incident, others),
         "consequences": consequence_texts(incident, others),
         "first_onset": [first.onset_step, first.onset_time],
+        "heard_at": now if event is Event.FIRING and incident.fired_time is None else None,
         "excerpts": msgspec.to_builtins(excerpts),
     }
 

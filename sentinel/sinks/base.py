@@ -33,6 +33,7 @@ class Notification:
     cause: str = ""  # what explains the incident, if something of its run does
     consequences: Sequence[str] = ()  # what the incident explains
     first_onset: tuple[int, float | None] | None = None  # step and time of the run's earliest open incident
+    heard_at: float | None = None  # time of day at which it was found, where the log has no times
     excerpts: Sequence[Excerpt] = ()  # what a plot shows, for sinks that show one
     link: str = ""  # to a page about the run
     checkpoint: str = ""  # the last one before the onset
