@@ -16,13 +16,14 @@ from typing import Any
 import msgspec
 
 from sentinel.common.conversion import converter
-from sentinel.detectors.api import Declaration, Severity
+from sentinel.detectors.api import Cause, Declaration, Severity
 from sentinel.incidents.incident import Change, Event, Incident, State, incident_id
 from sentinel.incidents.inhibition import OF_THE_RUN, explains, goes_on_as
 from sentinel.incidents.text import onset_of, statement
 from sentinel.incidents.track import ENDLESS, FLAPPING_RETURNS, Latest, Track, Weighing, findings
 from sentinel.incidents.verdict_merge import Key, Segment, Verdict, VerdictMerge, sort_key
 
+_OF_AN_END = (Cause.CRASH, Cause.STALL)
 _to_tracks = converter(tuple[list[Track], list[Track] | None, str])
 
 
@@ -108,6 +109,15 @@ class IncidentTracker:
             if track.before_lost is not None:
                 track.incident = incident.replace(state=track.before_lost)
                 track.before_lost = None
+        return changes
+
+    def go_on_elsewhere(self) -> list[Change]:
+        """Withdraw what was found because the run crashed or stopped: another log shows that it goes on."""
+        changes = []
+        for track, incident in self._open():
+            if self.detectors[track.key.detector].cause in _OF_AN_END:
+                changes.append(track.change(Event.RESOLVED, incident.replace(state=State.WITHDRAWN)))
+                del self._tracks[track.key]
         return changes
 
     def _restore_before(self, before_finalize: Sequence[Track]) -> list[Change]:

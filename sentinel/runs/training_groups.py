@@ -15,7 +15,8 @@ them:
 - Hugging Face's ``output_dir`` as that place: the directory of `trainer_state.json`, that above `runs/`, or
   that in the settings.
 
-Two logs of one format are joined by their process alone, and only if they were written at the same time.
+Two logs of one format are joined by W&B's id, with which a training is resumed, or by their process alone,
+and by that only if they were written at the same time.
 One directory may hold many trainings that followed one another, and one process may train the folds of a
 cross-validation.
 """
@@ -23,7 +24,7 @@ cross-validation.
 import math
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -57,6 +58,7 @@ _VERSION = re.compile(r"version_\d+")  # directories of Lightning
 _OUTPUT_SETTING = "output_dir"
 """The setting of Hugging Face's that names the place of a training."""
 
+_ID = "id "  # what a join key begins with that is an id of W&B
 _PLACE = "place "  # what a join key begins with that is a place
 _WANDB = re.compile(r"(?:offline-)?run-\d{8}_\d{6}-(\w+)")  # the directory of a run
 _RECORD = re.compile(r"run-(\w+)\.wandb")  # its record
@@ -91,7 +93,8 @@ def is_same_training(log: TrainingEvidence, other: TrainingEvidence, surely: boo
     With ``surely``, whether a process or W&B's id joins them: a place may have seen several trainings.
     """
     if log.format == other.format:
-        return bool(log.processes & other.processes) and _overlap(log.times, other.times)
+        both = log.processes & other.processes
+        return _has_id(both) or (bool(both) and _overlap(log.times, other.times))
     if log.output and other.output and log.output != other.output:
         return False
     common = log.join_keys & other.join_keys
@@ -196,6 +199,8 @@ class _Training:
 
     def may_take(self, log: TrainingEvidence, key: str) -> bool:
         """Return whether this log, or one of its format that began later, can join because of a join key."""
+        if key in log.processes and _has_id((key,)):
+            return True
         if log.format in self.formats and key not in log.processes:
             return False
         end = self.times.get(log.format, (0.0, math.inf))[1]
@@ -206,7 +211,8 @@ class _Training:
         """Return whether the log is of this training."""
         if log.format in self.processes:
             begin, end = self._common_times(log.times or (-math.inf, math.inf), log.format)
-            return begin <= end and all(log.processes & others for others in self.processes[log.format])
+            common = [log.processes & others for others in self.processes[log.format]]
+            return all(map(_has_id, common)) or (begin <= end and all(common))
         outputs = (log.output, "") if log.output else (None,)
         return any((key, output) in self.join_keys for key in log.join_keys for output in outputs)
 
@@ -238,9 +244,8 @@ def trace(place: Location, format_: str, metadata: RunMetadata) -> TrainingEvide
     if metadata.exit is not None:
         writers.add(metadata.exit.evidence.partition(";")[0])  # names the process
     processes = {f"process {process}" for process in writers}
-    records = [place.name, *(_names(place.parents[1]) if place.parent.name == _FILES else ())]
-    wandb_names = (*map(_WANDB.fullmatch, place.parts), *map(_RECORD.fullmatch, records))
-    ids = {f"id {match[1]}" for match in wandb_names if match}
+    beside = _names(place.parents[1]) if place.parent.name == _FILES else ()
+    ids = wandb_ids(place, beside)
     above = _home(place.parent) if _SAVED.fullmatch(place.name) else ""
     places = {f"{_PLACE}{directory}" for directory in (_home(place), above, output) if directory}
     # What a process printed may be a log, too, wherever it lies.
@@ -250,10 +255,21 @@ def trace(place: Location, format_: str, metadata: RunMetadata) -> TrainingEvide
     return TrainingEvidence(
         format=format_,
         join_keys=frozenset(processes | ids | places | prints | written),
-        processes=frozenset(processes),
+        processes=frozenset(processes | ids),
         output=output,
         times=_times(metadata),
     )
+
+
+def wandb_ids(place: Path, beside: Iterable[str] = ()) -> frozenset[str]:
+    """Return the join keys by W&B's ids in the names of a log, and of the files ``beside`` it."""
+    names = (*map(_WANDB.fullmatch, place.parts), *map(_RECORD.fullmatch, (place.name, *beside)))
+    return frozenset(f"{_ID}{match[1]}" for match in names if match)
+
+
+def _has_id(keys: Iterable[str]) -> bool:
+    """Return whether some join keys hold an id of W&B."""
+    return any(key.startswith(_ID) for key in keys)
 
 
 def _times(metadata: RunMetadata) -> tuple[float, float] | None:

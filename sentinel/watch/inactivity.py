@@ -18,7 +18,7 @@ from sentinel.runs.continuations import Member, successors
 from sentinel.runs.inactivity import Inactivity
 from sentinel.runs.metadata import framework
 from sentinel.runs.state import is_removed
-from sentinel.runs.training_groups import TrainingEvidence, trace_of, trainings
+from sentinel.runs.training_groups import TrainingEvidence, trace_of, trainings, wandb_ids
 from sentinel.sources.location import Location
 from sentinel.storage.store import Store
 from sentinel.watch.process_monitor import ProcessMonitor, note_end
@@ -102,7 +102,8 @@ class InactivityMonitor:
         judged to their end.
         """
         changes = self._review([watched for watched in runs if not watched.past], awake, now, guard)
-        for later in (self._finalize(runs, awake, guard), self._siblings.news(runs, guard)):
+        finalized = self._finalize(runs, awake, guard)
+        for later in (finalized, self._resumed(runs, guard), self._siblings.news(runs, guard)):
             for run_id, new in later.items():
                 changes[run_id] = [*changes.get(run_id, ()), *new]
         return changes
@@ -177,6 +178,28 @@ class InactivityMonitor:
                 guard.failures[advance.run_pipeline.id] = advance.failure
         return changes
 
+    def _resumed(self, runs: Sequence[WatchedRun], guard: Guard) -> dict[str, Sequence[Change]]:
+        """Withdraw the ends of runs that another log goes on with, as W&B's id tells."""
+        ended = [
+            watched
+            for watched in runs
+            if watched.finalized is not None and watched.run_pipeline.incidents.watches_run
+        ]
+        last: dict[str, float] = {}  # when points of an id arrived last
+        for watched in runs if ended else ():
+            if watched.run_pipeline.log.metadata.points:
+                for id_ in _wandb_ids(watched):
+                    last[id_] = max(watched.arrived_at, last.get(id_, -math.inf))
+        changes: dict[str, Sequence[Change]] = {}
+        for watched in ended:
+            if any(last.get(id_, -math.inf) > watched.arrived_at for id_ in _wandb_ids(watched)):
+                go_on = watched.run_pipeline.incidents.go_on_elsewhere
+                changes[watched.run_pipeline.id] = (
+                    guard(watched.run_pipeline.log.run, "going on", go_on) or ()
+                )
+                watched.uncommitted += 1
+        return changes
+
     def _may_change(self, watched: WatchedRun) -> bool:
         """Return whether time may bring something to a run whose points arrived a moment ago."""
         run_pipeline = watched.run_pipeline
@@ -228,6 +251,11 @@ class InactivityMonitor:
             local = (location for location in self._locations if isinstance(location, Path))
             return next((location for location in local if path.is_relative_to(location)), path)
         return self._locations[0]
+
+
+def _wandb_ids(watched: WatchedRun) -> frozenset[str]:
+    path = watched.run_pipeline.log.run.path
+    return wandb_ids(path) if isinstance(path, Path) else frozenset()
 
 
 def _beside(over: Sequence[WatchedRun], runs: Iterable[WatchedRun]) -> list[WatchedRun]:

@@ -62,6 +62,11 @@ def log(tmp_path):
         (("runs", "trainer_state"), ("runs/runs/Nov23_x", "tensorboard", 7, "runs")),
         (("log", "tensorboard", 7), ("log/Loss_train", "tensorboard", 7)),
         (("a/tb1", "tensorboard", 7), ("b/tb2", "tensorboard", 7)),
+        # resumed with the same id
+        (
+            ("job1/wandb/offline-run-20260101_000000-abcd1234", "wandb", None, "", (0.0, 9.0)),
+            ("job2/wandb/offline-run-20260102_000000-abcd1234", "wandb", None, "", (20.0, 30.0)),
+        ),
     ],
 )
 def test_what_joins_logs(log, one, other):
@@ -307,3 +312,13 @@ def test_a_relative_output_directory_is_below_where_the_process_works(log, tmp_p
     elsewhere = trace(tmp_path / "tb" / "run1", "tensorboard", facts)
     assert elsewhere.output == str(tmp_path / "exp" / "out")
     assert is_same_training(state, elsewhere)
+
+
+def test_a_training_resumed_under_its_id_is_one_however_often(log):
+    logs = {
+        str(job): log(
+            f"job{job}/wandb/run-2026010{job}_000000-abcd1234", "wandb", times=(20.0 * job, 20.0 * job + 9)
+        )
+        for job in range(1, 4)
+    }
+    assert {*trainings(logs).values()} == {"1"}
