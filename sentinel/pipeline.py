@@ -17,6 +17,7 @@ from socket import gethostname
 from typing import Any
 
 from sentinel.common.fault_isolation import Guard
+from sentinel.common.processor_budget import Budget, unlimited
 from sentinel.detection.engine import DetectorFailed, Judging, log_failure
 from sentinel.detectors.api import Declaration
 from sentinel.incidents.incident import Change
@@ -41,7 +42,8 @@ class Pipeline:
 
     ``parameters`` are the thresholds by detector that differ from the defaults. ``signals`` gives the meaning
     of the user's own tags. ``failed`` is called when a detector raises, which is logged by default. ``host``
-    is what notifications call the machine on which logs lie, by default this one.
+    is what notifications call the machine on which logs lie, by default this one. ``budget`` limits what each
+    stage may cost for one run.
     """
 
     def __init__(
@@ -51,10 +53,12 @@ class Pipeline:
         signals: Mapping[str, str],
         failed: DetectorFailed = log_failure,
         host: str = "",
+        budget: Budget = unlimited,
     ) -> None:
         self.detectors = {detector.name: detector for detector in detectors}
         self._parameters = parameters
         self._host = host
+        self._budget = budget
         self._specs = series_specs(self.detectors.values())
         self._naming = Naming(signals, self._specs.requested)
         self._judging = Judging(self.detectors.values(), parameters, failed)
@@ -82,7 +86,7 @@ class Pipeline:
         Whatever a run holds, this does not raise and does not change the results of another run.
         """
         limit = max_points // max(len(run_pipelines), 1)
-        guard = Guard()
+        guard = Guard(budget=self._budget)
         news = [run_pipeline.ingest(limit, read_at, guard) for run_pipeline in run_pipelines]
         undone = [
             run_pipeline.undo_finalize(guard) if ingested.points else ()
@@ -99,7 +103,7 @@ class Pipeline:
 
         If such a run continues after all, the next `advance` undoes the changes.
         """
-        guard = Guard()
+        guard = Guard(budget=self._budget)
         news = [run_pipeline.end(guard) for run_pipeline in run_pipelines]
         return self._judge(run_pipelines, news, guard, final=True)
 
@@ -129,4 +133,4 @@ class Pipeline:
         """Return the incident that says which stage failed on a run; none if that fails as well."""
         findings = self.checking.segments(run_pipeline.log, failure=reason)
         report = partial(run_pipeline.incidents.advance, findings)
-        return Guard()(run_pipeline.log.run, "reporting", report) or ()
+        return Guard(budget=self._budget)(run_pipeline.log.run, "reporting", report) or ()

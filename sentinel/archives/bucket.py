@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING
 from sentinel.archives.origin import OpenPart
 from sentinel.archives.parts import ListedFile, Part
 from sentinel.common.errors import SentinelError
+from sentinel.common.installation import install
 from sentinel.sources.discovery import common_path, run_name, runs_among
 from sentinel.sources.location import Url
 from sentinel.sources.readers.retry import NO_ANSWER
@@ -87,9 +88,7 @@ class Bucket:
     def _store(self) -> "ObjectStore":
         package = find_spec("obstore")
         if package is None:
-            raise SentinelError(
-                f"{self.url}: archives there need obstore beside sentinel: pip install obstore"
-            )
+            raise SentinelError(f"{self.url}: archives there need obstore beside sentinel: {install('s3')}")
         from obstore.store import from_url
 
         root = f"{self.url.scheme}://{self.url.parts[0]}"

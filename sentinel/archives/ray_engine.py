@@ -10,6 +10,7 @@ from typing import Any
 from sentinel.archives.engine import DIED, THREADS, Result, Work, limited, reason, seconds_for
 from sentinel.archives.parts import Part
 from sentinel.common.errors import SentinelError
+from sentinel.common.installation import install
 
 _QUEUED_PER_CORE = 2  # parts for each core that are handed out
 _MAX_RETRIES = 3  # of a part whose worker or machine went away
@@ -53,7 +54,7 @@ def _connected(address: str | None, workers: int | None) -> Iterator[Any]:
     try:
         ray: Any = import_module("ray")
     except ImportError:
-        raise SentinelError("--engine ray needs Ray beside sentinel: pip install ray") from None
+        raise SentinelError(f"--engine ray needs Ray beside sentinel: {install('ray')}") from None
     if ray.is_initialized():  # by the one who called
         yield ray
         return

@@ -26,6 +26,7 @@ from sentinel.cli.show import show
 from sentinel.cli.silence import silences
 from sentinel.cli.status import status
 from sentinel.cli.test_alert import send_test
+from sentinel.cli.wait import wait
 from sentinel.cli.watch import watch
 from sentinel.common.collection import collect_seldom
 from sentinel.common.errors import SentinelError
@@ -80,6 +81,7 @@ app.command(rich_help_panel=Section.LOOK)(runs)
 app.command(rich_help_panel=Section.LOOK)(replay)
 app.command(rich_help_panel=Section.LOOK)(explain)
 app.command(rich_help_panel=Section.WATCH)(watch)
+app.command(rich_help_panel=Section.WATCH)(wait)
 app.command(rich_help_panel=Section.WATCH)(status)
 app.command(rich_help_panel=Section.WATCH)(show)
 app.command(rich_help_panel=Section.WATCH)(serve)

@@ -5,9 +5,10 @@ from typing import Annotated
 import typer
 
 from sentinel.cli.explain import user_rules
-from sentinel.cli.options import ConfigFile, StateDir, configuration, recorded
+from sentinel.cli.options import ConfigFile, StateDir, beside_a_watch, recorded
 from sentinel.common.clock import SystemClock
 from sentinel.common.errors import SentinelError
+from sentinel.common.installation import install
 
 _Paths = Annotated[
     list[str] | None,
@@ -22,7 +23,7 @@ def mcp(paths: _Paths = None, config: ConfigFile = None, state_dir: StateDir = N
     """Answer agents over the Model Context Protocol, on standard input and output.
 
     Agents can list runs and incidents, read pages, plot signals, and silence or acknowledge. Text from runs
-    is marked as data. Needs `pip install '.[mcp]'`.
+    is marked as data. Needs the extra `mcp`.
     """
     try:
         from sentinel.mcp_server.known import Answers
@@ -31,7 +32,7 @@ def mcp(paths: _Paths = None, config: ConfigFile = None, state_dir: StateDir = N
         missing = (error.name or "").partition(".")[0]
         if missing not in ("mcp", "mcp_types"):
             raise
-        raise SentinelError("agents need a package: pip install '.[mcp]'") from None
-    settings = configuration(config, state_dir, paths=paths) if paths else recorded(config, state_dir)
+        raise SentinelError(f"agents need a package: {install('mcp')}") from None
+    settings = beside_a_watch(config, state_dir, paths) if paths else recorded(config, state_dir)
     runs = Answers(settings, settings.paths if paths else (), SystemClock().now)
     server(runs, lambda: user_rules(config)).run("stdio")

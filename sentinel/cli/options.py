@@ -159,6 +159,17 @@ def recorded(file: Path | None, state_dir: Path | None, incident: str = "") -> C
     return config.model_copy(update={"state_dir": one_of(states)}) if states else config
 
 
+def beside_a_watch(file: Path | None, state_dir: Path | None, paths: Sequence[str]) -> Config:
+    """Return the configuration of a command that judges some paths itself, with the state of their watch, or
+    the likeliest one where nobody watches just these.
+    """
+    config = configuration(file, state_dir, paths)
+    if _names_state(config):
+        return config
+    own = watching(config, file, paths).state_dir
+    return config.model_copy(update={"state_dir": own if own.is_dir() else states(config, file)[0]})
+
+
 def states(config: Config, file: Path | None) -> list[Path]:
     """Return the states of all watches that a command may mean."""
     return _states(config, file) or [config.state_dir]

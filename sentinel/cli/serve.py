@@ -54,17 +54,14 @@ def serve(
     records; acknowledging and silencing work as on the command line, in each state that holds the run. Every
     request needs the token.
     """
-    try:
-        import uvicorn
+    import uvicorn
 
-        from sentinel.web.app import LivePage
-        from sentinel.web.client import Client
-    except ImportError:
-        raise SentinelError("serve needs more: pip install '.[serve]'") from None
     from sentinel.cli.logs import log_to_stderr
     from sentinel.common.clock import SystemClock
     from sentinel.storage.store import Store
     from sentinel.telemetry.connections import Connections
+    from sentinel.web.app import LivePage
+    from sentinel.web.client import Client
 
     log_to_stderr(seldom=True)
     settings = configuration(config)

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Protocol, TypeVar
 
 from sentinel.common.errors import is_defect
+from sentinel.common.processor_budget import Budget, unlimited
 from sentinel.common.text import clean_text
 
 _MAX_MESSAGE_CHARACTERS = 300  # of an error's own message
@@ -33,15 +34,17 @@ class Guard:
     """Does the work of a stage for one run at a time and records which runs failed.
 
     ``failures`` holds, by run id, the first stage that failed and the reason. The state of a failed run may
-    be half changed, so the run must start again from its last commit.
+    be half changed, so the run must start again from its last commit. ``budget`` does the work of one run,
+    and raises an error where that takes too long.
     """
 
     failures: dict[str, str] = field(default_factory=dict)
+    budget: Budget = unlimited
 
     def __call__(self, run: Guarded, stage: str, work: Callable[[], _R]) -> _R | None:
         """Return the result of the work; None if it raises."""
         try:
-            return work()
+            return self.budget(work)
         except BaseException as error:
             if not is_defect(error):
                 raise

@@ -11,6 +11,7 @@ finalizing brought about is undone when the run goes on, so in the end only the 
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from copy import copy
+from dataclasses import replace
 from typing import Any
 
 import msgspec
@@ -168,7 +169,13 @@ class IncidentTracker:
         self.before_finalize = None if before_finalize is None else self._with_detector(before_finalize)
 
     def _with_detector(self, tracks: Iterable[Track]) -> list[Track]:
-        return [track for track in tracks if track.key.detector in self.detectors]
+        """Return those of detectors that exist, as tracks of this run: its log may have been moved since."""
+        own = [track for track in tracks if track.key.detector in self.detectors]
+        for track in own:
+            if track.key.run != self._run:
+                track.key = replace(track.key, run=self._run)
+                track.incident = track.incident and track.incident.replace(run=self._run)
+        return own
 
     def _open(self) -> list[tuple[Track, Incident]]:
         return [

@@ -119,6 +119,17 @@ PAGES = frozenset({Reason.FIRST_NOTIFICATION, Reason.ESCALATED, Reason.REOPENED,
 """Reasons to send that a problem is new to the sink or worse than the last notification said."""
 
 
+class FirstLook(StrEnum):
+    """Which runs a sink is told of that were over when a watch first saw them.
+
+    DIGEST: those that ended within a day, in one message. ALL: all of them, in one message.
+    """
+
+    NONE = "none"
+    DIGEST = "digest"
+    ALL = "all"
+
+
 @dataclass(frozen=True)
 class SinkPolicy:
     """The incidents that a sink asks for, and when it may be sent them."""
@@ -131,6 +142,7 @@ class SinkPolicy:
     route: Route = EVERYTHING
     events: Collection[Event] = frozenset(Event)
     quiet_hours: QuietHours | None = None  # what is critical goes through
+    first_look: FirstLook = FirstLook.DIGEST
 
     def wants(self, incident: Incident, run: RunIdentity) -> bool:
         """Return whether the sink asks for an incident of this run. ``run`` is as notifications name it."""

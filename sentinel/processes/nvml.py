@@ -7,6 +7,8 @@ takes much less.
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from sentinel.common.installation import install
+
 _MAX_GPUS = 16  # in one text
 _GIB = 1 << 30  # bytes
 
@@ -19,7 +21,7 @@ def gpu_use(processes: Mapping[int, str]) -> str:
     try:
         import pynvml
     except ImportError:
-        return "the GPUs are unknown because nvidia-ml-py is not installed (pip install '.[devices]')"
+        return f"the GPUs are unknown because nvidia-ml-py is not installed ({install('devices')})"
     try:
         pynvml.nvmlInit()
         try:

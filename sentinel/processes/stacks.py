@@ -16,6 +16,7 @@ from typing import NamedTuple
 
 import msgspec
 
+from sentinel.common.installation import install
 from sentinel.common.text import clean_text
 
 _MAX_SECONDS = 5.0  # for one stack
@@ -79,7 +80,7 @@ def stack_of(pid: int, now: Callable[[], float] = time.monotonic) -> Stack:
     """Return the stack of the main thread of a Python process. All tries together have one time limit."""
     program = py_spy()
     if program is None:
-        return Stack(unknown="py-spy is not installed (pip install '.[stacks]')")
+        return Stack(unknown=f"py-spy is not installed ({install('stacks')})")
     errors = ""
     until = now() + _MAX_SECONDS
     for _ in range(_MAX_TRIES):

@@ -120,7 +120,7 @@ def lines(whole: Overview, seconds: float, paths: Sequence[str]) -> Iterator[tup
     places = shlex.join(paths)
     yield 0, ""
     yield 0, "Next:"
-    yield 2, f"sentinel replay {places} --format html -o report.html   # each run, its curves and causes"
+    yield 2, f"sentinel replay {places} -o report.html   # each run, its curves and causes"
     yield 2, f"sentinel watch {places}   # hear of the next trouble while it can be mended"
 
 

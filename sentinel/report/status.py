@@ -291,24 +291,26 @@ def _outage(health: Mapping[str, Any], process: str | None, now: float) -> str:
     return ""
 
 
+def run_row(run: KnownRun) -> dict[str, Any]:
+    """Return how a run stands, JSON-able."""
+    return {
+        "path": run.row.path,
+        "source": run.row.format,
+        "training": run.training,
+        "state": run.state,
+        "state_evidence": run.evidence,
+        "last_step": run.last_step,
+        "stopped": run.not_judged,
+        "read_at": run.row.updated,
+        "lag_seconds": run.lag,
+    }
+
+
 def document(status: Status) -> dict[str, Any]:
     """Return the whole status, JSON-able."""
     return {
         "schema": 1,
-        "runs": [
-            {
-                "path": run.row.path,
-                "source": run.row.format,
-                "training": run.training,
-                "state": run.state,
-                "state_evidence": run.evidence,
-                "last_step": run.last_step,
-                "stopped": run.not_judged,
-                "read_at": run.row.updated,
-                "lag_seconds": run.lag,
-            }
-            for run in status.runs
-        ],
+        "runs": [run_row(run) for run in status.runs],
         "incidents": [{**incident_body(incident), "run": incident.run} for incident in status.incidents],
         "undelivered": [vars(waiting) for waiting in status.undelivered],
         "undelivered_count": status.undelivered_count,

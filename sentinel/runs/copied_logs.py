@@ -49,16 +49,24 @@ def is_copy(path: Path) -> bool:
     """
     try:
         files = [path] if path.is_file() else [inside for inside in path.iterdir() if inside.is_file()]
-        return bool(files) and all(_was_written_at_once(file) for file in files)
+        return bool(files) and all(was_written_at_once(file) for file in files)
     except OSError:
         return False
 
 
-def _was_written_at_once(file: Path) -> bool:
+def was_written_at_once(file: Path, *, keeps_time: bool = False) -> bool:
+    """Return whether a file was written within a moment of its birth, or earlier if a copy ``keeps_time``.
+
+    Raises OSError.
+    """
     status = file.lstat()
     born = birth(file)
     copy_seconds = _MAX_COPY_SECONDS + status.st_size / _MIN_BYTES_PER_SECOND
-    return born is not None and 0 <= status.st_mtime - born <= copy_seconds
+    return (
+        born is not None
+        and (keeps_time or status.st_mtime >= born)
+        and status.st_mtime - born <= copy_seconds
+    )
 
 
 def birth(path: Path) -> float | None:

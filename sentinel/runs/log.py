@@ -26,6 +26,7 @@ from sentinel.series.roles.outcome import Outcome
 from sentinel.series.specs import SeriesSpecs
 from sentinel.series.stream import Extension, SeriesRows, Stream
 from sentinel.sources.base import Chunk, Cursor, Ending, EndKind, PollResult, ReadIssue, Run, flush, stopped
+from sentinel.sources.readers.growing import marks_in
 from sentinel.sources.readers.plain import flat
 from sentinel.sources.sidecars.config_files import ConfigFiles
 from sentinel.sources.sidecars.output_files import Output, OutputFiles
@@ -90,6 +91,9 @@ class RunLog:
     def ingest(self, batch: PollResult, read_at: float = math.nan) -> Ingested:
         """Add what a poll read. ``read_at`` is the time awake of a watch."""
         readability_changed = stopped(self.cursor) != stopped(batch.cursor)
+        if self.run.local is not None and "mark" in self.cursor:
+            heads = {mark["head"] for mark in marks_in(batch.cursor)}
+            self.metadata.put_aside([mark for mark in marks_in(self.cursor) if mark["head"] not in heads])
         self.cursor = batch.cursor
         self.metadata.record(flat(batch.config), self.run.format)
         self.metadata.plan |= planned(batch.config)

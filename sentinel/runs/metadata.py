@@ -6,7 +6,7 @@ import math
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import msgspec
 import numpy as np
@@ -19,6 +19,7 @@ from sentinel.series.stream import Stream
 from sentinel.sources.base import Chunk, Ending, EndKind
 from sentinel.sources.readers.plain import MAX_KEYS, Plain
 
+_MAX_PARTS = 100  # of a rotated log that are remembered, the last ones
 _MAX_PAUSES = 100  # that are remembered, the last ones
 _MAX_STEP_INTERVALS = 8  # that are remembered, the last ones
 _MIN_LOST_SECONDS = 600.0  # an evaluation or a checkpoint may keep a log silent for minutes
@@ -59,6 +60,8 @@ class RunMetadata(msgspec.Struct):
     step_elsewhere: int | None = None  # the last one in any other log of this process
     writers: list[str] = []  # the process that writes the log, and the one that launched the ranks
     working_directory: str = ""  # of this process
+    parts: list[dict[str, Any]] = []  # marks of the files that a rotation put aside, the last ones
+    original: str = ""  # id of the run of which it is a copy
     heard: int = 0  # checksum of the files with the last words, when these were read
     goes_on: str = ""  # why more is to come; known once it was silent for long
     summary_step: int | None = None
@@ -73,6 +76,11 @@ class RunMetadata(msgspec.Struct):
         self.process_gone = self.output = ""
         self.step_elsewhere = None
         self.count(chunk)
+
+    def put_aside(self, marks: Sequence[Mapping[str, Any]]) -> None:
+        """Remember the marks of files that others have replaced."""
+        kept = [{name: mark[name] for name in ("head", "offset", "tail") if name in mark} for mark in marks]
+        self.parts = [*self.parts, *kept][-_MAX_PARTS:]
 
     def count(self, chunk: Chunk) -> None:
         """Count the points of a chunk."""

@@ -252,6 +252,7 @@ def trace(place: Location, format_: str, metadata: RunMetadata) -> TrainingEvide
     printed = metadata.output or (real_path(place) if format_named(format_).is_console else "")
     prints = {f"printed in {printed}"} if printed else set()
     written = {f"written by {writer}" for writer in metadata.writers}
+    processes |= {f"log {log}" for log in (f"{format_}:{place}", metadata.original) if log}
     return TrainingEvidence(
         format=format_,
         join_keys=frozenset(processes | ids | places | prints | written),

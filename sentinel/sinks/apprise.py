@@ -14,6 +14,7 @@ from pydantic import Field, SecretStr, model_validator
 
 from sentinel.common.config_table import LocalPath
 from sentinel.common.errors import ConfigError
+from sentinel.common.installation import install
 from sentinel.detectors.severity import Severity
 from sentinel.incidents.incident import Event
 from sentinel.sinks.base import Digest, Notification, Permanent, SinkError, Transient
@@ -26,7 +27,6 @@ if TYPE_CHECKING:
     from apprise import Apprise, AppriseAttachment
 
 _STATUS = re.compile(r"\berror=(\d{3})\b")
-_PACKAGE = "the sink apprise needs a package: pip install '.[apprise]'"
 
 _PUBLIC_TOPIC = re.compile(
     r"ntfys?://(?:ntfy\.sh/)?[^/@:]+/?(?:\?.*)?$", re.IGNORECASE
@@ -108,7 +108,7 @@ def _notifier(address: SecretStr) -> "Apprise":
     try:
         from apprise import Apprise, AppriseAsset
     except ImportError:
-        raise ConfigError([_PACKAGE]) from None
+        raise ConfigError([f"the sink apprise needs a package: {install('apprise')}"]) from None
     # A redirect would send the token elsewhere. Nothing is kept on the disk.
     asset = AppriseAsset(http_redirects=False, storage_mode="memory", async_mode=False)
     notifier = Apprise(asset=asset)

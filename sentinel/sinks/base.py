@@ -15,7 +15,7 @@ from sentinel.common.config_table import ConfigTable
 from sentinel.common.run_glob import run_glob
 from sentinel.detectors.severity import Severity, SeverityName
 from sentinel.incidents.incident import Event, Incident
-from sentinel.notifications.decide import QuietHours, Route, SinkPolicy
+from sentinel.notifications.decide import FirstLook, QuietHours, Route, SinkPolicy
 from sentinel.series.excerpt import Excerpt
 from sentinel.sources.identity import RunIdentity
 
@@ -120,6 +120,13 @@ GlobOfRuns = Annotated[str, AfterValidator(run_glob)]
 HoursOfDay = Annotated[QuietHours, PlainValidator(_hours, json_schema_input_type=str)]
 
 
+FIRST_LOOK = (
+    "what is sent of runs that were over when the watch first saw them: `digest` is one message about those "
+    "that ended within a day, `all` is one about all of them, `none` is nothing"
+)
+"""The description of a key whose default is not the same for all sinks."""
+
+
 class SinkConfig(ConfigTable, ABC):
     """The keys that every ``[[sinks]]`` table may hold."""
 
@@ -146,6 +153,8 @@ class SinkConfig(ConfigTable, ABC):
         "worth a look (severity info) as well, unless `min_severity` is set",
     )
 
+    first_look: FirstLook = Field(FirstLook.DIGEST, description=FIRST_LOOK)
+
     def policy(self) -> SinkPolicy:
         """Return which incidents the sink gets."""
         everything = self.digest is not None and "min_severity" not in self.model_fields_set
@@ -156,6 +165,7 @@ class SinkConfig(ConfigTable, ABC):
             route=Route(self.runs, self.frameworks, self.detectors),
             events=frozenset(map(Event, self.events)) or frozenset(Event),
             quiet_hours=self.quiet_hours,
+            first_look=self.first_look,
         )
 
     @abstractmethod

@@ -14,8 +14,9 @@ from sentinel.common.config_table import LocalPath
 from sentinel.detectors.severity import Severity
 from sentinel.incidents.incident import OVER
 from sentinel.incidents.json_body import plain, utc_text
+from sentinel.notifications.decide import FirstLook
 from sentinel.sinks import http
-from sentinel.sinks.base import Digest, Notification
+from sentinel.sinks.base import FIRST_LOOK, Digest, Notification
 from sentinel.sinks.message import message, subject, summary, text
 from sentinel.sinks.secrets import HttpSinkConfig, read_secret
 
@@ -51,6 +52,8 @@ class PagerDutyConfig(HttpSinkConfig):
         None, description="environment variable that holds the integration key"
     )
     routing_key_file: LocalPath | None = Field(None, description="file that holds the integration key")
+
+    first_look: FirstLook = Field(FirstLook.NONE, description=FIRST_LOOK)
 
     default_address: ClassVar[str] = "https://events.pagerduty.com/v2/enqueue"
     secrets: ClassVar[tuple[str, ...]] = ("routing_key_env", "routing_key_file")

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from pydantic import Field
 
 from sentinel.common.errors import ConfigError
+from sentinel.common.installation import install
 from sentinel.common.text import clean_text
 from sentinel.incidents.incident import Incident
 from sentinel.notifications.decide import SinkPolicy
@@ -38,7 +39,6 @@ _MAX_VALUE = 1e100  # matplotlib's own arithmetic overflows not far above
 _TITLE_CHARACTERS = 95  # of a line
 _TITLE_LINES = 2
 _FONT_CHARACTERS = range(0x20, 0x250)  # Latin letters; the font lacks many others
-_PACKAGE = "plots need a package: pip install '.[plots]'"
 
 drawing = threading.Lock()
 """Held while something is drawn, because matplotlib shares its fonts between threads."""
@@ -47,7 +47,7 @@ drawing = threading.Lock()
 class PlottingSinkConfig(SinkConfig):
     """A sink that can show a plot."""
 
-    plots: bool = Field(False, description="attach a plot of the signals; needs `pip install '.[plots]'`")
+    plots: bool = Field(False, description="attach a plot of the signals; needs the extra `plots`")
 
     def policy(self) -> SinkPolicy:
         """Return which incidents the sink gets, and that it shows a plot of them."""
@@ -56,7 +56,7 @@ class PlottingSinkConfig(SinkConfig):
     def check_plots(self) -> None:
         """Raise ConfigError if plots are configured and cannot be drawn."""
         if self.plots and find_spec("matplotlib") is None:
-            raise ConfigError([_PACKAGE])
+            raise ConfigError([f"plots need a package: {install('plots')}"])
 
 
 def png(notification: Notification | Digest) -> bytes | None:

@@ -9,7 +9,8 @@ from pydantic import Field
 
 from sentinel.detectors.api import Severity
 from sentinel.incidents.incident import Event
-from sentinel.sinks.base import Digest, Notification, SinkConfig, Transient
+from sentinel.notifications.decide import FirstLook
+from sentinel.sinks.base import FIRST_LOOK, Digest, Notification, SinkConfig, Transient
 from sentinel.sinks.message import MAX_IN_FULL, summary, text
 
 _COLOURS = {Severity.CRITICAL: "bold red", Severity.WARNING: "bold yellow"}
@@ -42,6 +43,7 @@ class TerminalConfig(SinkConfig):
     """`type = "terminal"`."""
 
     type: Literal["terminal"] = Field("terminal", description="print to standard error")
+    first_look: FirstLook = Field(FirstLook.ALL, description=FIRST_LOOK)
 
     def open(self) -> TerminalSink:
         """Return the sink."""

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from sentinel.common.errors import SentinelError, did_you_mean
+from sentinel.common.processor_budget import Budget, unlimited
 from sentinel.sources.base import ReadIssue, Run
 from sentinel.sources.general import logs
 from sentinel.sources.location import Location, Url, fixed_part
@@ -73,7 +74,11 @@ def places(texts: Iterable[str]) -> list[Location]:
 
 
 def discover(
-    places: Iterable[Location], copies: Path | None = None, spread: Spread = map, are_over: bool = False
+    places: Iterable[Location],
+    copies: Path | None = None,
+    spread: Spread = map,
+    are_over: bool = False,
+    budget: Budget = unlimited,
 ) -> Discovery:
     """Find all runs under the places. Never raises an error.
 
@@ -81,9 +86,10 @@ def discover(
 
     ``copies`` is a directory for what is copied from addresses. A later process goes on with these copies.
     ``spread`` applies a function to all directories, as ``map`` does, and may do so in other processes. This
-    process then does not remember which files are logs, so a later search looks at them again.
+    process then does not remember which files are logs, so a later search looks at them again. ``budget``
+    limits what the search of one directory for one format may cost.
     """
-    search = _Search(are_over)
+    search = _Search(are_over, budget)
     locations = [*places]
     walk = Walk([place for place in locations if not isinstance(place, Url)])
     for url in (place for place in locations if isinstance(place, Url)):
@@ -100,7 +106,7 @@ def runs_among(files: Sequence[Files], paths: Sequence[Path]) -> tuple[Sequence[
     """Return the runs in some files of a walk and in files that a person named, sorted by path, then
     format.
     """
-    search = _Search(are_over=True)
+    search = _Search(are_over=True, budget=unlimited)
     search.visit(files, paths, map)
     return search.whole(), search.read_issues
 
@@ -152,8 +158,9 @@ def run_name(run: Run, base: Path) -> str:
 
 
 class _Search:
-    def __init__(self, are_over: bool) -> None:
+    def __init__(self, are_over: bool, budget: Budget) -> None:
         self._are_over = are_over
+        self._budget = budget
         self.runs: dict[str, Run] = {}
         self.read_issues: list[ReadIssue] = []
         self.unread: list[ReadIssue] = []
@@ -162,18 +169,24 @@ class _Search:
         self._add(_found(url, lambda: remotes()[url.scheme].search(url, copies)))
 
     def visit(self, files: Sequence[Files], paths: Sequence[Path], spread: Spread) -> None:
-        finds = [each.find for each in formats().values()]
+        finds = [self._limited(each.find) for each in formats().values()]
         without: list[Files] = []
         for place, scanned in zip(files, spread(lambda files: _scan(finds, *files), files), strict=True):
             self._add(scanned)
             if not any(scanned) and logs.candidates(place[1]):
                 without.append(place)
         without = _apart(without, frozenset(run.local for run in self.runs.values() if run.local))
-        for scanned, unread in spread(_of_no_format, without):
+        of_no_format = partial(_of_no_format, self._limited(logs.find))
+        for scanned, unread in spread(of_no_format, without):
             self._add(scanned)
             self.unread += unread
         for path in paths:
             self._add(_named(finds, path, self._are_over))
+
+    def _limited(self, find: Find) -> Find:
+        if self._budget is unlimited:
+            return find  # which other processes can be sent
+        return lambda directory, names: self._budget(lambda: [*find(directory, names)])
 
     def whole(self) -> list[Run]:
         """Return the runs that are no part of another one."""
@@ -219,13 +232,13 @@ def _apart(files: Sequence[Files], runs: frozenset[Path]) -> list[Files]:
     ]
 
 
-def _of_no_format(files: Files) -> tuple[_Found, Sequence[ReadIssue]]:
+def _of_no_format(find: Find, files: Files) -> tuple[_Found, Sequence[ReadIssue]]:
     """Return the runs among some files of a directory in which no format finds one: their content decides.
 
     If there are none, also the files that look like logs.
     """
     directory, names = files
-    scanned = _found(directory, partial(logs.find, directory, names))
+    scanned = _found(directory, partial(find, directory, names))
     return scanned, [] if any(scanned) else logs.unread(directory, names)
 
 

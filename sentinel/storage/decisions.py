@@ -58,7 +58,7 @@ def record_decision(
         (now, run, incident.id, incident.detector, sink, decision.event, decision.reason),
     )
     if decision.reason is Reason.WITHDRAWN:
-        withdraw(connection, sink, incident)
+        withdraw(connection, sink, incident.id)
     if sink_decision.body is None:
         return
     number = sink_decision.number

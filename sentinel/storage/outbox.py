@@ -32,6 +32,8 @@ _OF_WORST_INCIDENTS = """
     ORDER BY number
 """
 
+_DEFERRED_OF_RUNS = "state = 'pending' AND deferred AND run IN (SELECT value FROM json_each(?1))"
+
 _OF_GROUP = """
     WHERE state = 'pending' AND NOT deferred AND sink = ?1 AND incident IN (
         SELECT incident FROM outbox WHERE state = 'pending' AND NOT deferred AND sink = ?1 AND group_key = ?2)
@@ -149,10 +151,29 @@ class Outbox:
         """Release what was deferred of some runs, as one batch if it has a name."""
         with self._database.transaction() as connection:
             connection.execute(
-                "UPDATE outbox SET deferred = 0, group_key = ? "
-                "WHERE state = 'pending' AND deferred AND run IN (SELECT value FROM json_each(?))",
-                (batch, json.dumps([utf8(run) for run in runs])),
+                f"UPDATE outbox SET deferred = 0, group_key = ?2 WHERE {_DEFERRED_OF_RUNS}",  # noqa: S608
+                (_list_of_runs(runs), batch),
             )
+
+    def drop(self, runs: Iterable[str], sinks: Iterable[str]) -> None:
+        """Delete what is deferred of some runs for these sinks, which count as notified of it."""
+        with self._database.transaction() as connection:
+            connection.execute(
+                f"DELETE FROM outbox WHERE {_DEFERRED_OF_RUNS} "  # noqa: S608
+                "AND sink IN (SELECT value FROM json_each(?2))",
+                (_list_of_runs(runs), json.dumps([*sinks])),
+            )
+
+    def drop_resolved(self, runs: Iterable[str]) -> None:
+        """Delete what is deferred of some runs and over by now, as if it had never been decided."""
+        is_over = "incident IN (SELECT id FROM incidents WHERE NOT open)"
+        with self._database.transaction() as connection:
+            rows = connection.execute(
+                f"SELECT DISTINCT incident, sink FROM outbox WHERE {_DEFERRED_OF_RUNS} AND {is_over}",  # noqa: S608
+                (_list_of_runs(runs),),
+            ).fetchall()
+            for incident, sink in rows:
+                withdraw(connection, sink, incident)
 
     def release_all(self, batch: str) -> None:
         """Release as one batch what is deferred by a process that ended before it could release it."""
@@ -288,12 +309,18 @@ def _give_up(connection: sqlite3.Connection, numbers: Iterable[int], error: str,
         )
 
 
-def withdraw(connection: sqlite3.Connection, sink: str, incident: Incident) -> None:
-    """Delete what waits about an incident, inside a transaction, as if it had never been decided.
+def _list_of_runs(runs: Iterable[str]) -> str:
+    return json.dumps([utf8(run) for run in runs])
+
+
+def withdraw(connection: sqlite3.Connection, sink: str, incident: str) -> None:
+    """Delete what waits about an incident, given by its id, as if it had never been decided.
+
+    Call it inside a transaction.
 
     What was tried meanwhile stays, and so does what the sink was sent of the incident.
     """
-    subject = (incident.id, sink)
+    subject = (incident, sink)
     connection.execute(
         "DELETE FROM outbox WHERE incident = ? AND sink = ? AND state = 'pending' AND attempts = 0", subject
     )
@@ -302,4 +329,4 @@ def withdraw(connection: sqlite3.Connection, sink: str, incident: Incident) -> N
         "SELECT 1 FROM outbox WHERE outbox.incident = log.incident AND outbox.sink = log.sink)",
         subject,
     )
-    forget_withdrawn_pages(connection, incident.id, sink)
+    forget_withdrawn_pages(connection, incident, sink)

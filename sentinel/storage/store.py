@@ -15,10 +15,11 @@ from dataclasses import astuple, dataclass
 from pathlib import Path
 from typing import Any, Self
 
+from sentinel.common.days import DAY_SECONDS
 from sentinel.common.errors import SentinelError
 from sentinel.detectors.api import Severity
 from sentinel.incidents.duplicates import JoinKeys
-from sentinel.incidents.incident import Incident
+from sentinel.incidents.incident import Incident, State
 from sentinel.notifications.routing import SinkDecision
 from sentinel.notifications.silences import Silence
 from sentinel.storage.database import Database, utf8
@@ -155,10 +156,18 @@ class Store:
         return incidents[0]
 
     def open_counts(self) -> dict[tuple[str, str], int]:
-        """Return how many incidents are open, by detector and severity."""
+        """Return how many incidents of runs that go on are open, by detector and severity.
+
+        A run that ended is left out, and so is one whose log was silent for a day before it was last read.
+        """
         rows = self._database.rows(
             "SELECT json_extract(incident, '$.detector'), json_extract(incident, '$.severity'), count(*) "
-            "FROM incidents WHERE open AND json_valid(incident) GROUP BY 1, 2"
+            "FROM incidents WHERE open AND json_valid(incident) "
+            "AND coalesce(json_extract(incident, '$.ended'), '') = '' "
+            "AND NOT (json_extract(incident, '$.state') = ?1 "
+            "AND coalesce(updated - json_extract(incident, '$.last_time') > ?2, false)) GROUP BY 1, 2",
+            State.LOST,
+            DAY_SECONDS,
         )
         return {(detector, Severity(severity).name.lower()): count for detector, severity, count in rows}
 
@@ -204,6 +213,25 @@ class Store:
                     connection.execute(
                         "INSERT OR REPLACE INTO health VALUES (?, ?)", (key, json.dumps(value))
                     )
+
+    def move(self, run: str, new: str, path: str) -> None:
+        """Give a run another id and path, with its incidents and all that was decided and sent of them."""
+        with self._database.transaction(durable=True) as connection:
+            connection.execute(
+                "UPDATE OR REPLACE runs SET id = ?2, path = ?3 WHERE id = ?1",
+                (utf8(run), utf8(new), utf8(path)),
+            )
+            connection.execute(
+                "UPDATE incidents SET run = ?2, incident = json_set(incident, '$.run', ?2) "
+                "WHERE run = ?1 AND json_valid(incident)",
+                (utf8(run), utf8(new)),
+            )
+            connection.execute("UPDATE decisions SET run = ?2 WHERE run = ?1", (utf8(run), utf8(new)))
+            connection.execute("UPDATE outbox SET run = ?2 WHERE run = ?1", (utf8(run), utf8(new)))
+            connection.execute(
+                "UPDATE OR REPLACE training_keys SET run = ?2 WHERE run = ?1", (utf8(run), utf8(new))
+            )
+            connection.execute("DELETE FROM unjudged_runs WHERE run = ?", (utf8(run),))
 
     def forget(self, runs: Iterable[str]) -> None:
         """Delete the states of runs. Their incidents stay until they are old."""

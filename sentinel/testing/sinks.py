@@ -103,9 +103,12 @@ class SinkConformance:
     def test_the_table_says_what_the_sink_gets(self, tmp_path: Path) -> None:
         keys = self.working(tmp_path)
         kind = type_of(self.config)
-        assert self.config(**keys).policy() == SinkPolicy(kind, Severity.WARNING, include_preview=False)
+        first_look = self.config.model_fields["first_look"].default
+        expected = SinkPolicy(kind, Severity.WARNING, include_preview=False, first_look=first_look)
+        assert self.config(**keys).policy() == expected
         all_of_it = self.config(**keys, name="all", min_severity="info", include_preview=True)
-        assert all_of_it.policy() == SinkPolicy("all", Severity.INFO, include_preview=True)
+        wide = SinkPolicy("all", Severity.INFO, include_preview=True, first_look=first_look)
+        assert all_of_it.policy() == wide
 
     # Delivery
 

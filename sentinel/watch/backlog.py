@@ -23,6 +23,9 @@ _PRESSING_SECONDS = 30.0  # a watch may use more of the machine while a run has 
 _MAX_RUNS = 512  # of a slice
 _MIN_RUNS = 64  # of a slice; fewer take hardly less time
 _MIN_POINTS_PER_RUN = 1000  # of a slice; with fewer, a run that grows may lag for good
+_SLICE_SECONDS = 0.5  # that a slice of one log takes, so that one that grows fast delays no other
+_FIRST_RUN_POINTS = 1 << 15  # of a slice, of one run
+_MIN_RUN_POINTS = 1 << 13  # the same; fewer take hardly less time
 _MIN_POINTS = MAX_POINTS >> 3  # of a slice; fewer take hardly less time, because most of it is a fixed cost
 
 
@@ -37,7 +40,8 @@ class Backlog:
         self._clock = clock
         self._due: dict[str, tuple[float, WatchedRun]] = {}  # since when: they changed, or may have
         self._lagging: dict[str, WatchedRun] = {}  # not read to their ends
-        self._points = MAX_POINTS  # of a slice, where a run may read all of them
+        self._points = MAX_POINTS  # of a slice, over all its runs
+        self._run_points = _FIRST_RUN_POINTS  # of a slice, of one run
 
     def __len__(self) -> int:
         return len(self._due) + len(self._lagging)
@@ -98,10 +102,14 @@ class Backlog:
             self._points = max(self._points // 2, _MIN_POINTS)
         elif seconds < READING_SECONDS:
             self._points = min(self._points * 2, MAX_POINTS)
+        if seconds > _SLICE_SECONDS:
+            self._run_points = max(self._run_points // 2, _MIN_RUN_POINTS)
+        elif seconds < _SLICE_SECONDS / 2:
+            self._run_points = min(self._run_points * 2, MAX_POINTS)
 
     def points(self, runs: int) -> int:
         """Return how many points a slice of so many runs may read."""
-        return max(self._points, runs * _MIN_POINTS_PER_RUN)
+        return min(max(self._points, runs * _MIN_POINTS_PER_RUN), runs * self._run_points)
 
     @property
     def _run_limit(self) -> int:

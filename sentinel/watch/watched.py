@@ -80,6 +80,11 @@ class WatchedRun:
         self.committed_at = now
 
     @property
+    def is_end_unrecorded(self) -> bool:
+        """Whether the run ended, and what is recorded of it may not say so."""
+        return self.uncommitted > 0 and self.run_pipeline.log.ending is not None
+
+    @property
     def is_read(self) -> bool:
         """Whether its log was read to the end, or cannot be read at present."""
         return self.run_pipeline.log.reached_end or self.failures > 0
@@ -91,8 +96,13 @@ class WatchedRun:
         log = self.run_pipeline.log
         if log.live or log.ending is not None:
             return not log.live
+        return self.over_seconds(now) > log.metadata.lost_after_seconds
+
+    def over_seconds(self, now: float) -> float:
+        """Return the seconds since the run last wrote something; infinity if nobody knows."""
+        log = self.run_pipeline.log
         seconds = silence_of(log.run.path, log.metadata, now)
-        return seconds is None or seconds > log.metadata.lost_after_seconds
+        return math.inf if seconds is None else seconds
 
     def silent_seconds(self, now: float) -> float:
         """Return the seconds since points arrived; 0 for a log that ended or was not read to its end."""

@@ -9,13 +9,14 @@ import ctypes
 import logging
 import math
 import threading
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 
 from sentinel.common.clock import Clock
 from sentinel.common.errors import StateUnavailable
 from sentinel.common.fault_isolation import Guard
+from sentinel.common.processor_budget import ProcessorBudget
 from sentinel.common.text import clean_text
 from sentinel.config.file import Config
 from sentinel.pipeline import Pipeline
@@ -27,6 +28,7 @@ from sentinel.sources.discovery import common_path, discover, run_name
 from sentinel.sources.location import Url
 from sentinel.sources.sharding import shard_of
 from sentinel.storage.store import Store
+from sentinel.storage.unjudged_runs import UnjudgedRun
 from sentinel.telemetry.counters import ROUND_SECONDS, count_points
 from sentinel.watch.announce import introductions
 from sentinel.watch.backlog import READING_SECONDS, Backlog
@@ -34,6 +36,7 @@ from sentinel.watch.deferral import Deferral
 from sentinel.watch.discovery_schedule import DiscoverySchedule
 from sentinel.watch.file_events import Changes
 from sentinel.watch.inactivity import InactivityMonitor
+from sentinel.watch.moved_logs import KnownLogs, Relation
 from sentinel.watch.nonfinite_scan import NonFiniteScan
 from sentinel.watch.recorder import ChangesByRun, Recorder
 from sentinel.watch.removed_runs import RemovedRuns, forget, is_gone
@@ -44,6 +47,7 @@ from sentinel.watch.throttle import CPU_QUOTA, PRESSING_CPU_QUOTA, Throttle
 from sentinel.watch.watched import WatchedRun, WatchedRuns, restore_run
 
 _SWEEP_SECONDS = 60.0  # every run is polled this often, whatever events the file system sends
+_BUDGET_SECONDS = 5.0  # of the processor, for each stage of one run in a round; most take some milliseconds
 _REVIEW_SECONDS = 10.0  # between two reviews of all runs
 _REMIND_SECONDS = 60.0  # between two checks for reminders, which are due after hours
 _PROGRESS_SECONDS = 10.0  # between two lines about a first look that takes long
@@ -69,7 +73,10 @@ class Watcher:
         self._reports = Reports(name, store, clock, service, self._runs, self._backlog)
         failed = self._reports.detector_failed
         host = config.host
-        self._pipeline = Pipeline(config.enabled_detectors, config.parameters, config.signals, failed, host)
+        self._budget = ProcessorBudget(_BUDGET_SECONDS)
+        self._pipeline = Pipeline(
+            config.enabled_detectors, config.parameters, config.signals, failed, host, self._budget
+        )
         self._inactivity = InactivityMonitor(self._pipeline, store, config.paths, clock, config.process)
         self._deferral = Deferral(store.outbox, config.enabled_detectors, clock, config.poll_seconds)
         self._policies = [sink.policy() for sink in config.sinks]
@@ -179,22 +186,49 @@ class Watcher:
     def _discover(self) -> list[WatchedRun]:
         """Search all paths for runs. Return the new ones."""
         started_at = self._clock.monotonic()
-        discovered = discover(self._config.paths, self._config.state_dir / "copies")
+        discovered = discover(self._config.paths, self._config.state_dir / "copies", budget=self._budget)
         self._reports.warn_of(discovered.read_issues)
         self._reports.note_unread(discovered.unread)
-        stopped = self._store.stops.all()
-        added = []
-        for run in shard_of(discovered.runs, self._config.shard, self._config.paths):
-            if run.id in self._runs:
-                continue
-            watched = WatchedRun(self._restore(run), started_at, _NEVER)
-            watched.recorded_stop = stopped[run.id].reason if run.id in stopped else None
-            self._runs.add(watched)
-            self._new.append(watched)
-            added.append(watched)
-            self._reports.record_soon()  # the number of runs is another one
+        runs = shard_of(discovered.runs, self._config.shard, self._config.paths)
+        added = self._add([run for run in runs if run.id not in self._runs], started_at)
         self._discovery_schedule.note_search(started_at)
         return added
+
+    def _add(self, runs: Sequence[Run], now: float) -> list[WatchedRun]:
+        """Watch some runs, those that the store knows first, because others may be copies of them."""
+        stored = {row.id: row for row in self._store.runs()} if runs else {}
+        stopped = self._store.stops.all() if runs else {}
+        added = [self._watch(run, now, stopped) for run in runs if run.id in stored]
+        unknown = [run for run in runs if run.id not in stored]
+        gone = [row for row in stored.values() if unknown and row.id not in self._runs]
+        known = KnownLogs.of(self.logs() if unknown else (), gone, self._store)
+        for run in unknown:
+            relation, other = known.relation(run) or (None, "")
+            if relation is Relation.MOVED:
+                self._move(other, run)
+            if relation is not Relation.PART:
+                watched = self._watch(run, now, stopped)
+                watched.run_pipeline.log.metadata.original = other if relation is Relation.COPY else ""
+                added.append(watched)
+        return added
+
+    def _watch(self, run: Run, now: float, stopped: Mapping[str, UnjudgedRun]) -> WatchedRun:
+        watched = WatchedRun(self._restore(run), now, _NEVER)
+        watched.recorded_stop = stopped[run.id].reason if run.id in stopped else None
+        self._runs.add(watched)
+        self._new.append(watched)
+        self._reports.record_soon()  # the number of runs is another one
+        return watched
+
+    def _move(self, known_as: str, run: Run) -> None:
+        """Go on with a known run under the path to which its log was moved."""
+        before = [watched for watched in self._runs if watched.run_pipeline.id == known_as]
+        self._record([watched for watched in before if watched.uncommitted], {})
+        self._store.move(known_as, run.id, str(run.path))
+        self._runs.remove([known_as])
+        self._backlog.drop([known_as])
+        self._new = [watched for watched in self._new if watched.run_pipeline.id != known_as]
+        _log.info("%s goes on as %s", clean_text(known_as), clean_text(str(run.path)))
 
     def _restore(self, run: Run) -> RunPipeline:
         return restore_run(self._pipeline, self._store, run, run_name(run, common_path(self._config.paths)))
@@ -236,6 +270,8 @@ class Watcher:
         now = self._clock.now()
         if scanned := [watched for watched in self._new if watched.is_read]:
             self._end_initial_scan(scanned, now)
+        if not self._new:
+            self._deferral.end_first_look(self._policies, now)
         if ended := self._inactivity.ended([*self._runs], awake, self._read):
             self._review_runs(ended)
         if awake - self._reviewed_at >= _REVIEW_SECONDS:
@@ -256,7 +292,7 @@ class Watcher:
 
     def _end_initial_scan(self, runs: Sequence[WatchedRun], now: float) -> None:
         """Review runs that were read for the first time, release their notifications and introduce them."""
-        guard = Guard()
+        guard = Guard(budget=self._budget)
         for watched in runs:
             over = guard(watched.run_pipeline.log.run, "the review", partial(watched.was_over, now))
             watched.past = bool(over)
@@ -273,12 +309,13 @@ class Watcher:
     def _review_runs(self, runs: Iterable[WatchedRun], *, remind: bool = False) -> None:
         """Judge the inactivity and the end of runs, and record that; with ``remind`` reminders, too."""
         running = [watched for watched in runs if not watched.failures]
-        guard = Guard()
+        guard = Guard(budget=self._budget)
         up_to_date = [watched for watched in running if watched.due_since is None]  # the others are active
         changes = self._inactivity.news(up_to_date, self._clock.monotonic(), self._clock.now(), guard)
         self._stop_failed(running, guard)
         group = [w for w in running if not w.failures and (remind or changes.get(w.run_pipeline.id))]
         self._record(group, changes, reminders=True)
+        self._record_runs({watched.run_pipeline.id for watched in running if watched.is_end_unrecorded})
 
     def _forget(self, awake: float, now: float) -> None:
         """Forget the runs whose logs have been gone for long, and end their open incidents."""

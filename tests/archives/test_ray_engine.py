@@ -40,5 +40,5 @@ def test_a_missing_library_is_said(monkeypatch):
         raise ImportError
 
     monkeypatch.setattr(ray_engine, "import_module", missing)
-    with pytest.raises(SentinelError, match="pip install ray"):
+    with pytest.raises(SentinelError, match=r"install .*training-sentinel\[ray\]"):
         next(Ray().results(lambda _: [], []))

@@ -6,7 +6,7 @@ import msgspec
 import pytest
 
 from sentinel import catalogue
-from sentinel.catalogue.rules import MISSING, CauseRule, Clues
+from sentinel.catalogue.rules import MISSING, UNKNOWN, CauseRule, Clues
 from sentinel.detectors.discovery import all_detectors
 from sentinel.detectors.settings import CHOICES, Setting
 from sentinel.detectors.signals import Signal
@@ -48,7 +48,7 @@ def test_a_rule_asks_for_what_there_is(cited):
     assert rule.finding is None or rule.finding in all_detectors()
     assert rule.signals.keys() <= {*Signal}
     assert rule.settings.keys() <= {*Setting}
-    assert set(rule.framework) <= profiles().keys()
+    assert set(rule.framework) <= {UNKNOWN, *profiles()}
     for name, bounds in rule.settings.items():
         choices = bounds.is_ if isinstance(bounds.is_, tuple) else (bounds.is_,)
         texts = {one for one in choices if isinstance(one, str)} - {MISSING}

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from sentinel.cli.options import beside_a_watch
 from sentinel.storage.lock import sole_watcher
 from sentinel.storage.places import one_of, state_of_config, state_of_paths
 from tests.tools.docs import ROOT
@@ -89,3 +90,9 @@ def test_the_shares_of_a_tree_have_a_state_each(projects):
 def test_one_state_needs_no_choice(projects):
     state = state_of_paths([projects / "one" / "runs"])
     assert one_of([state]) == state
+
+
+def test_a_command_that_judges_paths_finds_the_state_of_their_watch(projects):
+    os.chdir(projects)
+    one = beside_a_watch(None, None, ["one/runs"])
+    assert one.state_dir == state_of_paths([projects / "one" / "runs"])

@@ -6,7 +6,7 @@ from datetime import timedelta
 
 import pytest
 
-pytest.importorskip("mcp", reason="agents need `pip install '.[mcp]'`")
+pytest.importorskip("mcp", reason="agents need the extra `mcp`")
 
 from sentinel.common.clock import SystemClock
 from sentinel.common.errors import SentinelError
@@ -14,6 +14,7 @@ from sentinel.config.file import Config, load
 from sentinel.mcp_server.known import Answers
 from sentinel.mcp_server.reach import is_given
 from sentinel.sources.discovery import places
+from sentinel.storage.places import state_of_config
 from sentinel.storage.store import Store
 
 pytestmark = pytest.mark.slow  # they judge whole runs
@@ -36,11 +37,12 @@ def two(sentinel, tmp_path):
 
 def answers(two, *given):
     config = load(two / "sentinel.toml")
+    config = config.model_copy(update={"state_dir": state_of_config(two / "sentinel.toml")})
     return Answers(config, places(str(two / place) for place in given), SystemClock().now)
 
 
 def silences(two):
-    with Store(load(two / "sentinel.toml").state_dir, read_only=True) as store:
+    with Store(state_of_config(two / "sentinel.toml"), read_only=True) as store:
         return store.silences(0.0)
 
 
@@ -56,7 +58,7 @@ def test_no_silence_covers_a_run_elsewhere(two, run):
 
 def test_an_incident_elsewhere_is_not_acknowledged(two):
     agent = answers(two, "mine")
-    with Store(load(two / "sentinel.toml").state_dir, read_only=True) as store:
+    with Store(state_of_config(two / "sentinel.toml"), read_only=True) as store:
         ids = {store.incident(one["id"]).run: one["id"] for one in answers(two).incidents("*")}
     for run, incident in ids.items():
         if "/other/" in run:

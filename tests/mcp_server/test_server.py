@@ -12,9 +12,10 @@ import anyio
 import pytest
 
 from sentinel.common.errors import SentinelError
+from sentinel.common.installation import install
 from sentinel.config.file import Config
 
-pytest.importorskip("mcp", reason="agents need `pip install '.[mcp]'`")
+pytest.importorskip("mcp", reason="agents need the extra `mcp`")
 from mcp import Client
 from mcp.client.stdio import StdioServerParameters
 
@@ -208,4 +209,4 @@ def test_a_missing_package_is_said(sentinel, monkeypatch):
     for name in [name for name in sys.modules if name.startswith("sentinel.mcp_server")]:
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, "mcp.server", None)
-    assert sentinel("mcp").err == "sentinel: agents need a package: pip install '.[mcp]'\n"
+    assert sentinel("mcp").err == f"sentinel: agents need a package: {install('mcp')}\n"

@@ -5,6 +5,7 @@ import sys
 
 import pytest
 
+from sentinel.common.installation import install
 from sentinel.processes import hang_sampling
 from sentinel.processes.ranks import Rank
 from sentinel.processes.table import process
@@ -27,4 +28,4 @@ def test_what_is_known_stands_in_one_text(monkeypatch, mine, tmp_path):
 def test_a_machine_without_devices_says_only_what_is_not_installed(monkeypatch, mine, tmp_path):
     monkeypatch.setitem(sys.modules, "pynvml", None)
     text = hang_sampling.describe_devices([Rank(mine, 0, 1)], tmp_path)
-    assert text == "the GPUs are unknown because nvidia-ml-py is not installed (pip install '.[devices]')"
+    assert text == f"the GPUs are unknown because nvidia-ml-py is not installed ({install('devices')})"

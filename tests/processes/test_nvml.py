@@ -5,6 +5,7 @@ from types import SimpleNamespace
 
 import pytest
 
+from sentinel.common.installation import install
 from sentinel.processes.nvml import gpu_use
 
 GIB = 1 << 30
@@ -66,4 +67,4 @@ def test_the_real_library_finds_no_gpu_of_ours():
 
 def test_without_the_library_it_says_what_to_install(monkeypatch):
     monkeypatch.setitem(sys.modules, "pynvml", None)
-    assert gpu_use(CALLED).endswith("(pip install '.[devices]')")
+    assert gpu_use(CALLED).endswith(f"({install('devices')})")

@@ -109,5 +109,5 @@ def test_exactly_one_address():
 
 def test_a_missing_package_is_said(monkeypatch):
     monkeypatch.setitem(__import__("sys").modules, "apprise", None)
-    with pytest.raises(ConfigError, match=r"pip install '\.\[apprise\]'"):
+    with pytest.raises(ConfigError, match=r"install .*training-sentinel\[apprise\]"):
         AppriseConfig(url="json://127.0.0.1").open()

@@ -113,7 +113,7 @@ def test_apprise_gets_the_picture_from_memory(plots, pictures, receiver):
 
 def test_plots_without_their_package_are_refused(monkeypatch):
     monkeypatch.setattr(plot, "find_spec", lambda _: None)
-    with pytest.raises(ConfigError, match=r"pip install '\.\[plots\]'"):
+    with pytest.raises(ConfigError, match=r"install .*training-sentinel\[plots\]"):
         AppriseConfig(url="json://127.0.0.1", plots=True).open()
 
 

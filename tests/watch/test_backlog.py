@@ -2,17 +2,20 @@
 
 import json
 import math
+import re
 import threading
 from itertools import pairwise
 
 import pytest
 
+from sentinel.common.processor_budget import ProcessorBudget
 from sentinel.config.file import Config
 from sentinel.detectors.discovery import all_detectors
 from sentinel.pipeline import MAX_POINTS, Pipeline
 from sentinel.report.status import document, status
 from sentinel.report.status_lines import lines
 from sentinel.sinks.delivery import Delivery
+from sentinel.sources.json.lines import JsonLines
 from sentinel.storage.store import Store
 from sentinel.telemetry.metrics import Metrics
 from sentinel.watch.systemd import ServiceManager
@@ -126,8 +129,11 @@ def test_a_run_that_is_far_behind_is_said_everywhere_and_is_not_silent(house):
 
 
 def test_slices_are_smaller_while_they_take_long(house):
-    house.log("large", range(2000), 1.0)
-    for house.seconds in (5.0, 5.0, 5.0, 0.5, 0.1, 0.1):
+    for number in range(40):  # each of which may read so much that only their sum is limited
+        house.log(f"run {number}", range(40), 1.0)
+    for house.seconds in (5.0, 5.0, 5.0, 0.5, *[0.1] * 8):
+        for number in range(40):
+            house.log(f"run {number}", range(40, 41), 1.0)
         house.look()
     most = [points / MAX_POINTS for points in dict.fromkeys(house.points)]
     assert most[:3] == [1, 1 / 2, 1 / 4]
@@ -204,3 +210,40 @@ def test_verdicts_are_the_same_however_the_rounds_are_cut(house):
         house.watch(another).once(GOING)
         assert recorded == {one.id: one.fired_step for one in another.incidents()}
     assert {one.run.rpartition("/")[2] for one in house.store.incidents()} == {"large.jsonl", "larger.jsonl"}
+
+
+def test_a_log_that_takes_the_processor_costs_itself_alone(house, monkeypatch):
+    monkeypatch.setattr(house.watcher, "_budget", ProcessorBudget(0.2))
+    monkeypatch.setattr(house.watcher._pipeline, "_budget", house.watcher._budget)
+    original = JsonLines.poll
+
+    def poll(log, cursor, limit):
+        if log.path.name == "large.jsonl":
+            re.fullmatch("(a+)+", "a" * 60 + "b")  # would take longer than the universe is old
+        return original(log, cursor, limit)
+
+    monkeypatch.setattr(JsonLines, "poll", poll)
+    house.log("large", range(10), 1.0)
+    house.log("small", range(10), 1.0)
+    house.look()
+    house.log("large", range(10, 20), 1.0)
+    house.log("small", range(10, 14), math.nan)
+    house.look()
+    found = {one.run.rpartition("/")[2]: one.detector for one in house.store.incidents()}
+    assert found["small.jsonl"] == "non-finite-metric"
+    (stop,) = house.store.stops.all().values()
+    assert "the jsonl reader failed: ProcessorTimeExceeded: more than 0 s of the processor" in stop.reason
+
+
+def test_a_log_that_grows_fast_is_read_in_slices_of_less_than_a_second(house):
+    house.slice = 0
+    house.seconds = 3.0
+    for begin in range(0, 5000, 1000):
+        house.log("fast", range(begin, begin + 1000), 1.0)
+        house.look()
+    assert house.points[-1] == 1 << 13
+    house.seconds = 0.01
+    for begin in range(5000, 9000, 1000):
+        house.log("fast", range(begin, begin + 1000), 1.0)
+        house.look()
+    assert house.points[-1] > 1 << 13

@@ -20,10 +20,10 @@ NOW = 1_767_230_000.0
 DAY = 86400.0
 
 
-def look(place: Path, receiver: Receiver) -> list[dict]:
+def look(place: Path, receiver: Receiver, first_look: str = "digest") -> list[dict]:
     """The messages of one `watch --once`."""
     clock = ManualClock(NOW)
-    sink = WebhookConfig(type="webhook", url=receiver.url)
+    sink = WebhookConfig(type="webhook", url=receiver.url, first_look=first_look)
     config = Config(
         paths=[str(place)], sinks=[sink.model_dump()], signals={"kl": "kl"}, state_dir=str(place / "../state")
     )
@@ -33,12 +33,37 @@ def look(place: Path, receiver: Receiver) -> list[dict]:
     return [json.loads(request.body) for request in receiver.received]
 
 
-def test_261_old_logs_are_one_message(tmp_path):
+def write(place: Path, days: float, kl: float, rows: int = 40) -> None:
+    """A log whose run ended so many days ago."""
+    begin = NOW - days * DAY - rows
+    lines = [json.dumps({"step": step, "time": begin + step, "kl": kl}) for step in range(rows)]
+    with place.open("a") as file:
+        file.writelines(f"{line}\n" for line in lines)
+
+
+@pytest.mark.parametrize(
+    ("days", "first_look", "count"), [(0.5, "none", 0), (0.5, "digest", 1), (2, "digest", 0), (2, "all", 1)]
+)
+def test_a_sink_is_told_of_as_many_old_runs_as_it_asks_for(tmp_path, days, first_look, count):
+    place = tmp_path / "runs"
+    place.mkdir()
+    write(place / "a.jsonl", days, 9.0)
+    with Receiver() as receiver:
+        assert len(look(place, receiver, first_look)) == count
+        assert len(look(place, receiver, first_look)) == count, "and nothing at the next start"
+
+
+def test_261_old_logs_are_one_message_in_which_nothing_is_resolved(tmp_path):
     place = tmp_path / "runs"
     place.mkdir()
     for number in range(261):
-        rows = ({"step": step, "time": NOW - 2 * DAY + step, "kl": 9.0 + number} for step in range(40))
-        (place / f"{number}.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+        write(place / f"{number}.jsonl", 0.2, 9.0 + number)
+    (place / "over.jsonl").write_text(
+        "".join(
+            json.dumps({"step": step, "time": NOW - 9e3 + step, "kl": 9.0 if step < 40 else 0.01}) + "\n"
+            for step in range(400)
+        )
+    )
     with Receiver() as receiver:
         (message,) = look(place, receiver)
         assert message["event"] == "digest"

@@ -14,6 +14,7 @@ from sentinel.replays.replaying import replay
 from sentinel.sinks.delivery import Delivery
 from sentinel.sources.json.lines import JsonLines
 from sentinel.storage.store import Store
+from sentinel.watch.backlog import Backlog
 from sentinel.watch.file_events import Changes
 from sentinel.watch.systemd import ServiceManager
 from sentinel.watch.watcher import Watcher
@@ -104,6 +105,25 @@ def test_a_first_look_that_takes_long_says_how_far_it_is(house, monkeypatch):
     *first, last = [line for line in lines if line.startswith("read ")]
     assert first
     assert last == "read 130 of 130 logs"
+
+
+@pytest.mark.slow
+def test_a_first_look_that_takes_many_rounds_is_one_message(house, monkeypatch):
+    monkeypatch.setattr("sentinel.watch.watcher.READING_SECONDS", 0.0)
+    monkeypatch.setattr(Backlog, "points", lambda _, runs: 400 * runs)
+    for number in range(8):
+        house.log(f"old {number}", range(60 + 200 * (number == 3)), kl=9.0, at=NOW - 3600)
+    watcher = house.watch()
+    rounds = 0
+    while not rounds or watcher._new:
+        rounds += 1
+        house.look(watcher)
+        with Store(house.state) as store:
+            worst = store.outbox.worst("terminal", 100)
+        assert not worst or not watcher._new
+    assert rounds > 1
+    assert len(worst) >= 8
+    assert len({entry.batch for entry in worst}) == 1
 
 
 @pytest.mark.slow

@@ -10,14 +10,17 @@ A file that became shorter and begins as before may be a copy that is still bein
 changed. After that it counts as replaced. An empty file could be either, so the reader waits for its first
 byte.
 
-The inode, the size and the time of the last change tell whether a file needs to be read at all.
+The inode, the size and the time of the last change tell whether a file needs to be read at all. A file that
+was renamed, as a log that is rotated, is read to its end before its successor is read from its start.
 """
 
 import hashlib
 import os
 import threading
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
+from itertools import islice
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -30,6 +33,7 @@ from sentinel.sources.readers.files import as_utf_8, open_log, utf_16
 _HEAD_BYTES = 64  # at the beginning of a file that tell whether it is another one
 _TAIL_BYTES = 1024  # before the mark that tell the same
 _BLOCK_BYTES = 4096  # buffers are filled, and left to the file, in multiples of it
+_MAX_BESIDE = 10_000  # files in a directory that are looked at
 _MAX_WAITS = 10  # polls in which a shorter file may grow back
 
 Mark = Mapping[str, Any]
@@ -110,6 +114,11 @@ def read_new(path: Path, mark: Mark, limit: int) -> Read | None:
     waits = mark.get("waits", 0)
     if unchanged and not waits:
         return None
+    if old_status[1] not in (None, status.st_ino) and not holds(path, mark):
+        renamed = _renamed(path, mark)
+        if renamed is not None and os.path.getsize(renamed) > offset:  # noqa: PTH202  as fast as above
+            rest = read_new(renamed, mark, limit)
+            return None if rest is None else replace(rest, more=True)
     with open_log(path) as file:
         status = os.fstat(file.fileno())
         size = status.st_size
@@ -135,6 +144,49 @@ def read_new(path: Path, mark: Mark, limit: int) -> Read | None:
     if not data and not restarted:
         return None
     return Read(data, offset, restarted, offset + len(data) < size, *about, before)
+
+
+def holds(path: Path, mark: Mark) -> bool:
+    """Return whether a file holds what was consumed up to a mark, as its first and those last bytes tell."""
+    head = bytes.fromhex(mark.get("head", ""))
+    offset = int(mark.get("offset", 0))
+    try:
+        with open_log(path) as file:
+            size = os.fstat(file.fileno()).st_size
+            if not head or size < offset or file.read(_HEAD_BYTES)[: len(head)] != head:
+                return False
+            before = _at(file, max(0, offset - _TAIL_BYTES), min(offset, _TAIL_BYTES))
+    except OSError:
+        return False
+    return bool(_fingerprint(before) == mark.get("tail", ""))
+
+
+def marks_in(cursor: Cursor) -> list[Mark]:
+    """Return the marks of a cursor whose heads are whole: of one file, or of several by name."""
+    of_files = cursor.get("files", {})
+    marks = [cursor.get("mark"), *(of_files.values() if isinstance(of_files, Mapping) else ())]
+    return [
+        mark for mark in marks if isinstance(mark, Mapping) and len(mark.get("head", "")) == 2 * _HEAD_BYTES
+    ]
+
+
+def head_of(path: Path) -> str:
+    """Return the first bytes of a file as a mark has them; empty for a file with fewer bytes."""
+    try:
+        with open_log(path) as file:
+            head = file.read(_HEAD_BYTES)
+    except OSError:
+        return ""
+    return head.hex() if len(head) == _HEAD_BYTES else ""
+
+
+def _renamed(path: Path, mark: Mark) -> Path | None:
+    """Return the file beside ``path`` that a mark is about; None if there is none."""
+    with suppress(OSError), os.scandir(path.parent) as entries:
+        for entry in islice(entries, _MAX_BESIDE):
+            if entry.inode() == mark.get("inode") and holds(path.parent / entry.name, mark):
+                return path.parent / entry.name
+    return None
 
 
 def read_text(path: Path, mark: Mark, limit: int) -> Read | None:

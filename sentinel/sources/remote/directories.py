@@ -13,6 +13,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Protocol
 
+from sentinel.common.installation import install
 from sentinel.sources.base import Chunk, Cursor, PollResult, Run, Source, flush
 from sentinel.sources.location import Url
 from sentinel.sources.readers.growing import unreadable
@@ -31,7 +32,7 @@ def check(url: Url) -> None:
     if ":" in url.parts[0].rpartition("@")[0]:
         raise ValueError(f"{url.scheme}:// address holds a password; use the keys of your account instead")
     if find_spec(package) is None:
-        raise ValueError(f"{url.scheme}:// needs {package} beside sentinel: pip install {package}")
+        raise ValueError(f"{url.scheme}:// needs {package} beside sentinel: {install(url.scheme)}")
 
 
 def search(url: Url, copies: Path) -> Iterator[Run]:
