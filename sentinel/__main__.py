@@ -1,5 +1,19 @@
-"""`python -m sentinel` is `sentinel`."""
+"""The command `sentinel`, and `python -m sentinel`."""
 
-from sentinel.cli.app import main
+import sys
 
-main()
+
+def main() -> None:
+    """Run the command. What the version is needs no import of all commands."""
+    if sys.argv[1:] == ["--version"]:
+        from importlib.metadata import version
+
+        sys.stdout.write(f"sentinel {version('training-sentinel')}\n")
+        return
+    from sentinel.cli.app import main as run
+
+    run()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,7 +1,9 @@
 """What the docs say is what there is."""
 
+import json
 import re
 
+import jsonschema
 import pytest
 
 from tests.tools.docs import (
@@ -95,3 +97,13 @@ def test_every_command_has_help_and_is_told_of(path):
     assert usage.startswith("Usage: sentinel")
     assert meaning.strip()
     assert f"sentinel {' '.join(path)}" in WRITTEN
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("sample", "schema"), [("webhook_event", "webhook.json"), ("webhook_digest", "webhook-digest.json")]
+)
+def test_a_sample_of_json_fits_its_schema(sample, schema):
+    text = TEXTS["channels.md"].partition(f"<!-- begin {sample} -->\n```json\n")[2].partition("```")[0]
+    form = json.loads((ROOT / "deploy" / "schema" / schema).read_text())
+    jsonschema.validate(json.loads(text), form)

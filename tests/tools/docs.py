@@ -33,6 +33,7 @@ from sentinel.sinks.discovery import sink_types
 from sentinel.sinks.heartbeat import HeartbeatConfig
 from sentinel.sources.registry import formats as names_of_formats
 from studies.faults.page import peers, read, summary
+from tests.sinks.receiver import Receiver
 
 ROOT = Path(__file__).parents[2]
 README = ROOT / "README.md"
@@ -121,6 +122,29 @@ def first_screen() -> str:
     return f"```console\n$ sentinel runs/\n{re.sub(r' read in [0-9.]+ s', ' read in 1 s', text)}\n```"
 
 
+def webhook_event() -> str:
+    return _posted("kl-blowup")
+
+
+def webhook_digest() -> str:
+    return _posted("kl-blowup", "non-finite-metric")
+
+
+def _posted(*samples: str) -> str:
+    """What a webhook gets of some sample logs, with the names of one machine."""
+    with TemporaryDirectory() as place, chdir(place), Receiver() as receiver:
+        for name in samples:
+            shutil.copytree(ROOT / "sample_logs" / name, Path("runs") / name)
+        sink = f'[[sinks]]\ntype = "webhook"\nurl = "{receiver.url}"\nfirst_look = "all"\n'
+        Path("sentinel.toml").write_text(f'paths = ["runs"]\nhost = "node-7"\nstate_dir = "state"\n{sink}')
+        CliRunner().invoke(program_for(["watch"]), ["watch", "--once"])
+        (request,) = receiver.received
+        text = request.body.decode().replace(str(Path.cwd()), "/data")
+    body = json.loads(re.sub(r'"[0-9a-f]{16}(?:[0-9a-f]{16})?"', '"…"', text))
+    body["sent_at"] = "2026-01-01T00:00:10Z"
+    return f"```json\n{json.dumps(body, indent=2, ensure_ascii=False)}\n```"
+
+
 def report() -> str:
     return f"```text\n{shown(['replay', str(ROOT / 'sample_logs' / 'kl-blowup')])}\n```"
 
@@ -202,7 +226,20 @@ def decisions() -> str:
 
 
 PARTS = (
-    *(first_screen, report, faults, frameworks, config, rules, heartbeat, sinks, probes, commands),
+    *(
+        first_screen,
+        webhook_event,
+        webhook_digest,
+        report,
+        faults,
+        frameworks,
+        config,
+        rules,
+        heartbeat,
+        sinks,
+        probes,
+        commands,
+    ),
     *(detectors, entries, reasons, formats, decisions),
 )
 

@@ -18,6 +18,16 @@ pytestmark = pytest.mark.long  # real processes
 WATCH = [sys.executable, "-m", "sentinel", "watch"]
 
 
+@pytest.fixture
+def run(tmp_path):
+    """A run that goes on, and whose KL runs away."""
+    place = tmp_path / "runs" / "grpo"
+    place.mkdir(parents=True)
+    rows = [{"step": step, "kl": 0.01 if step < 100 else 3.0} for step in range(200)]
+    (place / "metrics.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    return place
+
+
 def test_a_watch_on_a_terminal_shows_a_table_and_leaves_the_messages_above_it(tmp_path):
     ours, theirs = pty.openpty()
     paths = [str(ROOT / "sample_logs" / "kl-blowup"), "--state-dir", str(tmp_path)]
@@ -31,16 +41,15 @@ def test_a_watch_on_a_terminal_shows_a_table_and_leaves_the_messages_above_it(tm
             screen += part
         assert watch.wait(PATIENCE) == 0
     os.close(ours)
-    assert b"critical kl-blowup in " in screen
+    assert b"kl-blowup in " in screen
     assert b"Traceback" not in screen
 
 
-def test_a_configuration_with_another_sink_leaves_the_alerts_on_the_terminal(tmp_path):
-    path = ROOT / "sample_logs" / "kl-blowup"
+def test_a_configuration_with_another_sink_leaves_the_alerts_on_the_terminal(tmp_path, run):
     ours, theirs = pty.openpty()
     with Receiver() as receiver:
         config = tmp_path / "sentinel.toml"
-        config.write_text(f'paths = ["{path}"]\n[[sinks]]\ntype = "webhook"\nurl = "{receiver.url}"\n')
+        config.write_text(f'paths = ["{run}"]\n[[sinks]]\ntype = "webhook"\nurl = "{receiver.url}"\n')
         words = [*WATCH, "--once", "--config", str(config), "--state-dir", str(tmp_path / "state")]
         with subprocess.Popen(words, stdin=theirs, stdout=theirs, stderr=theirs) as watch:
             os.close(theirs)
@@ -49,18 +58,17 @@ def test_a_configuration_with_another_sink_leaves_the_alerts_on_the_terminal(tmp
         sent = [json.loads(one.body) for one in receiver.received]
     os.close(ours)
     assert [one["incident"]["detector"] for one in sent] == ["kl-blowup"]
-    assert b"critical kl-blowup in " in screen
+    assert b"kl-blowup in " in screen
 
 
-def test_a_receiver_on_the_command_line_gets_what_the_terminal_gets(tmp_path):
-    path = str(ROOT / "sample_logs" / "kl-blowup")
+def test_a_receiver_on_the_command_line_gets_what_the_terminal_gets(tmp_path, run):
     state = str(tmp_path)
     with Receiver() as receiver:
-        words = [*WATCH, path, "--once", "--state-dir", state, "--notify", receiver.url]
+        words = [*WATCH, str(run), "--once", "--state-dir", state, "--notify", receiver.url]
         ran = subprocess.run(words, capture_output=True, text=True, timeout=PATIENCE, check=True)
         sent = [json.loads(one.body) for one in receiver.received]
     assert [one["incident"]["detector"] for one in sent] == ["kl-blowup"]
-    assert "critical kl-blowup in " in ran.stderr
+    assert "kl-blowup in " in ran.stderr
     assert receiver.url not in ran.stderr
 
 
