@@ -40,12 +40,17 @@ MIN_FINITE_BEFORE = 3
 
 _MAX_TAGS_IN_NAME = 3  # in the name of the point
 _LOSS = re.compile("loss", re.IGNORECASE)
+_DIGITS = re.compile(r"\d+")
 
 
 def as_one_name(tags: Sequence[str]) -> str:
     """Return some tags as the name of a point that is about all of them."""
     more = len(tags) - _MAX_TAGS_IN_NAME
     return ", ".join(tags[:_MAX_TAGS_IN_NAME]) + (f" and {more} more" if more > 0 else "")
+
+
+def _stem(tag: str) -> str:
+    return _DIGITS.sub("", tag).strip()
 
 
 @dataclass(slots=True)
@@ -109,10 +114,21 @@ class UnmappedNonFinite:
                 count, step, time = before
                 self.broken[tag] = (count + 1, step, time)
                 if count + 1 >= (MIN_BROKEN_OF_LOSS if is_loss else MIN_BROKEN_OF_OTHERS):
+                    if not is_loss and self._has_finite_sibling(tag):
+                        del self.broken[tag]
+                        continue
                     self.followed = tag
                     begin = self._points([(step, time)], [position + index], [chunk.value[index]])
                     return [_joined([begin, *self._later(chunk, slice(index, part.stop), position)])]
         return []
+
+    def _has_finite_sibling(self, tag: str) -> bool:
+        """Return whether a metric of another number is finite at present: a class that no sample of an
+        evaluation had has no score, and the other classes have one.
+        """
+        return any(
+            other != tag and other not in self.broken and _stem(other) == _stem(tag) for other in self.finite
+        )
 
     def _later(self, chunk: Chunk, part: slice, position: int) -> list[Points]:
         """Return the points of what was found in a part of a chunk."""

@@ -60,6 +60,13 @@ def test_what_may_be_undefined_is_healthy(values):
     assert not told(rows(spread=values))
 
 
+def test_a_class_without_samples_has_no_score_while_the_others_have_one():
+    absent = [1.0] * 3 + [NAN] * 30
+    assert not told(rows(**{"dice 1": [0.5] * 33, "dice 2": absent}))
+    assert told(rows(**{"dice 1": absent, "dice 2": absent}))
+    assert told(rows(**{"loss 1": [0.5] * 33, "loss 2": absent}))
+
+
 def test_a_loss_with_a_meaning_speaks_for_all():
     assert not told(rows(loss=[1.0, NAN, NAN, NAN], d_loss=[1.0, NAN, NAN, NAN]), losses=("loss",))
 
