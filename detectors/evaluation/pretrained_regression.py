@@ -2,9 +2,9 @@
 
 ## What it catches
 A first evaluation that no later one reaches. There are four or more of those, and the best of them is worse
-than the first by more than 10 % of a loss or 0.1 of a metric. It is also worse by many times their range: by
-ten times the range of four evaluations, five times that of five, twice that of eight, and 1.2 times that of
-the last sixteen.
+than the first by more than 10 % of a loss or an error rate, or 0.1 of a metric. It is also worse by many
+times their range: by ten times the range of four evaluations, five times that of five, twice that of eight,
+and 1.2 times that of the last sixteen.
 
 ## Why it matters
 A pretrained model is good before it is trained any further. If each later evaluation is worse, the training
@@ -44,6 +44,7 @@ FEW = 4  # evaluations whose range is looked at, at least
 MANY = 16  # the same, at most
 REACH = 50  # evaluations
 USEFUL = 0.2  # share from which on a first metric shows that the model knew something
+PERCENT = 1.5, 80.0  # an error rate in percent of a model that knew something
 UNTRAINED = (
     0.9  # of the first training loss: a first evaluation above this may be of a model that knew nothing
 )
@@ -52,7 +53,7 @@ LEARNED = 0.5  # of the first training loss: below this, such a model has learne
 
 @detector(
     judges=(
-        *(Signal.EVAL_LOSS, Signal.EVAL_ACCURACY),
+        *(Signal.EVAL_LOSS, Signal.EVAL_ERROR_RATE, Signal.EVAL_ACCURACY, Signal.EVAL_SCORE),
         *(Signal.MEAN_AVERAGE_PRECISION, Signal.MEAN_INTERSECTION_OVER_UNION),
     ),
     uses=(First(Signal.LOSS), Mean(Signal.LOSS)),
@@ -85,19 +86,26 @@ def pretrained_regression(
     ] = 10.0,
 ) -> pl.LazyFrame:
     is_loss = is_of(Signal.EVAL_LOSS)
-    good = pl.when(is_loss).then(-pl.col(VALUE)).otherwise(VALUE)
+    is_lower = is_loss | is_of(Signal.EVAL_ERROR_RATE)
+    good = pl.when(is_lower).then(-pl.col(VALUE)).otherwise(VALUE)
     highest = seen_max("later", REACH, REACH)
     measured = points.with_columns(later=pl.when(pl.col(INDEX) > 0).then(good)).with_columns(
         first=start_value(VALUE),
-        best=pl.when(is_loss).then(-highest).otherwise(highest),
+        best=pl.when(is_lower).then(-highest).otherwise(highest),
         range=recent_max(pl.col("later"), MANY, at_least=1) + recent_max(-pl.col("later"), MANY, at_least=1),
         name=metric_name(),
     )
     first = pl.col("first")
     best = pl.col("best")
-    worse = pl.when(is_loss).then(best - first).otherwise(first - best)
-    least = pl.when(is_loss).then(least_share * first).otherwise(least_share)
-    knew = pl.when(is_loss).then((first > 0) & ~_from_scratch(first)).otherwise(first > USEFUL)
+    worse = pl.when(is_lower).then(best - first).otherwise(first - best)
+    least = pl.when(is_lower).then(least_share * first).otherwise(least_share)
+    knew = (
+        pl.when(is_loss)
+        .then((first > 0) & ~_from_scratch(first))
+        .when(is_lower)
+        .then(first.is_between(0, 1 - USEFUL, closed="none") | first.is_between(*PERCENT))
+        .otherwise(first > USEFUL)
+    )
     enough = 1 + (least_ranges - 1) * ((FEW - 2) / (pl.col(INDEX).clip(FEW, MANY) - 2)) ** 2
     return verdicts(
         measured,

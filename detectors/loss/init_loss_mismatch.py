@@ -5,8 +5,8 @@ Invariants of the start, within the first 50 points. A classifier's loss that is
 logarithm of the number of classes or more. A language model's loss above the logarithm of its vocabulary
 (12.5 for the largest one in use, where it is unknown). A training loss that is N times the held-out loss at
 two evaluations in a row, with N the accumulation steps. A margin of preferences beyond 0.5, or a KL to the
-reference above 0.1, at the very first step. A gradient norm above 200 at ten points beside the usual loss of
-a language model.
+reference above 0.1, at the very first step. A loss above 100,000 with a gradient norm above 10,000. A
+gradient norm above 200 at ten points beside the usual loss of a language model.
 
 ## Why it matters
 The start is the one moment at which the right value is known. A loss that misses it measures something else:
@@ -66,6 +66,8 @@ NEAR_FEW_STEPS = 0.1  # the same of fewer
 MAX_MARGIN = 0.5  # of a policy and itself, in nats times beta: other kernels make it 0.05
 MAX_KL = 0.1  # of a policy to itself, in nats per token: other kernels make it 0.01
 MAX_NORM = 200  # of the gradient of a mean over tokens
+HUGE_LOSS = 1e5  # of a regression whose targets are in raw units
+HUGE_NORM = 1e4  # of its gradient
 MULTIPLE = ("N-loss-items", "O9", "G2")
 
 
@@ -79,7 +81,7 @@ class Invariant(NamedTuple):
 
 @detector(
     judges=(Signal.LOSS, Signal.EVAL_LOSS, Signal.PREFERENCE_MARGIN, Signal.KL, Signal.GRAD_NORM),
-    uses=(*RATES, *TOKENS, *ELSE, Signal.LOSS, Mean(Signal.LOSS)),
+    uses=(*RATES, *TOKENS, *ELSE, Signal.GRAD_NORM, Signal.LOSS, Mean(Signal.LOSS)),
     settings=(
         *(Setting.NUM_CLASSES, Setting.VOCAB_SIZE, Setting.ACCUMULATION_STEPS),
         *(Setting.MODEL_FAMILY, Setting.MAX_SEQUENCE_LENGTH),
@@ -95,7 +97,7 @@ class Invariant(NamedTuple):
         "of_a_step": Measure("divided by the accumulation steps", Unit.SAME),
         "ratio": Measure("training loss over held-out loss", Unit.NONE),
         Setting.ACCUMULATION_STEPS: Measure("accumulation steps", Unit.COUNT),
-        **logged(Signal.LOSS),
+        **logged(Signal.LOSS, Signal.GRAD_NORM),
     },
     variants={
         "negative": Variant(
@@ -115,6 +117,11 @@ class Invariant(NamedTuple):
         ),
         "summed": Variant(
             "loss of a language model starts at {level:.4g}: it is no mean over tokens", MULTIPLE, (INFO,)
+        ),
+        "unscaled": Variant(
+            "loss starts at {level:.3g} with a gradient norm of {grad_norm:.3g}: nothing is scaled",
+            ("DP12", "L8", "GE"),
+            (INFO,),
         ),
         "times-held-out": Variant(
             "the training loss is {ratio:.3g} times the held-out loss, and {accumulation_steps:.0f} steps "
@@ -164,7 +171,7 @@ def init_loss_mismatch(
         measured,
         judged={
             SkipReason.NOT_SUPERVISED: is_of(Signal.KL) | is_of(Signal.PREFERENCE_MARGIN) | is_supervised(),
-            SkipReason.NOT_CLASSIFIER: ~is_loss | _classifies() | _writes_text(),
+            SkipReason.NOT_CLASSIFIER: ~is_loss | _classifies() | _writes_text() | _is_huge(),
             SkipReason.RESUMED: ~pl.col("resumed"),
             SkipReason.FEW_POINTS: has_points(pl.col(SIGNAL).replace_strict(rows)),
             SkipReason.LATE: pl.col(INDEX) < FIRST,
@@ -191,6 +198,7 @@ def _invariants(most_times: float) -> Mapping[str, Invariant]:
         "accumulated": Invariant(Signal.LOSS, above_guessing & is_multiple, FEW),
         "high": Invariant(Signal.LOSS, _classifies() & (pl.col("times") > most_times), FEW),
         "summed": Invariant(Signal.LOSS, above_guessing, FEW),
+        "unscaled": Invariant(Signal.LOSS, _is_huge(), FEW),
         "times-held-out": Invariant(Signal.EVAL_LOSS, in_a_row(_is_multiple_of_held_out(), 2), 2),
         "other-reference": Invariant(Signal.PREFERENCE_MARGIN, begins & (pl.col(VALUE).abs() > MAX_MARGIN)),
         "far-reference": Invariant(Signal.KL, begins & (pl.col(VALUE) > MAX_KL)),
@@ -203,6 +211,11 @@ def _invariants(most_times: float) -> Mapping[str, Invariant]:
 def _classifies() -> pl.Expr:
     """Return whether the log has a rate beside the loss, so that the loss is a cross-entropy."""
     return pl.any_horizontal(pl.col(r).is_not_null() for r in RATES)
+
+
+def _is_huge() -> pl.Expr:
+    """Return whether loss and gradient are of a size that no scaled targets give."""
+    return (pl.col("level") > HUGE_LOSS) & (pl.col(Signal.GRAD_NORM) > HUGE_NORM).fill_null(False)
 
 
 def _writes_text() -> pl.Expr:

@@ -56,7 +56,10 @@ SURELY = 5  # standard errors by which a run ends below its start
 BESIDE = Signal.KL, Signal.ENTROPY, Signal.CLIPPED_COMPLETION_RATIO
 
 FELL = "the reward fell from {best:.4g} to {now:.4g}"
-CAUSES = ("R1", "R2", "A-entropy-collapse", "N-tool-failures", "N-entropy-explosion")
+CAUSES = (
+    *("R1", "R2", "N-engine-mismatch", "A-entropy-collapse", "N-tool-failures"),
+    "N-entropy-explosion",
+)
 
 
 @detector(

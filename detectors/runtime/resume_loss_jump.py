@@ -2,9 +2,11 @@
 
 ## What it catches
 After a restart that goes on with the steps, a loss whose first five points lie above those of the attempt
-before at the same step, by half of what that attempt had gained, by 30 %, and by ten times their scatter. And
-a held-out metric or a reward whose first five points after a restart lie below the last five before it, by
-five times their scatter and by a twentieth of what had been gained; from a fifth on it is a warning.
+before at the same step, by half of what that attempt had gained, by 30 %, and by ten times their scatter. A
+fifth of the gain and a tenth of the loss are a note, and a warning once they stay lost for twenty more
+points. And a held-out metric or a reward whose first five points after a restart lie below the last five
+before it, by five times their scatter and by a twentieth of what had been gained; from a fifth on it is a
+warning.
 
 ## Why it matters
 A resume that goes on with the weights goes on with the loss. A loss near its old start means that the weights
@@ -32,13 +34,16 @@ from sentinel.detectors.evidence import Measure, Unit
 from sentinel.detectors.runtime.restarts import EARLIER_ROWS, TAIL_ROWS, earlier_value, goes_on, with_restart
 from sentinel.detectors.schema import INDEX, SERIES, STEP, VALUE, First
 from sentinel.detectors.signals import Signal
-from sentinel.detectors.stats import MAD, has_points, is_of, start_median
+from sentinel.detectors.stats import MAD, has_points, is_of, recent_median, start_median
 from sentinel.detectors.supervised import ELSE, is_supervised
 from sentinel.detectors.verdict import SkipReason, verdicts
 
 FIRST_POINTS = 5  # points after a restart whose median counts
 MIN_EARLIER_POINTS = 8  # points of the attempt before that suffice
-MIN_OUTCOME_SCATTERS = 5  # of an outcome, by which its level must differ
+MIN_SCATTERS = 5  # from one point to the next, by which a level must differ
+PART = 0.2  # share of the gain of a loss that is worth a note, and a message once it stays lost
+SMALL_RISE = 0.1  # share of the loss before by which it must then have risen
+STAYS = 20  # last points of those after a restart in which it must still be lost
 SMALL_LOSS = 0.05  # share of the gain that is worth a note
 LARGE_LOSS = 0.2  # share of the gain that is worth a message
 OUTCOMES = (
@@ -50,7 +55,7 @@ OUTCOMES = (
 @detector(
     judges=(Signal.LOSS, *OUTCOMES),
     uses=(First(Signal.LOSS), *ELSE),
-    history=History(head=FIRST_POINTS, earlier=EARLIER_ROWS),
+    history=History(head=FIRST_POINTS, recent=STAYS, earlier=EARLIER_ROWS),
     maturity=Maturity.STABLE,
     cause=Cause.RESUME,
     inhibits=(Cause.LOSS_SHAPE, Cause.DIVERGENCE),
@@ -67,6 +72,11 @@ OUTCOMES = (
             "after a restart at step {first_step} the loss is {level:.4g}; it had been {earlier:.4g} there, "
             "and {begun:.4g} at the first start",
             ("R4", "O8"),
+        ),
+        "partly": Variant(
+            "after a restart at step {first_step} the loss is {level:.4g}; it had been {earlier:.4g} there",
+            ("R4", "O8"),
+            (INFO, WARNING),
         ),
         "outcome": Variant(
             "after a restart at step {first_step} the metric is {level:.4g}; it had been {before:.4g} at the "
@@ -98,11 +108,15 @@ def resume_loss_jump(
         .with_columns(share_lost=(pl.col("before") - level) / (pl.col("before") - pl.col("outcome_begun")))
     )
     is_loss = is_of(Signal.LOSS)
-    gained = pl.col("before") - pl.col("outcome_begun") > MIN_OUTCOME_SCATTERS * pl.col("outcome_scatter")
-    fell = pl.col("before") - level > MIN_OUTCOME_SCATTERS * pl.col("outcome_scatter")
+    gained = pl.col("before") - pl.col("outcome_begun") > MIN_SCATTERS * pl.col("step_scatter")
+    fell = pl.col("before") - level > MIN_SCATTERS * pl.col("step_scatter")
     lost_outcome = ~is_loss & gained & fell & (pl.col("share_lost") > SMALL_LOSS)
     rise = level - earlier
     lost_gain = rise > lost * (begun - earlier)
+    partly = (rise > PART * (begun - earlier)) & (rise > SMALL_RISE * earlier)
+    partly = partly & (rise > MIN_SCATTERS * pl.col("step_scatter"))
+    now = recent_median(VALUE, STAYS)
+    stays = (pl.col(INDEX) >= FIRST_POINTS + STAYS) & (now - earlier > PART * (begun - earlier))
     return verdicts(
         measured,
         judged={
@@ -117,9 +131,10 @@ def resume_loss_jump(
             & lost_gain
             & (rise > least_rise * earlier)
             & (rise > scatters * pl.col("scatter")),
+            "partly": is_loss & partly,
             "outcome": lost_outcome,
         },
-        severities={WARNING: pl.col("share_lost") > LARGE_LOSS},
+        severities={WARNING: pl.when(is_loss).then(stays).otherwise(pl.col("share_lost") > LARGE_LOSS)},
         onset=pl.col("first_step"),
     )
 
@@ -136,5 +151,5 @@ def _outcome_before() -> dict[str, pl.Expr]:
     return {
         "before": tail.tail(FIRST_POINTS).median().over(SERIES),
         "outcome_begun": pl.col(VALUE).filter(earlier).head(1).first().over(SERIES),
-        "outcome_scatter": MAD * (tail.diff() - tail.diff().median()).abs().median().over(SERIES),
+        "step_scatter": MAD * (tail.diff() - tail.diff().median()).abs().median().over(SERIES),
     }

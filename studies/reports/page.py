@@ -18,7 +18,8 @@ was the entry that has to stand first.
 
 A report is right if the trouble is found, its first cause is right where one is known, and nobody is paged
 for a healthy training. The logs are rebuilt by the authors of sentinel, who had mended the kinds of other
-reports before; so the figures flatter it.
+reports before; so the figures flatter it. The log of ms-swift#6049 was rebuilt wrongly at first sight: the
+steps that the resume repeats had the old loss.
 """
 
 
