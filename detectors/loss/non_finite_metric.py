@@ -36,7 +36,7 @@ from sentinel.detectors.api import CRITICAL, INFO, WARNING, Cause, History, Matu
 from sentinel.detectors.evidence import Measure, Unit, logged
 from sentinel.detectors.schema import ENDED, RAW, SERIES, SIGNAL, STEP, VALUE, Every
 from sentinel.detectors.signals import Signal
-from sentinel.detectors.stats import has_points, in_a_row, is_of, seen_min
+from sentinel.detectors.stats import has_points, in_a_row, is_of, seen_max, seen_min
 from sentinel.detectors.verdict import SkipReason, verdicts
 
 NAN = "GE-nan", "A-nan-debug"
@@ -120,7 +120,7 @@ def non_finite_metric(
     zeros = pl.col("zeros") & from_ordinary & is_of(Signal.LOSS)
     sound = pl.col(Signal.LOSS) != 0
     of_evaluation = pl.col(SIGNAL).is_in([Signal.EVAL_LOSS, Signal.EVAL_LOSS_PART])
-    never = broken & pl.col("last").is_null() & ~is_of(Signal.OTHER_METRIC)
+    never = broken & seen_max(VALUE, REACH, REACH).is_null() & ~is_of(Signal.OTHER_METRIC)
     return verdicts(
         measured,
         judged={

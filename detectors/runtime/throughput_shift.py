@@ -14,7 +14,7 @@ If it began with a restart, compare the two environments.
 
 ## When it is wrong
 Longer sequences, longer completions and evaluations inside a step take longer by right. A finding is
-therefore info down to a quarter of the speed.
+therefore info until the speed has been below a half for twenty points.
 
 ## Source
 Catalogue DP5.
@@ -28,7 +28,7 @@ from sentinel.detectors.api import INFO, WARNING, Cause, History, Maturity, Vari
 from sentinel.detectors.evidence import Measure, Unit
 from sentinel.detectors.schema import VALUE
 from sentinel.detectors.signals import Signal
-from sentinel.detectors.stats import is_of, now_and_then
+from sentinel.detectors.stats import in_a_row, is_of, now_and_then
 from sentinel.detectors.verdict import SkipReason, verdicts
 
 LEVEL_POINTS = 20  # points of the present speed
@@ -38,7 +38,7 @@ MIN_EARLIER_POINTS = 80  # points of those that suffice
 
 @detector(
     judges=(Signal.TOKENS_PER_SECOND, Signal.THROUGHPUT, Signal.STEP_TIME),
-    history=History(recent=LEVEL_POINTS + EARLIER_POINTS),
+    history=History(recent=2 * LEVEL_POINTS + EARLIER_POINTS),
     every=5,
     maturity=Maturity.STABLE,
     cause=Cause.SPEED,
@@ -55,7 +55,7 @@ def throughput_shift(
     points: pl.LazyFrame,
     *,
     slow: Annotated[float, "share of the earlier speed that is too slow"] = 0.7,
-    crawling: Annotated[float, "share of the earlier speed that is worth a warning"] = 0.25,
+    crawling: Annotated[float, "share of the earlier speed that is worth a warning"] = 0.5,
     recovered: Annotated[float, "share of the earlier speed at which it is over"] = 0.8,
 ) -> pl.LazyFrame:
     speed = pl.col("level") / pl.col("before")
@@ -74,7 +74,7 @@ def throughput_shift(
         },
         found={"slower": pl.col("speed") < slow},
         lasts=pl.col("speed") < recovered,
-        severities={WARNING: pl.col("speed") < crawling},
+        severities={WARNING: in_a_row(pl.col("speed") < crawling, LEVEL_POINTS)},
         above=pl.when(per_step).then(pl.col("before") / recovered),
         below=pl.when(~per_step).then(pl.col("before") * recovered),
     )

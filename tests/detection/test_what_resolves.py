@@ -42,6 +42,14 @@ def test_a_number_without_a_meaning_is_followed_for_as_long_as_it_is_none(tmp_pa
     assert incident.state == "escalated"
 
 
+def test_a_loss_that_was_finite_long_ago_is_broken_and_not_without_a_beginning(tmp_path):
+    rows = [{"step": step, "loss": 1.0 if step < 100 else "NaN"} for step in range(300)]
+    (tmp_path / "a.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    (run,) = replay([tmp_path], Config(), lambda *_: None).runs
+    (incident,) = (one for one in run.incidents.values() if one.detector == "non-finite-metric")
+    assert (incident.onset_step, incident.last_step) == (100, 299)
+
+
 @pytest.mark.parametrize(
     ("metrics", "detector", "resolved"),
     [
