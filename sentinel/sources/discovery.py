@@ -176,7 +176,7 @@ class _Search:
             if not any(scanned) and logs.candidates(place[1]):
                 without.append(place)
         without = _apart(without, frozenset(run.local for run in self.runs.values() if run.local))
-        of_no_format = partial(_of_no_format, self._limited(logs.find))
+        of_no_format = partial(_of_no_format, self._limited(partial(logs.find, are_over=self._are_over)))
         for scanned, unread in spread(of_no_format, without):
             self._add(scanned)
             self.unread += unread

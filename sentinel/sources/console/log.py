@@ -90,9 +90,7 @@ def run_in(path: Path) -> Run | None:
 
 
 def _run(path: Path) -> Run:
-    return Run(
-        path, FORMAT, Console(path, _proof(path) not in _KNOWN_FORMS | {""}), has_parallel_streams=True
-    )
+    return Run(path, FORMAT, Console(path, _proof(path) not in _KNOWN_FORMS), has_parallel_streams=True)
 
 
 @dataclass(frozen=True)

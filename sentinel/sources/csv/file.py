@@ -14,7 +14,7 @@ from typing import Any
 
 from sentinel.sources.base import Chunk, Cursor, PollResult, ReadIssue
 from sentinel.sources.csv.header import CsvRows, Header, read_header
-from sentinel.sources.csv.points import CsvAxis, RowFingerprints, points
+from sentinel.sources.csv.points import INDEX_NAMES, CsvAxis, RowFingerprints, points
 from sentinel.sources.csv.rows import read_rows
 from sentinel.sources.readers.files import open_log, stamp
 from sentinel.sources.readers.growing import (
@@ -52,6 +52,8 @@ def _with_exported_names(path: Path, header: Header | None) -> Header | None:
         and len(names) == (header.step is not None) + (header.time is not None) + 1
     ):
         names = [*names[:-1], path.stem.rpartition("-tag-")[2]]
+    elif len(names) == 2 and names[0] in INDEX_NAMES and names[1].isdecimal():
+        names = [names[0], path.stem]
     elif names[0] == "Step" and len({name.partition(" - ")[0] for name in names[1:]}) == 1:
         names = [name.partition(" - ")[2] or name for name in names]
     return replace(header, names=names)

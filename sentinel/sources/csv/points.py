@@ -18,7 +18,7 @@ from sentinel.sources.readers.plain import plain_times, whole
 from sentinel.sources.readers.records import MAY_BE_LENGTHS, seconds
 from sentinel.sources.readers.splits import of_part
 
-_INDEX_NAMES = ("", "Unnamed: 0")  # of the column that pandas writes first
+INDEX_NAMES = ("", "Unnamed: 0")  # of the column that pandas writes first
 
 
 @dataclass
@@ -126,7 +126,7 @@ def points(header: Header, rows: CsvRows, steps: NDArray[np.int64], stream: str,
         full = False
         logged[:, header.time] &= np.isnan(times)
     used = np.ones(len(header.names), bool) if full else np.any(logged, axis=0, keepdims=True)[0]
-    used[[i for i, name in enumerate(header.names) if i == header.step or name in _INDEX_NAMES]] = False
+    used[[i for i, name in enumerate(header.names) if i == header.step or name in INDEX_NAMES]] = False
     columns = np.flatnonzero(used)
     names = [header.names[i] for i in columns]
     by_part = {part: _in_part(header, columns, part) for part in {"", *rows.held_out.values()}}

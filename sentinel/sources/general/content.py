@@ -27,6 +27,9 @@ MAX_COLUMNS = 64
 MIN_REDRAWN = 1 << 14
 """Bytes from which on redrawn bars count: a format may yet know the first full bar."""
 
+MIN_METRICS = 4
+"""Metrics of a text that counts nothing, such as that of an evaluation."""
+
 MIN_POINTS = 3
 """Points of a series that counts."""
 
@@ -71,6 +74,9 @@ _SPLIT_OF_DATA = re.compile(r"(?:x_|y_)?(?:train|training|test|valid|validation|
 
 _PREFIX = re.compile(rb"\s*\[(?:\d{4}-|[ A-Za-z(]|\d{1,9}[\],/ :])")
 """What a console begins its lines with, and no JSON."""
+
+_IS_REWARD = re.compile(r"(?:episode_|ep_)?(?:reward|return)", re.IGNORECASE)
+"""Names that only a training gives."""
 
 _REQUEST = re.compile(rb"HTTP/[12]\b")
 _UNITS = frozenset({"epoch", "step", "episode", "batch", "frame", "part"})
@@ -117,6 +123,8 @@ def kind_of(data: bytes, name: str) -> Kind:
     """Return how a text is read, by its beginning."""
     data = data[:MAX_SAMPLE]
     first = data.lstrip()[:1]
+    if trees.is_of_plain_rows(data):
+        return Kind.TREE
     may_be_tree = first in (b"{", b"[") and not _PREFIX.match(data)
     if may_be_tree and (name.endswith((".json", ".jsonl")) or _is_tree(data)):
         return Kind.TREE
@@ -134,6 +142,11 @@ def kind_of(data: bytes, name: str) -> Kind:
     return Kind.CONSOLE
 
 
+def _has_texts(data: bytes) -> bool:
+    """Return whether a JSON object among the first lines holds a text."""
+    return any(re.search(rb":\s?\"", line) for line in data.split(b"\n", 40)[:40])
+
+
 def _is_tree(data: bytes) -> bool:
     return bool(trees.read(data, ""))
 
@@ -145,12 +158,13 @@ def _reads_words(data: bytes) -> bool:
     return len(words) * 2 > len(lines) > 0
 
 
-def judge(data: bytes, name: str, is_over: bool = True) -> Judgement:
+def judge(data: bytes, name: str, is_over: bool = True, is_whole: bool = True) -> Judgement:
     """Judge a file by its first and last bytes and its name.
 
     ``is_over`` says that nobody writes it any more, so that a metric that was logged once is all there is.
+    ``is_whole`` says that what is redrawn now will not be a line of another kind.
     """
-    if not is_over and len(data) < MIN_REDRAWN:
+    if not is_whole and len(data) < MIN_REDRAWN:
         data = b"\n".join(line.rpartition(b"\r")[2] for line in data.replace(b"\r\n", b"\n").split(b"\n"))
     sample = data[:MAX_SAMPLE]
     stem = name.rsplit("/", 1)[-1].rsplit(".", 1)[0]
@@ -164,7 +178,11 @@ def judge(data: bytes, name: str, is_over: bool = True) -> Judgement:
             each.name: [*zip(each.steps, each.values, [each.unit] * len(each.steps), strict=True)]
             for each in all_series
         }
-        return _of_series(kind, names, stem, len(all_series), is_over)
+        if _has_texts(sample) and name.endswith((".jsonl", ".ndjson")):
+            return Judgement(kind, False, False, "its lines hold texts")
+        is_named = not trees.is_of_plain_rows(data)
+        is_document = not name.endswith((".jsonl", ".ndjson"))
+        return _of_series(kind, names, stem, len(all_series), is_over, is_named, is_document=is_document)
     if kind is Kind.TABLE:
         table = tables.Table(stem)
         rows = _rows(table, sample)
@@ -203,11 +221,15 @@ def _of_console(
     speaks = speaks or _TRAINS.search(sample.decode("utf-8", "replace")) is not None
     reason = "no name of a metric and nothing that counts"
     has_nan = any(value != value for points in series.values() for _, value, _ in points)
+    changing = [name for name, points in series.items() if len({value for _, value, _ in points}) > 1]
+    if sum(says_metric(name) and len(series[name]) >= MIN_POINTS for name in changing) >= MIN_METRICS:
+        return Judgement(Kind.CONSOLE, True, False, "")
     for name, points in series.items():
         is_counted = points[0][2] not in ("row", "number") or (
             points[0][2] == "number" and len(series) >= MIN_SERIES
         )
-        is_metric = says_metric(name) or (not name.strip("0123456789 ") and says_metric(stem))
+        is_nameless = not name.strip("0123456789 ") or len(series) == 1
+        is_metric = says_metric(name) or (is_nameless and says_metric(stem))
         if not (is_metric or (may_be_metric(name) and points[0][2] not in ("row", "number"))):
             continue
         varies = has_nan or len({value for _, value, _ in points}) > 1
@@ -229,6 +251,7 @@ def _of_series(
     has_header: bool = True,
     has_step: bool = False,
     is_of_board: bool = False,
+    is_document: bool = True,
 ) -> Judgement:
     long = {name: points for name, points in series.items() if len(points) >= MIN_POINTS}
     if not series:
@@ -257,6 +280,7 @@ def _of_series(
         or (says_metric(stem) and (not has_header or len(series) == 1))
     )
     is_log = is_log or (file_speaks and not has_header)
+    is_log = is_log or (kind is Kind.TREE and any(map(_IS_REWARD.fullmatch, series)) and not is_document)
     is_log = is_log or (counts and sum(bool(phase(name)) for name in words) >= MIN_OF_SPLITS)
     if not is_log:
         return Judgement(kind, False, False, "no counter of a training and no name of a metric")

@@ -31,8 +31,15 @@ MAX_NAMED_DOCUMENT = 32 << 20
 _TEXTS = frozenset({"", ".log", ".out", ".err", ".txt", ".stdout", ".stderr", ".o", ".e"})
 _TABLES = frozenset({".csv", ".tsv", ".dat"})
 _DOCUMENTS = frozenset({".json", ".jsonl", ".ndjson"})
-_ENDINGS = _TEXTS | _TABLES | {".json"}
-"""Endings of the files that a walk judges. Of JSON lines, those that no format claims are data."""
+_LINES = frozenset({".jsonl", ".ndjson"})
+_LINES_NAME = re.compile(
+    r"(?:(?:train|episode|eval|monitor)[_-]?)?(?:stats|metrics|episodes?|rewards?|progress|history|log)\.\w",
+    re.IGNORECASE,
+)
+"""Names of JSON lines that a walk judges; others that no format claims are data."""
+
+_ENDINGS = _TEXTS | _TABLES | _DOCUMENTS
+"""Endings of the files that a walk judges."""
 
 _BARE_NAME = re.compile(
     r"(?<![a-z])(?:logs?|nohup|stdout|stderr|output|console|screenlog)(?![a-z])", re.IGNORECASE
@@ -69,12 +76,16 @@ class Answer:
         return bool(self.format)
 
 
-def find(directory: Path, names: Sequence[str]) -> Iterator[Run]:
-    """Yield the runs among the files of a directory where no format finds one."""
+def find(directory: Path, names: Sequence[str], are_over: bool = False) -> Iterator[Run]:
+    """Yield the runs among the files of a directory where no format finds one.
+
+    ``are_over`` says that no log is expected to grow, so that what was redrawn counts.
+    """
     names = candidates(names)
     if names and not any(each.has_text_of(directory) for each in formats().values()):
         for name in names:
-            answer = judged(directory / name)
+            path = directory / name
+            answer = _judge(path, MAX_DOCUMENT, False, is_whole=True) if are_over else judged(path)
             if answer.format:
                 yield _run(directory / name, answer)
 
@@ -112,6 +123,8 @@ def candidates(names: Sequence[str]) -> list[str]:
             ending = ".o"
         if not ending and not _BARE_NAME.search(name):
             continue
+        if ending in _LINES and not _LINES_NAME.match(name):
+            continue
         if ending in _ENDINGS and name != STATE and not _NO_LOGS.fullmatch(name):
             by_ending.setdefault(ending, []).append(name)
     return [name for group in by_ending.values() if len(group) <= MAX_FILES for name in group]
@@ -123,7 +136,7 @@ def judged(path: Path) -> Answer:
     return _judge(path, MAX_DOCUMENT, False)
 
 
-def _judge(path: Path, max_document: int, is_over: bool) -> Answer:
+def _judge(path: Path, max_document: int, is_over: bool, is_whole: bool = False) -> Answer:
     from sentinel.sources.general.content import MAX_SAMPLE, Kind, judge  # slow to import
 
     try:
@@ -139,7 +152,7 @@ def _judge(path: Path, max_document: int, is_over: bool) -> Answer:
         return Answer("", False, "")
     if not data.strip():
         return Answer("", False, "")
-    judgement = judge(plain_utf_8(data), path.name, is_over)
+    judgement = judge(plain_utf_8(data), path.name, is_over, is_over or is_whole)
     formats_of = {Kind.CONSOLE: CONSOLE, Kind.TABLE: TABLE, Kind.TREE: DOCUMENT}
     if judgement.kind is None or not (judgement.is_training or judgement.is_crash):
         return Answer("", False, judgement.reason if judgement.kind else "")
@@ -153,7 +166,7 @@ def _run(path: Path, answer: Answer) -> Run:
     from sentinel.sources.general.text_log import TextLog
 
     if answer.is_crash or answer.format == CONSOLE:
-        return Run(path, CONSOLE, Console(path, not answer.is_crash), has_parallel_streams=True)
+        return Run(path, CONSOLE, Console(path, recurs=True), has_parallel_streams=True)
     if answer.format == DOCUMENT:
         return Run(path, DOCUMENT, DocumentLog(path), has_parallel_streams=True)
     return Run(path, TABLE, TextLog(path, is_table=True), has_parallel_streams=True)

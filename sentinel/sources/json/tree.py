@@ -1,6 +1,7 @@
 """JSON of any shape: rows, lists of numbers, dictionaries of lists, ``[[time, step, value]]``, nested."""
 
 import json
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import Any, NamedTuple
@@ -19,6 +20,15 @@ MAX_NAME = 200
 
 MIN_POINTS = 2
 """Numbers of a list that is a series."""
+
+MAX_PLAIN_ROWS = 64
+"""Rows of a text of numbers whose rows are series."""
+
+MIN_PLAIN_CELLS = 16
+"""Numbers of such a row."""
+
+MIN_CELLS_A_ROW = 4
+"""Numbers of such a row for each row that there is; in a table, rows are more than columns."""
 
 MIN_EPOCH_SECONDS = 1e8
 """Seconds since 1970 from which a number is a time."""
@@ -41,13 +51,45 @@ def read(data: bytes, name: str) -> list[Series]:
     except (ValueError, RecursionError):
         document = _of_lines(text)
     if document is None:
-        return []
+        rows = _of_plain_rows(data)
+        document = rows[0] if len(rows) == 1 else rows
     all_series: list[Series] = []
     for series in _walk(document, "", name, 0):
         all_series.append(series)
         if len(all_series) >= MAX_SERIES:
             break
     return all_series
+
+
+def is_of_plain_rows(data: bytes) -> bool:
+    """Return whether a text holds nothing but a few long rows of numbers, each of which is a series."""
+    return bool(_of_plain_rows(data))
+
+
+def _of_plain_rows(data: bytes) -> list[list[float]]:
+    """Return the numbers of each row of a text that has only a few long ones; none if it holds other things.
+
+    A last cell that is cut off does not count.
+    """
+    lines = data.split(b"\n", MAX_PLAIN_ROWS + 1)
+    rows = [line.decode(errors="replace").strip() for line in lines if line.strip()]
+    if not 0 < len(rows) <= MAX_PLAIN_ROWS:
+        return []
+    numbers: list[list[float]] = []
+    for row in rows:
+        cells = re.split(r"[;\t]" if ";" in row or "\t" in row else r"[,\s]\s*", row.strip(",; \t"))
+        values = [_plain(cell) for cell in cells]
+        if len(values) < max(MIN_PLAIN_CELLS, MIN_CELLS_A_ROW * len(rows)) or None in values[:-1]:
+            return []
+        numbers.append([value for value in values if value is not None])
+    return numbers
+
+
+def _plain(cell: str) -> float | None:
+    try:
+        return float(cell.strip().replace(",", "."))
+    except ValueError:
+        return None
 
 
 def _of_lines(text: str) -> list[Any] | None:

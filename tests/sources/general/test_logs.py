@@ -250,3 +250,51 @@ def test_names_and_numbers_of_a_document_fit_the_rest(tmp_path):
     points = Reader(tmp_path).poll().points
     assert {tag for tag, _, _ in points} == {"?/loss", "?/epoch"}
     assert all(abs(step) < 2**62 for _, step, _ in points)
+
+
+def test_the_metrics_of_an_evaluation_that_counts_nothing_are_a_log(tmp_path):
+    lines = [
+        f"{name}: 0.{number}{place}"
+        for number in range(1, 6)
+        for place, name in enumerate(("sensitivity", "accuracy", "recall", "auc"))
+    ]
+    write(tmp_path / "svm.log", lines)
+    assert [point for point in read(tmp_path) if point[0] == "auc"] == [
+        ("auc", number, f"0.{number}3") for number in range(1, 6)
+    ]
+
+
+def test_json_lines_of_episodes_without_a_step_are_a_log_and_those_with_texts_are_data(tmp_path):
+    rows = [json.dumps({"length": 150 + n, "reward": n / 10}) for n in range(1, 6)]
+    write(tmp_path / "stats.jsonl", rows)
+    assert ("reward", 5, "0.5") in read(tmp_path)
+    (tmp_path / "stats.jsonl").unlink()
+    write(tmp_path / "episodes.jsonl", [json.dumps({"prompt": "a", "reward": n / 10}) for n in range(1, 6)])
+    assert not discover([tmp_path]).runs
+
+
+@pytest.mark.parametrize("separator", [";", ", "])
+def test_a_row_of_rewards_is_a_series(tmp_path, separator):
+    values = [f"{n}.5" for n in range(40)]
+    row = separator.join(value.replace(".", ",") if separator == ";" else value for value in values)
+    (tmp_path / "rewards.csv").write_text(row)
+    assert read(tmp_path)[-1] == ("rewards", 40, "39.5")
+    (tmp_path / "rewards.csv").rename(tmp_path / "inputs.csv")
+    assert not discover([tmp_path]).runs
+
+
+def test_a_bar_that_only_carriage_returns_end_is_a_log_when_nothing_grows(tmp_path):
+    states = [f"eval: {n}%|#| {n}/100 [00:{n}<00:09, 2.1s/q, score=0.{n}]" for n in range(10, 40)]
+    (tmp_path / "eval.log").write_text("\r".join(states))
+    assert discover([tmp_path], are_over=True).runs
+
+
+def test_a_column_that_pandas_numbers_has_the_name_of_the_file(tmp_path):
+    write(tmp_path / "loss.csv", [",0", *(f"{n},{1 / (n + 1)}" for n in range(8))])
+    assert {tag for tag, _, _ in read(tmp_path)} == {"loss"}
+
+
+def test_numbers_before_a_traceback_are_read(tmp_path):
+    error = ["Traceback (most recent call last):", '  File "train.py", line 3, in <module>', "ValueError: no"]
+    write(tmp_path / "train_model.log", [*(f"{1 / n}" for n in range(1, 9)), *error])
+    assert len(read(tmp_path)) == 8
