@@ -19,13 +19,14 @@ from sentinel.detectors.severity import Severity
 from sentinel.incidents.incident import Event
 from sentinel.sinks.base import Digest, Notification, Permanent, SinkError, Transient
 from sentinel.sinks.http import is_passing
-from sentinel.sinks.message import subject, text
+from sentinel.sinks.message import body, inert, subject, text
 from sentinel.sinks.plot import PlottingSinkConfig, png
 from sentinel.sinks.secrets import exactly_one, read_secret
 
 if TYPE_CHECKING:
     from apprise import Apprise, AppriseAttachment
 
+_COMMANDS = ("More: sentinel ", "Acknowledge: sentinel ")
 _STATUS = re.compile(r"\berror=(\d{3})\b")
 
 _PUBLIC_TOPIC = re.compile(
@@ -50,9 +51,15 @@ class AppriseSink:
     def send(self, message: Notification | Digest, now: float) -> None:  # noqa: ARG002 - the contract
         """Send once. Raises Transient, or Permanent if the service's status says that a retry cannot help."""
         log_lines: list[str] = []
-        delivered = _notifier(self.address).notify(
-            body=text(message),
-            title=subject(message),
+        notifier = _notifier(self.address)
+        title = inert(subject(message))
+        is_whole = all(
+            service.title_maxlen <= 0 or len(title) <= service.title_maxlen for service in notifier
+        )
+        own = (message.link,) if isinstance(message, Notification) else ()
+        delivered = notifier.notify(
+            body=_inert(body(message) if is_whole else text(message), own),
+            title=title,
             notify_type=_kind(message),
             body_format="text",
             attach=_attachment(png(message) if self.plots else None),
@@ -95,6 +102,13 @@ class AppriseConfig(PlottingSinkConfig):
         return AppriseSink(name, address, self.timeout_seconds, self.plots)
 
 
+def _inert(words: str, own: Sequence[str]) -> str:
+    """Return inert text, but for the lines that are our ``own``, and the commands."""
+    return "\n".join(
+        line if line in own or line.startswith(_COMMANDS) else inert(line) for line in words.split("\n")
+    )
+
+
 def _error(log_lines: Sequence[str]) -> SinkError:
     """Return what Apprise's log says of the service's answer."""
     statuses = [int(match[1]) for match in map(_STATUS.search, log_lines) if match]
@@ -106,13 +120,16 @@ def _error(log_lines: Sequence[str]) -> SinkError:
 def _notifier(address: SecretStr) -> "Apprise":
     """Return Apprise with the address; with none if it does not know such addresses."""
     try:
-        from apprise import Apprise, AppriseAsset
+        from apprise import Apprise, AppriseAsset, OverflowMode
     except ImportError:
         raise ConfigError([f"the sink apprise needs a package: {install('apprise')}"]) from None
     # A redirect would send the token elsewhere. Nothing is kept on the disk.
     asset = AppriseAsset(http_redirects=False, storage_mode="memory", async_mode=False)
     notifier = Apprise(asset=asset)
     notifier.add(address.get_secret_value())
+    for service in notifier:
+        if service.overflow_mode is OverflowMode.UPSTREAM:  # which sends what the service refuses as too long
+            service.overflow_mode = OverflowMode.SPLIT
     return notifier
 
 

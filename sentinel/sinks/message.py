@@ -5,6 +5,7 @@ with what to do and how to check it, the checkpoint, and the commands that show 
 has passed ``clean_text``. Catalogue text may hold `code` between backticks.
 """
 
+import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -31,6 +32,8 @@ _EVENT_TEXTS = {
 _MAX_CAUSES = 3  # in a message, where none is likely
 _MAX_OTHERS = 2  # open incidents that the end of one names
 _ENTRY_FIELDS = "id", "title", "fix", "check"  # of a catalogue entry
+_ACTIVE = re.compile(r"@(?=[\w&!])|<(?=[@#!:a])|:(?=//)|\](?=\()")
+_NO_SPACE = "\u200b"
 MAX_IN_FULL = 10
 """How many messages of a digest are shown in detail."""
 
@@ -141,9 +144,29 @@ def summary(digest: Digest) -> Summary:
 
 def text(notification: Notification | Digest) -> str:
     """Return the whole notification or digest as lines of plain text, for mails and other text channels."""
+    return "\n".join([subject_line(notification), body(notification)])
+
+
+def subject_line(notification: Notification | Digest) -> str:
+    """Return the first line of the text."""
+    if isinstance(notification, Digest):
+        return _digest_subject(summary(notification))
+    return message(notification).headline
+
+
+def body(notification: Notification | Digest) -> str:
+    """Return the text without its first line, for channels that show a subject."""
     if isinstance(notification, Digest):
         return "\n".join(_digest_lines(summary(notification)))
     return "\n".join(_lines(message(notification)))
+
+
+def inert(words: str) -> str:
+    """Return text in which a service finds nobody to call and no address to link to.
+
+    What comes from a run may hold `@everyone` or an address. An invisible space takes it apart.
+    """
+    return _ACTIVE.sub(rf"\g<0>{_NO_SPACE}", words)
 
 
 def subject(notification: Notification | Digest) -> str:
@@ -155,7 +178,6 @@ def subject(notification: Notification | Digest) -> str:
 
 
 def _lines(content: Message) -> Iterator[str]:
-    yield content.headline
     for line in (*content.lines, MessageLine("", content.link), *content.commands):
         if line.text:
             yield f"{line.label}: {line.text}" if line.label else line.text
@@ -166,7 +188,6 @@ def _digest_subject(content: Summary) -> str:
 
 
 def _digest_lines(content: Summary) -> Iterator[str]:
-    yield _digest_subject(content)
     for each in content.messages[:MAX_IN_FULL]:
         yield ""
         yield f"{each.title} in {each.run}: {each.headline}"

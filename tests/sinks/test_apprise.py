@@ -2,9 +2,11 @@ import io
 import json
 import logging
 import socket
+from dataclasses import replace
 
+import msgspec
 import pytest
-from pydantic import ValidationError
+from pydantic import SecretStr, ValidationError
 
 from sentinel.common.errors import ConfigError
 from sentinel.incidents.incident import Event
@@ -16,6 +18,7 @@ from tests.sinks.samples import NOTIFICATION, about, digest
 
 NOW = 1_767_230_000.0
 SECRET = "xoxS3CRET"
+NO_SPACE = "\u200b"
 
 
 @pytest.fixture
@@ -37,7 +40,7 @@ def sink(receiver):
 def test_a_service_gets_the_text(notification, receiver):
     sink(receiver).send(notification, NOW)
     body = json.loads(receiver.received[0].body)
-    assert body["message"].split() == text(notification).split()
+    assert body["message"].replace(NO_SPACE, "").split("\n") == text(notification).split("\n")[1:]
     assert body["title"].count("\n") == 0
     assert body["attachments"] == []
 
@@ -111,3 +114,45 @@ def test_a_missing_package_is_said(monkeypatch):
     monkeypatch.setitem(__import__("sys").modules, "apprise", None)
     with pytest.raises(ConfigError, match=r"install .*training-sentinel\[apprise\]"):
         AppriseConfig(url="json://127.0.0.1").open()
+
+
+def test_the_headline_stands_once_and_nothing_of_it_is_cut(receiver):
+    sink(receiver).send(NOTIFICATION, NOW)
+    long = replace(NOTIFICATION, incident=NOTIFICATION.incident.replace(summary="the loss is high " * 30))
+    sink(receiver).send(long, NOW)
+    first, second = (json.loads(request.body) for request in receiver.received)
+    headline = NOTIFICATION.incident.headline
+    assert headline in first["title"]
+    assert headline not in first["message"]
+    assert long.incident.headline[:400] in second["title"] + second["message"]
+
+
+@pytest.mark.parametrize(
+    "evil", ["@everyone", "<@&1234>", "<!channel>", "http://evil.example/a", "[a](http://b)"]
+)
+def test_what_a_run_is_called_calls_nobody_and_links_nowhere(evil, receiver):
+    named = replace(NOTIFICATION, run=replace_run(run=f"a {evil} b", path=evil))
+    sink(receiver).send(named, NOW)
+    body = json.loads(receiver.received[0].body)
+    for part in (body["title"], body["message"]):
+        assert evil not in part
+    assert NOTIFICATION.link in body["message"], "our own link works"
+    assert evil in (body["title"] + body["message"]).replace(NO_SPACE, "")
+
+
+def test_a_digest_longer_than_a_service_takes_comes_in_pieces():
+    from apprise import Apprise
+
+    from sentinel.sinks import apprise
+
+    notifier: Apprise = apprise._notifier(SecretStr("discord://123456789012345678/abcdefghijklmnop"))
+    (service,) = notifier
+    pieces = service._apply_overflow(text(digest(40)) * 5, title="40 incidents")
+    assert len(pieces) > 1
+    assert all(len(piece["body"]) <= service.body_maxlen for piece in pieces)
+    chosen = apprise._notifier(SecretStr("discord://123456789012345678/abcdefghijklmnop?overflow=truncate"))
+    assert chosen[0].overflow_mode == "truncate"
+
+
+def replace_run(**fields):
+    return msgspec.structs.replace(NOTIFICATION.run, **fields)
