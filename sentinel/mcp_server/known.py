@@ -1,24 +1,38 @@
 """The runs that agents may ask about: those below some paths, else those that a watch has recorded."""
 
+import threading
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
+from datetime import UTC, datetime
+from functools import cached_property
 from glob import escape
 from typing import Any
 
-from sentinel.common.errors import SentinelError
+from sentinel.common.errors import SentinelError, UnknownName
 from sentinel.common.run_glob import fits, run_glob
+from sentinel.common.secrets import masked_text
 from sentinel.common.text import clean_text, seconds_in
 from sentinel.config.file import Config
 from sentinel.detectors.runtime.worse_than_siblings import RULE
+from sentinel.detectors.severity import Severity
 from sentinel.detectors.skip_reason import SkipReason
+from sentinel.incidents.json_body import incident_body
+from sentinel.mcp_server.plot import tags_of
 from sentinel.mcp_server.reach import is_given
 from sentinel.notifications.silences import acknowledgement, silence
+from sentinel.pipeline import Pipeline
+from sentinel.replays.coverage import Coverage
 from sentinel.replays.judged import JudgedRun
+from sentinel.replays.kept import KeptReplay
+from sentinel.replays.replay import Replay
 from sentinel.replays.replaying import replay
 from sentinel.report import json as replays
 from sentinel.report import status as recorded
+from sentinel.report.markdown import run_markdown
+from sentinel.report.model import replay_report
 from sentinel.report.selection import ordered
-from sentinel.sources.discovery import places
+from sentinel.runs.console_history import printed_lines
+from sentinel.sources.discovery import nothing_read, places
 from sentinel.sources.location import Location
 from sentinel.storage.store import Store
 
@@ -26,6 +40,12 @@ MAX_ROWS = 50
 """The most runs or incidents of an answer."""
 
 _MAX_SILENCE_SECONDS = 86400.0  # a text in a log may have led the agent to it
+_MAX_AGE_SECONDS = 60.0  # of the states of runs whose files did not change
+_MAX_SETTINGS = 300  # in an answer
+_MAX_LINES = 200  # of one file, in an answer
+_MAX_LINE = 1000  # characters of a printed line
+_SEVERITIES = {severity.label: severity for severity in Severity if severity}
+_OPEN = ("firing", "escalated", "lost")
 _RUN_FIELDS = (
     "run",
     "path",
@@ -42,8 +62,39 @@ JsonRows = Sequence[Mapping[str, Any]]
 
 
 @dataclass(frozen=True)
+class Wanted:
+    """Which incidents an agent asks for. ``since`` is in seconds since the epoch."""
+
+    since: float = 0.0
+    min_severity: Severity = Severity.INFO
+    open_only: bool = False
+
+    @classmethod
+    def parse(cls, since: str, min_severity: str, *, open_only: bool, now: float) -> "Wanted":
+        """Return what an agent wrote: ``since`` is how long before ``now`` (2h), or an ISO 8601 time.
+
+        Raises SentinelError for anything else.
+        """
+        if min_severity not in _SEVERITIES:
+            raise UnknownName("severity", min_severity, [*_SEVERITIES])
+        return cls(_time(since, now), _SEVERITIES[min_severity], open_only)
+
+    def selects(self, incident: Mapping[str, Any]) -> bool:
+        """Return whether an incident in its JSON form is one of these."""
+        is_open = incident["state"] in _OPEN
+        fired = _seconds(incident["fired_time"])
+        is_late = fired is None or fired >= self.since
+        return (
+            is_late
+            and _SEVERITIES[incident["severity"]] >= self.min_severity
+            and (is_open or not self.open_only)
+        )
+
+
+@dataclass(frozen=True)
 class Answers:
-    """Runs below ``paths`` are judged whenever one asks; without paths the state directory is read.
+    """Runs below ``paths`` are judged when one asks, and judged again when their files changed; without paths
+    the state directory is read.
 
     ``now`` gives the time of day in seconds since the epoch. Every method raises SentinelError for what does
     not exist or cannot be read.
@@ -52,6 +103,12 @@ class Answers:
     config: Config
     paths: Sequence[Location]
     now: Callable[[], float]
+    _lock: threading.Lock = field(default_factory=threading.Lock, repr=False)
+    _bodies: dict[str, tuple[object, float, Any]] = field(default_factory=dict, repr=False)
+
+    @cached_property
+    def _kept(self) -> KeptReplay:
+        return KeptReplay(self.config, self.paths)
 
     def runs(self, run: str) -> JsonRows:
         """Return the runs that fit a glob, the worst first, JSON-able."""
@@ -68,17 +125,105 @@ class Answers:
             for body in self._judged(run)
         ]
 
-    def incidents(self, run: str) -> JsonRows:
+    def incidents(self, run: str, wanted: Wanted = Wanted()) -> JsonRows:
         """Return the incidents of runs that fit a glob, JSON-able.
 
-        They are all incidents of a replay, and the open ones of a watch.
+        They are all incidents of a replay, and the open ones of a watch unless others are asked for.
         """
-        if not self.paths:
-            rows: JsonRows = self._status(run)["incidents"]
-            return rows
-        return [
-            {"run": body["run"], **incident} for body in self._judged(run) for incident in body["incidents"]
+        if self.paths:
+            rows: JsonRows = [
+                {"run": body["run"], **incident}
+                for body in self._judged(run)
+                for incident in body["incidents"]
+            ]
+        else:
+            rows = self._recorded_incidents(run)
+        return [incident for incident in rows if wanted.selects(incident)]
+
+    def _recorded_incidents(self, run: str) -> JsonRows:
+        pattern = run_glob(run)
+        with Store(self.config.state_dir, read_only=True) as store:
+            paths = {row.id: row.path for row in store.runs() if fits(pattern, row.path)}
+            incidents = recorded.worst_first([one for one in store.incidents() if one.run in paths])
+        return [{"run": paths[one.run], **incident_body(one)} for one in incidents]
+
+    def places_of(self, run: str) -> Sequence[Location]:
+        """Return where the runs that fit a glob lie; for `*` all that may be asked about."""
+        if run == "*" and self.paths:
+            return self.paths
+        if self.paths:
+            return places([body["path"] for body in self._judged(run)])
+        pattern = run_glob(run)
+        found = [path for path in self._recorded() if fits(pattern, path)]
+        if not found:
+            raise SentinelError(f"no run is called {run!r}; `list_runs` has them")
+        return places(dict.fromkeys(found))
+
+    def points(self, run: str, signal: str, most: int) -> Mapping[str, Any]:
+        """Return the curves of a signal or a tag of the one run that fits a glob, in a few points each."""
+        judged_run = self.replayed(run)
+        curves = judged_run.curves.of if judged_run.curves else {}
+        return {
+            "run": judged_run.run_pipeline.log.name,
+            "curves": [
+                {
+                    "tag": tag,
+                    "rows": curves[tag].rows,
+                    "not_finite_at": curves[tag].lost_at,
+                    "step_value": [[point.step, point.value] for point in curves[tag].points(most)],
+                }
+                for tag in tags_of(judged_run, signal)
+            ],
+        }
+
+    def settings(self, run: str) -> Mapping[str, Any]:
+        """Return the settings of the one run that fits a glob, without secrets."""
+        log = self.replayed(run).run_pipeline.log
+        config = log.metadata.config
+        return {
+            "run": log.name,
+            "settings": {name: config[name].value for name in [*config][:_MAX_SETTINGS]},
+            "left_off": max(len(config) - _MAX_SETTINGS, 0),
+        }
+
+    def printed(self, run: str, lines: int) -> Mapping[str, Any]:
+        """Return the last lines that the one run that fits a glob printed, by file."""
+        log = self.replayed(run).run_pipeline.log
+        most = min(max(lines, 1), _MAX_LINES)
+        return {
+            "run": log.name,
+            "printed": {
+                origin or "the log": [masked_text(line.text[:_MAX_LINE]) for line in printed[-most:]]
+                for origin, printed in printed_lines(log).items()
+            },
+        }
+
+    def compared(self, run: str, other: str) -> Mapping[str, Any]:
+        """Return two runs beside one another: the settings in which they differ, and where signals end."""
+        pair = [self.replayed(run), self.replayed(other)]
+        logs = [one.run_pipeline.log for one in pair]
+        first, second = ({name: s.value for name, s in log.metadata.config.items()} for log in logs)
+        names = [name for name in {**first, **second} if first.get(name) != second.get(name)]
+        signals = dict.fromkeys(name for log in logs for name in log.understanding().signals)
+        return {
+            "runs": [log.name for log in logs],
+            "differ": {name: [first.get(name), second.get(name)] for name in names[:_MAX_SETTINGS]},
+            "signals": {name: [_course(one, name) for one in pair] for name in [*signals][:MAX_ROWS]},
+        }
+
+    def diagnosis(self, run: str) -> Sequence[str]:
+        """Return what a person would read of the one run that fits a glob, in lines of Markdown."""
+        one = self.replayed(run)
+        whole = Replay([one], [], Pipeline((), {}, {}), Coverage([], 0, 0, 0))
+        story = replay_report([whole], self.now(), "worst")
+        page = [*run_markdown(story.runs[0]).splitlines()]
+        facts = [f"state: {story.runs[0].state}, {story.runs[0].evidence}"]
+        facts += [f"worth a look: {reason}" for _, reason in story.runs[0].advisories]
+        facts += [
+            f"lacks {blind.signals}, so cannot judge: {', '.join(blind.detectors)}"
+            for blind in story.runs[0].blind
         ]
+        return [*page, *facts]
 
     def replayed(self, run: str) -> JudgedRun:
         """Return the one run that fits a glob, judged anew, with its curves."""
@@ -186,8 +331,52 @@ class Answers:
             return recorded.document(content)
 
     def _judged(self, run: str) -> Sequence[replays.ReplayedRunBody]:
-        replayed = replay(self.paths, self.config, lambda *_: None, names=[run])
-        return replays.document(ordered(replayed, "worst"), self.now())["runs"]
+        """Return the runs below the paths that fit a glob, the worst first. A state may be a minute old."""
+        kept = self._kept.replay()
+        with self._lock:
+            of, made_at, bodies = self._bodies.get("", (None, 0.0, []))
+            if of is not kept or not 0 <= self.now() - made_at < _MAX_AGE_SECONDS:
+                bodies = replays.document(ordered(kept, "worst"), self.now())["runs"]
+                self._bodies[""] = kept, self.now(), bodies
+        pattern = run_glob(run)
+        fitting = [body for body in bodies if fits(pattern, body["run"], body["path"])]
+        if bodies and not fitting:
+            raise SentinelError(f"no run is called {run}; there is {bodies[0]['run']}")
+        if not bodies:
+            raise SentinelError(nothing_read(self.paths, kept.unread))
+        return fitting
+
+
+def _course(run: JudgedRun, signal: str) -> Mapping[str, Any] | None:
+    """Return the extremes of a signal and where it ends; None for a run that does not log it."""
+    tags = run.run_pipeline.log.understanding().signals.get(signal)
+    curve = run.curves.of.get(tags[0]) if tags and run.curves else None
+    points = curve.points() if curve else []
+    if not points:
+        return None
+    values = [point.value for point in points]
+    return {"first": values[0], "last": values[-1], "lowest": min(values), "highest": max(values)}
+
+
+def _time(text: str, now: float) -> float:
+    if not text:
+        return 0.0
+    try:
+        return now - seconds_in(text)
+    except ValueError:
+        pass
+    moment = _seconds(text)
+    if moment is None:
+        raise SentinelError(f"{text!r} is neither a duration (2h) nor an ISO 8601 time")
+    return moment
+
+
+def _seconds(text: str | None) -> float | None:
+    try:
+        moment = datetime.fromisoformat(text or "")
+    except ValueError:
+        return None
+    return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
 
 
 def _only(names: Sequence[str], run: str) -> None:

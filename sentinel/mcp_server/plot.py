@@ -13,19 +13,27 @@ _MAX_LINES = 8  # tags of one signal
 _MAX_MAGNITUDE = 1e100  # matplotlib's own arithmetic overflows not far above
 
 
-def png(run: JudgedRun, signal: str) -> bytes:
-    """Return all tags of a signal, or one tag, over the steps. Raises SentinelError if the run logs none."""
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.figure import Figure
-
+def tags_of(run: JudgedRun, signal: str) -> list[str]:
+    """Return the tags of a signal, or the one tag of this name. Raises SentinelError if the run logs none."""
     signals = run.run_pipeline.log.understanding().signals
     curves = run.curves.of if run.curves else {}
-    tags = [tag for tag in [*signals.get(signal, ()), signal] if tag in curves][:_MAX_LINES]
+    names = dict.fromkeys([*signals.get(signal, ()), signal])
+    tags = [tag for tag in names if tag in curves][:_MAX_LINES]
     if not tags:
         available = ", ".join(signals) or "none"
         raise SentinelError(
             f"the run logs no {clean_text(signal, 60)!r}; the signals that it logs: {available}"
         )
+    return tags
+
+
+def png(run: JudgedRun, signal: str) -> bytes:
+    """Return all tags of a signal, or one tag, over the steps. Raises SentinelError if the run logs none."""
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
+    tags = tags_of(run, signal)
+    curves = run.curves.of if run.curves else {}
     with drawing:
         figure = Figure(figsize=_SIZE_INCHES, dpi=100, layout="tight")
         axes = figure.subplots()

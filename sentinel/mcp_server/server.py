@@ -6,19 +6,22 @@ from importlib.metadata import version
 from typing import TYPE_CHECKING
 
 from mcp.server import MCPServer
-from mcp.server.mcpserver import Image
+from mcp.server.mcpserver import Context, Image
 from mcp.server.mcpserver.exceptions import ToolError
 from mcp.types import ToolAnnotations
 
 from sentinel.common.errors import SentinelError
-from sentinel.mcp_server.known import MAX_ROWS, Answers, JsonRows
+from sentinel.mcp_server.known import MAX_ROWS, Answers, JsonRows, Wanted
 from sentinel.mcp_server.marking import INSTRUCTIONS, marked
 from sentinel.mcp_server.plot import png
+from sentinel.mcp_server.wait import waited
 from sentinel.report.pages import index, page
+from sentinel.waiting.waiting import waited_body
 
 if TYPE_CHECKING:
     from sentinel.config.rules import WrittenRule
 
+_MAX_POINTS = 500  # of a curve in an answer
 _READS = ToolAnnotations(read_only_hint=True, open_world_hint=False)
 _CHANGES = ToolAnnotations(read_only_hint=False, destructive_hint=False, open_world_hint=False)
 
@@ -37,14 +40,73 @@ def server(answers: Answers, user_rules: "Callable[[], Sequence[WrittenRule]]") 
             return _rows("runs", answers.runs(run))
 
     @app.tool(annotations=_READS, structured_output=False)
-    def list_incidents(run: str = "*") -> str:
+    def list_incidents(
+        run: str = "*",
+        since: str = "",
+        limit: int = MAX_ROWS,
+        min_severity: str = "info",
+        open_only: bool = False,
+    ) -> str:
         """List incidents: what went wrong, since which step, the evidence, and the likeliest causes.
 
-        `run` is a glob for runs. `causes` holds ids of the catalogue, which `explain` knows. An incident with
-        `inhibited_by` is an effect of the other one.
+        `run` is a glob for runs, `since` a time (ISO 8601) or how long ago (2h), and `min_severity` info,
+        warning or critical. `causes` holds ids of the catalogue, which `explain` knows; one without a score
+        has nothing in the run that speaks for it. An incident with `inhibited_by` is an effect of the other.
         """
         with _refusing():
-            return _rows("incidents", answers.incidents(run))
+            wanted = Wanted.parse(since, min_severity, open_only=open_only, now=answers.now())
+            return _rows("incidents", answers.incidents(run, wanted), limit)
+
+    @app.tool(annotations=_READS, structured_output=False)
+    def diagnose(run: str) -> str:
+        """Show what a person would read of one run: its state, what is wrong, causes, what to do."""
+        with _refusing():
+            return marked({"page": answers.diagnosis(run)})
+
+    @app.tool(annotations=_READS, structured_output=False)
+    def points(run: str, signal: str, limit: int = 100) -> str:
+        """Read a signal (loss, kl) or a tag of one run: steps with values, the extremes of each stretch.
+
+        `not_finite_at` is the step of the first NaN or infinity, which the values leave out.
+        """
+        with _refusing():
+            return marked(answers.points(run, signal, min(max(limit, 2), _MAX_POINTS)))
+
+    @app.tool(annotations=_READS, structured_output=False)
+    def settings(run: str) -> str:
+        """Show the settings of one run, without secrets."""
+        with _refusing():
+            return marked(answers.settings(run))
+
+    @app.tool(annotations=_READS, structured_output=False)
+    def printed(run: str, lines: int = 40) -> str:
+        """Show the last lines that one run printed, by file."""
+        with _refusing():
+            return marked(answers.printed(run, lines))
+
+    @app.tool(annotations=_READS, structured_output=False)
+    def compare(run: str, other: str) -> str:
+        """Hold two runs side by side: the settings in which they differ, and the course of each signal."""
+        with _refusing():
+            return marked(answers.compared(run, other))
+
+    @app.tool(annotations=_READS, structured_output=False)
+    async def wait(
+        context: Context,
+        run: str = "*",
+        until: str = "critical",
+        timeout: str = "10m",
+        ignore: Sequence[str] = (),
+    ) -> str:
+        """Block until a run needs somebody, or all are over, as `sentinel wait` does; tells its progress.
+
+        `until` is critical, warning or end, and `timeout` a duration such as 30m. The `outcome` is ended
+        (well), incident, timeout or unreadable. An incident comes with its causes and `next_steps`. To go on
+        waiting after one, name the beginning of its id in `ignore`.
+        """
+        with _refusing():
+            result = await waited(answers, context.report_progress, run, until, timeout, ignore)
+            return marked(waited_body(result, answers.now()))
 
     @app.tool(annotations=_READS, structured_output=False)
     def explain(name: str = "") -> str:
@@ -90,8 +152,9 @@ def server(answers: Answers, user_rules: "Callable[[], Sequence[WrittenRule]]") 
     return app
 
 
-def _rows(name: str, rows: JsonRows) -> str:
-    return marked({name: rows[:MAX_ROWS], "left_off": max(len(rows) - MAX_ROWS, 0)})
+def _rows(name: str, rows: JsonRows, limit: int = MAX_ROWS) -> str:
+    most = min(max(limit, 1), MAX_ROWS)
+    return marked({name: rows[:most], "left_off": max(len(rows) - most, 0)})
 
 
 @contextmanager

@@ -105,13 +105,13 @@ def _parts(
     finished = 0
     any_read = False
     progress(finished, len(runs))
-    for group in _groups(runs):
+    for group in groups(runs):
         group_runs = judged(pipeline, group, curves=curves, means=True)
         finished += len(group)
         progress(finished, len(runs))
         if group_runs:
             unread = () if any_read else discovered.unread
-            coverage = _coverage(pipeline, group_runs, read_issues)
+            coverage = coverage_of(pipeline, group_runs, read_issues)
             yield Replay(group_runs, read_issues, pipeline, coverage, unread=unread)
             read_issues = ()
             any_read = True
@@ -139,7 +139,8 @@ def judged(
     ]
 
 
-def _coverage(pipeline: Pipeline, runs: Sequence[JudgedRun], read_issues: Sequence[ReadIssue]) -> Coverage:
+def coverage_of(pipeline: Pipeline, runs: Sequence[JudgedRun], read_issues: Sequence[ReadIssue]) -> Coverage:
+    """Return how many runs were read and judged."""
     readable = [run for run in runs if not run.unread]
     return Coverage(
         able=[sum(not missing for missing in run.lacking.values()) for run in readable],
@@ -149,7 +150,7 @@ def _coverage(pipeline: Pipeline, runs: Sequence[JudgedRun], read_issues: Sequen
     )
 
 
-def _groups(runs: Iterable[tuple[Run, str]]) -> Iterator[list[tuple[Run, str]]]:
+def groups(runs: Iterable[tuple[Run, str]]) -> Iterator[list[tuple[Run, str]]]:
     """Yield the runs in groups that are read at once. The runs of one directory stay together if they can."""
     group: list[tuple[Run, str]] = []
     for run, name in runs:

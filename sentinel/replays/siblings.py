@@ -1,6 +1,6 @@
 """Compares the runs of a replay with their siblings, once all of them are read."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from functools import partial
 
 from sentinel.common.fault_isolation import Guard
@@ -18,11 +18,14 @@ from sentinel.sources.base import EndKind
 
 
 def compare_siblings(
-    pipeline: Pipeline, runs: Sequence[JudgedRun], baseline: Sequence[JudgedRun] = ()
+    pipeline: Pipeline,
+    runs: Sequence[JudgedRun],
+    baseline: Sequence[JudgedRun] = (),
+    compared: Collection[str] = (),
 ) -> None:
     """Add to each run its comparison with its siblings: the healthy runs of its program, or a baseline.
 
-    Earlier and later runs count equally.
+    Earlier and later runs count equally. ``compared`` are the ids of runs that were compared before.
     """
     if RULE not in pipeline.detectors:
         return
@@ -30,6 +33,8 @@ def compare_siblings(
     baselines = _siblings(baseline)
     healthy = healthy_siblings(subjects)
     for run, subject in zip(runs, subjects, strict=True):
+        if run.run_pipeline.id in compared:
+            continue
         guard = Guard()
         siblings = baselines or healthy(subject.fingerprint)
         log = run.run_pipeline.log

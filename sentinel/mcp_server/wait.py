@@ -1,0 +1,44 @@
+"""The tool that waits: looks from time to time, and tells the client that it still does."""
+
+from collections.abc import Awaitable, Callable, Sequence
+from pathlib import Path
+
+import anyio
+import anyio.to_thread
+
+from sentinel.common.clock import SystemClock
+from sentinel.common.errors import SentinelError, UnknownName
+from sentinel.common.text import seconds_in
+from sentinel.mcp_server.known import Answers
+from sentinel.storage.places import fitting_states
+from sentinel.waiting.until import Until
+from sentinel.waiting.waiting import CHECK_SECONDS, Request, Waiting, WaitResult
+
+_PROGRESS_SECONDS = 10.0  # between two messages, since clients give up on a tool that is silent
+
+Progress = Callable[[float, float | None, str | None], Awaitable[None]]
+
+
+async def waited(
+    answers: Answers, tell: Progress, run: str, until: str, timeout: str, ignored: Sequence[str]
+) -> WaitResult:
+    """Return the end of a wait for the runs that fit a glob. Raises SentinelError for unusable words."""
+    if until not in [*Until]:
+        raise UnknownName("goal", until, [*Until])
+    try:
+        seconds = seconds_in(timeout)
+    except ValueError as error:
+        raise SentinelError(str(error)) from None
+    places = await anyio.to_thread.run_sync(answers.places_of, run)
+    request = Request(places, Until(until), seconds, ignored=ignored)
+    states = [*dict.fromkeys([answers.config.state_dir, *fitting_states(None, Path.cwd())])]
+    told_at = 0.0
+    with Waiting(answers.config, request, states, SystemClock()) as waiting:
+        while True:
+            result = await anyio.to_thread.run_sync(waiting.check)
+            if result is not None:
+                return result
+            if waiting.waited_seconds >= told_at:
+                await tell(waiting.waited_seconds, seconds, waiting.summary)
+                told_at = waiting.waited_seconds + _PROGRESS_SECONDS
+            await anyio.sleep(CHECK_SECONDS)
