@@ -30,7 +30,7 @@ def two(sentinel, tmp_path):
         place.mkdir(parents=True)
         rows = [{"step": i, "kl": 0.01 if i < 60 else 50.0 + i} for i in range(120)]
         (place / "metrics.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
-    (tmp_path / "sentinel.toml").write_text('paths = ["mine", "other"]\nstate_dir = "state"\n')
+    (tmp_path / "sentinel.toml").write_text('paths = ["mine", "other"]\n')
     assert sentinel("watch", "--once").status == 0
     return tmp_path
 

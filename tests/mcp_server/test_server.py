@@ -175,14 +175,14 @@ def test_an_agent_hears_why_a_run_has_no_siblings(asked):
 def test_an_agent_hears_of_siblings_among_the_runs_that_a_watch_recorded(sentinel, asked, tmp_path):
     tree = write_tree(tmp_path / "runs")
     write(tree / "run-6", 6, worse=1.0)
-    sentinel("watch", str(tree), "--once")
+    sentinel("watch", str(tree), "--once", "--state-dir", tmp_path / "own")
     shutil.rmtree(tree / "run-5")
 
     async def talk(agent):
         worse = data(await agent.asks("siblings", run="run-6/metrics.jsonl"))
         assert (worse["siblings"], len(worse["left_band"])) == (5, 1)
 
-    asked(Answers(Config(), [], lambda: NOW), talk)
+    asked(Answers(Config(state_dir=tmp_path / "own"), [], lambda: NOW), talk)
 
 
 @pytest.mark.long
