@@ -35,13 +35,16 @@ class Deferral:
     def defer(self, group: Iterable[WatchedRun], news: ChangesByRun) -> set[str]:
         """Return the ids of the runs whose notifications do not leave yet."""
         now = self._clock.monotonic()
+        first = {watched.run_pipeline.id for watched in group if not watched.initial_scan_done}
+        first |= self._past.keys()
         for run, changes in news.items():
+            if run in first:
+                continue
             if changes and all(self._may_worsen(change) for change in changes):
                 self._until.setdefault(run, now + self._seconds)
             elif run in self._until:
                 self._until[run] = now
-        unscanned = {watched.run_pipeline.id for watched in group if not watched.initial_scan_done}
-        return self._until.keys() | self._past.keys() | unscanned
+        return self._until.keys() | first
 
     def due(self) -> set[str]:
         """Return the ids of the runs of which something is released next."""

@@ -112,17 +112,21 @@ def test_a_first_look_that_takes_many_rounds_is_one_message(house, monkeypatch):
     monkeypatch.setattr("sentinel.watch.watcher.READING_SECONDS", 0.0)
     monkeypatch.setattr(Backlog, "points", lambda _, runs: 400 * runs)
     for number in range(8):
-        house.log(f"old {number}", range(60 + 200 * (number == 3)), kl=9.0, at=NOW - 3600)
-    watcher = house.watch()
+        house.log(f"old {number}", range(60 + 900 * (number == 3)), kl=9.0, at=NOW - 3600)
+    house.log("nan", range(20), kl=0.1, at=NOW - 3600, loss=1.0)
+    house.log(
+        "nan", range(20, 21), kl=0.1, at=NOW - 3600, loss=float("nan")
+    )  # another one would make it worse
+    watcher = house.watch(poll_seconds=2)
     rounds = 0
     while not rounds or watcher._new:
         rounds += 1
-        house.look(watcher)
+        house.look(watcher, hours=3 / 3600)
         with Store(house.state) as store:
             worst = store.outbox.worst("terminal", 100)
         assert not worst or not watcher._new
-    assert rounds > 1
-    assert len(worst) >= 8
+    assert rounds > 2
+    assert len(worst) >= 9
     assert len({entry.batch for entry in worst}) == 1
 
 
