@@ -70,7 +70,7 @@ HIGH = 0.75  # quantile of the rewards before: noise of one point does not reach
     variants={
         "never_stops": Variant(
             "{level:.0%} of completions are cut off at the length cap, as from the start ({start:.0%})",
-            ("L3", "A-clipped-ratio"),
+            ("A-clipped-ratio", "L3"),
             (WARNING, CRITICAL),
         ),
         "capped": Variant(

@@ -72,12 +72,12 @@ def test_healthy_trainings_print_no_signature_of_an_error(path):
 
 def test_a_remark_is_kept_once():
     console = ConsoleState()
-    line = "[deepspeed] OVERFLOW! Rank 0 Skipping step. Attempted loss scale: {}, reducing to 1\n"
-    for scale in (4, 2):
-        assert [*console.scan_text("train.log", line.format(scale), catalogue.signatures())] == []
+    line = "Setting `pad_token_id` to `eos_token_id`:{} for open-end generation.\n"
+    for token in (4, 2):
+        assert [*console.scan_text("train.log", line.format(token), catalogue.signatures())] == []
     (remark,) = console.remarks.values()
-    assert (remark.entry, remark.origin, remark.line) == ("O24", "train.log", 1)
-    assert "loss scale: 4," in remark.text
+    assert (remark.entry, remark.origin, remark.line) == ("L3", "train.log", 1)
+    assert "`eos_token_id`:4" in remark.text
     again = msgspec.convert(msgspec.to_builtins(console), ConsoleState)
     assert again.remarks == console.remarks
 

@@ -12,7 +12,7 @@ from sentinel.report.terminal import show
 
 pytestmark = pytest.mark.slow  # each replays whole runs
 
-OVERFLOW = "[deepspeed] OVERFLOW! Rank 0 Skipping step. Attempted loss scale: 4, reducing to 2"
+PADDED = "Setting `pad_token_id` to `eos_token_id`:2 for open-end generation."
 
 
 @pytest.fixture
@@ -66,11 +66,11 @@ def test_settings_that_are_worth_a_look(replayed, settings, expected):
 
 
 def test_a_line_that_ends_nothing_is_worth_a_look(replayed):
-    one = replayed({}, f"begun\n{OVERFLOW}\n{OVERFLOW}\n")
-    assert found(one) == {("O24",)}
+    one = replayed({}, f"begun\n{PADDED}\n{PADDED}\n")
+    assert found(one) == {("L3",)}
     out = io.StringIO()
     show(one, out)
-    assert f'worth a look  O24  it printed "{OVERFLOW}", line 2 of train.log' in out.getvalue()
+    assert f'worth a look  L3  it printed "{PADDED}", line 2 of train.log' in out.getvalue()
 
 
 def test_a_check_shows_the_settings_that_it_rests_on(replayed):
