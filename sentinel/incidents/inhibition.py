@@ -6,12 +6,15 @@ other. Neither the order in which they fired nor their severity matters. If a de
 of a stream, the first of these incidents explains the others. Where either could explain the other, the two
 are one problem: the first is over once both are.
 
-Three kinds of incidents are related in a way of their own:
+Four kinds of incidents are related in a way of their own:
 
 - The ranks of a training, each with a stream, that report the same problem at about the same time. The one
   that began first explains the others; of equal steps the name of the stream decides.
 - What a policy that collapses shows: its KL, its entropy, the length of its answers. What is found first
   explains what follows soon. It does not explain what is worse, in the rewards either.
+- What a score card says of the outcome of a run that is over. It judges the whole run, so its onset says
+  little: whatever was found in the run, of the same class or of one that explains it, explains the card. An
+  end of the run does not.
 - A crash. A number that broke shortly before explains it, unless the error names another cause.
 """
 
@@ -39,6 +42,9 @@ def explains(cause: Incident, effect: Incident, detectors: Mapping[str, Declarat
     """
     if not _may_explain(cause, effect, detectors):
         return False
+    ends_run = detectors[cause.detector].cause in (Cause.CRASH, Cause.STALL)
+    if _is_reading(effect) and not _is_reading(cause) and not ends_run:
+        return True
     if _is_of_other_rank(cause, effect):
         return (cause.onset_step, cause.stream) < (effect.onset_step, effect.stream)
     if _is_of_a_policy(cause, effect, detectors) and detectors[effect.detector].cause is Cause.POLICY:
@@ -60,13 +66,20 @@ def _may_explain(cause: Incident, effect: Incident, detectors: Mapping[str, Decl
         related = of_one_stream or _is_of_other_rank(cause, effect)
     else:
         of_one_process = cause.stream == effect.stream or OF_THE_RUN in (cause.stream, effect.stream)
-        related = of_one_process and detectors[effect.detector].cause in detectors[cause.detector].inhibits
+        class_of_effect = detectors[effect.detector].cause
+        is_same_class = _is_reading(effect) and class_of_effect is detectors[cause.detector].cause
+        related = of_one_process and (is_same_class or class_of_effect in detectors[cause.detector].inhibits)
         if related and _is_of_a_policy(cause, effect, detectors):
             related = cause.severity >= effect.severity
         if related and detectors[effect.detector].cause is Cause.CRASH and cause.stream != OF_THE_RUN:
             related = _may_end_the_run(cause, effect)
     stable = cause.maturity is Maturity.STABLE or effect.maturity is Maturity.PREVIEW
     return related and stable and cause.severity >= min(effect.severity, Severity.WARNING)
+
+
+def _is_reading(incident: Incident) -> bool:
+    """Return whether a score card found it."""
+    return "card_points" in incident.evidence
 
 
 def _is_of_other_rank(this: Incident, other: Incident) -> bool:
