@@ -37,7 +37,7 @@ def ended(run: RunView, variant: str) -> RunFinding:
     last = run.step_elsewhere if run.last_step is None else run.last_step
     evidence: dict[str, Any] = {
         "reason": run.finalized.evidence if run.finalized else "",
-        "reached": "before it logged a step" if last is None else f"at step {last}{planned}",
+        "reached": "before it logged a number" if last is None else f"at step {last}{planned}",
     }
     if run.first_time is not None and run.last_time is not None:
         evidence["ran_seconds"] = run.last_time - run.first_time

@@ -10,7 +10,8 @@ _WORD = re.compile(
 
 # Words that say which part of the data a number is of.
 EVAL = frozenset(
-    {"val", "valid", "validate", "validation", "eval", "evaluation", "test", "dev"}
+    {"val", "valid", "validate", "validating", "validation", "eval", "evaluating", "evaluation"}
+    | {"test", "testing", "dev"}
     | {"heldout", "held-out", "held_out", "held out", "holdout"}
 )
 TRAIN = frozenset({"train", "training"})
