@@ -84,8 +84,8 @@ def test_files_that_a_page_shows_are_those_of_the_repository():
             assert whole[0] == inclusion(whole[1]), f"{page}: run `make docs`"
 
 
-def test_a_user_has_fourteen_pages():
-    assert len([README, *DOCS.glob("*.md")]) == 14
+def test_a_user_has_fifteen_pages():
+    assert len([README, *DOCS.glob("*.md")]) == 15
     begin = TEXTS["README.md"].partition("## Read on")[2]
     assert {*re.findall(r"site/docs/([\w-]+\.md)", begin)} == {page.name for page in DOCS.glob("*.md")}
 

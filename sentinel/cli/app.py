@@ -24,6 +24,7 @@ from sentinel.cli.sections import Section, SectionedGroup
 from sentinel.cli.serve import serve
 from sentinel.cli.show import show
 from sentinel.cli.silence import silences
+from sentinel.cli.skill import skill
 from sentinel.cli.status import status
 from sentinel.cli.test_alert import send_test
 from sentinel.cli.wait import wait
@@ -94,6 +95,7 @@ app.add_typer(archives, name="archive", rich_help_panel=Section.ARCHIVE)
 app.command(rich_help_panel=Section.ARCHIVE)(calibrate)
 app.command(rich_help_panel=Section.ARCHIVE)(backtest)
 app.command(rich_help_panel=Section.PROGRAMS)(mcp)
+app.command(rich_help_panel=Section.PROGRAMS)(skill)
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

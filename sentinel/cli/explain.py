@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from sentinel.cli.options import ConfigFile, config_file
+from sentinel.cli.options import ConfigFile, ReportFormat, TextOrJson, config_file
 from sentinel.common.clock import SystemClock
 from sentinel.common.errors import SentinelError
 
@@ -62,11 +62,17 @@ def explain(
     subject: _List = None,
     search: _Search = None,
     stale: _Stale = False,
+    format_: ReportFormat = TextOrJson.TERMINAL,
     config: ConfigFile = None,
 ) -> None:
     """Show the page of a detector, a rule, a catalogue entry or a set of probes, or list them."""
     from sentinel.report import pages, probes
 
+    if format_ is TextOrJson.JSON:
+        if name is None:
+            raise SentinelError("--format json is about one NAME")
+        _print_json(name, config)
+        return
     if name is not None and subject is not None:
         raise SentinelError("give either a NAME or --list")
     if subject is not _Subject.CATALOGUE and (search is not None or stale):
@@ -88,6 +94,21 @@ def explain(
             _show(
                 probes.page(name) if name in probes.names() else pages.page(name, lambda: user_rules(config))
             )
+
+
+def _print_json(name: str, config: Path | None) -> None:
+    """Print a page as one object: Markdown, and of a catalogue entry what to try and how to tell."""
+    import orjson
+
+    from sentinel import catalogue
+    from sentinel.report import pages, probes
+
+    is_probe = name in probes.names()
+    text = probes.page(name) if is_probe else pages.page(name, lambda: user_rules(config))
+    body: dict[str, object] = {"schema": 1, "name": name, "markdown": text}
+    if entry := catalogue.load().get(name):
+        body |= {"title": entry.title, "fix": entry.fix, "check": entry.check}
+    typer.echo(orjson.dumps(body, option=orjson.OPT_INDENT_2).decode())
 
 
 def user_rules(config: Path | None) -> "Sequence[WrittenRule]":

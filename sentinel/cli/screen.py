@@ -2,7 +2,7 @@
 
 import typer
 
-from sentinel.cli.options import ConfigFile, Paths, configuration, here
+from sentinel.cli.options import ConfigFile, Paths, ReportFormat, TextOrJson, configuration, here
 from sentinel.cli.progress import progress_bar
 from sentinel.common.clock import SystemClock
 from sentinel.common.errors import SentinelError
@@ -16,12 +16,12 @@ screen = typer.Typer(
 
 
 @screen.command()
-def show(paths: Paths = None, config: ConfigFile = None) -> None:
+def show(paths: Paths = None, format_: ReportFormat = TextOrJson.TERMINAL, config: ConfigFile = None) -> None:
     """Show on one screen what is wrong with the runs below a path."""
     from sentinel.cli.logs import log_to_stderr
     from sentinel.replays.replaying import replay_in_parts
     from sentinel.report.lines import print_lines
-    from sentinel.report.overview import lines, overview
+    from sentinel.report.overview import lines, overview, overview_body
 
     log_to_stderr()
     clock = SystemClock()
@@ -35,4 +35,10 @@ def show(paths: Paths = None, config: ConfigFile = None) -> None:
     except SentinelError as error:
         advice = "; name a directory of runs, or see `sentinel --help`" if is_default else ""
         raise SentinelError(f"{error}{advice}") from None
+    if format_ is TextOrJson.JSON:
+        import orjson
+
+        body = overview_body(whole)
+        typer.echo(orjson.dumps(body, option=orjson.OPT_INDENT_2).decode())
+        return
     print_lines(lines(whole, clock.monotonic() - started_at, [str(path) for path in settings.paths]))

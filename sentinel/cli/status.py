@@ -8,10 +8,18 @@ from sentinel.cli.options import ConfigFile, ReportFormat, StateDir, TextOrJson,
 from sentinel.cli.plugins import complain_of_plugins
 from sentinel.common.clock import SystemClock
 from sentinel.common.run_glob import fits, run_glob
+from sentinel.detectors.severity import Severity, SeverityName
 
 _Run = Annotated[
     str,
     typer.Option("--run", metavar="GLOB", help="Only runs whose path, or the end of it, matches: 'exp-*'."),
+]
+
+_FailOn = Annotated[
+    SeverityName | None,
+    typer.Option(
+        help="Exit with status 1 if an open incident is at least this severe or a run is not judged."
+    ),
 ]
 
 
@@ -20,7 +28,8 @@ def status(
     run: _Run = "*",
     config: ConfigFile = None,
     state_dir: StateDir = None,
-) -> None:
+    fail_on: _FailOn = None,
+) -> int:
     """Show runs, incidents, deliveries, decisions and health, the worst first."""
     from sentinel.report import status as report
     from sentinel.storage.store import Store
@@ -43,3 +52,7 @@ def status(
         from sentinel.report.status_lines import lines
 
         print_lines(lines(content))
+    roots = [incident for incident in content.incidents if incident.inhibited_by is None]
+    worst = max((incident.severity for incident in roots), default=Severity.CLEAN)
+    is_unjudged = any(run.not_judged for run in content.runs)
+    return int(fail_on is not None and (is_unjudged or worst >= Severity.named(fail_on)))

@@ -12,10 +12,13 @@ from sentinel.incidents.incident import Incident
 
 
 class CauseBody(TypedDict):
-    """A catalogue entry that may be behind an incident; the scores of all add up to 1."""
+    """A catalogue entry that may be behind an incident, the likeliest first.
+
+    ``score`` says how likely it is; it is null where nothing in the run speaks for the entry.
+    """
 
     id: str
-    score: float
+    score: float | None
     reason: str
     unmet_needs: list[str]  # what the entry needs and the run does not show
 
@@ -65,7 +68,10 @@ def incident_body(incident: Incident) -> IncidentBody:
         evidence=plain(incident.evidence),
         causes=[
             CauseBody(
-                id=cause.id, score=cause.score, reason=cause.reason, unmet_needs=list(cause.unmet_needs)
+                id=cause.id,
+                score=cause.score if cause.favoured else None,
+                reason=cause.reason,
+                unmet_needs=list(cause.unmet_needs),
             )
             for cause in incident.causes
         ],

@@ -4,10 +4,14 @@ import shlex
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from typing import Literal
+
+from typing_extensions import TypedDict
 
 from sentinel.common.text import clean_text, counted, counted_runs, duration_text, elided
 from sentinel.detectors.severity import Severity
 from sentinel.incidents.incident import Incident
+from sentinel.incidents.json_body import IncidentBody, incident_body
 from sentinel.replays.judged import JudgedRun
 from sentinel.replays.replay import Replay
 from sentinel.report.json import standings_of
@@ -96,6 +100,64 @@ def overview(parts: Iterable[Replay], now: float) -> Overview:
     for part in parts:
         whole.add(part, now)
     return whole
+
+
+class TroubleBody(TypedDict):
+    """One kind of trouble, in how many runs, and the run that lost most by it.
+
+    ``lost_seconds`` is null where the log has no times.
+    """
+
+    severity: str
+    detector: str
+    runs: int
+    run: str
+    running: bool
+    lost_seconds: float | None
+    lost_steps: int
+    incident: IncidentBody
+
+
+class OverviewBody(TypedDict):
+    """`sentinel PATH --format json`. ``severities`` counts runs by their worst incident, and ``states`` by
+    how they stand. The costliest trouble comes first.
+    """
+
+    schema: Literal[1]
+    runs: int
+    logs: int
+    unread: int
+    severities: dict[str, int]
+    states: dict[str, int]
+    troubles: list[TroubleBody]
+
+
+def overview_body(whole: Overview) -> OverviewBody:
+    """Return the screen as one object."""
+    ordered = sorted(whole.kinds.values(), key=lambda kind: kind.worst, reverse=True)
+    return {
+        "schema": 1,
+        "runs": whole.runs,
+        "logs": whole.logs,
+        "unread": whole.unread,
+        "severities": {severity.label: count for severity, count in whole.severities.items()},
+        "states": {state.value: count for state, count in whole.states.items()},
+        "troubles": [_trouble_body(kind) for kind in ordered],
+    }
+
+
+def _trouble_body(kind: Kind) -> TroubleBody:
+    loss = kind.worst
+    return {
+        "severity": loss.worst.severity.label,
+        "detector": loss.worst.detector,
+        "runs": kind.runs,
+        "run": loss.name,
+        "running": loss.running,
+        "lost_seconds": loss.seconds or None,
+        "lost_steps": loss.steps,
+        "incident": incident_body(loss.worst),
+    }
 
 
 def lines(whole: Overview, seconds: float, paths: Sequence[str]) -> Iterator[tuple[int, str]]:

@@ -9,12 +9,14 @@ from pydantic import TypeAdapter
 
 from sentinel.archives.tables import IncidentColumns, RunColumns
 from sentinel.report.json import LineBody, ListingBody, ReplayBody
+from sentinel.report.overview import OverviewBody
 from sentinel.sinks.webhook import DigestBody, WebhookBody
 
 FOLDER = Path(__file__).parents[2] / "deploy" / "schema"
 FORMS: dict[str, Any] = {
     "replay": ReplayBody,  # sentinel replay --format json
     "replay-line": LineBody,  # a line of sentinel replay --format jsonl
+    "path": OverviewBody,  # sentinel PATH --format json
     "runs": ListingBody,  # sentinel runs --format json
     "archive-run": RunColumns,  # a row of the tables of sentinel archive judge
     "archive-incident": IncidentColumns,
