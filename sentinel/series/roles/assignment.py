@@ -9,6 +9,8 @@ from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
+from sentinel.detectors.reading import roles as parts
+from sentinel.detectors.signals import Signal
 from sentinel.series.roles.company import Key, Roles, Series, apply_rules
 from sentinel.series.roles.role import Direction, Kind, Mark, Measure, Role, Source, Split, Unit
 
@@ -16,23 +18,29 @@ _PAIRWISE_SIGNALS = frozenset({"preference_accuracy"})
 """Signals that count pairs in the right order."""
 
 
+_OUTCOMES = {
+    parts.Role.METRIC: (Kind.OUTCOME, Measure.METRIC, Split.HELD_OUT),
+    parts.Role.REWARD: (Kind.OUTCOME, Measure.REWARD, Split.TRAIN),
+    parts.Role.HELD_OUT_LOSS: (Kind.HELD_OUT_LOSS, Measure.LOSS, Split.HELD_OUT),
+    parts.Role.TRAINING_LOSS: (Kind.TRAINING_LOSS, Measure.LOSS, Split.TRAIN),
+    parts.Role.TRAIN_METRIC: (Kind.OUTCOME, Measure.METRIC, Split.TRAIN),
+}
+"""What the signals are by which a reader may judge a run; the score cards read the same ones."""
+
+
 @cache
 def _roles_of_signals() -> Mapping[str, tuple[Kind, Measure, Split, Direction]]:
     data = tomllib.loads((Path(__file__).parent / "signals.toml").read_text(encoding="utf-8"))
-    lower = frozenset(data["lower"]["signals"])
-    splits = {"train": Split.TRAIN, "held_out": Split.HELD_OUT}
     rows: dict[str, tuple[Kind, Measure, Split, Direction]] = {}
-    for measure, by_split in data["outcome"].items():
-        for split, signals in by_split.items():
-            for signal in signals:
-                direction = Direction.LOWER if signal in lower else Direction.HIGHER
-                rows[signal] = (Kind.OUTCOME, Measure(measure), splits[split], direction)
-    for split, signals in data["loss"].items():
-        kind = Kind.HELD_OUT_LOSS if split == "held_out" else Kind.TRAINING_LOSS
-        rows.update(dict.fromkeys(signals, (kind, Measure.LOSS, splits[split], Direction.LOWER)))
-    for name, signals in data["others"].items():
+    for name, signals in data.items():
         row = (Kind(name), Measure.OTHER, Split.UNKNOWN, Direction.UNKNOWN)
         rows.update(dict.fromkeys(signals, row))
+    for signal, part in parts.PARTS.items():
+        if part.role in _OUTCOMES:
+            kind, measure, split = _OUTCOMES[part.role]
+            direction = Direction.HIGHER if part.higher_is_better else Direction.LOWER
+            is_held_out = signal is Signal.EVAL_REWARD
+            rows[signal] = (kind, measure, Split.HELD_OUT if is_held_out else split, direction)
     return rows
 
 
