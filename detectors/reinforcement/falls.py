@@ -22,9 +22,6 @@ FALLS = {
     "last": Measure("over the last tenth", Unit.SAME),
     "below": Measure("of the range, how far below all before", Unit.SHARE),
     "apart": Measure("from the best of the last tenth to the worst before but for outliers", Unit.SAME),
-    "late": Measure("over the last quarter", Unit.SAME),
-    "under": Measure("of the range, how far the last quarter is below the start", Unit.SHARE),
-    "surely": Measure("the same in standard errors", Unit.NONE),
 }
 """What `levels` measures."""
 
@@ -43,7 +40,6 @@ def levels(means: Floats) -> Mapping[str, Floats]:
     before = tenths[:, :-tenth]
     return {
         **_fall(means, eighth),
-        **_late(means, eighth, span),
         "last": last,
         "below": _of_span(before.min(axis=1) - last, span),
         "apart": row_quantile(means[:, :-tenth], OUTLIERS) - means[:, -tenth:].max(axis=1),
@@ -74,19 +70,6 @@ def _fall(means: Floats, width: int) -> dict[str, Floats]:
         "scatter": scatter,
         "error": scatter * np.sqrt(2 / width),
         "held": held / count,
-    }
-
-
-def _late(means: Floats, width: int, span: Floats) -> dict[str, Floats]:
-    """Return the last quarter beside the first eighth."""
-    first = means[:, :width]
-    late = means[:, -max(5, means.shape[1] // 4) :]
-    errors = [2 * part.var(axis=1) / part.shape[1] for part in (first, late)]  # twice, as blocks are alike
-    under = first.mean(axis=1) - late.mean(axis=1)
-    return {
-        "late": late.mean(axis=1),
-        "under": _of_span(under, span),
-        "surely": under / np.maximum(np.sqrt(sum(errors)), 1e-12),
     }
 
 

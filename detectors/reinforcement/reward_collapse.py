@@ -8,7 +8,7 @@ something, so it is also judged where it falls as clearly below its own start. W
 model is judged from the 150th point on, because exploration may ruin the reward at first; from the 1000th
 if each point is a single episode. Nothing is said while a fifth of the actions are random. A run that is over
 is judged from 40 points on, and also where its last tenth lies below all before by 30 % of the range (each
-single episode of it below nearly all), or its last quarter below its first eighth by as much and surely.
+single episode of it below nearly all).
 Once the run is over, a score card is read as well: points for what a person sees in the plot.
 
 ## Why it matters
@@ -37,7 +37,7 @@ from typing import Annotated
 
 import polars as pl
 
-from sentinel.detectors.api import CRITICAL, WARNING, Cause, History, Maturity, Variant, detector
+from sentinel.detectors.api import CRITICAL, Cause, History, Maturity, Variant, detector
 from sentinel.detectors.blocks import ROWS, with_blocks
 from sentinel.detectors.evidence import Measure, Unit, logged
 from sentinel.detectors.reinforcement.falls import FALLS, MEASURES, levels
@@ -52,7 +52,6 @@ SHORT = 40  # points that suffice once it is over
 EXPLORES = 150  # points in which exploration may cost reward, while the run goes on
 EPISODES = 1000  # the same for a log of single episodes,
 SINGLE = 0.18  # whose reward moves by more than this share of its size from one point to the next
-SURELY = 5  # standard errors by which a run ends below its start
 BESIDE = Signal.KL, Signal.ENTROPY, Signal.CLIPPED_COMPLETION_RATIO
 
 FELL = "the reward fell from {best:.4g} to {now:.4g}"
@@ -76,9 +75,7 @@ CAUSES = (
     },
     variants={
         "lost": Variant(FELL + ": {lost:.0%} of what the run had gained is gone", CAUSES, (CRITICAL,)),
-        "worse": Variant(
-            "the reward is {late:.4g}, far below its start of {start:.4g}", CAUSES, (CRITICAL, WARNING)
-        ),
+        "worse": Variant("the reward is {now:.4g}, far below its start of {start:.4g}", CAUSES, (CRITICAL,)),
         "ends": Variant("the reward ends at {last:.4g}, below all levels before", CAUSES),
     },
     reads=("reward-got-worse",),
@@ -111,18 +108,14 @@ def reward_collapse(
     over = pl.col(ENDED) & has_points(SHORT) & pl.col("begun")
     # The last tenth lies below nearly all before, point by point.
     ends_apart = (pl.col("apart") > 0) & ~acts_at_random()
-    # The last quarter lies surely below the first eighth.
-    is_late_far = start - pl.col("late") > least_fall * pl.col("size")
-    sank = is_late_far & (pl.col("under") > most_below) & (pl.col("surely") > SURELY)
     return verdicts(
         measured,
         judged={SkipReason.FEW_POINTS: has_points(LEAST)},
         found={
             "lost": fell & gained & (pl.col("lost") > most_lost) & (language | explored),
             "ends": over & (explored | ends_apart) & (pl.col("below") > most_below),
-            "worse": (fell & worse & language) | (over & sank),
+            "worse": fell & worse & language,
         },
-        severities={WARNING: ~fell},
         onset=_since(),
         below=pl.when(fell).then((best + now) / 2),
     )
