@@ -1,8 +1,9 @@
-"""The detection or segmentation metric is exactly zero at every evaluation.
+"""The detection or segmentation metric is exactly zero, from the start or since it fell.
 
 ## What it catches
 A mean average precision or intersection over union of exactly 0 at three evaluations in a row; at 25 where
-it is measured after each epoch and the training loss is not known to have fallen by 30 %. Nothing is said
+it is measured after each epoch and the training loss is not known to have fallen by 30 %. A score such as
+Dice or F1 needs 25 in any case. Five in a row are enough of a metric that was above 0 before. Nothing is said
 where the same metric of another class or threshold is above 0.
 
 ## Why it matters
@@ -21,7 +22,7 @@ all where it evaluates every few hundred steps. A class of which no sample was h
 others that do not, and so does the metric of a threshold that is too strict.
 
 ## Source
-Catalogue V3, V4, V5. Real runs that learn leave zero after two evaluations at most. A zero to the last
+Catalogue V3, V4, V5, V6. Real runs that learn leave zero after two evaluations at most. A zero to the last
 digit needs that not a single box matches, so noise does not explain it.
 """
 
@@ -37,7 +38,8 @@ from sentinel.detectors.stats import NOTHING, metric_name, recent_max
 from sentinel.detectors.verdict import SkipReason, verdicts
 
 REACH = 50  # evaluations
-METRICS = Signal.MEAN_AVERAGE_PRECISION, Signal.MEAN_INTERSECTION_OVER_UNION
+METRICS = Signal.MEAN_AVERAGE_PRECISION, Signal.MEAN_INTERSECTION_OVER_UNION, Signal.EVAL_SCORE
+AGAIN = 5  # evaluations in a row at which a metric is 0 that was above it
 FALLEN = 0.7  # of its first value: a loss that has learned something
 
 
@@ -53,6 +55,7 @@ FALLEN = 0.7  # of its first value: a loss that has learned something
         "name": Measure("metric", Unit.TEXT),
     },
     variants={
+        "fell": Variant("{name} fell to exactly 0 and stays there", ("V6", "V5", "V3")),
         "zero": Variant("{name} is exactly 0, as at the evaluations before", ("V3", "V4", "V5")),
     },
 )
@@ -69,20 +72,25 @@ def zero_eval_metric(
     measured = points.with_columns(
         soon=recent_max(pl.col(VALUE), evaluations),
         late=recent_max(pl.col(VALUE), min(epochs, REACH)),
+        again=recent_max(pl.col(VALUE), AGAIN),
+        highest=recent_max(pl.col(VALUE), REACH, at_least=1),
         name=metric_name(),
     )
-    is_zero = (
-        pl.when(each_epoch & ~has_learned.fill_null(False))
+    of_score = pl.col(SIGNAL) == Signal.EVAL_SCORE  # F1 is often 0 while a model begins to learn
+    fell = (pl.col("again") == 0) & (pl.col("highest") > 0)
+    never_rose = (
+        pl.when(of_score | (each_epoch & ~has_learned.fill_null(False)))
         .then(pl.col("late") == 0)
         .otherwise(pl.col("soon") == 0)
     )
+    is_zero = fell | never_rose
     return verdicts(
         measured,
         judged={
             SkipReason.FEW_POINTS: is_zero | (pl.col(VALUE) > 0),
             SkipReason.EXPLAINED: ~(is_zero & _has_another()),
         },
-        found={"zero": is_zero},
+        found={"fell": fell, "zero": never_rose},
         below=pl.lit(NOTHING),
     )
 
