@@ -97,7 +97,8 @@ def reward_collapse(
     moves = change.filter(pl.col(INDEX) < SHORT).mean().over(SERIES)
     context = points.with_columns(moves=moves, begun=~was_resumed().fill_null(False))
     measured = with_blocks(context, MEASURES, levels, every=1, at_least=LEAST).with_columns(
-        lost=(best - now) / (best - start), size=pl.max_horizontal(best.abs(), start.abs())
+        lost=pl.min_horizontal((best - now) / (best - start), 1.0),
+        size=pl.max_horizontal(best.abs(), start.abs()),
     )
     fell = _fell(scatters, sure, least_fall)
     least = scatters * pl.col("scatter")

@@ -144,7 +144,7 @@ class Answers:
         pattern = run_glob(run)
         with Store(self.config.state_dir, read_only=True) as store:
             paths = {row.id: row.path for row in store.runs() if fits(pattern, row.path)}
-            incidents = recorded.worst_first([one for one in store.incidents() if one.run in paths])
+            incidents = recorded.worst_first([one for one in store.incidents() if one.run in paths], ())
         return [{"run": paths[one.run], **incident_body(one)} for one in incidents]
 
     def places_of(self, run: str) -> Sequence[Location]:

@@ -156,7 +156,7 @@ def _same_location(ranks: Sequence[RankSample]) -> str:
     frame = ranks[0].sample.location
     busy = any(member.sample.busy >= _MIN_BUSY_FRACTION for member in ranks)
     if frame is None:
-        return "; ".join(map(_alone, ranks))
+        return _without_lines(ranks)
     if len(ranks) == 1:
         loading = f", and {_loading(ranks)}" if ranks[0].is_starved else ""
         return f"{_who(ranks)} is at {frame} and {'computes' if busy else 'uses no CPU'}{loading}"
@@ -169,6 +169,18 @@ def _same_location(ranks: Sequence[RankSample]) -> str:
     elsewhere = ranks[0].rank.world > len(ranks) and not ranks[0].rank.spawned
     cause = "a rank on another host or storage" if elsewhere else "storage"
     return f"{subject} use no CPU: {cause}, probably; no single rank is at fault"
+
+
+def _without_lines(ranks: Sequence[RankSample]) -> str:
+    """Return what is known of ranks of which no line is known, and once why that is so."""
+    reasons = {member.sample.stack.unknown for member in ranks if member.sample.location is None}
+    if len(ranks) == 1 or len(reasons) > 1 or any(member.sample.location for member in ranks):
+        return "; ".join(map(_alone, ranks))
+    alike: dict[str, list[RankSample]] = {}
+    for member in ranks:
+        alike.setdefault(f"{member.sample.activity}{_in_kernel([member])}", []).append(member)
+    parts = [f"{_who(some)} {_is(some)} {does}" for does, some in alike.items()]
+    return f"{'; '.join(parts)}. Their lines are unknown because {reasons.pop()}"
 
 
 def _alone(member: RankSample) -> str:

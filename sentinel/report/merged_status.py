@@ -32,7 +32,7 @@ def joined(statuses: Mapping[Path, Status]) -> Status:
     return Status(
         now=max(state.now for state in states),
         runs=together([*latest.values()]),
-        incidents=worst_first(incidents),
+        incidents=worst_first(incidents, latest.values()),
         undelivered=[*chain.from_iterable(state.undelivered for state in states)][:MAX_ROWS],
         undelivered_count=sum(state.undelivered_count for state in states),
         decisions=sorted(decisions, key=lambda decision: -decision.at)[:MAX_DECISIONS],

@@ -1,6 +1,6 @@
 """What the state directory holds, for a person: what is wrong first, the worst first."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -46,6 +46,7 @@ STATES = (
     RunState.FINISHED,
 )
 """The worst first."""
+_OVER = (RunState.CRASHED, RunState.PREEMPTED, RunState.FINISHED, RunState.LOST)
 NEED_EVIDENCE = STATES[: STATES.index(RunState.RUNNING)]
 
 
@@ -118,9 +119,23 @@ class KnownRun:
         return self.training == self.row.id
 
     @property
-    def badness(self) -> tuple[int, bool, int, float]:
-        """What orders runs from the worst to the best."""
-        return -self.severity, self.not_judged is None, STATES.index(self.state), -self.row.updated
+    def badness(self) -> tuple[bool, int, int, bool, int, float]:
+        """What orders runs from the worst to the best. First come those in trouble that go on."""
+        severity = -self.severity if self.severity > Severity.INFO else Severity.CLEAN
+        calm = not severity or self.is_over
+        return (
+            calm,
+            severity,
+            -self.severity,
+            self.not_judged is None,
+            STATES.index(self.state),
+            -self.row.updated,
+        )
+
+    @property
+    def is_over(self) -> bool:
+        """Whether nothing more is expected of the run."""
+        return self.state in _OVER
 
 
 @dataclass(frozen=True)
@@ -150,6 +165,12 @@ class Status:
     def trouble(self) -> str:
         """That nothing is recorded now, and why; empty if all is well."""
         return self.outage if self.process else "no watch is running"
+
+    @property
+    def present(self) -> Sequence[Incident]:
+        """The incidents of runs that go on, as far as is known."""
+        over = _over(self.runs)
+        return [one for one in self.incidents if one.run not in over and not one.ended]
 
     @property
     def realised(self) -> CalibrationCheck | None:
@@ -210,7 +231,7 @@ def status(
     return Status(
         now=now,
         runs=together(runs),
-        incidents=worst_first(open_),
+        incidents=worst_first(open_, runs),
         undelivered=store.outbox.undelivered(MAX_ROWS),
         undelivered_count=store.outbox.undelivered_count(),
         decisions=decisions[:MAX_DECISIONS],
@@ -240,9 +261,26 @@ def _trainings(runs: Mapping[str, StoredRun | None]) -> dict[str, str]:
     return trainings_of({run: stored.metadata if stored else RunMetadata() for run, stored in best_first})
 
 
-def worst_first(incidents: Sequence[Incident]) -> list[Incident]:
-    """Sort incidents as they are shown."""
-    return sorted(incidents, key=lambda incident: (-incident.severity, incident.inhibited_by is not None))
+def worst_first(incidents: Sequence[Incident], runs: Iterable[KnownRun]) -> list[Incident]:
+    """Sort incidents as they are shown: first those of runs that go on, and of each the worst."""
+    over = _over(runs)
+    return sorted(
+        incidents,
+        key=lambda one: (one.run in over or bool(one.ended), -one.severity, one.inhibited_by is not None),
+    )
+
+
+def _over(runs: Iterable[KnownRun]) -> set[str]:
+    """Return the ids of the runs whose trainings are over: one log says so, or none goes on."""
+    trainings: dict[str, list[KnownRun]] = {}
+    for run in runs:
+        trainings.setdefault(run.training, []).append(run)
+    return {
+        run.row.id
+        for logs in trainings.values()
+        if all(log.is_over for log in logs) or any(log.is_over and log.state != RunState.LOST for log in logs)
+        for run in logs
+    }
 
 
 def together(runs: Sequence[KnownRun]) -> list[KnownRun]:

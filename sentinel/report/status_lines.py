@@ -85,7 +85,7 @@ def _words(value: Any, now: float) -> str:
 
 
 def _incidents(status: Status, name: _Names) -> _Lines:
-    yield 0, f"Open incidents: {len(status.incidents) or 'none'}"
+    yield 0, _open_counts(status)
     groups = _groups(status)
     for incident, *others in groups[:MAX_ROWS]:
         severity = incident.severity.label
@@ -102,6 +102,14 @@ def _incidents(status: Status, name: _Names) -> _Lines:
     if left_out := Counter(incident.severity for group in groups[MAX_ROWS:] for incident in group):
         counted = ", ".join(f"{count} {severity.label}" for severity, count in sorted(left_out.items()))
         yield 2, f"and {left_out.total()} more: {counted}"
+
+
+def _open_counts(status: Status) -> str:
+    """Return how many incidents are open, without those that another one explains."""
+    present = sum(incident.inhibited_by is None for incident in status.present)
+    all_open = sum(incident.inhibited_by is None for incident in status.incidents)
+    of_ended = f", and {all_open - present:,} of runs that are over" if all_open > present else ""
+    return f"Open incidents: {f'{present:,}' if present else 'none'}{of_ended}"
 
 
 def _groups(status: Status) -> list[list[Incident]]:

@@ -43,13 +43,18 @@ def _row(logs: Sequence[KnownRun], status: Status, name: str) -> Iterator[Text]:
     yield Text(name)
     yield Text(first.state)
     yield Text(f"{first.last_step or 0:,}" + (f" of {planned:,.0f}" if planned else ""))
-    yield Text(f"{duration_text(max(0.0, status.now - last))} ago" if last else "")
+    yield Text(f"{duration_text(max(0.0, status.now - last))} ago" if last else _read(first, status.now))
     detectors = (
         incident.detector
         for incident in status.incidents
         if incident.run in runs and incident.inhibited_by is None
     )
     yield Text(", ".join(dict.fromkeys(detectors)))
+
+
+def _read(run: KnownRun, now: float) -> str:
+    """Return when points of a log without times were recorded last."""
+    return f"read {duration_text(max(0.0, now - run.row.updated))} ago" if run.points else "none yet"
 
 
 def _waiting(status: Status) -> Iterator[str]:

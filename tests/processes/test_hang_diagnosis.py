@@ -107,6 +107,12 @@ STARVED = look(NEXT, LOAD)
             "alike",
             "Its process is asleep in futex_wait; its line is unknown because ptrace_scope is 1",
         ),
+        (
+            seen(*[look(waits_in="futex_wait")] * 3, look(waits_in="do_poll")),
+            "alike",
+            "Ranks 0, 1 and 2 are asleep in futex_wait; Rank 3 is asleep in do_poll. "
+            "Their lines are unknown because ptrace_scope is 1",
+        ),
     ],
 )
 def test_the_verdict_names_who_the_others_wait_for(ranks, kind, sentence):

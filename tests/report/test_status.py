@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import time
 from dataclasses import replace
 from io import StringIO
 
@@ -145,7 +146,7 @@ def test_what_several_logs_of_a_training_tell_stands_once(store, tmp_path):
         store.commit([Update(id_, id_.partition(":")[2], id_.partition(":")[0], b"", found)], NOW)
     found = status.status(store, tmp_path, NOW, read_run=lambda row: runs[row.id])
     told = "\n".join(line for _, line in status_lines.lines(found)).partition("Runs, the worst first")[0]
-    assert "Open incidents: 4" in told
+    assert "Open incidents: none, and 4 of runs that are over" in told
     heads = re.findall(r"since step (\d+) in (./)", told)
     assert sorted(heads) == [("400", "a/"), ("400", "b/"), ("9000", "a/")]
     assert re.findall(r"also in (a/).*, id [01]\)", told) == ["a/"]
@@ -173,6 +174,30 @@ def test_the_log_that_knows_the_end_stands_for_its_training(store, tmp_path):
         store.commit([Update(id_, id_.partition(":")[2], id_.partition(":")[0], b"", [])], NOW)
     found = status.status(store, tmp_path, NOW + 60, read_run=lambda row: logs[row.id])
     assert status_lines.summary(found.runs) == "1 run in 2 logs below /none/a: 1 finished"
+
+
+def test_what_is_in_trouble_and_goes_on_comes_first(store, tmp_path):
+    """Incidents of runs that are over are over, and what another one explains is not counted."""
+    now = time.time()
+    runs = {}
+    for number in range(30):
+        log = tmp_path / f"{number:02}.jsonl"
+        log.write_text("{}\n")
+        ending = None if number in (7, 8) else Ending(EndKind.CRASHED, "it printed an error")
+        runs[f"jsonl:{log}"] = StoredRun(RunMetadata(last_step=5), ending)
+        found = [INCIDENT.replace(id=f"a{number:02}", run=f"jsonl:{log}")]
+        if number == 7:
+            found = [found[0].replace(severity=Severity.WARNING)]
+            found.append(found[0].replace(id="b", detector="loss-spike", inhibited_by="a07"))
+        if number == 8:
+            found = []
+        store.commit([Update(f"jsonl:{log}", str(log), "jsonl", b"", found)], NOW)
+    found = status.status(store, tmp_path, now, read_run=lambda row: runs[row.id])
+    told = [line for _, line in status_lines.lines(found)]
+    at = told.index("Open incidents: 1, and 28 of runs that are over")
+    assert told[at + 1].endswith("in 07.jsonl")
+    assert told[told.index("Runs, the worst first") + 1].startswith("running: 07.jsonl")
+    assert found.runs[0].row.path.endswith("07.jsonl")
 
 
 def test_an_empty_state_is_said(tmp_path):
