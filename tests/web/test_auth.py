@@ -1,5 +1,6 @@
 """Who may use the live page."""
 
+import select
 import socket
 from contextlib import ExitStack, suppress
 from urllib.parse import quote
@@ -8,6 +9,7 @@ import httpx
 import pytest
 
 from sentinel.storage.store import Store
+from sentinel.telemetry.connections import MAX_PER_ADDRESS
 from sentinel.web import client as connection
 from tests.patience import PATIENCE
 from tests.web.conftest import TOKEN, serving
@@ -139,3 +141,31 @@ def test_a_request_that_does_not_end_is_ended(client, part, monkeypatch):
             while slow.recv(1 << 16):
                 pass
     assert client.get("/").status_code == 200
+
+
+def ask_and_take_nothing(where):
+    """A connection that sends requests until nothing more is taken, and reads no answer."""
+    asking = socket.create_connection(where)
+    asking.setblocking(False)
+    with suppress(BlockingIOError, ConnectionError):
+        for _ in range(200):
+            asking.sendall(b"GET /runs/none HTTP/1.1\r\nHost: localhost\r\n\r\n" * 400)
+    return asking
+
+
+@pytest.mark.long
+def test_clients_that_take_no_answer_keep_nobody_out(client):
+    where = client.base_url.host, client.base_url.port
+    with ExitStack() as held:
+        asking = [held.enter_context(ask_and_take_nothing(where)) for _ in range(MAX_PER_ADDRESS)]
+        assert client.get("/").status_code == 200
+    assert len(asking) == MAX_PER_ADDRESS
+
+
+@pytest.mark.long
+def test_an_answer_that_is_not_taken_is_ended(client, monkeypatch):
+    monkeypatch.setattr(connection, "_ANSWER_SECONDS", 0.1)
+    with ask_and_take_nothing((client.base_url.host, client.base_url.port)) as asking:
+        poll = select.poll()
+        poll.register(asking, select.POLLHUP | select.POLLERR)
+        assert poll.poll(PATIENCE * 1000), "the server ended the connection"
