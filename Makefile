@@ -17,7 +17,7 @@ PYTEST := .venv/bin/python -m pytest --numprocesses $(WORKERS) --dist worksteal
 # The type checker keeps one core busy, so the tests run beside it.
 TOGETHER := $(MAKE) --no-print-directory --jobs=2
 
-.PHONY: demo test test-long test-browser test-package test-probes check bench detector-figures faults silent fleets strangers promises fit lint tests release lock docs site clean
+.PHONY: demo test test-long test-browser test-package test-probes check bench detector-figures faults silent hostile fleets strangers promises fit lint tests release lock docs site clean
 
 demo: .venv/demo  ## four trainings go wrong under a watch, in half a minute
 	@.venv/bin/python sample_logs/demo.py
@@ -71,6 +71,9 @@ faults: .venv/dev .venv/trainers/installed .venv/peers/installed  ## train with 
 
 silent: .venv/trainers/tested  ## train with and without each silent error, into measurements/silent.md
 	.venv/trainers/bin/python -m studies.silent
+
+hostile: .venv/dev  ## try damaged and hostile logs, receivers, states and archives, into measurements/hostile.md
+	.venv/bin/python -m studies.hostile
 
 fleets: .venv/dev  ## train fleets of siblings with and without faults, into measurements/siblings.md
 	OPENBLAS_NUM_THREADS=1 .venv/bin/python -m studies.fleets

@@ -1,0 +1,34 @@
+"""Tries all hostile inputs and writes the page: ``python -m studies.hostile [AREA...]``."""
+
+import logging
+import sys
+from datetime import UTC, datetime
+from itertools import chain
+
+from studies.hostile import lines, logs, receivers, states
+from studies.hostile.attempt import Attempt, Result, tried
+from studies.hostile.page import RESULTS, read, write
+
+_AREAS = [logs.AREA, lines.AREA, receivers.AREA, states.STATES, states.ARCHIVES]
+
+
+def main() -> None:
+    """Try the inputs of the areas that are named, or all; the others keep their results."""
+    logging.disable(logging.CRITICAL)  # what is said of each input is not the measurement
+    areas = {*sys.argv[1:]}
+    everything = chain(*(part.attempts() for part in (logs, lines, receivers, states)))
+    chosen: list[Attempt] = [attempt for attempt in everything if not areas or attempt.area in areas]
+    results = tried(chosen, _report)
+    if areas and RESULTS.exists():
+        others = [one for one in read()[1] if one.area not in areas]
+        results = sorted([*others, *results], key=lambda result: _AREAS.index(result.area))
+    write(datetime.now(UTC).date().isoformat(), results)
+    print(f"{sum(not result.fell for result in results)} of {len(results)} held")
+
+
+def _report(result: Result) -> None:
+    if result.fell:
+        print(f"{result.area}, {result.subject}, {result.harm}: {result.fell}", flush=True)
+
+
+main()
