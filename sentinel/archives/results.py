@@ -14,7 +14,7 @@ import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from functools import lru_cache
-from hashlib import file_digest
+from hashlib import blake2b
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -28,6 +28,7 @@ from sentinel.archives.tables import IncidentColumns, RunColumns, columns, incid
 from sentinel.common.errors import SentinelError
 from sentinel.common.shard import WHOLE, Shard
 from sentinel.common.text import clean_text
+from sentinel.sources.readers.files import open_log
 
 _SIBLINGS = "siblings"  # no part: what runs are beside their siblings
 _TABLES = ("incidents", "runs")
@@ -195,7 +196,7 @@ class Results:
 
     def _state(self, key: str) -> PartState | None:
         try:
-            return msgspec.json.decode(self._place(key).read_bytes(), type=PartState)
+            return msgspec.json.decode(_content(self._place(key)), type=PartState)
         except (OSError, msgspec.DecodeError, UnicodeDecodeError):
             return None
 
@@ -270,7 +271,7 @@ class Results:
 
 def _manifest(place: Path) -> Manifest:
     try:
-        return msgspec.json.decode(place.read_bytes(), type=Manifest)
+        return msgspec.json.decode(_content(place), type=Manifest)
     except OSError as error:
         raise SentinelError(f"{place}: cannot be read: {_why(error)}") from None
     except (msgspec.DecodeError, UnicodeDecodeError):
@@ -279,11 +280,15 @@ def _manifest(place: Path) -> Manifest:
         ) from None
 
 
+def _content(file: Path) -> bytes:
+    with open_log(file) as content:
+        return content.read()
+
+
 def _checksum(file: Path) -> str:
     """Return the checksum of a file; empty if it cannot be read."""
     try:
-        with open(file, "rb") as content:
-            return file_digest(content, "blake2b").hexdigest()
+        return blake2b(_content(file)).hexdigest()
     except OSError:
         return ""
 

@@ -1,6 +1,7 @@
 """The `sentinel` command: its subcommands, and the exit status of an error."""
 
 import ctypes
+import errno
 import os
 import sys
 from collections.abc import Sequence
@@ -111,13 +112,20 @@ def main(arguments: Sequence[str] | None = None) -> None:
     collect_seldom()
     try:
         _check_form(words)
-        sys.exit(program(args=words, prog_name="sentinel", standalone_mode=False))
+        status = program(args=words, prog_name="sentinel", standalone_mode=False)
+        sys.stdout.flush()
+        sys.exit(status)
     except typer.Abort:
         sys.exit(UNUSABLE)
     except typer.TyperException as error:
         _complain(error.format_message())
     except SentinelError as error:
         _complain(str(error))
+    except OSError as error:
+        if error.errno not in (errno.ENOSPC, errno.EDQUOT):
+            raise
+        _complain(f"what this prints cannot be written: {error.strerror}")
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # what is left of it goes nowhere
     sys.exit(UNUSABLE)
 
 

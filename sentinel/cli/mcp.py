@@ -1,5 +1,7 @@
 """`sentinel mcp`: answer agents."""
 
+import io
+import sys
 from typing import Annotated
 
 import typer
@@ -28,6 +30,7 @@ def mcp(paths: _Paths = None, config: ConfigFile = None, state_dir: StateDir = N
     try:
         from sentinel.mcp_server.known import Answers
         from sentinel.mcp_server.server import server
+        from sentinel.mcp_server.standard_input import WholeText
     except ModuleNotFoundError as error:
         missing = (error.name or "").partition(".")[0]
         if missing not in ("mcp", "mcp_types"):
@@ -35,4 +38,5 @@ def mcp(paths: _Paths = None, config: ConfigFile = None, state_dir: StateDir = N
         raise SentinelError(f"agents need a package: {install('mcp')}") from None
     settings = beside_a_watch(config, state_dir, paths) if paths else recorded(config, state_dir)
     runs = Answers(settings, settings.paths if paths else (), SystemClock().now)
+    sys.stdin = io.TextIOWrapper(io.BufferedReader(WholeText(sys.stdin.buffer)), encoding="utf-8")
     server(runs, lambda: user_rules(config)).run("stdio")

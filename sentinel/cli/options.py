@@ -224,6 +224,7 @@ def opened(output: Path | None) -> Iterator[TextIO]:
         if is_file:
             failed.callback(part.unlink)
         yield file
+        file.flush()  # which a full disk refuses
         failed.pop_all()
     if is_file:
         part.replace(whole)

@@ -55,6 +55,9 @@ class CommandSink:
             except subprocess.TimeoutExpired:
                 _kill(mark)
                 raise Transient(f"the command ran for more than {self.timeout_seconds:g} s") from None
+            except OSError as error:  # as where the clock of the machine is set back meanwhile
+                _kill(mark)
+                raise Transient(f"the command could not be waited for: {error.strerror}") from None
         _check(process.returncode)
 
 

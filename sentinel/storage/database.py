@@ -13,6 +13,7 @@ from typing import Any
 
 from sentinel.common.errors import StateDamaged, StateError, StateOfAnotherSchema, StateUnavailable
 from sentinel.common.state_dir import STATE_FILE
+from sentinel.sources.readers.files import is_another_thing
 
 SCHEMA = 1
 """The number of the form of the tables. Whoever changes `schema.sql` raises it."""
@@ -65,6 +66,8 @@ class Database:
             make_file(directory, self._path)
         elif not self._path.exists():
             raise StateError(f"{directory}: no state here; nothing was watched with this state_dir yet")
+        if is_another_thing(self._path):
+            raise StateError(f"{self._path}: is no regular file")
         with self._errors():
             address = f"{self._path.absolute().as_uri()}?mode={'ro' if read_only else 'rw'}"
             self._connection = sqlite3.connect(address, uri=True, timeout=_BUSY_SECONDS, isolation_level=None)

@@ -75,7 +75,8 @@ def test_what_reads_is_below_the_given_paths(two):
     agent = answers(two, "mine")
     assert [run["path"] for run in agent.runs("*")] == [str(two / "mine/sick/metrics.jsonl")]
     assert {incident["run"] for incident in agent.incidents("*")} == {"mine/sick/metrics.jsonl"[5:]}
-    for read in (agent.runs, agent.incidents, agent.replayed, agent.siblings):
+    reads = (agent.runs, agent.incidents, agent.replayed, agent.siblings, agent.places_of)
+    for read in (*reads, agent.settings, agent.diagnosis):
         with pytest.raises(SentinelError):
             read("other/*")
 

@@ -1,5 +1,7 @@
+import errno
 import json
 import os
+import subprocess
 import sys
 import threading
 
@@ -79,3 +81,12 @@ def test_a_command_that_hangs_ends_with_all_that_it_started(tmp_path, start):
 def test_it_prints_nothing(capfd):
     run("sh", "-c", "echo out; echo err >&2")
     assert capfd.readouterr() == ("", "")
+
+
+def test_a_command_that_cannot_be_waited_for_is_tried_again(monkeypatch):
+    def fails(*_):
+        raise OSError(errno.EINVAL, "Invalid argument")  # as after a step of the clock
+
+    monkeypatch.setattr(subprocess.Popen, "communicate", fails)
+    with pytest.raises(Transient, match="the command could not be waited for: Invalid argument"):
+        CommandConfig(command=["sleep", "600"]).open().send(NOTIFICATION, 0.0)

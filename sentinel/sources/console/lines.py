@@ -215,4 +215,5 @@ def _count(count: re.Match[str]) -> Record:
     for name, of in (("step", "planned"), ("iter", "batches")):
         if name in groups and of in groups:
             groups[name] = f"{groups[name]}/{groups.pop(of)}"
-    return {name: text if "/" in text else float(text) for name, text in groups.items()}
+    values = {name: text if "/" in text else number(text) for name, text in groups.items()}
+    return {name: value for name, value in values.items() if value is not None}

@@ -31,8 +31,7 @@ def open_log(path: Path) -> BinaryIO:
         if error.errno != ELOOP:
             raise
         descriptor = _open_link(path)
-    status = os.fstat(descriptor)
-    if S_ISREG(status.st_mode) and not on_kernel(status):
+    if _is_regular(os.fstat(descriptor)):
         return os.fdopen(descriptor, "rb")
     os.close(descriptor)
     raise OSError(None, "not a regular file")
@@ -43,6 +42,18 @@ def _open_link(path: Path) -> int:
     if not real.startswith(f"{os.path.realpath(path.parent)}/"):
         raise OSError(None, "a link out of its directory")
     return os.open(real, _READING)
+
+
+def is_another_thing(path: Path) -> bool:
+    """Return whether the path, or what it links to, is there and is no file, or is one of the kernel."""
+    try:
+        return not _is_regular(os.stat(path))
+    except OSError:
+        return False
+
+
+def _is_regular(status: os.stat_result) -> bool:
+    return S_ISREG(status.st_mode) and not on_kernel(status)
 
 
 def on_kernel(status: os.stat_result) -> bool:

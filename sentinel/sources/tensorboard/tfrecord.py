@@ -172,6 +172,11 @@ def _find_header(data: bytes, position: int) -> tuple[int, bool]:
     checksums = _every(data, "<u4")
     last = len(data) - HEADER_BYTES
     while position <= last:
+        piece = data[position : position + _SEARCH_BYTES]
+        zeros = len(piece) - len(piece.lstrip(b"\0"))
+        if zeros >= HEADER_BYTES:  # no header is zeros alone, which a power cut leaves by the megabyte
+            position += zeros - HEADER_BYTES + 1
+            continue
         places = np.arange(position, min(position + _SEARCH_BYTES, last + 1))
         places = places[lengths[places] < MAX_PAYLOAD]
         headers = lengths[places].view(np.uint8).reshape(-1, 8)

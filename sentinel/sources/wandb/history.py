@@ -26,6 +26,9 @@ from sentinel.sources.wandb.messages import item_name, item_values, message_type
 _ITEM = 0x0A  # field of a HistoryRecord
 _KEY = 0x0A  # field of a HistoryItem
 _NESTED_KEY = 0x12  # likewise
+_STEP = 0x12  # field of a HistoryRecord, after its items
+_STEP_NUMBER = 0x08  # field of a HistoryStep
+_MAX_STEP_BYTES = 11  # of a HistoryStep: its field, and a number of 64 bits
 _VALUE_JSON = (0x82, 0x01)  # likewise
 _SPARE = bytes(8)  # follows the last record, so that reading ahead stays within the bytes
 _NO_LENGTH = 1 << 40  # bytes, more than a record can have
@@ -101,6 +104,7 @@ def read_history(records: Sequence[bytes]) -> Numbers:
     row, begin, end, odd = _items(data, bounds)
     name_end, value = _fields(data, begin, end)
     odd[row[value < 0]] = True
+    odd[row[_beyond_ascii(data, value, end)]] = True
     number = ~odd[row] & _BEGINS_NUMBER[data[value]] & (data[value + 1] != ord("I"))
     other = ~odd[row] & ~number & _BEGINS_OTHER[data[value]]
     ids: dict[str, int] = {}
@@ -196,6 +200,7 @@ def _items(data: NDArray[np.uint8], bounds: _Array) -> tuple[NDArray[Any], ...]:
     spans = [(row[:0], at[:0], at[:0])]
     while len(row):
         more = (at < ends[row]) & (data[at] == _ITEM)
+        odd[row[~more]] = ~_ends_well(data, at[~more], ends[row[~more]])
         row = row[more]
         at = at[more]
         length, begin = _varint(data, at + 1)
@@ -209,6 +214,26 @@ def _items(data: NDArray[np.uint8], bounds: _Array) -> tuple[NDArray[Any], ...]:
         spans.append((row, begin, end))
         at = end
     return *map(np.concatenate, zip(*spans, strict=True)), odd
+
+
+def _ends_well(data: NDArray[np.uint8], at: _Array, end: _Array) -> NDArray[np.bool_]:
+    """Return whether nothing follows the last item of a record but its step, as the library writes it."""
+    size = data[at + 1].astype(np.int64)
+    last = end - 1
+    is_step: NDArray[np.bool_] = (data[at] == _STEP) & (size > 1) & (size <= _MAX_STEP_BYTES)
+    is_step &= at + 2 + size == end
+    is_step &= (data[at + 2] == _STEP_NUMBER) & (data[last] < 0x80)
+    for place in range(3, _MAX_STEP_BYTES + 1):  # all but the last byte of a number say that it goes on
+        is_step &= (at + place >= last) | (data[np.minimum(at + place, last)] >= 0x80)
+    is_step |= (data[at] == _STEP) & (size == 0) & (at + 2 == end)
+    is_step |= at == end
+    return is_step
+
+
+def _beyond_ascii(data: NDArray[np.uint8], value: _Array, end: _Array) -> NDArray[np.bool_]:
+    """Return which of the values hold other characters than those of ASCII, which may be no characters."""
+    counts = np.concatenate([np.zeros(1, np.int64), np.cumsum(data >= 0x80)])
+    return (value >= 0) & (counts[end] > counts[value])
 
 
 def _fields(data: NDArray[np.uint8], begin: _Array, end: _Array) -> tuple[_Array, _Array]:

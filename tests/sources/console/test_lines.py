@@ -246,3 +246,9 @@ def test_names_of_the_shapes_are_their_own():
     text = Path(console_shapes.__file__).read_text()
     names = re.findall(r'Shape\(\s*"([^"]+)"', text)
     assert len(names) == len(set(names))
+
+
+@pytest.mark.parametrize("cost", ["nan.0", "-nan.0", "inf.0", "nan", "-inf"])
+def test_a_metric_in_a_shape_may_be_no_number_with_a_point(cost):
+    _, record = parse(f"Ep. 1 : Up. 10 : Sen. 1,000 : Cost {cost} : Time 1.5s")
+    assert not math.isfinite(record["Cost"])

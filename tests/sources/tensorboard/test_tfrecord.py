@@ -168,6 +168,13 @@ def test_zeros_that_something_follows_are_broken():
     assert [p.offset for p in frames.problems] == [19]
 
 
+@pytest.mark.parametrize("zeros", [0, 1, 5, 11, 12, 13, 300, 1 << 16, (1 << 16) + 7, 200_000])
+@pytest.mark.parametrize("noise", [b"", b"x", b"\x01" * 40])
+def test_the_next_record_is_found_behind_any_zeros(zeros, noise):
+    log = b"broken" * 4 + bytes(zeros) + noise + bytes(zeros)
+    assert tfrecord._find_header(log + record(b"payload"), 1) == (len(log), False)
+
+
 def test_nothing_to_go_by_is_searched_to_the_end():
     for log in (b"\0" * 300_000, b"\xff" * 300_000):
         frames = split(log, MANY)

@@ -115,13 +115,54 @@ def test_what_is_no_json(text):
 
 @pytest.mark.slow
 @given(st.lists(st.binary(max_size=40), max_size=4))
-def test_any_bytes_that_few_records_can_be_read_from_are_read_alike_in_many(records):
+def test_any_bytes_are_read_alike_in_few_records_and_in_many(records):
     few = read_or_none(records)
-    if few is not None:
+    if few is None:
+        assert read_or_none(records * MANY) is None
+    else:
         count = len(records)
         assert {row for row, _, _ in few} <= {*range(count)}
         many = [(n * count + row, name, value) for n in range(MANY) for row, name, value in few]
         assert read_or_none(records * MANY) == many
+
+
+SOUND = HistoryRecord(item=[HistoryItem(nested_key=["a"], value_json="1.5")])
+ENDS = [
+    b"",
+    b"\x12\x00",
+    b"\x12\x02\x08\x07",
+    b"\x12\x03\x08\x80\x01",
+    b"\x12\x02\x08\x80",
+    b"\x12\x01\x08",
+    b"\xff",
+]
+ENDS += [
+    b"\x12\x05\x08\x07\x08\x07",
+    b"\x0b",
+    b"\x00",
+    b"\x12\x0b\x08" + b"\xff" * 9 + b"\x01",
+    b"\x12\x04\x08\xff",
+]
+VALUES_OF_BYTES = [b"\xff", b'"\xff"', b"[\xff]", b"true\xff", b'{"b": "\xc3\xa9"}', b"1\xff", b"tru", b"1.5"]
+
+
+@pytest.mark.parametrize("end", ENDS)
+def test_what_follows_the_items_is_read_alike_in_few_records_and_in_many(end):
+    record = SOUND.SerializeToString() + end
+    few = read_or_none([record])
+    many = read_or_none([record] * MANY)
+    assert many == (few and [(n, name, value) for n in range(MANY) for _, name, value in few])
+
+
+@pytest.mark.parametrize("value", VALUES_OF_BYTES)
+def test_values_of_any_bytes_are_read_alike_in_few_records_and_in_many(value):
+    placeholder = "x" * len(value)
+    other = HistoryItem(nested_key=["c"], value_json="2")
+    record = HistoryRecord(item=[HistoryItem(nested_key=["a"], value_json=placeholder), other])
+    record = record.SerializeToString().replace(placeholder.encode(), value)
+    few = read_or_none([record])
+    many = read_or_none([record] * MANY)
+    assert many == (few and [(n, name, value) for n in range(MANY) for _, name, value in few])
 
 
 def read_or_none(records):
