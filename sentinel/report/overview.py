@@ -199,7 +199,7 @@ def _section(title: str, kinds: Sequence[Kind], most: int) -> Iterator[tuple[int
         time = [duration_text(loss.seconds)] if loss.seconds >= 1 else []
         since = f"for {', '.join([counted(loss.steps, 'step'), *time, *state])}"
         yield 2, f"{elided(clean_text(loss.name), _MAX_NAME)}{like_it}  {since}"
-        yield 4, f"{loss.worst.detector}: {clean_text(loss.worst.summary)}"
+        yield 4, f"{loss.worst.detector}: {clean_text(loss.worst.latest or loss.worst.summary)}"
     if rest := sum(kind.runs for kind in kinds[most:]):
         yield 2, f"and {counted(rest, 'run')} with {counted(len(kinds) - most, 'other kind')} of trouble"
 

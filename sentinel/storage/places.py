@@ -8,6 +8,7 @@ import hashlib
 import os
 import re
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from pathlib import Path
 
 from sentinel.common.errors import SentinelError, StateError
@@ -33,11 +34,15 @@ def state_of_paths(paths: Sequence[object], share: str = "") -> Path:
 
 
 def note_watched(directory: Path, paths: Iterable[object]) -> None:
-    """Write down what the watch with this state follows, so that commands find the state by it."""
+    """Write down what the watch with this state follows, so that commands find the state by it.
+
+    A watch whose disk is full goes on without.
+    """
     file = directory / _WATCHED
-    make_file(directory, file)
     lines = [str(path.absolute()) if isinstance(path, Path) else str(path) for path in paths]
-    file.write_text("".join(f"{line}\n" for line in lines), "utf-8", "surrogateescape")
+    with suppress(OSError, StateError):
+        make_file(directory, file)
+        file.write_text("".join(f"{line}\n" for line in lines), "utf-8", "surrogateescape")
 
 
 def fitting_states(own: Path | None, here: Path, incident: str = "") -> list[Path]:

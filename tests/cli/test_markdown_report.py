@@ -25,7 +25,7 @@ def test_a_table_of_what_is_wrong_and_details_that_fold(sentinel):
     )
     html = rendered(shown.out)
     assert html.startswith("<p><strong>1 incident (1 critical) in 1 of 2 runs")
-    assert "<td><strong>kl-blowup</strong>: The KL to the reference is 4.12" in html
+    assert "<td><strong>kl-blowup</strong>: The KL to the reference is " in html
     assert html.count("<details>") == html.count("</details>") == 1
     assert "<strong>R1: Reward hacking" in html
 
