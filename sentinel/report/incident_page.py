@@ -20,6 +20,8 @@ def lines(notification: Notification) -> Iterator[tuple[int, str]]:
     yield from _table([("severity", content.title), ("id", notification.incident.id), *content.facts])
     for number, cause in enumerate(content.causes):
         yield from _cause("Or" if number else "Likely", cause)
+    if not content.causes:
+        yield from ((0, f"Do: {line.text}") for line in content.lines if line.label == "Do")
     yield from _part("Evidence", [*_table(evidence_rows(notification.incident))])
     yield from _part("Curves", [(_INDENT, line) for line in map(_curve, notification.excerpts) if line])
     yield from _part(

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from sentinel import catalogue
 from sentinel.common.fault_isolation import Guard
-from sentinel.incidents.incident import Event, State, began_first
+from sentinel.incidents.incident import Event, Incident, State, began_first
 from sentinel.incidents.related import cause_text, consequence_texts
 from sentinel.notifications.routing import idempotency_key
 from sentinel.pipeline import Pipeline
@@ -44,6 +44,11 @@ def recorded_run(row: RunRow) -> Run:
     return Run(place_of(row), row.format, _NoSource())
 
 
+def event_of(incident: Incident) -> Event:
+    """Return the event by which a message would say what is so of an incident."""
+    return Event.ENDED if incident.ended and incident.open else _EVENTS[incident.state]
+
+
 def recorded_incident(
     store: Store, pipeline: Pipeline, beginning: str, link: str, options: str
 ) -> Notification:
@@ -54,7 +59,7 @@ def recorded_incident(
     """
     incident = store.incident(beginning)
     row = next((row for row in store.runs() if row.id == incident.run), None)
-    event = _EVENTS[incident.state]
+    event = event_of(incident)
     others = [other for other in store.incidents(open_only=True, run=incident.run) if other.id != incident.id]
     first = began_first(incident, others)
     run = RunIdentity(incident.run)

@@ -109,7 +109,7 @@ def message(notification: Notification) -> Message:
         causes=causes,
         link=notification.link,
         commands=[]
-        if over or notification.event is Event.ENDED
+        if over
         else [
             MessageLine("More", f"sentinel show {about}"),
             MessageLine("Acknowledge", f"sentinel ack {about}"),
