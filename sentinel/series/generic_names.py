@@ -207,9 +207,11 @@ _SPEEDS: Mapping[str, Meaning] = {
         Signal.THROUGHPUT
     ),
     "sps|fps|throughput": Meaning(Signal.THROUGHPUT),
-    f"(s|sec|seconds|time) (per )?({_COUNTED})|(step|iter|iteration) time( s| sec| seconds)?": Meaning(
+    # Time steps are a count of steps of an environment.
+    f"(s|sec|seconds) (per )?({_COUNTED})|time (per ({_COUNTED})|batch|it|iter|iteration)": Meaning(
         Signal.STEP_TIME
     ),
+    "(step|iter|iteration) time( s| sec| seconds)?": Meaning(Signal.STEP_TIME),
     f"ms (per )?({_COUNTED})|(step|iter|iteration) time ms": Meaning(Signal.STEP_TIME, 0.001),
 }
 _BEFORE_SPEEDS = "(?:(?:train|training|perf|performance|time|timing|timings|speed|charts|metrics|stats) )*"
