@@ -1,8 +1,10 @@
 """`sentinel check-config`: check a configuration before it is used."""
 
 import json
+import shutil
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
+from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -45,6 +47,10 @@ def check_config(file: _File = Path("sentinel.toml"), schema: _Schema = False) -
         count = len(matches(pattern))
         what = f"matches {counted(count, 'path')} here" if count else "matches nothing here yet"
         typer.echo(f"{pattern} (`paths`): {what}")
+    for sink in config.sinks:
+        if sink.quiet_hours is not None:
+            now = datetime.now().astimezone()
+            typer.echo(f"quiet hours of sink {sink.name}: by the clock of this machine, {now:%H:%M %Z} now")
     for line in _routes(config):
         typer.echo(line)
     for missing in _missing(config):
@@ -86,6 +92,10 @@ def _missing(config: "Config") -> Iterator[str]:
             need()
         except ConfigError as error:
             yield from (f"{problem} ({name})" for problem in error.problems)
+    for sink in config.sinks:
+        program = getattr(sink, "command", None)
+        if program and shutil.which(program[0]) is None:
+            yield f"{program[0]}: no such program on this machine (sink {sink.name})"
     for path in config.paths:
         if isinstance(path, Path) and not path.exists() and not is_pattern(path):
             yield f"{path} (`paths`)"

@@ -1,5 +1,6 @@
 """`sentinel test-alert`: check that each sink can deliver."""
 
+from dataclasses import replace
 from functools import partial
 from typing import Annotated
 
@@ -45,6 +46,10 @@ def send_test(config: ConfigFile = None, sink: _Sink = None, notify: Notify = No
             error = unusable
         if error is None:
             typer.echo(f"{table.name}: delivered")
+            if table.type == "pagerduty":  # a person would have to resolve it
+                over = replace(notification, event=Event.RESOLVED)
+                _, error = attempt(partial(opened.send, over, now))
+                typer.echo(f"{table.name}: {f'not resolved: {error}' if error else 'resolved'}")
         else:
             undelivered += 1
             typer.echo(f"{table.name}: not delivered: {error}", err=True)

@@ -1,11 +1,14 @@
 """The base of every table in the configuration."""
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, GetCoreSchemaHandler, ValidationInfo
+
+_VARIABLE = re.compile(r"(?:^|/)\$(?:\w+|\{\w+\})(?:/|$)")
 
 
 class ConfigTable(BaseModel):
@@ -32,7 +35,12 @@ class Lazily:
 
 
 def beside_the_file(path: Path, info: ValidationInfo) -> Path:
-    """Return the path, taken as relative to the directory of the configuration file, if there is one."""
+    """Return the path, taken as relative to the directory of the configuration file, if there is one.
+
+    Raises ValueError for a path with a variable of a shell, which nothing replaces here.
+    """
+    if _VARIABLE.search(str(path)):
+        raise ValueError("a variable is not replaced here; write ~ or the whole path")
     directory = (info.context or {}).get("directory", Path())
     return Path(directory) / path.expanduser()
 

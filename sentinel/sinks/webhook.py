@@ -10,11 +10,13 @@ import hmac
 import json
 from dataclasses import dataclass
 from typing import Literal, Self
+from urllib.parse import urlsplit
 
 from pydantic import Field, SecretStr, model_validator
 from typing_extensions import TypedDict
 
 from sentinel.common.config_table import LocalPath
+from sentinel.common.errors import ConfigError
 from sentinel.common.text import clean_text
 from sentinel.incidents.json_body import IncidentBody, incident_body, plain, utc_text
 from sentinel.sinks import http
@@ -178,6 +180,21 @@ def signature(secret: SecretStr, body: bytes) -> str:
     return "sha256=" + hmac.new(secret.get_secret_value().encode(), body, hashlib.sha256).hexdigest()
 
 
+_RECEIVERS = {
+    "hooks.slack.com": 'type = "slack"',
+    "discord.com": 'type = "apprise" and an address such as discord://ID/TOKEN',
+    "discordapp.com": 'type = "apprise" and an address such as discord://ID/TOKEN',
+}
+"""Receivers that refuse sentinel's own JSON, and what a sink for them is."""
+
+
+def _check_receiver(address: SecretStr) -> None:
+    """Raise ValueError for the address of a service that takes another form of messages."""
+    host = urlsplit(address.get_secret_value()).hostname or ""
+    if host in _RECEIVERS:
+        raise ValueError(f"{host} does not take this JSON; use {_RECEIVERS[host]}")
+
+
 class WebhookConfig(HttpSinkConfig):
     """`type = "webhook"`."""
 
@@ -189,10 +206,17 @@ class WebhookConfig(HttpSinkConfig):
     def _at_most_one_secret(self) -> Self:
         if self.secret_env is not None and self.secret_file is not None:
             raise ValueError("give at most one of secret_env and secret_file")
+        if self.url is not None:
+            _check_receiver(self.url)
         return self
 
     def open(self) -> WebhookSink:
         """Return the sink. Raises ConfigError if its address or its key cannot be read."""
         signed = self.secret_env is not None or self.secret_file is not None
         secret = read_secret(self.secret_env, self.secret_file) if signed else None
-        return WebhookSink(self.name or self.type, self.address(), secret, self.timeout_seconds)
+        address = self.address()
+        try:
+            _check_receiver(address)
+        except ValueError as error:
+            raise ConfigError([f"{self.url_env or self.url_file}: {error}"]) from None
+        return WebhookSink(self.name or self.type, address, secret, self.timeout_seconds)

@@ -4,7 +4,7 @@ Runs, open incidents and waiting notifications are not counted but looked up at 
 """
 
 from collections import Counter as Tally
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from pathlib import Path
 
@@ -33,7 +33,7 @@ _MAX_LAGS = 100  # series, of which Prometheus keeps each
 class Metrics(Collector):
     """All metrics. ``logs`` returns the logs under watch, and ``lags`` how far runs lag, by run id.
 
-    ``calibration`` is None without one.
+    ``calibration`` is None without one. ``daily`` are sinks whose notifications wait for a time of day.
     """
 
     def __init__(self, state_dir: Path, health: Health, clock: Clock) -> None:
@@ -43,6 +43,7 @@ class Metrics(Collector):
         self.logs: Callable[[], Iterable[RunLog]] = tuple
         self.lags: Callable[[], Mapping[str, float]] = dict
         self.calibration: Calibration | None = None
+        self.daily: Collection[str] = ()
 
     def problems(self) -> list[str]:
         """Return what is wrong with the watch; empty if all is well."""
@@ -70,7 +71,8 @@ class Metrics(Collector):
         yield from self._runs()
         with Store(self._state_dir, create=False) as store:
             incidents = store.open_counts()
-            waiting = store.outbox.waiting_counts()
+            counts = store.outbox.waiting_counts()
+            waiting = {sink: count for sink, count in counts.items() if sink[0] not in self.daily}
             ratings = store.feedback.counts()
             check = self._check(self.calibration, store) if self.calibration else None
         yield _gauge(

@@ -109,6 +109,7 @@ class Daemon:
             metrics.logs = watchers.logs
             metrics.lags = watchers.lags
             metrics.calibration = config.calibration
+            metrics.daily = config.daily
             signals.interrupt(watchers.end)
             damage = _run_until_damaged(watchers.run)
             if signals.end and damage is None:
