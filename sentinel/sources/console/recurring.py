@@ -721,46 +721,18 @@ class RecurringLines:
         return "row"
 
     def _emit(self, record: Record, writer: str, line: list[Any]) -> int:
+        """Add the row of a line, or let it wait for the bar that shows its step. Return its step."""
         texts, counters, above, stamp, is_final, line_number = line
-        values: list[float] = []
-        for at in record.at:
-            try:
-                values.append(float(texts[at]))
-            except ValueError:
-                value = number(texts[at])
-                values.append(float("nan") if value is None else value)
+        values = [_value(texts[at]) for at in record.at]
         steps = self._records.get(record.base, record) if record.base else record
         steps.rows += _FIXED not in counters
         unit = record.unit
-        step: int | None = None
-        if _FIXED in counters:
-            step = counters[_FIXED][0]
-        elif unit == "number":
-            step = count(texts[record.by])
-        elif unit in _OF_EPOCH and unit in counters:
-            value, total = counters[unit]
-            epoch = counters["epoch"][0] if "epoch" in counters else None
-            if epoch is None and unit in ("step", "count") and total is None:
-                step = value
-            else:
-                step = steps.lap.step(value, total, epoch, is_final)
-        elif unit in counters:
-            step = counters[unit][0]
-        elif unit == "bar" and above and len(above) > 3:
-            step = above[3]
-        elif unit.endswith(" above") and above:
-            step = above[0]
+        step = _step(record, steps, texts, counters, above, is_final)
         if step is None or not -MAX_STEP < step < MAX_STEP:
             step = steps.rows
         if unit in ("row", "bar") and "epoch" in record.names and self._bars.get(writer, [0])[0]:
-            epoch = values[record.names.index("epoch")]
             if not any(name.startswith(_AFTER_TRAINING) for name in record.names):
-                late = self._late.setdefault(writer, [])
-                texts = [*map(repr, values)]  # JSON has no NaN
-                late.append([record.number, record.names, texts, step, unit, stamp, line_number, repr(epoch)])
-                if len(late) >= MAX_LATE:
-                    self._release(writer, 0)
-                    self._bars[writer] = [0, 0]
+                self._wait(record, writer, values, [step, unit, stamp, line_number])
                 return step
             step = self._bars[writer][0]
         self._last_step = step
@@ -772,6 +744,49 @@ class RecurringLines:
             values.append(float(step))
         self._rows.append(Row(record.number, writer, names, tuple(values), step, unit, stamp, line_number))
         return step
+
+    def _wait(self, record: Record, writer: str, values: list[float], rest: list[Any]) -> None:
+        """Let a row wait for the bar that shows its step."""
+        late = self._late.setdefault(writer, [])
+        epoch = repr(values[record.names.index("epoch")])
+        late.append([record.number, record.names, [*map(repr, values)], *rest, epoch])  # JSON has no NaN
+        if len(late) >= MAX_LATE:
+            self._release(writer, 0)
+            self._bars[writer] = [0, 0]
+
+
+def _value(text: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        value = number(text)
+        return float("nan") if value is None else value
+
+
+def _step(
+    record: Record,
+    steps: Record,
+    texts: Sequence[str],
+    counters: Mapping[str, Sequence[int | None]],
+    above: Sequence[Any] | None,
+    is_final: bool,
+) -> int | None:
+    """Return the step that a line or the lines above it tell; ``steps`` holds those of the lines before."""
+    unit = record.unit
+    if _FIXED in counters:
+        return counters[_FIXED][0]
+    if unit == "number":
+        return count(texts[record.by])
+    if unit in counters:
+        value, total = counters[unit]
+        epoch = counters["epoch"][0] if "epoch" in counters else None
+        is_whole = epoch is None and unit in ("step", "count") and total is None
+        if value is None or unit not in _OF_EPOCH or is_whole:
+            return value
+        return steps.lap.step(value, total, epoch, is_final)
+    if unit == "bar" and above and len(above) > 3:
+        return int(above[3])
+    return int(above[0]) if unit.endswith(" above") and above else None
 
 
 @lru_cache(2048)
