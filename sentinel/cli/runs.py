@@ -86,11 +86,12 @@ def runs(
             document["siblings"] = sibling_bodies(groups)
         typer.echo(orjson.dumps(document, option=orjson.OPT_INDENT_2).decode())
     else:
-        from sentinel.report.lines import print_lines
+        from sentinel.report.lines import print_lines, terminal_width
         from sentinel.report.listing import lines
         from sentinel.report.siblings import sibling_lines
 
-        print_lines(lines(listing, details) if groups is None else sibling_lines(groups))
+        width = terminal_width()
+        print_lines(lines(listing, details, width) if groups is None else sibling_lines(groups))
 
 
 def _places(paths: Sequence[str] | None, config: Path | None) -> Sequence[Location]:

@@ -11,8 +11,13 @@ def print_lines(lines: Iterable[tuple[int, str]]) -> None:
 
     Folding never breaks a word, so a path can be copied. Nothing is folded where there is no terminal.
     """
-    width = shutil.get_terminal_size().columns if sys.stdout.isatty() else None
+    width = terminal_width()
     sys.stdout.writelines(f"{line}\n" for indent, text in lines for line in _folded(text, indent, width))
+
+
+def terminal_width() -> int | None:
+    """Return the columns of the terminal; None where nothing is folded because there is none."""
+    return shutil.get_terminal_size().columns if sys.stdout.isatty() else None
 
 
 def _folded(text: str, indent: int, width: int | None) -> Iterator[str]:

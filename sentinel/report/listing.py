@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
 
-from sentinel.common.text import clean_text, counted_runs
+from sentinel.common.text import clean_text, counted_runs, elided
 from sentinel.replays.listing import ListedRun, Listing
 from sentinel.runs.fit import fit
 from sentinel.series.roles.outcome import Outcome
@@ -13,11 +13,14 @@ from sentinel.sources.base import ReadIssue
 from sentinel.sources.discovery import unread_count, unread_line
 
 _MAX_TAGS = 3
+_MIN_NAME = 12  # characters of a name that are left, however narrow the terminal is
 _UNITS = {Unit.SHARE: "a share", Unit.PERCENT: "in percent", Unit.NATS: "in nats"}
 
 
-def lines(listing: Listing, details: bool) -> Iterator[tuple[int, str]]:
+def lines(listing: Listing, details: bool, width: int | None = None) -> Iterator[tuple[int, str]]:
     """Yield the report, line by line with the indent of each, safe to print.
+
+    On a terminal of that ``width`` each run has one line, and a name that is too long lacks its middle.
 
     The logs of one training stand below the one that tells most of it.
     """
@@ -27,7 +30,9 @@ def lines(listing: Listing, details: bool) -> Iterator[tuple[int, str]]:
     for members in trainings.values():
         for run in sorted(members, key=lambda run: not run.stands_for_its_training):
             is_further = not run.stands_for_its_training
-            yield 2 * is_further, f"{'also in ' * is_further}{_run(run, listing.detectors)}"
+            words = "also in " * is_further
+            room = None if width is None else width - 2 * is_further - len(words)
+            yield 2 * is_further, f"{words}{_run(run, listing.detectors, room)}"
             if details:
                 yield from ((4, line) for line in _details(run))
             if run.stopped:
@@ -47,17 +52,19 @@ def unread_lines(unread: Sequence[ReadIssue]) -> Iterator[tuple[int, str]]:
     yield 0, unread_count(len(unread))
 
 
-def _run(run: ListedRun, detectors: int) -> str:
+def _run(run: ListedRun, detectors: int, width: int | None) -> str:
     overview = run.overview
     framework = f", {overview.understanding.framework}" if overview.understanding.framework else ""
     more = "" if run.whole else "+"
     able = fit(tuple(overview.understanding.signals), run.lacking, detectors)
     attempts = f", {overview.attempts}{more} attempts" if overview.attempts > 1 else ""
-    return (
-        f"{clean_text(overview.name)}  {overview.format}{framework}, {run.standing.state}, "
-        f"{overview.metadata.points}{more} points{attempts}, "
-        f"judged by {able.able} of {able.fitting} that fit"
+    rest = (
+        f"{overview.format}{framework}, {run.standing.state}, {overview.metadata.points}{more} points"
+        f"{attempts}, judged by {able.able} of {able.fitting} that fit"
     )
+    name = clean_text(overview.name)
+    room = len(name) if width is None else max(_MIN_NAME, width - len(rest) - 2)
+    return f"{elided(name, room)}  {rest}"
 
 
 def _details(run: ListedRun) -> Iterator[str]:

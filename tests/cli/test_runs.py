@@ -6,9 +6,13 @@ import re
 import shutil
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
+
+from sentinel.replays.listing import list_runs
+from sentinel.report.listing import lines
 
 pytestmark = pytest.mark.slow
 
@@ -185,3 +189,15 @@ def test_siblings_are_shown_with_what_differs(sentinel, run):
     run("d", LOSS)
     shutil.rmtree("runs/a"), shutil.rmtree("runs/b")
     assert sentinel("runs", "runs", "--siblings").out.startswith("no siblings: ")
+
+
+def test_on_a_terminal_each_run_has_one_line_and_no_two_read_alike(run, tmp_path):
+    long = "a-name-that-goes-on-for-longer-than-a-terminal-is-wide"
+    for number in range(3):
+        run(f"{long}-{number}", LOSS)
+    listing = list_runs([tmp_path / "runs"], dict, dict, time.time())
+    shown = [text for _, text in lines(listing, False, 80)]
+    assert max(map(len, shown)) <= 80
+    assert len({*shown}) == len(shown)
+    assert all("…" in text for text in shown[:3])
+    assert long in next(lines(listing, False))[1], "where nothing is folded, nothing is left out"
