@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from sentinel.detectors.api import Declaration, Severity
+from sentinel.detectors.api import Cause, Declaration, Severity
 from sentinel.incidents.incident import Change, Event, Incident, State
 from sentinel.incidents.text import Findings, summary, weighed
 from sentinel.incidents.verdict_merge import Key, Limits, Verdict
@@ -127,8 +127,8 @@ class Latest:
         self._newest: dict[Key, Verdict] = {}
 
     def found(self, verdict: Verdict) -> None:
-        """Remember a verdict, unless it is clean."""
-        if verdict.severity:
+        """Remember a verdict, unless it is clean, or about a crash, of which the first finding counts."""
+        if verdict.severity and self._detectors[verdict.key.detector].cause is not Cause.CRASH:
             self._newest[verdict.key] = verdict
 
     def update(self, tracks: Mapping[Key, Track]) -> None:

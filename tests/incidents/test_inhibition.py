@@ -323,6 +323,14 @@ class TestACrash:
         lines = rows("....cc", "non-finite-metric", "loss"), rows("." * 40 + "cc", "crash", "", stream="")
         assert explained(*map(uncited, lines)) == {}
 
+    def test_the_first_error_is_told_whatever_others_print_after_it(self):
+        ours = tracker(hold=1)
+        ours.advance(rows("cc", "crash", "", stream=""))
+        (incident,) = ours.open()
+        assert incident.findings == 2
+        assert incident.latest == ""
+        assert incident.summary == " is at 0.0"
+
     def test_nor_where_the_error_names_another_cause(self):
         nan = changed(rows("....cc", "non-finite-metric", "loss"), catalogue=("GE-nan",))
         killed = changed(rows(".....cc", "crash", "", stream=""), catalogue=("A-err-exit9",))
