@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
+from itertools import takewhile
 
 from sentinel.common.text import clean_text, counted_runs, elided
 from sentinel.replays.listing import ListedRun, Listing
@@ -27,12 +28,15 @@ def lines(listing: Listing, details: bool, width: int | None = None) -> Iterator
     trainings: dict[str, list[ListedRun]] = {}
     for run in listing.runs:
         trainings.setdefault(run.training, []).append(run)
+    names = [clean_text(run.overview.name)[::-1] for run in listing.runs]
+    columns = takewhile(lambda letters: len({*letters}) == 1, zip(*names, strict=False))
+    common_end = len([*columns]) if len(names) > 1 else 0
     for members in trainings.values():
         for run in sorted(members, key=lambda run: not run.stands_for_its_training):
             is_further = not run.stands_for_its_training
             words = "also in " * is_further
             room = None if width is None else width - 2 * is_further - len(words)
-            yield 2 * is_further, f"{words}{_run(run, listing.detectors, room)}"
+            yield 2 * is_further, f"{words}{_run(run, listing.detectors, room, common_end)}"
             if details:
                 yield from ((4, line) for line in _details(run))
             if run.stopped:
@@ -52,7 +56,7 @@ def unread_lines(unread: Sequence[ReadIssue]) -> Iterator[tuple[int, str]]:
     yield 0, unread_count(len(unread))
 
 
-def _run(run: ListedRun, detectors: int, width: int | None) -> str:
+def _run(run: ListedRun, detectors: int, width: int | None, common_end: int) -> str:
     overview = run.overview
     framework = f", {overview.understanding.framework}" if overview.understanding.framework else ""
     more = "" if run.whole else "+"
@@ -64,7 +68,7 @@ def _run(run: ListedRun, detectors: int, width: int | None) -> str:
     )
     name = clean_text(overview.name)
     room = len(name) if width is None else max(_MIN_NAME, width - len(rest) - 2)
-    return f"{elided(name, room)}  {rest}"
+    return f"{elided(name, room, common_end)}  {rest}"
 
 
 def _details(run: ListedRun) -> Iterator[str]:
