@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from sentinel.common.fault_isolation import Guard
+from sentinel.common.owners import owner_of
 from sentinel.comparison.means import Means
 from sentinel.comparison.siblings import WORSE, compared_tags
 from sentinel.detectors.run_checks import SiblingRange
@@ -64,6 +65,7 @@ class RunPipeline:
             host=(self.host or self.machine) if isinstance(path, Path) else None,
             planned_steps=log.planned_steps,
             world_size=sizes.pop() if len(sizes) == 1 else None,
+            owner=owner_of(path) if isinstance(path, Path) else None,
         )
 
     def ingest(self, limit: int, read_at: float, guard: Guard) -> Ingested:

@@ -37,6 +37,7 @@ def test_a_run_says_where_it_lies_and_what_its_settings_plan(log):
         host=gethostname(),
         planned_steps=500.0,
         world_size=8.0,
+        owner=log.owner(),
     )
 
 

@@ -25,6 +25,7 @@ class Route:
     runs: Sequence[str] = ()  # `sentinel.common.run_glob`
     frameworks: Sequence[str] = ()
     detectors: Sequence[str] = ()
+    owners: Sequence[str] = ()  # users who own the log
 
     def leads(self, run: RunIdentity, detector: str) -> bool:
         """Return whether an incident of this detector takes this route."""
@@ -32,6 +33,7 @@ class Route:
             (not self.runs or any_fits(self.runs, run.run, run.path, run.location))
             and _matches(self.frameworks, run.framework or "")
             and _matches(self.detectors, detector)
+            and _matches(self.owners, run.owner or "")
         )
 
 

@@ -143,6 +143,7 @@ class SinkConfig(ConfigTable, ABC):
     )
     frameworks: tuple[str, ...] = Field((), description="globs for the frameworks of runs; default: all")
     detectors: tuple[str, ...] = Field((), description="globs for the names of detectors; default: all")
+    owners: tuple[str, ...] = Field((), description="globs for the users who own the logs; default: all")
     events: tuple[SentEvent, ...] = Field((), description="what is sent of an incident; default: all")
     quiet_hours: HoursOfDay | None = Field(
         None, description="time of day in which only what is critical is sent, such as `22:00-07:00`"
@@ -162,7 +163,7 @@ class SinkConfig(ConfigTable, ABC):
             self.name or self.type,
             Severity.INFO if everything else Severity.named(self.min_severity),
             self.include_preview,
-            route=Route(self.runs, self.frameworks, self.detectors),
+            route=Route(self.runs, self.frameworks, self.detectors, self.owners),
             events=frozenset(map(Event, self.events)) or frozenset(Event),
             quiet_hours=self.quiet_hours,
             first_look=self.first_look,

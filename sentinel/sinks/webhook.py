@@ -32,12 +32,15 @@ EventName = Literal[
 
 
 class WebhookRun(TypedDict):
-    """The run that an incident belongs to. ``path`` is absolute; ``host`` is null for a run elsewhere."""
+    """The run that an incident belongs to. ``path`` is absolute; ``host`` is null for a run elsewhere, and
+    ``owner``, the user who owns the log, where it is not known.
+    """
 
     run: str
     path: str
     framework: str | None
     host: str | None
+    owner: str | None
 
 
 class CatalogueBody(TypedDict):
@@ -153,6 +156,7 @@ def _run_body(notification: Notification) -> WebhookRun:
         "path": plain(run.where),
         "framework": plain(run.framework),
         "host": plain(run.host),
+        "owner": plain(run.owner),
     }
 
 

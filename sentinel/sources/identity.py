@@ -7,6 +7,7 @@ class RunIdentity(msgspec.Struct, frozen=True):
     """``path`` is as it was given; ``place`` is the absolute path or the address. ``host`` is the machine on
     which the log lies, None for an address. ``planned_steps`` and ``world_size`` (processes that train
     together) are None if the settings do not say.
+    ``owner`` is the user who owns the log, None for an address.
     """
 
     run: str = ""
@@ -16,6 +17,7 @@ class RunIdentity(msgspec.Struct, frozen=True):
     host: str | None = None
     planned_steps: float | None = None
     world_size: float | None = None
+    owner: str | None = None
 
     @property
     def where(self) -> str:

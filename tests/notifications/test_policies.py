@@ -36,6 +36,13 @@ def test_a_run_of_no_framework_takes_no_route_of_one():
     assert not Route(frameworks=("trl-*",)).leads(RunIdentity(RUN.run, RUN.path), DETECTOR)
 
 
+def test_a_sink_may_ask_for_the_runs_of_an_owner():
+    route = Route(owners=("al*",))
+    assert route.leads(RunIdentity("a", owner="alice"), DETECTOR)
+    assert not route.leads(RunIdentity("a", owner="bob"), DETECTOR)
+    assert not route.leads(RunIdentity("a"), DETECTOR)
+
+
 def test_a_sink_is_sent_the_events_that_it_asks_for():
     ends = SinkPolicy("slack", events=frozenset({Event.FIRING, Event.RESOLVED}))
     assert reason(Event.FIRING, policy=ends) is Reason.FIRST_NOTIFICATION

@@ -33,6 +33,7 @@ def test_the_body_is_the_documented_one(event, receiver):
         "path": "/runs/grpo-7b",
         "framework": "trl-grpo",
         "host": "node-7",
+        "owner": None,
     }
     assert body["link"] == "https://tensorboard.example/#run=grpo-7b"
     assert body["checkpoint"] == "/runs/grpo-7b/checkpoint-350"
@@ -94,7 +95,13 @@ def test_a_digest_is_the_documented_one_and_small(receiver):
     assert first == {
         "event": "firing",
         "idempotency_key": "0:firing",
-        "run": {"run": "grpo-7b", "path": "/runs/grpo-7b", "framework": "trl-grpo", "host": "node-7"},
+        "run": {
+            "run": "grpo-7b",
+            "path": "/runs/grpo-7b",
+            "framework": "trl-grpo",
+            "host": "node-7",
+            "owner": None,
+        },
         "incident": {
             "id": "0",
             "detector": "kl-blowup",
