@@ -2,6 +2,7 @@
 
 import json
 import os
+import random
 import shutil
 import sqlite3
 import subprocess
@@ -58,9 +59,10 @@ class House:
         self.runs.mkdir()
 
     def log(self, name: str, steps: range) -> None:
+        kl = 9.0 + random.Random(name).random()  # its own, or the watch takes a log for a copy of another
         with (self.runs / f"{name}.jsonl").open("a") as file:
             for step in steps:
-                file.write(json.dumps({"step": step, "time": 1.7e9 + step, "kl": 9.0}) + "\n")
+                file.write(json.dumps({"step": step, "time": 1.7e9 + step, "kl": kl}) + "\n")
 
     def watch(self) -> Watcher:
         config = Config(paths=[str(self.runs)], sinks=[{"type": "terminal"}], signals={"kl": "kl"})
@@ -71,7 +73,7 @@ class House:
         return Watcher(config, self.store, delivery, self.clock, self.service)
 
     def told(self) -> list[str]:
-        return [Path(one.run).stem for one in reversed(self.store.decisions()) if one.sent]
+        return [Path(one.run).stem for one in reversed(self.store.decisions(1000)) if one.sent]
 
     def edit(self, statement: str) -> None:
         with closing(sqlite3.connect(self.state / "sentinel.sqlite")) as connection, connection:

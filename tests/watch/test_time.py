@@ -96,6 +96,7 @@ def test_a_watch_that_was_frozen_finds_no_run_silent_by_that(house, monkeypatch,
     house.log(range(60))
     house.watcher.run(stop)
     detectors = {one.detector for one in house.store.decisions(1000)}
+    detectors.discard("init-loss-mismatch")  # notes that the KL is high from the first row
     assert detectors == {"kl-blowup"} | (set() if frozen else {"ended-or-stuck"})
 
 
