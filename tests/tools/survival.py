@@ -93,7 +93,7 @@ def rows(dice: random.Random, late: int = 0) -> Iterator[Row]:
         kl = 0.02 + 0.01 * dice.random() if step < 100 else 3.0 + dice.random()
         yield {
             "train/loss": dice.gauss(0, 0.01),
-            "train/reward": 0.5 + dice.gauss(0, 0.05),
+            "train/reward": 0.2 + 0.002 * step + dice.gauss(0, 0.05),
             "train/reward_std": 0.2 if step < 160 else 0.0,
             "train/frac_reward_zero_std": 0.1 if step < 160 else 1.0,
             "train/kl": kl,
