@@ -13,8 +13,8 @@ Four kinds of incidents are related in a way of their own:
 - What a policy that collapses shows: its KL, its entropy, the length of its answers. What is found first
   explains what follows soon. It does not explain what is worse, in the rewards either.
 - What a score card says of the outcome of a run that is over. It judges the whole run, so its onset says
-  little: whatever was found in the run, of the same class or of one that explains it, explains the card. An
-  end of the run does not.
+  little: whatever was found in the run and explains its class explains the card. An end of the run does not.
+  Of two cards of one class the first explains the other.
 - A crash. A number that broke shortly before explains it, unless the error names another cause.
 """
 
@@ -67,7 +67,8 @@ def _may_explain(cause: Incident, effect: Incident, detectors: Mapping[str, Decl
     else:
         of_one_process = cause.stream == effect.stream or OF_THE_RUN in (cause.stream, effect.stream)
         class_of_effect = detectors[effect.detector].cause
-        is_same_class = _is_reading(effect) and class_of_effect is detectors[cause.detector].cause
+        both_read = _is_reading(cause) and _is_reading(effect)
+        is_same_class = both_read and class_of_effect is detectors[cause.detector].cause
         related = of_one_process and (is_same_class or class_of_effect in detectors[cause.detector].inhibits)
         if related and _is_of_a_policy(cause, effect, detectors):
             related = cause.severity >= effect.severity

@@ -44,7 +44,9 @@ def test_what_a_card_says_of_the_whole_run_is_explained_by_what_was_found_in_it(
     """The onset of a loss that never left its start is the first step."""
     card = changed(rows("cccc", EFFECT), evidence={"level": 1.0, "card_points": 9.0})
     assert explained(card, rows("..cc", CAUSE)) == {EFFECT: CAUSE}
-    assert explained(card, rows("..cc", "loss-spike", tag="loss")) == {EFFECT: "loss-spike"}
+    assert explained(card, rows("..cc", "loss-spike", tag="loss")) == {}
+    other = changed(rows("..cc", "loss-spike", tag="loss"), evidence={"level": 1.0, "card_points": 9.0})
+    assert explained(card, other) == {"loss-spike": EFFECT}
     assert explained(card, rows("..cc", "crash", stream="")) == {}
     assert explained(card, rows("..cc", "reward-zero-std")) == {}
 
