@@ -14,7 +14,7 @@ Four kinds of incidents are related in a way of their own:
   explains what follows soon. It does not explain what is worse, in the rewards either.
 - What a score card says of the outcome of a run that is over. It judges the whole run, so its onset says
   little: whatever was found in the run and explains its class explains the card. An end of the run does not.
-  Of two cards of one class the first explains the other.
+  Of one class, what is critical explains a card, and of two cards the first explains the other.
 - A crash. A number that broke shortly before explains it, unless the error names another cause.
 """
 
@@ -67,8 +67,10 @@ def _may_explain(cause: Incident, effect: Incident, detectors: Mapping[str, Decl
     else:
         of_one_process = cause.stream == effect.stream or OF_THE_RUN in (cause.stream, effect.stream)
         class_of_effect = detectors[effect.detector].cause
-        both_read = _is_reading(cause) and _is_reading(effect)
-        is_same_class = both_read and class_of_effect is detectors[cause.detector].cause
+        is_surer = _is_reading(cause) or cause.severity > effect.severity
+        is_same_class = (
+            _is_reading(effect) and is_surer and class_of_effect is detectors[cause.detector].cause
+        )
         related = of_one_process and (is_same_class or class_of_effect in detectors[cause.detector].inhibits)
         if related and _is_of_a_policy(cause, effect, detectors):
             related = cause.severity >= effect.severity
