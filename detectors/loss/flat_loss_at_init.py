@@ -105,7 +105,10 @@ def flat_loss_at_init(
     over, never, guesses, flat = (pl.col(n) for n in ("over", "never", "guesses", "flat"))
     context = points.with_columns(warms_up=warms_up(MOST), gradient=recent_max(pl.col(Signal.GRAD_NORM), FEW))
     context = context.with_columns(
-        first=start_value(VALUE), risen=recent_median(VALUE, RISEN), lowest=seen_min(VALUE, MOST, MOST)
+        first=start_value(VALUE),
+        risen=recent_median(VALUE, RISEN),
+        scatter=recent_max(pl.col(VALUE), RISEN) + recent_max(-pl.col(VALUE), RISEN),
+        lowest=seen_min(VALUE, MOST, MOST),
     ).with_columns(classes=(2 ** (pl.col("risen") / log(2)).round()).cast(pl.Float64))
     off_guessing = ((pl.col(level) / pl.col("chance") - 1).abs() for level in ("start", "now"))
     measured = (
@@ -183,7 +186,7 @@ def _rose_to_guessing() -> pl.Expr:
     So it does where a student imitates a teacher over many outputs, and both answer alike to everything.
     """
     off = (pl.col("risen") / pl.col("classes").log() - 1).abs()
-    rests = (recent_max(pl.col(VALUE), RISEN) + recent_max(-pl.col(VALUE), RISEN)) < RESTS * pl.col("risen")
+    rests = pl.col("scatter") < RESTS * pl.col("risen")
     rose = (pl.col("lowest") >= pl.col("first")) & (pl.col("risen") > (1 + ROSE) * pl.col("first"))
     return is_of(Signal.LOSS) & (pl.col("classes") >= MIN_OUTPUTS) & (off < RESTS) & rests & rose
 
