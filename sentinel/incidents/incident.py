@@ -86,6 +86,11 @@ class Incident(msgspec.Struct, frozen=True):
         return self.tag or str(self.evidence.get("logged_as", ""))
 
     @property
+    def is_of_card(self) -> bool:
+        """Whether a score card found it, which judges a whole run."""
+        return "card_points" in self.evidence
+
+    @property
     def open(self) -> bool:
         """Whether the problem is still there, as far as the log shows."""
         return not self.gone and self.state in (State.FIRING, State.ESCALATED, State.LOST)

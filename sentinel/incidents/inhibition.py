@@ -43,7 +43,7 @@ def explains(cause: Incident, effect: Incident, detectors: Mapping[str, Declarat
     if not _may_explain(cause, effect, detectors):
         return False
     ends_run = detectors[cause.detector].cause in (Cause.CRASH, Cause.STALL)
-    if _is_reading(effect) and not _is_reading(cause) and not ends_run:
+    if effect.is_of_card and not cause.is_of_card and not ends_run:
         return True
     if _is_of_other_rank(cause, effect):
         return (cause.onset_step, cause.stream) < (effect.onset_step, effect.stream)
@@ -67,10 +67,8 @@ def _may_explain(cause: Incident, effect: Incident, detectors: Mapping[str, Decl
     else:
         of_one_process = cause.stream == effect.stream or OF_THE_RUN in (cause.stream, effect.stream)
         class_of_effect = detectors[effect.detector].cause
-        is_surer = _is_reading(cause) or cause.severity > effect.severity
-        is_same_class = (
-            _is_reading(effect) and is_surer and class_of_effect is detectors[cause.detector].cause
-        )
+        is_surer = cause.is_of_card or cause.severity > effect.severity
+        is_same_class = effect.is_of_card and is_surer and class_of_effect is detectors[cause.detector].cause
         related = of_one_process and (is_same_class or class_of_effect in detectors[cause.detector].inhibits)
         if related and _is_of_a_policy(cause, effect, detectors):
             related = cause.severity >= effect.severity
@@ -78,11 +76,6 @@ def _may_explain(cause: Incident, effect: Incident, detectors: Mapping[str, Decl
             related = _may_end_the_run(cause, effect)
     stable = cause.maturity is Maturity.STABLE or effect.maturity is Maturity.PREVIEW
     return related and stable and cause.severity >= min(effect.severity, Severity.WARNING)
-
-
-def _is_reading(incident: Incident) -> bool:
-    """Return whether a score card found it."""
-    return "card_points" in incident.evidence
 
 
 def _is_of_other_rank(this: Incident, other: Incident) -> bool:

@@ -145,8 +145,14 @@ class Latest:
 
 
 def findings(open_: Iterable[tuple[Track, Incident]], stream: str) -> Findings:
-    """Return the evidence of the open incidents of a stream."""
-    return {incident.detector: incident.evidence for _, incident in open_ if incident.stream == stream}
+    """Return the evidence of the open incidents of a stream. What a score card says of a whole run came
+    before nothing in it, so it is no clue to the cause of another incident.
+    """
+    return {
+        incident.detector: incident.evidence
+        for _, incident in open_
+        if incident.stream == stream and not incident.is_of_card
+    }
 
 
 class Weighing:
@@ -172,7 +178,8 @@ class Weighing:
         if clues is None:
             return incident
         verdict, evidence = clues
-        causes = weighed(incident.detector, incident.cited, incident.evidence, evidence, verdict)
+        of_all = {**evidence, incident.detector: incident.evidence}
+        causes = weighed(incident.detector, incident.cited, incident.evidence, of_all, verdict)
         return incident.replace(causes=causes)
 
     def weigh_all(self, open_: Iterable[tuple[Track, Incident]]) -> None:

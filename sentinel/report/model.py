@@ -7,6 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from sentinel.common.text import clean_text, counted, counted_runs, duration_text, sentence
+from sentinel.detectors.api import Cause
+from sentinel.detectors.discovery import all_detectors
 from sentinel.detectors.logging_snippets import PROBE, line_for
 from sentinel.detectors.run_checks import SiblingRange
 from sentinel.detectors.severity import Severity
@@ -188,9 +190,6 @@ def run_report(run: JudgedRun, status: RunStatus, training: str, samples: Sample
     samples.add(log, incidents[:_MAX_SAMPLED])
     place = str(log.run.local or "")
     run_path = log.run.path if isinstance(log.run.path, Path) else None
-    # Sinks are sent those above INFO by default.
-    notable = [incident for incident in run.own if incident.open and incident.severity > Severity.INFO]
-    first_onset = min((began_first(incident, notable).onset_step for incident in notable), default=None)
     return RunReport(
         name=clean_text(log.name),
         training=training,
@@ -238,7 +237,7 @@ def run_report(run: JudgedRun, status: RunStatus, training: str, samples: Sample
         ],
         advisories=[(check.catalogue, clean_text(str(check), 500)) for check in advisories(log)],
         keep=checkpoint_to_keep(
-            place, understanding.signals, curves, metadata.config, metadata.last_time, first_onset
+            place, understanding.signals, curves, metadata.config, metadata.last_time, _damaged_since(run)
         )
         if place
         else None,
@@ -257,6 +256,24 @@ def _lead(
     ]
     lead = next((tag for tag in first if tag in curves), "")
     return clean_text(lead, 60), [p.value for p in curves[lead].points(_LEAD_POINTS)] if lead else []
+
+
+def _damaged_since(run: JudgedRun) -> int | None:
+    """Return the step from which on no checkpoint counts: where the first incident of a run began that sinks
+    are sent by default. One about an evaluation damages no weights, and the checkpoints are compared by
+    their evaluations.
+    """
+    notable = [
+        incident
+        for incident in run.own
+        if incident.open and incident.severity > Severity.INFO and not _is_of_evaluation(incident)
+    ]
+    return min((began_first(incident, notable).onset_step for incident in notable), default=None)
+
+
+def _is_of_evaluation(incident: Incident) -> bool:
+    detector = all_detectors().get(incident.detector)
+    return detector is not None and detector.cause is Cause.EVALUATION
 
 
 def _cost_of(run: JudgedRun) -> str:

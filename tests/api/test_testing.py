@@ -34,7 +34,7 @@ def test_a_sick_run_fails_with_what_a_person_reads(tested):
     done.assert_outcomes(failed=1)
     done.stdout.fnmatch_lines(
         [
-            "*AssertionError: Critical: The KL to the reference is 4.12, above 2.*",
+            "*AssertionError: Critical: The KL to the reference is 7.13, above 2.*",
             "*critical kl-blowup  onset at step 62, fired at 70*",
             "*what to try  R1*",
             "*1 log was read; * detectors could judge it",
