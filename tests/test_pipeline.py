@@ -74,6 +74,7 @@ def test_a_callback_drives_it_without_files_or_configuration():
         "host": None,
         "planned_steps": None,
         "world_size": None,
+        "owner": None,
     }
 
 

@@ -33,6 +33,9 @@ _OF_WORST_INCIDENTS = """
 """
 
 _DEFERRED_OF_RUNS = "state = 'pending' AND deferred AND run IN (SELECT value FROM json_each(?1))"
+_IS_NEWS = """
+    (incident, sink) NOT IN (SELECT incident, sink FROM outbox WHERE state != 'failed' AND attempts > 0)
+"""  # of an incident that the receiver holds, or may hold, the end must be told
 
 _OF_GROUP = """
     WHERE state = 'pending' AND NOT deferred AND sink = ?1 AND incident IN (
@@ -156,20 +159,27 @@ class Outbox:
             )
 
     def drop(self, runs: Iterable[str], sinks: Iterable[str]) -> None:
-        """Delete what is deferred of some runs for these sinks, which count as notified of it."""
+        """Delete what is deferred of some runs for these sinks, which count as notified of it.
+
+        What they hold of an earlier process stays, because they wait for its end.
+        """
         with self._database.transaction() as connection:
             connection.execute(
-                f"DELETE FROM outbox WHERE {_DEFERRED_OF_RUNS} "  # noqa: S608
+                f"DELETE FROM outbox WHERE {_DEFERRED_OF_RUNS} AND {_IS_NEWS} "  # noqa: S608
                 "AND sink IN (SELECT value FROM json_each(?2))",
                 (_list_of_runs(runs), json.dumps([*sinks])),
             )
 
     def drop_resolved(self, runs: Iterable[str]) -> None:
-        """Delete what is deferred of some runs and over by now, as if it had never been decided."""
+        """Delete what is deferred of some runs and over by now, as if it had never been decided.
+
+        A sink that was told of it by an earlier process is told of its end.
+        """
         is_over = "incident IN (SELECT id FROM incidents WHERE NOT open)"
         with self._database.transaction() as connection:
             rows = connection.execute(
-                f"SELECT DISTINCT incident, sink FROM outbox WHERE {_DEFERRED_OF_RUNS} AND {is_over}",  # noqa: S608
+                "SELECT DISTINCT incident, sink FROM outbox "  # noqa: S608
+                f"WHERE {_DEFERRED_OF_RUNS} AND {is_over} AND {_IS_NEWS}",
                 (_list_of_runs(runs),),
             ).fetchall()
             for incident, sink in rows:

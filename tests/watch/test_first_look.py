@@ -20,9 +20,9 @@ NOW = 1_767_230_000.0
 DAY = 86400.0
 
 
-def look(place: Path, receiver: Receiver, first_look: str = "digest") -> list[dict]:
-    """The messages of one `watch --once`."""
-    clock = ManualClock(NOW)
+def look(place: Path, receiver: Receiver, first_look: str = "digest", now: float = NOW) -> list[dict]:
+    """The messages of one `watch --once`, and of those before it."""
+    clock = ManualClock(now)
     sink = WebhookConfig(type="webhook", url=receiver.url, first_look=first_look)
     config = Config(
         paths=[str(place)], sinks=[sink.model_dump()], signals={"kl": "kl"}, state_dir=str(place / "../state")
@@ -70,3 +70,23 @@ def test_261_old_logs_are_one_message_in_which_nothing_is_resolved(tmp_path):
         assert message["event"] == "digest"
         assert len({one["run"]["run"] for one in message["notifications"]}) == 261
         assert look(place, receiver) == [message], "and nothing at the next start"
+
+
+@pytest.mark.parametrize("days", [0, 3], ids=["goes on", "over for days"])
+def test_who_was_told_of_an_incident_is_told_of_its_end_at_the_next_start(tmp_path, days):
+    place = tmp_path / "runs"
+    place.mkdir()
+    rows = [{"step": step, "time": NOW - 60 + step, "kl": 9.0 if step < 60 else 0.01} for step in range(400)]
+    lines = [json.dumps(row) + "\n" for row in rows]
+    (place / "a.jsonl").write_text("".join(lines[:60]))
+    with Receiver() as receiver:
+        (message,) = look(place, receiver)
+        assert (message["event"], message["incident"]["detector"]) == ("firing", "kl-blowup")
+        with (place / "a.jsonl").open("a") as file:
+            file.writelines(lines[60:])
+        later = NOW + 400 + days * DAY
+        last = look(place, receiver, now=later)[1:]
+        told = [one for body in last for one in body.get("notifications", [body])]
+        ended = [one["event"] for one in told if one["incident"]["id"] == message["incident"]["id"]]
+        assert ended == ["resolved"]
+        assert len(look(place, receiver, now=later)) == 1 + len(last), "and nothing at the next start"
