@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from sentinel.detectors.api import WARNING, History, Variant
 from sentinel.detectors.blocks import ROWS, by_count
+from sentinel.detectors.declarations import History, Variant
 from sentinel.detectors.evidence import Measure, Unit
 from sentinel.detectors.reading.cards import Card, card_of
 from sentinel.detectors.reading.company import COMPANY, largest
@@ -34,6 +34,7 @@ from sentinel.detectors.schema import (
     VARIANT,
     Course,
 )
+from sentinel.detectors.severity import WARNING
 from sentinel.detectors.signals import Signal
 from sentinel.detectors.stats import FIRST_INTERVALS, Floats, was_resumed
 
