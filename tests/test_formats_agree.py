@@ -72,6 +72,8 @@ def test_the_same_training_gives_the_same_incidents_from_every_format(tmp_path: 
         for log in logs:
             log.close()
         watcher.once(threading.Event())
+        clock.advance(1)  # an end that a log states counts from the next look on
+        watcher.once(threading.Event())
         watched = {incident.id: incident for incident in store.incidents()}
     found = replay([runs, PROJECT], Config(), lambda *_: None).runs
     assert len(found) == len(logs)
