@@ -154,7 +154,7 @@ def test_a_driver_that_dies_or_is_stopped_leaves_what_the_next_one_goes_on_with(
     before: set[Path] = set()
     for how in (signal.SIGKILL, signal.SIGINT):
         driver = subprocess.Popen(command, stderr=subprocess.PIPE, start_new_session=True)
-        while driver.poll() is None and {*out.glob("runs/*.parquet")} == before:
+        while driver.poll() is None and {*out.glob("parts/*.json")} == before:
             pass
         driver.send_signal(how)
         said = driver.communicate(timeout=PATIENCE)[1].decode()
@@ -163,7 +163,7 @@ def test_a_driver_that_dies_or_is_stopped_leaves_what_the_next_one_goes_on_with(
             assert "the same command goes on" in said
             assert "Traceback" not in said
         assert not [*out.glob("manifest*")]
-        before = {*out.glob("runs/*.parquet")}
+        before = {*out.glob("parts/*.json")}
     results, judged = archived(out, tree)
     assert judged.reused >= len(before) > 0
     expected, _ = archived(tmp_path / "whole", tree)
