@@ -42,9 +42,10 @@ def explains(cause: Incident, effect: Incident, detectors: Mapping[str, Declarat
     """
     if not _may_explain(cause, effect, detectors):
         return False
-    ends_run = detectors[cause.detector].cause in (Cause.CRASH, Cause.STALL)
-    if effect.is_of_card and not cause.is_of_card and not ends_run:
+    if _explains_card(cause, effect, detectors):
         return True
+    if _explains_card(effect, cause, detectors) and _may_explain(effect, cause, detectors):
+        return False
     if _is_of_other_rank(cause, effect):
         return (cause.onset_step, cause.stream) < (effect.onset_step, effect.stream)
     if _is_of_a_policy(cause, effect, detectors) and detectors[effect.detector].cause is Cause.POLICY:
@@ -76,6 +77,14 @@ def _may_explain(cause: Incident, effect: Incident, detectors: Mapping[str, Decl
             related = _may_end_the_run(cause, effect)
     stable = cause.maturity is Maturity.STABLE or effect.maturity is Maturity.PREVIEW
     return related and stable and cause.severity >= min(effect.severity, Severity.WARNING)
+
+
+def _explains_card(cause: Incident, effect: Incident, detectors: Mapping[str, Declaration]) -> bool:
+    """Return whether what was found in a run comes before a card about the whole of it, whatever began
+    first.
+    """
+    ends_run = detectors[cause.detector].cause in (Cause.CRASH, Cause.STALL)
+    return effect.is_of_card and not cause.is_of_card and not ends_run
 
 
 def _is_of_other_rank(this: Incident, other: Incident) -> bool:

@@ -51,6 +51,14 @@ def test_what_a_card_says_of_the_whole_run_is_explained_by_what_was_found_in_it(
     assert explained(card, rows("..cc", "reward-zero-std")) == {}
 
 
+def test_a_card_and_what_explains_it_never_explain_each_other():
+    """Each is of a class that explains the other, and the card begins first."""
+    card = changed(rows("cccccc", "loss-divergence", tag="loss"), evidence={"level": 1.0, "card_points": 9.0})
+    assert explained(card, rows("..cccc", "exploding-grad-norm")) == {
+        "loss-divergence": "exploding-grad-norm"
+    }
+
+
 class TestTheEarlierOnsetDecides:
     def test_also_of_two_that_explain_each_other(self):
         norm = "exploding-grad-norm"
