@@ -72,7 +72,7 @@ def test_the_same_training_gives_the_same_incidents_from_every_format(tmp_path: 
         for log in logs:
             log.close()
         watcher.once(threading.Event())
-        clock.advance(90)  # an end counts once nothing came for a while
+        clock.advance(90)  # the end of some runs is read at the look after their last rows
         watcher.once(threading.Event())
         watched = {incident.id: incident for incident in store.incidents()}
     found = replay([runs, PROJECT], Config(), lambda *_: None).runs

@@ -124,11 +124,14 @@ class WatchedRun:
         return before != self.finalized
 
     def _seconds_until_over(self) -> float:
-        """Return how long the run has to be inactive until it is over."""
+        """Return how long the run has to be inactive until it is over.
+
+        One whose log states its end is over at once, also where its last rows arrived after the look began.
+        """
         log = self.run_pipeline.log
         if log.ending is None:
             return self.lost_after_seconds
-        return _FLUSH_SECONDS if log.ending.inferred and log.metadata.exit is None else 0.0
+        return _FLUSH_SECONDS if log.ending.inferred and log.metadata.exit is None else -math.inf
 
     @property
     def usual_pause_seconds(self) -> float:

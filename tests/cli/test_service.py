@@ -73,9 +73,12 @@ def test_the_service_manager_hears_of_it(sick_run, tmp_path):
 
 
 def sicken(directory):
-    """A run whose KL per token leaves the reference behind."""
+    """A run of its own whose KL per token leaves the reference behind; equal logs would be copies of one."""
     directory.mkdir(parents=True)
-    lines = [f'{{"step": {i}, "my/odd/kl": {0.01 if i < 100 else 3.0}}}\n' for i in range(200)]
+    name = directory.name
+    lines = [
+        f'{{"step": {i}, "my/odd/kl": {0.01 if i < 100 else 3.0}, "of": "{name}"}}\n' for i in range(200)
+    ]
     (directory / "metrics.jsonl").write_text("".join(lines))
 
 

@@ -269,6 +269,7 @@ class Sentinel:
         for run in runs:
             for incident in run["incidents"]:
                 del incident["notifications"]  # what it would have told, not what it found
+                incident["ended"] = ""  # as `told` leaves it out
         return [(run["path"], incident["id"], incident) for run in runs for incident in run["incidents"]]
 
     def recorded(self) -> Incidents:
