@@ -2,6 +2,7 @@
 
 import select
 import socket
+import time
 from contextlib import ExitStack, suppress
 from urllib.parse import quote
 
@@ -143,6 +144,17 @@ def test_a_request_that_does_not_end_is_ended(client, part, monkeypatch):
     assert client.get("/").status_code == 200
 
 
+def first_answer(client):
+    """The answer to a client that comes again while those before it do not wait yet."""
+    until = time.monotonic() + PATIENCE
+    while True:
+        try:
+            return client.get("/")
+        except httpx.TransportError:
+            if time.monotonic() > until:
+                raise
+
+
 def ask_and_take_nothing(where):
     """A connection that sends requests until nothing more is taken, and reads no answer."""
     asking = socket.create_connection(where)
@@ -158,7 +170,7 @@ def test_clients_that_take_no_answer_keep_nobody_out(client):
     where = client.base_url.host, client.base_url.port
     with ExitStack() as held:
         asking = [held.enter_context(ask_and_take_nothing(where)) for _ in range(MAX_PER_ADDRESS)]
-        assert client.get("/").status_code == 200
+        assert first_answer(client).status_code == 200
     assert len(asking) == MAX_PER_ADDRESS
 
 
