@@ -49,7 +49,7 @@ def test_an_equal_path_on_another_machine_has_an_alert_of_its_own():
     assert event(anywhere)["dedup_key"] == INCIDENT.id
 
 
-@pytest.mark.parametrize("name", OVER)
+@pytest.mark.parametrize("name", sorted(OVER))
 def test_the_end_resolves_it(name):
     assert event(about(name)) == {
         "event_action": "resolve",
