@@ -1,12 +1,22 @@
 """The base of every table in the configuration."""
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Self
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, GetCoreSchemaHandler, ValidationInfo
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    ConfigDict,
+    GetCoreSchemaHandler,
+    ModelWrapValidatorHandler,
+    ValidationError,
+    ValidationInfo,
+    model_validator,
+)
+from pydantic_core import ErrorDetails, InitErrorDetails, PydanticCustomError
 
 _VARIABLE = re.compile(r"(?:^|/)\$(?:\w+|\{\w+\})(?:/|$)")
 
@@ -21,6 +31,38 @@ class ConfigTable(BaseModel):
     model_config = ConfigDict(
         extra="forbid", frozen=True, allow_inf_nan=False, hide_input_in_errors=True, defer_build=True
     )
+
+
+class JointlyChecked(ConfigTable):
+    """A table in which a mistake may concern several keys. All mistakes of it are named at once."""
+
+    @classmethod
+    def mistakes_between(cls, table: Mapping[str, Any]) -> Iterator[str]:  # noqa: ARG003  here are none
+        """Yield the mistakes that concern several keys of a table as it is written."""
+        yield from ()
+
+    @model_validator(mode="wrap")
+    @classmethod
+    def _with_all_mistakes(cls, table: Any, validate: ModelWrapValidatorHandler[Self]) -> Self:
+        texts = cls.mistakes_between(table) if isinstance(table, Mapping) else ()
+        mistakes = [_mistake(text, table) for text in texts]
+        try:
+            valid = validate(table)
+        except ValidationError as error:
+            mistakes += [_again(defect) for defect in error.errors(include_url=False)]
+        if mistakes:
+            raise ValidationError.from_exception_data(cls.__name__, mistakes, hide_input=True)
+        return valid
+
+
+def _mistake(text: str, table: object) -> InitErrorDetails:
+    return InitErrorDetails(type=PydanticCustomError("between_keys", "{text}", {"text": text}), input=table)
+
+
+def _again(defect: ErrorDetails) -> InitErrorDetails:
+    """Return a mistake that pydantic found such that it can be raised once more."""
+    again = InitErrorDetails(type=defect["type"], loc=defect["loc"], input=defect["input"])
+    return InitErrorDetails(**again, ctx=defect["ctx"]) if "ctx" in defect else again
 
 
 @dataclass(frozen=True)

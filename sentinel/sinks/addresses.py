@@ -9,10 +9,11 @@ from sentinel.sinks.slack import SlackConfig
 from sentinel.sinks.webhook import WebhookConfig
 
 _SLACK = "https://hooks.slack.com/"
+_DISCORD = ("https://discord.com/api/webhooks/", "https://discordapp.com/api/webhooks/")
 
 
 def sink_at(address: str) -> SinkConfig:
-    """Slack for its incoming webhooks, a webhook for other HTTP addresses, else what Apprise knows.
+    """Slack for its incoming webhooks, Apprise for those of Discord and for what it knows, else a webhook.
 
     Raises SentinelError for a text that is no address. The error does not hold the text, because services
     put their token into it.
@@ -20,7 +21,7 @@ def sink_at(address: str) -> SinkConfig:
     url = SecretStr(address)
     if "://" not in address:
         raise SentinelError("--notify needs an address, such as https://example.org/hook or mailto://…")
-    if not address.startswith(("http://", "https://")):
+    if not address.startswith(("http://", "https://")) or address.startswith(_DISCORD):
         return AppriseConfig(url=url)
     try:
         return SlackConfig(url=url) if address.startswith(_SLACK) else WebhookConfig(url=url)

@@ -95,6 +95,7 @@ def _alert(notification: Notification, severity: Severity, ends: float, now: flo
         "run": content.run,
         "path": run.where,
         "host": run.host,
+        "owner": run.owner,
         "incident": incident.id,
     }
     return {

@@ -6,11 +6,11 @@ nothing but the status is read from it.
 
 import logging
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal, Self
+from typing import TYPE_CHECKING, Any, Literal
 
-from pydantic import Field, SecretStr, model_validator
+from pydantic import Field, SecretStr
 
 from sentinel.common.config_table import LocalPath
 from sentinel.common.errors import ConfigError
@@ -21,7 +21,7 @@ from sentinel.sinks.base import Digest, Notification, Permanent, SinkError, Tran
 from sentinel.sinks.http import is_passing
 from sentinel.sinks.message import body, inert, subject, text
 from sentinel.sinks.plot import PlottingSinkConfig, png
-from sentinel.sinks.secrets import exactly_one, read_secret
+from sentinel.sinks.secrets import ADDRESS_KEYS, exactly_one, read_secret
 
 if TYPE_CHECKING:
     from apprise import Apprise, AppriseAttachment
@@ -82,10 +82,10 @@ class AppriseConfig(PlottingSinkConfig):
     url_file: LocalPath | None = Field(None, description="file that holds the address")
     timeout_seconds: float = Field(30.0, gt=0, le=60, description="how long to wait for the service")
 
-    @model_validator(mode="after")
-    def _one_address(self) -> Self:
-        exactly_one(self, "url", "url_env", "url_file")
-        return self
+    @classmethod
+    def mistakes_between(cls, table: Mapping[str, Any]) -> Iterator[str]:
+        """Yield that the address is missing, or is named twice."""
+        yield from exactly_one(table, *ADDRESS_KEYS)
 
     def open(self) -> AppriseSink:
         """Return the sink. Raises ConfigError if Apprise is missing or does not know the address."""

@@ -11,7 +11,7 @@ from typing import Annotated, Any, Literal, Protocol, runtime_checkable
 
 from pydantic import AfterValidator, Field, PlainValidator
 
-from sentinel.common.config_table import ConfigTable
+from sentinel.common.config_table import JointlyChecked
 from sentinel.common.run_glob import run_glob
 from sentinel.detectors.severity import Severity, SeverityName
 from sentinel.incidents.incident import Event, Incident
@@ -127,7 +127,7 @@ FIRST_LOOK = (
 """The description of a key whose default is not the same for all sinks."""
 
 
-class SinkConfig(ConfigTable, ABC):
+class SinkConfig(JointlyChecked, ABC):
     """The keys that every ``[[sinks]]`` table may hold."""
 
     type: str
@@ -146,7 +146,9 @@ class SinkConfig(ConfigTable, ABC):
     owners: tuple[str, ...] = Field((), description="globs for the users who own the logs; default: all")
     events: tuple[SentEvent, ...] = Field((), description="what is sent of an incident; default: all")
     quiet_hours: HoursOfDay | None = Field(
-        None, description="time of day in which only what is critical is sent, such as `22:00-07:00`"
+        None,
+        description="time of day, by the clock of the watch's machine, in which only what is critical is "
+        "sent, such as `22:00-07:00`",
     )
     digest: Literal["daily"] | None = Field(
         None,

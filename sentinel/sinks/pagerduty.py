@@ -18,7 +18,7 @@ from sentinel.notifications.decide import FirstLook
 from sentinel.sinks import http
 from sentinel.sinks.base import FIRST_LOOK, Digest, Notification
 from sentinel.sinks.message import message, subject, summary, text
-from sentinel.sinks.secrets import HttpSinkConfig, read_secret
+from sentinel.sinks.secrets import HttpSinkConfig, check_all, read_secret
 
 # PagerDuty's limits: https://developer.pagerduty.com/docs/send-alert-event
 _MAX_SUMMARY_CHARACTERS = 1024  # of the title of an alert
@@ -60,8 +60,11 @@ class PagerDutyConfig(HttpSinkConfig):
 
     def open(self) -> PagerDutySink:
         """Return the sink. Raises ConfigError if its address or its key cannot be read."""
-        key = read_secret(self.routing_key_env, self.routing_key_file)
-        return PagerDutySink(self.name or self.type, self.address(), key, self.timeout_seconds)
+        check_all(self.address, self._key)
+        return PagerDutySink(self.name or self.type, self.address(), self._key(), self.timeout_seconds)
+
+    def _key(self) -> SecretStr:
+        return read_secret(self.routing_key_env, self.routing_key_file)
 
 
 def event(notification: Notification | Digest) -> dict[str, Any]:

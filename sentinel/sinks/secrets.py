@@ -1,17 +1,28 @@
 """Reads a sink's address and signing secret from the environment, a file, or the table itself."""
 
 import os
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from typing import ClassVar, Self
+from typing import Annotated, Any, ClassVar
 
-from pydantic import BaseModel, Field, SecretStr, model_validator
+from pydantic import AfterValidator, Field, SecretStr
 
-from sentinel.common.config_table import ConfigTable, LocalPath
+from sentinel.common.config_table import JointlyChecked, LocalPath
 from sentinel.common.errors import ConfigError
 from sentinel.sinks.base import SinkConfig
 
 
-class Addressed(ConfigTable):
+def _is_address(address: SecretStr) -> SecretStr:
+    if not _is_http(address.get_secret_value()):
+        raise ValueError("should be an address such as https://example.org/hook")
+    return address
+
+
+ADDRESS_KEYS = ("url", "url_env", "url_file")
+"""The keys of a table that may hold its address."""
+
+
+class Addressed(JointlyChecked):
     """Something with an address. The address is a secret, because services put their token into it.
 
     What is always at the same address has a ``default_address``. What has a secret beside the address names
@@ -21,48 +32,57 @@ class Addressed(ConfigTable):
     default_address: ClassVar[str] = ""
     secrets: ClassVar[tuple[str, ...]] = ()
 
-    url: SecretStr | None = Field(None, description="address to post to")
+    url: Annotated[SecretStr, AfterValidator(_is_address)] | None = Field(
+        None, description="address to post to"
+    )
     url_env: str | None = Field(None, description="environment variable that holds the address")
     url_file: LocalPath | None = Field(None, description="file that holds the address")
     timeout_seconds: float = Field(
         10.0, gt=0, le=60, description="how long to wait for the receiver's answer"
     )
 
-    @model_validator(mode="after")
-    def _one_address_and_secret(self) -> Self:
-        if not self._is_at_default:
-            exactly_one(self, "url", "url_env", "url_file")
-        if self.secrets:
-            exactly_one(self, *self.secrets)
-        if self.url is not None:
-            _check_address(self.url, "url")
-        return self
+    @classmethod
+    def mistakes_between(cls, table: Mapping[str, Any]) -> Iterator[str]:
+        """Yield that an address or a secret is missing, or is named twice."""
+        if not cls.default_address or any(key in table for key in ADDRESS_KEYS):
+            yield from exactly_one(table, *ADDRESS_KEYS)
+        if cls.secrets:
+            yield from exactly_one(table, *cls.secrets)
 
     def address(self) -> SecretStr:
         """Return the address to post to. Raises ConfigError if it is missing or not an HTTP address."""
-        if self._is_at_default:
+        if self.default_address and self.url is None and self.url_env is None and self.url_file is None:
             return SecretStr(self.default_address)
-        address = self.url or read_secret(self.url_env, self.url_file)
-        try:
-            return _check_address(address, str(self.url_env or self.url_file or "url"))
-        except ValueError as error:
-            raise ConfigError([str(error)]) from None
-
-    @property
-    def _is_at_default(self) -> bool:
-        origins = (self.url, self.url_env, self.url_file)
-        return bool(self.default_address) and all(origin is None for origin in origins)
+        if self.url is not None:
+            return self.url
+        address = read_secret(self.url_env, self.url_file)
+        if not _is_http(address.get_secret_value()):
+            origin = self.url_env or self.url_file
+            raise ConfigError([f"{origin} does not hold an address such as https://example.org/hook"])
+        return address
 
 
 class HttpSinkConfig(Addressed, SinkConfig):
     """A sink with an address."""
 
 
-def exactly_one(table: BaseModel, *names: str) -> None:
-    """Raise ValueError unless the table gives exactly one of these keys."""
-    if sum(getattr(table, name) is not None for name in names) != 1:
+def exactly_one(table: Mapping[str, Any], *names: str) -> Iterator[str]:
+    """Yield a mistake unless the table gives exactly one of these keys."""
+    if sum(table.get(name) is not None for name in names) != 1:
         *others, last = names
-        raise ValueError(f"give exactly one of {', '.join(others)} and {last}")
+        yield f"give exactly one of {', '.join(others)} and {last}"
+
+
+def check_all(*needs: Callable[[], object]) -> None:
+    """Call all of them. Raises ConfigError with the problems of those that raise one."""
+    problems: list[str] = []
+    for need in needs:
+        try:
+            need()
+        except ConfigError as error:
+            problems += error.problems
+    if problems:
+        raise ConfigError(problems)
 
 
 def read_secret(env: str | None, file: Path | None) -> SecretStr:
@@ -84,13 +104,6 @@ def read_secret(env: str | None, file: Path | None) -> SecretStr:
     if not text.strip():
         raise ConfigError([f"{origin} is empty or not set"])
     return SecretStr(text.strip())
-
-
-def _check_address(address: SecretStr, origin: str) -> SecretStr:
-    """Return the address. Raises ValueError, which names the ``origin``, if it is not one of HTTP."""
-    if not _is_http(address.get_secret_value()):
-        raise ValueError(f"{origin} does not hold an address such as https://example.org/hook")
-    return address
 
 
 def _is_http(address: str) -> bool:

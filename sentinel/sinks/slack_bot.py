@@ -17,7 +17,7 @@ from sentinel.common.config_table import LocalPath
 from sentinel.sinks import http
 from sentinel.sinks.base import Digest, Notification, Permanent, SinkError, Transient
 from sentinel.sinks.plot import PlottingSinkConfig, png
-from sentinel.sinks.secrets import HttpSinkConfig, read_secret
+from sentinel.sinks.secrets import HttpSinkConfig, check_all, read_secret
 from sentinel.sinks.slack_blocks import slack_body
 
 _TRANSIENT_ERRORS = frozenset(
@@ -129,8 +129,10 @@ class SlackBotConfig(HttpSinkConfig, PlottingSinkConfig):
 
     def open(self) -> SlackBotSink:
         """Return the sink. Raises ConfigError if its address or its token cannot be read."""
-        self.check_plots()
-        token = read_secret(self.token_env, self.token_file)
+        check_all(self.address, self._token, self.check_plots)
         name = self.name or self.type
         seconds = self.timeout_seconds
-        return SlackBotSink(name, self.address(), token, self.channel, seconds, self.plots)
+        return SlackBotSink(name, self.address(), self._token(), self.channel, seconds, self.plots)
+
+    def _token(self) -> SecretStr:
+        return read_secret(self.token_env, self.token_file)

@@ -8,11 +8,12 @@ The body is ``WebhookBody``, or ``DigestBody`` if many notifications had to wait
 import hashlib
 import hmac
 import json
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Literal, Self
+from typing import Any, Literal
 from urllib.parse import urlsplit
 
-from pydantic import Field, SecretStr, model_validator
+from pydantic import Field, SecretStr, field_validator
 from typing_extensions import TypedDict
 
 from sentinel.common.config_table import LocalPath
@@ -21,7 +22,7 @@ from sentinel.common.text import clean_text
 from sentinel.incidents.json_body import IncidentBody, incident_body, plain, utc_text
 from sentinel.sinks import http
 from sentinel.sinks.base import Digest, Notification
-from sentinel.sinks.secrets import HttpSinkConfig, read_secret
+from sentinel.sinks.secrets import HttpSinkConfig, check_all, read_secret
 
 SIGNATURE_HEADER = "X-Sentinel-Signature"
 
@@ -206,21 +207,34 @@ class WebhookConfig(HttpSinkConfig):
     secret_env: str | None = Field(None, description="environment variable that holds the signing key")
     secret_file: LocalPath | None = Field(None, description="file that holds the signing key")
 
-    @model_validator(mode="after")
-    def _at_most_one_secret(self) -> Self:
-        if self.secret_env is not None and self.secret_file is not None:
-            raise ValueError("give at most one of secret_env and secret_file")
-        if self.url is not None:
-            _check_receiver(self.url)
-        return self
+    @field_validator("url")
+    @classmethod
+    def _takes_json(cls, address: SecretStr | None) -> SecretStr | None:
+        if address is not None:
+            _check_receiver(address)
+        return address
 
-    def open(self) -> WebhookSink:
-        """Return the sink. Raises ConfigError if its address or its key cannot be read."""
-        signed = self.secret_env is not None or self.secret_file is not None
-        secret = read_secret(self.secret_env, self.secret_file) if signed else None
-        address = self.address()
+    @classmethod
+    def mistakes_between(cls, table: Mapping[str, Any]) -> Iterator[str]:
+        """Yield also that the signing key is named twice."""
+        yield from super().mistakes_between(table)
+        if {"secret_env", "secret_file"} <= table.keys():
+            yield "give at most one of secret_env and secret_file"
+
+    def address(self) -> SecretStr:
+        """Return the address to post to. Raises ConfigError also for one that takes other messages."""
+        address = super().address()
         try:
             _check_receiver(address)
         except ValueError as error:
             raise ConfigError([f"{self.url_env or self.url_file}: {error}"]) from None
-        return WebhookSink(self.name or self.type, address, secret, self.timeout_seconds)
+        return address
+
+    def open(self) -> WebhookSink:
+        """Return the sink. Raises ConfigError if its address or its key cannot be read."""
+        check_all(self.address, self._secret)
+        return WebhookSink(self.name or self.type, self.address(), self._secret(), self.timeout_seconds)
+
+    def _secret(self) -> SecretStr | None:
+        signed = self.secret_env is not None or self.secret_file is not None
+        return read_secret(self.secret_env, self.secret_file) if signed else None

@@ -29,6 +29,27 @@ def test_an_address_of_a_service_is_no_webhook(sentinel, tmp_path, monkeypatch, 
     assert instead in check(sentinel, tmp_path, f'{sink}url_env = "HOOK"\n').out
 
 
+def test_all_mistakes_of_a_sink_are_named_at_once(sentinel, tmp_path):
+    sink = '[[sinks]]\ntype = "webhook"\nmin_severity = "loud"\ncolour = 1\n'
+    done = check(sentinel, tmp_path, f'{sink}secret_env = "A"\nsecret_file = "b"\n')
+    assert done.status == 2
+    for mistake in (
+        "sinks[0]: give exactly one of url, url_env and url_file",
+        "sinks[0]: give at most one of secret_env and secret_file",
+        "sinks[0].min_severity: 'loud' is unknown",
+        "sinks[0].colour: unknown key",
+    ):
+        assert mistake in done.err
+    assert len(done.err.splitlines()) == 4
+
+
+def test_all_that_a_sink_lacks_here_is_named_at_once(sentinel, tmp_path):
+    sink = '[[sinks]]\ntype = "webhook"\nurl_env = "NO_ADDRESS"\nsecret_file = "none"\n'
+    done = check(sentinel, tmp_path, sink)
+    assert "missing here: environment variable NO_ADDRESS is empty or not set (sink webhook)" in done.out
+    assert "missing here: none: No such file or directory (sink webhook)" in done.out
+
+
 def test_a_command_that_is_not_there_is_named(sentinel, tmp_path):
     done = check(sentinel, tmp_path, '[[sinks]]\ntype = "command"\ncommand = ["no-such-program-here", "x"]\n')
     assert "no-such-program-here: no such program on this machine (sink command)" in done.out

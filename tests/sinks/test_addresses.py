@@ -13,6 +13,7 @@ from sentinel.sinks.addresses import sink_at
         ("https://hooks.slack.com/services/T0/B0/x", "slack"),
         ("https://example.org/hook", "webhook"),
         ("http://127.0.0.1:8080/hook", "webhook"),
+        ("https://discord.com/api/webhooks/1/x", "apprise"),
         ("ntfy://topic", "apprise"),
         ("mailto://user:password@example.org", "apprise"),
     ],

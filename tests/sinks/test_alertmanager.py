@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 
 import httpx
+import msgspec
 import pytest
 
 from sentinel.detectors.severity import Severity
@@ -44,6 +45,12 @@ def test_an_incident_is_an_alert_that_lasts_a_day(receiver):
     assert "Do: raise `beta`" in alert["annotations"]["description"]
     assert (alert["startsAt"], alert["endsAt"]) == ("2026-01-01T00:02:00Z", "2026-01-02T01:13:20Z")
     assert alert["generatorURL"] == NOTIFICATION.link
+
+
+def test_the_owner_of_the_log_is_a_label(receiver):
+    owned = replace(NOTIFICATION, run=msgspec.structs.replace(NOTIFICATION.run, owner="alice"))
+    (alert,) = sent(owned, receiver)
+    assert alert["labels"]["owner"] == "alice"
 
 
 def test_the_end_ends_it(receiver):
