@@ -20,7 +20,7 @@ letter.
 """
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import date
 from functools import cache
@@ -127,39 +127,62 @@ def signatures() -> tuple[Signature, ...]:
 def load() -> Mapping[str, Entry]:
     """Return every entry by id, those of plugins last.
 
-    Raises ValueError for a page whose front matter lacks a field, and msgspec.ValidationError for a rule, a
-    signature or a check against a source that is not of its form. A plugin with such a page is left out.
+    A plugin with a page that is not of the form of a page is left out.
     """
-    entries = _read(files(__name__), "")
+    own = Pages(files(__name__), "")
+    plugins: dict[str, Entry] = {}
 
     def use(plugin: Plugin) -> None:
-        brought = _read(files(plugin.thing), plugin.distribution)
+        brought = Pages(files(plugin.thing), plugin.distribution)
         if not brought:
             raise ValueError("it has no page")
         for entry in brought.values():
             _check(entry)
-            if entry.id in entries:
+            if entry.id in own or entry.id in plugins:
                 raise ValueError(f"two entries have the id {entry.id}")
-        entries.update(brought)
+        plugins.update(brought)
 
     use_plugins(Group.CATALOGUE, use)
-    return entries
+    return {**own, **plugins} if plugins else own
 
 
-def _read(folder: Traversable, package: str) -> dict[str, Entry]:
-    """Return the entries of a folder by id, in the order of their ids."""
-    import frontmatter  # slow to import, and only pages need it
+class Pages(Mapping[str, Entry]):
+    """The entries of a folder by id, in the order of their ids. A page is parsed when it is first asked for,
+    because most runs need a few of nearly two hundred.
 
-    pages = (page for page in folder.iterdir() if page.name.endswith(".md"))
-    entries = {}
-    for page in sorted(pages, key=lambda page: _natural(page.name.removesuffix(".md"))):
-        name = page.name.removesuffix(".md")
-        post = frontmatter.loads(page.read_text(encoding="utf-8"))
+    Reading an entry raises ValueError for a page whose front matter lacks a field, and
+    msgspec.ValidationError for a rule, a signature or a check against a source that is not of its form.
+    """
+
+    def __init__(self, folder: Traversable, package: str) -> None:
+        files_of_pages = (file for file in folder.iterdir() if file.name.endswith(".md"))
+        pages = {file.name.removesuffix(".md"): file for file in files_of_pages}
+        self._pages = {name: pages[name] for name in sorted(pages, key=_natural)}
+        self._entries: dict[str, Entry] = {}
+        self._package = package
+
+    def __getitem__(self, name: str) -> Entry:
+        if name not in self._entries:
+            self._entries[name] = self._parsed(name)
+        return self._entries[name]
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._pages
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._pages)
+
+    def __len__(self) -> int:
+        return len(self._pages)
+
+    def _parsed(self, name: str) -> Entry:
+        import frontmatter  # slow to import, and only pages need it
+
+        post = frontmatter.loads(self._pages[name].read_text(encoding="utf-8"))
         try:
-            entries[name] = _entry(name, post.metadata, post.content.strip(), package)
+            return _entry(name, post.metadata, post.content.strip(), self._package)
         except KeyError as error:
             raise ValueError(f"{name}: its front matter lacks {error.args[0]}") from None
-    return entries
 
 
 def _entry(name: str, meta: Mapping[str, Any], body: str, package: str) -> Entry:

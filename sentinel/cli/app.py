@@ -4,12 +4,12 @@ import ctypes
 import errno
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Annotated
 
 import typer
-from typer.main import get_command
+from typer.main import get_command_name
 
 from sentinel.cli.ack import ack, feedback
 from sentinel.cli.archive import archives
@@ -108,6 +108,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     program = app if "_SENTINEL_COMPLETE" in os.environ else program_for(words)
     judges = program is screen or " ".join(words).startswith(_JUDGING)
     os.environ.setdefault("POLARS_MAX_THREADS", "2" if judges else "1")
+    os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")  # it would look for them in each package
     getattr(ctypes.CDLL(None), "mallopt", lambda *_: None)(_M_ARENA_MAX, _MAX_ARENAS)  # other libcs have none
     collect_seldom()
     try:
@@ -133,9 +134,18 @@ def program_for(words: Sequence[str]) -> typer.Typer:
     """Return what runs these words: the screen for paths and for no words at all, else the commands."""
     if not words:
         return screen
-    names = {*get_command(app).commands, *_NEW_FORMS}  # type: ignore[attr-defined]
-    is_path = words[0] not in names and (Path(words[0]).exists() or "://" in words[0])
+    if words[0] in {*command_names(), *_NEW_FORMS}:
+        return app
+    is_path = Path(words[0]).exists() or "://" in words[0]
     return screen if is_path else app
+
+
+def command_names() -> Iterator[str]:
+    """Yield the names of the commands. To build the commands for their names would take longer."""
+    for command in app.registered_commands:
+        function_name = command.callback.__name__ if command.callback else ""
+        yield command.name or get_command_name(function_name)
+    yield from (group.name for group in app.registered_groups if group.name)
 
 
 def _check_form(words: Sequence[str]) -> None:

@@ -10,7 +10,6 @@ from sentinel.cli.explain import user_rules
 from sentinel.cli.options import ConfigFile, StateDir, beside_a_watch, recorded
 from sentinel.common.clock import SystemClock
 from sentinel.common.errors import SentinelError
-from sentinel.common.installation import install
 
 _Paths = Annotated[
     list[str] | None,
@@ -35,6 +34,8 @@ def mcp(paths: _Paths = None, config: ConfigFile = None, state_dir: StateDir = N
         missing = (error.name or "").partition(".")[0]
         if missing not in ("mcp", "mcp_types"):
             raise
+        from sentinel.common.installation import install  # slow to import
+
         raise SentinelError(f"agents need a package: {install('mcp')}") from None
     settings = beside_a_watch(config, state_dir, paths) if paths else recorded(config, state_dir)
     runs = Answers(settings, settings.paths if paths else (), SystemClock().now)

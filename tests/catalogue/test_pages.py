@@ -1,7 +1,9 @@
 import re
 from dataclasses import replace
 from datetime import date
+from importlib.resources import files
 
+import frontmatter
 import msgspec
 import pytest
 
@@ -127,3 +129,17 @@ def test_citing_keeps_the_order_and_leaves_out_what_has_no_page():
     assert [t["id"] for t in told] == ["R2", "R1"]
     entry = catalogue.load()["R2"]
     assert told[0] == {"id": "R2", "title": entry.title, "fix": entry.fix, "check": entry.check}
+
+
+def test_a_page_is_read_when_its_entry_is_asked_for(monkeypatch):
+    texts = []
+    parse = frontmatter.loads
+    monkeypatch.setattr(frontmatter, "loads", lambda text: [texts.append(text), parse(text)][1])
+    entries = catalogue.Pages(files(catalogue), "")
+    assert len(entries) == len([*entries]) > 150
+    assert "R2" in entries
+    assert texts == []
+    assert entries["R2"] is entries["R2"]
+    assert len(texts) == 1
+    with pytest.raises(KeyError, match="no-such-page"):
+        entries["no-such-page"]

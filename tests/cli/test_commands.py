@@ -10,8 +10,10 @@ from contextlib import closing
 from importlib.metadata import version
 
 import pytest
+from typer.main import get_command
 
 from sentinel import catalogue
+from sentinel.cli.app import app, command_names
 from sentinel.common.clock import SystemClock
 from sentinel.detectors.discovery import all_detectors
 from sentinel.storage.lock import sole_watcher
@@ -445,3 +447,7 @@ def test_every_page_can_be_explained(sentinel):
         assert all(f"`{parameter} = " in ran.out for parameter in detector.parameters)
     for entry in catalogue.load().values():
         assert sentinel("explain", entry.id).out.startswith(f"# {entry.id}: {entry.title}\n")
+
+
+def test_the_names_of_the_commands_are_those_that_typer_gives_them():
+    assert sorted(command_names()) == sorted(get_command(app).commands)
