@@ -79,6 +79,7 @@ class Incident(msgspec.Struct, frozen=True):
     gone: bool = False  # it ended as lost because its log was removed
     variant: str = ""  # of its detector
     latest: str = ""  # while it is open, the summary of its newest finding, if that is a later one
+    taken_over: str = ""  # the trouble that it explains and that was found before it, by its first incident
 
     @property
     def drawn_tag(self) -> str:
@@ -94,6 +95,11 @@ class Incident(msgspec.Struct, frozen=True):
     def open(self) -> bool:
         """Whether the problem is still there, as far as the log shows."""
         return not self.gone and self.state in (State.FIRING, State.ESCALATED, State.LOST)
+
+    @property
+    def trouble(self) -> str:
+        """The id of the incident with which its trouble was found. A receiver knows the trouble by that."""
+        return self.taken_over or self.id
 
     @property
     def headline(self) -> str:

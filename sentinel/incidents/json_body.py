@@ -41,6 +41,7 @@ class IncidentBody(TypedDict):
     state: str
     ended: str  # how the run ended with it; empty if it did not
     inhibited_by: str | None
+    trouble: str  # the id of the incident with which the trouble was found; its own where it is the first
     summary: str
     evidence: dict[str, Any]
     causes: list[CauseBody]
@@ -64,6 +65,7 @@ def incident_body(incident: Incident) -> IncidentBody:
         state=incident.state.value,
         ended=plain(incident.ended),
         inhibited_by=incident.inhibited_by,
+        trouble=incident.trouble,
         summary=plain(incident.summary),
         evidence=plain(incident.evidence),
         causes=[

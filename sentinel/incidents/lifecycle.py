@@ -304,7 +304,16 @@ class IncidentTracker:
         for other, effect in self._open():
             if effect.inhibited_by in explained - {root}:
                 other.incident = effect.replace(inhibited_by=root)
-        return change
+        return change if event is not Event.FIRING else self._with_trouble(track, change)
+
+    def _with_trouble(self, track: Track, change: Change) -> Change:
+        """Return the beginning of an incident with the trouble that it takes over: what it explains."""
+        incident = change.incident
+        explained = [effect for _, effect in self._open() if effect.inhibited_by == incident.id]
+        if not explained:
+            return change
+        first = min(explained, key=lambda effect: (effect.attempt, effect.fired_step))
+        return track.change(change.event, incident.replace(taken_over=first.trouble))
 
     def _cause(self, effect: Incident) -> str | None:
         """Return the id of the open root incident that explains ``effect``; None if nothing does."""

@@ -100,6 +100,8 @@ class Reason(StrEnum):
     LOST = "lost", "log went silent", True
     ENDED = "ended", "the run ended with it", True
     GOES_ON = "goes-on", "still there, its log is silent no more", True
+    CAUSE_FOUND = "cause-found", "explains what the sink was told before", True
+    OF_SAME_TROUBLE = "of-same-trouble", "told by another incident of the same trouble"
     INHIBITED = "inhibited", "explained by another incident"
     TOLD_OF_ANOTHER_LOG = "told-of-another-log", "told already, of another log with the same trouble"
     BELOW_SINK_SEVERITY = "below-sink-severity", "below the sink's severity"
@@ -145,6 +147,7 @@ class SinkPolicy:
     events: Collection[Event] = frozenset(Event)
     quiet_hours: QuietHours | None = None  # what is critical goes through
     first_look: FirstLook = FirstLook.DIGEST
+    by_incident: bool = False  # whether its receiver follows each incident by itself, not each trouble
 
     def wants(self, incident: Incident, run: RunIdentity) -> bool:
         """Return whether the sink asks for an incident of this run. ``run`` is as notifications name it."""
@@ -179,6 +182,23 @@ class Sent:
 
 
 @dataclass(frozen=True)
+class TroubleSent:
+    """What a sink was sent of the trouble of an incident by other incidents.
+
+    ``explained`` is the worst severity of those that it explains; CLEAN if there are none. ``goes_on``: one
+    is still open. ``end_is_told``: one that explains it, or the crash that it explains, tells how the run
+    ended.
+    """
+
+    explained: Severity = Severity.CLEAN
+    goes_on: bool = False
+    end_is_told: bool = False
+
+
+NO_TROUBLE = TroubleSent()
+
+
+@dataclass(frozen=True)
 class Decision:
     """The reason to notify or not. ``event`` is what the notification says, if ``reason.sends``."""
 
@@ -194,13 +214,15 @@ def decide(
     sent: Mapping[Event, Sent],
     now: float,
     already_sent: Iterable[Severity] = (),
+    trouble: TroubleSent = NO_TROUBLE,
 ) -> Decision:
     """Decide whether a sink is notified of a change; ``sent`` is what it was sent of this incident before.
 
     The last notification must say what is so now, and this decides, whatever the change is. A REPEAT change
     asks for what the sink should know of an incident that did not change. ``run`` is the run as notifications
     name it. ``already_sent`` are the severities that the sink was sent for the same problem in other logs;
-    they are read only if the notification would be the first of the incident.
+    they are read only if the notification would be the first of the incident. ``trouble`` is what it was sent
+    of other incidents of the same trouble, which one conversation tells.
 
     The first notification of an open incident is FIRING, even if the incident has escalated or a silence has
     ended since. A flapping incident is sent as such, also while it pauses.
@@ -210,6 +232,11 @@ def decide(
         severity >= change.incident.severity for severity in already_sent
     ):
         reason = Reason.TOLD_OF_ANOTHER_LOG
+    elif reason is Reason.FIRST_NOTIFICATION and trouble.explained:
+        is_worse = change.incident.severity > trouble.explained
+        reason = Reason.ESCALATED if is_worse else Reason.CAUSE_FOUND
+    elif (reason is Reason.RESOLVED and trouble.goes_on) or (reason is Reason.ENDED and trouble.end_is_told):
+        reason = Reason.OF_SAME_TROUBLE
     event = _event(reason, change) if reason.sends else change.event
     return Decision(event, Reason.EVENT_NOT_WANTED if reason.sends and event not in policy.events else reason)
 
@@ -221,7 +248,7 @@ def _event(reason: Reason, change: Change) -> Event:
             return Event.LOST if change.incident.state is State.LOST else Event.FIRING
         case Reason.REOPENED | Reason.REPEAT_DUE if flaps:
             return Event.FLAPPING
-        case Reason.REPEAT_DUE | Reason.GOES_ON:
+        case Reason.REPEAT_DUE | Reason.GOES_ON | Reason.CAUSE_FOUND:
             return Event.REPEAT
     return Event(reason)
 

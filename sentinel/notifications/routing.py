@@ -17,7 +17,16 @@ from sentinel.incidents.duplicates import KnownIncidents
 from sentinel.incidents.incident import Change, Event, Incident, State, began_first
 from sentinel.incidents.inhibition import OF_THE_RUN
 from sentinel.incidents.related import cause_text, consequence_texts
-from sentinel.notifications.decide import PAGES, Decision, Reason, Sent, SinkPolicy, decide
+from sentinel.notifications.decide import (
+    NO_TROUBLE,
+    PAGES,
+    Decision,
+    Reason,
+    Sent,
+    SinkPolicy,
+    TroubleSent,
+    decide,
+)
 from sentinel.notifications.silences import Silence
 from sentinel.series.excerpt import Excerpt
 from sentinel.sources.identity import RunIdentity
@@ -162,6 +171,7 @@ class _Routing:
             sent,
             self._now,
             self._sent_of_same_problem(incident, policy),
+            self._sent_of_trouble(incident, policy),
         )
         if decision.reason.sends:
             number = 1 + max((last.number for last in sent.values()), default=0)
@@ -188,6 +198,23 @@ class _Routing:
         is_of_metric = self._incidents[cause].stream != OF_THE_RUN
         was_told = (cause, policy.name) in self._sent_before
         return None if incident.stream == OF_THE_RUN and is_of_metric and was_told else cause
+
+    def _sent_of_trouble(self, incident: Incident, policy: SinkPolicy) -> TroubleSent:
+        """Return what a sink was sent of the same trouble by other open incidents."""
+        if policy.by_incident:
+            return NO_TROUBLE
+        others = [
+            other
+            for other in self._open.values()
+            if other.id != incident.id
+            and any(not last.untried for last in self._sent(other.id, policy).values())
+        ]
+        explained = [other.severity for other in others if other.inhibited_by == incident.id]
+        return TroubleSent(
+            explained=max(explained, default=Severity.CLEAN),
+            goes_on=any(other.trouble == incident.trouble for other in others),
+            end_is_told=any(_tells_end(other, incident) for other in others),
+        )
 
     def _incident_of_run(self, policy: SinkPolicy) -> str | None:
         """Return the id of an open incident of the whole run, which says that the log is silent, if the sink
@@ -239,6 +266,12 @@ class _Routing:
         sent = self._sent(incident.id, policy)
         end = sent.get(Event.RESOLVED)
         return bool(sent) and (end is None or 0 <= self._now - end.at < _MAX_OUTAGE_END_SECONDS)
+
+
+def _tells_end(other: Incident, incident: Incident) -> bool:
+    """Return whether the other incident says how the run ended, with this one in it."""
+    is_of_run = other.stream == OF_THE_RUN != incident.stream
+    return other.id == incident.inhibited_by or (is_of_run and other.inhibited_by == incident.id)
 
 
 def _body(

@@ -8,7 +8,7 @@ that stops for a while resolves nothing.
 import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 from pydantic import Field, SecretStr
 
@@ -61,6 +61,8 @@ class AlertmanagerConfig(HttpSinkConfig):
     refresh_seconds: float = Field(
         60.0, gt=0, description="how often open incidents are sent again, because Alertmanager forgets them"
     )
+
+    by_incident: ClassVar[bool] = True  # the detector and the incident are labels of an alert
 
     def open(self) -> AlertmanagerSink:
         """Return the sink. Raises ConfigError if its address cannot be read."""

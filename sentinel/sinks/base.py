@@ -7,7 +7,7 @@ configuration; the table in ``discovery`` or an entry point names it.
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Annotated, Any, Literal, Protocol, runtime_checkable
+from typing import Annotated, Any, ClassVar, Literal, Protocol, runtime_checkable
 
 from pydantic import AfterValidator, Field, PlainValidator
 
@@ -158,6 +158,8 @@ class SinkConfig(JointlyChecked, ABC):
 
     first_look: FirstLook = Field(FirstLook.DIGEST, description=FIRST_LOOK)
 
+    by_incident: ClassVar[bool] = False  # whether the receiver follows each incident, and not each trouble
+
     def policy(self) -> SinkPolicy:
         """Return which incidents the sink gets."""
         everything = self.digest is not None and "min_severity" not in self.model_fields_set
@@ -169,6 +171,7 @@ class SinkConfig(JointlyChecked, ABC):
             events=frozenset(map(Event, self.events)) or frozenset(Event),
             quiet_hours=self.quiet_hours,
             first_look=self.first_look,
+            by_incident=self.by_incident,
         )
 
     @abstractmethod

@@ -213,7 +213,10 @@ class Delivery:
         if len({entry.incident for entry in readable}) > 1:
             return digest(readable, daily=queue.budget.daily)
         (single,) = latest(readable)
-        thread = store.receipts.thread(single.incident.id, queue.sink.name)
+        incident = single.incident
+        ids = [incident.id] if isinstance(queue.sink, RefreshingSink) else [incident.trouble, incident.id]
+        threads = (store.receipts.thread(id_, queue.sink.name) for id_ in dict.fromkeys(ids))
+        thread = next(filter(None, threads), "")
         return replace(completed(single, self._link, self._options), thread=thread)
 
     def _finish(

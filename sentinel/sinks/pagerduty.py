@@ -1,6 +1,6 @@
 """Notifications to PagerDuty's Events API v2: an incident triggers an alert, and its end resolves it.
 
-The machine of the log and the id of the incident are the ``dedup_key``, so escalations and reminders update
+The machine of the log and the id of the trouble are the ``dedup_key``, so escalations and reminders update
 the alert, a second delivery changes nothing, and an equal path on another machine has an alert of its own.
 """
 
@@ -73,7 +73,7 @@ def event(notification: Notification | Digest) -> dict[str, Any]:
         return _digest_event(notification)
     incident = notification.incident
     run = notification.run
-    key = "/".join(filter(None, (run.host, incident.id)))[-_MAX_KEY_CHARACTERS:]
+    key = "/".join(filter(None, (run.host, incident.trouble)))[-_MAX_KEY_CHARACTERS:]
     if notification.event in OVER:
         return {"event_action": "resolve", "dedup_key": key}
     content = message(notification)

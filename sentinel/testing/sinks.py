@@ -104,10 +104,16 @@ class SinkConformance:
         keys = self.working(tmp_path)
         kind = type_of(self.config)
         first_look = self.config.model_fields["first_look"].default
-        expected = SinkPolicy(kind, Severity.WARNING, include_preview=False, first_look=first_look)
+        expected = SinkPolicy(
+            kind,
+            Severity.WARNING,
+            include_preview=False,
+            first_look=first_look,
+            by_incident=self.config.by_incident,
+        )
         assert self.config(**keys).policy() == expected
         all_of_it = self.config(**keys, name="all", min_severity="info", include_preview=True)
-        wide = SinkPolicy("all", Severity.INFO, include_preview=True, first_look=first_look)
+        wide = replace(expected, name="all", min_severity=Severity.INFO, include_preview=True)
         assert all_of_it.policy() == wide
 
     # Delivery

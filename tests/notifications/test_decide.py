@@ -217,4 +217,5 @@ def test_which_reasons_send():
         "LOST",
         "ENDED",
         "GOES_ON",
+        "CAUSE_FOUND",
     }

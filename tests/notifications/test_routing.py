@@ -206,6 +206,57 @@ def test_what_a_message_says_of_its_consequences():
     assert sent.body["consequences"] == ["Loss is at 3.0", "Kl is at 3.0"]
 
 
+class TestOneTroubleInSeveralIncidents:
+    """What is found first is told first. The cause that is found later tells the rest of the story."""
+
+    EFFECT = "flat-loss-at-init"
+    CAUSE = "loss-scale-collapse"
+
+    def found(self, severities, sent, policy=SLACK):
+        """Return what the cause brings, the tracker, and the id of the effect, which was sent before."""
+        ours = tracker()
+        (effect,) = decided(rows("ww", self.EFFECT, "loss"), (policy,), sent=sent, ours=ours)
+        for last in sent.values():
+            last["firing"] = Sent(NOW, Severity.WARNING, 2, 1)
+        earlier = changed(rows(severities, self.CAUSE, first=2), onset=lambda: (0, None))
+        decisions = decided(earlier, (policy,), sent=sent, ours=ours)
+        return [one for one in decisions if one.body], ours, effect.incident.id
+
+    def test_a_worse_cause_is_an_escalation_of_what_was_sent(self):
+        (cause,), _, effect = self.found("cc", {})
+        assert sent_events([cause]) == [("slack", self.CAUSE, "escalated")]
+        assert cause.incident.trouble == effect
+
+    def test_a_cause_as_bad_is_no_page(self):
+        (cause,), _, effect = self.found("ww", {})
+        assert (cause.decision.event, cause.decision.reason) == ("repeat", Reason.CAUSE_FOUND)
+        assert (cause.incident.trouble, cause.is_page) == (effect, False)
+
+    def test_the_end_of_one_is_not_told_while_the_other_goes_on(self):
+        sent = {}
+        _, ours, _ = self.found("cc", sent)
+        end = decided(rows("." * 10, self.EFFECT, "loss", first=4), sent=sent, ours=ours)
+        assert [one.decision.reason for one in end] == [Reason.OF_SAME_TROUBLE]
+        end = decided(rows("." * 10, self.CAUSE, first=20), sent=sent, ours=ours)
+        assert sent_events(end) == [("slack", self.CAUSE, "resolved")]
+
+    def test_a_run_that_ends_with_both_is_told_once(self):
+        sent = {}
+        _, ours, _ = self.found("cc", sent)
+        changes = ours.finalize([], "ended with exit code 0")
+        context = RoutingContext([SLACK], [], sent, KnownIncidents([]))
+        decisions = route_changes(RunChanges(RUN, changes, ours.open()), context, NOW)
+        assert sent_events(decisions) == [("slack", self.CAUSE, "ended")]
+
+    def test_what_follows_each_incident_by_itself_is_told_of_each(self):
+        each = SinkPolicy("alertmanager", by_incident=True)
+        sent = {}
+        (cause,), ours, _ = self.found("cc", sent, each)
+        assert sent_events([cause]) == [("alertmanager", self.CAUSE, "firing")]
+        end = decided(rows("." * 10, self.EFFECT, "loss", first=4), (each,), sent=sent, ours=ours)
+        assert sent_events(end) == [("alertmanager", self.EFFECT, "resolved")]
+
+
 class TestACrashAfterANumberBroke:
     NUMBER = changed(rows("....cc", NAN, "loss"), catalogue=("GE-nan",))
     CRASH = changed(rows(".....cc", "crash", "", stream=""), catalogue=("GE-nan",))
