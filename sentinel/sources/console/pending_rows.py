@@ -30,6 +30,7 @@ class Waiting:
         self._count: int = memory.get("count", 0)  # of that bar
         self._of_epoch: float = memory.get("of_epoch", 0.0)  # steps; 0 if that is not known
         self._last: int = memory.get("last", 0)  # step of a row of the training
+        self._last_epoch: float | None = memory.get("last_epoch")  # which that row tells
 
     def memory(self) -> dict[str, Any]:
         """Return what the next lines need to know of these; JSON-able."""
@@ -40,6 +41,7 @@ class Waiting:
             "count": self._count,
             "of_epoch": self._of_epoch,
             "last": self._last,
+            "last_epoch": self._last_epoch,
         }
 
     @property
@@ -77,7 +79,8 @@ class Waiting:
         """Yield the rows with their steps, now that a line follows that is none. A single row has that of the
         bar.
 
-        An evaluation that is not among other rows keeps the step before it.
+        An evaluation that is not among other rows keeps the step before it, and one that tells the epoch of the
+        row before it has the step of that row.
         """
         rows = self._rows
         self._rows = []
@@ -89,10 +92,12 @@ class Waiting:
             steps = self._steps(rows)
             total = self._total
         for row, step in zip(rows, steps, strict=True):
-            if len(rows) > 1 or not _evaluates(row):
-                row["step"] = f"{step}/{total}"
             if not _evaluates(row):
                 self._last = step
+                self._last_epoch = _epoch(row)
+                row["step"] = f"{step}/{total}"
+            elif len(rows) > 1:
+                row["step"] = f"{self._last if _epoch(row) == self._last_epoch else step}/{total}"
             yield row
 
     def _steps(self, rows: Sequence[Record]) -> list[int]:

@@ -88,3 +88,14 @@ def test_an_evaluation_that_came_with_other_rows_stands_at_its_epoch(tmp_path):
         + rows(range(25, 31, 5), 20) + bar(30, 60) + "\n"
     )  # fmt: skip
     assert ("eval_loss", 20, "1.5") in Reader(path).poll().points
+
+
+def test_an_evaluation_that_tells_the_epoch_of_the_row_before_it_has_its_step(tmp_path):
+    """Step 100 of 705 rounds to epoch 0.14, which would be step 99: as if the training had gone back."""
+    evaluation = "{{'eval_loss': 0.3, 'eval_runtime': 3.0, 'epoch': {:.2f}}}\n"
+    text = bar(100, 2115) + rows(range(10, 101, 10), 705) + "saved\n"
+    text += bar(200, 2115) + evaluation.format(100 / 705) + rows(range(110, 201, 10), 705) + "saved\n"
+    text += bar(300, 2115) + evaluation.format(200 / 705) + rows(range(210, 301, 10), 705) + "saved\n"
+    (tmp_path / "train.log").write_text(text)
+    points = Reader(tmp_path / "train.log").poll().points
+    assert [step for tag, step, _ in points if tag == "eval_loss"] == [100, 200]
