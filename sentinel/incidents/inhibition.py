@@ -14,7 +14,8 @@ Four kinds of incidents are related in a way of their own:
   explains what follows soon. It does not explain what is worse, in the rewards either.
 - What a score card says of the outcome of a run that is over. It judges the whole run, so its onset says
   little: whatever was found in the run and explains its class explains the card. An end of the run does not.
-  Of one class, what is critical explains a card, and of two cards the first explains the other.
+  Of one class, what is critical explains a card, and of two cards the one that was found first explains the
+  other.
 - A crash. A number that broke shortly before explains it, unless the error names another cause.
 """
 
@@ -46,6 +47,8 @@ def explains(cause: Incident, effect: Incident, detectors: Mapping[str, Declarat
         return True
     if _explains_card(effect, cause, detectors) and _may_explain(effect, cause, detectors):
         return False
+    if cause.is_of_card and effect.is_of_card and cause.fired_step != effect.fired_step:
+        return cause.fired_step < effect.fired_step
     if _is_of_other_rank(cause, effect):
         return (cause.onset_step, cause.stream) < (effect.onset_step, effect.stream)
     if _is_of_a_policy(cause, effect, detectors) and detectors[effect.detector].cause is Cause.POLICY:

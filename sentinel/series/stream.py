@@ -31,7 +31,7 @@ from sentinel.series.roles.values import TagValues, Values
 from sentinel.series.specs import SeriesSpec, SeriesSpecs
 from sentinel.series.state_schema import StreamState
 from sentinel.series.tag_context import TagContext
-from sentinel.series.unmapped_nonfinite import JUDGED_THEMSELVES, LOSSES, UnmappedNonFinite
+from sentinel.series.unmapped_nonfinite import JUDGED_THEMSELVES, LOSSES, UNDEFINED_AT_REST, UnmappedNonFinite
 from sentinel.series.unmapped_shape import ODD, UnmappedShape
 from sentinel.sources.base import Chunk, of_each_tag, order_by_tag
 
@@ -344,7 +344,8 @@ class Stream:
         tags = [*zip(is_free, signals, strict=True)]
         points: list[Points] = []
         if Signal.OTHER_METRIC in self.specs.signals:
-            unjudged = [free and signal not in JUDGED_THEMSELVES for free, signal in tags]
+            named = JUDGED_THEMSELVES | UNDEFINED_AT_REST
+            unjudged = [free and signal not in named for free, signal in tags]
             losses = [signal in LOSSES for signal in signals]
             points += self.unmapped_nonfinite.extend(chunk, part, self.position, unjudged, losses)
         if not self.specs.signals.isdisjoint(ODD):

@@ -29,6 +29,9 @@ LOSSES = frozenset(
 JUDGED_THEMSELVES = LOSSES | {Signal.GRAD_NORM}
 """Signals that are judged themselves where they are not finite."""
 
+UNDEFINED_AT_REST = frozenset({Signal.EXPLAINED_VARIANCE})
+"""Signals that are no number where something else never varies: the returns, whose rest is judged itself."""
+
 MIN_BROKEN_OF_LOSS = 3
 """Points in a row that are not finite and show that a loss without a meaning is broken."""
 

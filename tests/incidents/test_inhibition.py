@@ -51,6 +51,14 @@ def test_what_a_card_says_of_the_whole_run_is_explained_by_what_was_found_in_it(
     assert explained(card, rows("..cc", "reward-zero-std")) == {}
 
 
+def test_of_two_cards_the_one_that_was_found_first_explains_the_other():
+    """What was sent while the run went on is not taken back by a card about its end."""
+    points = {"level": 1.0, "card_points": 9.0}
+    first = changed(rows("..cccccc", "flat-loss-at-init"), evidence=points)
+    last = changed(rows("......cc", "loss-spike", tag="loss"), evidence=points, onset=lambda: (0, None))
+    assert explained(first, last) == {"loss-spike": "flat-loss-at-init"}
+
+
 def test_a_card_and_what_explains_it_never_explain_each_other():
     """Each is of a class that explains the other, and the card begins first."""
     card = changed(rows("cccccc", "loss-divergence", tag="loss"), evidence={"level": 1.0, "card_points": 9.0})

@@ -95,3 +95,12 @@ def test_a_number_that_a_rule_knows_is_judged_as_well():
     asking = [replace(DETECTORS[0], judges=(Signal.OTHER_METRIC,), non_finite=True)]
     stream = Stream("run", "s", "csv", "", Naming({}), series_specs(asking))
     assert [one.tag for one in [*stream.extend(chunk).rows, *stream.end()]] == ["reward"]
+
+
+def test_an_explained_variance_is_none_where_the_returns_never_vary():
+    """SB3 divides by their variance. That the returns rest is judged itself."""
+    chunk = rows(explained=[*[0.1] * 9, *[NAN] * 30], reward=[1.0] * 39)
+    asking = [replace(DETECTORS[0], judges=(Signal.OTHER_METRIC,), non_finite=True)]
+    naming = Naming({"explained": "explained_variance"})
+    stream = Stream("run", "s", "csv", "", naming, series_specs(asking))
+    assert not [*stream.extend(chunk).rows, *stream.end()]
