@@ -79,8 +79,8 @@ class Waiting:
         """Yield the rows with their steps, now that a line follows that is none. A single row has that of the
         bar.
 
-        An evaluation that is not among other rows keeps the step before it, and one that tells the epoch of the
-        row before it has the step of that row.
+        An evaluation that is not among other rows keeps the step before it, and one that tells the epoch of
+        the row before it has the step of that row.
         """
         rows = self._rows
         self._rows = []
