@@ -32,6 +32,7 @@ from sentinel.processes.table import (
     arguments,
     descriptors,
     directory,
+    is_in_container,
     named_paths,
     processes,
     started_at,
@@ -208,8 +209,9 @@ class Host:
                 return None
             began, pid, file = max(local)
             process = self.processes.get(pid)
-            owner = file.stat().st_uid
-            if process and process.user == owner and started_at(process) <= began + _CLOCK_SLACK_SECONDS:
+            if process is None or process.user != file.stat().st_uid or not may_be_named(process):
+                return None
+            if started_at(process) <= began + _CLOCK_SLACK_SECONDS:
                 return LogWriter(process, NAMED_BY_EVENT_FILE)
         return None
 
@@ -219,6 +221,15 @@ def _group(pairs: Iterable[tuple[_Key, int]]) -> Mapping[_Key, list[int]]:
     for key, pid in pairs:
         lists.setdefault(key, []).append(pid)
     return lists
+
+
+def may_be_named(target: Process) -> bool:
+    """Return whether a number in a file beside a log can mean this process of the machine.
+
+    The kernel's own threads write no log. Within a container a training has another number than here, and
+    the number that it writes down is that of some other process here.
+    """
+    return bool(arguments(target.pid)) and not is_in_container(target.pid)
 
 
 def files_of(log: Path) -> Mapping[File, int]:

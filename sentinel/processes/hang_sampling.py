@@ -18,6 +18,8 @@ from sentinel.processes.ras import ras_problems
 from sentinel.processes.stacks import Stack, stack_of
 from sentinel.processes.table import Process, arguments, cpu_seconds, lives, process, processes
 
+ENDED = Stack(unknown="it has ended")
+
 _PAUSE_SECONDS = 1.0  # between the two dumps of a process
 _MAX_SECONDS = 20.0  # for all dumps
 _MAX_WORKERS = 16  # of a rank
@@ -90,17 +92,21 @@ class HangSampling:
         ]
 
     def _sample(self, target: Process) -> ProcessSample:
-        """Return what a process does between two dumps of its stack."""
+        """Return what a process does between two dumps of its stack; nothing if its number has another one
+        by now.
+        """
         first = self._stack(target)
         before = cpu_seconds(target.pid)
         threading.Event().wait(_PAUSE_SECONDS)
         busy = (cpu_seconds(target.pid) - before) / _PAUSE_SECONDS
         second = self._stack(target)
         now = process(target.pid)
+        if now is None or now.started != target.started:
+            return ProcessSample("X", "", 0.0, ENDED)
         locations = {first.location, second.location}
         if None not in locations and len(locations) > 1:  # it moved, so it does something
             busy = max(busy, 1.0)
-        return ProcessSample(now.state if now else "X", waits_in(target.pid), busy, second)
+        return ProcessSample(now.state, waits_in(target.pid), busy, second)
 
     def _stack(self, target: Process) -> Stack:
         if target.user != os.geteuid() and not self._others:
@@ -108,7 +114,7 @@ class HangSampling:
         with self._dumps:
             if self._is_late.is_set():
                 return Stack(unknown="there was no time to read it")
-            return stack_of(target.pid) if lives(target) else Stack(unknown="it has ended")
+            return stack_of(target.pid) if lives(target) else ENDED
 
 
 def _workers(ranks: Iterable[Rank], targets: Mapping[int, Process]) -> Mapping[int, Sequence[Process]]:

@@ -17,7 +17,7 @@ import orjson
 
 from sentinel.common.text import clean_text
 from sentinel.detectors.run_checks import Writer
-from sentinel.processes.finder import LogWriter
+from sentinel.processes.finder import LogWriter, may_be_named
 from sentinel.processes.table import process, started_at
 from sentinel.runs.state import last_write
 
@@ -60,7 +60,8 @@ def _check(entry: _Entry, last_write_at: float) -> LogWriter | Writer:
         lives = False if entry.host == local_host else None
         return Writer(f"{names}, which does not run on {local_host}", lives=lives)
     fits = -_CLOCK_SLACK_SECONDS < entry.at - started_at(writer) < _MAX_START_SECONDS
-    return LogWriter(writer, f"is named by {file}") if fits and writer.user == entry.owner else Writer()
+    fits = fits and writer.user == entry.owner and may_be_named(writer)
+    return LogWriter(writer, f"is named by {file}") if fits else Writer()
 
 
 def _of_wandb(log: Path) -> Iterator[_Entry]:

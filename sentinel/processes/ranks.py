@@ -87,7 +87,12 @@ class Roster:
                 self._by_group.setdefault((process.user, keys.group, keys.world), []).append(process)
 
     def ranks_of(self, trainer: Process) -> list[Rank]:
-        """Return the ranks that train together with a process, itself among them; none if it is no rank."""
+        """Return the ranks that train together with a process, itself among them; none if it is no rank, or
+        if it is gone and another process has its number.
+        """
+        now = self._processes.get(trainer.pid)
+        if now is None or now.started != trainer.started:
+            return []
         keys = self._keys.get(trainer.pid)
         if keys is None:
             return self._spawned_with(trainer)

@@ -68,6 +68,17 @@ def lives(target: Process) -> bool:
     return now is not None and now.started == target.started and now.state not in "ZX"
 
 
+def is_in_container(pid: int) -> bool:
+    """Return whether a process runs in a namespace of processes below this one's, where it has another
+    number.
+    """
+    with suppress(OSError):
+        for line in (PROC / str(pid) / "status").read_text().splitlines():
+            if line.startswith("NSpid:"):
+                return len(line.split()) > 2  # the label, the number here, and that in each namespace below
+    return False
+
+
 def stat_fields(pid: int) -> list[str]:
     """Return the fields of `/proc/PID/stat` from the second on. Raises OSError if there is no such
     process.

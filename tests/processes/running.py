@@ -40,3 +40,29 @@ def until(condition):
         assert time.monotonic() < deadline
         time.sleep(0.01)
     return value
+
+
+LAST_PID = "/proc/sys/kernel/ns_last_pid"
+MAX_TRIES = 200  # of a number that others take meanwhile
+
+
+@contextmanager
+def running_as(number, code, *words, **options):
+    """As ``running``, with a process that has a number which another one had; needs to write ``LAST_PID``."""
+    command = [sys.executable, "-c", code, *map(str, words)]
+    for _ in range(MAX_TRIES):
+        with open(LAST_PID, "w") as last:
+            last.write(str(number - 1))
+        with subprocess.Popen(
+            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, process_group=0, **options
+        ) as one:
+            if one.pid != number:
+                one.kill()
+                continue
+            assert one.stdout.readline() == b"ready\n"
+            try:
+                yield one
+            finally:
+                one.stdin.close()
+            return
+    raise AssertionError(f"others have the number {number}")
