@@ -194,6 +194,24 @@ def test_time_is_an_argument(file):
 
 
 @pytest.mark.slow
+@each(FILES, module)
+def test_a_path_is_asked_about_without_an_error(file):
+    """`Path.exists` raises an error where this user may not look; `common/paths.py` does not."""
+    if room(module(file)) in ("probes", "testing", "detectors"):
+        return
+    methods = {"exists", "is_file", "is_dir"}
+    asked = [
+        ast.unparse(node)
+        for node in nodes(file)
+        if isinstance(node, ast.Call)
+        and isinstance(node.func, ast.Attribute)
+        and node.func.attr in methods
+        and ast.unparse(node.func.value) not in ("entry", "os.path")
+    ]
+    assert not asked
+
+
+@pytest.mark.slow
 def test_a_line_assigns_one_thing():
     """A swap and an unpacking are one thought; `a, b = x, y` is two. A hundredth is allowed."""
     assignments = [node for file in FILES for node in nodes(file) if isinstance(node, ast.Assign)]

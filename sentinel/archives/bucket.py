@@ -19,6 +19,7 @@ from sentinel.archives.origin import OpenPart
 from sentinel.archives.parts import ListedFile, Part
 from sentinel.common.errors import SentinelError
 from sentinel.common.installation import install
+from sentinel.common.paths import exists, is_directory
 from sentinel.sources.discovery import common_path, run_name, runs_among
 from sentinel.sources.location import Url
 from sentinel.sources.readers.retry import NO_ANSWER
@@ -74,9 +75,9 @@ class Bucket:
             self._fetch(copies.root, [directory / name for directory, names in files for name in names])
             local_runs, read_issues = runs_among([file for file in files if not is_skipped(file[0].name)], [])
             local_paths = [run.local for run in local_runs if run.local]
-            folders = [path if path.is_dir() else path.parent for path in local_paths]
+            folders = [path if is_directory(path) else path.parent for path in local_paths]
             settings_files = {path for folder in folders for path in settings_above(folder)}
-            self._fetch(copies.root, [path for path in sorted(settings_files) if not path.exists()])
+            self._fetch(copies.root, [path for path in sorted(settings_files) if not exists(path)])
             runs = [(run, run_name(run, common_path([self.url]))) for run in remote_runs(copies, local_runs)]
             yield OpenPart(runs, read_issues)
 

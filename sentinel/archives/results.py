@@ -26,6 +26,7 @@ from sentinel.archives.record import Glance, PackedCourses, Record, glance, unpa
 from sentinel.archives.slurm_accounting import Owners
 from sentinel.archives.tables import IncidentColumns, RunColumns, columns, incident_row, run_row
 from sentinel.common.errors import SentinelError
+from sentinel.common.paths import exists
 from sentinel.common.shard import WHOLE, Shard
 from sentinel.common.text import clean_text
 from sentinel.sources.readers.files import open_log
@@ -112,7 +113,7 @@ class Results:
         if state is not None:
             return self._damaged(key, state)
         place = self._place(key)
-        return [place] if place.exists() else []
+        return [place] if exists(place) else []
 
     def failures(self, key: str) -> bool:
         """Return whether a part that is done has a run which could not be judged."""

@@ -32,6 +32,7 @@ from sentinel.cli.wait import wait
 from sentinel.cli.watch import watch
 from sentinel.common.collection import collect_seldom
 from sentinel.common.errors import SentinelError
+from sentinel.common.paths import exists
 
 UNUSABLE = 2
 """Exit status for arguments or a configuration that cannot be used."""
@@ -136,7 +137,8 @@ def program_for(words: Sequence[str]) -> typer.Typer:
         return screen
     if words[0] in {*command_names(), *_NEW_FORMS}:
         return app
-    is_path = Path(words[0]).exists() or "://" in words[0]
+    has_form_of_path = "/" in words[0] and not words[0].startswith("-")
+    is_path = has_form_of_path or exists(Path(words[0]))
     return screen if is_path else app
 
 

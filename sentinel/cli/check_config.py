@@ -12,6 +12,7 @@ import typer
 
 from sentinel.cli.plugins import complain_of_plugins
 from sentinel.common.errors import ConfigError, StateError
+from sentinel.common.paths import exists
 from sentinel.common.run_glob import fits, matched_runs
 from sentinel.common.text import clean_text, counted
 from sentinel.sources.location import is_pattern, matches
@@ -97,5 +98,5 @@ def _missing(config: "Config") -> Iterator[str]:
         if program and shutil.which(program[0]) is None:
             yield f"{program[0]}: no such program on this machine (sink {sink.name})"
     for path in config.paths:
-        if isinstance(path, Path) and not path.exists() and not is_pattern(path):
+        if isinstance(path, Path) and not exists(path) and not is_pattern(path):
             yield f"{path} (`paths`)"

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Annotated, TextIO
 import typer
 
 from sentinel.common.errors import SentinelError
+from sentinel.common.paths import exists, is_directory, is_file
 from sentinel.config import CONFIG_FILE
 
 if TYPE_CHECKING:
@@ -72,7 +73,7 @@ Notify = Annotated[
 def config_file(file: Path | None) -> Path | None:
     """Return the configuration file, by default sentinel.toml in the current directory, if it exists."""
     default = Path(CONFIG_FILE)
-    return file or (default if default.is_file() else None)
+    return file or (default if is_file(default) else None)
 
 
 def address(option: str, text: str) -> Address:
@@ -167,7 +168,7 @@ def beside_a_watch(file: Path | None, state_dir: Path | None, paths: Sequence[st
     if _names_state(config):
         return config
     own = watching(config, file, paths).state_dir
-    return config.model_copy(update={"state_dir": own if own.is_dir() else states(config, file)[0]})
+    return config.model_copy(update={"state_dir": own if is_directory(own) else states(config, file)[0]})
 
 
 def states(config: Config, file: Path | None) -> list[Path]:
@@ -213,18 +214,18 @@ def opened(output: Path | None) -> Iterator[TextIO]:
     if output is None:
         yield sys.stdout
         return
-    is_file = output.is_file() or not output.exists()  # and no pipe or device
-    whole = output.resolve() if is_file else output
-    part = whole.with_name(f"{whole.name}.part") if is_file else whole
+    is_plain = is_file(output) or not exists(output)  # and no pipe or device
+    whole = output.resolve() if is_plain else output
+    part = whole.with_name(f"{whole.name}.part") if is_plain else whole
     try:
         file = part.open("w", encoding="utf-8")
     except OSError as error:
         raise SentinelError(f"{output}: the report cannot be written: {error.strerror}") from None
     with file, ExitStack() as failed:
-        if is_file:
+        if is_plain:
             failed.callback(part.unlink)
         yield file
         file.flush()  # which a full disk refuses
         failed.pop_all()
-    if is_file:
+    if is_plain:
         part.replace(whole)

@@ -10,6 +10,7 @@ import typer
 
 from sentinel.cli.options import ConfigFile, Notify, Paths, StateDir, configuration, here, watching
 from sentinel.common.errors import SentinelError
+from sentinel.common.paths import exists, is_denied
 from sentinel.common.text import clean_text
 
 if TYPE_CHECKING:
@@ -100,7 +101,7 @@ def _check_paths(paths: "Sequence[Location]", wait: bool) -> None:
     from sentinel.sources.location import is_pattern, matches
 
     local = [path for path in paths if isinstance(path, Path)]
-    missing = [path for path in local if not any(match.exists() for match in matches(path))]
+    missing = [path for path in local if not any(exists(one) or is_denied(one) for one in matches(path))]
     if missing == paths and not wait and not any(map(is_pattern, missing)):
         raise SentinelError(f"{missing[0]}: no such file or directory; --wait waits until it exists")
     for path in missing:

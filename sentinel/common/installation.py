@@ -9,6 +9,8 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
+from sentinel.common.paths import is_file
+
 _PACKAGE = "training-sentinel"
 
 
@@ -21,7 +23,7 @@ def install(extra: str) -> str:
 def command(extra: str, source: str, prefix: Path, *, has_pip: bool) -> str:
     """Return the command that installs sentinel from a ``source`` with an extra into an environment."""
     wanted = shlex.quote(f"{_PACKAGE}[{extra}]{source}")
-    if (prefix / "uv-receipt.toml").is_file():
+    if is_file(prefix / "uv-receipt.toml"):
         return f"uv tool install {wanted}"
     if {"archive-v0", "environments-v2"} & {*prefix.parts}:
         return f"uvx --from {wanted} sentinel"

@@ -25,6 +25,7 @@ from itertools import islice
 from pathlib import Path
 from typing import NamedTuple, TypeVar
 
+from sentinel.common.paths import is_directory
 from sentinel.processes.table import (
     Descriptors,
     File,
@@ -251,4 +252,4 @@ def size_of(log: Path) -> int:
 
 
 def _files(log: Path) -> list[Path]:
-    return [*islice(log.iterdir(), _MAX_FILES)] if log.is_dir() else [log]
+    return [*islice(log.iterdir(), _MAX_FILES)] if is_directory(log) else [log]

@@ -18,6 +18,7 @@ from typing import Any
 import msgspec
 
 from sentinel.common.conversion import converter
+from sentinel.common.paths import is_directory
 from sentinel.common.text import clean_text
 from sentinel.processes.pickled import data_of
 from sentinel.processes.ranks import Rank, rank_names
@@ -81,7 +82,7 @@ def _last_by_group(ranks: Sequence[Rank], log: Path) -> Iterator[tuple[Rank, _Co
 
 def _directories(rank: Rank, log: Path) -> Iterator[Path]:
     """Yield the directories in which a recording of a rank may lie."""
-    yield log if log.is_dir() else log.parent
+    yield log if is_directory(log) else log.parent
     with suppress(KeyError):
         yield Path(pwd.getpwuid(rank.process.user).pw_dir) / ".cache" / "torch"
     yield _TEMPORARY

@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Self
 
+from sentinel.common.paths import exists
 from sentinel.processes.kernel_log import killed_by_oom
 from sentinel.processes.table import PROC, Process
 
@@ -72,7 +73,7 @@ def _group(pid: int) -> Path | None:
             key = "memory" if kind == "cgroup" else ""
             if key in paths and (kind == "cgroup2" or "memory" in options):
                 group = Path(point) / os.path.relpath(paths[key], root)
-                if any((group / name).exists() for name in _COUNTS):
+                if any(exists(group / name) for name in _COUNTS):
                     return group
     return None
 
@@ -89,7 +90,7 @@ def _mounts() -> Iterator[tuple[str, str, str, list[str]]]:
 
 def _upwards(group: Path | None) -> Iterator[Path]:
     """Yield the group and those above it."""
-    while group is not None and any((group / name).exists() for name in _LIMITS):
+    while group is not None and any(exists(group / name) for name in _LIMITS):
         yield group
         group = group.parent
 

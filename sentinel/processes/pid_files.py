@@ -15,6 +15,7 @@ from typing import NamedTuple
 
 import orjson
 
+from sentinel.common.paths import is_directory
 from sentinel.common.text import clean_text
 from sentinel.detectors.run_checks import Writer
 from sentinel.processes.finder import LogWriter, may_be_named
@@ -83,7 +84,7 @@ def _host(log: Path) -> str:
 
 def _of_pid_files(log: Path) -> Iterator[_Entry]:
     """Yield the process of the pid file with the log's name, else those of all in its directory."""
-    directory = log if log.is_dir() else log.parent
+    directory = log if is_directory(log) else log.parent
     files = sorted(directory.glob("*.pid"))
     for file in [file for file in files if file.stem == log.stem] or files:
         with suppress(OSError, UnicodeDecodeError):

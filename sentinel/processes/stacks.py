@@ -17,6 +17,7 @@ from typing import NamedTuple
 import msgspec
 
 from sentinel.common.installation import install
+from sentinel.common.paths import exists
 from sentinel.common.text import clean_text
 
 _MAX_SECONDS = 5.0  # for one stack
@@ -73,7 +74,7 @@ _decoder = msgspec.json.Decoder(list[_Thread])
 def py_spy() -> str | None:
     """Return the program that dumps stacks; None if it is not installed."""
     script = Path(sysconfig.get_path("scripts")) / "py-spy"
-    return str(script) if script.exists() else which("py-spy")
+    return str(script) if exists(script) else which("py-spy")
 
 
 def stack_of(pid: int, now: Callable[[], float] = time.monotonic) -> Stack:

@@ -5,6 +5,7 @@ import threading
 from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
 
+from sentinel.common.paths import is_directory
 from sentinel.config.file import Config
 from sentinel.pipeline import Pipeline
 from sentinel.replays.judged import JudgedRun
@@ -80,7 +81,7 @@ def _stamp(run: Run, logs: Collection[str]) -> Stamp:
     places = [place for place in (run.local, *run.also) if isinstance(place, Path)]
     if run.local is None or not places:
         return ()
-    tops = {place if place.is_dir() else place.parent for place in places}
+    tops = {place if is_directory(place) else place.parent for place in places}
     own = str(run.path)
     entries = (entry for top in tops for entry in _entries(str(top), 0))
     return tuple(sorted(entry for entry in entries if entry[0] == own or entry[0] not in logs))

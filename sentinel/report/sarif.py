@@ -11,6 +11,7 @@ from typing import Any
 from urllib.parse import quote
 
 from sentinel import catalogue
+from sentinel.common.paths import is_directory, is_file
 from sentinel.common.text import clean_text, sentence
 from sentinel.detectors.api import Declaration, Severity
 from sentinel.incidents.incident import Incident
@@ -112,8 +113,8 @@ def _location(run: JudgedRun, base: Path, incident: Incident | None = None) -> d
     line = incident.evidence.get("line") if incident else None
     place = log.run.path
     if incident and line and isinstance(place, Path):
-        printed = (place if place.is_dir() else place.parent) / incident.tag
-        place = printed if printed.is_file() else place
+        printed = (place if is_directory(place) else place.parent) / incident.tag
+        place = printed if is_file(printed) else place
     region = {"region": {"startLine": line if isinstance(line, int) and line > 0 else 1}} if incident else {}
     return {
         "physicalLocation": {"artifactLocation": {"uri": _uri(place, base)}, **region},

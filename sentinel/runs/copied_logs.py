@@ -8,6 +8,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from sentinel.common.paths import is_file
 from sentinel.runs.metadata import RunMetadata
 from sentinel.runs.state import silent_seconds
 from sentinel.sources.location import Location
@@ -37,7 +38,7 @@ def silence_of(place: Location, metadata: RunMetadata, now: float, *, whole: boo
         or metadata.points < _MIN_POINTS
     ):
         return silent
-    is_there = isinstance(place, Path) and (place.is_file() or metadata.last_time is not None)
+    is_there = isinstance(place, Path) and (is_file(place) or metadata.last_time is not None)
     return math.inf if isinstance(place, Path) and is_there and is_copy(place) else silent
 
 
@@ -48,7 +49,7 @@ def is_copy(path: Path) -> bool:
     that does not know births the answer is no.
     """
     try:
-        files = [path] if path.is_file() else [inside for inside in path.iterdir() if inside.is_file()]
+        files = [path] if is_file(path) else [inside for inside in path.iterdir() if is_file(inside)]
         return bool(files) and all(was_written_at_once(file) for file in files)
     except OSError:
         return False

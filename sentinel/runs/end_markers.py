@@ -14,6 +14,7 @@ from contextlib import suppress
 from functools import partial
 from pathlib import Path
 
+from sentinel.common.paths import exists, is_directory
 from sentinel.common.text import clean_text
 from sentinel.runs.exit_messages import ending_in
 from sentinel.runs.state import last_write
@@ -88,16 +89,16 @@ def _texts(run: Run, path: Path) -> list[Path]:
 def done_file(run: Run) -> Path | None:
     """Return the file that would say that the run is done; None if the run has no file on this machine."""
     path = run.local
-    if path is None or not path.exists():
+    if path is None or not exists(path):
         return None
-    return path / DONE if path.is_dir() else path.with_name(f"{path.name}{DONE}")
+    return path / DONE if is_directory(path) else path.with_name(f"{path.name}{DONE}")
 
 
 def _marker(path: Path) -> Path | None:
     """Return the file that says that the run is done. One older than its log is of an earlier attempt."""
     for marker in _possible_markers(path):
         with suppress(OSError):
-            logs = [file for file in path.iterdir() if file != marker] if path.is_dir() else [path]
+            logs = [file for file in path.iterdir() if file != marker] if is_directory(path) else [path]
             if marker.lstat().st_mtime >= max(map(last_write, logs), default=0.0) - _MAX_LATE_SECONDS:
                 return marker
     return None
@@ -105,7 +106,7 @@ def _marker(path: Path) -> Path | None:
 
 def _possible_markers(path: Path) -> list[Path]:
     """Return the files that say, if they exist, that the run is done."""
-    if path.is_dir():
+    if is_directory(path):
         return [path / DONE]
     markers = [path.with_name(f"{path.name}{DONE}")]
     with suppress(OSError):

@@ -29,6 +29,7 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from sentinel.common.paths import is_directory
 from sentinel.runs.metadata import RunMetadata
 from sentinel.sources.location import Location, Url
 from sentinel.sources.readers.files import real_path
@@ -291,7 +292,7 @@ def _home(place: Path) -> Path:
     """Return the place of a training without the names that only say what kind of log lies there."""
     directory = place
     names: list[str] = []  # that distinguish trainings of the directory
-    if place.suffix and not place.is_dir():
+    if place.suffix and not is_directory(place):
         directory = place.parent
         names = [] if _USUAL.fullmatch(place.stem) else [place.stem]
     if _VERSION.fullmatch(directory.name):

@@ -10,6 +10,8 @@ from contextlib import suppress
 from itertools import islice
 from pathlib import Path
 
+from sentinel.common.paths import is_file
+
 _STEP = re.compile(
     r"(?:^|[-_.])(?:checkpoint|ckpt|global_?step|step|steps|iter|iteration|itr|model)[-_=]?(?P<step>\d+)(?!\d|\.\d)"
     r"|_(?P<steps>\d+)_steps",
@@ -48,7 +50,7 @@ def last_checkpoint(run_path: str, onset_step: int, onset_time: float | None) ->
 def checkpoints(run_path: str) -> Iterator[tuple[int | None, os.DirEntry[str]]]:
     """Yield what looks like a checkpoint of the run at this path, with the step in its name or None."""
     run = Path(run_path)
-    folder = run.parent if run.is_file() else run
+    folder = run.parent if is_file(run) else run
     for entry in _entries(folder):
         steps = [match["step"] or match["steps"] for match in _STEP.finditer(entry.name)]
         yield int(steps[-1]) if steps else None, entry

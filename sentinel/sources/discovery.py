@@ -182,6 +182,9 @@ class _Search:
             self.unread += unread
         for path in paths:
             self._add(_named(finds, path, self._are_over))
+        logs_here = frozenset(run.local for run in self.runs.values() if run.local)
+        for directory, names in files:
+            self.read_issues += logs.denied(directory, names, logs_here)
 
     def _limited(self, find: Find) -> Find:
         if self._budget is unlimited:

@@ -8,6 +8,8 @@ from itertools import takewhile
 from pathlib import Path
 from typing import Self
 
+from sentinel.common.paths import exists
+
 _ADDRESS = re.compile(r"(?P<scheme>[a-z][a-z0-9+.-]+)://(?P<rest>.*)", re.DOTALL)
 
 
@@ -41,7 +43,7 @@ Location = Path | Url
 
 def is_pattern(path: Path) -> bool:
     """Return whether a path is a glob such as ``runs/*/logs``, and does not exist by that very name."""
-    return glob.has_magic(str(path)) and not path.exists()
+    return glob.has_magic(str(path)) and not exists(path)
 
 
 def matches(path: Path) -> Sequence[Path]:

@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
+from sentinel.common.paths import is_directory
 from sentinel.common.shard import WHOLE, Shard
 from sentinel.sources.base import Run
 from sentinel.sources.location import Location, Url, fixed_part
@@ -26,6 +27,6 @@ def _first_name(path: Location, roots: Iterable[Location]) -> str:
     for root in roots:
         below = path.parts[len(root.parts) :]
         if below and type(root) is type(path) and path.parts[: len(root.parts)] == root.parts:
-            is_file = isinstance(path, Path) and len(below) == 1 and not path.is_dir()
+            is_file = isinstance(path, Path) and len(below) == 1 and not is_directory(path)
             return Path(below[0]).stem if is_file else below[0]
     return path.name

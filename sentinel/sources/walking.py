@@ -2,9 +2,11 @@
 
 import os
 from collections.abc import Collection, Iterator, Sequence
+from errno import EACCES
 from pathlib import Path
 from stat import S_ISDIR, S_ISREG
 
+from sentinel.common.paths import is_denied
 from sentinel.sources.base import ReadIssue
 from sentinel.sources.location import matches
 from sentinel.sources.readers.files import is_text, on_kernel, real_path
@@ -45,6 +47,9 @@ class Walk:
 
     def _start(self, path: Path) -> None:
         real = real_path(path)
+        if is_denied(real):
+            self._complain(path, f"cannot be read ({os.strerror(EACCES)})")
+            return
         mode = _mode(real)
         self._roots.append(real)
         if not is_text(real):

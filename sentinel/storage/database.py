@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from sentinel.common.errors import StateDamaged, StateError, StateOfAnotherSchema, StateUnavailable
+from sentinel.common.paths import exists
 from sentinel.common.state_dir import STATE_FILE
 from sentinel.sources.readers.files import is_another_thing
 
@@ -64,7 +65,7 @@ class Database:
         self._path = directory / STATE_FILE
         if create:
             make_file(directory, self._path)
-        elif not self._path.exists():
+        elif not exists(self._path):
             raise StateError(f"{directory}: no state here; nothing was watched with this state_dir yet")
         if is_another_thing(self._path):
             raise StateError(f"{self._path}: is no regular file")
@@ -198,7 +199,7 @@ def make_file(directory: Path, file: Path) -> None:
     """
     try:
         directory.mkdir(mode=0o700, parents=True, exist_ok=True)
-        if not file.exists():
+        if not exists(file):
             os.close(os.open(file, os.O_CREAT | os.O_RDWR, 0o600))
         elif not os.access(file, os.R_OK | os.W_OK):
             raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))

@@ -12,6 +12,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from sentinel.common.errors import SentinelError, StateError
+from sentinel.common.paths import is_file
 from sentinel.common.state_dir import STATE_FILE, default_state_dir
 from sentinel.storage.database import make_file
 
@@ -86,7 +87,7 @@ def _states() -> dict[Path, list[str]]:
         directories = [root, *sorted(root.iterdir())]
     except OSError:
         return {}
-    return {each: _watched(each) for each in directories if (each / STATE_FILE).is_file()}
+    return {each: _watched(each) for each in directories if is_file(each / STATE_FILE)}
 
 
 def _watched(directory: Path) -> list[str]:

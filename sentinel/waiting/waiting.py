@@ -15,6 +15,7 @@ from typing import Any, Self
 
 from sentinel.common.clock import Clock
 from sentinel.common.errors import SentinelError, StateError
+from sentinel.common.paths import exists
 from sentinel.common.run_glob import any_fits, run_glob
 from sentinel.common.state_dir import STATE_FILE, state_dir_option
 from sentinel.common.text import counted, duration_text
@@ -217,13 +218,13 @@ class Waiting:
 def _pattern(path: Location) -> str:
     if not isinstance(path, Path):
         return str(path)
-    return glob.escape(str(path.resolve())) if path.exists() else run_glob(str(path.absolute()))
+    return glob.escape(str(path.resolve())) if exists(path) else run_glob(str(path.absolute()))
 
 
 def _signature(place: Path) -> object:
     """Return what changes whenever something was recorded."""
     files = [place / f"{STATE_FILE}{ending}" for ending in ("", "-wal")]
-    stats = [file.stat() for file in files if file.exists()]
+    stats = [file.stat() for file in files if exists(file)]
     return [(stat.st_mtime_ns, stat.st_size) for stat in stats]
 
 

@@ -25,6 +25,7 @@ from watchdog.events import (
 from watchdog.observers import Observer
 from watchdog.observers.api import BaseObserver, ObservedWatch
 
+from sentinel.common.paths import exists, is_directory
 from sentinel.sources.base import ReadIssue
 from sentinel.sources.location import fixed_part, matches
 from sentinel.sources.readers.files import real_path
@@ -169,18 +170,18 @@ class Changes(FileSystemEventHandler):
 
     def _watch(self, root: Path, observer: BaseObserver, alive: set[ObservedWatch]) -> None:
         try:
-            is_directory = root.is_dir()
-            directory = root if is_directory else root.parent  # a watch on a file goes with the file
+            is_tree = is_directory(root)
+            directory = root if is_tree else root.parent  # a watch on a file goes with the file
             status = os.stat(directory)
             identity = (status.st_dev, status.st_ino)
-            earlier_identity, watch = self._watches.get((directory, is_directory), (None, None))
+            earlier_identity, watch = self._watches.get((directory, is_tree), (None, None))
             if watch in alive and earlier_identity == identity:
                 return
             if watch is not None:
                 observer.unschedule(watch)
-                del self._watches[directory, is_directory]
-            watch = observer.schedule(self, directory, recursive=is_directory, event_filter=_EVENTS)
-            self._watches[directory, is_directory] = (identity, watch)
+                del self._watches[directory, is_tree]
+            watch = observer.schedule(self, directory, recursive=is_tree, event_filter=_EVENTS)
+            self._watches[directory, is_tree] = (identity, watch)
         except (FileNotFoundError, NotADirectoryError):
             return
         self._new_directories = True
@@ -190,7 +191,7 @@ class Changes(FileSystemEventHandler):
 def sends_events(path: Path, text: str | None = None) -> bool:
     """Return whether the file system of the path sends events. ``text`` is that of proc's mountinfo."""
     if text is None:
-        if not MOUNTS.exists():
+        if not exists(MOUNTS):
             return True  # not on Linux, where watchdog knows what to do
         text = MOUNTS.read_text()
     deepest = -1

@@ -14,6 +14,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
+from sentinel.common.paths import is_directory, is_file
 from sentinel.runs.copied_logs import was_written_at_once
 from sentinel.runs.log import RunLog, StoredRun
 from sentinel.runs.metadata import RunMetadata
@@ -111,6 +112,6 @@ def _gone(rows: Iterable[RunRow], store: Store) -> Iterator[_KnownLog]:
 
 def _files(path: Path) -> list[Path]:
     with suppress(OSError):
-        files = (each for each in path.iterdir() if each.is_file()) if path.is_dir() else iter([path])
+        files = (each for each in path.iterdir() if is_file(each)) if is_directory(path) else iter([path])
         return [*islice(files, _MAX_FILES)]
     return []

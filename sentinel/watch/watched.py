@@ -10,6 +10,7 @@ from functools import partial
 from pathlib import Path
 
 from sentinel.common.fault_isolation import Guard
+from sentinel.common.paths import exists, is_file
 from sentinel.common.text import clean_text
 from sentinel.comparison.means import Means
 from sentinel.detectors.runtime.worse_than_siblings import RULE
@@ -191,10 +192,10 @@ class WatchedRuns:
         if isinstance(path, Url):
             self._remote.append(watched)
         else:
-            location = path if path.exists() else path.parent  # a database holds many runs
+            location = path if exists(path) else path.parent  # a database holds many runs
             for each in (location, *watched.run_pipeline.log.run.also):
                 self._by_path.setdefault(str(each), []).append(watched)
-            if location == path and path.is_file():
+            if location == path and is_file(path):
                 self._by_directory.setdefault(str(path.parent), []).append(watched)
 
     def remove(self, run_ids: Iterable[str]) -> None:

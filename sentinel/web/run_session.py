@@ -7,6 +7,7 @@ from functools import partial
 from typing import TypeVar
 
 from sentinel.common.fault_isolation import Guard
+from sentinel.common.paths import exists
 from sentinel.common.text import clean_text
 from sentinel.detectors.run_checks import SiblingRange
 from sentinel.incidents.incident import Incident
@@ -113,7 +114,7 @@ def _local_run(row: RunRow) -> Run | None:
     if isinstance(place, Url):
         return None
     for folder in (place, place.parent):
-        if folder.exists():
+        if exists(folder):
             return next((run for run in discover([folder]).runs if run.id == row.id), None)
     return None
 

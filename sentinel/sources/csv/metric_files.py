@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 from pathlib import Path
 
+from sentinel.common.paths import exists, is_directory
 from sentinel.sources.base import Chunk, Cursor, PollResult, ReadIssue, Run
 from sentinel.sources.csv.file import CsvLog
 from sentinel.sources.readers.splits import of_part
@@ -75,7 +76,7 @@ def find_metric_files(directory: Path, names: Sequence[str], format_: str) -> It
 
 def is_metric_file(path: Path) -> bool:
     """Return whether the file holds a part of a run, so that it is no run of its own."""
-    if path.name in _CATBOOST_PARTS and path.with_name(_CATBOOST).exists():
+    if path.name in _CATBOOST_PARTS and exists(path.with_name(_CATBOOST)):
         return True
     return _DVCLIVE in pairwise(path.parent.parts) or _is_of_deepspeed(path.name)
 
@@ -86,7 +87,7 @@ def part_of_data(path: Path) -> str:
 
 
 def _is_of_torchrl(directory: Path) -> bool:
-    beside = all((directory.parent / name).is_dir() for name in _BESIDE_TORCHRL)
+    beside = all(is_directory(directory.parent / name) for name in _BESIDE_TORCHRL)
     return directory.name == _TORCHRL and beside
 
 

@@ -5,10 +5,12 @@ One judgement of their content counts for both: see `sentinel.sources.general.co
 
 import os
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
+from errno import EACCES
 from pathlib import Path
 
+from sentinel.common.paths import exists, is_denied
 from sentinel.sources.base import ReadIssue, Run
 from sentinel.sources.console.log import FORMAT as CONSOLE
 from sentinel.sources.console.log import Console
@@ -16,7 +18,7 @@ from sentinel.sources.csv.log import FORMAT as TABLE
 from sentinel.sources.json.log import FORMAT as DOCUMENT
 from sentinel.sources.json.trainer_state import STATE
 from sentinel.sources.readers.files import open_log, plain_utf_8
-from sentinel.sources.readers.sniffing import HEAD_BYTES, remembered
+from sentinel.sources.readers.sniffing import HEAD_BYTES, is_log_name, remembered
 from sentinel.sources.registry import formats
 
 MAX_FILES = 24
@@ -27,6 +29,8 @@ MAX_DOCUMENT = 1 << 20
 
 MAX_NAMED_DOCUMENT = 32 << 20
 """Bytes of a JSON document that a person names."""
+
+_MAX_DENIED = 5  # names in a line
 
 _TEXTS = frozenset({"", ".log", ".out", ".err", ".txt", ".stdout", ".stderr", ".o", ".e"})
 _TABLES = frozenset({".csv", ".tsv", ".dat"})
@@ -99,6 +103,31 @@ def unread(directory: Path, names: Sequence[str]) -> list[ReadIssue]:
         (directory / name, judged(directory / name)) for name in candidates(names) if _is_log_name(name)
     )
     return [ReadIssue(path, "", answer.reason) for path, answer in answers if answer.reason]
+
+
+def denied(directory: Path, names: Sequence[str], others: Collection[Path]) -> Iterator[ReadIssue]:
+    """Yield what this user may not read of a directory, among the files that are called as logs are and are
+    none of ``others``: one file, or in one line how many.
+    """
+    files = [directory / name for name in names if _may_be_log_name(name)]
+    files = [file for file in files if file not in others and not _may_read(file)]
+    reason = f"cannot be read ({os.strerror(EACCES)})"
+    if len(files) > 1:
+        more = ", ..." if len(files) > _MAX_DENIED else ""
+        some = ", ".join(file.name for file in files[:_MAX_DENIED])
+        yield ReadIssue(directory, "", f"{len(files)} logs {reason}: {some}{more}")
+    elif files:
+        yield ReadIssue(files[0], "", reason)
+
+
+def _may_be_log_name(name: str) -> bool:
+    stem, ending = os.path.splitext(name)  # noqa: PTH122  as a Path is slow
+    return ending.lower() in _ENDINGS and is_log_name(stem)
+
+
+def _may_read(file: Path) -> bool:
+    """Return whether this user may read a file, or whether it is gone."""
+    return not is_denied(file) and (os.access(file, os.R_OK) or not exists(file))
 
 
 def _is_log_name(name: str) -> bool:

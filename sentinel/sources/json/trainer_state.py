@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from sentinel.common.paths import is_file
 from sentinel.sources.base import Cursor, Ending, EndKind, PollResult, ReadIssue, Run
 from sentinel.sources.json.documents import BrokenError, begins_with, load, parse_new
 from sentinel.sources.readers.files import open_log, stamp
@@ -82,7 +83,7 @@ class TrainerState:
         with os.scandir(self.directory) as entries:
             folders = [Path(entry.path) for entry in entries if _CHECKPOINT.fullmatch(entry.name)]
         paths = [folder / STATE for folder in (self.directory, *folders)]
-        times = {path: path.stat().st_mtime_ns for path in paths if path.is_file()}
+        times = {path: path.stat().st_mtime_ns for path in paths if is_file(path)}
         return sorted(times, key=lambda path: (times[path], path), reverse=True)
 
 

@@ -11,6 +11,7 @@ from collections.abc import Iterator, Sequence
 from itertools import islice
 from pathlib import Path
 
+from sentinel.common.paths import is_directory
 from sentinel.sources.base import Run
 from sentinel.sources.mlflow.database import SqliteRun
 from sentinel.sources.mlflow.files import LINE, META, METRICS, Files
@@ -30,7 +31,7 @@ def find(directory: Path, names: Sequence[str]) -> Iterator[Run]:
     """Yield the run whose directory this is, and the runs in the directory's databases."""
     if os.access(f"{directory}/{METRICS}", os.F_OK):
         metrics = directory / METRICS
-        if metrics.is_dir() and (META in names or _holds_metrics(metrics)):
+        if is_directory(metrics) and (META in names or _holds_metrics(metrics)):
             yield Run(directory, FORMAT, Files(directory))
     for name in names:
         if name.endswith(sqlite.ENDINGS) and sqlite.is_database(path := directory / name):

@@ -9,6 +9,8 @@ from functools import lru_cache
 from pathlib import Path
 from typing import NamedTuple
 
+from sentinel.common.paths import exists
+
 MOUNTS = Path("/proc/self/mountinfo")
 _MAX_DEVICES = 1 << 12  # that are remembered
 _KERNEL_TYPES = frozenset(
@@ -40,7 +42,7 @@ def mounts(text: str) -> Iterator[Mount]:
 @lru_cache(_MAX_DEVICES)
 def is_of_kernel(major: int, minor: int) -> bool:
     """Return whether the device of a file, as `os.stat` gives it, is a file system of the kernel."""
-    if not MOUNTS.exists():
+    if not exists(MOUNTS):
         return False  # not on Linux
     own = [mount for mount in mounts(MOUNTS.read_text()) if mount.device == f"{major}:{minor}"]
     return any(mount.type in _KERNEL_TYPES for mount in own)

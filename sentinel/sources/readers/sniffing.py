@@ -163,8 +163,8 @@ def remembered(sniff: Callable[[Path], Answer]) -> Callable[[Path], Answer]:
     A log stays a log as long as it only grows. A file that cannot be read is no log. A search asks for all
     files that are there, so a file for which none of many questions asks is gone, and is forgotten.
     """
-    before_that: dict[Path, tuple[tuple[int, int, int], Answer]] = {}
-    answers: dict[Path, tuple[tuple[int, int, int], Answer]] = {}
+    before_that: dict[Path, tuple[tuple[int, int, int, int], Answer]] = {}
+    answers: dict[Path, tuple[tuple[int, int, int, int], Answer]] = {}
     questions = 0
 
     @wraps(sniff)
@@ -181,8 +181,10 @@ def remembered(sniff: Callable[[Path], Answer]) -> Callable[[Path], Answer]:
             status = os.stat(path)
         except OSError:
             return sniff(path)
-        now = (status.st_ino, status.st_size, status.st_mtime_ns)
-        inode, size, modified = now
+        inode = status.st_ino
+        size = status.st_size
+        modified = status.st_mtime_ns
+        now = (inode, size, modified, status.st_ctime_ns)  # the last changes with the permissions
         if path in answers:
             before, last = answers[path]
             if before == now or (last and before[0] == inode and before[1] <= size and before[2] <= modified):

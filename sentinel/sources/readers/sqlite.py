@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TypeVar
 from urllib.parse import quote
 
+from sentinel.common.paths import exists
 from sentinel.common.state_dir import STATE_FILE
 from sentinel.sources.base import Cursor, PollResult
 from sentinel.sources.readers.files import open_log
@@ -74,7 +75,7 @@ def _logged(path: Path) -> str:
     If the index of the log is missing, nobody has the database open, and it can be read as a file that does
     not change. (If a writer closes the database at this very moment, SQLite leaves an empty log behind.)
     """
-    if Path(f"{path}-shm").exists():
+    if exists(Path(f"{path}-shm")):
         return "mode=ro&readonly_shm=1"
     with suppress(FileNotFoundError):
         if os.stat(f"{path}-wal").st_size:

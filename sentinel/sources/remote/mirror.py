@@ -12,6 +12,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
+from sentinel.common.paths import exists
 from sentinel.sources.location import Url
 from sentinel.sources.readers.retry import FIRST_PAUSE_SECONDS, Patience
 from sentinel.sources.remote.clients import connect, reason
@@ -60,7 +61,7 @@ class Mirror:
     @property
     def beginning(self) -> bool:
         """Whether there are files of which nothing is copied yet."""
-        return any(not file.copy.exists() for file in self._pending)
+        return any(not exists(file.copy) for file in self._pending)
 
     def refresh(self) -> None:
         """List the files if the last list is 15 seconds old, and copy some news. Raises Unavailable."""
@@ -98,7 +99,7 @@ class Mirror:
                 if copy not in files:
                     copy.unlink()
         news = [file for file in files.values() if self._is_news(file)]
-        self._pending.extend(sorted(news, key=lambda file: file.copy.exists()))
+        self._pending.extend(sorted(news, key=lambda file: exists(file.copy)))
         self._refresh_at = self._now() + _REFRESH_SECONDS
 
     def _files(self, listing: Mapping[str, Mapping[str, Any]], top: str) -> Iterator[_File]:

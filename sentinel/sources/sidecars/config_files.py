@@ -15,6 +15,7 @@ from pathlib import Path
 from stat import S_ISREG
 from typing import Any
 
+from sentinel.common.paths import exists, is_directory
 from sentinel.sources.base import ReadIssue, Run
 from sentinel.sources.readers.files import open_log
 from sentinel.sources.readers.plain import Plain, flat
@@ -89,7 +90,7 @@ class ConfigFiles:
         """Return the files that are there now, in order of precedence, and complaints that are new."""
         if self.run.local is None:
             return [], []
-        directory = self.run.local if self.run.local.is_dir() else self.run.local.parent
+        directory = self.run.local if is_directory(self.run.local) else self.run.local.parent
         complaints: list[ReadIssue] = []
         files = [self._read(path, directory, complaints) for path in self._candidates(directory)]
         return [file for file in files if file is not None], complaints
@@ -99,7 +100,7 @@ class ConfigFiles:
         trained = self.run.format in ("tensorboard", "trainer_state") or is_spinning_up
         for place, names in _places(directory):
             for name in _there(os.fspath(place), names):
-                if name != "config.json" or trained or (place / "trainer_state.json").exists():
+                if name != "config.json" or trained or exists(place / "trainer_state.json"):
                     yield f"{place}/{name}"
 
     def _read(self, path: str, directory: Path, complaints: list[ReadIssue]) -> ConfigFile | None:

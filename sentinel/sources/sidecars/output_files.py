@@ -6,6 +6,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+from sentinel.common.paths import is_directory, is_file
 from sentinel.sources.base import Run
 from sentinel.sources.readers.growing import Mark, read_text
 
@@ -53,7 +54,7 @@ class OutputFiles:
         """Return the files; none if there are too many to be those of one run."""
         if self.run.local is None:
             return []
-        directory = self.run.local if self.run.local.is_dir() else self.run.local.parent
+        directory = self.run.local if is_directory(self.run.local) else self.run.local.parent
         with suppress(OSError):
             names = self._names(directory, self.run.local)
             return [directory / name for name in names] if len(names) <= _MAX_FILES else []
@@ -67,7 +68,7 @@ class OutputFiles:
             outputs = [name for name in outputs if name != run_directory.name]
             if sum(name.endswith(run_directory.suffix) for name in names) > 1:
                 outputs = [name for name in outputs if Path(name).stem == run_directory.stem]
-        return [name for name in outputs if (directory / name).is_file()]
+        return [name for name in outputs if is_file(directory / name)]
 
 
 def _read(path: Path, mark: Mark) -> tuple[str, Mark, bool] | None:
