@@ -66,6 +66,7 @@ class RunPipeline:
             planned_steps=log.planned_steps,
             world_size=sizes.pop() if len(sizes) == 1 else None,
             owner=owner_of(path) if isinstance(path, Path) else None,
+            label=log.metadata.label,
         )
 
     def ingest(self, limit: int, read_at: float, guard: Guard) -> Ingested:

@@ -75,6 +75,7 @@ class OutcomeBody(TypedDict):
 
 class RunBody(TypedDict):
     """A run. ``source`` is the format of its log, and ``framework`` is null if it was not recognised.
+    ``display_name`` and ``project`` are what a tracker such as W&B calls it, null without one.
 
     ``state_evidence`` is the sentence behind ``state``. ``stopped`` says why the log was not judged to its
     end, if it was not. ``judged_by`` of all ``detectors`` can judge it. ``signals`` holds the tags by what
@@ -82,6 +83,8 @@ class RunBody(TypedDict):
     """
 
     run: str
+    display_name: str | None
+    project: str | None
     path: str
     source: str
     framework: str | None
@@ -318,6 +321,8 @@ def run_body(
     understood = run.understanding
     return {
         "run": run.name,
+        "display_name": run.metadata.label.name or None,
+        "project": run.metadata.label.project or None,
         "path": run.path,
         "source": run.format,
         "framework": understood.framework,

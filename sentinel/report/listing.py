@@ -28,7 +28,7 @@ def lines(listing: Listing, details: bool, width: int | None = None) -> Iterator
     trainings: dict[str, list[ListedRun]] = {}
     for run in listing.runs:
         trainings.setdefault(run.training, []).append(run)
-    names = [clean_text(run.overview.name)[::-1] for run in listing.runs]
+    names = [clean_text(run.overview.title)[::-1] for run in listing.runs]
     columns = takewhile(lambda letters: len({*letters}) == 1, zip(*names, strict=False))
     common_end = len([*columns]) if len(names) > 1 else 0
     for members in trainings.values():
@@ -66,7 +66,7 @@ def _run(run: ListedRun, detectors: int, width: int | None, common_end: int) -> 
         f"{overview.format}{framework}, {run.standing.state}, {overview.metadata.points}{more} points"
         f"{attempts}, judged by {able.able} of {able.fitting} that fit"
     )
-    name = clean_text(overview.name)
+    name = clean_text(overview.title)
     room = len(name) if width is None else max(_MIN_NAME, width - len(rest) - 2)
     return f"{elided(name, room, common_end)}  {rest}"
 

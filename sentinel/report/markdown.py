@@ -25,7 +25,7 @@ def run_markdown(run: RunReport) -> str:
     plan = f" of {run.planned_steps:,}" if run.planned_steps else ""
     roots = [incident for incident in run.incidents if not incident.explained_by]
     nothing = f"Nothing was found by the {run.judged_by} detectors that could judge this run."
-    head = f"**{plain(run.name)}** ({plain(run.state)}, step {run.last_step or 0:,}{plan})"
+    head = f"**{plain(run.title)}** ({plain(run.state)}, step {run.last_step or 0:,}{plan})"
     return "\n".join([head, "", *(_notifications(run, roots) if roots else [nothing])]).rstrip() + "\n"
 
 
@@ -43,7 +43,7 @@ def _lines(story: ReplayReport) -> Iterator[str]:
         curve = run.curves.get(incident.tag)
         row = (
             _MARKS[incident.severity.label],
-            plain(run.name),
+            plain(run.title),
             headline,
             f"{incident.onset_step:,}",
             sparkline([point.value for point in curve.points(_SPARK_POINTS)]) if curve else "",
@@ -56,14 +56,14 @@ def _lines(story: ReplayReport) -> Iterator[str]:
         if roots:
             yield from _details(run, roots)
     yield from compared_lines(story.comparisons)
-    problems = [*story.problems, *(f"{run.name}: {p}" for run in story.runs for p in run.problems)]
+    problems = [*story.problems, *(f"{run.title}: {p}" for run in story.runs for p in run.problems)]
     if problems:
         yield ""
         yield from (f"- could not be read or judged: {plain(problem)}" for problem in problems)
 
 
 def _details(run: RunReport, incidents: list[IncidentReport]) -> Iterator[str]:
-    yield f"\n<details><summary>{plain(run.name)}</summary>\n"
+    yield f"\n<details><summary>{plain(run.title)}</summary>\n"
     yield from _notifications(run, incidents)
     yield "</details>"
 

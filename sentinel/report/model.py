@@ -51,6 +51,7 @@ class RunReport:
     """A run. ``tags`` are its tags by signal, those without a meaning under the empty name."""
 
     name: str
+    title: str  # its name, and what a tracker calls it
     path: str
     training: str  # the same in all logs of one training
     kind: str  # framework, else format
@@ -192,6 +193,7 @@ def run_report(run: JudgedRun, status: RunStatus, training: str, samples: Sample
     run_path = log.run.path if isinstance(log.run.path, Path) else None
     return RunReport(
         name=clean_text(log.name),
+        title=clean_text(log.title),
         training=training,
         path=clean_text(str(log.run.path), 1000),
         kind=understanding.framework or log.run.format,

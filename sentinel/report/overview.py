@@ -18,6 +18,7 @@ from sentinel.report.json import standings_of
 from sentinel.runs.state import RunState, of_training
 from sentinel.sources.base import ReadIssue
 from sentinel.sources.discovery import unread_line
+from sentinel.sources.identity import Label
 
 _MAX_CRITICAL = 6  # kinds of critical trouble that are shown
 _MAX_LOSSES = 3
@@ -39,6 +40,7 @@ class Loss:
     seconds: float  # 0 where the log has no times
     steps: int
     name: str = field(compare=False)
+    label: Label = field(compare=False)
     worst: Incident = field(compare=False)
 
 
@@ -105,13 +107,16 @@ def overview(parts: Iterable[Replay], now: float) -> Overview:
 class TroubleBody(TypedDict):
     """One kind of trouble, in how many runs, and the run that lost most by it.
 
-    ``lost_seconds`` is null where the log has no times.
+    ``lost_seconds`` is null where the log has no times. ``display_name`` and ``project`` are what a tracker
+    calls the run, null without one.
     """
 
     severity: str
     detector: str
     runs: int
     run: str
+    display_name: str | None
+    project: str | None
     running: bool
     lost_seconds: float | None
     lost_steps: int
@@ -153,6 +158,8 @@ def _trouble_body(kind: Kind) -> TroubleBody:
         "detector": loss.worst.detector,
         "runs": kind.runs,
         "run": loss.name,
+        "display_name": loss.label.name or None,
+        "project": loss.label.project or None,
         "running": loss.running,
         "lost_seconds": loss.seconds or None,
         "lost_steps": loss.steps,
@@ -198,7 +205,7 @@ def _section(title: str, kinds: Sequence[Kind], most: int) -> Iterator[tuple[int
         state = ["still running"] if loss.running else []
         time = [duration_text(loss.seconds)] if loss.seconds >= 1 else []
         since = f"for {', '.join([counted(loss.steps, 'step'), *time, *state])}"
-        yield 2, f"{elided(clean_text(loss.name), _MAX_NAME)}{like_it}  {since}"
+        yield 2, f"{elided(clean_text(loss.label.beside(loss.name)), _MAX_NAME)}{like_it}  {since}"
         yield 4, f"{loss.worst.detector}: {clean_text(loss.worst.latest or loss.worst.summary)}"
     if rest := sum(kind.runs for kind in kinds[most:]):
         yield 2, f"and {counted(rest, 'run')} with {counted(len(kinds) - most, 'other kind')} of trouble"
@@ -208,14 +215,15 @@ def _loss(run: JudgedRun, state: RunState) -> Loss | None:
     incidents = [incident for incident in run.own if incident.severity >= Severity.WARNING]
     if not incidents:
         return None
-    metadata = run.run_pipeline.log.metadata
+    log = run.run_pipeline.log
+    metadata = log.metadata
     onset_times = [incident.onset_time for incident in incidents if incident.onset_time is not None]
     seconds = 0.0
     if onset_times and metadata.last_time is not None:
         seconds = max(0.0, metadata.last_time - min(onset_times))
     steps = (metadata.last_step or 0) - min(incident.onset_step for incident in incidents)
     worst = max(incidents, key=lambda incident: (incident.severity, -incident.onset_step))
-    return Loss(state is RunState.RUNNING, seconds, max(0, steps), run.run_pipeline.log.name, worst)
+    return Loss(state is RunState.RUNNING, seconds, max(0, steps), log.name, log.metadata.label, worst)
 
 
 def _trouble(severities: Counter[Severity]) -> str:

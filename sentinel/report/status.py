@@ -19,6 +19,7 @@ from sentinel.runs.metadata import RunMetadata
 from sentinel.runs.state import GOING_ON, RunState, RunStatus, standing
 from sentinel.runs.state_codec import unpacked
 from sentinel.runs.training_groups import trainings_of
+from sentinel.sources.identity import NO_LABEL, Label
 from sentinel.sources.location import Url
 from sentinel.storage.decisions import DecisionRow
 from sentinel.storage.lock import watching_process
@@ -70,6 +71,11 @@ class KnownRun:
     def status(self) -> RunStatus:
         """The state, with the evidence for it; a state that is not known counts as lost."""
         return RunStatus(RunState(self.state) if self.state in [*RunState] else RunState.LOST, self.evidence)
+
+    @property
+    def label(self) -> Label:
+        """What a tracker calls the run."""
+        return self.stored.metadata.label if self.stored else NO_LABEL
 
     @property
     def goes_on(self) -> bool:
@@ -333,6 +339,8 @@ def run_row(run: KnownRun) -> dict[str, Any]:
     """Return how a run stands, JSON-able."""
     return {
         "path": run.row.path,
+        "display_name": run.label.name or None,
+        "project": run.label.project or None,
         "source": run.row.format,
         "training": run.training,
         "state": run.state,

@@ -38,10 +38,13 @@ _Lines = Iterator[tuple[int, str]]
 
 
 def names_of(runs: Sequence[KnownRun]) -> _Names:
-    """Return the paths of the runs below what they have in common."""
-    paths = {run.row.id: run.row.path for run in runs}
+    """Return the paths of the runs below what they have in common, and what a tracker calls them."""
     base = _base(runs)
-    return {id_: clean_text(path.removeprefix(f"{base}/") if base else path) for id_, path in paths.items()}
+    return {run.row.id: clean_text(run.label.beside(_below(base, run.row.path))) for run in runs}
+
+
+def _below(base: str, path: str) -> str:
+    return path.removeprefix(f"{base}/") if base else path
 
 
 def _base(runs: Sequence[KnownRun]) -> str:

@@ -71,7 +71,7 @@ def _report(replay: Replay, details: bool) -> Iterator[RenderableType]:
         yield Text(clean_text(line, 500), "dim")
     for run in replay.runs:
         if run.stopped:
-            name = clean_text(run.run_pipeline.log.name)
+            name = clean_text(run.run_pipeline.log.title)
             yield Text(f"judging stopped: {name}, {clean_text(run.stopped, 500)}", "yellow")
     for comparison in replay.comparisons:
         yield Text(title(comparison), "bold")
@@ -91,7 +91,7 @@ def _summary(replay: Replay, runs: Sequence[JudgedRun]) -> Iterator[RenderableTy
     table = Table.grid(padding=(0, 2))
     for incident, run in roots[:_MAX_SUMMARY_ROWS]:
         severity = Text(incident.severity.label, _STYLES[incident.severity])
-        name = Text(clean_text(run.run_pipeline.log.name))
+        name = Text(clean_text(run.run_pipeline.log.title))
         table.add_row(severity, Text(incident.detector, "bold"), name, f"step {incident.fired_step}")
     yield table
     if len(roots) > _MAX_SUMMARY_ROWS:
@@ -200,7 +200,7 @@ def _headline(run: JudgedRun) -> str:
     framework = log.understanding().framework or log.run.format
     attempts = f", {log.attempts} attempts" if log.attempts > 1 else ""
     steps = f"steps {metadata.first_step} to {metadata.last_step}" if metadata.points else "no points"
-    return f"{clean_text(log.name)}  {framework}, {steps}, {metadata.points} points{attempts}"
+    return f"{clean_text(log.title)}  {framework}, {steps}, {metadata.points} points{attempts}"
 
 
 def _able_count(run: JudgedRun) -> str:
@@ -222,7 +222,7 @@ def _fits(runs: Sequence[JudgedRun]) -> str:
     if not fits:
         return ""
     least, run = min(fits, key=lambda pair: pair[0].able / pair[0].fitting)
-    name = f" in {clean_text(run.run_pipeline.log.name)}, the least" if len(fits) > 1 else ""
+    name = f" in {clean_text(run.run_pipeline.log.title)}, the least" if len(fits) > 1 else ""
     return f"judged{name} by {least}; --details names the others"
 
 

@@ -57,6 +57,11 @@ class RunOverview:
     stopped: str | None
     outcome: Outcome | None = None
 
+    @property
+    def title(self) -> str:
+        """Its name, and what a tracker calls it."""
+        return self.metadata.label.beside(self.name)
+
 
 @dataclass(slots=True)
 class RunLog:
@@ -81,6 +86,11 @@ class RunLog:
     def __post_init__(self) -> None:
         self._config_files = ConfigFiles(self.run)
 
+    @property
+    def title(self) -> str:
+        """Its name, and what a tracker calls it."""
+        return self.metadata.label.beside(self.name)
+
     def poll(self, limit: int) -> PollResult:
         """Read what is new, at most about ``limit`` points, for `ingest`."""
         if self.console is not None and self._output is None:
@@ -97,6 +107,7 @@ class RunLog:
         self.cursor = batch.cursor
         self.metadata.record(flat(batch.config), self.run.format)
         self.metadata.plan |= planned(batch.config)
+        self.metadata.label = self.metadata.label.updated(batch.label)
         points_before = self.metadata.points
         stopped_before = {*self._stopped()}
         read_issues = [*batch.read_issues]

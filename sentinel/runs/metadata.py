@@ -17,6 +17,7 @@ from sentinel.series.derived import derived
 from sentinel.series.naming import summaries
 from sentinel.series.stream import Stream
 from sentinel.sources.base import Chunk, Ending, EndKind
+from sentinel.sources.identity import NO_LABEL, Label
 from sentinel.sources.readers.plain import MAX_KEYS, Plain
 
 _MAX_PARTS = 100  # of a rotated log that are remembered, the last ones
@@ -66,6 +67,7 @@ class RunMetadata(msgspec.Struct):
     goes_on: str = ""  # why more is to come; known once it was silent for long
     summary_step: int | None = None
     done_step: int | None = None
+    label: Label = NO_LABEL  # by which a tracker shows the run
 
     def undo_finalize(self, chunk: Chunk) -> None:
         """Forget all that a silence suggested, and count a chunk with points that was logged since."""

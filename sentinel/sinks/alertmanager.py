@@ -12,6 +12,7 @@ from typing import Any, ClassVar, Literal
 
 from pydantic import Field, SecretStr
 
+from sentinel.common.text import clean_text
 from sentinel.detectors.severity import Severity
 from sentinel.incidents.incident import OVER, Event
 from sentinel.incidents.json_body import plain, utc_text
@@ -94,7 +95,7 @@ def _alert(notification: Notification, severity: Severity, ends: float, now: flo
     labels = {
         "alertname": incident.detector,
         "severity": severity.name.lower(),
-        "run": content.run,
+        "run": clean_text(run.run or incident.run),
         "path": run.where,
         "host": run.host,
         "owner": run.owner,

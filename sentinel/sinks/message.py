@@ -86,7 +86,7 @@ def message(notification: Notification) -> Message:
     over = notification.event in (Event.RESOLVED, Event.TEST)
     preview = " (preview)" if incident.maturity is Maturity.PREVIEW else ""
     title = clean_text(f"{incident.severity.name.lower()} {incident.detector}{preview}", 100)
-    name = clean_text(run.run or incident.run)
+    name = clean_text(run.label.beside(run.run or incident.run))
     host = clean_text(run.host or "")
     facts = [(label, text) for label, value in _facts(notification) if (text := clean_text(value, 500))]
     causes = [] if over else _causes(notification)
@@ -215,7 +215,7 @@ def _headline(notification: Notification) -> str:
 def _facts(notification: Notification) -> Iterator[tuple[str, str]]:
     incident = notification.incident
     run = notification.run
-    yield "run", run.run or incident.run
+    yield "run", run.label.beside(run.run or incident.run)
     yield "framework", run.framework or ""
     yield "logged as", incident.tag if incident.signal else ""
     yield "host", run.host or ""

@@ -34,10 +34,13 @@ EventName = Literal[
 
 class WebhookRun(TypedDict):
     """The run that an incident belongs to. ``path`` is absolute; ``host`` is null for a run elsewhere, and
-    ``owner``, the user who owns the log, where it is not known.
+    ``owner``, the user who owns the log, where it is not known. ``display_name`` and ``project`` are what a
+    tracker such as W&B calls the run, null without one.
     """
 
     run: str
+    display_name: str | None
+    project: str | None
     path: str
     framework: str | None
     host: str | None
@@ -154,6 +157,8 @@ def _run_body(notification: Notification) -> WebhookRun:
     run = notification.run
     return {
         "run": plain(run.run),
+        "display_name": run.label.name or None,
+        "project": run.label.project or None,
         "path": plain(run.where),
         "framework": plain(run.framework),
         "host": plain(run.host),

@@ -28,6 +28,7 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
+from sentinel.sources.identity import NO_LABEL, Label
 from sentinel.sources.location import Location
 
 Cursor = Mapping[str, Any]
@@ -155,6 +156,7 @@ class PollResult:
     ``config`` holds settings of the whole run. They count for streams that begin with this poll or later.
     Settings whose place in a stream is known belong to its chunks. ``ending`` is the last statement about the
     end of the run that this poll read. If a later poll brings points, the run goes on after all.
+    ``label`` has what this poll read of the name that a tracker gave the run.
     """
 
     cursor: Cursor
@@ -164,6 +166,7 @@ class PollResult:
     config: Mapping[str, Any] = field(default_factory=dict)  # run settings found in this poll, flat
     ending: Ending | None = None
     lines: Sequence[Line] = ()
+    label: Label = NO_LABEL
 
 
 def stopped(cursor: Cursor) -> str | None:

@@ -22,7 +22,7 @@ def introductions(logs: Sequence[RunLog], detectors: Collection[Declaration]) ->
     if len(logs) <= _MAX_RUNS:
         for log, framework, each in zip(logs, frameworks, fits, strict=True):
             points = f"{framework}, {log.metadata.points} points"
-            yield f"found {clean_text(log.name)}: {points}; judged by {each.able} of {each.fitting} that fit"
+            yield f"found {clean_text(log.title)}: {points}; judged by {each.able} of {each.fitting} that fit"
     else:
         counts = Counter(frameworks).most_common()
         kinds = ", ".join(f"{count} {framework}" for framework, count in counts)

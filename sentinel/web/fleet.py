@@ -26,7 +26,7 @@ from sentinel.web.state_cache import StateCache
 class FleetRow(KnownRun):
     """A log in the table, with the names that `sentinel.report.model.RunReport` has for the same."""
 
-    name: str
+    title: str
     worst: Severity
     found: Sequence[str]  # detectors with an open incident
     lead: tuple[str, Sequence[float]]  # the tag that says most about the run and its values; may be empty
@@ -113,7 +113,7 @@ class Fleet:
         state = f"{run.state}, not judged" if run.not_judged else str(run.state)
         return FleetRow(
             **vars(replace(run, state=state)),
-            name=self.names[run.row.id],
+            title=self.names[run.row.id],
             worst=max((incident.severity for incident in incidents), default=Severity.CLEAN),
             found=[*dict.fromkeys(incident.detector for incident in incidents)],
             lead=self.states[run.row.id].lead(run.row, [incident.drawn_tag for incident in incidents]),

@@ -30,6 +30,8 @@ def test_the_body_is_the_documented_one(event, receiver):
     assert body["sent_at"] == "2026-01-01T01:13:20Z"
     assert body["run"] == {
         "run": "grpo-7b",
+        "display_name": None,
+        "project": None,
         "path": "/runs/grpo-7b",
         "framework": "trl-grpo",
         "host": "node-7",
@@ -97,6 +99,8 @@ def test_a_digest_is_the_documented_one_and_small(receiver):
         "idempotency_key": "0:firing",
         "run": {
             "run": "grpo-7b",
+            "display_name": None,
+            "project": None,
             "path": "/runs/grpo-7b",
             "framework": "trl-grpo",
             "host": "node-7",

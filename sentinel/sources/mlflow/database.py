@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from sentinel.sources.base import Chunk, Cursor, Ending, EndKind, PollResult
+from sentinel.sources.identity import NO_LABEL, Label
 from sentinel.sources.readers import sqlite
 from sentinel.sources.readers.plain import plain_times
 from sentinel.sources.readers.records import NUMBER
@@ -24,6 +25,8 @@ SELECT rowid, CAST(key AS TEXT), COALESCE(CAST(timestamp AS INTEGER), 0), COALES
     CAST(value AS REAL), CAST(is_nan AS INTEGER)
 FROM metrics WHERE run_uuid = ? AND rowid >= ? ORDER BY rowid LIMIT ?
 """
+_NAME = "SELECT CAST(name AS TEXT), experiment_id FROM runs WHERE run_uuid = ?"
+_PROJECT = "SELECT CAST(name AS TEXT) FROM experiments WHERE experiment_id = ?"
 
 
 def ending(status: str) -> Ending | None:
@@ -89,7 +92,19 @@ class SqliteRun:
             more=more,
             config=settings(params) if len(params) != cursor.get("settings", 0) else {},
             ending=ending(now) if now != before else None,
+            label=NO_LABEL if "last" in cursor else _label(connection, self.run),
         )
+
+
+def _label(connection: sqlite3.Connection, run: str) -> Label:
+    """Return the names of a run and of its experiment, as far as the database has them."""
+    if not sqlite.columns(connection, "runs") >= {"name", "experiment_id"}:
+        return NO_LABEL
+    name, experiment = connection.execute(_NAME, (run,)).fetchone() or ("", None)
+    if not sqlite.columns(connection, "experiments") >= {"name", "experiment_id"}:
+        return Label.of(name, "")
+    (project,) = connection.execute(_PROJECT, (experiment,)).fetchone() or ("",)
+    return Label.of(name, project)
 
 
 def _chunk(points: Sequence[Sequence[Any]], restarted: bool) -> Chunk:

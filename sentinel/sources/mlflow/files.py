@@ -8,7 +8,7 @@ order in which they were seen, so a later replay may order points of the same ti
 import math
 import os
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sentinel.sources.base import Chunk, Cursor, Ending, PollResult, ReadIssue
+from sentinel.sources.identity import NO_LABEL, Label
 from sentinel.sources.mlflow.database import ending, settings
 from sentinel.sources.readers.files import open_log
 from sentinel.sources.readers.growing import Read, read_new, unreadable
@@ -80,6 +81,7 @@ class _StorePoll:
         self._broken: int = cursor.get("broken", 0)  # lines
         self._settings: int = cursor.get("settings", 0)
         self._status: str = cursor.get("status", "")
+        self._is_labelled: bool = cursor.get("labelled", False)
         self._read_issues: list[ReadIssue] = []
 
     def batch(self, names: Sequence[str], params: Sequence[str], limit: int) -> PollResult:
@@ -87,6 +89,7 @@ class _StorePoll:
         pieces = [lines for name in names if (lines := self._read(name, size)) is not None]
         chunks, more = self._merge(pieces, limit) if pieces else ([], False)
         config = self._config(params)
+        label = NO_LABEL if self._is_labelled else _label(self._directory)
         ended = None if more else self._ending()
         cursor = {
             "files": self._marks,
@@ -96,8 +99,9 @@ class _StorePoll:
             "broken": self._broken,
             "settings": self._settings,
             "status": self._status,
+            "labelled": True,
         }
-        return PollResult(cursor, chunks, self._read_issues, more, config, ended)
+        return PollResult(cursor, chunks, self._read_issues, more, config, ended, label=label)
 
     def _read(self, name: str, size: int) -> _MetricLines | None:
         path = self._directory / METRICS / name
@@ -184,6 +188,21 @@ class _StorePoll:
             status = _STATUS.search(file.read(_MAX_SETTING))
             self._status = _STATUSES.get(status[1].decode(), "") if status else ""
         return ending(self._status) if self._status != before else None
+
+
+def _label(directory: Path) -> Label:
+    """Return the names of a run and of its experiment, as far as the store has them."""
+    return Label.of(_meta(directory).get("run_name"), _meta(directory.parent).get("name"))
+
+
+def _meta(directory: Path) -> Mapping[str, Any]:
+    """Return what a store says of a run or of an experiment."""
+    import yaml  # slow to import
+
+    with suppress(OSError, yaml.YAMLError, RecursionError), open_log(directory / META) as file:
+        content = yaml.safe_load(file.read(_MAX_SETTING).decode(errors="replace"))
+        return content if isinstance(content, dict) else {}
+    return {}
 
 
 def _parsed(name: str, piece: Read) -> _MetricLines:

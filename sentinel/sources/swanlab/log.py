@@ -15,6 +15,7 @@ from pathlib import Path
 import numpy as np
 
 from sentinel.sources.base import Chunk, Cursor, Ending, Line, PollResult, ReadIssue, Run
+from sentinel.sources.identity import Label
 from sentinel.sources.readers.growing import Read, nothing_new, unreadable
 from sentinel.sources.readers.leveldb import FileHeader, Log, read_log
 from sentinel.sources.readers.problems import summed
@@ -83,6 +84,7 @@ def _batch(path: Path, cursor: Cursor, piece: Read, log: Log, limit: int) -> Pol
     lines: list[Line] = []
     foreign: list[int] = []
     ending: Ending | None = None
+    label = Label()
     place = 0  # about where the record begins
     for record, end in zip(log.records, log.ends, strict=True):
         try:
@@ -97,6 +99,8 @@ def _batch(path: Path, cursor: Cursor, piece: Read, log: Log, limit: int) -> Pol
                 lines.append(content)
             case Ending():
                 ending = content
+            case Label():
+                label = label.updated(content)
         place = end
         if len(scalars) >= limit:
             break
@@ -114,7 +118,7 @@ def _batch(path: Path, cursor: Cursor, piece: Read, log: Log, limit: int) -> Pol
         "restarted": restarted and not scalars,
     }
     chunks = [_chunk(path.name, scalars, restarted)] if scalars else []
-    return PollResult(state, chunks, complaints, more, ending=ending, lines=lines)
+    return PollResult(state, chunks, complaints, more, ending=ending, lines=lines, label=label)
 
 
 def _chunk(stream: str, scalars: Sequence[Scalar], restarted: bool) -> Chunk:

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 from google.protobuf.message import DecodeError
 
 from sentinel.sources.base import Ending, EndKind, Line
+from sentinel.sources.identity import Label
 from sentinel.sources.readers.axis import count_of
 from sentinel.sources.readers.plain import JSON, LATEST, plain_text
 from sentinel.sources.readers.records import seconds
@@ -29,8 +30,14 @@ _MESSAGES: Mapping[str, Mapping[str, tuple[int, str]]] = {
         "value": (5, "Value"),
     },
     "Log": {"line": (1, "string"), "timestamp": (3, "Timestamp")},
+    "Start": {"project": (1, "string"), "name": (4, "string")},
     "Finish": {"state": (1, "int32")},
-    "Record": {"finish": (11, "Finish"), "scalar": (13, "Scalar"), "log": (16, "Log")},
+    "Record": {
+        "start": (10, "Start"),
+        "finish": (11, "Finish"),
+        "scalar": (13, "Scalar"),
+        "log": (16, "Log"),
+    },
 }
 """Fields by message: number and type. An enumeration is read as an int32, which it is on the wire."""
 
@@ -47,15 +54,19 @@ class Scalar(NamedTuple):
     value: float
 
 
-def parse(record: bytes, version: int) -> Scalar | Line | Ending | None:
-    """Return the content of a record; None if it holds nothing that sentinel reads.
+Content = Scalar | Line | Ending | Label | None
+"""What a record holds; None for what sentinel does not read."""
+
+
+def parse(record: bytes, version: int) -> Content:
+    """Return the content of a record.
 
     Raises ValueError for a record that is none of SwanLab's.
     """
     return _of_json(record) if version == JSON_VERSION else _of_protobuf(record)
 
 
-def _of_protobuf(record: bytes) -> Scalar | Line | Ending | None:
+def _of_protobuf(record: bytes) -> Content:
     try:
         message = record_type().FromString(record)
     except DecodeError as error:
@@ -65,12 +76,14 @@ def _of_protobuf(record: bytes) -> Scalar | Line | Ending | None:
         return Scalar(scalar.key, scalar.step, _time(scalar.timestamp), scalar.value.number)
     if message.HasField("log"):
         return Line(_time(message.log.timestamp), message.log.line)
+    if message.HasField("start"):
+        return Label.of(message.start.name, message.start.project)
     if message.HasField("finish") and message.finish.state in _OUTCOMES:
         return _ending(_OUTCOMES[message.finish.state])
     return None
 
 
-def _of_json(record: bytes) -> Scalar | Line | Ending | None:
+def _of_json(record: bytes) -> Content:
     try:
         message = JSON.decode(record.decode())
         kind = message["model_type"]
@@ -84,6 +97,10 @@ def _of_json(record: bytes) -> Scalar | Line | Ending | None:
                 return Scalar(plain_text(data["key"]), step, time, float(data["metric"]["data"]))
             case "Log":
                 return Line(_json_time(data["create_time"]), plain_text(data["message"]))
+            case "Project":
+                return Label.of("", data["name"])
+            case "Experiment":
+                return Label.of(data["name"], "")
             case "Footer":
                 return _ending(EndKind.FINISHED if data["success"] else EndKind.CRASHED)
     except (ArithmeticError, AttributeError, KeyError, RecursionError, TypeError) as error:

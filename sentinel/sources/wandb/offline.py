@@ -18,6 +18,7 @@ import numpy as np
 from google.protobuf.message import DecodeError
 
 from sentinel.sources.base import Chunk, Cursor, Ending, EndKind, Line, PollResult, ReadIssue, Run
+from sentinel.sources.identity import Label
 from sentinel.sources.readers.growing import Mark, Read, nothing_new, unreadable
 from sentinel.sources.readers.leveldb import FileHeader, Log, read_log
 from sentinel.sources.readers.plain import LATEST, Plain, flat
@@ -103,6 +104,7 @@ class _Messages:
         self._config: dict[str, Plain] = {}  # that precedes the next point
         self._exit: int | None = cursor.get("exit")  # code; a last row may follow it
         self._lines: list[Line] = []
+        self._label = Label()
 
     def batch(self, mark: Mark, more: bool) -> PollResult:
         """Return the result of the poll."""
@@ -121,7 +123,9 @@ class _Messages:
             failure = EndKind.PREEMPTED if self._exit == _INTERRUPTED else EndKind.CRASHED
             kind = failure if self._exit else EndKind.FINISHED
             ending = Ending(kind, f"exit code {self._exit} in the exit record")
-        return PollResult(cursor, chunks, complaints, more, ending=ending, lines=self._lines)
+        return PollResult(
+            cursor, chunks, complaints, more, ending=ending, lines=self._lines, label=self._label
+        )
 
     def parse(self, piece: Read, log: Log, most: int) -> tuple[int, bool]:
         """Parse up to ``most`` bytes of history. Gives the bytes consumed, and whether more follow."""
@@ -169,6 +173,7 @@ class _Messages:
             message = message_type("Record").FromString(record)
             match message.WhichOneof("record_type"):
                 case "run":
+                    self._label = Label.of(message.run.display_name, message.run.project)
                     self._configure(message.run.config)
                 case "config":
                     self._configure(message.config)

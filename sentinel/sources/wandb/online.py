@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from sentinel.sources.base import Cursor, Ending, EndKind, PollResult, Run
+from sentinel.sources.identity import Label
 from sentinel.sources.location import Url
 from sentinel.sources.readers.axis import count_of
 from sentinel.sources.readers.growing import nothing_new, unreadable
@@ -92,7 +93,10 @@ class OnlineRun:
         outcome = None if news.more else _OUTCOMES.get(news.state)
         ending = Ending(outcome, f"W&B calls it {news.state}") if outcome else None
         chunks = [replace(chunk, restarted=restarted)] if has_points else []
-        return PollResult(cursor, chunks, more=news.more, config=flat(news.config), ending=ending)
+        label = Label.of(on_server.run.name, self.path.parts[1])
+        return PollResult(
+            cursor, chunks, more=news.more, config=flat(news.config), ending=ending, label=label
+        )
 
 
 @dataclass(frozen=True)
