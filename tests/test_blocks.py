@@ -30,7 +30,7 @@ INSTALLS = (
 """`tests/test_package.py` and `tests/test_demo.py` install and run."""
 ELSEWHERE = (
     r"kubectl|podman|systemctl|loginctl|install -m|sbatch|sacct|alertmanager",
-    r"ssh |sudo |sqlite3|mkdir |export |SENTINEL_TOKEN=|python ",
+    r"ssh |sudo |sqlite3|setfacl|mkdir |export |SENTINEL_TOKEN=|python ",
 )
 """What needs a cluster, a service manager, another machine or root; their files have tests of their own."""
 NOT_RUN = re.compile("|".join([*INSTALLS, *ELSEWHERE]))

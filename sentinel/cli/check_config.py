@@ -12,10 +12,10 @@ import typer
 
 from sentinel.cli.plugins import complain_of_plugins
 from sentinel.common.errors import ConfigError, StateError
-from sentinel.common.paths import exists
+from sentinel.common.paths import closure, exists
 from sentinel.common.run_glob import fits, matched_runs
 from sentinel.common.text import clean_text, counted
-from sentinel.sources.location import is_pattern, matches
+from sentinel.sources.location import closed_to_us, is_pattern, matches
 
 if TYPE_CHECKING:
     from sentinel.config.file import Config
@@ -48,6 +48,8 @@ def check_config(file: _File = Path("sentinel.toml"), schema: _Schema = False) -
         count = len(matches(pattern))
         what = f"matches {counted(count, 'path')} here" if count else "matches nothing here yet"
         typer.echo(f"{pattern} (`paths`): {what}")
+        for place in closed_to_us(pattern):
+            typer.echo(f"{pattern} (`paths`): {closure(place)}, so the runs below it are not watched")
     for sink in config.sinks:
         if sink.quiet_hours is not None:
             now = datetime.now().astimezone()
@@ -85,6 +87,8 @@ def _paths_of_runs(config: "Config") -> list[str]:
 
 def _missing(config: "Config") -> Iterator[str]:
     """Yield the variables, files and paths that a watch with this configuration would not find."""
+    from sentinel.storage.sharing import obstacles
+
     needs: list[tuple[str, Callable[[], object]]] = [(f"sink {s.name}", s.open) for s in config.sinks]
     if config.heartbeat is not None:
         needs.append(("heartbeat", config.heartbeat.address))
@@ -97,6 +101,8 @@ def _missing(config: "Config") -> Iterator[str]:
         program = getattr(sink, "command", None)
         if program and shutil.which(program[0]) is None:
             yield f"{program[0]}: no such program on this machine (sink {sink.name})"
+    if config.state_group:
+        yield from obstacles(config.state_dir, config.state_group)
     for path in config.paths:
         if isinstance(path, Path) and not exists(path) and not is_pattern(path):
-            yield f"{path} (`paths`)"
+            yield f"{closure(path) or path} (`paths`)"

@@ -54,6 +54,7 @@ StateDir = Annotated[
     typer.Option(
         "--state-dir",
         metavar="DIR",
+        readable=False,  # the state says whose it is
         help="Directory that keeps incidents and cursors; overrides `state_dir` in the configuration. By "
         "default each thing that is watched has one of its own.",
     ),
@@ -198,7 +199,7 @@ def answers(config: Config, file: Path | None) -> dict[str, str]:
     verdicts: dict[str, str] = {}
     for state in states(config, file):
         try:
-            with Store(state, create=False) as store:
+            with Store(state, read_only=True) as store:
                 verdicts |= store.feedback.verdicts()
         except StateError:
             continue

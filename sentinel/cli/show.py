@@ -30,7 +30,7 @@ def show(
     settings = recorded(config, state_dir, incident)
     pipeline = Pipeline(settings.enabled_detectors, settings.parameters, settings.signals, host=settings.host)
     options = state_dir_option(settings.state_dir)
-    with Store(settings.state_dir, create=False) as store:
+    with Store(settings.state_dir, read_only=True) as store:
         notification = recorded_incident(store, pipeline, incident, settings.link, options)
     if format_ is TextOrJson.JSON:
         import orjson

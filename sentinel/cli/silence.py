@@ -101,7 +101,7 @@ def list_(config: ConfigFile = None, state_dir: StateDir = None) -> None:
     from sentinel.storage.store import Store
 
     now = SystemClock().now()
-    with Store(recorded(config, state_dir).state_dir, create=False) as store:
+    with Store(recorded(config, state_dir).state_dir, read_only=True) as store:
         for silence in store.silences(now):
             remaining = f"{duration_text(silence.until - now)} left: {silence.reason}"
             typer.echo(f"{silence.id}: {silence.detector} of {_runs(silence)}, {remaining}")

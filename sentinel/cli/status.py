@@ -38,7 +38,7 @@ def status(
     state_directory = settings.state_dir
     now = SystemClock().now()
     pattern = run_glob(run)
-    with Store(state_directory, create=False) as store:
+    with Store(state_directory, read_only=True) as store:
         content = report.status(
             store, state_directory, now, lambda path: fits(pattern, path), promise=settings.calibration
         )

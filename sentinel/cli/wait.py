@@ -38,6 +38,7 @@ _StateDir = Annotated[
     typer.Option(
         "--state-dir",
         metavar="DIR",
+        readable=False,
         help="The state of the watch to ask; by default any running watch that follows the runs.",
     ),
 ]

@@ -10,7 +10,7 @@ import typer
 
 from sentinel.cli.options import ConfigFile, Notify, Paths, StateDir, configuration, here, watching
 from sentinel.common.errors import SentinelError
-from sentinel.common.paths import exists, is_denied
+from sentinel.common.paths import closure, exists, is_denied
 from sentinel.common.text import clean_text
 
 if TYPE_CHECKING:
@@ -98,12 +98,16 @@ def _with_terminal(config: "Config") -> "Config":
 
 def _check_paths(paths: "Sequence[Location]", wait: bool) -> None:
     """Warn of paths that do not exist. Raises SentinelError if none exists, unless it may ``wait``."""
-    from sentinel.sources.location import is_pattern, matches
+    from sentinel.sources.location import closed_to_us, is_pattern, matches
 
     local = [path for path in paths if isinstance(path, Path)]
     missing = [path for path in local if not any(exists(one) or is_denied(one) for one in matches(path))]
+    problems = [
+        "nothing matches it yet" if is_pattern(path) else "no such file or directory" for path in missing
+    ]
     if missing == paths and not wait and not any(map(is_pattern, missing)):
-        raise SentinelError(f"{missing[0]}: no such file or directory; --wait waits until it exists")
-    for path in missing:
-        problem = "nothing matches it yet" if is_pattern(path) else "no such file or directory"
+        raise SentinelError(f"{missing[0]}: {problems[0]}; --wait waits until it exists")
+    for path, problem in zip(missing, problems, strict=True):
         _log.warning("%s: %s; the watch waits for it", clean_text(str(path)), problem)
+    for place in (place for path in local for place in closed_to_us(path)):
+        _log.warning("%s, so the runs below it are not watched", closure(place))

@@ -5,7 +5,10 @@ a name that is too long.
 """
 
 import os
+import stat
 from pathlib import Path
+
+from sentinel.common.owners import owner_of
 
 
 def exists(path: Path) -> bool:
@@ -32,3 +35,18 @@ def is_denied(path: str | Path) -> bool:
     except (OSError, ValueError):
         return False
     return False
+
+
+def closure(path: Path) -> str:
+    """Return what keeps this user from a path: "/home/alice is closed to you (mode 0700, of alice)". Empty
+    if nothing does.
+    """
+    path = path.absolute()
+    for place in (*reversed(path.parents), path):
+        try:
+            mode = stat.S_IMODE(os.stat(place).st_mode)
+        except (OSError, ValueError):
+            return ""  # nothing is there
+        if not os.access(place, os.R_OK if place == path else os.X_OK):
+            return f"{place} is closed to you (mode {mode:04o}, of {owner_of(place)})"
+    return ""

@@ -154,6 +154,11 @@ class Config(ConfigTable):
         "$STATE_DIRECTORY, else a directory for each thing that is watched below $XDG_STATE_HOME/sentinel or "
         "~/.local/state/sentinel",
     )
+    state_group: str = Field(
+        default="",
+        description="group whose members may read the state, with `sentinel status`, `show`, `wait`, `serve` "
+        "and `mcp`; by default only the user of the watch may",
+    )
     poll_seconds: float = Field(
         default=2.0,
         gt=0,

@@ -8,6 +8,7 @@ from typing import Any
 
 from sentinel.calibration.calibration import Calibration, PageSent
 from sentinel.calibration.check import CalibrationCheck
+from sentinel.common.paths import closure
 from sentinel.common.text import clean_text, duration_text
 from sentinel.detectors.api import Severity
 from sentinel.incidents.incident import Incident
@@ -318,7 +319,10 @@ def _standing(row: RunRow, stored: StoredRun | None, now: float, goes_on: str) -
         return _UNKNOWN, "its saved state cannot be decoded; a watch reads its log from the start"
     try:
         metadata = stored.metadata
-        idle_seconds = silence_of(Url.parse(row.path) or Path(row.path), metadata, now)
+        place = Url.parse(row.path) or Path(row.path)
+        idle_seconds = silence_of(place, metadata, now)
+        if idle_seconds is None and isinstance(place, Path) and closure(place):
+            idle_seconds = max(0.0, now - row.updated)  # another user's log, of which its watch knows
         status = standing(
             stored.ending, idle_seconds, metadata.lost_after_seconds, goes_on=metadata.goes_on or goes_on
         )

@@ -1,6 +1,7 @@
 """The place of a run: a path on this machine, or the address of another one."""
 
 import glob
+import os
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -8,7 +9,7 @@ from itertools import takewhile
 from pathlib import Path
 from typing import Self
 
-from sentinel.common.paths import exists
+from sentinel.common.paths import exists, is_directory
 
 _ADDRESS = re.compile(r"(?P<scheme>[a-z][a-z0-9+.-]+)://(?P<rest>.*)", re.DOTALL)
 
@@ -52,6 +53,17 @@ def matches(path: Path) -> Sequence[Path]:
         return [path]
     above = fixed_part(path)
     return sorted(above.glob(str(path.relative_to(above))))
+
+
+def closed_to_us(path: Path) -> Sequence[Path]:
+    """Return the directories within a glob that this user may not enter, such as homes of mode 0700."""
+    if not is_pattern(path):
+        return []
+    above = fixed_part(path)
+    parts = path.relative_to(above).parts
+    globs = ("/".join(parts[:number]) for number in range(1, len(parts)) if "**" not in parts[:number])
+    places = sorted({place for each in globs for place in above.glob(each) if is_directory(place)})
+    return [place for place in places if not os.access(place, os.X_OK)]
 
 
 def fixed_part(path: Path) -> Path:

@@ -1,4 +1,9 @@
-"""The state directory and the SQLite database in it: opening, the schema, transactions."""
+"""The state directory and the SQLite database in it: opening, the schema, transactions.
+
+The journal is a write-ahead log, whose index is memory that only processes of one machine can share. On a
+file system that other machines may use, too, such as NFS, it is a rollback journal, which needs no more than
+locks.
+"""
 
 import errno
 import os
@@ -6,15 +11,18 @@ import sqlite3
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
-from functools import partial
+from functools import lru_cache, partial
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
 from sentinel.common.errors import StateDamaged, StateError, StateOfAnotherSchema, StateUnavailable
+from sentinel.common.owners import owner_of
 from sentinel.common.paths import exists
 from sentinel.common.state_dir import STATE_FILE
 from sentinel.sources.readers.files import is_another_thing
+from sentinel.sources.readers.mounts import LOCAL_SYSTEMS, file_system
+from sentinel.sources.readers.sqlite import HALF_WRITTEN
 
 SCHEMA = 1
 """The number of the form of the tables. Whoever changes `schema.sql` raises it."""
@@ -24,6 +32,7 @@ LOCK = "watch.lock"
 
 _BUSY_SECONDS = 30.0
 _MAX_WAL_BYTES = 64 << 20  # the write-ahead log is cut back to this after a checkpoint
+_MAX_TRIES = 5  # of a query, while a writer changes the index of the log
 _MAX_VACUUM_PAGES = 4096  # 16 MiB; more would hold up those who write
 
 _TRANSIENT_CODES = {
@@ -35,6 +44,20 @@ _TRANSIENT_CODES = {
     sqlite3.SQLITE_NOMEM: "memory is short",
 }
 """What to do about errors that may pass by themselves, by SQLite's primary result code."""
+
+_LOCK_CODES = {
+    sqlite3.SQLITE_IOERR_LOCK,
+    sqlite3.SQLITE_IOERR_RDLOCK,
+    sqlite3.SQLITE_IOERR_UNLOCK,
+    sqlite3.SQLITE_IOERR_CHECKRESERVEDLOCK,
+}
+NO_LOCKS = "its file system locks no files; name a --state-dir on a disk of this machine"
+"""What to do about a mount without locks, such as NFS with `nolock`."""
+
+_OF_ONE_MACHINE = LOCAL_SYSTEMS | {"aufs", "exfat", "ntfs3", "overlay", "reiserfs", "vfat"}
+
+_NO_INDEX = (sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY_DIRECTORY)
+"""Errors of who may not make the index of the log."""
 
 _MAX_SCHEMA = 1000
 """No sentinel has written a schema number so high; bytes of the file were overwritten."""
@@ -63,22 +86,46 @@ class Database:
         this schema, and StateError if the database cannot be used for another reason.
         """
         self._path = directory / STATE_FILE
+        self._is_shared = is_shared_by_machines(directory)
         if create:
             make_file(directory, self._path)
-        elif not exists(self._path):
-            raise StateError(f"{directory}: no state here; nothing was watched with this state_dir yet")
+        else:
+            _check_access(directory, self._path, os.R_OK if read_only else os.R_OK | os.W_OK)
         if is_another_thing(self._path):
             raise StateError(f"{self._path}: is no regular file")
         with self._errors():
-            address = f"{self._path.absolute().as_uri()}?mode={'ro' if read_only else 'rw'}"
-            self._connection = sqlite3.connect(address, uri=True, timeout=_BUSY_SECONDS, isolation_level=None)
+            self._connect("mode=ro" if read_only else "mode=rw")
             try:
-                self._connection.text_factory = partial(str, encoding="utf-8", errors="replace")
                 self._prepare(read_only)
                 self._files = {file: _identity(file) for file in (self._path, directory / LOCK)}
             except BaseException:
                 self._connection.close()
                 raise
+
+    def _connect(self, mode: str) -> None:
+        """Connect. Who may only read cannot make the index of the log where no watch has it open; then nobody
+        writes, and the database is read as a file that does not change.
+        """
+        try:
+            self._connection = self._connected(mode)
+            self._is_at_rest = False
+        except sqlite3.OperationalError as error:
+            has_log = exists(Path(f"{self._path}-wal"))
+            if mode != "mode=ro" or error.sqlite_errorcode not in _NO_INDEX or has_log:
+                raise
+            self._connection = self._connected("mode=ro&immutable=1")
+            self._is_at_rest = True
+
+    def _connected(self, mode: str) -> sqlite3.Connection:
+        address = f"{self._path.absolute().as_uri()}?{mode}"
+        connection = sqlite3.connect(address, uri=True, timeout=_BUSY_SECONDS, isolation_level=None)
+        try:
+            connection.text_factory = partial(str, encoding="utf-8", errors="replace")
+            connection.execute("PRAGMA user_version").fetchall()  # for SQLite opens files when it needs them
+        except BaseException:
+            connection.close()
+            raise
+        return connection
 
     def _prepare(self, read_only: bool) -> None:
         ((schema,),) = self._connection.execute("PRAGMA user_version").fetchall()
@@ -96,7 +143,7 @@ class Database:
             return
         if is_new:
             self._connection.execute("PRAGMA auto_vacuum = INCREMENTAL")
-        self._connection.execute("PRAGMA journal_mode = WAL")
+        self._connection.execute(f"PRAGMA journal_mode = {'TRUNCATE' if self._is_shared else 'WAL'}")
         self._connection.execute(f"PRAGMA journal_size_limit = {_MAX_WAL_BYTES}")
         if is_new:
             tables = files("sentinel.storage").joinpath("schema.sql").read_text("utf-8")
@@ -132,6 +179,15 @@ class Database:
     def rows(self, query: str, *arguments: Any) -> list[Any]:
         """Return all rows of a query."""
         with self._errors():
+            if self._is_at_rest and exists(Path(f"{self._path}-shm")):  # a watch began
+                self._connection.close()
+                self._connect("mode=ro")
+            for _ in range(_MAX_TRIES - 1):
+                try:
+                    return self._connection.execute(query, arguments).fetchall()
+                except sqlite3.OperationalError as error:
+                    if error.sqlite_errorcode not in HALF_WRITTEN:
+                        raise
             return self._connection.execute(query, arguments).fetchall()
 
     @contextmanager
@@ -141,7 +197,8 @@ class Database:
         ``durable`` waits until the commit survives a power failure.
         """
         with self._errors():
-            self._connection.execute(f"PRAGMA synchronous = {'FULL' if durable else 'NORMAL'}")
+            level = "FULL" if durable or self._is_shared else "NORMAL"  # the least that keeps a journal sound
+            self._connection.execute(f"PRAGMA synchronous = {level}")
             self._connection.execute("BEGIN IMMEDIATE")
             try:
                 yield self._connection
@@ -160,7 +217,10 @@ class Database:
         except UnicodeDecodeError as error:  # in an error message of SQLite, which quotes what is damaged
             raise StateDamaged(f"{self._path}: its tables cannot be read; {_REPLACEMENT}") from error
         except sqlite3.Error as error:
-            code = getattr(error, "sqlite_errorcode", 0) & 0xFF  # the primary one of an extended code
+            exact_code = getattr(error, "sqlite_errorcode", 0)
+            if exact_code in _LOCK_CODES:
+                raise StateUnavailable(f"{self._path}: {error}: {NO_LOCKS}") from error
+            code = exact_code & 0xFF  # the primary one of an extended code
             if code in _TRANSIENT_CODES:
                 raise StateUnavailable(f"{self._path}: {error}: {_TRANSIENT_CODES[code]}") from error
             if code in _DAMAGE_CODES:
@@ -172,7 +232,7 @@ def set_aside(directory: Path, now: float, suffix: str) -> Path:
     """Rename a database, which no connection may have open, beside itself. Return its new path."""
     time = datetime.fromtimestamp(now, UTC).strftime("%Y%m%dT%H%M%SZ")
     renamed = directory / f"{STATE_FILE}.{suffix}-{time}"
-    for part in ("-shm", "-wal", ""):
+    for part in ("-journal", "-shm", "-wal", ""):
         with suppress(FileNotFoundError):
             (directory / f"{STATE_FILE}{part}").rename(f"{renamed}{part}")
     return renamed
@@ -181,6 +241,32 @@ def set_aside(directory: Path, now: float, suffix: str) -> Path:
 def utf8(path: str) -> str:
     """Return the path as UTF-8, as SQLite needs it. Different paths stay different."""
     return path.encode("utf-8", "backslashreplace").decode()
+
+
+@lru_cache(100)
+def is_shared_by_machines(directory: Path) -> bool:
+    """Return whether other machines may use the file system of a directory, too."""
+    kind = file_system(Path(os.path.realpath(directory)))
+    return bool(kind) and kind not in _OF_ONE_MACHINE
+
+
+def _check_access(directory: Path, file: Path, rights: int) -> None:
+    """Raise StateError where there is no state, or where it is another user's and closed to this one."""
+    try:
+        file.stat()
+    except PermissionError:
+        may = False
+    except OSError:
+        raise StateError(f"{directory}: no state here; nothing was watched with this state_dir yet") from None
+    else:
+        may = os.access(file, os.R_OK)
+    owner = owner_of(file) or owner_of(directory) or "its owner"
+    if not may:
+        raise StateError(
+            f"{directory}: closed to you; {owner} may share it with a group (`state_group` in sentinel.toml)"
+        )
+    if not os.access(file, rights):
+        raise StateError(f"{directory}: you may read it, and only {owner} may change it")
 
 
 def _identity(file: Path) -> tuple[int, int] | None:

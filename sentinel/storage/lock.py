@@ -10,7 +10,7 @@ from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
 from sentinel.common.errors import StateError
-from sentinel.storage.database import LOCK, make_file
+from sentinel.storage.database import LOCK, NO_LOCKS, is_shared_by_machines, make_file
 
 
 @contextmanager
@@ -25,15 +25,18 @@ def sole_watcher(directory: Path) -> Iterator[None]:
     with open(lock, "r+b", buffering=0) as file:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
+        except OSError as error:
+            if error.errno not in (errno.EWOULDBLOCK, errno.EACCES):
+                raise StateError(f"{directory}: {error.strerror}: {NO_LOCKS}") from None
             holder = file.read().decode().strip() or "unknown"
             raise StateError(
                 f"{directory}: another watch uses this state_dir (process {holder}); end it, or name another "
                 "--state-dir"
             ) from None
         with suppress(OSError):  # only the lock counts; the number helps a person
+            where = f" on {socket.gethostname()}" if is_shared_by_machines(directory) else ""
             file.truncate(0)
-            file.write(str(os.getpid()).encode())
+            file.write(f"{os.getpid()}{where}".encode())
         with _sole_user_of_path(directory):
             yield
 

@@ -106,7 +106,7 @@ def _holds(directory: Path, incident: str) -> bool:
     from sentinel.storage.store import Store
 
     try:
-        with Store(directory, create=False) as store:
+        with Store(directory, read_only=True) as store:
             store.incident(incident)
     except (SentinelError, StateError):
         return False

@@ -16,6 +16,7 @@ from sentinel.sinks.base import Sink
 from sentinel.sinks.delivery import Delivery
 from sentinel.sinks.heartbeat import beating
 from sentinel.storage.lock import sole_watcher
+from sentinel.storage.sharing import obstacles, share
 from sentinel.storage.store import Store
 from sentinel.telemetry.metrics import Metrics
 from sentinel.telemetry.server import serving
@@ -27,7 +28,13 @@ from sentinel.watch.watchers import Watchers
 _ONCE_SECONDS = 60.0  # how long `read_once` waits for receivers; the next start sends the rest
 _END_SECONDS = 5.0  # how long the end of a watch waits for receivers; the next start sends the rest
 _RELOAD_SECONDS = 10.0  # how long a reload waits for deliveries that have begun
-_FIXED_KEYS = ("state_dir", "listen", "heartbeat", "shard")  # of the configuration; no reload changes them
+_FIXED_KEYS = (
+    "state_dir",
+    "state_group",
+    "listen",
+    "heartbeat",
+    "shard",
+)  # of the configuration; no reload changes them
 
 _log = logging.getLogger(__name__)
 
@@ -118,7 +125,15 @@ class Daemon:
         return damage
 
     def _open_store(self) -> Store:
-        return sound_store(self._state_dir, self._clock.now(), self._announcements.append)
+        store = sound_store(self._state_dir, self._clock.now(), self._announcements.append)
+        if group := self._setup.config.state_group:
+            with ExitStack() as failed:
+                failed.callback(store.close)
+                share(self._state_dir, group)
+                failed.pop_all()
+            for obstacle in obstacles(self._state_dir, group):
+                _log.warning("%s", obstacle)
+        return store
 
     def _begin_anew(self, damage: StateDamaged) -> None:
         begin_anew(self._state_dir, self._clock.now(), damage, self._announcements.append)

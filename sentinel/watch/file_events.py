@@ -25,15 +25,12 @@ from watchdog.events import (
 from watchdog.observers import Observer
 from watchdog.observers.api import BaseObserver, ObservedWatch
 
-from sentinel.common.paths import exists, is_directory
+from sentinel.common.paths import is_directory
 from sentinel.sources.base import ReadIssue
 from sentinel.sources.location import fixed_part, matches
 from sentinel.sources.readers.files import real_path
-from sentinel.sources.readers.mounts import MOUNTS, mounts
+from sentinel.sources.readers.mounts import LOCAL_SYSTEMS, file_system
 
-_LOCAL_SYSTEMS = frozenset(
-    {"bcachefs", "btrfs", "ext2", "ext3", "ext4", "f2fs", "jfs", "ramfs", "tmpfs", "xfs", "zfs"}
-)
 _GATHER_SECONDS = 1.0  # after the first change, so that many changes at once end one wait
 _EVENTS: list[type[FileSystemEvent]] = [
     DirCreatedEvent,
@@ -189,15 +186,9 @@ class Changes(FileSystemEventHandler):
 
 
 def sends_events(path: Path, text: str | None = None) -> bool:
-    """Return whether the file system of the path sends events. ``text`` is that of proc's mountinfo."""
-    if text is None:
-        if not exists(MOUNTS):
-            return True  # not on Linux, where watchdog knows what to do
-        text = MOUNTS.read_text()
-    deepest = -1
-    kind = ""
-    for mount in mounts(text):
-        if path.is_relative_to(mount.point) and len(mount.point) >= deepest:
-            deepest = len(mount.point)
-            kind = mount.type
-    return kind in _LOCAL_SYSTEMS
+    """Return whether the file system of the path sends events. ``text`` is that of proc's mountinfo.
+
+    Where no system tells its type, watchdog knows what to do.
+    """
+    kind = file_system(path, text)
+    return not kind or kind in LOCAL_SYSTEMS

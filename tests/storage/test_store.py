@@ -1,5 +1,6 @@
 """What the state directory keeps, through kills and beside others."""
 
+import errno
 import json
 import math
 import os
@@ -21,6 +22,7 @@ from sentinel.notifications.silences import silence
 from sentinel.runs.training_groups import TrainingEvidence
 from sentinel.sources.discovery import discover
 from sentinel.sources.identity import RunIdentity
+from sentinel.storage import database, lock
 from sentinel.storage.database import SCHEMA
 from sentinel.storage.lock import sole_watcher
 from sentinel.storage.outbox import Receiver
@@ -34,8 +36,9 @@ NAMES = RunIdentity(run="a", path="/runs/a", framework=None)
 SINK = SinkPolicy("slack")
 
 
-@pytest.fixture
-def store(tmp_path):
+@pytest.fixture(params=[False, True], ids=["of one machine", "on NFS"])
+def store(request, monkeypatch, tmp_path):
+    monkeypatch.setattr(database, "is_shared_by_machines", lambda _: request.param)
     with Store(tmp_path / "state") as opened:
         yield opened
 
@@ -289,6 +292,38 @@ def test_health(store):
     store.set_health({"poll": {"at": NOW}, "kl-blowup": "failed"})
     store.set_health({"kl-blowup": None})
     assert store.health() == {"poll": {"at": NOW}}
+
+
+def test_the_journal_is_one_that_all_its_users_can_share(request, tmp_path, store):
+    store.set_health({"a": 1})
+    with closing(sqlite3.connect(tmp_path / "state" / "sentinel.sqlite")) as connection:
+        ((mode,),) = connection.execute("PRAGMA journal_mode").fetchall()
+    on_nfs = "on NFS" in request.node.name
+    assert mode == ("delete" if on_nfs else "wal")  # a file keeps only whether it has a write-ahead log
+    with Store(tmp_path / "state", read_only=True) as reader:
+        assert reader.health() == {"a": 1}
+        store.set_health({"a": 2})
+        assert reader.health() == {"a": 2}
+
+
+def test_a_state_that_moves_to_nfs_gets_another_journal(monkeypatch, tmp_path):
+    with Store(tmp_path) as store:
+        store.set_health({"a": 1})
+    monkeypatch.setattr(database, "is_shared_by_machines", lambda _: True)
+    with Store(tmp_path) as store:
+        assert store.health() == {"a": 1}
+        store.set_health({"a": 2})
+        assert (tmp_path / "sentinel.sqlite-journal").exists()
+        assert not (tmp_path / "sentinel.sqlite-wal").exists()
+
+
+def test_a_file_system_without_locks_is_named(monkeypatch, tmp_path):
+    def refuse(*_):
+        raise OSError(errno.ENOLCK, os.strerror(errno.ENOLCK))
+
+    monkeypatch.setattr(lock.fcntl, "flock", refuse)
+    with pytest.raises(StateError, match="No locks available: its file system locks no files"):
+        sole_watcher(tmp_path).__enter__()
 
 
 def test_only_the_owner_may_read(tmp_path, store):

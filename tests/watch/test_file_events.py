@@ -18,7 +18,7 @@ MOUNTS = r"""22 1 253:0 / / rw,relatime shared:1 - ext4 /dev/vda rw
 @pytest.fixture(autouse=True)
 def local(monkeypatch):
     """Wherever the tests run, their scratch directory counts as local."""
-    monkeypatch.setattr(watching, "_LOCAL_SYSTEMS", watching._LOCAL_SYSTEMS | {"overlay"})
+    monkeypatch.setattr(watching, "LOCAL_SYSTEMS", watching.LOCAL_SYSTEMS | {"overlay"})
     monkeypatch.setattr(watching, "_GATHER_SECONDS", 0.05)
 
 

@@ -1,6 +1,7 @@
-"""Tells the file systems of the kernel, by their type, from those on which logs lie.
+"""Tells the file systems of a machine apart by their type.
 
-No log lies on one of the kernel, and some of its files keep a reader waiting or have no end.
+No log lies on one of the kernel, and some of its files keep a reader waiting or have no end. One that other
+machines may use, too, sends no events and holds no memory that they share.
 """
 
 import re
@@ -22,6 +23,12 @@ _KERNEL_TYPES = frozenset(
 )
 
 
+LOCAL_SYSTEMS = frozenset(
+    {"bcachefs", "btrfs", "ext2", "ext3", "ext4", "f2fs", "jfs", "ramfs", "tmpfs", "xfs", "zfs"}
+)
+"""File systems that this machine alone uses."""
+
+
 class Mount(NamedTuple):
     """A file system, the number of its device (such as "0:21") and where it is mounted."""
 
@@ -37,6 +44,24 @@ def mounts(text: str) -> Iterator[Mount]:
         _, _, device, _, point, *_ = about.split()
         point = re.sub(r"\\(\d{3})", lambda code: chr(int(code[1], 8)), point)
         yield Mount(device, point, file_system.split()[0])
+
+
+def file_system(path: Path, text: str | None = None) -> str:
+    """Return the type of the file system on which a real path lies; empty where no system tells.
+
+    ``text`` is that of proc's mountinfo.
+    """
+    if text is None:
+        if not exists(MOUNTS):
+            return ""  # not on Linux
+        text = MOUNTS.read_text()
+    deepest = -1
+    kind = ""
+    for mount in mounts(text):
+        if path.is_relative_to(mount.point) and len(mount.point) >= deepest:
+            deepest = len(mount.point)
+            kind = mount.type
+    return kind
 
 
 @lru_cache(_MAX_DEVICES)

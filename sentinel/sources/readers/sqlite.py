@@ -24,7 +24,7 @@ _MAX_VALUE = 4 << 20  # bytes
 _MAX_INSTRUCTIONS = 200_000_000  # of one query: about a second; only a malicious database needs more
 _PASSING = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_SCHEMA)  # a writer is at work
 _PRIMARY = 0xFF  # the bits of an error code that do not go into detail
-_HALF_WRITTEN = (sqlite3.SQLITE_READONLY_RECOVERY, sqlite3.SQLITE_READONLY_CANTINIT)
+HALF_WRITTEN = (sqlite3.SQLITE_READONLY_RECOVERY, sqlite3.SQLITE_READONLY_CANTINIT)
 """Errors that say that the index of the write-ahead log is not whole.
 
 A reader meets them about once in a thousand times while the writer changes the index, so reading is tried
@@ -45,7 +45,7 @@ def read(path: Path, query: Callable[[sqlite3.Connection], T]) -> T:
         try:
             return _once(path, query)
         except sqlite3.Error as error:
-            if error.sqlite_errorcode not in _HALF_WRITTEN:
+            if error.sqlite_errorcode not in HALF_WRITTEN:
                 raise
     return _once(path, query)
 
