@@ -12,7 +12,7 @@ import typer
 
 from sentinel.cli.plugins import complain_of_plugins
 from sentinel.common.errors import ConfigError, StateError
-from sentinel.common.paths import closure, exists
+from sentinel.common.paths import closure, exists, is_denied
 from sentinel.common.run_glob import fits, matched_runs
 from sentinel.common.text import clean_text, counted
 from sentinel.sources.location import closed_to_us, is_pattern, matches
@@ -44,12 +44,14 @@ def check_config(file: _File = Path("sentinel.toml"), schema: _Schema = False) -
             typer.echo(f"{name}: {table['stricter']:g} times as strict")
     if config.calibration:
         typer.echo(f"promised on {config.calibration.made_at:%Y-%m-%d}: {config.calibration}")
-    for pattern in (path for path in config.paths if isinstance(path, Path) and is_pattern(path)):
+    local = [path for path in config.paths if isinstance(path, Path)]
+    for pattern in filter(is_pattern, local):
         count = len(matches(pattern))
         what = f"matches {counted(count, 'path')} here" if count else "matches nothing here yet"
         typer.echo(f"{pattern} (`paths`): {what}")
-        for place in closed_to_us(pattern):
-            typer.echo(f"{pattern} (`paths`): {closure(place)}, so the runs below it are not watched")
+    for path in local:
+        for place in closed_to_us(path):
+            typer.echo(f"{path} (`paths`): {closure(place)}, so the runs below it are not watched")
     for sink in config.sinks:
         if sink.quiet_hours is not None:
             now = datetime.now().astimezone()
@@ -104,5 +106,5 @@ def _missing(config: "Config") -> Iterator[str]:
     if config.state_group:
         yield from obstacles(config.state_dir, config.state_group)
     for path in config.paths:
-        if isinstance(path, Path) and not exists(path) and not is_pattern(path):
-            yield f"{closure(path) or path} (`paths`)"
+        if isinstance(path, Path) and not (exists(path) or is_denied(path) or is_pattern(path)):
+            yield f"{path} (`paths`)"

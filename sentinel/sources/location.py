@@ -9,7 +9,7 @@ from itertools import takewhile
 from pathlib import Path
 from typing import Self
 
-from sentinel.common.paths import exists, is_directory
+from sentinel.common.paths import exists, is_denied, is_directory
 
 _ADDRESS = re.compile(r"(?P<scheme>[a-z][a-z0-9+.-]+)://(?P<rest>.*)", re.DOTALL)
 
@@ -56,9 +56,11 @@ def matches(path: Path) -> Sequence[Path]:
 
 
 def closed_to_us(path: Path) -> Sequence[Path]:
-    """Return the directories within a glob that this user may not enter, such as homes of mode 0700."""
+    """Return the places within a glob that this user may not enter, such as homes of mode 0700, and another
+    path itself if one above it is closed.
+    """
     if not is_pattern(path):
-        return []
+        return [path] if is_denied(path) else []
     above = fixed_part(path)
     parts = path.relative_to(above).parts
     globs = ("/".join(parts[:number]) for number in range(1, len(parts)) if "**" not in parts[:number])
