@@ -58,6 +58,15 @@ _AFTER_TRAINING = ("eval_", "train_runtime")
 _VARIES = re.compile(r"loss|acc|reward|score|error|return|precision|recall|f1", re.IGNORECASE)
 """Names of what is logged even where it stands still."""
 
+_RATE = re.compile(r"(?<![a-z])lr(?![a-z])|learning.?rate", re.IGNORECASE)
+"""Names of what is logged where it stands still, if something above counts."""
+
+_LAYER = re.compile(r"\s*\([\w.-]+\): [A-Z]\w*\(")
+"""A line of a printed model: "(norm1): BatchNorm2d(64, eps=1e-05)"."""
+
+_RAISED = re.compile(r"\s*(?:\w+\.)*[A-Z]\w*Error: (?=[\[A-Za-z'\"])")
+"""The last line of a traceback, which names no metric: "FileNotFoundError: [Errno 2] ..."."""
+
 _WRITER = re.compile(r"\[((?:rank|default)\d{1,5})\]:? ?")
 """What torchrun puts before the lines of a process."""
 
@@ -248,6 +257,9 @@ class RecurringLines:
             line = bar_free(line)
         if self._block:
             self._flush_block()
+        if ("): " in line and _LAYER.match(line)) or ("Error: " in line and _RAISED.match(line)):
+            self.texts.append((text, self._last_step))
+            return
         if "   " in line:
             with_names = self._with_names(line)
             if with_names is None:
@@ -635,8 +647,10 @@ class RecurringLines:
                 return
         stands_still = not has_counter and record.by < 0 and all(len(set(column)) == 1 for column in columns)
         if stands_still and len(lines) > 1 and not any(map(_VARIES.search, record.names)):
-            record.state = -1  # settings that are printed again and again
-            return
+            is_rate = any(map(_RATE.search, record.names)) and self._unit(record, lines).endswith("above")
+            if not is_rate:
+                record.state = -1  # settings that are printed again and again
+                return
         beside = {at for at, name in enumerate(record.names) if _is_beside(name)}
         if record.by in beside:
             record.by = -1
@@ -716,7 +730,9 @@ class RecurringLines:
         bars = [above[3] if above and len(above) > 3 else -1 for above in aboves]
         if min(bars) >= 0 and all(later > earlier for earlier, later in pairwise(bars)):
             return "bar"
-        if all(above and above[1] for above in aboves) and len({above[2] for above in aboves}) == len(aboves):
+        are_apart = len({above[2] if above else -1 for above in aboves}) == len(aboves)
+        steps = [above[0] for above in aboves if above and above[1]]
+        if are_apart and len(steps) == len(aboves) and steps == sorted(steps):
             return f"{aboves[-1][1]} above"
         return "row"
 

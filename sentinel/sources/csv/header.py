@@ -16,6 +16,9 @@ from sentinel.sources.readers.splits import PART_KEYS
 
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
+INDEX_NAMES = ("", "Unnamed: 0")
+"""Names of the column that pandas writes first."""
+
 BLANKS = " \t"
 """Characters that may surround the content of a cell."""
 
@@ -48,6 +51,12 @@ class Header:
     def epoch(self) -> int | None:
         """The column that counts the epochs."""
         return self._column(EPOCH_KEYS)
+
+    @cached_property
+    def index(self) -> int | None:
+        """The column in which pandas numbers the rows, where nothing else counts."""
+        is_alone = self.step is None and self.epoch is None
+        return 0 if is_alone and self.names[0] in INDEX_NAMES and len(self.names) > 1 else None
 
     @cached_property
     def time(self) -> int | None:

@@ -13,20 +13,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sentinel.sources.base import Chunk
-from sentinel.sources.csv.header import CsvRows, Header
+from sentinel.sources.csv.header import INDEX_NAMES, CsvRows, Header
 from sentinel.sources.readers.plain import plain_times, whole
 from sentinel.sources.readers.records import MAY_BE_LENGTHS, seconds
 from sentinel.sources.readers.splits import of_part
 
-INDEX_NAMES = ("", "Unnamed: 0")  # of the column that pandas writes first
-
 
 @dataclass
 class CsvAxis:
-    """The step of each row, from the column of steps, else from whole epochs, else the number of the row.
+    """The step of each row, from the column of steps, else from whole epochs, else from the index that pandas
+    writes, else the number of the row.
 
     A row without a step belongs to the last step. If an epoch is a fraction, such as 0.5, the rows are
-    numbered from there on, even if later epochs are whole.
+    numbered from there on, even if later epochs are whole. So they are from where an index does not rise.
     """
 
     rows: int = 0
@@ -40,6 +39,7 @@ class CsvAxis:
         numbers = np.arange(self.rows + 1, self.rows + count + 1)
         self.rows += count
         column = header.epoch if header.step is None else header.step
+        column = header.index if column is None else column
         if column is None or self.numbered:
             return numbers
         values = rows.values[:, column]
@@ -47,6 +47,8 @@ class CsvAxis:
         before = self.last
         begun = self.rows > count
         steps = self._carried(values, can_count)
+        if column == header.index:
+            return self._onwards(steps, before if begun else int(steps[0]) - 1 if count else 0, 1)
         if header.step is not None and header.names[column].lower() in MAY_BE_LENGTHS:
             return self._onwards(steps, before if begun else int(steps[0]) if count else 0)
         if header.step is None:
@@ -56,9 +58,11 @@ class CsvAxis:
                 steps[fraction[0] :] = numbers[fraction[0] :]
         return steps
 
-    def _onwards(self, steps: NDArray[np.int64], before: int) -> NDArray[np.int64]:
-        """Return the steps up to the first that falls. From that row on, each row is one step further."""
-        falls = np.flatnonzero(np.diff(steps, prepend=before) < 0)
+    def _onwards(self, steps: NDArray[np.int64], before: int, rise: int = 0) -> NDArray[np.int64]:
+        """Return the steps up to the first that rises by less than ``rise``. From that row on, each row is one
+        step further.
+        """
+        falls = np.flatnonzero(np.diff(steps, prepend=before) < rise)
         if self.counts_rows or len(falls):
             first = 0 if self.counts_rows else int(falls[0])
             last = steps[first - 1] if first else before

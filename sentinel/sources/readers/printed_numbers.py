@@ -18,7 +18,7 @@ _TAIL = r"(?!\.\d)(?![A-Z]\w{0,30}=)(?:[KMGB](?![A-Za-z\d]))?"
 NUMBER = re.compile(
     r"([-+.0-9nNiI](?:"  # a set of characters comes first, because that is fast to search
     rf"(?<=\d)(?:(?<![\w.@]\d)(?:{_STAMP})"
-    rf"|(?<![A-Za-z_\d.@]\d)(?:\d{{0,2}}(?:,\d{{3}})++(?!\d)(?:\.\d{{0,30}})?|\d{{0,40}}(?:\.\d{{0,40}})?){_POWER}{_TAIL}"
+    rf"|(?<![A-Za-z_\d.@]\d)(?<!(?:LEU|leu|UGE|uge)-\d)(?:\d{{0,2}}(?:,\d{{3}})++(?!\d)(?:\.\d{{0,30}})?|\d{{0,40}}(?:\.\d{{0,40}})?){_POWER}{_TAIL}"
     r"|(?<=[A-Za-z]\d)(?:\d{0,8}\.\d{1,40}(?:[eE][-+]?\d{1,4})?(?![.\w]\w?)"
     r"|(?:(?<=epoch\d)|(?<=Epoch\d)|(?<=EPOCH\d)|(?<=step\d)|(?<=Step\d)|(?<=iter\d)|(?<=Iter\d))\d{0,11}(?![\w.])))"
     rf"|(?<=[-+])(?<![\w.)\]].)(?:{_FIGURE}{_TAIL}|(?:nan|NaN|NAN|inf|Inf|INF|Infinity)(?![\w.]))"

@@ -36,14 +36,15 @@ _STOP = re.compile(
     r"(?:^|.*\s)(?:is|of|at|to|was|the|and|in|for|after|with|by|on|from|a|an|as|are|it|got|has|than|"
     r"improved|decreased|increased|reached|this|until|=>|->|After|At|For|In|The|This|Is)(?=\s|$)"
 )
-_DETAILED = re.compile(r"(?:^|[\s,|;:\]])([A-Za-z_]\w{0,30} \([A-Za-z]\w{0,11}\))\s?[:=]$")
+_DETAILED = re.compile(r"(?:^|[\s,|;:\]])([A-Za-z_]\w{0,30}(?: [A-Za-z]\w{0,30})? \([A-Za-z]\w{0,11}\))\s?[:=]$")
 """A name with a word in parentheses: "time (data): 0.3"."""
 
 _GLUED = re.compile(r"(?:%|/?[A-Za-z]{1,6}(?:/[A-Za-z]{1,8})?)(?=[\s,;|)\]])")
 """The unit behind a number."""
 
 _SECTION = re.compile(
-    r"(?<![a-z])(train|training|val|valid|validate|validation|test|testing|eval|evaluation)(?: set)?"
+    r"(?<![a-z])(train|training|val|valid|validate|validation|dev|test|testing|eval|evaluation)"
+    r"(?: set| [A-Za-z]\w{0,15}(?=:))?"
     r"(?:\s{0,3}[\])>|:;]| on |\s-\s)",
     re.IGNORECASE,
 )
@@ -56,7 +57,7 @@ _COPULA = re.compile(r"(?<=\S)\s(?:is|was|are|of)$")
 """What stands between a name and its number: "loss is 0.5"."""
 
 _TRIM = " \t'\"`#$@&.:=-|([{,<>~*_\u2502\u2503+^\u2192%)]}/!?;"
-_LABEL = re.compile(r"\s{0,200}([A-Za-z][\w .-]{0,40}?)\s{0,24}(?::\s|=>)")
+_LABEL = re.compile(r"\s{0,200}([A-Za-z][\w .-]{0,40}?)\s{0,24}(?::\s|=>|(?:(?<=oss)|(?<=osses))\s\{)")
 _COUNTS_PHASE = re.compile(r"(Epoch|Iter|epoch|iter)\s?\((\w{1,20})\):?\s{0,3}\[{0,2}\s{0,3}$")
 _WORD_AFTER = re.compile(r"\s?([A-Za-z_][A-Za-z_/]{0,20})\s{0,2}[)\]|,]")
 
@@ -80,6 +81,9 @@ _SHARE = re.compile(
     re.IGNORECASE,
 )
 """What of a whole was right: "Accuracy: 9836/10000 (98%)"."""
+
+_DOTTED = re.compile(r"poch\.(?=\d)")
+"""What stands between the word and the number: "---Epoch.12"."""
 
 _PAD = re.compile(r"   +")
 
@@ -129,6 +133,8 @@ def mask(line: str) -> tuple[str, list[str]]:
         line = _SHARE.sub(lambda share: f"{share[1]}{int(share[2]) / max(1, int(share[3]))}", line)
     if "   " in line:
         line = _PAD.sub("  ", line)
+    if "poch." in line:
+        line = _DOTTED.sub("poch ", line)
     parts = NUMBER.split(line, MAX_SLOTS)
     numbers = parts[1::2]
     masked = "\0".join(parts[::2])
@@ -447,6 +453,8 @@ def _of(
         prefix = sections[at] or whole_prefix
         if counters and _OF_TRAINING.fullmatch(prefix):
             prefix = ""
+        if not prefix and slot.kind == METRIC and not says_metric(name):
+            prefix = label  # "Losses {'ner': 0.5}"
         is_named = bool(prefix) and (not heading.startswith("(") or "loss" in name)
         if slot.kind != MEASURE and is_named and prefix.lower() not in name.lower() and not phase(name):
             name = f"{prefix} {name}"

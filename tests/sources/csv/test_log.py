@@ -60,7 +60,10 @@ def test_however_it_is_written(tmp_path, text):
         ("Epoch,LossPi,TotalEnvInteracts", ["0,1,4000", "1,1,8000"], [4000, 8000]),
         ("epoch,loss", ["0,1", "1,1", "2,1"], [0, 1, 2]),
         ("epoch,loss", ["0,1", "0.5,1", "1,1"], [0, 2, 3]),
-        (",loss", ["0,1", "1,1"], [1, 2]),
+        (",loss", ["0,1", "1,1"], [0, 1]),
+        (",loss", ["10,1", "20,1", "0,1", "10,1"], [10, 20, 21, 22]),
+        (",loss", ["0,1", "0,1", "0,1"], [0, 1, 2]),
+        (",epoch,loss", ["0,7,1", "1,8,1"], [7, 8]),
         ("loss", ["1", "2"], [1, 2]),
         ("episode,reward,steps", ["0,1,20", "1,1,9"], [0, 1]),
         ("step,loss", ["3,1", "4,1", "1,1"], [3, 4, 1]),
@@ -69,6 +72,7 @@ def test_however_it_is_written(tmp_path, text):
 def test_what_counts_the_steps(tmp_path, header, rows, steps):
     reader = read(tmp_path, "\n".join([header, *rows, ""]))
     assert list(dict.fromkeys(step for _, step, _ in reader.points)) == list(dict.fromkeys(steps))
+    assert Reader(tmp_path).poll(limit=1).points == reader.points
 
 
 @pytest.mark.parametrize(
@@ -239,7 +243,7 @@ def test_exports_have_the_tags_of_the_log(tmp_path, name, text, points):
         ("stable-baselines/progress.csv", "train/approx_kl", 1280, 140),
         ("stable-baselines/monitor.csv", "r", 42, 84),
         ("keras/training.csv", "val_loss", 7, 40),
-        ("keras/history.csv", "val_loss", 8, 32),
+        ("keras/history.csv", "val_loss", 7, 32),
     ],
 )
 def test_logs_that_libraries_wrote(path, tag, step, count):

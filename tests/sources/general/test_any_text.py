@@ -104,6 +104,9 @@ NAMES = [
     ("epoch: 1 step: 20, loss is 0.5", {"step": "20", "loss": "0.5"}),
     ("I1103 10:00:00.123456 12345 train.py:55] [20] loss=0.5", {"loss": "0.5"}),
     ("Epoch 1 mean_rank: 3.5 loss: 0.5", {"loss": "0.5"}),
+    ("Losses {'ner': 0.5}", {"Losses ner": "0.5"}),
+    ("Epoch 2 - Dev BLEU: BLEU-1 65.4, BLEU-2 60.6", {"Dev BLEU-1": "65.4", "Dev BLEU-2": "60.6"}),
+    ("Discriminator Accuracy (Loss): 1.0", {"Discriminator Accuracy (Loss)": "1.0"}),
 ]
 
 
@@ -134,6 +137,33 @@ def test_a_heading_of_a_part_names_what_stands_below():
 def test_lines_that_count_have_the_plain_name_beside_those_that_do_not():
     lines = [line for n in range(1, 9) for line in ("loss: 0.5", "loss: 0.4", f"step {n}0: loss 0.{n}")]
     assert [step for name, step, _ in points_of(*lines) if name == "loss"] == [*range(10, 90, 10)]
+
+
+def test_the_epoch_may_stand_behind_a_point():
+    lines = [f"INFO - ---Epoch.{n} Val Log-Loss per event: 0.{n}; MAPE: 0.5" for n in range(3)]
+    assert [step for name, step, _ in points_of(*lines) if "Log-Loss" in name] == [0, 1, 2]
+
+
+def test_what_a_model_generates_above_gives_no_steps():
+    above = ["Sampling slow, steps=138", "**Step 2:** add", "**Step 1:** multiply", "**Step 4:** add"]
+    lines = [line for n, text in enumerate(above) for line in (text, f"grpo_loss is 0.{n}")]
+    assert [step for name, step, _ in points_of(*lines) if name == "grpo_loss"] == [1, 2, 3, 4]
+
+
+def test_a_rate_that_stands_still_counts_below_an_epoch():
+    lines = [line for n in range(1, 5) for line in (f"End of epoch {n} / 9", "learning rate = 0.0001000")]
+    assert [step for name, step, _ in points_of(*lines) if name == "learning rate"] == [1, 2, 3, 4]
+    assert not points_of(*["learning rate = 0.0001000"] * 4)
+
+
+def test_a_printed_model_holds_no_metrics():
+    layers = [f"      (norm{n}): BatchNorm2d({n}, eps=1e-05, momentum=0.1)" for n in range(4)]
+    assert not points_of(*layers)
+
+
+def test_an_exception_is_no_metric():
+    assert not points_of("Epoch 1", "FileNotFoundError: [Errno 2] No such file: 'a'")
+    assert points_of("Epoch 1", "TestError: 0.5", "Epoch 2", "TestError: 0.4")
 
 
 @pytest.mark.parametrize("name", ["rank0", "default0"])
