@@ -635,7 +635,7 @@ class RecurringLines:
         if not has_counter:
             record.by = next((at for at, rising in enumerate(rises) if rising), -1)
         if kind != "sure":
-            counts = has_counter or record.by >= 0 or self._unit(record, lines).endswith("above")
+            counts = has_counter or record.by >= 0 or _stand_below(lines)
             varies = any(
                 not is_whole and len(set(column)) > 1 and not _is_beside(name)
                 for name, column, is_whole in zip(record.names, columns, whole, strict=True)
@@ -647,7 +647,7 @@ class RecurringLines:
                 return
         stands_still = not has_counter and record.by < 0 and all(len(set(column)) == 1 for column in columns)
         if stands_still and len(lines) > 1 and not any(map(_VARIES.search, record.names)):
-            is_rate = any(map(_RATE.search, record.names)) and self._unit(record, lines).endswith("above")
+            is_rate = any(map(_RATE.search, record.names)) and _stand_below(lines)
             if not is_rate:
                 record.state = -1  # settings that are printed again and again
                 return
@@ -730,9 +730,8 @@ class RecurringLines:
         bars = [above[3] if above and len(above) > 3 else -1 for above in aboves]
         if min(bars) >= 0 and all(later > earlier for earlier, later in pairwise(bars)):
             return "bar"
-        are_apart = len({above[2] if above else -1 for above in aboves}) == len(aboves)
-        steps = [above[0] for above in aboves if above and above[1]]
-        if are_apart and len(steps) == len(aboves) and steps == sorted(steps):
+        steps = [above[0] for above in aboves if above]
+        if _stand_below(lines) and steps == sorted(steps):
             return f"{aboves[-1][1]} above"
         return "row"
 
@@ -769,6 +768,12 @@ class RecurringLines:
         if len(late) >= MAX_LATE:
             self._release(writer, 0)
             self._bars[writer] = [0, 0]
+
+
+def _stand_below(lines: Sequence[Sequence[Any]]) -> bool:
+    """Return whether each of the lines stands below a counter of its own."""
+    aboves = [line[2] for line in lines]
+    return all(above and above[1] for above in aboves) and len({above[2] for above in aboves}) == len(aboves)
 
 
 def _value(text: str) -> float:

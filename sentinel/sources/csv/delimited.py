@@ -40,6 +40,9 @@ _NAMING = re.compile(
 _LONG_FORM = re.compile(r"metric|tag|key|series|variable|phase|split|stage", re.IGNORECASE)
 _VALUE = re.compile(r"value|mean|0|y|metric_value", re.IGNORECASE)
 _PLAIN_STEP = re.compile(r"x\d?|n|num|unnamed: ?0", re.IGNORECASE)
+_HEADING = re.compile(r"\W{0,9}(\w{1,20})\W{0,3}\d{1,12}\W{0,9}")
+"""What stands above the numbers of an epoch in one column: "Epoch 0"."""
+
 _DECIMAL_COMMA = re.compile(r"[-+]?\d{1,20},\d{1,20}")
 _UNCOUNTED = re.compile(r"(?<!\s)\s*+(?:\([^)]{0,40}\)|\[[^\]]{0,40}\])\s*$")
 
@@ -141,7 +144,8 @@ class Table:
             names = [text.strip().strip("\"'").lstrip("#").strip() for text in rows[above]]
             if len(names) == self._width + 1 and rows[above][0].strip() == "#":
                 names = names[1:]
-            if len(names) == self._width and not all(map(cell, rows[above])):
+            is_heading = len(names) == 1 and (heading := _HEADING.fullmatch(names[0])) and counter(heading[1])
+            if len(names) == self._width and not all(map(cell, rows[above])) and not is_heading:
                 self.header = names
         self._choose(rows[first:])
         for line in head[first:]:
@@ -161,9 +165,12 @@ class Table:
             (texts if is_text else numeric).append(at)
         names = self.header or [""] * self._width
         kinds = {at: counter(_UNCOUNTED.sub("", names[at])) for at in numeric}
+        may_step = [at for at in numeric if kinds[at] and _orders([row[at] for row in rows])]
+        rising = [at for at in may_step if _rises([row[at] for row in rows])]
         for kind in ("step", "batch", "episode", "count", "epoch", "frame"):
-            counters = [at for at in numeric if kinds[at] == kind and _orders([row[at] for row in rows])]
-            if counters:
+            counters = [at for at in may_step if kinds[at] == kind]
+            is_length = kind == "step" and rising and not set(counters) & set(rising)
+            if counters and not (is_length and _falls([row[counters[0]] for row in rows])):
                 self.step = counters[0]
                 self._unit = kind
                 break
@@ -184,6 +191,7 @@ class Table:
         self.values = [
             at for at in numeric if at != self.step and at not in walls and (not kinds[at] or not self.header)
         ]
+        self.values = self.values or [at for at in numeric if at != self.step and at not in walls]
         self.is_plain = bool(self.header) or all(len({row[at] for row in rows}) == 1 for at in texts)
         self.labels = [at for at in texts if self._names_series(names[at], [row[at].strip() for row in rows])]
         if self.header and any(names[at].lower() in ("metric", "tag", "key", "name") for at in self.labels):
@@ -331,6 +339,12 @@ def _rises(column: Sequence[str]) -> bool:
     if len(whole) < len(values) or len(values) < 2:
         return False
     return all(later > earlier for earlier, later in pairwise(whole))
+
+
+def _falls(column: Sequence[str]) -> bool:
+    values = [count(text.strip().strip("\"'")) for text in column]
+    whole = [value for value in values if value is not None]
+    return any(later < earlier for earlier, later in pairwise(whole))
 
 
 def _orders(column: Sequence[str]) -> bool:

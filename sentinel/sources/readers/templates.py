@@ -36,7 +36,9 @@ _STOP = re.compile(
     r"(?:^|.*\s)(?:is|of|at|to|was|the|and|in|for|after|with|by|on|from|a|an|as|are|it|got|has|than|"
     r"improved|decreased|increased|reached|this|until|=>|->|After|At|For|In|The|This|Is)(?=\s|$)"
 )
-_DETAILED = re.compile(r"(?:^|[\s,|;:\]])([A-Za-z_]\w{0,30}(?: [A-Za-z]\w{0,30})? \([A-Za-z]\w{0,11}\))\s?[:=]$")
+_DETAILED = re.compile(
+    r"(?:^|[\s,|;:\]])([A-Za-z_]\w{0,30}(?: [A-Za-z]\w{0,30})? \([A-Za-z]\w{0,11}\))\s?[:=]$"
+)
 """A name with a word in parentheses: "time (data): 0.3"."""
 
 _GLUED = re.compile(r"(?:%|/?[A-Za-z]{1,6}(?:/[A-Za-z]{1,8})?)(?=[\s,;|)\]])")
@@ -81,6 +83,16 @@ _SHARE = re.compile(
     re.IGNORECASE,
 )
 """What of a whole was right: "Accuracy: 9836/10000 (98%)"."""
+
+_WINDOW = re.compile(
+    r" (?:(?:of|over|in|for|from) )?(?:the )?(last|past|over) (\d{1,7})"
+    r" (?:eps?|episodes?|games?|steps|iterations|iters|epochs|batches|updates)(?![a-z])",
+    re.IGNORECASE,
+)
+"""What an average is of: "Avg reward last 100 episodes: 3.5"."""
+
+_WINDOW_ASIDE = re.compile(r" \((1\d{0,6}) (?:eps?|episodes?|games?)\)(?=\s?[:=])", re.IGNORECASE)
+"""The same in parentheses: "Mean reward (100 episodes): 3.5"."""
 
 _DOTTED = re.compile(r"poch\.(?=\d)")
 """What stands between the word and the number: "---Epoch.12"."""
@@ -133,6 +145,10 @@ def mask(line: str) -> tuple[str, list[str]]:
         line = _SHARE.sub(lambda share: f"{share[1]}{int(share[2]) / max(1, int(share[3]))}", line)
     if "   " in line:
         line = _PAD.sub("  ", line)
+    if " last " in line or " past " in line or " over " in line:
+        line = _WINDOW.sub(r" \1\2", line)
+    if " (1" in line:
+        line = _WINDOW_ASIDE.sub(r" (last\1)", line)
     if "poch." in line:
         line = _DOTTED.sub("poch ", line)
     parts = NUMBER.split(line, MAX_SLOTS)

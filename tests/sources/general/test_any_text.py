@@ -104,6 +104,8 @@ NAMES = [
     ("epoch: 1 step: 20, loss is 0.5", {"step": "20", "loss": "0.5"}),
     ("I1103 10:00:00.123456 12345 train.py:55] [20] loss=0.5", {"loss": "0.5"}),
     ("Epoch 1 mean_rank: 3.5 loss: 0.5", {"loss": "0.5"}),
+    ("Avg reward over the last 100 episodes: 3.5", {"Avg reward last100": "3.5"}),
+    ("Mean reward (100 ep): 3.5", {"Mean reward (last100)": "3.5"}),
     ("Losses {'ner': 0.5}", {"Losses ner": "0.5"}),
     ("Epoch 2 - Dev BLEU: BLEU-1 65.4, BLEU-2 60.6", {"Dev BLEU-1": "65.4", "Dev BLEU-2": "60.6"}),
     ("Discriminator Accuracy (Loss): 1.0", {"Discriminator Accuracy (Loss)": "1.0"}),

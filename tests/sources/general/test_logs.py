@@ -79,6 +79,25 @@ TABLES = {
         ["# step, loss_train, loss_test", *(f"{n}00, {1 / n}, {2 / n}" for n in range(1, 6))],
         ("loss_test", 500, "0.4"),
     ),
+    "lengths of episodes": (
+        "train_log.csv",
+        ["Episode,Score,Steps", *(f"{n},{n / 4},{100 - n * (-1) ** n}" for n in range(1, 9))],
+        ("Score", 8, "2.0"),
+    ),
+    "only lengths": (
+        "episode_rewards.csv",
+        ["Episode,Total Steps", *(f"{n},{9 - n}.0" for n in range(8))],
+        ("Total Steps", 7, "2.0"),
+    ),
+    "one column below epochs": (
+        "train_log.txt",
+        [
+            line
+            for n in range(3)
+            for line in (f"Epoch {n}", f"{3 / (n + 1)}", f"{2 / (n + 1)}", "0.5", "0.25")
+        ],
+        ("train_log", 12, "0.25"),
+    ),
     "no header": ("rewards.csv", [f"{n / 4}" for n in range(1, 7)], ("rewards", 6, "1.5")),
     "a header again": (
         "log.csv",
