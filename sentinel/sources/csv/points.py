@@ -59,9 +59,7 @@ class CsvAxis:
         return steps
 
     def _onwards(self, steps: NDArray[np.int64], before: int, rise: int = 0) -> NDArray[np.int64]:
-        """Return the steps up to the first that rises by less than ``rise``. From that row on, each row is one
-        step further.
-        """
+        """Return the steps as long as each rises by ``rise``. From then on, each row is one step further."""
         falls = np.flatnonzero(np.diff(steps, prepend=before) < rise)
         if self.counts_rows or len(falls):
             first = 0 if self.counts_rows else int(falls[0])
