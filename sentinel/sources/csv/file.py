@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import Any
 
 from sentinel.sources.base import Chunk, Cursor, PollResult, ReadIssue
-from sentinel.sources.csv.header import CsvRows, Header, read_header
-from sentinel.sources.csv.points import INDEX_NAMES, CsvAxis, RowFingerprints, points
+from sentinel.sources.csv.header import INDEX_NAMES, CsvRows, Header, read_header
+from sentinel.sources.csv.points import CsvAxis, RowFingerprints, points
 from sentinel.sources.csv.rows import read_rows
 from sentinel.sources.readers.files import open_log, stamp
 from sentinel.sources.readers.growing import (
