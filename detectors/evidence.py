@@ -70,6 +70,7 @@ _UNITS: Mapping[Signal, Unit] = {
     Signal.TRAINING_SHARE: Unit.SHARE,
     Signal.HISTOGRAM_ZERO_SHARE: Unit.SHARE,
     Signal.STEP_TIME: Unit.SECONDS,
+    Signal.PACE: Unit.SECONDS,
     Signal.TOKENS_PER_SECOND: Unit.TOKENS_PER_SECOND,
     Signal.THROUGHPUT: Unit.PER_SECOND,
     Signal.MFU: Unit.SHARE,

@@ -42,6 +42,8 @@ ONSET = "onset_step"
 ABOVE = "bad_above"
 BELOW = "bad_below"
 SKIPPED = "skip_reason"
+EXCUSED = "excused"
+"""A column of a rule where it has one: what is found of the row is right, so no score card speaks either."""
 
 WINDOW: dict[str, pl.DataType] = {
     SERIES: pl.UInt32(),  # which series; verdicts never mix two of them

@@ -144,6 +144,7 @@ class Signal(StrEnum):
     OTHER_METRIC = "other_metric"  # all but losses and gradient norms, once they are not finite any more
     FROZEN_METRIC = "frozen_metric"  # metrics of no signal that froze at a value; how many
     LEAPT_METRIC = "leapt_metric"  # metrics of no signal that leapt for good; how many
+    PACE = "pace"  # seconds per step by the log's own clocks, where no metric tells the speed
     EPOCH = "epoch"
     TOTAL_STEPS = "total_steps"  # planned optimizer steps
     WARMUP_STEPS = "warmup_steps"  # planned
@@ -157,8 +158,8 @@ class Signal(StrEnum):
         return own
 
 
-UNNAMED = frozenset({Signal.OTHER_METRIC, Signal.FROZEN_METRIC, Signal.LEAPT_METRIC})
-"""Signals that tell of metrics of no other signal, which no training logs itself."""
+UNNAMED = frozenset({Signal.OTHER_METRIC, Signal.FROZEN_METRIC, Signal.LEAPT_METRIC, Signal.PACE})
+"""Signals that no training logs itself: what metrics of no other signal do, and what clocks tell."""
 
 OWN = "tag:"
 """How the signal of a person's own rule begins."""

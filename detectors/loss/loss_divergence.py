@@ -20,10 +20,11 @@ the sequence length.
 ## When it is wrong
 A harder stage of a curriculum, another data set, longer sequences, a changed objective or a high learning
 rate after a warm restart lift the loss without a fault; of 32 trainings with cosine restarts up to the edge
-two rang. Beside rewards the rule is silent, since there the loss follows the policy, and below a hundredth of
-the start, where nothing is left to learn. A critic's loss grows with the square of the returns, so it may
-grow where the reward does. A moving average of the loss that starts at 0 climbs to its level: of it, only
-levels to which it fell count as the best.
+two rang. Where the accuracy comes back or keeps half of its gain, and the gradient norm is at most twice that
+of before, the task became harder and nothing is said. Beside rewards the rule is silent, since there the loss
+follows the policy, and below a hundredth of the start, where nothing is left to learn. A critic's loss grows
+with the square of the returns, so it may grow where the reward does. A moving average of the loss that starts
+at 0 climbs to its level: of it, only levels to which it fell count as the best.
 
 ## Source
 Catalogue L6, O19, O9, GE. Thresholds are measured (`measurements/figures.md`). The standard error allows for
@@ -39,8 +40,9 @@ import polars as pl
 
 from sentinel.detectors.api import CRITICAL, WARNING, Cause, Maturity, Variant, detector
 from sentinel.detectors.evidence import Measure, Unit
+from sentinel.detectors.loss.harder_task import COMPANIONS, with_harder_task
 from sentinel.detectors.loss.levels import LEVELS, MANY, REACH, RISE, WINDOWS, with_rise
-from sentinel.detectors.schema import ENDED, INDEX, VALUE
+from sentinel.detectors.schema import ENDED, EXCUSED, INDEX, VALUE
 from sentinel.detectors.signals import Signal
 from sentinel.detectors.stats import (
     has_points,
@@ -67,7 +69,7 @@ HIGH = 0.75  # quantile of the first rewards: noise of one point does not reach 
 
 @detector(
     judges=(Signal.LOSS, Signal.VALUE_LOSS),
-    uses=ELSE,
+    uses=(*ELSE, *COMPANIONS),
     history=LEVELS,
     at_end=True,
     maturity=Maturity.STABLE,
@@ -103,7 +105,8 @@ def loss_divergence(
     early = pl.col(INDEX) < WINDOWS[MANY]
     of_critic = is_of(Signal.VALUE_LOSS)
     few = pl.col(ENDED) & has_points(AT_END) & ~has_points(EARLIEST + 1) & ~of_critic
-    ends = with_ends_apart(with_rise(points.with_columns(reward_size=pl.col(Signal.REWARD).abs())), most=FEW)
+    sized = with_harder_task(points).with_columns(reward_size=pl.col(Signal.REWARD).abs())
+    ends = with_ends_apart(with_rise(sized), most=FEW)
     thirds = {"best": pl.col("high"), "level": pl.col("low"), "rise": pl.col("low") / pl.col("high") - 1}
     measured = ends.with_columns(
         start=start_median(VALUE, EARLIEST),
@@ -120,7 +123,10 @@ def loss_divergence(
         judged={SkipReason.NOT_SUPERVISED: of_critic | is_supervised()}
         | {SkipReason.FEW_POINTS: few | has_points(EARLIEST + 1), SkipReason.RANGE: few | rise.is_not_null()},
         found={
-            "diverged": ~of_critic & far & pl.when(few).then(apart).otherwise(sure & ~pl.col("returns")),
+            "diverged": ~of_critic
+            & far
+            & ~pl.col(EXCUSED)
+            & pl.when(few).then(apart).otherwise(sure & ~pl.col("returns")),
             "critic": of_critic & _is_lost(),
         },
         lasts=rise > least_rise / 2,

@@ -18,7 +18,8 @@ learning rate two- to fivefold, or lengthen the warm-up, if the spikes come with
 
 ## When it is wrong
 Another data source, a new epoch or a harder stage lifts single points, and the next fold of a
-cross-validation begins anew. Batches of one sample have heavy tails of their own; the distance to the 95th
+cross-validation begins anew. Where the accuracy comes back and the gradient norm is at most twice that of
+before, a spike is info. Batches of one sample have heavy tails of their own; the distance to the 95th
 percentile makes room for most of them. Beside rewards the rule is silent.
 
 ## Source
@@ -34,7 +35,8 @@ import polars as pl
 
 from sentinel.detectors.api import INFO, WARNING, Cause, History, Maturity, Variant, detector
 from sentinel.detectors.evidence import Measure, Unit
-from sentinel.detectors.schema import INDEX, SERIES, VALUE
+from sentinel.detectors.loss.harder_task import COMPANIONS, with_harder_task
+from sentinel.detectors.schema import EXCUSED, INDEX, SERIES, VALUE
 from sentinel.detectors.signals import Signal
 from sentinel.detectors.stats import recent_median, recent_noise, recent_quantile
 from sentinel.detectors.supervised import ELSE, FIRST, is_learned, supervised
@@ -50,7 +52,7 @@ TAIL = 0.95  # quantile: two or three of the points before lie beyond it
 
 @detector(
     judges=(Signal.LOSS,),
-    uses=ELSE,
+    uses=(*ELSE, *COMPANIONS),
     history=History(recent=BEFORE + MANY + 1, head=FIRST),
     maturity=Maturity.STABLE,
     hold=1,  # a spike is a single point
@@ -83,7 +85,8 @@ def loss_spike(
     early = pl.col(INDEX) < BEFORE
     middle = {n: recent_median("log", n, skip=1, at_least=n * POSITIVE // BEFORE) for n in (EARLY, BEFORE)}
     measured = (
-        points.with_columns(log=logs)
+        with_harder_task(points)
+        .with_columns(log=logs)
         .with_columns(
             middle=pl.when(early).then(middle[EARLY]).otherwise(middle[BEFORE]),
             upper=recent_quantile(TAIL, "log", BEFORE, skip=1, at_least=POSITIVE),
@@ -109,7 +112,8 @@ def loss_spike(
         judged=supervised(pl.col(INDEX) >= EARLY) | {SkipReason.RANGE: pl.col("usual").is_not_null()},
         found={"jumped": pl.col("spike")},
         severities={
-            WARNING: (pl.col("spikes") >= most_spikes) | (pl.col(VALUE) > far_times * pl.col("usual"))
+            WARNING: (~pl.col(EXCUSED) & (pl.col("spikes") >= most_spikes))
+            | (pl.col(VALUE) > far_times * pl.col("usual"))
         },
         above=(pl.col("middle") + least).exp(),
     )

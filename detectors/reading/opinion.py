@@ -22,6 +22,7 @@ from sentinel.detectors.schema import (
     ABOVE,
     BELOW,
     ENDED,
+    EXCUSED,
     FINDINGS,
     INDEX,
     ONSET,
@@ -89,7 +90,8 @@ def with_opinion(points: pl.DataFrame, findings: pl.LazyFrame, claims: Sequence[
     """
     opinion = _opinions(points, claims)
     joined = findings.join(opinion.lazy(), on=[SERIES, INDEX], how="left", maintain_order="left")
-    prevails = pl.col(ENDED) & (pl.col("card_severity") > pl.col(SEVERITY).fill_null(0))
+    excused = pl.col(EXCUSED) if EXCUSED in findings.collect_schema().names() else pl.lit(value=False)
+    prevails = pl.col(ENDED) & ~excused & (pl.col("card_severity") > pl.col(SEVERITY).fill_null(0))
     of_card = {
         SEVERITY: pl.col("card_severity"),
         VARIANT: pl.col("card_variant"),

@@ -2,7 +2,9 @@
 
 ## What it catches
 A median speed over the last twenty points that is 30 % below the median of the two hundred points before
-them. Speeds are steps, samples or tokens per second; a time per step counts by its inverse.
+them. Speeds are steps, samples or tokens per second; a time per step counts by its inverse. Where a log has
+none of these, its clock tells the time per step: the seconds since the start, a speed averaged since then, or
+the times of the rows.
 
 ## Why it matters
 Nothing is wrong with the model, but the bill is. A slow disk, a neighbour on the machine, a hot or
@@ -14,7 +16,8 @@ If it began with a restart, compare the two environments.
 
 ## When it is wrong
 Longer sequences, longer completions and evaluations inside a step take longer by right. A finding is
-therefore info until the speed has been below a half for twenty points.
+therefore info until the speed has been below a half for twenty points. Beside rewards no clock is judged: an
+episode that lasts longer is often a better one.
 
 ## Source
 Catalogue DP5.
@@ -29,6 +32,7 @@ from sentinel.detectors.evidence import Measure, Unit
 from sentinel.detectors.schema import VALUE
 from sentinel.detectors.signals import Signal
 from sentinel.detectors.stats import in_a_row, is_of, now_and_then
+from sentinel.detectors.supervised import ELSE, is_supervised
 from sentinel.detectors.verdict import SkipReason, verdicts
 
 LEVEL_POINTS = 20  # points of the present speed
@@ -37,7 +41,8 @@ MIN_EARLIER_POINTS = 80  # points of those that suffice
 
 
 @detector(
-    judges=(Signal.TOKENS_PER_SECOND, Signal.THROUGHPUT, Signal.STEP_TIME),
+    judges=(Signal.TOKENS_PER_SECOND, Signal.THROUGHPUT, Signal.STEP_TIME, Signal.PACE),
+    uses=ELSE,
     history=History(recent=2 * LEVEL_POINTS + EARLIER_POINTS),
     every=5,
     maturity=Maturity.STABLE,
@@ -59,7 +64,8 @@ def throughput_shift(
     recovered: Annotated[float, "share of the earlier speed at which it is over"] = 0.8,
 ) -> pl.LazyFrame:
     speed = pl.col("level") / pl.col("before")
-    per_step = is_of(Signal.STEP_TIME)
+    by_clock = is_of(Signal.PACE)
+    per_step = is_of(Signal.STEP_TIME) | by_clock
     return verdicts(
         points.with_columns(
             **now_and_then(
@@ -69,6 +75,7 @@ def throughput_shift(
             ),
         ).with_columns(speed=pl.when(per_step).then(1 / speed).otherwise(speed)),
         judged={
+            SkipReason.NOT_SUPERVISED: ~by_clock | is_supervised(),
             SkipReason.FEW_POINTS: pl.col("before").is_not_null(),
             SkipReason.RANGE: (pl.col("before") > 0) & (pl.col("level") > 0),
         },

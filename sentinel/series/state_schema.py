@@ -3,7 +3,7 @@
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any, NamedTuple
 
-STATE = 18
+STATE = 19
 """A number to raise whenever what is stored changes its form. The log of an older state is read again."""
 
 
@@ -27,6 +27,7 @@ class StreamState(NamedTuple):
     values: Mapping[str, Sequence[float]]
     unmapped_nonfinite: Sequence[Any]
     unmapped_shape: Sequence[Any]
+    pace: Sequence[Any]
 
 
 class AttemptState(NamedTuple):

@@ -22,6 +22,7 @@ from sentinel.series.first_points import POINT_FIELDS, counts, joined, prologue_
 from sentinel.series.history import Window
 from sentinel.series.missing_tags import InventoryTaker, MissingTags
 from sentinel.series.naming import Meaning, Naming, Origin, Profile, is_of_histogram, profiles, recognise
+from sentinel.series.pace import Pace
 from sentinel.series.plan import KnownOfStream, Plans
 from sentinel.series.roles.assignment import role_of_signal
 from sentinel.series.roles.company import Series
@@ -95,6 +96,7 @@ class Stream:
     missing_tags: MissingTags = field(default_factory=MissingTags)
     unmapped_nonfinite: UnmappedNonFinite = field(default_factory=UnmappedNonFinite)
     unmapped_shape: UnmappedShape = field(default_factory=UnmappedShape)
+    pace: Pace = field(default_factory=Pace)
 
     @property
     def has_points(self) -> bool:
@@ -351,6 +353,9 @@ class Stream:
         if not self.specs.signals.isdisjoint(ODD):
             unnamed = [free and signal is None for free, signal in tags]
             points += self.unmapped_shape.extend(chunk, part, self.position, unnamed)
+        if Signal.PACE in self.specs.signals:
+            is_step = [signal is Signal.LOSS for signal in signals]
+            points += self.pace.extend(chunk, part, self.position, self.attempt.number, is_step)
         return points
 
     def _converted(self, points: Points, meaning: Meaning) -> Points:
@@ -386,6 +391,7 @@ class Stream:
             values=self.values.dump(),
             unmapped_nonfinite=self.unmapped_nonfinite.dump(),
             unmapped_shape=self.unmapped_shape.dump(),
+            pace=self.pace.dump(),
         )
 
     @staticmethod
@@ -412,6 +418,7 @@ class Stream:
         self.role_signals = {tag: Signal(signal) for tag, signal in stored.role_signals.items()}
         self.unmapped_nonfinite = UnmappedNonFinite.load(stored.unmapped_nonfinite)
         self.unmapped_shape = UnmappedShape.load(stored.unmapped_shape)
+        self.pace = Pace.load(stored.pace)
         for tag in stored.tags:
             self._learn(tag)
 

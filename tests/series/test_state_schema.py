@@ -3,10 +3,10 @@
 from sentinel.series.state_schema import STATE, AttemptState, SeriesState, StreamState
 
 FORM = {
-    18: (
+    19: (
         "position first_points has_names profile attempts attempt tags plans units "
         "signals inventory_taker missing_tags tag_context "
-        "role_signals values unmapped_nonfinite unmapped_shape",
+        "role_signals values unmapped_nonfinite unmapped_shape pace",
         "number sums tags raw_tags context joins partners series earlier left_out standings courses",
         "head_rows recent_rows sliced plotted rows position earlier head recent coarse checkpoint",
     )

@@ -38,9 +38,10 @@ _IDENTITY = re.compile(
     re.IGNORECASE,
 )
 _UNIT = re.compile(
-    r"\s?(?:s|secs?|seconds?|ms|mins?|minutes?|hours?|hrs?|h|it/s|s/it|it|tok/s|samples?/s(?:ec)?|ins/s|fps|GB|MB|KB|GiB|MiB|KiB|"
-    r"images?|imgs?|tokens?/s(?:ec)?|steps?/s(?:ec)?|examples?/s(?:ec)?|words?/s|sent/s|batch(?:es)?/s(?:ec)?|MB/s|img/s|"
-    r"seconds/step|s/step|ms/step|us/step|s/batch|ms/batch|it/sec|files?|params?|parameters|lines?|%\|)(?![A-Za-z])"
+    r"\s?(?:(?:s|ms|us|seconds)/(?:it|step|batch)|s|secs?|seconds?|ms|mins?|minutes?|hours?|hrs?|h|it/s|it|"
+    r"tok/s|samples?/s(?:ec)?|ins/s|fps|GB|MB|KB|GiB|MiB|KiB|images?|imgs?|tokens?/s(?:ec)?|steps?/s(?:ec)?|"
+    r"examples?/s(?:ec)?|words?/s|sent/s|batch(?:es)?/s(?:ec)?|MB/s|img/s|it/sec|files?|params?|parameters|lines?|"
+    r"%\|)(?![A-Za-z])"
 )
 
 _PHASE = re.compile(
