@@ -141,6 +141,9 @@ class RunLog:
         if len(chunk.step):
             if not stream.has_points:
                 stream.plans.first, read_issues = self._plan_at(float(chunk.time[0]))
+                before = self._stream_before(chunk)
+                if before is not None:
+                    stream.resume(before)
             self.metadata.undo_finalize(chunk)
         self.metadata.record(flat(chunk.config), self.run.format)
         return stream.extend(chunk, read_at), read_issues
@@ -237,6 +240,21 @@ class RunLog:
         if name not in self.streams:
             self.streams[name] = self._new_stream(name)
         return self.streams[name]
+
+    def _stream_before(self, chunk: Chunk) -> Stream | None:
+        """Return the stream that the first points of a new one resume: the newest of its directory, if all
+        that was read so far was logged before.
+        """
+        last_time = self.metadata.last_time
+        if self.run.has_parallel_streams or last_time is None or not chunk.time[0] > last_time:
+            return None
+        directory = chunk.stream.rpartition("/")[0]
+        others = [
+            name
+            for name, stream in self.streams.items()
+            if name != chunk.stream and stream.has_points and name.rpartition("/")[0] == directory
+        ]
+        return self.streams[others[-1]] if others else None
 
     def _new_stream(self, name: str) -> Stream:
         return Stream(self.run.id, name, self.run.format, self.run.part, self.naming, self.specs)

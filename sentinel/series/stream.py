@@ -110,6 +110,10 @@ class Stream:
         total = self.plans.now.get(Signal.TOTAL_STEPS) if logged is None else logged
         return total or None
 
+    def resume(self, before: "Stream") -> None:
+        """Begin where another stream ended: its last rows are those of the attempt before."""
+        self.attempt = Attempt(1, earlier=before.attempt.next(1, self.specs).earlier)
+
     def extend(self, chunk: Chunk, read_at: float = math.nan) -> Extension:
         """Add the points of a chunk. ``read_at`` is the time awake of the watch that read it."""
         waiting = 0 if self.first_points is None or chunk.restarted else len(self.first_points.step)

@@ -17,6 +17,7 @@ from sentinel.sources.base import Chunk, Ending, EndKind, Line, PollResult, Run
 from sentinel.sources.discovery import discover
 from sentinel.sources.json.lines import JsonLines
 from sentinel.watch.watched import WatchedRun
+from tests.sources.tensorboard.writer import VERSION, scalar
 
 START = 1.7e9
 
@@ -228,3 +229,32 @@ def test_what_follows_from_logged_signals_is_not_missing(pipeline, tmp_path):
     understood = run.understanding().signals
     assert understood["pad_fraction"] == ["1 - data/valid_tokens/batch_slots"]
     assert pipeline.detectors["loss-scales-with-padding"].demand.missing(understood) == []
+
+
+def event_file(directory, process, epochs, begin, level, seconds=1):
+    """What a process logged of an accuracy in these epochs, from this time on."""
+    values = [level + 0.3 * epoch / 80 + 0.001 * (epoch % 3) for epoch in epochs]
+    records = [
+        scalar("val/accuracy", epoch, value, begin + seconds * at)
+        for at, (epoch, value) in enumerate(zip(epochs, values, strict=True))
+    ]
+    name = f"events.out.tfevents.{begin:.0f}.host.{process}.0"
+    (directory / name).write_bytes(VERSION + b"".join(records))
+
+
+@pytest.mark.parametrize("limit", [7, 50_000])
+@pytest.mark.parametrize(("begin", "resumes"), [(START + 1000, True), (START + 20, False)])
+def test_a_process_with_a_file_of_its_own_resumes_what_ended_before(tmp_path, limit, begin, resumes):
+    pipeline = Pipeline([all_detectors()["resume-loss-jump"]], {}, {}, lambda *what: pytest.fail(str(what)))
+    event_file(tmp_path, 1, range(40), START, 0.5)
+    event_file(tmp_path, 2, range(40, 80), begin, 0.3)
+    (run,) = discover([tmp_path]).runs
+    followed = pipeline.track(run, "a")
+    changes = []
+    more = True
+    while more:
+        (step,) = pipeline.advance([followed], limit)
+        changes += step.changes
+        more = step.more
+    fired = {(c.incident.detector, c.incident.evidence["first_step"]) for c in changes}
+    assert fired == ({("resume-loss-jump", 40.0)} if resumes else set())

@@ -8,7 +8,8 @@ A directory `validation` beside a directory `train` belongs to that run if one p
 points of two files, and its tags begin with `validation/`.
 
 A process may write several files one after the other. They are one stream, in the order of the time and the
-count in their names. What other processes write into the same directory are other streams.
+count in their names. What other processes write into the same directory are other streams. A stream whose first point is later than
+all points before it resumes the stream that was read before it.
 """
 
 import os
@@ -96,10 +97,11 @@ class _EventPoll:
         streams = self._streams()
         for directory in held_out(self._directory):
             streams |= self._streams(f"{directory.name}/")
-        more = [self._read_stream(stream, names) for stream, names in streams.items()]
+        # A stream may resume those before it, so it is read once they were read to their ends.
+        more = any(self._read_stream(stream, names) for stream, names in streams.items())
         state = {"files": self._marks, "unreadable": self._unreadable}
         cursor = {key: entries for key, entries in state.items() if entries}
-        return PollResult(cursor, self._chunks, self._read_issues, any(more))
+        return PollResult(cursor, self._chunks, self._read_issues, more)
 
     def _streams(self, beside: str = "") -> dict[str, list[str]]:
         """Return the names of each stream's files, in their order; those of a directory ``beside`` hold its
