@@ -8,7 +8,10 @@ from sentinel.detectors.settings import Setting
 from sentinel.detectors.signals import Signal
 from sentinel.detectors.stats import PRECISION, of_buckets, recent_max, resting, seen_max, start_value
 
-PLANS = (Setting.SCHEDULER, Setting.PEAK_LEARNING_RATE, Setting.WARMUP_RATIO, Setting.ACCUMULATION_STEPS)
+PLANS = (
+    *(Setting.SCHEDULER, Setting.PEAK_LEARNING_RATE, Setting.WARMUP_RATIO, Setting.ACCUMULATION_STEPS),
+    Setting.SCHEDULE_STEPS,
+)
 """Settings that `with_schedule` reads."""
 
 SCHEDULE = {
@@ -28,6 +31,9 @@ SCHEDULE = {
 
 MOVING = ("linear", "cosine", "restarts", "polynomial", "exponential", "one-cycle", "inverse-sqrt")
 """Schedules whose rate is never the same for long."""
+
+COMING_DOWN = ("linear", "cosine", "polynomial")
+"""Schedules that move until the training ends, and never come up again."""
 
 HISTORY_ROWS = 250
 """Recent rows that a rule has to declare."""

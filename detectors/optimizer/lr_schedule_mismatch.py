@@ -1,11 +1,12 @@
-"""The learning rate does not fit the run: zero or at its floor too early, rising too long, or constant.
+"""The learning rate does not fit the run: at its end too early or twice, rising too long, or constant.
 
 ## What it catches
 A learning rate of zero although training goes on: from the first step, for a tenth of the run so far, or with
 more than a fifth of the planned steps to go. A smooth decay that stopped below 1 % of its peak with as much
 to go. A first warm-up, line or staircase, that is longer than half the plan or twice the planned warm-up. A
-rate that never moves although the settings name a schedule, or a warm-up that the log should show. A run of
-100 points or more that is over while its rate still rose, unless it was stopped early in its plan. Without a
+rate that never moves although the settings name a schedule, or a warm-up that the log should show. Where the
+settings name a line, a cosine or a polynomial: a rate that stands still on its way down, or at a floor, with
+half of the plan to go, and one that comes up again. A run of 100 points or more that is over while its rate still rose, unless it was stopped early in its plan. Without a
 plan a smooth rise is info, because a run that was stopped in its warm-up looks the same.
 
 ## Why it matters
@@ -20,22 +21,27 @@ returns. If the plan is a whole multiple of the step at which the schedule ended
 number of accumulation steps or ranks. After a resume check that the plan was not the old one.
 
 ## When it is wrong
-Warm restarts, steps, plateaus, exponential decay, warmup-stable-decay and constant rates stay quiet, and so
-does a cosine that comes up again after zero: that may be meant. Without a plan only zeros tell anything. A
+Warm restarts, steps, plateaus, exponential decay, warmup-stable-decay and constant rates stay quiet. A rate
+that comes up again counts only where the settings name a schedule that does not. Without a plan only zeros
+tell anything. A
 log that rounds small rates to zero is known by its smallest rate, or by a falling loss. Where gradients are
 accumulated, steps may be micro-batches. A deliberately long warm-up is flagged.
 
 ## Source
 Catalogue O8, O23, A-learning-rate, G-acc-sched: below 1 % of the peak with over 20 % of the steps left;
-constant over 20 % of the plan. OneCycleLR warms up for 30 % of the run; 50 % is the longest in common use.
+constant over 20 % of the plan. The cosine of transformers goes on beyond its end, so one that is stepped for
+each of N processes comes down and up again N / 2 times. OneCycleLR warms up for 30 % of the run; 50 % is the longest in common use.
 """
 
 from typing import Annotated
 
+import numpy as np
 import polars as pl
 
 from sentinel.detectors.api import CRITICAL, INFO, WARNING, Cause, History, Maturity, Variant, detector
+from sentinel.detectors.evidence import Measure, Unit
 from sentinel.detectors.schedules import (
+    COMING_DOWN,
     HISTORY_ROWS,
     MIN_RESTING_ROWS,
     PLANS,
@@ -44,8 +50,16 @@ from sentinel.detectors.schedules import (
     with_schedule,
 )
 from sentinel.detectors.schema import ENDED, INDEX, STEP, VALUE
+from sentinel.detectors.settings import Setting
 from sentinel.detectors.signals import Signal
-from sentinel.detectors.stats import PRECISION, has_points, recent_median, start_median
+from sentinel.detectors.stats import (
+    PRECISION,
+    Floats,
+    has_points,
+    recent_median,
+    start_median,
+    with_arrays,
+)
 from sentinel.detectors.verdict import SkipReason, verdicts
 
 DECAYED_FRACTION = 0.2  # of the peak, with a plan: a log that rounds jumps to its end from above
@@ -54,7 +68,12 @@ MIN_UNTRAINED_STEPS = 100  # at zero from the first; gradients of fewer are accu
 MIN_UNTRAINED_ROWS = 20  # that many tell whether the loss falls
 MAX_LOSS_FRACTION = 0.98  # of its start: a loss below that learns
 MAX_MISSED_WARM_UP = 0.1  # fraction of the warm-up that the log may lack at its beginning
-MAX_LEFT = 0.5  # fraction of the plan; with more left, a rate at zero is critical
+MAX_LEFT = 0.5  # fraction of the plan; with more left, a rate at zero is critical, and one that rests is odd
+MIN_STANDING_ROWS = 20  # rows that a rate must rest above its floor
+MIN_STANDING_FRACTION = 0.05  # of the plan, likewise
+TOP = 0.99  # of the peak: a rate above that has not begun to come down
+BOTTOM_FRACTION = 0.05  # of the peak: a rate below that came down
+AGAIN_FRACTION = 0.2  # of the peak: a rate above that came up again
 RATE = "the learning rate "  # how most messages begin
 # causes of a schedule that is shorter or longer than the training
 TOO_SHORT = ("O8", "G-acc-sched", "A-learning-rate")
@@ -71,7 +90,7 @@ TOO_LONG = ("O8", "A-learning-rate", "G-acc-sched")
     maturity=Maturity.STABLE,
     cause=Cause.SCHEDULE,
     inhibits=(Cause.LOSS_SHAPE, Cause.EVALUATION),  # a learning rate near zero moves no weights
-    evidence=SCHEDULE,
+    evidence={**SCHEDULE, "bottom": Measure("lowest rate before it came up again", Unit.SAME)},
     variants={
         "never-above-zero": Variant(RATE + "has been zero for all {trained} steps", TOO_LONG, (CRITICAL,)),
         "ended": Variant(
@@ -83,6 +102,17 @@ TOO_LONG = ("O8", "A-learning-rate", "G-acc-sched")
             RATE + "still rises at step {step}, from {start:.2g} at the start to {value:.2g}",
             TOO_LONG,
             (WARNING, INFO),
+        ),
+        "stands": Variant(
+            RATE
+            + "has stood at {value:.3g}, {of_peak:.2g} of its peak, since step {since} of {planned:.0f}: "
+            "its schedule no longer moves",
+            TOO_SHORT,
+        ),
+        "again": Variant(
+            RATE + "came up again to {value:.2g} after it had come down to {bottom:.2g}: its schedule, which "
+            "has no restarts, is stepped too often",
+            ("G-acc-sched", "O8", "A-learning-rate"),
         ),
         "constant": Variant(
             RATE + "has been {value:.3g} from the start, though the settings name a schedule", ("O23", "O8")
@@ -121,13 +151,16 @@ def lr_schedule_mismatch(
     never_above_zero = _was_never_above_zero() & ~_learns()
     stopped_early = (step < (1 - steps_left) * planned).fill_null(False)
     ended_rising = pl.col(ENDED) & pl.col("only_rose") & ~stopped_early
+    measured = with_schedule(points, longest_warmup=longest_warmup)
     return verdicts(
-        with_schedule(points, longest_warmup=longest_warmup),
+        with_arrays(measured, ("bottom",), _bottom, every=5, at_least=MIN_RESTING_ROWS).fill_nan(None),
         judged={SkipReason.FEW_POINTS: rows >= MIN_RESTING_ROWS},
         found={
             "never-above-zero": never_above_zero,
             "ended": rests & ((decayed & (left > steps_left)) | zero_too_long),
             "warm-up": too_long | (ended_rising & (rows >= unfinished_points)),
+            "stands": _stands(near_zero),
+            "again": pl.col("bottom").is_not_null(),
             "constant": pl.col("should_move")
             & _is_constant(constant_points)
             & (step >= constant_share * planned.fill_null(0)),
@@ -155,6 +188,45 @@ def _learns() -> pl.Expr:
     now = recent_median(Signal.LOSS, MIN_RESTING_ROWS)
     start = start_median(Signal.LOSS, MIN_RESTING_ROWS)
     return (now < MAX_LOSS_FRACTION * start).fill_null(False)
+
+
+def _stands(near_zero: float) -> pl.Expr:
+    """Return whether a rate that was on its way down by the settings' schedule has stopped above zero."""
+    planned_end = pl.coalesce(Setting.SCHEDULE_STEPS, "planned")
+    is_long = (pl.col("still") >= MIN_STANDING_ROWS) & (
+        pl.col("rested") >= MIN_STANDING_FRACTION * planned_end
+    )
+    is_between = pl.col("of_peak").is_between(near_zero, TOP)
+    left = 1 - pl.col("since") / planned_end
+    return (
+        pl.col(Setting.SCHEDULER).is_in(COMING_DOWN)
+        & pl.col("smooth")
+        & is_long
+        & is_between
+        & (left > MAX_LEFT)
+    )
+
+
+def _bottom(frame: pl.DataFrame, due: pl.DataFrame) -> dict[str, Floats]:
+    """Return how far each rate had come down before it came up again; NaN where it did not, or where the
+    settings name no schedule that only comes down.
+    """
+    bottom = np.full(len(due), np.nan)
+    rate = frame[VALUE].to_numpy()
+    comes_down = due[Setting.SCHEDULER].is_in(COMING_DOWN).fill_null(False).to_numpy()
+    high_enough = due[VALUE].to_numpy() > AGAIN_FRACTION * due["peak"].to_numpy()
+    for place in np.flatnonzero(comes_down & high_enough).tolist():
+        peak = due["peak"][place]
+        until_now = rate[due["begin"][place] : due["row"][place] + 1]
+        on_top = np.maximum.accumulate(until_now) >= TOP * peak
+        lowest = until_now[on_top].min(initial=peak)
+        highs = due["coarse_high"][place]
+        if highs is not None:  # the buckets after the one that holds the peak
+            was_on_top = np.maximum.accumulate(highs.to_numpy())[:-1] >= TOP * peak
+            lowest = min(lowest, due["coarse_low"][place].to_numpy()[1:][was_on_top].min(initial=peak))
+        if lowest < BOTTOM_FRACTION * peak:
+            bottom[place] = lowest
+    return {"bottom": bottom}
 
 
 def _is_constant(points: int) -> pl.Expr:
