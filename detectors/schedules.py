@@ -26,6 +26,7 @@ SCHEDULE = {
     "end": Measure("warm-up should end by", Unit.STEP),
     "planned_peak": Measure("peak in the settings", Unit.SAME),
     "start": Measure("at the start", Unit.SAME),
+    "bottom": Measure("lowest of the last 250 points on a way down", Unit.SAME),
 }
 """The columns of `with_schedule` that a reader may see."""
 
@@ -180,6 +181,7 @@ def _with_course(points: pl.LazyFrame) -> pl.LazyFrame:
             zero_share=pl.max_horizontal(still / rows, of_buckets(highs.eval(zeros).list.mean())),
             before_rest=pl.min_horizontal(rows, HISTORY_ROWS) - still,
             rungs=_lately("changed"),
+            bottom=-recent_max(pl.when("fell").then(-rate), HISTORY_ROWS, at_least=1),
         )
         .with_columns(rested=step - pl.col("since"))
     )

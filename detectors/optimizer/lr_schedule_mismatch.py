@@ -6,8 +6,9 @@ more than a fifth of the planned steps to go. A smooth decay that stopped below 
 to go. A first warm-up, line or staircase, that is longer than half the plan or twice the planned warm-up. A
 rate that never moves although the settings name a schedule, or a warm-up that the log should show. Where the
 settings name a line, a cosine or a polynomial: a rate that stands still on its way down, or at a floor, with
-half of the plan to go, and one that comes up again. A run of 100 points or more that is over while its rate still rose, unless it was stopped early in its plan. Without a
-plan a smooth rise is info, because a run that was stopped in its warm-up looks the same.
+half of the plan to go, and one that comes up again. A run of 100 points or more that is over while its rate
+still rose, unless it was stopped early in its plan. Without a plan a smooth rise is info, because a run that
+was stopped in its warm-up looks the same.
 
 ## Why it matters
 Steps at a learning rate of zero cost full price and change nothing, and those on the first rungs of a warm-up
@@ -23,23 +24,21 @@ number of accumulation steps or ranks. After a resume check that the plan was no
 ## When it is wrong
 Warm restarts, steps, plateaus, exponential decay, warmup-stable-decay and constant rates stay quiet. A rate
 that comes up again counts only where the settings name a schedule that does not. Without a plan only zeros
-tell anything. A
-log that rounds small rates to zero is known by its smallest rate, or by a falling loss. Where gradients are
-accumulated, steps may be micro-batches. A deliberately long warm-up is flagged.
+tell anything. A log that rounds small rates to zero is known by its smallest rate, or by a falling loss.
+Where gradients are accumulated, steps may be micro-batches. A deliberately long warm-up is flagged.
 
 ## Source
 Catalogue O8, O23, A-learning-rate, G-acc-sched: below 1 % of the peak with over 20 % of the steps left;
 constant over 20 % of the plan. The cosine of transformers goes on beyond its end, so one that is stepped for
-each of N processes comes down and up again N / 2 times. OneCycleLR warms up for 30 % of the run; 50 % is the longest in common use.
+each of N processes comes down and up again N / 2 times. OneCycleLR warms up for 30 % of the run; 50 % is the
+longest in common use.
 """
 
 from typing import Annotated
 
-import numpy as np
 import polars as pl
 
 from sentinel.detectors.api import CRITICAL, INFO, WARNING, Cause, History, Maturity, Variant, detector
-from sentinel.detectors.evidence import Measure, Unit
 from sentinel.detectors.schedules import (
     COMING_DOWN,
     HISTORY_ROWS,
@@ -54,11 +53,9 @@ from sentinel.detectors.settings import Setting
 from sentinel.detectors.signals import Signal
 from sentinel.detectors.stats import (
     PRECISION,
-    Floats,
     has_points,
     recent_median,
     start_median,
-    with_arrays,
 )
 from sentinel.detectors.verdict import SkipReason, verdicts
 
@@ -90,7 +87,7 @@ TOO_LONG = ("O8", "A-learning-rate", "G-acc-sched")
     maturity=Maturity.STABLE,
     cause=Cause.SCHEDULE,
     inhibits=(Cause.LOSS_SHAPE, Cause.EVALUATION),  # a learning rate near zero moves no weights
-    evidence={**SCHEDULE, "bottom": Measure("lowest rate before it came up again", Unit.SAME)},
+    evidence=SCHEDULE,
     variants={
         "never-above-zero": Variant(RATE + "has been zero for all {trained} steps", TOO_LONG, (CRITICAL,)),
         "ended": Variant(
@@ -151,16 +148,15 @@ def lr_schedule_mismatch(
     never_above_zero = _was_never_above_zero() & ~_learns()
     stopped_early = (step < (1 - steps_left) * planned).fill_null(False)
     ended_rising = pl.col(ENDED) & pl.col("only_rose") & ~stopped_early
-    measured = with_schedule(points, longest_warmup=longest_warmup)
     return verdicts(
-        with_arrays(measured, ("bottom",), _bottom, every=5, at_least=MIN_RESTING_ROWS).fill_nan(None),
+        with_schedule(points, longest_warmup=longest_warmup),
         judged={SkipReason.FEW_POINTS: rows >= MIN_RESTING_ROWS},
         found={
             "never-above-zero": never_above_zero,
             "ended": rests & ((decayed & (left > steps_left)) | zero_too_long),
             "warm-up": too_long | (ended_rising & (rows >= unfinished_points)),
             "stands": _stands(near_zero),
-            "again": pl.col("bottom").is_not_null(),
+            "again": _came_again(),
             "constant": pl.col("should_move")
             & _is_constant(constant_points)
             & (step >= constant_share * planned.fill_null(0)),
@@ -207,26 +203,11 @@ def _stands(near_zero: float) -> pl.Expr:
     )
 
 
-def _bottom(frame: pl.DataFrame, due: pl.DataFrame) -> dict[str, Floats]:
-    """Return how far each rate had come down before it came up again; NaN where it did not, or where the
-    settings name no schedule that only comes down.
-    """
-    bottom = np.full(len(due), np.nan)
-    rate = frame[VALUE].to_numpy()
-    comes_down = due[Setting.SCHEDULER].is_in(COMING_DOWN).fill_null(False).to_numpy()
-    high_enough = due[VALUE].to_numpy() > AGAIN_FRACTION * due["peak"].to_numpy()
-    for place in np.flatnonzero(comes_down & high_enough).tolist():
-        peak = due["peak"][place]
-        until_now = rate[due["begin"][place] : due["row"][place] + 1]
-        on_top = np.maximum.accumulate(until_now) >= TOP * peak
-        lowest = until_now[on_top].min(initial=peak)
-        highs = due["coarse_high"][place]
-        if highs is not None:  # the buckets after the one that holds the peak
-            was_on_top = np.maximum.accumulate(highs.to_numpy())[:-1] >= TOP * peak
-            lowest = min(lowest, due["coarse_low"][place].to_numpy()[1:][was_on_top].min(initial=peak))
-        if lowest < BOTTOM_FRACTION * peak:
-            bottom[place] = lowest
-    return {"bottom": bottom}
+def _came_again() -> pl.Expr:
+    """Return whether a rate that had come down rises again, which the settings' schedule never does."""
+    came_down = pl.col("bottom") < BOTTOM_FRACTION * pl.col("peak")
+    is_high = pl.col(VALUE) > AGAIN_FRACTION * pl.col("peak")
+    return pl.col(Setting.SCHEDULER).is_in(COMING_DOWN) & came_down & is_high
 
 
 def _is_constant(points: int) -> pl.Expr:

@@ -8,8 +8,8 @@ A directory `validation` beside a directory `train` belongs to that run if one p
 points of two files, and its tags begin with `validation/`.
 
 A process may write several files one after the other. They are one stream, in the order of the time and the
-count in their names. What other processes write into the same directory are other streams. A stream whose first
-point is later than all points before it resumes the stream that was read before it.
+count in their names. What other processes write into the same directory are other streams. A stream whose
+first point is later than all points before it resumes the stream that was read before it.
 """
 
 import os
