@@ -1,10 +1,11 @@
 """The fp16 loss scale keeps falling, so steps are skipped.
 
 ## What it catches
-Four halvings net within 1000 steps, after the first 500 steps in which the scaler finds its level; six,
-if the scale had rested for 100 steps sooner than that. A tenth of the steps skipped. A scale that fell
-from hundreds or more to 1 and stays there, or below 1, which takes more halvings than finding a
-level may cost.
+Four halvings net within 1000 steps, after the first 500 steps in which the scaler finds its level; six, if
+the scale had rested for 100 steps sooner than that. The fifth halving of a log that has a row only where the
+scale changed, as DeepSpeed's, with at least 50 steps between them, at any time. A tenth of the steps skipped.
+A scale that fell from hundreds or more to 1 and stays there, or below 1, which takes more halvings than
+finding a level may cost.
 
 ## Why it matters
 Each halving is an optimizer step that did not happen, because a gradient overflowed. One in about 2000
@@ -22,9 +23,9 @@ scaler off) is quiet. A gradient that truly grows sixteenfold within 1000 steps 
 scaler copes. The healthy runs that it was seen on were trained for it.
 
 ## Source
-Catalogue O24, GA. Backoff by 2, growth after 2000 good steps, start at 2^16: torch.amp.GradScaler;
-DeepSpeed starts at 2^16 or 2^32 and stops at 1. In healthy simulated scalers the steady rate of skips
-was 0.0002-0.0005, never more than two in 500 steps.
+Catalogue O24, GA. Backoff by 2, growth after 2000 good steps, start at 2^16: torch.amp.GradScaler; DeepSpeed
+starts at 2^16 or 2^32 and stops at 1. In healthy simulated scalers the steady rate of skips was
+0.0002-0.0005, never more than two in 500 steps.
 """
 
 from typing import Annotated
@@ -44,6 +45,8 @@ SKIP_STEPS = 250  # steps, in which skipped ones are counted
 SMALLEST_EXPONENT = -149  # the power of two of the smallest float32
 RECENT_ROWS = 10  # rows in which a scale stays at 1
 ORDINARY_SCALE = 256  # a scale at which scalers begin
+CHANGES = 4  # rows in a row, each with half of the row before, after the first one
+MIN_PAUSE_STEPS = 50  # between two of these: a scaler that finds its level halves at once again
 MIN_COUNTED_STEPS = 200  # steps that suffice to tell the share of skipped ones
 SKIP_MESSAGE = "{skipped:.0%} of the last {span} optimizer steps were skipped; the loss scale is {value:g}"
 SKIP_ENTRIES = ("O24", "GA-bypass", "GA")
@@ -54,6 +57,7 @@ SKIP_ENTRIES = ("O24", "GA-bypass", "GA")
     uses=(Signal.SKIPPED_STEPS,),
     history=History(recent=2 * WINDOW_ROWS, head=1),  # the older half tells when the newer one had settled
     maturity=Maturity.STABLE,
+    hold=1,  # a verdict rests on several halvings already
     cause=Cause.SCALER,
     # A skipped step moves neither schedule nor weights, and its gradient is not finite.
     inhibits=(Cause.SCHEDULE, Cause.LOSS_SHAPE, Cause.NO_GRADIENT),
@@ -90,6 +94,7 @@ def loss_scale_collapse(
     late = trained >= calibration
     settled = late | pl.col("found_level")
     stays_low = recent_max(scale, RECENT_ROWS) <= 1
+    chain = pl.col("chain")
     exhausted = (pl.col("start") >= ORDINARY_SCALE) & ((scale < 1) | stays_low)
     measured = (
         points.with_columns(
@@ -98,8 +103,9 @@ def loss_scale_collapse(
             level=scale.clip(lower_bound=2.0**SMALLEST_EXPONENT).log(2),
         )
         .with_columns(found_level=recent_max(_rests(rest) & (trained >= rest), WINDOW_ROWS, at_least=1))
+        .with_columns(chain=_halves_row_by_row())
         .with_columns(
-            halvings=_halvings(settled),
+            halvings=pl.when("chain").then(float(CHANGES)).otherwise(_halvings(settled)),
             late_halvings=_halvings(late),
             span=_gained(STEP, settled),
             skipped=_gained(Signal.SKIPPED_STEPS, settled) / _gained(STEP, settled),
@@ -107,11 +113,11 @@ def loss_scale_collapse(
     )
     return verdicts(
         measured,
-        judged={SkipReason.CALIBRATION: settled | exhausted},
+        judged={SkipReason.CALIBRATION: settled | exhausted | chain},
         found={
             "exhausted": exhausted,
             "skipping": (pl.col("span") >= MIN_COUNTED_STEPS) & (pl.col("skipped") >= most_skipped),
-            "falling": (pl.col("late_halvings") >= most_halvings) | (halvings >= early_halvings),
+            "falling": (pl.col("late_halvings") >= most_halvings) | (halvings >= early_halvings) | chain,
         },
         below=scale * 2 ** (halvings - 1),
     )
@@ -122,6 +128,15 @@ def _rests(steps: int) -> pl.Expr:
     scale = pl.col(VALUE)
     alike = _lowest(scale, steps) == -_lowest(-scale, steps)
     return alike & (scale == scale.shift(1).over(SERIES))
+
+
+def _halves_row_by_row() -> pl.Expr:
+    """Return whether each of the last rows has half of the scale of the one before, some steps later."""
+    fell = pl.col("level") - pl.col("level").shift(1).over(SERIES) == -1
+    paused = pl.col(STEP) - pl.col(STEP).shift(1).over(SERIES) >= MIN_PAUSE_STEPS
+    slow = (fell & paused).cast(pl.Int64).rolling_sum(CHANGES, min_samples=CHANGES).over(SERIES)
+    steps = pl.col(STEP) - pl.col(STEP).shift(CHANGES).over(SERIES)
+    return ((slow == CHANGES) & (steps <= HALVING_STEPS)).fill_null(False)
 
 
 def _halvings(settled: pl.Expr) -> pl.Expr:
