@@ -6,7 +6,8 @@ A loss whose recent points lie above its best level by more than 30 %, four in f
 10, with fewer than 30 the last 5, and the rise is more than 50 % and more than 12 standard errors. While the
 loss comes back, by a tenth of the rise within these points, it stays nowhere and the rule waits. Of a run
 that is over with six to ten points, the last third lies as far above the first third. And a critic whose loss
-is 1000 times that of its start, and far beyond the square of any reward, without a gain.
+is 1000 times that of its start, and far beyond the square of any reward, without a gain; or leaps to 1000
+times the largest of its last 50 points at once, while the reward does not rise.
 Once the run is over, a score card is read as well: points for what a person sees in the plot.
 
 ## Why it matters
@@ -42,11 +43,12 @@ from sentinel.detectors.api import CRITICAL, WARNING, Cause, Maturity, Variant, 
 from sentinel.detectors.evidence import Measure, Unit
 from sentinel.detectors.loss.harder_task import COMPANIONS, with_harder_task
 from sentinel.detectors.loss.levels import LEVELS, MANY, REACH, RISE, WINDOWS, with_rise
-from sentinel.detectors.schema import ENDED, EXCUSED, INDEX, VALUE
+from sentinel.detectors.schema import ENDED, EXCUSED, INDEX, SERIES, VALUE
 from sentinel.detectors.signals import Signal
 from sentinel.detectors.stats import (
     has_points,
     is_of,
+    recent_max,
     recent_median,
     recent_noise,
     seen_max,
@@ -64,6 +66,11 @@ FEW = 3  # differences at which their noise counts twice
 APART = 4  # by how many times it the thirds differ
 GREW = 1000  # times its start: the loss of a critic that is lost
 BEYOND = 100  # times the square of the largest reward: the same
+LEAPT = 2  # points that stand as far beyond those before: a leap,
+SINCE = 10  # within so many points
+BEFORE = 50  # points before a leap, and
+MIN_BEFORE = 20  # how many suffice
+MIN_ORDINARY = 1e-3  # of the largest before: a critic that had nothing to predict leaps at its first reward
 HIGH = 0.75  # quantile of the first rewards: noise of one point does not reach it
 
 
@@ -77,7 +84,11 @@ HIGH = 0.75  # quantile of the first rewards: noise of one point does not reach 
     cause=Cause.DIVERGENCE,
     # After a loss has diverged, neither its shape nor its gradients say how it learns.
     inhibits=(Cause.LOSS_SHAPE, Cause.EVALUATION, Cause.GRADIENT_SIZE),
-    evidence=RISE | {"start": Measure("at the start", Unit.SAME)},
+    evidence=RISE
+    | {
+        "start": Measure("at the start", Unit.SAME),
+        "before": Measure("largest of the 50 points before a leap", Unit.SAME),
+    },
     variants={
         "diverged": Variant(
             "loss rose from {best:.4g} to {level:.4g} and stays there",
@@ -87,6 +98,10 @@ HIGH = 0.75  # quantile of the first rewards: noise of one point does not reach 
         "critic": Variant(
             "the critic's loss grew from {start:.4g} to {level:.4g} while the reward gained nothing",
             ("R3", "N-critic-overestimates", "N-critic-learns-nothing"),
+        ),
+        "leapt": Variant(
+            "the critic's loss leapt to {value:.4g}; the largest of the 50 points before was {before:.4g}",
+            ("R3", "N-critic-overestimates", "A-nan-explode"),
         ),
     },
     stricter=Strictness(larger=("least_rise", "early_rise", "least_errors", "early_errors")),
@@ -110,6 +125,7 @@ def loss_divergence(
     thirds = {"best": pl.col("high"), "level": pl.col("low"), "rise": pl.col("low") / pl.col("high") - 1}
     measured = ends.with_columns(
         start=start_median(VALUE, EARLIEST),
+        before=recent_max(pl.col(VALUE).shift(SINCE).over(SERIES), BEFORE, at_least=MIN_BEFORE),
         size=seen_max("reward_size", REACH, REACH),
         scatter=recent_noise("log", EARLIEST, at_least=FEW) * (1 + FEW / (pl.col(INDEX) - 1)),
         **{name: pl.when(few).then(of_thirds).otherwise(name) for name, of_thirds in thirds.items()},
@@ -128,11 +144,21 @@ def loss_divergence(
             & ~pl.col(EXCUSED)
             & pl.when(few).then(apart).otherwise(sure & ~pl.col("returns")),
             "critic": of_critic & _is_lost(),
+            "leapt": of_critic & _leapt(),
         },
         lasts=rise > least_rise / 2,
         severities={CRITICAL: rise > critical_rise},
         above=pl.max_horizontal((1 + least_rise) * pl.col("best"), middle),
     )
+
+
+def _leapt() -> pl.Expr:
+    """Return whether a critic's last losses stand far beyond all before, while the reward does not rise."""
+    least = -recent_max(-pl.col(VALUE), LEAPT)
+    before = pl.col("before")
+    reward_before = recent_max(pl.col(Signal.REWARD).shift(SINCE).over(SERIES), BEFORE, at_least=1)
+    gained = recent_max(pl.col(Signal.REWARD), SINCE, at_least=1) > reward_before + reward_before.abs()
+    return (least > GREW * before) & (before > MIN_ORDINARY) & (least > 1) & ~gained.fill_null(False)
 
 
 def _is_lost() -> pl.Expr:

@@ -4,12 +4,13 @@
 A level of the reward, over the last eighth of the run, that lies far below the best level of any earlier
 eighth: by several times the scatter, by a fifth of its size, for the whole of that eighth, and so far that
 three quarters of what the run had gained are lost. A language model begins with a policy that can do
-something, so it is also judged where it falls as clearly below its own start. What is no language
-model is judged from the 150th point on, because exploration may ruin the reward at first; from the 1000th
-if each point is a single episode. Nothing is said while a fifth of the actions are random. A run that is over
-is judged from 40 points on, and also where its last tenth lies below all before by 30 % of the range (each
-single episode of it below nearly all).
-Once the run is over, a score card is read as well: points for what a person sees in the plot.
+something, so it is also judged where it falls as clearly below its own start. What is no language model is
+judged from the 150th point on, because exploration may ruin the reward at first; from the 1000th if each
+point is a single episode. Nothing is said while a fifth of the actions are random. A run that is over is
+judged from 40 points on, and also where its last tenth lies below all before by 30 % of the range (each
+single episode of it below nearly all). A reward that leaps down to 100 times the largest size of its last 50
+points, for three points, is told at once. Once the run is over, a score card is read as well: points for what
+a person sees in the plot.
 
 ## Why it matters
 A policy that became bad collects bad data and seldom comes back. The best checkpoint lies before the fall.
@@ -44,7 +45,7 @@ from sentinel.detectors.reinforcement.falls import FALLS, MEASURES, levels
 from sentinel.detectors.reinforcement.rests import acts_at_random
 from sentinel.detectors.schema import ENDED, INDEX, SERIES, STEP, VALUE
 from sentinel.detectors.signals import Signal
-from sentinel.detectors.stats import has_points, is_of, start_value, was_resumed
+from sentinel.detectors.stats import has_points, is_of, recent_max, start_value, was_resumed
 from sentinel.detectors.verdict import SkipReason, verdicts
 
 LEAST = 20  # points that suffice while the run continues
@@ -52,6 +53,11 @@ SHORT = 40  # points that suffice once it is over
 EXPLORES = 150  # points in which exploration may cost reward, while the run goes on
 EPISODES = 1000  # the same for a log of single episodes,
 SINGLE = 0.18  # whose reward moves by more than this share of its size from one point to the next
+LEAPT = 3  # points that tell a leap,
+SINCE = 10  # within so many points
+BEFORE = 50  # points before it, and
+MIN_BEFORE = 20  # how many suffice
+FAR = 100  # times the largest size of a reward before
 BESIDE = Signal.KL, Signal.ENTROPY, Signal.CLIPPED_COMPLETION_RATIO
 
 FELL = "the reward fell from {best:.4g} to {now:.4g}"
@@ -70,12 +76,18 @@ CAUSES = (
     cause=Cause.REWARD,
     evidence={
         **FALLS,
+        "usual": Measure("largest size of the 50 points before a leap", Unit.SAME),
         "lost": Measure("share of the gain that is lost", Unit.SHARE),
         **logged(*BESIDE),
     },
     variants={
         "lost": Variant(FELL + ": {lost:.0%} of what the run had gained is gone", CAUSES, (CRITICAL,)),
         "worse": Variant("the reward is {now:.4g}, far below its start of {start:.4g}", CAUSES, (CRITICAL,)),
+        "leapt": Variant(
+            "the reward leapt to {value:.4g}; the largest size of the 50 points before was {usual:.4g}",
+            ("R3", "R1"),
+            (CRITICAL,),
+        ),
         "ends": Variant("the reward ends at {last:.4g}, below all levels before", CAUSES),
     },
     reads=("reward-got-worse",),
@@ -95,7 +107,15 @@ def reward_collapse(
     # By how much the first rewards move from one point to the next, in the mean.
     change = (pl.col(VALUE) - pl.col(VALUE).shift(1)).abs()
     moves = change.filter(pl.col(INDEX) < SHORT).mean().over(SERIES)
-    context = points.with_columns(moves=moves, begun=~was_resumed().fill_null(False))
+    before = pl.col(VALUE).abs().shift(SINCE).over(SERIES)
+    usual = recent_max(before, BEFORE, at_least=MIN_BEFORE)
+    highest = recent_max(pl.col(VALUE), LEAPT)
+    context = points.with_columns(
+        usual=usual,
+        leapt=(highest < -FAR * usual) & (usual > 0),
+        moves=moves,
+        begun=~was_resumed().fill_null(False),
+    )
     measured = with_blocks(context, MEASURES, levels, every=1, at_least=LEAST).with_columns(
         lost=pl.min_horizontal((best - now) / (best - start), 1.0),
         size=pl.max_horizontal(best.abs(), start.abs()),
@@ -114,6 +134,7 @@ def reward_collapse(
         judged={SkipReason.FEW_POINTS: has_points(LEAST)},
         found={
             "lost": fell & gained & (pl.col("lost") > most_lost) & (language | explored),
+            "leapt": pl.col("leapt"),
             "ends": over & (explored | ends_apart) & (pl.col("below") > most_below),
             "worse": fell & worse & language,
         },
