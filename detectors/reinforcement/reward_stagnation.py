@@ -39,7 +39,7 @@ from sentinel.detectors.evidence import Measure, Unit, logged
 from sentinel.detectors.reinforcement.rests import LEAST, USED, with_rests
 from sentinel.detectors.schema import ENDED, INDEX, SERIES, STEP, VALUE
 from sentinel.detectors.signals import Signal
-from sentinel.detectors.stats import PRECISION, recent_max, was_resumed
+from sentinel.detectors.stats import PRECISION, recent_max, start_median, was_resumed
 from sentinel.detectors.verdict import SkipReason, verdicts
 
 SOLVED = "the reward rests at its best, {value:.6g}, for {still} points: solved, or as good as it gets"
@@ -59,7 +59,7 @@ SUCCESS = 0.85  # of a task that was solved before it was trained
     judges=(Signal.REWARD, Signal.EVAL_REWARD),
     uses=(
         *(*USED, Signal.REWARD_STD, Signal.FRAC_REWARD_ZERO_STD),
-        *(Signal.TOTAL_STEPS, Signal.EXPLAINED_VARIANCE),
+        *(Signal.TOTAL_STEPS, Signal.EXPLAINED_VARIANCE, Signal.POLICY_ENTROPY),
     ),
     history=History(recent=ROWS, head=LEAST, coarse=True),
     at_end=True,
@@ -69,6 +69,7 @@ SUCCESS = 0.85  # of a task that was solved before it was trained
         "still": Measure("unchanged for", Unit.POINTS),
         "changes": Measure("changes before", Unit.COUNT),
         "points": Measure("judged over", Unit.POINTS),
+        "entropy_left": Measure("entropy of the policy, of that at the start", Unit.SHARE),
         "blind": Measure("without explained variance", Unit.POINTS),
         **GAIN,
         **logged(Signal.EPISODE_LENGTH, Signal.EXPLAINED_VARIANCE),
@@ -105,6 +106,7 @@ def reward_stagnation(
     context = with_rests(points, most=ROWS).with_columns(
         scatter=pl.col(VALUE).rolling_std(SCATTER).over(SERIES),
         points=rows,
+        entropy_left=pl.col(Signal.POLICY_ENTROPY) / start_median(Signal.POLICY_ENTROPY, LEAST),
         blind=_blind_points(),
         begun=~was_resumed().fill_null(False),
     )

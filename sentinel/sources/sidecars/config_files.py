@@ -32,7 +32,7 @@ _NAMES = (
     *(f"{stem}{ending}" for stem in _CONFIGS for ending in (".yaml", ".yml")),
     *("train_config.json", "training_config.json", "params.json"),
     *("ds_config.json", "deepspeed_config.json", "deepspeed.json"),
-    *("adapter_config.json", "config.json"),
+    *("adapter_config.json", "config.json"),  # of PEFT, and of anybody
     "opt.yaml",  # of YOLOv5
     "files/config.yaml",  # of W&B and SwanLab, below a run directory
 )
@@ -44,14 +44,28 @@ _WRITTEN_AT_START = frozenset(
         *(f"{stem}{ending}" for stem in _ARGUMENTS for ending in (".json", ".yaml", ".yml")),
         *(f"{stem}{ending}" for stem in _CONFIGS for ending in (".yaml", ".yml")),
         "opt.yaml",
+        "adapter_config.json",
     )
 )
 """Names of files with the arguments of a training, which are there before its first point and do not change.
-Others, such as ``config.json``, appear when a model is saved."""
+Others, such as ``config.json``, appear when a model is saved. So does that of an adapter, which says the same
+from the first step to the last."""
 
-_SPINNING_UP = "progress.txt"
-"""The log of Spinning Up's EpochLogger, which writes its arguments into ``config.json`` beside it. Elsewhere,
-this file mostly describes a model."""
+_CONFIG = "config.json"
+"""The name of a file that describes a model, of one with the arguments of a training, or of one with both."""
+
+_OF_A_TRAINING = frozenset(
+    (
+        *("lr", "learning_rate", "batch_size", "epochs", "num_epochs", "max_epochs", "train_epochs"),
+        *("max_steps", "total_steps", "train_steps", "num_steps", "max_iters"),
+    )
+)
+"""Keys of ``config.json`` that only the arguments of a training have."""
+
+_OF_A_MODEL = frozenset(("architectures", "model_type", "transformers_version", "_class_name"))
+"""Keys that libraries write where they save a model."""
+
+_ADAPTER = "adapter_config.json"
 
 _ABOVE = (".hydra/config.yaml", "configuration.yaml", "torchtune_config.yaml")
 """Files that hold settings of all runs in the directories below: Hydra's, ML-Agents' and torchtune's."""
@@ -93,15 +107,12 @@ class ConfigFiles:
         directory = self.run.local if is_directory(self.run.local) else self.run.local.parent
         complaints: list[ReadIssue] = []
         files = [self._read(path, directory, complaints) for path in self._candidates(directory)]
-        return [file for file in files if file is not None], complaints
+        return [file for file in files if file is not None and self._counts(file, directory)], complaints
 
     def _candidates(self, directory: Path) -> Iterator[str]:
-        is_spinning_up = self.run.local is not None and self.run.local.name == _SPINNING_UP
-        trained = self.run.format in ("tensorboard", "trainer_state") or is_spinning_up
         for place, names in _places(directory):
             for name in _there(os.fspath(place), names):
-                if name != "config.json" or trained or exists(place / "trainer_state.json"):
-                    yield f"{place}/{name}"
+                yield f"{place}/{name}"
 
     def _read(self, path: str, directory: Path, complaints: list[ReadIssue]) -> ConfigFile | None:
         old_status, file = self._files.get(path, (None, None))
@@ -127,6 +138,15 @@ class ConfigFiles:
             complaints.append(ReadIssue(Path(path), "", f"{error}; its settings are not known"))
         self._files[path] = stamp, file
         return file
+
+    def _counts(self, file: ConfigFile, directory: Path) -> bool:
+        """Return whether a file says something about the training, not only about its model."""
+        place = directory / file.name
+        if place.name != _CONFIG or self.run.format in ("tensorboard", "trainer_state"):
+            return True
+        names = {key.rpartition(".")[2].lower() for key in file.settings}
+        states_training = bool(names & _OF_A_TRAINING) and not names & _OF_A_MODEL
+        return states_training or exists(place.with_name("trainer_state.json"))
 
 
 def settings_above(directory: Path) -> Iterator[Path]:
@@ -169,6 +189,8 @@ def _settings(path: Path) -> Mapping[Any, Any]:
     content = _json(data) if path.suffix == ".json" else _yaml(data)
     if not isinstance(content, dict):
         return {}
+    if path.name == _ADAPTER:
+        return {"peft_config": content}
     settings = {}
     for name, value in content.items():
         # W&B and SwanLab write ``{"desc": null, "value": 3}`` for a 3.

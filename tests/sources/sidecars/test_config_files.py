@@ -41,7 +41,8 @@ def write(path, text):
          {"lr": 1e-3, "name": "x", "nested.a.0": 1, "nested.a.1": True, "nested.a.2": None}),
         ("training_args.yaml", "max_steps: 500\n", {"max_steps": 500}),
         ("opt.yaml", "epochs: 300\n", {"epochs": 300}),
-        ("adapter_config.json", '{"r": 16, "target_modules": ["q"]}', {"r": 16, "target_modules.0": "q"}),
+        ("adapter_config.json", '{"r": 16, "target_modules": ["q"]}',
+         {"peft_config.r": 16, "peft_config.target_modules.0": "q"}),
         ("ds_config.json", '{"scheduler": {"params": {"warmup_num_steps": 10}}}',
          {"scheduler.params.warmup_num_steps": 10}),
         (".hydra/config.yaml", "trainer:\n  max_steps: 10\n", {"trainer.max_steps": 10}),
@@ -62,11 +63,20 @@ def test_what_frameworks_leave(run, name, text, expected):
     assert read(run) == ({name: expected}, [])
 
 
-@pytest.mark.parametrize(("log", "counts"), [("progress.txt", True), ("log.txt", False)])
-def test_the_arguments_of_spinning_up_lie_where_others_describe_a_model(run, log, counts):
-    write(run / log, "")
-    write(run / "config.json", '{"epochs": 50}')
-    assert read(run / log, "csv") == ({"config.json": {"epochs": 50}} if counts else {}, [])
+@pytest.mark.parametrize(
+    ("text", "counts"),
+    [
+        ('{"epochs": 50}', True),
+        ('{"train": {"learning_rate": 1e-4}}', True),
+        ('{"hidden_size": 8}', False),
+        ('{"model_type": "bert", "epochs": 50}', False),
+    ],
+)
+def test_the_arguments_of_a_training_may_lie_where_others_describe_a_model(run, text, counts):
+    write(run / "log.txt", "")
+    write(run / "config.json", text)
+    found, complaints = read(run / "log.txt", "csv")
+    assert (bool(found), complaints) == (counts, [])
 
 
 def test_a_log_that_is_a_file_has_its_directory(run):
