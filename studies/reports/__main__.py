@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
 
+import studies.reports.later_logs
 import studies.reports.logs  # noqa: F401  declares the reports
 from studies import MEASUREMENTS
 from studies.reports.judge import Verdict, judged
