@@ -17,7 +17,8 @@ weight, and which parameters the optimizer holds. With a gradient norm of zero, 
 
 ## When it is wrong
 Tasks with a long plateau look so, and fine-tuning whose fall the noise hides. So the rule waits for 30 % of
-the plan, or half of that at guessing or without a gradient. Few points may be a trial of some batches.
+the plan, or half of that at guessing or without a gradient. Few points may be a trial of some batches. A mean
+average precision or intersection over union of 0.2 is that of a model that was trained before.
 
 ## Source
 Catalogue O1, O2, O3, O7, O21. Healthy runs stay within 2 % of their start for 60 points or 250 steps at most.
@@ -52,6 +53,8 @@ NEAR = 0.015  # fraction by which a loss may miss that of guessing
 CLEARLY = 4  # below this part of a fall, half the wait is enough
 FLAT = "loss has not moved for {lasted}: {now:.4g}, {start:.4g} at the start"
 DOUBTFUL = (INFO, WARNING)
+FINDS = Signal.MEAN_AVERAGE_PRECISION, Signal.MEAN_INTERSECTION_OVER_UNION
+FOUND = 0.2  # of these: a model that knows its task
 CUT = ("O3", "O21", "O4", "O2", "O1")
 SLOW = ("O7", "O12", "O1")
 UNMOVED = ("O1", "O2", "O3", "O7", "O21", "O4", "L8", "O5", "O12", "O16", "L2", "GV")
@@ -61,7 +64,7 @@ APPLIED = ("O2", "O7", "O1", "L8", "O4", "O5", "O12", "O16", "L2")  # a gradient
 
 @detector(
     judges=(Signal.LOSS, Signal.EVAL_LOSS),
-    uses=(Signal.GRAD_NORM, First(Signal.GRAD_NORM), Signal.TOTAL_STEPS, *CONTEXT, *ELSE),
+    uses=(Signal.GRAD_NORM, First(Signal.GRAD_NORM), Signal.TOTAL_STEPS, *CONTEXT, *ELSE, *FINDS),
     settings=CLASSES,
     history=History(recent=MOST, head=MOST, coarse=True),
     every=EVERY,
@@ -138,6 +141,11 @@ def flat_loss_at_init(
         | supervised(never | (pl.col("rows") >= LEAST))
         | {SkipReason.RESUMED: never | start.is_not_null(), SkipReason.RANGE: never | (start >= 0)}
         | {SkipReason.EARLY: over | never | rose | _has_waited(least_fall / CLEARLY) | (start == 0)}
+        | {
+            SkipReason.EXPLAINED: ~pl.max_horizontal(pl.col(metric) >= FOUND for metric in FINDS).fill_null(
+                False
+            )
+        }
         | {SkipReason.WARM_UP: ~(pl.col("warms_up") & (flat | never | pl.col("crawls")))},
         found={
             "rose-to-guessing": rose,

@@ -6,7 +6,8 @@ logarithm of the number of classes or more. A language model's loss above the lo
 (12.5 for the largest one in use, where it is unknown). A training loss that is N times the held-out loss at
 two evaluations in a row, with N the accumulation steps. A margin of preferences beyond 0.5, or a KL to the
 reference above 0.1, at the very first step. A loss above 100,000 with a gradient norm above 10,000. A
-gradient norm above 200 at ten points beside the usual loss of a language model.
+gradient norm above 200 at ten points beside the usual loss of a language model, or above ten million beside
+any loss below 100.
 
 ## Why it matters
 The start is the one moment at which the right value is known. A loss that misses it measures something else:
@@ -66,6 +67,8 @@ NEAR_FEW_STEPS = 0.1  # the same of fewer
 MAX_MARGIN = 0.5  # of a policy and itself, in nats times beta: other kernels make it 0.05
 MAX_KL = 0.1  # of a policy to itself, in nats per token: other kernels make it 0.01
 MAX_NORM = 200  # of the gradient of a mean over tokens
+MAX_LOSS = 100  # of a loss that is scaled
+ENORMOUS_NORM = 1e7  # of a gradient that no scaled loss has, not even times the scale of float16
 HUGE_LOSS = 1e5  # of a regression whose targets are in raw units
 HUGE_NORM = 1e4  # of its gradient
 MULTIPLE = ("N-loss-items", "O9", "G2")
@@ -81,7 +84,7 @@ class Invariant(NamedTuple):
 
 @detector(
     judges=(Signal.LOSS, Signal.EVAL_LOSS, Signal.PREFERENCE_MARGIN, Signal.KL, Signal.GRAD_NORM),
-    uses=(*RATES, *TOKENS, *ELSE, Signal.GRAD_NORM, Signal.LOSS, Mean(Signal.LOSS)),
+    uses=(*RATES, *TOKENS, *ELSE, Signal.GRAD_NORM, Signal.LOSS, Mean(Signal.LOSS), Signal.POLICY_LOSS),
     settings=(
         *(Setting.NUM_CLASSES, Setting.VOCAB_SIZE, Setting.ACCUMULATION_STEPS),
         *(Setting.MODEL_FAMILY, Setting.MAX_SEQUENCE_LENGTH),
@@ -145,6 +148,12 @@ class Invariant(NamedTuple):
             MULTIPLE,
             (INFO,),
         ),
+        "enormous": Variant(
+            "the gradient norm is {value:.3g} at every point, while the loss is an ordinary one: the "
+            "gradient has a wrong scale",
+            ("GA", "O9", "G2", "N-loss-items", "N-sharded-norm"),
+            (WARNING,),
+        ),
     },
 )
 def init_loss_mismatch(
@@ -170,7 +179,10 @@ def init_loss_mismatch(
     return verdicts(
         measured,
         judged={
-            SkipReason.NOT_SUPERVISED: is_of(Signal.KL) | is_of(Signal.PREFERENCE_MARGIN) | is_supervised(),
+            SkipReason.NOT_SUPERVISED: is_of(Signal.KL)
+            | is_of(Signal.PREFERENCE_MARGIN)
+            | is_supervised()
+            | _is_enormous(),
             SkipReason.NOT_CLASSIFIER: ~is_loss | _classifies() | _writes_text() | _is_huge(),
             SkipReason.RESUMED: ~pl.col("resumed"),
             SkipReason.FEW_POINTS: has_points(pl.col(SIGNAL).replace_strict(rows)),
@@ -205,7 +217,14 @@ def _invariants(most_times: float) -> Mapping[str, Invariant]:
         "undivided": Invariant(
             Signal.GRAD_NORM, _writes_text() & usual_loss & (pl.col("lowest") > MAX_NORM), NORMS
         ),
+        "enormous": Invariant(Signal.GRAD_NORM, _is_enormous(), NORMS),
     }
+
+
+def _is_enormous() -> pl.Expr:
+    """Return whether gradient norms are of a size that no loss of an ordinary one has."""
+    loss = pl.coalesce(Signal.LOSS, Signal.POLICY_LOSS).abs()
+    return is_of(Signal.GRAD_NORM) & (pl.col("lowest") > ENORMOUS_NORM) & (loss < MAX_LOSS).fill_null(False)
 
 
 def _classifies() -> pl.Expr:

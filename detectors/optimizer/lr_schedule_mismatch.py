@@ -69,8 +69,7 @@ MAX_LEFT = 0.5  # fraction of the plan; with more left, a rate at zero is critic
 MIN_STANDING_ROWS = 20  # rows that a rate must rest above its floor
 MIN_STANDING_FRACTION = 0.05  # of the plan, likewise
 TOP = 0.99  # of the peak: a rate above that has not begun to come down
-BOTTOM_FRACTION = 0.05  # of the peak: a rate below that came down
-AGAIN_FRACTION = 0.2  # of the peak: a rate above that came up again
+AGAIN_FRACTION = 0.2  # of the peak, by which a rate came up again
 RATE = "the learning rate "  # how most messages begin
 # causes of a schedule that is shorter or longer than the training
 TOO_SHORT = ("O8", "G-acc-sched", "A-learning-rate")
@@ -107,9 +106,9 @@ TOO_LONG = ("O8", "A-learning-rate", "G-acc-sched")
             TOO_SHORT,
         ),
         "again": Variant(
-            RATE + "came up again to {value:.2g} after it had come down to {bottom:.2g}: its schedule, which "
-            "has no restarts, is stepped too often",
-            ("G-acc-sched", "O8", "A-learning-rate"),
+            RATE + "came up again to {value:.2g} after it had come down to {bottom:.2g}, which its schedule "
+            "never does: it is stepped too often, or a resume lost its place",
+            ("G-acc-sched", "R4", "O8", "A-learning-rate"),
         ),
         "constant": Variant(
             RATE + "has been {value:.3g} from the start, though the settings name a schedule", ("O23", "O8")
@@ -205,9 +204,8 @@ def _stands(near_zero: float) -> pl.Expr:
 
 def _came_again() -> pl.Expr:
     """Return whether a rate that had come down rises again, which the settings' schedule never does."""
-    came_down = pl.col("bottom") < BOTTOM_FRACTION * pl.col("peak")
-    is_high = pl.col(VALUE) > AGAIN_FRACTION * pl.col("peak")
-    return pl.col(Setting.SCHEDULER).is_in(COMING_DOWN) & came_down & is_high
+    risen = pl.col(VALUE) - pl.col("bottom") > AGAIN_FRACTION * pl.col("peak")
+    return pl.col(Setting.SCHEDULER).is_in(COMING_DOWN) & risen
 
 
 def _is_constant(points: int) -> pl.Expr:

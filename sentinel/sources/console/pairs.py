@@ -8,7 +8,7 @@ from sentinel.sources.console.printed import NUMBER, number
 
 _METRIC = re.compile(
     r"loss|acc|reward|return|perplexity|ppl|bpb|(?<![a-z])lr|learning.?rate|grad|(?<![a-z])kl|entropy"
-    r"|(?<![a-z])(?:rew|score|cost|nll|mse|mae|psnr|ssim|f1|bleu|iou|auc)(?![a-z])",
+    r"|(?<![a-z])(?:rew|score|cost|nll|mse|mae|psnr|ssim|f1|bleu|m?iou|map|dice|auc)(?![a-z])",
     re.IGNORECASE,
 )
 

@@ -15,7 +15,8 @@ _LINE = "line"
 
 _OF_METRICS = (
     "loss", "acc", "rew", "return", "perplexity", "ppl", "bpb", "lr", "learning", "grad", "kl",
-    "entropy", "mse", "mae", "psnr", "ssim", "f1", "bleu", "iou", "auc", "score", "cost", "nll",
+    "entropy", "mse", "mae", "psnr", "ssim", "f1", "bleu", "iou", "map", "dice", "auc", "score", "cost",
+    "nll",
 )  # fmt: skip
 _STRONG = (
     "loss", "reward", "learn: ", " avg", "]\t", " up. ",
