@@ -5,7 +5,8 @@ A training loss that has fallen by 60 % while no evaluation was ever a tenth bel
 training loss at its start, if that is higher. Once the last three evaluations are all 5 % above the best
 one, `generalization-gap` tells more and this begins no incident. Likewise a training accuracy half way from
 guessing to perfection while no evaluation came a tenth of that way. At least three evaluations are needed.
-And a loss that rests to the last digit for eight evaluations while that of the training fell by 5 %.
+And a loss that rests to the last digit for eight evaluations while that of the training fell by 5 %. And five
+evaluations in a row that are all a thousand times the training loss at its start, and ten times apart.
 
 ## Why it matters
 A model that learns anything general is better on held-out data than an untrained one. If it is not, the
@@ -55,6 +56,9 @@ SAME = 0.9  # of a level: an evaluation above this has not improved
 RISEN = 1.05  # times the best of all: from there on `generalization-gap` tells more
 LEARNED = 0.5  # kappa above which a model has learned
 KNOWS_NOTHING = 0.1  # kappa below which a model guesses
+FAR = 1000  # times the training loss at its start: no evaluation of the same inputs
+FAR_EVALUATIONS = 5  # in a row that are as far
+SPREAD = 10  # times the smallest of these that the largest is: a sum in place of a mean is steadier
 CAUSES = ("V1", "DP10", "O18", "O5", "A-overfit", "N-ema-lag")
 
 
@@ -72,6 +76,8 @@ CAUSES = ("V1", "DP10", "O18", "O5", "A-overfit", "N-ema-lag")
         "highest": Measure("highest of all evaluations", Unit.SAME),
         "loss_first": Measure("training loss at the start", Unit.NONE),
         "loss_mean": Measure("training loss now", Unit.NONE),
+        "least_far": Measure("smallest of the last five evaluations", Unit.SAME),
+        "most_far": Measure("largest of the last five evaluations", Unit.SAME),
         "accuracy_mean": Measure("training accuracy now", Unit.SHARE),
     },
     variants={
@@ -82,6 +88,11 @@ CAUSES = ("V1", "DP10", "O18", "O5", "A-overfit", "N-ema-lag")
         ),
         "accuracy": Variant(
             "accuracy is {accuracy_mean:.4g} on training data, never above {highest:.4g} on held-out data",
+            CAUSES,
+        ),
+        "far": Variant(
+            "loss is {loss_mean:.4g} on training data, and from {least_far:.3g} to {most_far:.3g} at the "
+            "last five evaluations on held-out data",
             CAUSES,
         ),
         **STALE,
@@ -102,10 +113,13 @@ def train_eval_mismatch(
         first=start_value(VALUE),
         guess=(1 / pl.col(Setting.NUM_CLASSES)).fill_null(0.0),
         near=-recent_max(-pl.col(VALUE), evaluations),
+        least_far=-recent_max(-pl.col(VALUE), FAR_EVALUATIONS),
+        most_far=recent_max(pl.col(VALUE), FAR_EVALUATIONS),
         loss_level=recent_max(loss, evaluations, **recent),
         accuracy_level=-recent_max(-pl.col("accuracy_mean"), evaluations, **recent),
     )
     fell = pl.col("loss_level") < (1 - least_fall) * start
+    is_far = (pl.col("least_far") > FAR * start) & (pl.col("most_far") > SPREAD * pl.col("least_far"))
     stuck = pl.col("lowest") >= SAME * pl.max_horizontal("first", start)
     risen = pl.col("near") > RISEN * pl.col("lowest")
     kappa = {n: (pl.col(n) - pl.col("guess")) / (1 - pl.col("guess")) for n in ("highest", "accuracy_level")}
@@ -121,8 +135,9 @@ def train_eval_mismatch(
         },
         found={
             "stale": is_loss & pl.col("stale"),
+            "far": is_loss & (pl.col("loss_level") < start) & is_far,
             "loss": is_loss & fell & stuck & ~risen,
             "accuracy": ~is_loss & (kappa["accuracy_level"] > LEARNED) & (kappa["highest"] < KNOWS_NOTHING),
         },
-        lasts=is_loss & fell & stuck,
+        lasts=is_loss & ((fell & stuck) | is_far),
     )

@@ -1,10 +1,10 @@
 """The detection or segmentation metric is exactly zero, from the start or since it fell.
 
 ## What it catches
-A mean average precision or intersection over union of exactly 0 at three evaluations in a row; at 25 where
-it is measured after each epoch and the training loss is not known to have fallen by 30 %. A score such as
-Dice or F1 needs 25 in any case. Five in a row are enough of a metric that was above 0 before. Nothing is said
-where the same metric of another class or threshold is above 0.
+A mean average precision or intersection over union of exactly 0 at three evaluations in a row; at 25 where it
+is measured after each epoch and the training loss is not known to have fallen by 30 %. A score such as Dice
+or F1 needs 25, or 10 while the training loss has fallen so far. Five in a row are enough of a metric that was
+above 0 before. Nothing is said where the same metric of another class or threshold is above 0.
 
 ## Why it matters
 The losses of a detector fall although none of its boxes counts: wrong box format, shifted class ids or a
@@ -39,6 +39,7 @@ from sentinel.detectors.verdict import SkipReason, verdicts
 
 REACH = 50  # evaluations
 METRICS = Signal.MEAN_AVERAGE_PRECISION, Signal.MEAN_INTERSECTION_OVER_UNION, Signal.EVAL_SCORE
+LEARNED = 10  # evaluations at which a score is 0 although the training loss fell
 AGAIN = 5  # evaluations in a row at which a metric is 0 that was above it
 FALLEN = 0.7  # of its first value: a loss that has learned something
 
@@ -73,13 +74,16 @@ def zero_eval_metric(
         soon=recent_max(pl.col(VALUE), evaluations),
         late=recent_max(pl.col(VALUE), min(epochs, REACH)),
         again=recent_max(pl.col(VALUE), AGAIN),
+        learned=recent_max(pl.col(VALUE), LEARNED),
         highest=recent_max(pl.col(VALUE), REACH, at_least=1),
         name=metric_name(),
     )
     of_score = pl.col(SIGNAL) == Signal.EVAL_SCORE  # F1 is often 0 while a model begins to learn
     fell = (pl.col("again") == 0) & (pl.col("highest") > 0)
     never_rose = (
-        pl.when(of_score | (each_epoch & ~has_learned.fill_null(False)))
+        pl.when(of_score & has_learned.fill_null(False))
+        .then(pl.col("learned") == 0)
+        .when(of_score | (each_epoch & ~has_learned.fill_null(False)))
         .then(pl.col("late") == 0)
         .otherwise(pl.col("soon") == 0)
     )

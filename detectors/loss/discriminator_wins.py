@@ -4,7 +4,8 @@
 A loss of the discriminator whose median over the last 50 points is below 0.02, while that of the generator is
 more than twice its median over the first 10, or above 5. It is over above 0.05. Losses of other kinds (hinge,
 several parts) rest at other levels: of them a discriminator's whose median over the last 10 points is below a
-quarter of that over the first 10 and below 0.5, while the generator's is four times its own and above 8.
+quarter of that over the first 10 and below 0.5, while the generator's is four times its own and above 8; or
+below 4 % of it, while the generator's is three times its own.
 
 ## Why it matters
 A discriminator that is sure gives hardly a gradient to the generator, which stays where it is or leaps about.
@@ -21,9 +22,9 @@ nothing is judged. Discriminators of an auxiliary term, as in VQGAN, may rest ne
 count.
 
 ## Source
-Catalogue N-discriminator-wins: Arjovsky and Bottou (arXiv:1701.04862) show that the gradient of the
-generator vanishes as the discriminator becomes perfect. Where neither wins, the two terms of its
-cross-entropy sum up to 2 ln 2; at 0.02 it gives 99 % to what is right.
+Catalogue N-discriminator-wins: Arjovsky and Bottou (arXiv:1701.04862) show that the gradient of the generator
+vanishes as the discriminator becomes perfect. Where neither wins, the two terms of its cross-entropy sum up
+to 2 ln 2; at 0.02 it gives 99 % to what is right.
 """
 
 from typing import Annotated
@@ -40,6 +41,8 @@ from sentinel.detectors.verdict import SkipReason, verdicts
 NOW = 50  # points of the present level
 START = 10  # points of the start, and of the present level beside it
 SURE = 0.5  # loss of a discriminator, of whichever kind, that is mostly right
+SURER = 0.04  # of its first loss: a discriminator of any loss that is nearly always right
+TREBLED = 3.0  # times its first loss that the generator's then is
 LOST = 8.0  # loss of a generator whose samples pass with a probability of exp(-8)
 LEAST = 30  # points that suffice
 
@@ -101,7 +104,10 @@ def discriminator_wins(
     generator_now = pl.col("generator_now")
     falls = (now < least_share * pl.col("start")) & (now < SURE)
     grows = (generator_now > far_growth * pl.col("generator_start")) & (generator_now > LOST)
-    far = falls & grows & (pl.col("generator_start") > 0)
+    surely = (
+        (now < SURER * pl.col("start")) & (now < SURE) & (generator_now > TREBLED * pl.col("generator_start"))
+    )
+    far = ((falls & grows) | surely) & (pl.col("generator_start") > 0)
     lost = (generator > growth * pl.col("generator_start")) | (generator > most)
     return verdicts(
         measured,
