@@ -20,7 +20,7 @@ def show(paths: Paths = None, format_: ReportFormat = TextOrJson.TERMINAL, confi
     """Show on one screen what is wrong with the runs below a path."""
     from sentinel.cli.logs import log_to_stderr
     from sentinel.replays.replaying import replay_in_parts
-    from sentinel.report.lines import print_lines
+    from sentinel.report.lines import print_lines, terminal_width
     from sentinel.report.overview import lines, overview, overview_body
 
     log_to_stderr()
@@ -41,4 +41,5 @@ def show(paths: Paths = None, format_: ReportFormat = TextOrJson.TERMINAL, confi
         body = overview_body(whole)
         typer.echo(orjson.dumps(body, option=orjson.OPT_INDENT_2).decode())
         return
-    print_lines(lines(whole, clock.monotonic() - started_at, [str(path) for path in settings.paths]))
+    seconds = clock.monotonic() - started_at
+    print_lines(lines(whole, seconds, [str(path) for path in settings.paths], terminal_width()))

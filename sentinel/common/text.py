@@ -52,16 +52,12 @@ def one_of(words: Iterable[str]) -> str:
     return f"{', '.join(others)} or {last}" if others else last
 
 
-def elided(text: str, most: int, common_end: int = 0) -> str:
+def elided(text: str, most: int) -> str:
     """Return the text with at most so many characters: the middle is left out, because names differ at both
-    ends.
-
-    Where all names of a table have the last characters in common, these ``common_end`` are left out, too.
+    ends. `sentinel.common.distinct_names` shortens all names of a table.
     """
     if len(text) <= most:
         return text
-    if common_end:
-        return f"{elided(text[:-common_end], most - 1).removesuffix('…')}…"
     head = (most - 1) // 2
     return f"{text[:head]}…{text[head + 1 - most :]}"
 

@@ -3,9 +3,9 @@
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
-from itertools import takewhile
 
-from sentinel.common.text import clean_text, counted_runs, elided
+from sentinel.common.distinct_names import distinct
+from sentinel.common.text import clean_text, counted_runs
 from sentinel.replays.listing import ListedRun, Listing
 from sentinel.runs.fit import fit
 from sentinel.series.roles.outcome import Outcome
@@ -14,6 +14,7 @@ from sentinel.sources.base import ReadIssue
 from sentinel.sources.discovery import unread_count, unread_line
 
 _MAX_TAGS = 3
+_FURTHER = "also in "  # before a log that does not tell most of its training
 _MIN_NAME = 12  # characters of a name that are left, however narrow the terminal is
 _UNITS = {Unit.SHARE: "a share", Unit.PERCENT: "in percent", Unit.NATS: "in nats"}
 
@@ -21,26 +22,36 @@ _UNITS = {Unit.SHARE: "a share", Unit.PERCENT: "in percent", Unit.NATS: "in nats
 def lines(listing: Listing, details: bool, width: int | None = None) -> Iterator[tuple[int, str]]:
     """Yield the report, line by line with the indent of each, safe to print.
 
-    On a terminal of that ``width`` each run has one line, and a name that is too long lacks its middle.
+    On a terminal of that ``width`` each run has one line, and names that are too long are shortened so that
+    no two read alike.
 
     The logs of one training stand below the one that tells most of it.
     """
     trainings: dict[str, list[ListedRun]] = {}
     for run in listing.runs:
         trainings.setdefault(run.training, []).append(run)
-    names = [clean_text(run.overview.title)[::-1] for run in listing.runs]
-    columns = takewhile(lambda letters: len({*letters}) == 1, zip(*names, strict=False))
-    common_end = len([*columns]) if len(names) > 1 else 0
-    for members in trainings.values():
-        for run in sorted(members, key=lambda run: not run.stands_for_its_training):
-            is_further = not run.stands_for_its_training
-            words = "also in " * is_further
-            room = None if width is None else width - 2 * is_further - len(words)
-            yield 2 * is_further, f"{words}{_run(run, listing.detectors, room, common_end)}"
-            if details:
-                yield from ((4, line) for line in _details(run))
-            if run.stopped:
-                yield 4, f"judging stopped: {clean_text(run.stopped, 500)}"
+    ordered = [
+        run
+        for members in trainings.values()
+        for run in sorted(members, key=lambda run: not run.stands_for_its_training)
+    ]
+    facts = [_facts(run, listing.detectors) for run in ordered]
+    names = [clean_text(run.overview.title) for run in ordered]
+    if width is not None:
+        rooms = (
+            width - len(fact) - (0 if run.stands_for_its_training else len(_FURTHER) + 2)
+            for run, fact in zip(ordered, facts, strict=True)
+        )
+        names = distinct(names, max(_MIN_NAME, min(rooms, default=0) - 2))
+    for run, name, fact in zip(ordered, names, facts, strict=True):
+        if run.stands_for_its_training:
+            yield 0, f"{name}  {fact}"
+        else:
+            yield 2, f"{_FURTHER}{name}  {fact}"
+        if details:
+            yield from ((4, line) for line in _details(run))
+        if run.stopped:
+            yield 4, f"judging stopped: {clean_text(run.stopped, 500)}"
     for issue in listing.read_issues:
         yield 0, f"unreadable: {clean_text(str(issue), 500)}"
     if line := unread_line(listing.unread):
@@ -56,19 +67,17 @@ def unread_lines(unread: Sequence[ReadIssue]) -> Iterator[tuple[int, str]]:
     yield 0, unread_count(len(unread))
 
 
-def _run(run: ListedRun, detectors: int, width: int | None, common_end: int) -> str:
+def _facts(run: ListedRun, detectors: int) -> str:
+    """Return what stands beside the name of a run."""
     overview = run.overview
     framework = f", {overview.understanding.framework}" if overview.understanding.framework else ""
     more = "" if run.whole else "+"
     able = fit(tuple(overview.understanding.signals), run.lacking, detectors)
     attempts = f", {overview.attempts}{more} attempts" if overview.attempts > 1 else ""
-    rest = (
+    return (
         f"{overview.format}{framework}, {run.standing.state}, {overview.metadata.points}{more} points"
         f"{attempts}, judged by {able.able} of {able.fitting} that fit"
     )
-    name = clean_text(overview.title)
-    room = len(name) if width is None else max(_MIN_NAME, width - len(rest) - 2)
-    return f"{elided(name, room, common_end)}  {rest}"
 
 
 def _details(run: ListedRun) -> Iterator[str]:

@@ -8,7 +8,8 @@ from typing import Literal
 
 from typing_extensions import TypedDict
 
-from sentinel.common.text import clean_text, counted, counted_runs, duration_text, elided
+from sentinel.common.distinct_names import distinct
+from sentinel.common.text import clean_text, counted, counted_runs, duration_text
 from sentinel.detectors.severity import Severity
 from sentinel.incidents.incident import Incident
 from sentinel.incidents.json_body import IncidentBody, incident_body
@@ -23,6 +24,7 @@ from sentinel.sources.identity import Label
 _MAX_CRITICAL = 6  # kinds of critical trouble that are shown
 _MAX_LOSSES = 3
 _MAX_NAME = 60  # characters of a run's name
+_MIN_NAME = 12  # likewise, however narrow the terminal is
 _ENDS = {
     RunState.CRASHED: "crashed",
     RunState.STALLED: "went silent before the end of the plan",
@@ -42,6 +44,11 @@ class Loss:
     name: str = field(compare=False)
     label: Label = field(compare=False)
     worst: Incident = field(compare=False)
+
+    @property
+    def title(self) -> str:
+        """The name of the run, and what a tracker calls it."""
+        return self.label.beside(self.name)
 
 
 @dataclass
@@ -167,10 +174,12 @@ def _trouble_body(kind: Kind) -> TroubleBody:
     }
 
 
-def lines(whole: Overview, seconds: float, paths: Sequence[str]) -> Iterator[tuple[int, str]]:
+def lines(
+    whole: Overview, seconds: float, paths: Sequence[str], width: int | None = None
+) -> Iterator[tuple[int, str]]:
     """Yield the screen: what was read in how many ``seconds``, the trouble, and the commands that show more.
 
-    Each line comes with its indent.
+    Each line comes with its indent. On a terminal of that ``width`` each run has one line.
     """
     counts = f"{counted_runs(whole.runs, whole.logs)} read in {duration_text(seconds)}"
     yield 0, f"{counts}: {_trouble(whole.severities)}"
@@ -184,8 +193,8 @@ def lines(whole: Overview, seconds: float, paths: Sequence[str]) -> Iterator[tup
     ordered = sorted(whole.kinds.values(), key=lambda kind: kind.worst, reverse=True)
     critical = [kind for kind in ordered if kind.worst.worst.severity >= Severity.CRITICAL]
     others = [kind for kind in ordered if kind.worst.worst.severity < Severity.CRITICAL]
-    yield from _section("Critical", critical, _MAX_CRITICAL)
-    yield from _section("Warnings that cost the most", others, _MAX_LOSSES)
+    yield from _section("Critical", critical, _MAX_CRITICAL, width)
+    yield from _section("Warnings that cost the most", others, _MAX_LOSSES, width)
     places = shlex.join(paths)
     yield 0, ""
     yield 0, "Next:"
@@ -193,22 +202,30 @@ def lines(whole: Overview, seconds: float, paths: Sequence[str]) -> Iterator[tup
     yield 2, f"sentinel watch {places}   # hear of the next trouble while it can be mended"
 
 
-def _section(title: str, kinds: Sequence[Kind], most: int) -> Iterator[tuple[int, str]]:
+def _section(title: str, kinds: Sequence[Kind], most: int, width: int | None) -> Iterator[tuple[int, str]]:
     """Yield the runs with some kinds of trouble: a run that goes on first, then what cost the most."""
     if not kinds:
         return
     yield 0, ""
     yield 0, f"{title}:"
-    for kind in kinds[:most]:
+    facts = [_facts(kind) for kind in kinds[:most]]
+    room = _MAX_NAME if width is None else max(_MIN_NAME, width - 2 - max(map(len, facts)))
+    names = distinct([clean_text(kind.worst.title) for kind in kinds[:most]], min(room, _MAX_NAME))
+    for kind, name, fact in zip(kinds[:most], names, facts, strict=True):
         loss = kind.worst
-        like_it = f" and {counted(kind.runs - 1, 'run')} like it" if kind.runs > 1 else ""
-        state = ["still running"] if loss.running else []
-        time = [duration_text(loss.seconds)] if loss.seconds >= 1 else []
-        since = f"for {', '.join([counted(loss.steps, 'step'), *time, *state])}"
-        yield 2, f"{elided(clean_text(loss.label.beside(loss.name)), _MAX_NAME)}{like_it}  {since}"
+        yield 2, f"{name}{fact}"
         yield 4, f"{loss.worst.detector}: {clean_text(loss.worst.latest or loss.worst.summary)}"
     if rest := sum(kind.runs for kind in kinds[most:]):
         yield 2, f"and {counted(rest, 'run')} with {counted(len(kinds) - most, 'other kind')} of trouble"
+
+
+def _facts(kind: Kind) -> str:
+    """Return what stands behind the name of the run that lost most by a kind of trouble."""
+    loss = kind.worst
+    like_it = f" and {counted(kind.runs - 1, 'run')} like it" if kind.runs > 1 else ""
+    state = ["still running"] if loss.running else []
+    time = [duration_text(loss.seconds)] if loss.seconds >= 1 else []
+    return f"{like_it}  for {', '.join([counted(loss.steps, 'step'), *time, *state])}"
 
 
 def _loss(run: JudgedRun, state: RunState) -> Loss | None:

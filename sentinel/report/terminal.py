@@ -5,7 +5,8 @@ import math
 import os
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from typing import TextIO
+from dataclasses import dataclass
+from typing import Any, TextIO
 
 from rich.console import Console, Group, RenderableType
 from rich.padding import Padding
@@ -13,7 +14,8 @@ from rich.table import Table
 from rich.text import Text
 
 from sentinel import catalogue
-from sentinel.common.text import clean_text, counted, counted_runs
+from sentinel.common.distinct_names import distinct
+from sentinel.common.text import clean_text, counted, counted_runs, elided
 from sentinel.detectors.api import Maturity, Severity
 from sentinel.incidents.causes import share
 from sentinel.incidents.incident import Incident, State
@@ -32,6 +34,9 @@ from sentinel.sources.discovery import unread_line
 _STYLES = {Severity.INFO: "cyan", Severity.WARNING: "yellow", Severity.CRITICAL: "bold red"}
 _MAX_CAUSES = 3
 _MAX_SUMMARY_ROWS = 15
+_SUMMARY_PADDING = 6  # columns between the four of the summary
+_MAX_NAME = 40  # characters of the name of another run
+_MIN_NAME = 12  # characters of a name in the summary, however narrow the terminal is
 _Reasons = Mapping[str, Collection[str]]
 """Why detectors judged nothing, by their names; no reason for those that judged."""
 
@@ -41,23 +46,28 @@ _MAX_COLUMNS = 1_000_000  # of what is no terminal; no line is as long
 def show(replay: Replay, file: TextIO, details: bool = False) -> None:
     """Write the report: of many runs one screen first, then runs with incidents, then a line for each other.
 
-    With ``details`` it names each detector that could not judge a run, and why.
+    What runs of one training program have in common stands with the first of them. With ``details`` it stands
+    with each, and the report names each detector that could not judge a run, and why.
     Lines are as wide as the terminal. Elsewhere they are never folded or padded, unless ``COLUMNS`` is set.
     """
     if file.isatty() or "COLUMNS" in os.environ:
-        Console(file=file, highlight=False).print(Group(*_report(replay, details)))
+        console = Console(file=file, highlight=False)
+        console.print(Group(*_report(replay, details, console.width)))
         return
     out = io.StringIO()
-    Console(file=out, highlight=False, width=_MAX_COLUMNS).print(Group(*_report(replay, details)))
+    Console(file=out, highlight=False, width=_MAX_COLUMNS).print(
+        Group(*_report(replay, details, _MAX_COLUMNS))
+    )
     file.writelines(f"{line.rstrip()}\n" for line in out.getvalue().splitlines())
 
 
-def _report(replay: Replay, details: bool) -> Iterator[RenderableType]:
+def _report(replay: Replay, details: bool, width: int) -> Iterator[RenderableType]:
     with_incidents = [run for run in replay.runs if run.incidents]
     if len(with_incidents) > 1:
-        yield from _summary(replay, with_incidents)
+        yield from _summary(replay, with_incidents, width)
+    first_of_kind: dict[_Kind, str] = {}
     for run in with_incidents:
-        yield from _run(run)
+        yield from _run(run, {} if details else first_of_kind)
     without_incidents = [run for run in replay.runs if not run.incidents]
     for run in without_incidents:
         yield Text.assemble(_mark(run), _headline(run), f"; {_able_count(run)} could judge it")
@@ -82,23 +92,65 @@ def _report(replay: Replay, details: bool) -> Iterator[RenderableType]:
     yield _verdict(replay)
 
 
-def _summary(replay: Replay, runs: Sequence[JudgedRun]) -> Iterator[RenderableType]:
-    """Yield one screen: what was found, and the worst incidents that no other one explains."""
+_Kind = tuple[Any, ...]
+"""What equal incidents of runs of one training program have in common."""
+
+
+def _kind(run: JudgedRun, incident: Incident) -> _Kind:
+    understood = run.run_pipeline.log.understanding()
+    program = (run.run_pipeline.log.run.format, understood.framework, frozenset(understood.tags))
+    causes = tuple(cause.id for cause in incident.causes[:_MAX_CAUSES])
+    return (program, incident.severity, incident.detector, incident.variant, causes)
+
+
+def _summary(replay: Replay, runs: Sequence[JudgedRun], width: int) -> Iterator[RenderableType]:
+    """Yield one screen: what was found, and the worst incidents that no other one explains. Equal ones of
+    runs of one training program have one row.
+    """
     roots = sorted(
         ((incident, run) for run in runs for incident in run.own), key=lambda pair: -pair[0].severity
     )
+    groups: dict[_Kind, list[tuple[Incident, JudgedRun]]] = {}
+    for incident, run in roots:
+        groups.setdefault(_kind(run, incident), []).append((incident, run))
+    rows = [_Row.of(group) for group in [*groups.values()][:_MAX_SUMMARY_ROWS]]
     yield _verdict(replay)
-    table = Table.grid(padding=(0, 2))
-    for incident, run in roots[:_MAX_SUMMARY_ROWS]:
-        severity = Text(incident.severity.label, _STYLES[incident.severity])
-        name = Text(clean_text(run.run_pipeline.log.title))
-        table.add_row(severity, Text(incident.detector, "bold"), name, f"step {incident.fired_step}")
-    yield table
-    if len(roots) > _MAX_SUMMARY_ROWS:
-        kinds = Counter(incident.detector for incident, _ in roots[_MAX_SUMMARY_ROWS:])
+    yield _summary_table(rows, width)
+    if further := [incident for group in [*groups.values()][_MAX_SUMMARY_ROWS:] for incident, _ in group]:
+        kinds = Counter(incident.detector for incident in further)
         more = ", ".join(f"{count} {kind}" for kind, count in kinds.most_common())
-        yield Text(f"and {counted(len(roots) - _MAX_SUMMARY_ROWS, 'more incident')}: {more}")
+        yield Text(f"and {counted(len(further), 'more incident')}: {more}")
     yield Text()
+
+
+@dataclass(frozen=True)
+class _Row:
+    """A row of the summary."""
+
+    severity: Severity
+    detector: str
+    name: str
+    facts: str
+
+    @classmethod
+    def of(cls, group: Sequence[tuple[Incident, JudgedRun]]) -> "_Row":
+        """Make a row of equal incidents of runs of one training program."""
+        incident, run = group[0]
+        others = len({run.run_pipeline.id for _, run in group}) - 1
+        like_it = f", and in {counted(others, 'run')} like it" if others else ""
+        name = clean_text(run.run_pipeline.log.title)
+        return cls(incident.severity, incident.detector, name, f"step {incident.fired_step:,}{like_it}")
+
+
+def _summary_table(rows: Sequence[_Row], width: int) -> RenderableType:
+    """Return the summary, in which no two names read alike however narrow the terminal is."""
+    others = (len(row.severity.label) + len(row.detector) + len(row.facts) for row in rows)
+    names = distinct([row.name for row in rows], max(_MIN_NAME, width - max(others) - _SUMMARY_PADDING))
+    table = Table.grid(padding=(0, 2))
+    for row, name in zip(rows, names, strict=True):
+        severity = Text(row.severity.label, _STYLES[row.severity])
+        table.add_row(severity, Text(row.detector, "bold"), Text(name), row.facts)
+    return table
 
 
 def _mark(run: JudgedRun) -> tuple[str, str]:
@@ -107,11 +159,17 @@ def _mark(run: JudgedRun) -> tuple[str, str]:
     return ("not judged to its end  ", "yellow") if run.stopped else ("nothing found  ", "green")
 
 
-def _run(run: JudgedRun) -> Iterator[RenderableType]:
+def _run(run: JudgedRun, first_of_kind: dict[_Kind, str]) -> Iterator[RenderableType]:
+    """Yield a run with its incidents. ``first_of_kind`` has by kind the name of the run in which such an
+    incident stands in full.
+    """
     yield Text.assemble((_headline(run), "bold"))
     incidents = sorted(run.incidents.values(), key=lambda i: (i.inhibited_by is not None, i.fired_step))
     for incident in incidents:
-        yield Padding(Group(*_incident(run, incident)), (0, 0, 1, 2), expand=False)
+        own_name = clean_text(run.run_pipeline.log.title)
+        first = first_of_kind.setdefault(_kind(run, incident), own_name)
+        shown_in = "" if first == own_name else first
+        yield Padding(Group(*_incident(run, incident, shown_in)), (0, 0, 1, 2), expand=False)
     yield from _advisories(run)
 
 
@@ -122,7 +180,8 @@ def _advisories(run: JudgedRun) -> Iterator[RenderableType]:
         yield Padding(_table("worth a look", rows), (0, 0, 1, 2), expand=False)
 
 
-def _incident(run: JudgedRun, incident: Incident) -> Iterator[RenderableType]:
+def _incident(run: JudgedRun, incident: Incident, shown_in: str) -> Iterator[RenderableType]:
+    """Yield an incident. If an equal one of another run is ``shown_in`` full, only its own numbers follow."""
     style = _STYLES[incident.severity]
     preview = " (preview)" if incident.maturity is Maturity.PREVIEW else ""
     yield Text.assemble(
@@ -137,6 +196,9 @@ def _incident(run: JudgedRun, incident: Incident) -> Iterator[RenderableType]:
     yield Text(clean_text(incident.summary, 1000))
     for line in notification_lines(run, incident, WOULD_BE_SENT):
         yield Text(line, "dim")
+    if shown_in:
+        yield Text(f"evidence and what to try: as above, in {elided(shown_in, _MAX_NAME)}", "dim")
+        return
     if excerpts := run.run_pipeline.excerpts(incident):
         yield from _picture(incident, *excerpts)
     if spent := cost(incident):
@@ -175,15 +237,14 @@ def _picture(incident: Incident, excerpt: Excerpt, *others: Excerpt) -> Iterator
     yield _line(clean_text(incident.tag, 60), excerpt.mean, [*excerpt.low, *excerpt.high], style)
     for other in others:
         yield _line(other.label, other.mean, other.mean, "dim")
-    yield Text(
-        f"{marks(excerpt.step, steps):{len(excerpt.step)}}  from step {excerpt.step[0]}: {legend}", "dim"
-    )
+    yield Text(f"{marks(excerpt.step, steps):{len(excerpt.step)}}  from {excerpt.step[0]:,}: {legend}", "dim")
 
 
 def _line(name: str, mean: Sequence[Number], span: Sequence[Number], style: str) -> Text:
     values = [value for value in span if value is not None]
     curve = sparkline([math.nan if value is None else value for value in mean])
-    span_text = f", {min(values):.4g} to {max(values):.4g}" if values else ""
+    low, high = (f"{end(values):.4g}" if values else "" for end in (min, max))
+    span_text = f", {low}" + (f" to {high}" if high != low else "") if values else ""
     return Text.assemble((curve, style), (f"  {name}{span_text}", "dim" if style == "dim" else ""))
 
 

@@ -80,3 +80,34 @@ def test_text_from_a_run_cannot_drive_the_terminal(tmp_path, report):
     rows = [{"step": i, "evil\x1b[31m/kl": 0.01 if i < 100 else 3.0} for i in range(200)]
     written(tmp_path / "run\x1b[2J", rows)
     assert not [line for line in report() if "\x1b[" in line]
+
+
+@pytest.fixture
+def study(tmp_path):
+    """Three runs of one program, with the same trouble and long names."""
+    for seed in range(3):
+        rows = [{"step": i, "kl": 0.01 if i < 100 + seed else 3.0 + seed} for i in range(200)]
+        written(tmp_path / f"runs-of-a-study-with-a-very-long-name-{seed}-and-what-follows-it", rows)
+    rows = [{"step": i, "kl": 0.01 if i < 100 else 3.0, "entropy": 0.5} for i in range(200)]
+    written(tmp_path / "runs-of-another-program-with-a-name-that-is-no-shorter-than-theirs", rows)
+
+
+@pytest.mark.slow
+def test_equal_incidents_of_one_program_stand_once(study, report):
+    lines = report()
+    rows = [line for line in lines if line.startswith("warning  kl-blowup")]
+    assert len(rows) == 2
+    assert sum("and in 2 runs like it" in row for row in rows) == 1
+    assert sum("what to try" in line and "as above" not in line for line in lines) == 2
+    assert sum("evidence and what to try: as above, in runs-of-a-study" in line for line in lines) == 2
+    assert [line for line in lines if "the KL to the reference is 5, " in line]  # its own numbers
+    assert sum(line.startswith("  what to try") for line in report(details=True)) == 4
+
+
+@pytest.mark.slow
+def test_the_summary_fits_eighty_columns_and_no_two_of_its_names_read_alike(study, report, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "80")
+    rows = [line for line in report() if line.startswith("warning  kl-blowup")]
+    assert max(map(len, rows)) <= 80
+    names = {row.split()[2] for row in rows}
+    assert len(names) == len(rows) == 2

@@ -1,0 +1,72 @@
+"""Shortens the names of a table so that no two of them read alike."""
+
+import re
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import count
+
+from sentinel.common.text import elided
+
+_WORDS = re.compile(r"(?:\de-\d|[^/_\-])*[/_\-]|.+")
+"""A word of a path with what ends it. The minus of `1e-3` ends none."""
+_GAP = "…"
+
+
+def distinct(names: Sequence[str], most: int) -> list[str]:
+    """Return the names with at most so many characters each, different ones for different names.
+
+    Where a name is too long, all of them lose words that they have in common. What is still too long loses
+    its middle, and names that are then alike get numbers.
+    """
+    if all(len(name) <= most for name in names):
+        return [*names]
+    words = {name: _WORDS.findall(name) for name in names}
+    short: dict[str, str] = {}
+    for size in dict.fromkeys(len(each) for each in words.values()):
+        alike = {name: each for name, each in words.items() if len(each) == size}
+        short |= dict(zip(alike, _without_common([*alike.values()], most), strict=True))
+    numbered = _numbered(short, most)
+    return [numbered[name] for name in names]
+
+
+def _without_common(names: Sequence[Sequence[str]], most: int) -> Iterator[str]:
+    """Yield names of equally many words with those words in which they differ, and as many of their
+    neighbours as there is room for.
+    """
+    columns = [*zip(*names, strict=True)]
+    widths = [max(map(len, column)) for column in columns]
+    differs = [index for index, column in enumerate(columns) if len({*column}) > 1]
+    chosen = {*differs}
+    for distance in range(1, len(columns)):
+        for near in (*(index - distance for index in differs), *(index + distance for index in differs)):
+            if 0 <= near < len(columns) and _width(widths, chosen | {near}) <= most:
+                chosen.add(near)
+    yield from (_joined(name, chosen) if differs else "".join(name) for name in names)
+
+
+def _width(widths: Sequence[int], chosen: set[int]) -> int:
+    """Return the characters of the chosen columns of words, with one for each gap."""
+    gaps = sum(index not in chosen and (index - 1 in chosen or index == 0) for index in range(len(widths)))
+    return sum(widths[index] for index in chosen) + gaps
+
+
+def _joined(name: Sequence[str], chosen: set[int]) -> str:
+    """Return the chosen words of a name, with one mark for each gap."""
+    shown = "".join(word if index in chosen else _GAP for index, word in enumerate(name))
+    return re.sub(f"{_GAP}+", _GAP, shown)
+
+
+def _numbered(short: Mapping[str, str], most: int) -> dict[str, str]:
+    """Return short names by names, with at most so many characters. Different names that are alike then get
+    numbers.
+    """
+    cut = {name: elided(each, most) for name, each in short.items()}
+    uses = Counter(cut.values())
+    taken = {*uses}
+    endings = {each: (f"~{number}" for number in count(1)) for each in uses}
+    for name, each in cut.items():
+        if uses[each] > 1:
+            numbered = (f"{elided(short[name], most - len(ending))}{ending}" for ending in endings[each])
+            cut[name] = next(text for text in numbered if text not in taken)
+            taken.add(cut[name])
+    return cut
