@@ -59,7 +59,7 @@ def _show(live: "Live", state_dir: Path, clock: Clock, ended: threading.Event) -
         try:
             with Store(state_dir, create=False) as store:
                 content = status(store, state_dir, clock.now())
-            live.update(watch_table(content, live.console.height), refresh=True)
+            live.update(watch_table(content, live.console.height, live.console.width), refresh=True)
         except Exception as error:  # noqa: BLE001  the watch goes on without its table
             _log.debug("the table cannot be shown: %s", error)
         pause = max(_REFRESH_SECONDS, _PAUSE_RATIO * (clock.monotonic() - started_at))

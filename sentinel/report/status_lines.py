@@ -1,6 +1,7 @@
 """The content of a state directory in lines for a terminal, safe to print."""
 
 import os
+import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby
@@ -14,6 +15,8 @@ from sentinel.report.status import MAX_ROWS, NEED_EVIDENCE, STATES, KnownRun, St
 from sentinel.runs.state import GOING_ON, RunState
 
 _MAX_FURTHER_LOGS = 3  # logs of one training
+_MAX_FURTHER = 5  # other logs with the same incident
+_NUMBER = re.compile(r"[-+]?\d[\d.,]*(?:e[-+]?\d+)?")
 
 
 def workings(status: Status) -> Iterator[tuple[int, str]]:
@@ -100,11 +103,14 @@ def _incidents(status: Status, name: _Names) -> _Lines:
             else clean_text(incident.summary, 500)
         )
         yield 6, f"{explained} ({incident.state}, id {incident.id})"
-        for other in others:
-            yield 6, f"also in {name[other.run]} ({other.state}, id {other.id})"
+        for other in others[:_MAX_FURTHER]:
+            where = f"{name[other.run]} since step {other.onset_step}"
+            yield 6, f"also in {where} ({other.state}, id {other.id})"
+        if further := others[_MAX_FURTHER:]:
+            yield 6, f"and in {counted(len(further), 'more log')}"
     if left_out := Counter(incident.severity for group in groups[MAX_ROWS:] for incident in group):
-        counted = ", ".join(f"{count} {severity.label}" for severity, count in sorted(left_out.items()))
-        yield 2, f"and {left_out.total()} more: {counted}"
+        severities = ", ".join(f"{count} {severity.label}" for severity, count in sorted(left_out.items()))
+        yield 2, f"and {left_out.total()} more: {severities}"
 
 
 def _open_counts(status: Status) -> str:
@@ -116,7 +122,9 @@ def _open_counts(status: Status) -> str:
 
 
 def _groups(status: Status) -> list[list[Incident]]:
-    """Return the incidents, each with those of other logs of its training that tell of the same."""
+    """Return the incidents, each with those of other logs of its training that tell of the same, and with
+    those of other runs that differ from it in numbers alone.
+    """
     training = {run.row.id: run.training for run in status.runs}
     groups: list[list[Incident]] = []
     by_kind: dict[tuple[str, ...], list[list[Incident]]] = {}
@@ -127,7 +135,24 @@ def _groups(status: Status) -> list[list[Incident]]:
             others.append(group := [])
             groups.append(group)
         group.append(incident)
-    return groups
+    often = Counter((training[group[0].run], _finding(group[0])) for group in groups)
+    alike: dict[_Finding, list[Incident]] = {}
+    for number, group in enumerate(groups):
+        finding = _finding(group[0])
+        # Equal ones of one training are different troubles.
+        is_one_of_several = often[training[group[0].run], finding] > 1
+        alike.setdefault((number if is_one_of_several else None, *finding), []).extend(group)
+    return [*alike.values()]
+
+
+_Finding = tuple[Any, ...]
+
+
+def _finding(incident: Incident) -> _Finding:
+    """Return what an incident says but for its numbers."""
+    words = _NUMBER.sub("", incident.summary)
+    explained = incident.inhibited_by is not None
+    return (incident.severity, incident.detector, incident.variant, incident.state, explained, words)
 
 
 def _runs(status: Status, name: _Names) -> _Lines:

@@ -34,6 +34,7 @@ from sentinel.sources.discovery import unread_line
 _STYLES = {Severity.INFO: "cyan", Severity.WARNING: "yellow", Severity.CRITICAL: "bold red"}
 _MAX_CAUSES = 3
 _MAX_SUMMARY_ROWS = 15
+_MANY_EQUAL = 3  # incidents that share a row of the summary
 _SUMMARY_PADDING = 6  # columns between the four of the summary
 _MAX_NAME = 40  # characters of the name of another run
 _MIN_NAME = 12  # characters of a name in the summary, however narrow the terminal is
@@ -104,23 +105,33 @@ def _kind(run: JudgedRun, incident: Incident) -> _Kind:
 
 
 def _summary(replay: Replay, runs: Sequence[JudgedRun], width: int) -> Iterator[RenderableType]:
-    """Yield one screen: what was found, and the worst incidents that no other one explains. Equal ones of
-    runs of one training program have one row.
-    """
+    """Yield one screen: what was found, and the worst incidents that no other one explains."""
     roots = sorted(
         ((incident, run) for run in runs for incident in run.own), key=lambda pair: -pair[0].severity
     )
-    groups: dict[_Kind, list[tuple[Incident, JudgedRun]]] = {}
-    for incident, run in roots:
-        groups.setdefault(_kind(run, incident), []).append((incident, run))
-    rows = [_Row.of(group) for group in [*groups.values()][:_MAX_SUMMARY_ROWS]]
+    groups = _groups(roots)
+    rows = [_Row.of(group) for group in groups[:_MAX_SUMMARY_ROWS]]
     yield _verdict(replay)
     yield _summary_table(rows, width)
-    if further := [incident for group in [*groups.values()][_MAX_SUMMARY_ROWS:] for incident, _ in group]:
+    if further := [incident for group in groups[_MAX_SUMMARY_ROWS:] for incident, _ in group]:
         kinds = Counter(incident.detector for incident in further)
         more = ", ".join(f"{count} {kind}" for kind, count in kinds.most_common())
         yield Text(f"and {counted(len(further), 'more incident')}: {more}")
     yield Text()
+
+
+_Found = tuple[Incident, JudgedRun]
+
+
+def _groups(roots: Sequence[_Found]) -> list[list[_Found]]:
+    """Return the incidents, each alone, but many equal ones of runs of one training program together."""
+    equal: dict[_Kind, list[_Found]] = {}
+    for incident, run in roots:
+        equal.setdefault(_kind(run, incident), []).append((incident, run))
+    groups: list[list[_Found]] = []
+    for group in equal.values():
+        groups += [group] if len(group) >= _MANY_EQUAL else [[found] for found in group]
+    return groups
 
 
 @dataclass(frozen=True)
@@ -133,7 +144,7 @@ class _Row:
     facts: str
 
     @classmethod
-    def of(cls, group: Sequence[tuple[Incident, JudgedRun]]) -> "_Row":
+    def of(cls, group: Sequence[_Found]) -> "_Row":
         """Make a row of equal incidents of runs of one training program."""
         incident, run = group[0]
         others = len({run.run_pipeline.id for _, run in group}) - 1

@@ -8,48 +8,63 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from sentinel.common.distinct_names import distinct
 from sentinel.common.text import clean_text, counted, duration_text
 from sentinel.detectors.severity import Severity
 from sentinel.report.status import KnownRun, Status
 from sentinel.report.status_lines import names_of, summary
 
 _COLOURS = {Severity.CRITICAL: "bold red", Severity.WARNING: "yellow", Severity.INFO: "cyan"}
+_FACTS = ("State", "Step", "Last point", "Open incidents")
 _LINES_AROUND = 8  # above, below and between
+_PADDING = 16  # columns around the five of the table
+_MIN_NAME = 12  # characters of a name, however narrow the terminal is
 
 
-def watch_table(status: Status, height: int) -> RenderableType:
-    """Return the table of a status in at most ``height`` lines."""
+def watch_table(status: Status, height: int, width: int) -> RenderableType:
+    """Return the table of a status in at most ``height`` lines, one for each training, and ``width`` columns.
+
+    Names that are too long are shortened so that no two read alike.
+    """
     trainings = [[*logs] for _, logs in groupby(status.runs, key=lambda run: run.training)]
     room = max(1, height - _LINES_AROUND)
     name = names_of(status.runs)
+    rows = [[*_facts(logs, status)] for logs in trainings[:room]]
+    others = sum(max(map(len, column)) for column in zip(_FACTS, *rows, strict=True))
+    names = [name[logs[0].row.id] for logs in trainings[:room]]
     table = Table(box=SIMPLE_HEAD, expand=True)
-    table.add_column("Training", ratio=3, overflow="fold")
-    for title in ("State", "Step", "Last point"):
+    for title in ("Training", *_FACTS):
         table.add_column(title, no_wrap=True)
-    table.add_column("Open incidents", ratio=2, overflow="fold")
-    for logs in trainings[:room]:
-        table.add_row(
-            *_row(logs, status, name[logs[0].row.id]), style=_COLOURS.get(max(log.severity for log in logs))
-        )
+    for logs, short, facts in zip(
+        trainings, distinct(names, max(_MIN_NAME, width - others - _PADDING)), rows, strict=False
+    ):
+        severity = max(log.severity for log in logs)
+        table.add_row(*map(Text, (short, *facts)), style=_COLOURS.get(severity))
     below = [f"and {counted(more, 'training')} more"] if (more := len(trainings) - room) > 0 else []
     return Group(Text(summary(status.runs)), table, *map(Text, [*below, *_waiting(status)]))
 
 
-def _row(logs: Sequence[KnownRun], status: Status, name: str) -> Iterator[Text]:
+def _facts(logs: Sequence[KnownRun], status: Status) -> Iterator[str]:
+    """Yield what stands beside the name of a training."""
     first = logs[0]
     runs = {run.row.id for run in logs}
     planned = first.planned_steps
     last = first.last_time
-    yield Text(name)
-    yield Text(first.state)
-    yield Text(f"{first.last_step or 0:,}" + (f" of {planned:,.0f}" if planned else ""))
-    yield Text(f"{duration_text(max(0.0, status.now - last))} ago" if last else _read(first, status.now))
+    yield first.state
+    yield f"{first.last_step or 0:,}" + (f" of {planned:,.0f}" if planned else "")
+    yield f"{duration_text(max(0.0, status.now - last))} ago" if last else _read(first, status.now)
     detectors = (
         incident.detector
         for incident in status.incidents
         if incident.run in runs and incident.inhibited_by is None
     )
-    yield Text(", ".join(dict.fromkeys(detectors)))
+    yield _in_few([*dict.fromkeys(detectors)])
+
+
+def _in_few(detectors: Sequence[str]) -> str:
+    """Return the first detector, and how many there are beside it."""
+    more = f" +{len(detectors) - 1}" if len(detectors) > 1 else ""
+    return f"{detectors[0]}{more}" if detectors else ""
 
 
 def _read(run: KnownRun, now: float) -> str:

@@ -216,7 +216,7 @@ def test_an_empty_state_is_said(tmp_path):
 def test_the_table_of_a_watch_shows_the_worst_first_and_fits_the_screen(store, tmp_path):
     fill(store, 50, {7})
     console = Console(file=StringIO(), width=100, height=30)
-    console.print(watch_table(shown(store, tmp_path), console.height))
+    console.print(watch_table(shown(store, tmp_path), console.height, console.width))
     lines = console.file.getvalue().splitlines()
     assert len(lines) <= 30
     assert lines[0].startswith("50 runs below")
@@ -231,7 +231,7 @@ def test_the_table_of_a_watch_says_which_receiver_takes_nothing(store, tmp_path)
     fill(store, 1, {0})
     waiting = Undelivered("slack", "0" * 16, 3, failed=False, error="it answered 503", next_attempt=NOW + 90)
     console = Console(file=StringIO(), width=100)
-    console.print(watch_table(replace(shown(store, tmp_path), undelivered=[waiting]), 30))
+    console.print(watch_table(replace(shown(store, tmp_path), undelivered=[waiting]), 30, 100))
     assert "notifications wait for slack: it answered 503" in console.file.getvalue()
 
 
@@ -249,3 +249,27 @@ def test_a_run_with_an_open_stall_is_stalled_and_says_what_its_process_does(stor
         found = status.status(store, tmp_path, NOW + 1200, read_run=lambda _: silent)
         states += [(run.state, "process 7 holds the log" in run.evidence) for run in found.runs]
     assert states == [("silent", False), ("stalled", True)]
+
+
+def test_equal_incidents_of_many_runs_stand_once(store, tmp_path):
+    fill(store, 10, range(8))
+    found = shown(store, tmp_path)
+    number = iter(range(100))
+    several = [one.replace(summary=f"the KL is {next(number)}.5, above 2") for one in found.incidents]
+    printed = [line for _, line in status_lines.lines(replace(found, incidents=several))]
+    assert "Open incidents: none, and 8 of runs that are over" in printed
+    assert sum(INCIDENT.detector in line and "since step" in line for line in printed) == 1
+    assert sum(line.startswith("also in run-") for line in printed) == 5
+    assert "and in 2 more logs" in printed
+
+
+@pytest.mark.slow
+def test_a_row_of_the_table_of_a_watch_is_one_line_whatever_its_name(store, tmp_path):
+    paths = [
+        f"/data/a-study-with-a-long-name-of-{number:02}-and-what-follows-it/metrics" for number in range(9)
+    ]
+    store.commit([Update(f"jsonl:{path}", path, "jsonl", packed({}), []) for path in paths], NOW)
+    console = Console(file=StringIO(), width=80, height=30)
+    console.print(watch_table(shown(store, tmp_path), console.height, console.width))
+    rows = [line for line in console.file.getvalue().splitlines() if "lost" in line][1:]
+    assert len({row.split()[0] for row in rows}) == len(rows) == 9
