@@ -24,9 +24,10 @@ from sentinel.report.json import standings_of
 from sentinel.report.samples import Samples
 from sentinel.report.selection import ORDERS, Order
 from sentinel.runs.advisories import advisories
+from sentinel.runs.log import RunLog
 from sentinel.runs.state import GOING_ON, RunState, RunStatus
 from sentinel.series.curves import Curve
-from sentinel.series.thumbnails import OBJECTIVES
+from sentinel.series.thumbnails import OBJECTIVES, Lead, onset_in
 from sentinel.sinks.checkpoints import checkpoints
 from sentinel.sinks.message import gpu_hours
 
@@ -70,7 +71,7 @@ class RunReport:
     tags: Mapping[str, Sequence[str]]
     curves: Mapping[str, Curve]
     siblings: Mapping[str, SiblingRange]  # the band of healthy siblings by tag, if the run has some
-    lead: tuple[str, Sequence[float]]  # the tag that says most about the run and its values; may be empty
+    lead: Lead
     outcome: tuple[
         str, str
     ]  # the tag by which a reader judges the run and its better direction; may be empty
@@ -222,7 +223,7 @@ def run_report(run: JudgedRun, status: RunStatus, training: str, samples: Sample
         curves={clean_text(tag): curve for tag, curve in curves.items()},
         siblings={clean_text(tag): band for tag, band in (run.among.bands if run.among else {}).items()},
         outcome=("", "") if outcome is None else (clean_text(outcome.tag), outcome.role.direction),
-        lead=_lead(incidents, understanding.signals, curves),
+        lead=_lead(incidents, log, curves),
         constant=[
             (clean_text(tag), value)
             for tag, curve in curves.items()
@@ -249,15 +250,20 @@ def run_report(run: JudgedRun, status: RunStatus, training: str, samples: Sample
     )
 
 
-def _lead(
-    incidents: Sequence[Incident], tags: Mapping[str, Sequence[str]], curves: Mapping[str, Curve]
-) -> tuple[str, Sequence[float]]:
-    """Return the curve of the worst incident's tag, else that of the objective, with the tag."""
+def _lead(incidents: Sequence[Incident], log: RunLog, curves: Mapping[str, Curve]) -> Lead:
+    """Return the curve of the worst incident's tag, else that of the objective."""
+    understood = log.understanding()
+    onsets = {incident.drawn_tag: incident.onset_step for incident in reversed(incidents)}  # of the worst
     first = [incident.drawn_tag for incident in incidents] + [
-        tag for signal in OBJECTIVES for tag in tags.get(signal, ())
+        tag for signal in OBJECTIVES for tag in understood.signals.get(signal, ())
     ]
-    lead = next((tag for tag in first if tag in curves), "")
-    return clean_text(lead, 60), [p.value for p in curves[lead].points(_LEAD_POINTS)] if lead else []
+    tag = next((tag for tag in first if tag in curves), "")
+    if not tag:
+        return Lead()
+    points = curves[tag].points(_LEAD_POINTS)
+    onset = onset_in([point.step for point in points], onsets.get(tag))
+    program = (understood.framework or log.run.format, frozenset(understood.tags))
+    return Lead(clean_text(tag, 60), [point.value for point in points], program, onset)
 
 
 def _damaged_since(run: JudgedRun) -> int | None:

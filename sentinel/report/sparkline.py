@@ -4,7 +4,8 @@ import math
 from collections.abc import Sequence
 
 _BARS = "▁▂▃▄▅▆▇█"
-_LOG_RATIO = 1000.0  # above this, a positive series is drawn by its logarithm
+LOG_RATIO = 1000.0
+"""From this ratio of its ends on, which are three decades, a positive series is drawn by its logarithm."""
 
 
 def sparkline(values: Sequence[float]) -> str:
@@ -17,7 +18,7 @@ def sparkline(values: Sequence[float]) -> str:
         return ""
     low = min(finite)
     high = max(finite)
-    if low > 0 and high / low > _LOG_RATIO:
+    if low > 0 and high / low >= LOG_RATIO:
         return sparkline([math.log(value) for value in values])
     top = len(_BARS) - 1
     span = high / 2 - low / 2  # halves, because the whole span may be too large for a number

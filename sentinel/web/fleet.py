@@ -19,6 +19,7 @@ from sentinel.report.html.sparks import scales_of, spark
 from sentinel.report.merged_status import joined
 from sentinel.report.status import KnownRun, Status
 from sentinel.report.status_lines import names_of, summary
+from sentinel.series.thumbnails import Lead
 from sentinel.web.state_cache import StateCache
 
 
@@ -29,7 +30,7 @@ class FleetRow(KnownRun):
     title: str
     worst: Severity
     found: Sequence[str]  # detectors with an open incident
-    lead: tuple[str, Sequence[float]]  # the tag that says most about the run and its values; may be empty
+    lead: Lead
 
 
 @dataclass(frozen=True)
@@ -116,7 +117,7 @@ class Fleet:
             title=self.names[run.row.id],
             worst=max((incident.severity for incident in incidents), default=Severity.CLEAN),
             found=[*dict.fromkeys(incident.detector for incident in incidents)],
-            lead=self.states[run.row.id].lead(run.row, [incident.drawn_tag for incident in incidents]),
+            lead=self.states[run.row.id].lead(run.row, _onsets(incidents)),
         )
 
     def _html_rows(self, rows: Sequence[FleetRow]) -> dict[str, str]:
@@ -135,6 +136,14 @@ class Fleet:
             row = template.row(logs, hrefs, curve, id=f"row-{keys[0]}", pick=keys[0], last=last)
             html[keys[0]] = str(row).strip()
         return html
+
+
+def _onsets(incidents: Sequence[Incident]) -> dict[str, int]:
+    """Return the step at which the trouble of each tag began, the worst one first."""
+    onsets: dict[str, int] = {}
+    for incident in incidents:
+        onsets.setdefault(incident.drawn_tag, incident.onset_step)
+    return onsets
 
 
 def key_of(run: str) -> str:

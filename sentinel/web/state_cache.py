@@ -3,9 +3,6 @@
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
-import numpy as np
-from numpy.typing import NDArray
-
 from sentinel.calibration.calibration import Calibration
 from sentinel.common.errors import StateError
 from sentinel.common.text import clean_text
@@ -14,7 +11,7 @@ from sentinel.report.status import KnownRun, Status, status
 from sentinel.run_pipeline import bands_of
 from sentinel.runs.log import StoredRun
 from sentinel.runs.state_codec import unpacked
-from sentinel.series.thumbnails import OBJECTIVES, outlines
+from sentinel.series.thumbnails import OBJECTIVES, Lead, Outline, onset_in, outlines
 from sentinel.storage.store import RunRow, Store
 
 _REFRESH_SECONDS = 10.0  # between two reads of an unchanged state: time alone changes the state of a run
@@ -55,17 +52,23 @@ class StateCache:
         held_here = {id(run) for run in self.status.runs} if self.status else ()
         yield from (run.row.id for run in runs if id(run) in held_here)
 
-    def lead(self, row: RunRow, tags: Sequence[str]) -> tuple[str, Sequence[float]]:
-        """Return the rough curve of the first of these tags, else of the objective, with the tag."""
+    def lead(self, row: RunRow, onsets: Mapping[str, int]) -> Lead:
+        """Return the rough curve of the first of these tags, else of the objective. ``onsets`` has the step
+        at which the trouble of each tag began.
+        """
         curves = self._runs[row.id][2]
         objectives = (
             tag
             for signal in OBJECTIVES
-            for tag, (curve_signal, values) in curves.items()
-            if curve_signal == signal and values.size
+            for tag, curve in curves.items()
+            if curve.signal == signal and curve.values
         )
-        tag = next((tag for tag in tags if tag in curves), None) or next(objectives, None)
-        return (clean_text(tag, 60), curves[tag][1].tolist()) if tag else ("", ())
+        tag = next((tag for tag in onsets if tag in curves), None) or next(objectives, None)
+        if tag is None:
+            return Lead()
+        program = (row.format, frozenset(curves))
+        onset = onset_in(curves[tag].steps, onsets.get(tag))
+        return Lead(clean_text(tag, 60), curves[tag].values, program, onset)
 
     def bands(self, run: str) -> Mapping[str, SiblingRange]:
         """Return the bands of the siblings of a run, by tag, as the watch last drew them."""
@@ -92,4 +95,4 @@ class StateCache:
             return stored, {}
 
 
-_Outlines = Mapping[str, tuple[str, NDArray[np.float64]]]
+_Outlines = Mapping[str, Outline]

@@ -17,6 +17,18 @@
     return size !== 0 && (size < 1e-3 || size >= 1e6) ? value.toExponential(2) : String(+value.toPrecision(5));
   };
 
+  // From this ratio of its ends on, which are three decades, a curve has a logarithmic scale unless a person chose.
+  const LOG_RATIO = 1000;
+
+  // As wide as the widest label, so that none is cut.
+  const axisWidth = (ctx, texts) => {
+    ctx.save();
+    ctx.font = `${12 * devicePixelRatio}px system-ui, sans-serif`;
+    const widest = Math.max(0, ...texts.map((text) => ctx.measureText(text ?? "").width)) / devicePixelRatio;
+    ctx.restore();
+    return Math.max(48, Math.ceil(widest) + 20); // with the tick and the gap
+  };
+
   // Lines at the steps at which incidents began, fired and ended, and triangles at those of checkpoints.
   const marking = (marks, checkpoints) => ({
     hooks: {
@@ -72,17 +84,19 @@
       ? [run.marks[place.dataset.incident]] : run.marks.filter((mark) => mark.tag === tag);
     const siblings = run.siblings[tag]; // steps, how low and how high
     const band = siblings ? [[siblings[0], siblings[2]], [siblings[0], siblings[1]]] : [];
-    const log = document.querySelector(`.log[data-run="${place.dataset.run}"]`).checked
-      && [...attempts, ...band].every(([, values]) => values.every((value) => value > 0));
     const legend = document.createElement("div");
     legend.className = "legend";
     const says = (text) => { legend.textContent = text; };
     const values = attempts.flatMap(([, some]) => some), [low, high] = [Math.min(...values), Math.max(...values)];
+    const wish = document.querySelector(`.log[data-run="${place.dataset.run}"]`);
+    const log = [...attempts, ...band].every(([, values]) => values.every((value) => value > 0))
+      && (wish.checked || (!("chosen" in wish.dataset) && high / low >= LOG_RATIO));
     const margin = Math.abs(low) / 10 || 1; // around a curve that is flat
     const range = low === high ? short(low) : `${short(low)} to ${short(high)}, last ${short(values.at(-1))}`;
     const lost = run.lost[tag] != null ? `, not finite from step ${run.lost[tag].toLocaleString("en")}` : "";
     const lines = `; dashed: onset, solid: found, dotted: over${run.checkpoints.length ? "; triangles: checkpoints" : ""}`;
-    const still = `${tall ? `${tag} over the steps${lost}${lines}` : `${range}${lost}`}${siblings ? "; shaded: siblings" : ""}`;
+    const scale = log ? ", logarithmic" : "";
+    const still = `${tall ? `${tag} over the steps${scale}${lost}${lines}` : `${range}${scale}${lost}`}${siblings ? "; shaded: siblings" : ""}`;
     // Steps that the plot has to reach, although no finite value was logged there.
     const reached = marks.flatMap((mark) => [mark.onset, mark.fired, mark.resolved]).concat(run.lost[tag])
       .filter((step) => step != null).sort((a, b) => a - b);
@@ -94,7 +108,7 @@
       scales: { x: { time: false }, y: { distr: log ? 3 : 1, ...(low === high && !log && !siblings ? { range: [low - margin, low + margin] } : {}) } },
       axes: [
         { ...axis, size: 32, values: (_, steps) => steps.map((step) => step.toLocaleString("en")) },
-        { ...axis, size: 64, space: tall ? 30 : 18, values: (_, values) => values.map(short) },
+        { ...axis, size: (plot, texts) => axisWidth(plot.ctx, texts ?? []), space: tall ? 30 : 18, values: (_, values) => values.map(short) },
       ],
       bands: siblings ? [{ series: [1, 2], fill: color("siblings") }] : [],
       series: [{}, ...band.map(() => ({ width: 0, spanGaps: true, points: { show: false } })), ...[...attempts, []].map((_, number) => ({
@@ -157,7 +171,9 @@
 
   addEventListener("toggle", ahead, true);
   addEventListener("change", ({ target }) => {
-    if (target.matches(".log")) redraw(all(`.plot[data-run="${target.dataset.run}"]`));
+    if (!target.matches(".log")) return;
+    target.dataset.chosen = ""; // until then each curve decides for itself
+    redraw(all(`.plot[data-run="${target.dataset.run}"]`));
   });
   dark.addEventListener("change", () => redraw([...drawn.keys()]));
   let waiting;

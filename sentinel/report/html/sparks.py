@@ -1,11 +1,16 @@
-"""Small curves for a table of runs. Those of a signal have one scale, so noise stays as small as it is."""
+"""Small curves for a table of runs. Those of a tag in runs of one training program have one scale, so noise
+stays as small as it is.
+"""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from math import floor, isfinite, log10
 from sys import float_info
 
 import numpy as np
+
+from sentinel.report.sparkline import LOG_RATIO
+from sentinel.series.thumbnails import Lead
 
 # of a curve, in the units of its SVG
 _WIDTH = 100
@@ -16,78 +21,118 @@ _ORDINARY = 2.5, 97.5  # percentiles of all values of a signal; what lies beyond
 _USUAL = 25.0, 75.0  # percentiles between which the middle half lies
 _DIGITS = 2  # of the ends of a scale, so that it stays while the values move a little
 
-_Lead = tuple[str, Sequence[float]]  # a tag and the values of one run
-
 
 @dataclass(frozen=True)
 class Scale:
-    """From where to where the curves of a signal are drawn, and between what its middle half lies."""
+    """From where to where curves are drawn, and between what their middle half lies. All four are powers of
+    ten if it is logarithmic.
+    """
 
     low: float
     high: float
     usual: tuple[float, float]
+    is_logarithmic: bool = False
 
     def up(self, value: float) -> float:
         """Return how high a value is drawn, from 0 to 1."""
+        if self.is_logarithmic:
+            value = log10(max(value, float_info.min))
+        return self._share(value)
+
+    @property
+    def band(self) -> tuple[float, float]:
+        """How high the ends of the middle half are drawn."""
+        low, high = self.usual
+        return self._share(low), self._share(high)
+
+    def __str__(self) -> str:
+        low, high = (10**end if self.is_logarithmic else end for end in (self.low, self.high))
+        return f"from {low:.3g} to {high:.3g}{', logarithmic' if self.is_logarithmic else ''}"
+
+    def _share(self, place: float) -> float:
         span = self.high / 2 - self.low / 2  # halves, because the whole span may be too large for a number
         if not span:
             return 0.5
-        return min(max((value / 2 - self.low / 2) / span, 0.0), 1.0)
+        return min(max((place / 2 - self.low / 2) / span, 0.0), 1.0)
 
 
 @dataclass(frozen=True)
 class Spark:
-    """A small curve as SVG has it, the band in which the middle half of the signal's values lies, and both in
-    words.
+    """A small curve as SVG has it, the band in which the middle half of the values lies, where the trouble of
+    the run began (None without one), and the scale in words.
     """
 
     points: str
     top: float
     height: float
+    onset: float | None
     says: str
 
 
-def scales_of(leads: Iterable[_Lead]) -> Mapping[str, Scale]:
-    """Return the scale of each signal, by the last part of its tag."""
-    values: dict[str, list[Sequence[float]]] = {}
-    for tag, curve in leads:
-        if curve:
-            values.setdefault(_signal(tag), []).append(curve)
+Scales = Mapping[Hashable, Scale]
+
+
+def scales_of(leads: Iterable[Lead]) -> Scales:
+    """Return the scale of each tag of each training program."""
+    values: dict[Hashable, list[Sequence[float]]] = {}
+    for lead in leads:
+        if lead.values:
+            values.setdefault(_kind(lead), []).append(lead.values)
     return {
-        name: _scale(np.concatenate([np.asarray(curve) for curve in curves]))
-        for name, curves in values.items()
+        kind: _scale(np.concatenate([np.asarray(curve) for curve in curves]))
+        for kind, curves in values.items()
     }
 
 
-def spark(lead: _Lead, scales: Mapping[str, Scale]) -> Spark | None:
+def spark(lead: Lead, scales: Scales) -> Spark | None:
     """Return the small curve of a run; None if it has too few values."""
-    tag, values = lead
-    if len(values) < 2:
+    if len(lead.values) < 2:
         return None
-    scale = scales[_signal(tag)]
-    within = _HEIGHT - 2 * _MARGIN
+    scale = scales[_kind(lead)]
+    places = [_across(lead, index) for index in range(len(lead.values))]
+    heights = [_down(scale.up(value)) for value in lead.values]
+    points = (f"{across:.3g},{down:.3g}" for across, down in zip(places, heights, strict=True))
+    low, high = map(_down, scale.band)
+    return Spark(
+        points=" ".join(points),
+        top=round(high, 1),
+        height=round(max(low - high, 0.5), 1),
+        onset=None if lead.onset is None else round(_across(lead, lead.onset), 1),
+        says=f"{scale} in all runs that log the same; the band holds the middle half",
+    )
 
-    def down(value: float) -> float:
-        return _HEIGHT - _MARGIN - within * scale.up(value)
 
-    points = (f"{i * _WIDTH / (len(values) - 1):.3g},{down(value):.3g}" for i, value in enumerate(values))
-    low, high = scale.usual
-    says = f"from {scale.low:.3g} to {scale.high:.3g} in all runs; the band holds the middle half"
-    return Spark(" ".join(points), round(down(high), 1), round(max(down(low) - down(high), 0.5), 1), says)
+def _across(lead: Lead, index: int) -> float:
+    """Return how far right a value stands."""
+    return index * _WIDTH / (len(lead.values) - 1)
 
 
-def _signal(tag: str) -> str:
-    return tag.rpartition("/")[2].casefold()
+def _down(up: float) -> float:
+    """Return how far below the upper edge stands what is so high, from 0 to 1."""
+    return _HEIGHT - _MARGIN - (_HEIGHT - 2 * _MARGIN) * up
+
+
+def _kind(lead: Lead) -> Hashable:
+    return lead.program, lead.tag.rpartition("/")[2].casefold()
 
 
 def _scale(values: "np.typing.NDArray[np.float64]") -> Scale:
+    low, high = np.percentile(values, _ORDINARY, method="nearest").tolist()
+    if values.min() > 0 and high / low >= LOG_RATIO:
+        return _rounded(np.log10(values), is_logarithmic=True)
+    return _rounded(values, is_logarithmic=False)
+
+
+def _rounded(values: "np.typing.NDArray[np.float64]", *, is_logarithmic: bool) -> Scale:
+    """Return a scale whose ends move seldom."""
     low, high, *middle = np.percentile(values, (*_ORDINARY, *_USUAL), method="nearest").tolist()
     span = high / 2 - low / 2
     # The ends of a scale are multiples of the step, which is 0 if there is no span.
     step = 10.0 ** (floor(log10(span)) - _DIGITS + 1) if span > 0 and isfinite(span) else 0.0
     usual = [round(end / step) * step if step else end for end in middle]
     if not step:
-        return Scale(low, high, (usual[0], usual[1]))
+        return Scale(low, high, (usual[0], usual[1]), is_logarithmic)
     down = floor(low / step) * step
     up = -floor(-high / step) * step
-    return Scale(max(down, -float_info.max), min(up, float_info.max), (usual[0], usual[1]))
+    ends = (max(down, -float_info.max), min(up, float_info.max))
+    return Scale(*ends, (usual[0], usual[1]), is_logarithmic)
