@@ -104,24 +104,38 @@ def silent_seconds(place: Location, last_time: float | None, now: float) -> floa
     """Return seconds since the last write to a run; None if it is gone.
 
     ``last_time`` is the newest time in its log. The modification times of the files count, because the time
-    zone of a log may be unknown. They do not count for a copy, whose files are younger than its log.
+    zone of a log may be unknown. They do not count for a copy, whose files are younger than its log, nor
+    where this user may not ask for them.
     """
-    if isinstance(place, Url):
-        return max(0.0, now - last_time) if last_time is not None else 0.0
-    try:
-        written = last_write(place)
-    except NotADirectoryError:
-        written = last_write(place.parent)  # a database holds many runs
-    except OSError:
-        return None
-    if last_time is not None and written - last_time > _MAX_ZONE_SECONDS:
-        return max(0.0, now - last_time)
+    written = last_time if last_time is not None else now
+    if not isinstance(place, Url):
+        try:
+            modified = _modified(place)
+        except OSError:
+            if is_gone(place):
+                return None
+        else:
+            is_copy = last_time is not None and modified - last_time > _MAX_ZONE_SECONDS
+            written = written if is_copy else modified
     return max(0.0, now - written)
 
 
-def is_removed(place: Location) -> bool:
-    """Return whether a run is no longer where it was."""
-    return silent_seconds(place, None, 0.0) is None
+def _modified(place: Path) -> float:
+    try:
+        return last_write(place)
+    except NotADirectoryError:
+        return last_write(place.parent)  # a database holds many runs
+
+
+def is_gone(place: Location) -> bool:
+    """Return whether the file or directory of a run does not exist any more. A database holds many runs."""
+    try:
+        os.lstat(str(place))
+    except (FileNotFoundError, ValueError):  # no file has such a name
+        return isinstance(place, Path)
+    except OSError:  # it lies in a database, or cannot be reached
+        pass
+    return False
 
 
 def last_write(path: Path) -> float:

@@ -17,7 +17,7 @@ from sentinel.pipeline import Pipeline
 from sentinel.runs.continuations import Member, successors
 from sentinel.runs.inactivity import Inactivity
 from sentinel.runs.metadata import framework
-from sentinel.runs.state import is_removed
+from sentinel.runs.state import is_gone
 from sentinel.runs.training_groups import TrainingEvidence, trace_of, trainings, wandb_ids
 from sentinel.sources.location import Location
 from sentinel.storage.store import Store
@@ -149,7 +149,7 @@ class InactivityMonitor:
             goes_on_in=overview.successors.get(run.id),
             likewise=partial(_earlier_end, watched, overview.first_by_kind),
             process=partial(self._process_monitor.process, watched),
-            log_is_gone=partial(is_removed, run.path),
+            log_is_gone=partial(is_gone, run.path),
             standstill=partial(self._process_monitor.hang_diagnosis, watched),
             dead_rank=self._process_monitor.dead_rank(watched),
             ranks=self._process_monitor.ranks(watched),

@@ -18,12 +18,12 @@ from sentinel.common.paths import is_directory, is_file
 from sentinel.runs.copied_logs import was_written_at_once
 from sentinel.runs.log import RunLog, StoredRun
 from sentinel.runs.metadata import RunMetadata
+from sentinel.runs.state import is_gone
 from sentinel.runs.state_codec import unpacked
 from sentinel.sources.base import Run
 from sentinel.sources.location import Location, Url
 from sentinel.sources.readers.growing import Mark, head_of, holds, marks_in
 from sentinel.storage.store import RunRow, Store
-from sentinel.watch.removed_runs import is_gone
 
 _MAX_FILES = 100  # of a directory
 _MIN_POINTS = 20  # of a log, before another one may be a copy of it

@@ -27,7 +27,7 @@ from sentinel.processes.table import Process, directory, process, rank_keys
 from sentinel.processes.write_rate import WriteRate
 from sentinel.runs.end_inference import infer_end
 from sentinel.runs.preemption import ENDS_FROM_OUTSIDE
-from sentinel.runs.state import is_removed
+from sentinel.runs.state import is_gone
 from sentinel.sources.base import Ending, EndKind
 from sentinel.watch.watched import WatchedRun
 from sentinel.watch.writer_process import FIRST_PAUSE_SECONDS, WriterProcess
@@ -134,7 +134,7 @@ class ProcessMonitor:
                 ending = replace(ending, outcome=last.outcome, evidence=words) if ending else None
             if ending is not None and ending.outcome is EndKind.CRASHED:
                 path = watched.run_pipeline.log.run.path
-                gone = f"{path} is gone" if is_removed(path) else ""
+                gone = f"{path} is gone" if is_gone(path) else ""
                 disks = full(path) if isinstance(path, Path) else ""
                 gpus = xids(handle.process) if self._config.devices else ""
                 ending = replace(ending, evidence="; ".join(filter(None, [words, gone, disks, gpus])))

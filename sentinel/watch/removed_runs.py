@@ -5,7 +5,6 @@ with its file system, so a run is forgotten only after some time.
 """
 
 import logging
-import os
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -16,8 +15,9 @@ from sentinel.common.text import clean_text, duration_text
 from sentinel.incidents.incident import Change, Event, State
 from sentinel.notifications.decide import SinkPolicy
 from sentinel.run_pipeline import RunPipeline
+from sentinel.runs.state import is_gone
 from sentinel.sources.base import Cursor, PollResult, Run
-from sentinel.sources.location import Location, Url
+from sentinel.sources.location import Url
 from sentinel.storage.store import Store
 from sentinel.watch.recorder import Recorder
 
@@ -85,17 +85,6 @@ def _end_incidents(run_pipeline: RunPipeline) -> list[Change]:
     ]
     run_pipeline.incidents.restore([(), None, ""])
     return lost
-
-
-def is_gone(location: Location) -> bool:
-    """Return whether the file or directory of a run does not exist any more. A database holds many runs."""
-    try:
-        os.lstat(str(location))
-    except (FileNotFoundError, ValueError):  # no file has such a name
-        return isinstance(location, Path)
-    except OSError:  # it lies in a database, or cannot be reached
-        pass
-    return False
 
 
 def _warning(runs: Collection[Run], seconds: float) -> str:

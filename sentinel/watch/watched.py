@@ -10,7 +10,7 @@ from functools import partial
 from pathlib import Path
 
 from sentinel.common.fault_isolation import Guard
-from sentinel.common.paths import exists, is_file
+from sentinel.common.paths import exists, is_denied, is_file
 from sentinel.common.text import clean_text
 from sentinel.comparison.means import Means
 from sentinel.detectors.runtime.worse_than_siblings import RULE
@@ -192,7 +192,8 @@ class WatchedRuns:
         if isinstance(path, Url):
             self._remote.append(watched)
         else:
-            location = path if exists(path) else path.parent  # a database holds many runs
+            is_here = exists(path) or is_denied(path)
+            location = path if is_here else path.parent  # a database holds many runs
             for each in (location, *watched.run_pipeline.log.run.also):
                 self._by_path.setdefault(str(each), []).append(watched)
             if location == path and is_file(path):

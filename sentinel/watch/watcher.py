@@ -22,6 +22,7 @@ from sentinel.config.file import Config
 from sentinel.pipeline import Pipeline
 from sentinel.run_pipeline import RunPipeline
 from sentinel.runs.log import RunLog
+from sentinel.runs.state import is_gone
 from sentinel.sinks.delivery import Delivery
 from sentinel.sources.base import Run
 from sentinel.sources.discovery import common_path, discover, run_name
@@ -39,7 +40,7 @@ from sentinel.watch.inactivity import InactivityMonitor
 from sentinel.watch.moved_logs import KnownLogs, Relation
 from sentinel.watch.nonfinite_scan import NonFiniteScan
 from sentinel.watch.recorder import ChangesByRun, Recorder
-from sentinel.watch.removed_runs import RemovedRuns, forget, is_gone
+from sentinel.watch.removed_runs import RemovedRuns, forget
 from sentinel.watch.reports import Reports
 from sentinel.watch.suspension import ignore_suspension
 from sentinel.watch.systemd import ServiceManager
