@@ -57,7 +57,7 @@ def _show(live: "Live", state_dir: Path, clock: Clock, ended: threading.Event) -
     while not ended.wait(pause):
         started_at = clock.monotonic()
         try:
-            with Store(state_dir, create=False) as store:
+            with Store(state_dir, read_only=True) as store:
                 content = status(store, state_dir, clock.now())
             live.update(watch_table(content, live.console.height, live.console.width), refresh=True)
         except Exception as error:  # noqa: BLE001  the watch goes on without its table
