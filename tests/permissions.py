@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-UNPRIVILEGED = ("setpriv", "--bounding-set", "-dac_override,-dac_read_search", "--")
+UNPRIVILEGED = ("setpriv", "--bounding-set", "-all", "--")
 
 needs_permissions = pytest.mark.skipif(
     os.name != "posix" or (os.geteuid() == 0 and shutil.which("setpriv") is None),

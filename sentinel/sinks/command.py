@@ -11,7 +11,9 @@ import os
 import secrets
 import signal
 import subprocess
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -89,14 +91,24 @@ def _kill(mark: str) -> None:
 
 
 def _kill_one(process: int, mark: str) -> bool:
-    """Kill a process if it has the mark. Return whether it was killed."""
-    try:
-        environment = Path(f"/proc/{process}/environ").read_bytes()
-        if f"{_MARK}={mark}".encode() not in environment.split(b"\0"):
+    """Kill a process if it has the mark. Return whether it was killed.
+
+    A handle is of one process for good, so what gets its number meanwhile is not killed. Linux before 5.3 has
+    none.
+    """
+    with ExitStack() as stack:
+        kill = partial(os.kill, process)
+        with suppress(OSError, AttributeError):
+            handle = os.pidfd_open(process)
+            stack.callback(os.close, handle)
+            kill = partial(signal.pidfd_send_signal, handle)
+        try:
+            environment = Path(f"/proc/{process}/environ").read_bytes()
+            if f"{_MARK}={mark}".encode() not in environment.split(b"\0"):
+                return False
+            kill(signal.SIGKILL)
+        except OSError:  # it has ended, or is another user's
             return False
-        os.kill(process, signal.SIGKILL)
-    except OSError:  # it has ended, or is another user's
-        return False
     return True
 
 
