@@ -19,6 +19,10 @@ from sentinel.sources.location import closed_to_us, is_pattern, matches
 
 if TYPE_CHECKING:
     from sentinel.config.file import Config
+    from sentinel.sources.console.line_forms import LineForm
+
+_MAX_TEXTS = 1000
+"""Texts in which lines of the forms that a person named are looked for."""
 
 _File = Annotated[Path, typer.Argument(metavar="FILE", help="The configuration file.", show_default=True)]
 _Schema = Annotated[bool, typer.Option("--schema", help="Print the JSON Schema of the file, for editors.")]
@@ -52,6 +56,8 @@ def check_config(file: _File = Path("sentinel.toml"), schema: _Schema = False) -
     for path in local:
         for place in closed_to_us(path):
             typer.echo(f"{path} (`paths`): {closure(place)}, so the runs below it are not watched")
+    for line in _forms(config.forms, local):
+        typer.echo(line)
     for sink in config.sinks:
         if sink.quiet_hours is not None:
             now = datetime.now().astimezone()
@@ -60,6 +66,31 @@ def check_config(file: _File = Path("sentinel.toml"), schema: _Schema = False) -
         typer.echo(line)
     for missing in _missing(config):
         typer.echo(f"missing here: {missing}")
+
+
+def _forms(forms: Sequence["LineForm"], paths: Sequence[Path]) -> Iterator[str]:
+    """Yield which lines of the texts below some paths have each form that a person named."""
+    from sentinel.sources.general.logs import candidates, sample_lines
+    from sentinel.sources.walking import Walk
+
+    if not forms:
+        return
+    walk = Walk(paths)
+    files = [directory / name for directory, names in walk for name in candidates(names)] + [*walk.named]
+    texts = {file: sample_lines(file) for file in files[:_MAX_TEXTS]}
+    for form in forms:
+        title = f"line {clean_text(form.line)!r} (`console`)"
+        lines = {file: [line for line in texts[file] if form.numbers(line)] for file in texts}
+        fitting = {file: of_file for file, of_file in lines.items() if of_file}
+        if not fitting:
+            yield f"{title}: no line of the {counted(len(texts), 'text')} below `paths` has this form"
+        for file, of_file in fitting.items():
+            numbers = form.numbers(of_file[-1]) or []
+            names = [name or "time" for name in (slot.name for slot in form.template.slots)]
+            last = ", ".join(f"{name} {text}" for name, text in zip(names, numbers, strict=True))
+            share = f"{len(of_file)} of {counted(len(texts[file]), 'line')}"
+            place = f"at the beginning and the end of {clean_text(str(file))}"
+            yield f"{title}: {share} {place}; the last says {clean_text(last)}"
 
 
 def _routes(config: "Config") -> Iterator[str]:
@@ -84,7 +115,7 @@ def _paths_of_runs(config: "Config") -> list[str]:
     with suppress(StateError), Store(config.state_dir, read_only=True) as store:
         recorded = [row.path for row in store.runs()]
     local = [path for path in config.paths if isinstance(path, Path)]
-    return sorted({*recorded, *(str(run.path) for run in discover(local).runs)})
+    return sorted({*recorded, *(str(run.path) for run in discover(local, forms=config.forms).runs)})
 
 
 def _missing(config: "Config") -> Iterator[str]:

@@ -16,6 +16,7 @@ from sentinel.common.clock import SystemClock
 
 if TYPE_CHECKING:
     from sentinel.detectors.api import Declaration, Demand
+    from sentinel.sources.console.line_forms import LineForm
     from sentinel.sources.location import Location
 
 
@@ -61,7 +62,8 @@ def runs(
         from sentinel.report.listing import unread_lines
         from sentinel.sources.discovery import discover
 
-        print_lines(unread_lines(discover(_places(paths, config), are_over=True).unread))
+        found = discover(_places(paths, config), are_over=True, forms=_forms(config))
+        print_lines(unread_lines(found.unread))
         return
     from sentinel.replays.workers import begin
 
@@ -72,7 +74,9 @@ def runs(
         from sentinel.replays.listing import list_runs
         from sentinel.replays.listing import siblings as groups_of
 
-        listing = list_runs(_places(paths, config), signals, lambda: settings()[1], SystemClock().now())
+        now = SystemClock().now()
+        places = _places(paths, config)
+        listing = list_runs(places, signals, lambda: settings()[1], now, _forms(config))
         groups = groups_of(listing) if siblings else None
     complain_of_plugins()
     if format_ is TextOrJson.JSON:
@@ -100,6 +104,11 @@ def _places(paths: Sequence[str] | None, config: Path | None) -> Sequence[Locati
     if paths or not config_file(config):
         return places(paths or ["."])
     return here(configuration(config)).paths
+
+
+def _forms(config: Path | None) -> Sequence[LineForm]:
+    """Return the forms of lines that the user named."""
+    return configuration(config).forms if config_file(config) else ()
 
 
 @contextmanager

@@ -18,6 +18,7 @@ from pydantic import (
     ValidationError,
     ValidationInfo,
     create_model,
+    field_validator,
     model_validator,
 )
 
@@ -41,6 +42,7 @@ from sentinel.sinks.budget import BudgetConfig
 from sentinel.sinks.discovery import named, sink_types
 from sentinel.sinks.heartbeat import HeartbeatConfig
 from sentinel.sinks.terminal import TerminalConfig
+from sentinel.sources.console.line_forms import LineForm
 from sentinel.sources.discovery import location
 from sentinel.sources.location import Location
 
@@ -135,6 +137,21 @@ class ProcessConfig(ConfigTable):
     devices: bool = False
 
 
+class ConsoleConfig(ConfigTable):
+    """A form of the lines that a training prints."""
+
+    line: str = Field(
+        description="the line, with the name of each number in braces: `{loss}`; what counts, such as "
+        "`{step}` or `{epoch}`, gives the step, `{time}` the time, and `{*}` is any text"
+    )
+
+    @field_validator("line")
+    @classmethod
+    def _is_a_form(cls, line: str) -> str:
+        LineForm(line)
+        return line
+
+
 class Config(ConfigTable):
     """The whole file."""
 
@@ -223,6 +240,10 @@ class Config(ConfigTable):
         default_factory=dict, description="whether a detector is enabled, and its thresholds, by name"
     )
     rules: RuleTables = Field(default_factory=list, description="thresholds of your own")
+    console: list[ConsoleConfig] = Field(
+        default=[],
+        description="forms of lines for consoles that are not read: a line of such a form is read as it says",
+    )
     signals: dict[str, TagMeaning] = Field(
         default={},
         description="the signal that each of your own tags means, or `ignore`; overrides built-in names",
@@ -251,6 +272,11 @@ class Config(ConfigTable):
             if tables[name].get("enabled", detector.enabled)
         ]
         return [*built_in, *(rule.detector() for rule in self.rules)]
+
+    @property
+    def forms(self) -> tuple[LineForm, ...]:
+        """The forms of lines of consoles."""
+        return tuple(LineForm(table.line) for table in self.console)
 
     @property
     def daily(self) -> frozenset[str]:

@@ -41,7 +41,7 @@ class KeptReplay:
         Raises SentinelError if no path exists.
         """
         with self._lock:
-            discovered = discover(self._paths, are_over=True)
+            discovered = discover(self._paths, are_over=True, forms=self._config.forms)
             read_issues = discovered.complained()
             logs = {str(run.path) for run in discovered.runs}
             stamps = {run.id: _stamp(run, logs) for run in discovered.runs}

@@ -19,6 +19,7 @@ from sentinel.runs.log import RunOverview
 from sentinel.runs.state import RunStatus
 from sentinel.runs.training_groups import trainings_of
 from sentinel.sources.base import ReadIssue, Run, flush
+from sentinel.sources.console.line_forms import LineForm
 from sentinel.sources.discovery import common_path, discover, nothing_read, run_name
 from sentinel.sources.location import Location
 
@@ -89,17 +90,19 @@ def list_runs(
     signals: Callable[[], Mapping[str, str]],
     demands: Callable[[], Mapping[str, Demand]],
     now: float,
+    forms: Sequence[LineForm] = (),
 ) -> Listing:
     """List every run under the paths.
 
     ``signals`` gives the meaning of the user's own tags, and ``demands`` what each detector needs. Both are
-    called as late as possible, because another process may still be working on the answers.
+    called as late as possible, because another process may still be working on the answers. ``forms`` are
+    forms of lines that the user named.
 
     Raises SentinelError if no path exists or no run is found.
     """
     local = all(isinstance(path, Path) for path in paths)  # otherwise copies would share a connection
     spread = in_copies if local else in_turn
-    discovered = discover(paths, spread=spread, are_over=True)
+    discovered = discover(paths, spread=spread, are_over=True, forms=forms)
     discovery_issues = discovered.complained()
     if not discovered.runs and discovery_issues:
         raise SentinelError("\n".join(map(str, discovery_issues)))

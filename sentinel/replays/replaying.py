@@ -92,7 +92,7 @@ def _parts(
     names: Sequence[str],
 ) -> Iterator[Replay]:
     """Yield the runs, read and judged, in parts, without decisions about notifications."""
-    discovered = discover(paths, are_over=True)
+    discovered = discover(paths, are_over=True, forms=config.forms)
     read_issues = discovered.complained()
     pipeline = Pipeline(config.enabled_detectors, config.parameters, config.signals)
     base = common_path(paths)

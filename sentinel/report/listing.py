@@ -61,10 +61,15 @@ def lines(listing: Listing, details: bool, width: int | None = None) -> Iterator
     yield 0, f"{counted_runs(len(trainings), len(listing.runs))}: {counted}"
 
 
+_NAME_THEM = '`[[console]] line = "loss {loss} at {step}"`'
+
+
 def unread_lines(unread: Sequence[ReadIssue]) -> Iterator[tuple[int, str]]:
     """Yield a line for each file that looks like a log and is not read, with what was missing."""
     yield from ((0, clean_text(str(issue), 500)) for issue in unread)
     yield 0, unread_count(len(unread))
+    if unread:
+        yield 0, f"{_NAME_THEM} in sentinel.toml has such lines read; `sentinel check-config` tries it"
 
 
 def _facts(run: ListedRun, detectors: int) -> str:

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache, partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from sentinel.common.errors import SentinelError, did_you_mean
 from sentinel.common.processor_budget import Budget, unlimited
@@ -22,9 +22,13 @@ from sentinel.sources.readers.sniffing import why_no_log
 from sentinel.sources.registry import Find, formats, remotes
 from sentinel.sources.walking import Files, Walk
 
+if TYPE_CHECKING:
+    from sentinel.sources.console.line_forms import LineForm
+
 _Found = tuple[Sequence[Run], Sequence[ReadIssue]]
 Spread = Callable[[Callable[[Files], Any], Sequence[Files]], Iterable[Any]]
 
+_CONSOLE = "console"
 _ABOVE_RUNS = 3  # directories above that of a run
 _BELOW_RUNS = 3  # directories below that of a run, which hold its files and no logs of no format
 _MAX_UNREAD = 5  # names in a line
@@ -79,17 +83,19 @@ def discover(
     spread: Spread = map,
     are_over: bool = False,
     budget: Budget = unlimited,
+    forms: Sequence["LineForm"] = (),
 ) -> Discovery:
     """Find all runs under the places. Never raises an error.
 
-    ``are_over`` says that no log is expected to grow, so that one of no format may be short.
+    ``are_over`` says that no log is expected to grow, so that one of no format may be short. ``forms`` are
+    forms of lines that a person named: a text that has one is a console.
 
     ``copies`` is a directory for what is copied from addresses. A later process goes on with these copies.
     ``spread`` applies a function to all directories, as ``map`` does, and may do so in other processes. This
     process then does not remember which files are logs, so a later search looks at them again. ``budget``
     limits what the search of one directory for one format may cost.
     """
-    search = _Search(are_over, budget)
+    search = _Search(are_over, budget, tuple(forms))
     locations = [*places]
     walk = Walk([place for place in locations if not isinstance(place, Url)])
     for url in (place for place in locations if isinstance(place, Url)):
@@ -158,8 +164,9 @@ def run_name(run: Run, base: Path) -> str:
 
 
 class _Search:
-    def __init__(self, are_over: bool, budget: Budget) -> None:
+    def __init__(self, are_over: bool, budget: Budget, forms: tuple["LineForm", ...] = ()) -> None:
         self._are_over = are_over
+        self._forms = forms
         self._budget = budget
         self.runs: dict[str, Run] = {}
         self.read_issues: list[ReadIssue] = []
@@ -172,6 +179,9 @@ class _Search:
         finds = [self._limited(each.find) for each in formats().values()]
         without: list[Files] = []
         for place, scanned in zip(files, spread(lambda files: _scan(finds, *files), files), strict=True):
+            if self._forms and all(run.format == _CONSOLE for run in scanned[0]):
+                named = _found(place[0], partial(logs.of_forms, *place, self._forms))
+                scanned = ([*scanned[0], *named[0]], [*scanned[1], *named[1]])
             self._add(scanned)
             if not any(scanned) and logs.candidates(place[1]):
                 without.append(place)
@@ -181,7 +191,8 @@ class _Search:
             self._add(scanned)
             self.unread += unread
         for path in paths:
-            self._add(_named(finds, path, self._are_over))
+            named = _found(path, partial(logs.of_forms, path.parent, [path.name], self._forms))
+            self._add(named if self._forms and any(named) else _named(finds, path, self._are_over))
         logs_here = frozenset(run.local for run in self.runs.values() if run.local)
         for directory, names in files:
             self.read_issues += logs.denied(directory, names, logs_here)

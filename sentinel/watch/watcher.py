@@ -187,7 +187,8 @@ class Watcher:
     def _discover(self) -> list[WatchedRun]:
         """Search all paths for runs. Return the new ones."""
         started_at = self._clock.monotonic()
-        discovered = discover(self._config.paths, self._config.state_dir / "copies", budget=self._budget)
+        copies = self._config.state_dir / "copies"
+        discovered = discover(self._config.paths, copies, budget=self._budget, forms=self._config.forms)
         self._reports.warn_of(discovered.read_issues)
         self._reports.note_unread(discovered.unread)
         runs = shard_of(discovered.runs, self._config.shard, self._config.paths)

@@ -26,6 +26,7 @@ from sentinel.sources.readers.sniffing import remembered
 from sentinel.sources.registry import formats
 
 if TYPE_CHECKING:
+    from sentinel.sources.console.line_forms import LineForm
     from sentinel.sources.console.text import Text
     from sentinel.sources.general.text_log import TextLog
 
@@ -95,13 +96,15 @@ def _run(path: Path) -> Run:
 
 @dataclass(frozen=True)
 class Console:
-    """One file of printed lines. ``recurs`` says that its first lines have no form with a reader of its own.
+    """One file of printed lines. ``recurs`` says that its first lines have no form with a reader of its own,
+    ``forms`` which forms of lines a person named.
 
     A cursor is read on by the reader that made it.
     """
 
     path: Path
     recurs: bool
+    forms: "tuple[LineForm, ...]" = ()
 
     def poll(self, cursor: Cursor, limit: int) -> PollResult:
         """Return what was printed since ``cursor``; see `sentinel.sources.base.Source`."""
@@ -115,7 +118,7 @@ class Console:
         from sentinel.sources.general.text_log import TextLog  # slow to import, and few logs are texts
 
         recurs = "reader" in cursor or (self.recurs and "writers" not in cursor)
-        return TextLog(self.path) if recurs else ConsoleLog(self.path)
+        return TextLog(self.path, forms=self.forms) if recurs else ConsoleLog(self.path)
 
 
 @dataclass(frozen=True)

@@ -10,6 +10,7 @@ from functools import lru_cache
 from itertools import pairwise
 from typing import Any
 
+from sentinel.sources.console.line_forms import LineForm
 from sentinel.sources.readers.measured_rows import Laps, Row
 from sentinel.sources.readers.printed_numbers import MAX_STEP, count, number
 from sentinel.sources.readers.redrawn_lines import bar_free, printed_lines
@@ -78,6 +79,9 @@ _PART_ALONE = re.compile(
     re.IGNORECASE,
 )
 """A line that only says which part of the data the next one is about."""
+
+_NAMED = "named"
+"""Marks a record whose slots a person named."""
 
 _FIXED = "="
 """Marks a line whose step another record gave."""
@@ -169,12 +173,16 @@ class Record:
 class RecurringLines:
     """Reads a console while it grows: `feed` it bytes, and `end` it when nothing more comes.
 
-    ``name`` names what stands on lines without words, and is that of the file.
+    ``name`` names what stands on lines without words, and is that of the file. ``forms`` are forms of lines
+    that a person named.
     """
 
-    def __init__(self, name: str = "value", state: Mapping[str, Any] | None = None) -> None:
+    def __init__(
+        self, name: str = "value", state: Mapping[str, Any] | None = None, forms: Sequence[LineForm] = ()
+    ) -> None:
         state = state or {}
         self.name = name
+        self._forms = forms
         self._records: dict[str, Record] = {
             key: Record.load(value) for key, value in state.get("records", {}).items()
         }
@@ -245,6 +253,10 @@ class RecurringLines:
             self._read(line[: end.end()], True)
             line = line[end.end() :]
         before = len(self._rows)
+        for form in self._forms:
+            if printed := form.numbers(line):
+                self._take(form.template, printed, is_redrawn)
+                return
         if self._wrapped or "{" in line:
             dictionary = self._join(line)
             if dictionary is None:
@@ -518,8 +530,9 @@ class RecurringLines:
             record.writer = writer
             record.make = _make(plan.heading, [kind for _, kind, _ in plan.counters])
             record.unit = "sure" if plan.sure else "weak" if plan.weak else "bare" if plan.bare else ""
+            record.unit = _NAMED if plan.is_named else record.unit
         record.first_lines.append(line)
-        if len(record.first_lines) >= MIN_LINES or self._counts(record):
+        if plan.is_named or len(record.first_lines) >= MIN_LINES or self._counts(record):
             self._confirm(record)
 
     def _twin(self, key: str, plan: Template, writer: str) -> Record | None:
@@ -632,9 +645,11 @@ class RecurringLines:
         ]
         kind = record.unit
         has_counter = any(line[1] for line in lines)
+        if kind == _NAMED:
+            rises = [False] * len(columns)
         if not has_counter:
             record.by = next((at for at, rising in enumerate(rises) if rising), -1)
-        if kind != "sure":
+        if kind not in ("sure", _NAMED):
             counts = has_counter or record.by >= 0 or _stand_below(lines)
             varies = any(
                 not is_whole and len(set(column)) > 1 and not _is_beside(name)
@@ -645,13 +660,18 @@ class RecurringLines:
             if not (counts and varies) and not is_column:
                 record.state = -1
                 return
-        stands_still = not has_counter and record.by < 0 and all(len(set(column)) == 1 for column in columns)
+        stands_still = (
+            kind != _NAMED
+            and not has_counter
+            and record.by < 0
+            and all(len(set(column)) == 1 for column in columns)
+        )
         if stands_still and len(lines) > 1 and not any(map(_VARIES.search, record.names)):
             is_rate = any(map(_RATE.search, record.names)) and _stand_below(lines)
             if not is_rate:
                 record.state = -1  # settings that are printed again and again
                 return
-        beside = {at for at, name in enumerate(record.names) if _is_beside(name)}
+        beside = {at for at, name in enumerate(record.names) if kind != _NAMED and _is_beside(name)}
         if record.by in beside:
             record.by = -1
         keep = [

@@ -5,10 +5,12 @@ One judgement of their content counts for both: see `sentinel.sources.general.co
 
 import os
 import re
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 from errno import EACCES
+from functools import lru_cache
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from sentinel.common.paths import exists, is_denied
 from sentinel.sources.base import ReadIssue, Run
@@ -20,6 +22,9 @@ from sentinel.sources.json.trainer_state import STATE
 from sentinel.sources.readers.files import open_log, plain_utf_8
 from sentinel.sources.readers.sniffing import HEAD_BYTES, is_log_name, remembered
 from sentinel.sources.registry import formats
+
+if TYPE_CHECKING:
+    from sentinel.sources.console.line_forms import LineForm
 
 MAX_FILES = 24
 """Files of one ending in a directory; more are data."""
@@ -94,6 +99,43 @@ def find(directory: Path, names: Sequence[str], are_over: bool = False) -> Itera
                 yield _run(directory / name, answer)
 
 
+def of_forms(directory: Path, names: Sequence[str], forms: tuple["LineForm", ...]) -> Iterator[Run]:
+    """Yield the runs among the files of a directory some of whose lines have a form that a person named."""
+    has_form = _form_sniffer(forms)
+    for name in candidates(names):
+        path = directory / name
+        if path.suffix.lower() not in _TABLES | _DOCUMENTS and has_form(path):
+            yield Run(path, CONSOLE, Console(path, True, forms), has_parallel_streams=True)
+
+
+@lru_cache(8)
+def _form_sniffer(forms: tuple["LineForm", ...]) -> Callable[[Path], bool]:
+    """Return a function that remembers which files have a line of one of the forms."""
+
+    @remembered
+    def has_form(path: Path) -> bool:
+        from sentinel.sources.console.line_forms import is_of_a_form
+
+        return is_of_a_form(forms, sample_lines(path))
+
+    return has_form
+
+
+def sample_lines(path: Path) -> list[str]:
+    """Return the first and the last lines of a text; none of a file that cannot be read."""
+    from sentinel.sources.readers.redrawn_lines import printed_lines
+
+    try:
+        with open_log(path) as file:
+            head = file.read(HEAD_BYTES)
+            size = file.seek(0, os.SEEK_END)
+            file.seek(max(len(head), size - HEAD_BYTES))
+            data = plain_utf_8(head + file.read(HEAD_BYTES))
+    except OSError:
+        return []
+    return [line for line, _ in printed_lines(data + b"\n")]
+
+
 def unread(directory: Path, names: Sequence[str]) -> list[ReadIssue]:
     """Return the files of a directory that look like logs and hold no numbers that are understood.
 
@@ -102,7 +144,20 @@ def unread(directory: Path, names: Sequence[str]) -> list[ReadIssue]:
     answers = (
         (directory / name, judged(directory / name)) for name in candidates(names) if _is_log_name(name)
     )
-    return [ReadIssue(path, "", answer.reason) for path, answer in answers if answer.reason]
+    return [ReadIssue(path, "", _missing(path, answer)) for path, answer in answers if answer.reason]
+
+
+def _missing(path: Path, answer: Answer) -> str:
+    """Return why a file is no run and, of a text, the line that came nearest."""
+    is_text = path.suffix.lower() not in _TABLES | _DOCUMENTS
+    return f"{answer.reason}; {_nearest(path)}" if is_text else answer.reason
+
+
+@remembered
+def _nearest(path: Path) -> str:
+    from sentinel.sources.general.nearest import nearest  # slow to import
+
+    return nearest(sample_lines(path))
 
 
 def denied(directory: Path, names: Sequence[str], others: Collection[Path]) -> Iterator[ReadIssue]:

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from sentinel.sources.base import Chunk, Cursor, PollResult, ReadIssue
+from sentinel.sources.console.line_forms import LineForm
 from sentinel.sources.console.passages import MAX_LINE, Passages
 from sentinel.sources.console.recurring import RecurringLines
 from sentinel.sources.csv.delimited import Table
@@ -34,10 +35,13 @@ _BYTES_A_POINT = 32  # a guess of how far to read for some points; a wrong one o
 
 @dataclass(frozen=True)
 class TextLog:
-    """One file. ``is_table`` says that its lines are the rows of a table."""
+    """One file. ``is_table`` says that its lines are the rows of a table, ``forms`` which forms of lines a
+    person named.
+    """
 
     path: Path
     is_table: bool = False
+    forms: tuple[LineForm, ...] = ()
 
     def poll(self, cursor: Cursor, limit: int) -> PollResult:
         """Return what was written since ``cursor``; see `sentinel.sources.base.Source`."""
@@ -79,7 +83,9 @@ class TextLog:
 
     def _reader(self, cursor: Cursor) -> RecurringLines | Table:
         state: Mapping[str, Any] = cursor.get("reader", {})
-        return Table(self.path.stem, state) if self.is_table else RecurringLines(self.path.stem, state)
+        if self.is_table:
+            return Table(self.path.stem, state)
+        return RecurringLines(self.path.stem, state, self.forms)
 
 
 def _parse(

@@ -29,6 +29,9 @@ NUMBER = re.compile(
 )
 """One number, date or clock."""
 
+NUMBER_ALONE = rf"[-+]?(?:{_FIGURE}(?:[KMGB%](?![A-Za-z\d]))?|(?i:nan|inf(?:inity)?))"
+"""One number, where only a number can stand."""
+
 _SUFFIXES = {"K": 1e3, "M": 1e6, "G": 1e9, "B": 1e9}
 
 MAX_STEP = 2**62

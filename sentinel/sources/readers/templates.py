@@ -122,7 +122,8 @@ class Template:
     """The slots of a line, and what its beginning says.
 
     ``values`` are the places and names of what may be a metric, ``counters`` the places, kinds and places of
-    the totals (-1 for none) of what counts. ``sure`` says that one name surely is that of a metric.
+    the totals (-1 for none) of what counts. ``sure`` says that one name surely is that of a metric,
+    ``is_named`` that a person named the slots.
     """
 
     slots: tuple[Slot, ...]
@@ -137,6 +138,7 @@ class Template:
     bare: bool
     names: tuple[str, ...]
     heading: str
+    is_named: bool = False
 
 
 def mask(line: str) -> tuple[str, list[str]]:

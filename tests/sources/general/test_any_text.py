@@ -1,16 +1,21 @@
 """Points do not depend on how a text was cut, the state survives a restart, and hostile text stays cheap."""
 
 import json
+import tempfile
 import time
+from functools import partial
 from itertools import pairwise
+from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from sentinel.sources.console.line_forms import LineForm
 from sentinel.sources.console.recurring import RecurringLines
 from sentinel.sources.csv.delimited import Table
 from sentinel.sources.general.content import judge
+from sentinel.sources.general.text_log import TextLog
 from sentinel.sources.json import tree
 from sentinel.sources.readers.measured_rows import Laps
 from sentinel.sources.readers.redrawn_lines import end_of_lines
@@ -216,6 +221,51 @@ def test_any_cut_and_any_restart_give_the_same_rows(reader, data, cuts):
         again = reader("log", json.loads(json.dumps(again.dump())))
     rows += again.end(torn)
     assert repr(rows) == repr(expected)
+
+
+FORMS = (LineForm("step {step} loss={loss}"), LineForm("Epoch {epoch}/{*} acc {acc}"))
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(
+    "make",
+    [TextLog, partial(TextLog, is_table=True), partial(TextLog, forms=FORMS)],
+    ids=["console", "table", "forms"],
+)
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(data=TEXTS, cuts=CUTS, limit=st.sampled_from([1, 7, 1000]))
+def test_a_log_that_grows_by_any_bytes_gives_the_same_points(make, data, cuts, limit):
+    with tempfile.TemporaryDirectory() as folder:
+        log = make(Path(folder) / "train.log")
+        assert grown(log, data, cuts, limit) == grown(log, data, [], 10**6)
+
+
+def grown(log, data, cuts, limit):
+    """The points of each stream of a log that is written up to each cut and polled, with a restart after each
+    poll.
+    """
+    points: dict[str, list[str]] = {}
+    cursor = "{}"
+    ends = [*sorted(cut % (len(data) + 1) for cut in cuts), len(data)]
+    for end in ends:
+        log.path.write_bytes(data[:end])
+        more = True
+        while more:
+            result = log.poll(json.loads(cursor), limit)
+            cursor = json.dumps(result.cursor, allow_nan=False)
+            take(points, result.chunks)
+            more = result.more
+    take(points, log.flush(json.loads(cursor)))
+    log.path.unlink()
+    return points
+
+
+def take(points, chunks):
+    for chunk in chunks:
+        assert not chunk.restarted
+        tags = [chunk.tags[at] for at in chunk.tag]
+        columns = (tags, chunk.step.tolist(), chunk.value.tolist(), chunk.time.tolist())
+        points.setdefault(chunk.stream, []).extend(map(repr, zip(*columns, strict=True)))
 
 
 @pytest.mark.long

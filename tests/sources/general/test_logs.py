@@ -1,13 +1,16 @@
 """Logs of no known format are found by their content, and data are not."""
 
 import json
+import time
 
 import pytest
 from typer.testing import CliRunner
 
 from sentinel.cli.app import app
 from sentinel.sources.base import flush
+from sentinel.sources.console.line_forms import LineForm
 from sentinel.sources.discovery import discover, unread_line
+from sentinel.sources.general.nearest import nearest
 from tests.sources.reader import Reader
 
 
@@ -219,7 +222,7 @@ def test_what_looks_like_a_log_and_is_not_read_is_named(tmp_path):
     assert [run.path.name for run in found.runs] == ["nohup.out"]
     (issue,) = found.unread
     assert issue.path == tmp_path / "a" / "train.log"
-    assert issue.problem == "no line of numbers comes again"
+    assert issue.problem.startswith("no line of numbers comes again; nearest came “")
     assert unread_line(found.unread) == (
         "1 more file looks like a log and holds no numbers that sentinel understands: train.log; "
         "`sentinel runs --unread` shows why"
@@ -232,9 +235,94 @@ def test_a_listing_shows_why_a_file_is_not_read(tmp_path):
     write(tmp_path / "train.log", [f"batch of {n} images loaded" for n in range(9)])
     result = CliRunner().invoke(app, ["runs", "--unread", str(tmp_path)])
     assert result.output.replace("\n", "") == (
-        f"{tmp_path}/train.log: no line of numbers comes again"
+        f"{tmp_path}/train.log: no line of numbers comes again; nearest came “batch of 8 images loaded” (9 "
+        "times): no word in it names a metric"
         "1 file looks like a log and holds no numbers that sentinel understands"
+        '`[[console]] line = "loss {loss} at {step}"` in sentinel.toml has such lines read; '
+        "`sentinel check-config` tries it"
     )
+
+
+@pytest.mark.parametrize(
+    ("lines", "lack"),
+    [
+        (["hello", "world"], "no line holds a number"),
+        (
+            ["reading 3 files", "loss 0.5 for now"],
+            "nearest came “loss 0.5 for now” (once): it does not come again",
+        ),
+        (["flow 1", "flow 2", "flow 3"], "nearest came “flow 3” (3 times): no word in it names a metric"),
+        (
+            ["password=abcdefghijk loss 1"],
+            "nearest came “password=*** loss 1” (once): it does not come again",
+        ),
+    ],
+)
+def test_the_line_that_came_nearest(lines, lack):
+    assert nearest(lines) == lack
+
+
+QQ = [f"2026-01-02 03:04:{n:02} run qq {n / 4} after {n}0!" for n in range(1, 9)]
+
+
+def test_a_form_that_a_person_names_is_read(tmp_path):
+    write(tmp_path / "train.log", QQ)
+    forms = (LineForm("{time} run qq {qq} after {step}"),)
+    assert not discover([tmp_path]).runs
+    for place in (tmp_path, tmp_path / "train.log"):
+        (run,) = discover([place], forms=forms).runs
+        (chunk,) = run.source.poll({}, 1000).chunks
+        assert list(chunk.tags) == ["qq"]
+        assert chunk.step.tolist() == [n * 10 for n in range(1, 9)]
+        assert chunk.value.tolist() == [n / 4 for n in range(1, 9)]
+        assert (chunk.time > 1.7e9).all()
+
+
+def test_a_form_comes_before_a_known_one(tmp_path):
+    lines = [f"step {n} loss {n / 4} of gamma {n / 8}" for n in range(1, 9)]
+    write(tmp_path / "train.log", lines)
+    (run,) = discover([tmp_path], forms=(LineForm("step {step} {*} gamma {gamma}"),)).runs
+    (chunk,) = run.source.poll({}, 1000).chunks
+    assert list(chunk.tags) == ["gamma"]
+
+
+@pytest.mark.parametrize(
+    ("line", "problem"),
+    [
+        ("step {step}", "names no metric"),
+        ("{a}{b}", "nothing between"),
+        ("{a} {b", "without the other"),
+        ("a {} b {c}", "name of its own"),
+        ("{a} {a}", "name of its own"),
+        ("{a}" * 200, "more than 500"),
+    ],
+)
+def test_a_form_that_no_line_has_is_refused(line, problem):
+    with pytest.raises(ValueError, match=problem):
+        LineForm(line)
+
+
+@pytest.mark.parametrize("line", ["{a} x {*} y {b}", "{a} {b}", "x {*} {a} {*} {b}"])
+@pytest.mark.parametrize("text", ["1" * 8000, "1 x " * 2000, "x 1 " * 2000, " " * 8000, "1." * 4000])
+def test_a_form_takes_linear_time(line, text):
+    begin = time.process_time()
+    LineForm(line).numbers(text)
+    assert time.process_time() - begin < 0.5
+
+
+def test_check_config_tries_a_form_on_the_files(tmp_path):
+    write(tmp_path / "train.log", QQ)
+    config = tmp_path / "sentinel.toml"
+    config.write_text(
+        f"paths = [{json.dumps(str(tmp_path))}]\n"
+        '[[console]]\nline = "qq {qq} after {step}"\n[[console]]\nline = "zz {zz}"\n',
+        encoding="utf-8",
+    )
+    result = CliRunner().invoke(app, ["check-config", str(config)])
+    output = " ".join(result.output.split())
+    assert "8 of 8 lines at the beginning and the end of" in output
+    assert "the last says qq 2.0, step 80" in output
+    assert "'zz {zz}' (`console`): no line of the 1 text below `paths` has this form" in output
 
 
 def test_a_crash_before_the_first_number_is_a_run(tmp_path):
