@@ -18,6 +18,7 @@ from sentinel.run_pipeline import RunPipeline
 from sentinel.runs.state import is_gone
 from sentinel.sources.base import Cursor, PollResult, Run
 from sentinel.sources.location import Url
+from sentinel.sources.registry import format_named
 from sentinel.storage.store import Store
 from sentinel.watch.recorder import Recorder
 
@@ -56,7 +57,8 @@ class RemovedRuns:
         rows = (row for row in self._store.runs() if Url.parse(row.path) is None)
         recorded = (Run(Path(row.path), row.format, _EmptySource()) for row in rows)
         runs = {run.id: run for run in (*recorded, *watched) if isinstance(run.path, Path)}
-        removed = {run_id: run for run_id, run in runs.items() if is_gone(run.path)}
+        deleted = _deleted(runs.values())
+        removed = {run_id: run for run_id, run in runs.items() if run_id in deleted or is_gone(run.path)}
         new = [run for run_id, run in removed.items() if run_id not in self._since]
         self._since = {run_id: self._since.get(run_id, awake) for run_id in removed}
         if new:
@@ -85,6 +87,22 @@ def _end_incidents(run_pipeline: RunPipeline) -> list[Change]:
     ]
     run_pipeline.incidents.restore([(), None, ""])
     return lost
+
+
+def _deleted(runs: Iterable[Run]) -> set[str]:
+    """Return the ids of the runs that their databases hold no more. Each database is asked once."""
+    by_database: dict[tuple[Path, str], list[Run]] = {}
+    for run in runs:
+        if isinstance(run.path, Path) and run.path.parent.is_file():
+            by_database.setdefault((run.path.parent, run.format), []).append(run)
+    present = {place: format_named(place[1]).runs_in(place[0]) for place in by_database}
+    return {
+        run.id
+        for place, its_runs in by_database.items()
+        if (held := present[place]) is not None
+        for run in its_runs
+        if run.path not in held
+    }
 
 
 def _warning(runs: Collection[Run], seconds: float) -> str:

@@ -12,6 +12,7 @@ from sentinel.storage.store import Store
 from sentinel.watch.systemd import ServiceManager
 from sentinel.watch.watcher import Watcher
 from tests.manual_clock import ManualClock
+from tests.sources.tracker_writers import MlflowDatabaseWriter
 
 pytestmark = pytest.mark.slow
 
@@ -116,3 +117,36 @@ def test_what_vanished_while_no_watch_ran_is_let_go_of(house):
     assert house.look(3600) == ["lost: lost"]
     assert house.store.incidents(open_only=True) == []
     assert house.store.runs() == []
+
+
+def test_a_run_that_is_deleted_from_its_database_is_let_go_of(house):
+    for run in ("deleted", "stays"):
+        writer = MlflowDatabaseWriter()
+        writer.run = run
+        writer.start(house.runs)
+        with writer.database:
+            columns = "run_uuid, status, lifecycle_stage"
+            insert = f"INSERT OR IGNORE INTO runs ({columns}) VALUES (?, 'RUNNING', 'active')"
+            writer.database.execute(insert, (run,))
+        for step in range(60):
+            writer.log(step, {"kl": 9.0 + (run == "stays")})
+    assert house.look() == 2 * FIRING
+    with writer.database:
+        writer.database.execute("UPDATE runs SET lifecycle_stage = 'deleted' WHERE run_uuid = 'deleted'")
+    house.look(60)
+    assert len(house.watcher.logs()) == 2
+    assert "lost: lost" in house.look(3600)
+    assert [log.run.path.name for log in house.watcher.logs()] == ["stays"]
+
+
+def test_a_database_that_cannot_be_read_now_has_lost_no_run(house):
+    writer = MlflowDatabaseWriter()
+    writer.start(house.runs)
+    for step in range(60):
+        writer.log(step, {"kl": 9.0})
+    writer.database.close()
+    assert house.look() == FIRING
+    (house.runs / "mlflow.db").write_bytes(b"no database")
+    house.look(60)
+    house.look(3600)
+    assert len(house.watcher.logs()) == 1

@@ -169,7 +169,9 @@ class _StorePoll:
             generation = self._marks[name].get("begun", 0) + 1
             self._marks[name] = {"begun": generation}
             self._begun = max(self._begun, generation)
-        self._restarted = self._restarted or self._begun > before
+        if self._begun > before:
+            self._restarted = True
+            self._status = ""  # of another training, whose end may be the same
 
     def _config(self, names: Sequence[str]) -> dict[str, Any]:
         if len(names) == self._settings:

@@ -35,7 +35,7 @@ def find(directory: Path, names: Sequence[str]) -> Iterator[Run]:
             yield Run(directory, FORMAT, Files(directory))
     for name in names:
         if name.endswith(sqlite.ENDINGS) and sqlite.is_database(path := directory / name):
-            yield from (Run(path / run, FORMAT, SqliteRun(path, run)) for run in _runs(path))
+            yield from (Run(path / run, FORMAT, SqliteRun(path, run)) for run in _ids(path, _MAX_RUNS) or ())
 
 
 def _holds_metrics(directory: Path) -> bool:
@@ -53,19 +53,27 @@ def _holds_metrics(directory: Path) -> bool:
     return bool(heads) and all(map(LINE.fullmatch, heads))
 
 
-def _runs(path: Path) -> list[str]:
-    """Return the ids of the runs in a database; none if the database is not MLflow's or cannot be read
-    now.
+def runs_in(path: Path) -> frozenset[Path] | None:
+    """Return the paths of all runs that are not deleted; None if the database is not MLflow's or cannot be
+    read now.
+    """
+    ids = _ids(path, -1)
+    return None if ids is None else frozenset(path / run for run in ids)
+
+
+def _ids(path: Path, most: int) -> list[str] | None:
+    """Return the ids of the newest runs in a database that are not deleted, as `runs_in` does; all of them
+    if ``most`` is negative.
     """
     query = "SELECT run_uuid FROM runs WHERE lifecycle_stage = 'active' ORDER BY rowid DESC LIMIT ?"
 
-    def ids(connection: sqlite3.Connection) -> list[str]:
+    def ids(connection: sqlite3.Connection) -> list[str] | None:
         if not sqlite.columns(connection, "metrics") >= _COLUMNS:
-            return []
-        rows = connection.execute(query, (_MAX_RUNS,))
+            return None
+        rows = connection.execute(query, (most,))
         return [run for (run,) in rows if _ID.fullmatch(str(run))]
 
     try:
         return sqlite.read(path, ids)
     except (OSError, sqlite3.Error):
-        return []
+        return None

@@ -211,3 +211,22 @@ def test_a_database_that_breaks_is_complained_about_once(database, tmp_path):
     reader.poll().poll()
     assert len(reader.read_issues) == 2
     assert "file is not a database" in reader.read_issues[0]
+
+
+def test_a_run_that_took_the_place_of_a_finished_one_has_an_end_of_its_own(run):
+    def finish(*rows):
+        write(run, "loss", *rows)
+        (run / "meta.yaml").write_text("run_id: abc\nstatus: 3\n")
+
+    def polled(cursor):
+        (found,) = discover([run]).runs
+        return found.source.poll(cursor, 1000)
+
+    finish((0, 4.0, 0), (1, 3.0, 1), (2, 2.0, 2))
+    first = polled({})
+    shutil.rmtree(run)
+    (run / "metrics").mkdir(parents=True)
+    finish((90, 5.0, 0))
+    second = polled(first.cursor)
+    assert second.chunks[0].restarted
+    assert [poll.ending.outcome for poll in (first, second)] == 2 * [EndKind.FINISHED]
