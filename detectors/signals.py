@@ -86,7 +86,9 @@ class Signal(StrEnum):
     ACCURACY = "accuracy"  # training batches, 0..1
     EVAL_ACCURACY = "eval_accuracy"
     EVAL_SCORE = "eval_score"  # of held-out data, higher is better, 0..1: F1, ROUGE, BLEU, Dice
-    EVAL_ERROR_RATE = "eval_error_rate"  # of held-out data, lower is better, share or percent: WER, CER
+    EVAL_ERROR_RATE = "eval_error_rate"  # of held-out data, lower is better, 0..1, a WER may be larger
+    EVAL_QUALITY = "eval_quality"  # of held-out data, higher is better, in a unit of its own: PSNR, SI-SDR
+    EVAL_DISTANCE = "eval_distance"  # of held-out data, lower is better, in a unit of its own: LPIPS, FAD
     MEAN_AVERAGE_PRECISION = "mean_average_precision"  # of a detector on held-out images, 0..1
     MEAN_INTERSECTION_OVER_UNION = "mean_intersection_over_union"  # of a segmenter likewise, 0..1
     FRECHET_INCEPTION_DISTANCE = "frechet_inception_distance"  # FID of generated images, >= 0; 0 is perfect

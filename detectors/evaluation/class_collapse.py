@@ -6,6 +6,7 @@ nor 1, while the loss does not fall or after 30 % of the plan; if neither is kno
 over: the same of five, an accuracy that rests for eight below its best or, below 80 %, for most of the run,
 one that stayed at 1/n for eight while the held-out loss was never below ln n, as if guessing among n classes,
 and a training accuracy that did not rise while the loss fell by a tenth or to nothing.
+Once the run is over, a score card is read as well: points for what a person sees in the plot.
 
 ## Why it matters
 A classifier that learns changes its mind. The same accuracy each time is mostly the share of one class.
@@ -98,6 +99,7 @@ SURELY = 3  # standard errors
             ("O16", "V6", "O13", "L8", "DP12"),
         ),
     },
+    reads=("metric-never-left-its-start",),
 )
 def class_collapse(
     points: pl.LazyFrame,

@@ -5,7 +5,8 @@ An accuracy, score, average precision or overlap whose last three evaluations (t
 all lie below half of its best level. Or they lie 30 % below it, and three quarters of the gain since the
 first evaluation are lost. The fall must exceed eight times the scatter of the evaluations. The best level is
 the highest median of as many evaluations in a row.
-Once the run is over, a score card is read as well: points for what a person sees in the plot.
+Once the run is over, a score card is read as well: points for what a person sees in the plot. Of error rates,
+distances such as FID and metrics in units of their own, such as PSNR, it alone speaks.
 
 ## Why it matters
 A model that has unlearned what it knew rarely comes back. Where the training loss is still low, the
@@ -33,7 +34,7 @@ import polars as pl
 
 from sentinel.detectors.api import Cause, History, Maturity, Variant, detector
 from sentinel.detectors.evidence import Measure, Unit
-from sentinel.detectors.schema import INDEX, SERIES, VALUE
+from sentinel.detectors.schema import INDEX, SERIES, SIGNAL, VALUE
 from sentinel.detectors.signals import Signal
 from sentinel.detectors.stats import (
     metric_name,
@@ -46,6 +47,14 @@ from sentinel.detectors.stats import (
 from sentinel.detectors.verdict import SkipReason, verdicts
 
 REACH = 50  # evaluations
+SHARES = (
+    *(Signal.EVAL_ACCURACY, Signal.EVAL_SCORE),
+    *(Signal.MEAN_AVERAGE_PRECISION, Signal.MEAN_INTERSECTION_OVER_UNION),
+)
+OTHERS = (  # of which the card alone speaks
+    *(Signal.EVAL_ERROR_RATE, Signal.EVAL_QUALITY),
+    *(Signal.FRECHET_INCEPTION_DISTANCE, Signal.EVAL_DISTANCE),
+)
 FEW = 3  # evaluations that must all be low while there are few
 MANY = 10  # the same later
 MANY_FROM = 40
@@ -54,10 +63,7 @@ USEFUL = 0.2  # best level of a metric that had learned something
 
 
 @detector(
-    judges=(
-        *(Signal.EVAL_ACCURACY, Signal.EVAL_SCORE),
-        *(Signal.MEAN_AVERAGE_PRECISION, Signal.MEAN_INTERSECTION_OVER_UNION),
-    ),
+    judges=(*SHARES, *OTHERS),
     history=History(recent=REACH + 2 * MANY, head=REACH),
     maturity=Maturity.STABLE,
     hold=1,  # a verdict rests on three evaluations already
@@ -113,7 +119,10 @@ def eval_metric_collapse(
     )
     return verdicts(
         measured,
-        judged={SkipReason.FEW_POINTS: best.is_not_null()},
+        judged={
+            SkipReason.OTHER_TAG: pl.col(SIGNAL).is_in(SHARES),
+            SkipReason.FEW_POINTS: best.is_not_null(),
+        },
         found={
             "collapsed": (best > USEFUL) & (fall > least) & (fall > least_noises * pl.col("noise")),
         },

@@ -10,7 +10,8 @@ is info unless the training loss lies below half of the held-out one. From 40 ev
 are compared, and those over a tenth of the run, 100 at most, must all exceed the noise. Of a run that is over
 the last three evaluations need only stand 8 % above the best, above the noise, with a trend, while the
 training loss fell by a tenth and the accuracy, if there is one, is 0.02 off its best.
-Once the run is over, a score card is read as well: points for what a person sees in the plot.
+Once the run is over, a score card is read as well: points for what a person sees in the plot. Of error rates
+and of distances such as FID it alone speaks.
 
 ## Why it matters
 From its best evaluation on, the model only memorises its training data. Every further step makes it worse
@@ -43,6 +44,7 @@ from sentinel.detectors.api import INFO, WARNING, Cause, History, Maturity, Vari
 from sentinel.detectors.evaluation.bests import GAP, LONG, REACH, SHORT, ends_above, with_gap
 from sentinel.detectors.schema import INDEX, Mean
 from sentinel.detectors.signals import Signal
+from sentinel.detectors.stats import is_of
 from sentinel.detectors.strictness import Strictness
 from sentinel.detectors.verdict import SkipReason, verdicts
 
@@ -58,12 +60,16 @@ MEMORISED = 0.5  # share of the held-out loss below which the training loss tell
 DOUBTLESS = 0.5  # a rise that no metric excuses
 SAME = 1.1  # times a training loss that is as low as then
 ONSET = 4  # the trouble begins where this part of the rise is passed
+COSTS = (  # metrics of which less is better, and of which the card alone speaks
+    *(Signal.EVAL_ERROR_RATE, Signal.EVAL_DISTANCE),
+    Signal.FRECHET_INCEPTION_DISTANCE,
+)
 RISEN = "loss on held-out data stands at {level:.4g}, {rise:.1%} above its best of {best:.4g}"
 OVERFIT = ("A-overfit", "A-eval-loss", "V1", "DP14", "DP1", "O6")
 
 
 @detector(
-    judges=(Signal.EVAL_LOSS,),
+    judges=(Signal.EVAL_LOSS, *COSTS),
     uses=(Mean(Signal.LOSS), Signal.EVAL_ACCURACY),
     history=History(recent=REACH + 3 * LONG, head=1, coarse=True),
     at_end=True,
@@ -131,6 +137,7 @@ def generalization_gap(
         lasts=rise > least_rise / 2,
         severities={INFO: ~ends & ((holds & patient) | may_be_chance | ~(clear | memorises))},
         judged={
+            SkipReason.OTHER_TAG: is_of(Signal.EVAL_LOSS),
             SkipReason.FEW_POINTS: pl.col(INDEX) >= SHORT,
             SkipReason.EXPLAINED: _widens().fill_null(True),
         },

@@ -44,7 +44,6 @@ FEW = 4  # evaluations whose range is looked at, at least
 MANY = 16  # the same, at most
 REACH = 50  # evaluations
 USEFUL = 0.2  # share from which on a first metric shows that the model knew something
-PERCENT = 1.5, 80.0  # an error rate in percent of a model that knew something
 UNTRAINED = (
     0.9  # of the first training loss: a first evaluation above this may be of a model that knew nothing
 )
@@ -103,7 +102,7 @@ def pretrained_regression(
         pl.when(is_loss)
         .then((first > 0) & ~_from_scratch(first))
         .when(is_lower)
-        .then(first.is_between(0, 1 - USEFUL, closed="none") | first.is_between(*PERCENT))
+        .then(first.is_between(0, 1 - USEFUL, closed="none"))
         .otherwise(first > USEFUL)
     )
     enough = 1 + (least_ranges - 1) * ((FEW - 2) / (pl.col(INDEX).clip(FEW, MANY) - 2)) ** 2

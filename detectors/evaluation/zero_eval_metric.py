@@ -5,6 +5,7 @@ A mean average precision or intersection over union of exactly 0 at three evalua
 is measured after each epoch and the training loss is not known to have fallen by 30 %. A score such as Dice
 or F1 needs 25, or 10 while the training loss has fallen so far. Five in a row are enough of a metric that was
 above 0 before. Nothing is said where the same metric of another class or threshold is above 0.
+Once the run is over, a score card is read as well, also of error rates: a metric that never left its start.
 
 ## Why it matters
 The losses of a detector fall although none of its boxes counts: wrong box format, shifted class ids or a
@@ -32,7 +33,7 @@ import polars as pl
 
 from sentinel.detectors.api import Cause, History, Maturity, Variant, detector
 from sentinel.detectors.evidence import Measure, Unit
-from sentinel.detectors.schema import INDEX, SERIES, SIGNAL, STEP, VALUE, Every
+from sentinel.detectors.schema import EXCUSED, INDEX, SERIES, SIGNAL, STEP, VALUE, Every
 from sentinel.detectors.signals import Signal
 from sentinel.detectors.stats import NOTHING, metric_name, recent_max
 from sentinel.detectors.verdict import SkipReason, verdicts
@@ -45,7 +46,7 @@ FALLEN = 0.7  # of its first value: a loss that has learned something
 
 
 @detector(
-    judges=METRICS,
+    judges=(*METRICS, Signal.EVAL_ERROR_RATE),
     uses=(Signal.LOSS, *(Every(metric) for metric in METRICS)),
     history=History(recent=REACH, head=2),
     maturity=Maturity.STABLE,
@@ -59,6 +60,7 @@ FALLEN = 0.7  # of its first value: a loss that has learned something
         "fell": Variant("{name} fell to exactly 0 and stays there", ("V6", "V5", "V3")),
         "zero": Variant("{name} is exactly 0, as at the evaluations before", ("V3", "V4", "V5")),
     },
+    reads=("metric-never-left-its-start",),
 )
 def zero_eval_metric(
     points: pl.LazyFrame,
@@ -77,6 +79,7 @@ def zero_eval_metric(
         learned=recent_max(pl.col(VALUE), LEARNED),
         highest=recent_max(pl.col(VALUE), REACH, at_least=1),
         name=metric_name(),
+        **{EXCUSED: _has_another()},
     )
     of_score = pl.col(SIGNAL) == Signal.EVAL_SCORE  # F1 is often 0 while a model begins to learn
     fell = (pl.col("again") == 0) & (pl.col("highest") > 0)
@@ -91,8 +94,9 @@ def zero_eval_metric(
     return verdicts(
         measured,
         judged={
+            SkipReason.OTHER_TAG: pl.col(SIGNAL).is_in(METRICS),
             SkipReason.FEW_POINTS: is_zero | (pl.col(VALUE) > 0),
-            SkipReason.EXPLAINED: ~(is_zero & _has_another()),
+            SkipReason.EXPLAINED: ~(is_zero & pl.col(EXCUSED)),
         },
         found={"fell": fell, "zero": never_rose},
         below=pl.lit(NOTHING),

@@ -10,7 +10,14 @@ from dataclasses import dataclass
 import numpy as np
 
 from sentinel.detectors.reading.curves import BLOCKS, Curves
-from sentinel.detectors.reading.measurements import HALF, MAX_DEVIATIONS, NONE, STILL, THIRD, is_share
+from sentinel.detectors.reading.measurements import (
+    MAX_DEVIATIONS,
+    NONE,
+    STILL,
+    THIRD,
+    late_share,
+    lost_of_gain,
+)
 from sentinel.detectors.stats import Floats, Ints
 
 
@@ -94,10 +101,11 @@ def loses_gain(outcome: Curves, companion: Curves) -> Floats:
     A fifth of the task metric's gain is what memorising may cost before it is a page.
     """
     del outcome
-    return np.minimum(companion.lost / np.maximum(companion.gain, companion.lost / 10), 10.0)
+    return lost_of_gain(companion)
 
 
 @beside("metric", "share of its gain")
+@beside("held_out_loss", "share of its gain")
 def keeps_gain(outcome: Curves, companion: Curves) -> Floats:
     """Measure how much of its own gain a companion has at the end, where it gained surely.
 
@@ -115,7 +123,7 @@ def share(outcome: Curves, companion: Curves) -> Floats:
     A model that was good before it was tuned has little to gain.
     """
     del outcome
-    return np.where(is_share(companion), companion.blocks[:, HALF:].mean(axis=1), np.nan)
+    return late_share(companion)
 
 
 @beside("reward_spread", "1 or 0")

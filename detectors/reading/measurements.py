@@ -26,6 +26,9 @@ STILL = 1e-4
 SAME = 0.02
 """Share of a level within which another one is the same."""
 
+MAX_EXCESS = 0.5
+"""By how much a share of errors may exceed 1: inserted words are errors as well."""
+
 DIGITS = 9
 """Decimals of a block, beside the largest, by which two are compared; rounding makes no two different."""
 
@@ -65,9 +68,9 @@ def measurement(unit: str) -> Callable[[Measure], Measure]:
 def lost_of_gain(c: Curves) -> Floats:
     """Measure how much of the gain from the start to the best is gone at the end.
 
-    1 is all of it; above 1 the end lies below the start. A run that gained nothing lost at most ten gains.
+    1 is all of it, or more: `below_start` tells how far below the start it ends.
     """
-    return np.minimum(c.lost / np.maximum(c.gain, c.lost / 10), 10.0)
+    return c.lost / np.maximum(c.gain, np.maximum(c.lost, NONE))
 
 
 @measurement("share of the range")
@@ -292,7 +295,7 @@ def gain_of_thirds(c: Curves) -> Floats:
 
 @measurement("points of a share")
 def gain_of_share(c: Curves) -> Floats:
-    """Measure by how much a share between 0 and 1 rose from its start to its best.
+    """Measure by how much a share between 0 and 1 rose from its start to its best, or a share of errors fell.
 
     NaN for what is no share.
     """
@@ -380,11 +383,11 @@ def off_coin(c: Curves) -> Floats:
 
 @measurement("share")
 def late_share(c: Curves) -> Floats:
-    """Measure the level of a share between 0 and 1 in the last half.
+    """Measure the level of a share between 0 and 1 in the last half; of a share of errors, that of the rest.
 
     NaN for what is no share.
     """
-    return np.where(is_share(c), c.blocks[:, HALF:].mean(axis=1), np.nan)
+    return np.where(is_share(c), c.is_cost + c.blocks[:, HALF:].mean(axis=1), np.nan)
 
 
 # ------------------------------------------------------------------------------------- how it moves
@@ -460,9 +463,10 @@ def _range_of_units(c: Curves) -> Floats:
 
 
 def is_share(c: Curves) -> Bools:
-    """Return which curves stay between 0 and 1, and are no costs."""
-    inside = (c.units.min(axis=1) >= -SAME) & (c.units.max(axis=1) <= 1 + SAME)
-    measured: Bools = inside & (not c.is_cost)
+    """Return which curves stay between 0 and 1. A share of errors may exceed 1 by a half."""
+    sizes = -c.units if c.is_cost else c.units
+    most = 1 + (MAX_EXCESS if c.is_cost else SAME)
+    measured: Bools = (sizes.min(axis=1) >= -SAME) & (sizes.max(axis=1) <= most)
     return measured
 
 

@@ -47,6 +47,9 @@ COURSES = tuple(Course(signal) for signal in PARTS)
 MIN_PROGRESS = 1 / 3
 """Share of the plan before which a start is left in time."""
 
+MIN_SHARE_OF_STEPS = 0.3
+"""Of a run, that an attempt which goes on from a resume has to cover: a shorter one is no course."""
+
 MAX_TOLD_LINES = 3
 """Of a card, in a message; the evidence has all of them."""
 
@@ -84,7 +87,7 @@ def courses_of(claims: Collection[str]) -> tuple[Course, ...]:
 
 
 def with_opinion(points: pl.DataFrame, findings: pl.LazyFrame, claims: Sequence[str]) -> pl.LazyFrame:
-    """Return findings of a rule with those of cards where these weigh more.
+    """Return findings of a rule with those of cards where these weigh more and the rule knows no excuse.
 
     ``findings`` have their severities. The frame of ``points`` is the WINDOW frame that the rule judged.
     """
@@ -149,6 +152,8 @@ def _of_series(
     if part is None or not of_role:
         return []
     rows = frame.filter(pl.col(SERIES) == last[SERIES])
+    if _is_short_tail(rows, last):
+        return []
     asked = [card for card in of_role if card.begins == "best" or not _may_yet_leave(rows, last)]
     values = rows.filter(pl.col(INDEX) >= 0)[VALUE].drop_nulls().to_numpy()
     outcome = _curves(course, noise_of(values), count, part.higher_is_better)
@@ -182,14 +187,25 @@ def _of_series(
     ]
 
 
+def _is_short_tail(rows: pl.DataFrame, last: Mapping[str, Any]) -> bool:
+    """Return whether an attempt that goes on from a resume covers little of the run so far."""
+    begun = rows.filter(pl.col(INDEX) == 0)[STEP].first()
+    covers = last[STEP] if begun is None else last[STEP] - begun
+    return _goes_on(rows) and bool(covers < MIN_SHARE_OF_STEPS * last[STEP])
+
+
+def _goes_on(rows: pl.DataFrame) -> bool:
+    """Return whether an attempt goes on from a resume."""
+    return bool(rows.select((pl.col(INDEX).min() < 0) | was_resumed().first()).item())
+
+
 def _may_yet_leave(rows: pl.DataFrame, last: Mapping[str, Any]) -> bool:
     """Return whether a series that stands at its start says nothing.
 
     The first row of a resume is no untrained start, and a third of the plan comes first.
     """
     plan = last.get(Signal.TOTAL_STEPS) or 0.0
-    is_resumed = rows.select((pl.col(INDEX).min() < 0) | was_resumed().first()).item()
-    return bool(is_resumed) or last[STEP] < MIN_PROGRESS * plan
+    return _goes_on(rows) or last[STEP] < MIN_PROGRESS * plan
 
 
 def _curves(course: Floats, noise: float, count: int, higher_is_better: bool) -> Curves:

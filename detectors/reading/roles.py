@@ -52,7 +52,8 @@ def _down(role: Role, *signals: Signal) -> dict[Signal, Part]:
 PARTS: dict[Signal, Part] = {
     **_up(Role.METRIC, Signal.EVAL_ACCURACY, Signal.EVAL_SCORE),
     **_up(Role.METRIC, Signal.MEAN_AVERAGE_PRECISION, Signal.MEAN_INTERSECTION_OVER_UNION),
-    **_down(Role.METRIC, Signal.EVAL_ERROR_RATE, Signal.FRECHET_INCEPTION_DISTANCE),
+    **_up(Role.METRIC, Signal.EVAL_QUALITY),
+    **_down(Role.METRIC, Signal.EVAL_ERROR_RATE, Signal.FRECHET_INCEPTION_DISTANCE, Signal.EVAL_DISTANCE),
     **_up(Role.REWARD, Signal.EVAL_REWARD, Signal.REWARD),
     **_down(Role.HELD_OUT_LOSS, Signal.EVAL_LOSS, Signal.EVAL_PERPLEXITY),
     **_down(Role.TRAINING_LOSS, Signal.LOSS, Signal.PREFERENCE_LOSS, Signal.PERPLEXITY),

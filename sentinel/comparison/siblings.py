@@ -34,7 +34,8 @@ WORSE: Mapping[Signal, tuple[float, ...]] = MappingProxyType(
             (
                 *(Signal.LOSS, Signal.PREFERENCE_LOSS, Signal.PERPLEXITY),
                 *(Signal.EVAL_LOSS, Signal.EVAL_PERPLEXITY, Signal.EVAL_ERROR_RATE),
-                *(Signal.FRECHET_INCEPTION_DISTANCE, Signal.STEP_TIME, Signal.GPU_MEMORY, Signal.HOST_MEMORY),
+                *(Signal.FRECHET_INCEPTION_DISTANCE, Signal.EVAL_DISTANCE),
+                *(Signal.STEP_TIME, Signal.GPU_MEMORY, Signal.HOST_MEMORY),
                 *(Signal.DEAD_FRACTION, Signal.KL, Signal.CLIPPED_COMPLETION_RATIO),
             ),
             (HIGH,),
@@ -42,7 +43,7 @@ WORSE: Mapping[Signal, tuple[float, ...]] = MappingProxyType(
         **dict.fromkeys(
             (
                 *(Signal.ACCURACY, Signal.REWARD, Signal.PREFERENCE_ACCURACY, Signal.PREFERENCE_MARGIN),
-                *(Signal.EVAL_ACCURACY, Signal.EVAL_SCORE, Signal.EVAL_REWARD),
+                *(Signal.EVAL_ACCURACY, Signal.EVAL_SCORE, Signal.EVAL_QUALITY, Signal.EVAL_REWARD),
                 *(Signal.MEAN_AVERAGE_PRECISION, Signal.MEAN_INTERSECTION_OVER_UNION),
                 *(Signal.EXPLAINED_VARIANCE, Signal.LOSS_SCALE, Signal.TOKENS_PER_SECOND, Signal.THROUGHPUT),
             ),

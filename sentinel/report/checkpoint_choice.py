@@ -13,9 +13,12 @@ from sentinel.sinks.checkpoints import checkpoints
 
 _HIGHER = (
     *(Signal.EVAL_ACCURACY, Signal.EVAL_SCORE, Signal.MEAN_AVERAGE_PRECISION),
-    *(Signal.MEAN_INTERSECTION_OVER_UNION, Signal.EVAL_REWARD),
+    *(Signal.MEAN_INTERSECTION_OVER_UNION, Signal.EVAL_QUALITY, Signal.EVAL_REWARD),
 )
-_LOWER = (Signal.EVAL_ERROR_RATE, Signal.FRECHET_INCEPTION_DISTANCE, Signal.EVAL_PERPLEXITY)
+_LOWER = (
+    *(Signal.EVAL_ERROR_RATE, Signal.FRECHET_INCEPTION_DISTANCE, Signal.EVAL_DISTANCE),
+    Signal.EVAL_PERPLEXITY,
+)
 _SELECTS_BY = "metric_for_best_model"  # transformers' TrainingArguments
 _PREFERS_HIGHER = "greater_is_better"
 

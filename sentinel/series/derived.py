@@ -57,6 +57,7 @@ SHARES = frozenset(
 """Signals from 0 to 1 that people also log in percent, under the same names."""
 
 _MAX_SHARE = 1.5  # no share is larger, even if it was rounded
+_MAX_SHARE_OF_ERRORS = 3.0  # at a first evaluation; words that a recogniser inserts are errors as well
 
 
 def derived(tags: Mapping[str, Sequence[str]]) -> Iterator[tuple[Signal, str]]:
@@ -82,6 +83,13 @@ class Units:
             self.factors[tag] = 0.01 if nonzero[0] > _MAX_SHARE else 1.0
         scaled = values * self.factors.get(tag, 1.0)
         return scaled, ~is_finite | (scaled <= _MAX_SHARE)
+
+    def errors(self, tag: str, values: Floats) -> Floats:
+        """Return shares of errors, which may exceed 1, as shares."""
+        nonzero = values[np.isfinite(values) & (values != 0)]
+        if tag not in self.factors and len(nonzero):
+            self.factors[tag] = 0.01 if nonzero[0] > _MAX_SHARE_OF_ERRORS else 1.0
+        return values * self.factors.get(tag, 1.0)
 
     def positive(self, tag: str, values: Floats) -> Floats:
         """Return the values with the sign that makes the first of them positive."""

@@ -181,6 +181,9 @@ _HELD_OUT: Mapping[str, Signal] = {
     "frechet inception distance": Signal.FRECHET_INCEPTION_DISTANCE,
 }
 
+_IN_PERCENT = SHARES | {Signal.EVAL_ERROR_RATE}
+"""Signals of which a name may say that they are logged in percent."""
+
 _OF_AGENTS = frozenset(
     {
         *(Signal.REWARD, Signal.EVAL_REWARD, Signal.EPISODE_LENGTH),
@@ -282,7 +285,7 @@ def _meaning(words: Sequence[str]) -> Meaning | None:
     for table in _tables(is_eval, is_train):
         meaning = table.get(content) or table.get(content - FILLERS)
         if meaning is not None and is_percent:
-            return replace(meaning, factor=0.01) if meaning.signal in SHARES else None
+            return replace(meaning, factor=0.01) if meaning.signal in _IN_PERCENT else None
         if meaning is not None:
             return meaning
     return None

@@ -369,6 +369,8 @@ class Stream:
         if meaning.signal in SHARES:
             value, is_share = self.units.shares(points.tag, points.value)
             return points.with_value(value).take(is_share)
+        if meaning.signal is Signal.EVAL_ERROR_RATE:
+            return points.with_value(self.units.errors(points.tag, points.value))
         if meaning.either_sign:
             return points.with_value(self.units.positive(points.tag, points.value))
         return points

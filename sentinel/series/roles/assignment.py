@@ -80,6 +80,8 @@ def _with_unit(role: Role, one: Series) -> Role | None:
             return replace(role, unit=Unit.SHARE)
         if values.is_percent:
             return replace(role, unit=Unit.PERCENT)
+        if values.is_skill and role.direction is Direction.HIGHER:
+            return replace(role, unit=Unit.OWN)
         return role if is_stated else None
     if role.measure is Measure.REWARD and values.is_fraction:
         return replace(role, unit=Unit.SHARE)

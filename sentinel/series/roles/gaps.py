@@ -11,6 +11,7 @@ _HELD_OUT_METRICS = frozenset(
     {
         *(Signal.EVAL_ACCURACY, Signal.EVAL_SCORE, Signal.EVAL_ERROR_RATE),
         *(Signal.MEAN_AVERAGE_PRECISION, Signal.MEAN_INTERSECTION_OVER_UNION),
+        *(Signal.FRECHET_INCEPTION_DISTANCE, Signal.EVAL_QUALITY, Signal.EVAL_DISTANCE),
     }
 )
 _OF_AGENTS = frozenset({Signal.REWARD, Signal.POLICY_LOSS})
@@ -121,6 +122,8 @@ def _candidates(role: Role) -> Iterator[tuple[Signal, frozenset[Signal]]]:
     if role.kind is Kind.OUTCOME and role.measure is Measure.METRIC:
         if is_held_out and role.unit in (Unit.SHARE, Unit.PERCENT):
             yield (Signal.EVAL_SCORE if is_higher else Signal.EVAL_ERROR_RATE), _HELD_OUT_METRICS
+        elif is_held_out:
+            yield (Signal.EVAL_QUALITY if is_higher else Signal.EVAL_DISTANCE), _HELD_OUT_METRICS
     elif role.kind is Kind.OUTCOME and role.measure is Measure.REWARD:
         if is_higher and role.rank <= MAIN_RANK:
             signal = Signal.EVAL_REWARD if is_held_out else Signal.REWARD

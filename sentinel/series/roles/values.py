@@ -83,6 +83,11 @@ class Values:
         return self.count > 0 and self.least >= -_MAX_PERCENT and _MAX_SHARE < self.most <= _MAX_PERCENT
 
     @property
+    def is_skill(self) -> bool:
+        """Whether the values can be a coefficient that is 1 at best and as low as it likes, such as an R2."""
+        return self.count > 0 and self.least < -1.0 and self.most <= 1.0
+
+    @property
     def never_falls(self) -> bool:
         """Whether this may be the best so far, or a sum."""
         return self.count >= _MIN_POINTS and self.falls == 0 and self.rises > 0

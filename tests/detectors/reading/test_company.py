@@ -26,6 +26,7 @@ DRAWN = {
     "reward_loses_gain": (OUTCOME, True, 0.95),
     "held_out_loss_loses_gain": (-OUTCOME, False, 0.95),
     "metric_keeps_gain": (OUTCOME, True, 0.03),
+    "held_out_loss_keeps_gain": (FALLS, False, 1.0),
     "metric_share": (HALF, True, 0.5),
     "reward_spread_ranks": (HALF, True, 0.0),
     "value_loss_excess": (TENFOLD, True, 1.0),
