@@ -19,6 +19,7 @@ from sentinel.detectors.schema import EARLY_ROWS, SERIES, Course, Every, First, 
 from sentinel.detectors.settings import Setting
 from sentinel.detectors.signals import Signal
 from sentinel.detectors.stats import of_buckets
+from sentinel.series.derived import Units
 from sentinel.series.naming import Meaning, Naming
 from sentinel.series.specs import series_specs
 from sentinel.series.stream import Stream
@@ -455,6 +456,13 @@ def test_a_share_in_percent_is_a_share(logged: list[float], expected: list[float
     for size in (1, 100):
         results = [v for v in verdicts(cut(points, range(0, 100, size)), reload=True) if v.key.tag == "p"]
         assert [v.evidence["value"] for v in results] == expected
+
+
+def test_a_share_of_errors_may_exceed_1_and_is_one_in_percent_as_well() -> None:
+    units = Units()
+    assert units.errors("wer", np.array([50.0, 25.0])).tolist() == [0.5, 0.25]
+    assert units.errors("wer", np.array([2.0])).tolist() == [0.02]
+    assert units.errors("cer", np.array([2.0, 0.5])).tolist() == [2.0, 0.5]
 
 
 @pytest.mark.slow

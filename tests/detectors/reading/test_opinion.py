@@ -36,3 +36,9 @@ def test_a_card_yields_to_another_one():
     fell = np.r_[np.full(40, 0.0), np.linspace(0, -200, 60), np.full(50, -200.0)] + NOISE
     assert variants("reward-collapse", Signal.REWARD, fell)
     assert variants("reward-stagnation", Signal.REWARD, fell) == set()
+
+
+def test_a_short_tail_after_a_resume_is_no_course():
+    rising = np.array([0.488, 0.496, 0.514, 0.521, 0.512, 0.525, 0.53, 0.526, 0.525, 0.513])
+    assert variants("generalization-gap", Signal.EVAL_LOSS, rising) == {"memorises"}
+    assert variants("generalization-gap", Signal.EVAL_LOSS, rising, first=40) == set()

@@ -63,6 +63,8 @@ def _rows(*tags: str, count: int = 30) -> list[Point]:
         ("Avg_return", Signal.REWARD),
         ("test/ep_ret", Signal.EVAL_REWARD),
         ("val/MPJPE", Signal.EVAL_LOSS),
+        ("val/psnr", Signal.EVAL_QUALITY),
+        ("val/lpips", Signal.EVAL_DISTANCE),
         ("best_val_mcc", None),
         ("train/mystery", None),
     ],
@@ -70,6 +72,14 @@ def _rows(*tags: str, count: int = 30) -> list[Point]:
 def test_a_role_gives_a_signal(tag: str, signal: Signal | None) -> None:
     assert _signals([*_rows(tag), *_rows("a", count=40)])[tag] is signal
     assert _signals([*_rows("a"), (tag, 40, 0.5)])[tag] is signal  # the same if it comes later
+
+
+def test_a_coefficient_that_may_be_far_below_zero_has_a_unit_of_its_own() -> None:
+    """An R2 is 1 at best."""
+    points: list[Point] = [("val_r2", step, -4.8 + step / 10) for step in range(40)]
+    assert _signals(points)["val_r2"] is Signal.EVAL_QUALITY
+    shares: list[Point] = [(tag, step, value / 100) for tag, step, value in points]
+    assert _signals(shares)["val_r2"] is Signal.EVAL_SCORE
 
 
 def test_a_role_that_the_stream_has_is_not_given_a_second_time() -> None:
