@@ -6,7 +6,7 @@ A supervised loss whose last third (at most 200 points) stands where its first t
 the end a loss that came down to guessing is flat, too, 40 points with a sure fall below 1 %, and few that end
 no lower: 4 alike (10 after a resume), 5 beside an accuracy below 0.7 that gained under 0.05, 10 within 5 %.
 A loss that only rose, and rests at the logarithm of a power of two from 1024 on, guesses among its outputs.
-Once the run is over, a score card is read as well: points for what a person sees in the plot.
+Once the run is over, score cards are read as well: points for what a person sees in the plot.
 
 ## Why it matters
 Nearly always this is wiring: unknown or frozen weights, a cut graph, wrong labels, a rate far too small.
@@ -93,7 +93,7 @@ APPLIED = ("O2", "O7", "O1", "L8", "O4", "O5", "O12", "O16", "L2")  # a gradient
         ),
         "never-fell": Variant("loss ends at {ends:.4g}; it began at {begins:.4g}", UNMOVED),
     },
-    reads=("never-left-its-start",),
+    reads=("never-left-its-start", "rests-at-guessing", "loss-never-below-its-start"),
 )
 def flat_loss_at_init(
     points: pl.LazyFrame,

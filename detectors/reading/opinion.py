@@ -48,7 +48,10 @@ MIN_PROGRESS = 1 / 3
 """Share of the plan before which a start is left in time."""
 
 MIN_SHARE_OF_STEPS = 0.3
-"""Of a run, that an attempt which goes on from a resume has to cover: a shorter one is no course."""
+"""Of a run, that an attempt of few points which goes on from a resume has to cover, or it is no course."""
+
+FEW_POINTS = 25
+"""Points below which such an attempt has few."""
 
 MAX_TOLD_LINES = 3
 """Of a card, in a message; the evidence has all of them."""
@@ -152,7 +155,7 @@ def _of_series(
     if part is None or not of_role:
         return []
     rows = frame.filter(pl.col(SERIES) == last[SERIES])
-    if _is_short_tail(rows, last):
+    if count < FEW_POINTS and _is_short_tail(rows, last):
         return []
     asked = [card for card in of_role if card.begins == "best" or not _may_yet_leave(rows, last)]
     values = rows.filter(pl.col(INDEX) >= 0)[VALUE].drop_nulls().to_numpy()
