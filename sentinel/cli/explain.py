@@ -105,7 +105,7 @@ def _print_json(name: str, config: Path | None) -> None:
 
     is_probe = name in probes.names()
     text = probes.page(name) if is_probe else pages.page(name, lambda: user_rules(config))
-    body: dict[str, object] = {"schema": 1, "name": name, "markdown": text}
+    body: pages.PageBody = {"schema": 1, "name": name, "markdown": text}
     if entry := catalogue.load().get(name):
         body |= {"title": entry.title, "fix": entry.fix, "check": entry.check}
     typer.echo(orjson.dumps(body, option=orjson.OPT_INDENT_2).decode())

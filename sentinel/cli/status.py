@@ -46,7 +46,9 @@ def status(
     if format_ is TextOrJson.JSON:
         import orjson
 
-        typer.echo(orjson.dumps(report.document(content), option=orjson.OPT_INDENT_2).decode())
+        from sentinel.report.status_body import document
+
+        typer.echo(orjson.dumps(document(content), option=orjson.OPT_INDENT_2).decode())
     else:
         from sentinel.report.lines import print_lines
         from sentinel.report.status_lines import lines

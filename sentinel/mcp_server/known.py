@@ -1,12 +1,13 @@
 """The runs that agents may ask about: those below some paths, else those that a watch has recorded."""
 
 import threading
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from functools import cached_property
 from glob import escape
-from typing import Any
+from typing import Any, cast
 
 from sentinel.common.errors import SentinelError, UnknownName
 from sentinel.common.run_glob import fits, run_glob
@@ -16,7 +17,8 @@ from sentinel.config.file import Config
 from sentinel.detectors.runtime.worse_than_siblings import RULE
 from sentinel.detectors.severity import Severity
 from sentinel.detectors.skip_reason import SkipReason
-from sentinel.incidents.json_body import incident_body
+from sentinel.incidents.json_body import IncidentBody
+from sentinel.mcp_server.bodies import AgentRunBody, IncidentsBody, RunsBody
 from sentinel.mcp_server.plot import tags_of
 from sentinel.mcp_server.reach import is_given
 from sentinel.notifications.silences import acknowledgement, silence
@@ -30,7 +32,9 @@ from sentinel.report import json as replays
 from sentinel.report import status as recorded
 from sentinel.report.markdown import run_markdown
 from sentinel.report.model import replay_report
+from sentinel.report.run_body import RunBody
 from sentinel.report.selection import ordered
+from sentinel.report.status_body import LocatedIncidentBody, located, run_body
 from sentinel.runs.console_history import printed_lines
 from sentinel.sources.discovery import nothing_read, places
 from sentinel.sources.location import Location
@@ -46,19 +50,6 @@ _MAX_LINES = 200  # of one file, in an answer
 _MAX_LINE = 1000  # characters of a printed line
 _SEVERITIES = {severity.label: severity for severity in Severity if severity}
 _OPEN = ("firing", "escalated", "lost")
-_RUN_FIELDS = (
-    "run",
-    "path",
-    "source",
-    "framework",
-    "state",
-    "state_evidence",
-    "stopped",
-    "last_step",
-    "points",
-)
-
-JsonRows = Sequence[Mapping[str, Any]]
 
 
 @dataclass(frozen=True)
@@ -110,42 +101,32 @@ class Answers:
     def _kept(self) -> KeptReplay:
         return KeptReplay(self.config, self.paths)
 
-    def runs(self, run: str) -> JsonRows:
-        """Return the runs that fit a glob, the worst first, JSON-able."""
-        if not self.paths:
-            rows: JsonRows = self._status(run)["runs"]
-            return rows
-        return [
-            {name: value for name, value in body.items() if name in _RUN_FIELDS}
-            | {
-                "signals": [*body["signals"]],
-                "judged_by": f"{body['judged_by']} of {body['detectors']} detectors",
-                "incidents": len(body["incidents"]),
-            }
-            for body in self._judged(run)
-        ]
-
-    def incidents(self, run: str, wanted: Wanted = Wanted()) -> JsonRows:
-        """Return the incidents of runs that fit a glob, JSON-able.
-
-        They are all incidents of a replay, and the open ones of a watch unless others are asked for.
-        """
+    def runs(self, run: str, limit: int = MAX_ROWS) -> RunsBody:
+        """Return the runs that fit a glob, the worst first."""
         if self.paths:
-            rows: JsonRows = [
-                {"run": body["run"], **incident}
-                for body in self._judged(run)
-                for incident in body["incidents"]
-            ]
+            rows = [_agent_run(body, _roots(body["incidents"])) for body in self._judged(run)]
+        else:
+            content = self._status(run)
+            roots = Counter(one.run for one in content.incidents if one.inhibited_by is None)
+            rows = [_agent_run(run_body(each), roots[each.row.id]) for each in content.runs]
+        most = _limited(limit)
+        return {"schema": 1, "runs": rows[:most], "left_off": max(len(rows) - most, 0)}
+
+    def incidents(self, run: str, wanted: Wanted = Wanted(), limit: int = MAX_ROWS) -> IncidentsBody:
+        """Return the incidents of runs that fit a glob."""
+        if self.paths:
+            rows = [_located(incident, body) for body in self._judged(run) for incident in body["incidents"]]
         else:
             rows = self._recorded_incidents(run)
-        return [incident for incident in rows if wanted.selects(incident)]
+        selected = [incident for incident in rows if wanted.selects(incident)]
+        most = _limited(limit)
+        return {"schema": 1, "incidents": selected[:most], "left_off": max(len(selected) - most, 0)}
 
-    def _recorded_incidents(self, run: str) -> JsonRows:
-        pattern = run_glob(run)
+    def _recorded_incidents(self, run: str) -> list[LocatedIncidentBody]:
+        runs = {each.row.id: each for each in self._status(run).runs}
         with Store(self.config.state_dir, read_only=True) as store:
-            paths = {row.id: row.path for row in store.runs() if fits(pattern, row.path)}
-            incidents = recorded.worst_first([one for one in store.incidents() if one.run in paths], ())
-        return [{"run": paths[one.run], **incident_body(one)} for one in incidents]
+            incidents = [one for one in store.incidents() if one.run in runs]
+        return [located(one, runs[one.run]) for one in recorded.worst_first(incidents, runs.values())]
 
     def places_of(self, run: str) -> Sequence[Location]:
         """Return where the runs that fit a glob lie; for `*` all that may be asked about."""
@@ -321,14 +302,11 @@ class Answers:
         with Store(self.config.state_dir, read_only=True) as store:
             return [row.path for row in store.runs()]
 
-    def _status(self, run: str) -> dict[str, Any]:
+    def _status(self, run: str) -> recorded.Status:
         place = self.config.state_dir
         pattern = run_glob(run)
         with Store(place, read_only=True) as store:
-            content = recorded.status(
-                store, place, self.now(), lambda path: fits(pattern, path), promise=self.config.calibration
-            )
-            return recorded.document(content)
+            return recorded.status(store, place, self.now(), lambda path: fits(pattern, path))
 
     def _judged(self, run: str) -> Sequence[replays.ReplayedRunBody]:
         """Return the runs below the paths that fit a glob, the worst first. A state may be a minute old."""
@@ -345,6 +323,27 @@ class Answers:
         if not bodies:
             raise SentinelError(nothing_read(self.paths, kept.unread))
         return fitting
+
+
+def _limited(limit: int) -> int:
+    return min(max(limit, 1), MAX_ROWS)
+
+
+def _roots(incidents: Sequence[IncidentBody]) -> int:
+    """Return how many of the incidents no other one explains."""
+    return sum(incident["inhibited_by"] is None for incident in incidents)
+
+
+def _agent_run(run: RunBody, incidents: int) -> AgentRunBody:
+    """Return a run without what only a report says of it."""
+    common = {name: value for name, value in run.items() if name in RunBody.__annotations__}
+    return cast("AgentRunBody", common | {"incidents": incidents})
+
+
+def _located(incident: IncidentBody, run: RunBody) -> LocatedIncidentBody:
+    """Return an incident without what sinks would have got, with its run."""
+    own = {name: value for name, value in incident.items() if name in IncidentBody.__annotations__}
+    return cast("LocatedIncidentBody", own | {"run": run["run"], "path": run["path"]})
 
 
 def _course(run: JudgedRun, signal: str) -> Mapping[str, Any] | None:

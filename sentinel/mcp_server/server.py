@@ -11,7 +11,7 @@ from mcp.server.mcpserver.exceptions import ToolError
 from mcp.types import ToolAnnotations
 
 from sentinel.common.errors import SentinelError
-from sentinel.mcp_server.known import MAX_ROWS, Answers, JsonRows, Wanted
+from sentinel.mcp_server.known import MAX_ROWS, Answers, Wanted
 from sentinel.mcp_server.marking import INSTRUCTIONS, marked
 from sentinel.mcp_server.plot import png
 from sentinel.mcp_server.wait import waited
@@ -32,12 +32,12 @@ def server(answers: Answers, user_rules: "Callable[[], Sequence[WrittenRule]]") 
 
     @app.tool(annotations=_READS, structured_output=False)
     def list_runs(run: str = "*") -> str:
-        """List training runs, the worst first: state with its evidence, last step, what could not be judged.
+        """List training runs, the worst first: state with its evidence, last step, how many incidents.
 
         `run` is a glob for the name or the end of the path of runs.
         """
         with _refusing():
-            return _rows("runs", answers.runs(run))
+            return marked(answers.runs(run))
 
     @app.tool(annotations=_READS, structured_output=False)
     def list_incidents(
@@ -55,7 +55,7 @@ def server(answers: Answers, user_rules: "Callable[[], Sequence[WrittenRule]]") 
         """
         with _refusing():
             wanted = Wanted.parse(since, min_severity, open_only=open_only, now=answers.now())
-            return _rows("incidents", answers.incidents(run, wanted), limit)
+            return marked(answers.incidents(run, wanted, limit))
 
     @app.tool(annotations=_READS, structured_output=False)
     def diagnose(run: str) -> str:
@@ -150,11 +150,6 @@ def server(answers: Answers, user_rules: "Callable[[], Sequence[WrittenRule]]") 
         return f"acknowledged; to take it back: sentinel silence remove {new}"
 
     return app
-
-
-def _rows(name: str, rows: JsonRows, limit: int = MAX_ROWS) -> str:
-    most = min(max(limit, 1), MAX_ROWS)
-    return marked({name: rows[:most], "left_off": max(len(rows) - most, 0)})
 
 
 @contextmanager

@@ -45,7 +45,7 @@ def _body(run: SettledRun) -> ReplayedRunBody:
     record = run.record
     overview = run.overview
     return {
-        **run_body(overview, run.standing, overview.stopped, record.lacking, record.skipped),
+        **run_body(overview, run.standing, run.training, overview.stopped, record.lacking, record.skipped),
         "read_issues": list(record.read_issues),
         "checks": [
             {"catalogue": list(check.catalogue), "reason": check.reason, "settings": dict(check.settings)}

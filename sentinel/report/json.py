@@ -14,11 +14,12 @@ from sentinel.notifications.routing import SinkDecision
 from sentinel.replays.judged import JudgedRun
 from sentinel.replays.listing import ListedRun, Listing
 from sentinel.replays.replay import Replay
+from sentinel.report.run_body import RunBody, absolute
 from sentinel.report.siblings import SiblingsBody
 from sentinel.runs.advisories import advisories
 from sentinel.runs.continuations import observe, statuses
 from sentinel.runs.log import RunOverview
-from sentinel.runs.state import RunState, RunStatus
+from sentinel.runs.state import RunStatus
 from sentinel.series.roles.outcome import Outcome
 
 if TYPE_CHECKING:
@@ -73,37 +74,20 @@ class OutcomeBody(TypedDict):
     why: str
 
 
-class RunBody(TypedDict):
-    """A run. ``source`` is the format of its log, and ``framework`` is null if it was not recognised.
-    ``display_name`` and ``project`` are what a tracker such as W&B calls it, null without one.
-
-    ``state_evidence`` is the sentence behind ``state``. ``stopped`` says why the log was not judged to its
-    end, if it was not. ``judged_by`` of all ``detectors`` can judge it. ``signals`` holds the tags by what
-    they mean, and ``unmapped`` the other tags. ``outcome`` is null for a run without one.
+class JudgedRunBody(RunBody):
+    """A run whose log was read. ``judged_by`` of all ``detectors`` can judge it. ``signals`` holds the tags
+    by what they mean, and ``unmapped`` the other tags. ``outcome`` is null for a run without one.
     """
 
-    run: str
-    display_name: str | None
-    project: str | None
-    path: str
-    source: str
-    framework: str | None
-    state: RunState
-    state_evidence: str
-    stopped: str | None
     judged_by: int
     detectors: int
-    points: int
-    first_step: int | None
-    last_step: int | None
-    attempts: int
     signals: dict[str, list[str]]
     unmapped: list[str]
     outcome: OutcomeBody | None
     not_judged: list[NotJudgedBody]
 
 
-class ReplayedRunBody(RunBody):
+class ReplayedRunBody(JudgedRunBody):
     """A run that was read to its end and judged. ``read_issues`` are about what could not be read."""
 
     read_issues: list[str]
@@ -182,13 +166,9 @@ class SettingBody(TypedDict):
     origin: str
 
 
-class ListedRunBody(RunBody):
-    """A run that was found. If it was not read ``whole``, it may have more points and attempts.
+class ListedRunBody(JudgedRunBody):
+    """A run that was found. If it was not read ``whole``, it may have more points and attempts."""
 
-    ``training`` is the same in all logs of one training: the source and the path of the one that tells most.
-    """
-
-    training: str
     whole: bool
     config: dict[str, SettingBody]
 
@@ -204,12 +184,11 @@ class ListingBody(TypedDict):
 
 def document(replay: Replay, now: float) -> ReplayBody:
     """Return the whole replay. The states of the runs depend on the time of day ``now``."""
-    runs = [_replayed(*pair) for pair in zip(replay.runs, standings_of(replay, now), strict=True)]
     coverage = replay.coverage
     return {
         "schema": 1,
         "coverage": {"read": coverage.read, "cut": coverage.cut, "unread": coverage.unread},
-        "runs": runs,
+        "runs": [*_replayed_runs(replay, now)],
         "read_issues": [str(issue) for issue in replay.read_issues],
         "comparisons": [comparison_body(comparison) for comparison in replay.comparisons],
     }
@@ -217,8 +196,8 @@ def document(replay: Replay, now: float) -> ReplayBody:
 
 def lines(replay: Replay, now: float) -> Iterator[LineBody]:
     """Yield the runs of a replay, one by one."""
-    for run, stands in zip(replay.runs, standings_of(replay, now), strict=True):
-        yield {"schema": 1, **_replayed(run, stands)}
+    for body in _replayed_runs(replay, now):
+        yield {"schema": 1, **body}
 
 
 def listing_document(listing: Listing) -> ListingBody:
@@ -256,11 +235,16 @@ def comparison_body(comparison: "Comparison") -> ComparisonBody:
     }
 
 
-def _replayed(run: JudgedRun, stands: RunStatus) -> ReplayedRunBody:
+def _replayed_runs(replay: Replay, now: float) -> Iterator[ReplayedRunBody]:
+    for run, stands in zip(replay.runs, standings_of(replay, now), strict=True):
+        yield _replayed(run, stands, replay.trainings[run.run_pipeline.id])
+
+
+def _replayed(run: JudgedRun, stands: RunStatus, training: str) -> ReplayedRunBody:
     overview = run.run_pipeline.log.overview()
     lacking = run.lacking
     return {
-        **run_body(overview, stands, run.stopped, lacking, run.skipped(lacking)),
+        **run_body(overview, stands, training, run.stopped, lacking, run.skipped(lacking)),
         "read_issues": [str(issue) for issue in run.read_issues],
         "checks": [
             {"catalogue": list(check.catalogue), "reason": check.reason, "settings": dict(check.settings)}
@@ -286,12 +270,11 @@ def notification_bodies(outcomes: Iterable[SinkDecision]) -> list[NotificationBo
 
 def _listed(run: ListedRun, detectors: int) -> ListedRunBody:
     config = run.overview.metadata.config
-    body = run_body(run.overview, run.standing, run.stopped, run.lacking, {})
+    body = run_body(run.overview, run.standing, run.training, run.stopped, run.lacking, {})
     body["judged_by"] = detectors - len(run.lacking)  # a listing keeps only what is lacking
     body["detectors"] = detectors
     return {
         **body,
-        "training": run.training,
         "whole": run.whole,
         "config": {
             name: {"value": setting.value, "origin": setting.origin} for name, setting in config.items()
@@ -313,19 +296,21 @@ def _outcome_body(outcome: Outcome) -> OutcomeBody:
 def run_body(
     run: RunOverview,
     stands: RunStatus,
+    training: str,
     stopped: str | None,
     lacking: Mapping[str, Sequence[str]],
     skipped: Mapping[str, Mapping[str, int]],
-) -> RunBody:
+) -> JudgedRunBody:
     """Return a run with the signals that each detector lacks, and why detectors judged nothing."""
     understood = run.understanding
     return {
         "run": run.name,
         "display_name": run.metadata.label.name or None,
         "project": run.metadata.label.project or None,
-        "path": run.path,
+        "path": absolute(run.path),
         "source": run.format,
         "framework": understood.framework,
+        "training": training,
         "state": stands.state,
         "state_evidence": stands.evidence,
         "stopped": stopped,

@@ -8,7 +8,9 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import date, timedelta
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal, NotRequired
+
+from typing_extensions import TypedDict
 
 import sentinel.detectors
 from sentinel import catalogue
@@ -26,6 +28,18 @@ _MAX_COLUMNS = 80
 _PICTURE_INDENT = "    "  # of a line of a picture
 _YEAR = timedelta(days=365)
 _FORMAT = re.compile(r"\{(\w+):[^{}]*\}")  # of a value in a message, such as `{level:.4g}`
+
+
+class PageBody(TypedDict):
+    """`sentinel explain NAME --format json`: a page, and of a catalogue entry what to try and how to tell."""
+
+    schema: Literal[1]
+    name: str
+    markdown: str
+    title: NotRequired[str]
+    fix: NotRequired[str]
+    check: NotRequired[str]
+
 
 EXAMPLES = Path(sentinel.detectors.__file__).with_name("examples.toml")
 """By the name of a detector: what its golden looks like, and for which reasons it gives no verdict."""

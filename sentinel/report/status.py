@@ -12,7 +12,6 @@ from sentinel.common.paths import closure
 from sentinel.common.text import clean_text, duration_text
 from sentinel.detectors.api import Severity
 from sentinel.incidents.incident import Incident
-from sentinel.incidents.json_body import incident_body
 from sentinel.notifications.silences import Silence
 from sentinel.runs.copied_logs import silence_of
 from sentinel.runs.log import StoredRun
@@ -36,13 +35,14 @@ _MAX_DECISIONS_READ = 1000  # of all runs, of which those of the selected runs a
 _OUTAGE_SECONDS = 120.0
 """A watch records every ten seconds that it looked; a long read or a long `poll_seconds` may delay it."""
 
-_UNKNOWN = "unknown"
+UNKNOWN = "unknown"
+"""The state of a run whose saved state cannot be decoded."""
 STATES = (
     RunState.CRASHED,
     RunState.STALLED,
     RunState.SILENT,
     RunState.LOST,
-    _UNKNOWN,
+    UNKNOWN,
     RunState.RUNNING,
     RunState.PREEMPTED,
     RunState.FINISHED,
@@ -77,6 +77,11 @@ class KnownRun:
     def label(self) -> Label:
         """What a tracker calls the run."""
         return self.stored.metadata.label if self.stored else NO_LABEL
+
+    @property
+    def name(self) -> str:
+        """Its name below what is watched; its path, if a watch of an earlier version recorded it."""
+        return (self.stored.name if self.stored else "") or self.row.path
 
     @property
     def goes_on(self) -> bool:
@@ -316,7 +321,7 @@ def _standing(row: RunRow, stored: StoredRun | None, now: float, goes_on: str) -
     ``goes_on`` is what an open stall says of its process.
     """
     if stored is None:
-        return _UNKNOWN, "its saved state cannot be decoded; a watch reads its log from the start"
+        return UNKNOWN, "its saved state cannot be decoded; a watch reads its log from the start"
     try:
         metadata = stored.metadata
         place = Url.parse(row.path) or Path(row.path)
@@ -327,7 +332,7 @@ def _standing(row: RunRow, stored: StoredRun | None, now: float, goes_on: str) -
             stored.ending, idle_seconds, metadata.lost_after_seconds, goes_on=metadata.goes_on or goes_on
         )
     except Exception as error:  # noqa: BLE001  one run must not keep a person from the others
-        return _UNKNOWN, f"it cannot be looked at: {clean_text(f'{type(error).__name__}: {error}', 200)}"
+        return UNKNOWN, f"it cannot be looked at: {clean_text(f'{type(error).__name__}: {error}', 200)}"
     return status.state, status.evidence
 
 
@@ -337,57 +342,3 @@ def _outage(health: Mapping[str, Any], process: str | None, now: float) -> str:
     if idle_seconds > _OUTAGE_SECONDS and process:
         return f"process {process} watches, but recorded nothing for {duration_text(idle_seconds)}"
     return ""
-
-
-def run_row(run: KnownRun) -> dict[str, Any]:
-    """Return how a run stands, JSON-able."""
-    return {
-        "path": run.row.path,
-        "display_name": run.label.name or None,
-        "project": run.label.project or None,
-        "source": run.row.format,
-        "training": run.training,
-        "state": run.state,
-        "state_evidence": run.evidence,
-        "last_step": run.last_step,
-        "stopped": run.not_judged,
-        "read_at": run.row.updated,
-        "lag_seconds": run.lag,
-    }
-
-
-def document(status: Status) -> dict[str, Any]:
-    """Return the whole status, JSON-able."""
-    return {
-        "schema": 1,
-        "runs": [run_row(run) for run in status.runs],
-        "incidents": [{**incident_body(incident), "run": incident.run} for incident in status.incidents],
-        "undelivered": [vars(waiting) for waiting in status.undelivered],
-        "undelivered_count": status.undelivered_count,
-        "decisions": [vars(decision) for decision in status.decisions],
-        "silences": [vars(silence) for silence in status.silences],
-        "feedback": [
-            {"detector": detector, "verdict": verdict, "incidents": count}
-            for (detector, verdict), count in status.feedback.items()
-        ],
-        "promise": None if status.realised is None else _promise_body(status.realised),
-        "watch_process": status.process,
-        "health": {**status.health, **({"outage": status.outage} if status.outage else {})},
-    }
-
-
-def _promise_body(check: CalibrationCheck) -> dict[str, Any]:
-    return {
-        **check.promise.model_dump(mode="json"),
-        "highest": check.promise.highest,
-        "realised": {
-            "runs": check.runs,
-            "paged": check.paged,
-            "false": check.false,
-            "pages": check.pages,
-            "run_days": check.run_days,
-            "answers": check.answers,
-        },
-        "beyond": check.beyond,
-        "advice": check.advice,
-    }

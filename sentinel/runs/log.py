@@ -15,7 +15,7 @@ from sentinel.detectors.api import Severity
 from sentinel.detectors.run_checks import Printed, Stopped
 from sentinel.runs.console import ConsoleState
 from sentinel.runs.ingested import Ingested
-from sentinel.runs.metadata import RunMetadata, Understanding, understood
+from sentinel.runs.metadata import RunMetadata, Understanding, framework, understood
 from sentinel.runs.outcomes import outcome
 from sentinel.runs.state_codec import packed, unpacked
 from sentinel.series.attempt import MAX_TAGS_PER_SIGNAL
@@ -329,6 +329,9 @@ class RunLog:
     def dump(self) -> dict[str, Any]:
         """Return everything that `restore` and `StoredRun` need, for `packed`."""
         return {
+            "name": self.name,
+            "framework": framework(self.streams.values()),
+            "attempts": self.attempts,
             "cursor": self.cursor,
             "streams": {name: stream.dump() for name, stream in self.streams.items()},
             "ending": self.ending,
@@ -358,6 +361,9 @@ class StoredRun(msgspec.Struct):
     metadata: RunMetadata = msgspec.field(default_factory=RunMetadata)
     ending: Ending | None = None
     planned_steps: float | None = None
+    name: str = ""
+    framework: str | None = None
+    attempts: int = 0
 
     @staticmethod
     def from_state(state: dict[str, Any]) -> "StoredRun":

@@ -11,7 +11,9 @@ from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self
+from typing import Literal, Self
+
+from typing_extensions import TypedDict
 
 from sentinel.common.clock import Clock
 from sentinel.common.errors import SentinelError, StateError
@@ -25,11 +27,12 @@ from sentinel.notifications.decide import SinkPolicy
 from sentinel.notifications.silences import Silence
 from sentinel.pipeline import Pipeline
 from sentinel.report.recorded import recorded_incident
-from sentinel.report.status import KnownRun, Status, run_row, status
+from sentinel.report.status import KnownRun, Status, status
+from sentinel.report.status_body import WatchedRunBody, watched_run
 from sentinel.runs.state import RunState
 from sentinel.sinks.base import Notification
 from sentinel.sinks.message import message
-from sentinel.sinks.webhook import webhook_body
+from sentinel.sinks.webhook import WebhookBody, webhook_body
 from sentinel.sources.identity import RunIdentity
 from sentinel.sources.location import Location
 from sentinel.storage.lock import watching_process
@@ -249,16 +252,34 @@ def next_steps(notification: Notification) -> list[str]:
     return steps
 
 
-def waited_body(result: WaitResult, now: float) -> dict[str, Any]:
+class WaitBody(TypedDict):
+    """`sentinel wait --format json` where no incident ended the wait. ``outcome`` says how it ended."""
+
+    schema: Literal[1]
+    outcome: Outcome
+    exit_status: int
+    message: str
+    waited_seconds: float
+    runs: list[WatchedRunBody]
+
+
+class WaitIncidentBody(WaitBody, WebhookBody):
+    """`sentinel wait --format json` where an incident ended the wait: what a webhook gets, and what to do."""
+
+    next_steps: list[str]
+
+
+def waited_body(result: WaitResult, now: float) -> WaitBody | WaitIncidentBody:
     """Return the result as JSON: where there is an incident, the body that a webhook gets, and more."""
-    body: dict[str, Any] = {"schema": 1}
-    if result.notification is not None:
-        body |= webhook_body(result.notification, now)
-        body["next_steps"] = next_steps(result.notification)
-    return body | {
-        "outcome": result.outcome.value,
+    body: WaitBody = {
+        "schema": 1,
+        "outcome": result.outcome,
         "exit_status": EXIT_STATUS[result.outcome],
         "message": result.message,
         "waited_seconds": round(result.waited_seconds, 1),
-        "runs": [run_row(run) for run in result.runs],
+        "runs": [watched_run(run) for run in result.runs],
     }
+    if result.notification is None:
+        return body
+    steps = next_steps(result.notification)
+    return WaitIncidentBody(**{**webhook_body(result.notification, now), **body, "next_steps": steps})

@@ -1,8 +1,14 @@
 """What an agent asks on a command line: JSON of every answer, exit statuses, and the skill."""
 
 import json
+import time
 from pathlib import Path
 
+import orjson
+
+from sentinel.config.file import Config, load
+from sentinel.mcp_server.known import Answers
+from sentinel.report.run_body import RunBody
 from tests.tools.schemas import fits
 
 
@@ -14,8 +20,43 @@ def test_the_screen_is_one_object(sentinel, sick_run):
     assert told["troubles"][0]["detector"] == "kl-blowup"
 
 
+def test_a_run_has_one_form_in_every_answer(sentinel, sick_run):
+    """Also the values are the same, but for what only the watch or only the replay can know."""
+    sentinel("watch", "--once")
+    (state,) = Path.cwd().rglob("sentinel.sqlite")
+    judging = Answers(load(Path("sentinel.toml")), [Path("runs")], time.time)
+    asking = Answers(Config(state_dir=state.parent), [], time.time)
+    answers = {
+        "replay": sentinel("replay", "runs", "--format", "json").out,
+        "runs": sentinel("runs", "runs", "--format", "json").out,
+        "status": sentinel("status", "--format", "json").out,
+        "wait": sentinel("wait", "runs", "--format", "json").out,
+        "agent-runs": orjson.dumps(judging.runs("*")),
+    }
+    heads = []
+    for form, text in [*answers.items(), ("agent-runs", orjson.dumps(asking.runs("*")))]:
+        fits(form, text)
+        told = json.loads(text)
+        assert told["schema"] == 1
+        (run,) = told["runs"]
+        assert [name for name in run if name in RunBody.__annotations__] == [*RunBody.__annotations__]
+        heads.append({name: run[name] for name in RunBody.__annotations__ if "state" not in name})
+    assert heads[0]["run"] == f"{sick_run.name}/metrics.jsonl"
+    assert heads[0]["path"] == str(sick_run.resolve() / "metrics.jsonl")
+    assert [*heads] == [heads[0]] * len(heads)
+    for answer in (judging, asking):
+        text = orjson.dumps(answer.incidents("*"))
+        fits("agent-incidents", text)
+        (incident, *_) = json.loads(text)["incidents"]
+        assert (incident["run"], incident["path"]) == (heads[0]["run"], heads[0]["path"])
+    status = json.loads(answers["status"])
+    assert {one["path"] for one in status["incidents"] + status["decisions"]} == {heads[0]["path"]}
+
+
 def test_a_page_is_an_object(sentinel):
-    told = json.loads(sentinel("explain", "R2", "--format", "json").out)
+    written = sentinel("explain", "R2", "--format", "json").out
+    fits("explain", written)
+    told = json.loads(written)
     assert told["name"] == "R2"
     assert told["fix"]
     assert told["markdown"].startswith("# R2")

@@ -59,7 +59,7 @@ def test_no_silence_covers_a_run_elsewhere(two, run):
 def test_an_incident_elsewhere_is_not_acknowledged(two):
     agent = answers(two, "mine")
     with Store(state_of_config(two / "sentinel.toml"), read_only=True) as store:
-        ids = {store.incident(one["id"]).run: one["id"] for one in answers(two).incidents("*")}
+        ids = {store.incident(one["id"]).run: one["id"] for one in answers(two).incidents("*")["incidents"]}
     for run, incident in ids.items():
         if "/other/" in run:
             with pytest.raises(SentinelError, match="of a run that you were not given"):
@@ -73,8 +73,10 @@ def test_an_incident_elsewhere_is_not_acknowledged(two):
 
 def test_what_reads_is_below_the_given_paths(two):
     agent = answers(two, "mine")
-    assert [run["path"] for run in agent.runs("*")] == [str(two / "mine/sick/metrics.jsonl")]
-    assert {incident["run"] for incident in agent.incidents("*")} == {"mine/sick/metrics.jsonl"[5:]}
+    assert [run["path"] for run in agent.runs("*")["runs"]] == [str(two / "mine/sick/metrics.jsonl")]
+    assert {incident["run"] for incident in agent.incidents("*")["incidents"]} == {
+        "mine/sick/metrics.jsonl"[5:]
+    }
     reads = (agent.runs, agent.incidents, agent.replayed, agent.siblings, agent.places_of)
     for read in (*reads, agent.settings, agent.diagnosis):
         with pytest.raises(SentinelError):

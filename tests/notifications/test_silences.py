@@ -7,6 +7,7 @@ import pytest
 from sentinel.common.errors import SentinelError
 from sentinel.notifications.silences import silence
 from sentinel.report import status, status_lines
+from sentinel.report.status_body import document
 from sentinel.sources.identity import RunIdentity
 from sentinel.storage.store import Store
 from tests.sinks.samples import INCIDENT
@@ -70,4 +71,4 @@ def test_a_silence_for_ages_that_an_older_version_wrote_ends_nothing(tmp_path):
         store.add_silence(replace(silence("*", "*", NOW + 60, "known", NOW), until=math.inf))
         content = status.status(store, tmp_path, NOW, lambda _: True)
     assert any("over 100 years" in str(line) for line in status_lines.lines(content))
-    orjson.dumps(status.document(content))
+    orjson.dumps(document(content))

@@ -116,7 +116,8 @@ def test_an_ending_holds_until_the_log_goes_on_and_survives_a_restart(pipeline, 
     again.restore(unpacked(state))
     assert again.metadata == run.metadata
     assert again.ending == run.ending == crashed
-    assert StoredRun.from_state(unpacked(state)) == StoredRun(run.metadata, crashed)
+    stored = StoredRun(run.metadata, crashed, name="metrics.jsonl", attempts=1)
+    assert StoredRun.from_state(unpacked(state)) == stored
     again.ingest(PollResult({}, [chunk([2])]))
     assert again.ending is None
 

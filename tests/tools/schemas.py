@@ -8,9 +8,13 @@ from typing import Any
 from pydantic import TypeAdapter
 
 from sentinel.archives.tables import IncidentColumns, RunColumns
+from sentinel.mcp_server.bodies import IncidentsBody, RunsBody
 from sentinel.report.json import LineBody, ListingBody, ReplayBody
 from sentinel.report.overview import OverviewBody
+from sentinel.report.pages import PageBody
+from sentinel.report.status_body import StatusBody
 from sentinel.sinks.webhook import DigestBody, WebhookBody
+from sentinel.waiting.waiting import WaitBody, WaitIncidentBody
 
 FOLDER = Path(__file__).parents[2] / "deploy" / "schema"
 FORMS: dict[str, Any] = {
@@ -18,6 +22,11 @@ FORMS: dict[str, Any] = {
     "replay-line": LineBody,  # a line of sentinel replay --format jsonl
     "path": OverviewBody,  # sentinel PATH --format json
     "runs": ListingBody,  # sentinel runs --format json
+    "status": StatusBody,  # sentinel status --format json
+    "wait": WaitBody | WaitIncidentBody,  # sentinel wait --format json, and the tool of that name
+    "explain": PageBody,  # sentinel explain NAME --format json
+    "agent-runs": RunsBody,  # the tool list_runs
+    "agent-incidents": IncidentsBody,  # the tool list_incidents
     "archive-run": RunColumns,  # a row of the tables of sentinel archive judge
     "archive-incident": IncidentColumns,
     "webhook": WebhookBody,

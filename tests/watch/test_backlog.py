@@ -12,7 +12,8 @@ from sentinel.common.processor_budget import ProcessorBudget
 from sentinel.config.file import Config
 from sentinel.detectors.discovery import all_detectors
 from sentinel.pipeline import MAX_POINTS, Pipeline
-from sentinel.report.status import document, status
+from sentinel.report.status import status
+from sentinel.report.status_body import document
 from sentinel.report.status_lines import lines
 from sentinel.sinks.delivery import Delivery
 from sentinel.sources.json.lines import JsonLines
