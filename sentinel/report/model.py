@@ -24,6 +24,7 @@ from sentinel.report.json import standings_of
 from sentinel.report.samples import Samples
 from sentinel.report.selection import ORDERS, Order
 from sentinel.runs.advisories import advisories
+from sentinel.runs.fit import Fit, fit
 from sentinel.runs.log import RunLog
 from sentinel.runs.state import GOING_ON, RunState, RunStatus
 from sentinel.series.curves import Curve
@@ -34,6 +35,9 @@ from sentinel.sinks.message import gpu_hours
 MAX_IN_FULL = 300
 """Runs of a report that keep their curves."""
 
+_PROBED = "what is seen only from inside the training"
+_PROBE_LINE = f"{PROBE})  # then probe.step() after each step"
+_PROBE_PAGES = "sentinel explain --list probes  # which numbers that logs, and what some need"
 _LEAD_POINTS = 60  # of the curve in the table of runs
 _MAX_SAMPLED = 3  # incidents of a run whose texts, images and console lines are shown
 
@@ -76,6 +80,7 @@ class RunReport:
         str, str
     ]  # the tag by which a reader judges the run and its better direction; may be empty
     constant: Sequence[tuple[str, float]]  # tags whose value never changes, and that value
+    fit: Fit  # of the detectors
     judged_by: int  # detectors
     detectors: int  # in all
     blind: Sequence[Blind]
@@ -230,6 +235,7 @@ def run_report(run: JudgedRun, status: RunStatus, training: str, samples: Sample
             if (value := curve.only_value) is not None
             and tag not in {incident.drawn_tag for incident in incidents}
         ],
+        fit=fit(understanding.signals, lacking, len(lacking)),
         judged_by=sum(not missing for missing in lacking.values()),
         detectors=len(lacking),
         blind=list(_blind(lacking, understanding.framework or "")),
@@ -310,20 +316,24 @@ def _problems(run: JudgedRun) -> Iterator[str]:
 
 
 def _blind(lacking: Mapping[str, Sequence[str]], framework: str) -> Iterator[Blind]:
-    """Yield what the detectors lack, that which one line of `sentinel.probe` would log first.
-
-    Then comes what most detectors lack.
+    """Yield what the detectors lack: first in one row all that one line of `sentinel.probe` would log, then
+    what most detectors lack.
     """
     by_signals: dict[tuple[str, ...], list[str]] = {}
     for detector, missing in sorted(lacking.items()):
         if missing:
             by_signals.setdefault(tuple(missing), []).append(detector)
+    probed: list[str] = []
     blind = []
     for signals, detectors in by_signals.items():
-        lines = (line_for(signal, framework) for signal in signals)
-        blind.append(Blind(" and ".join(signals), detectors, [line for line in lines if line]))
-    by_probe = {lack.signals: any(line.startswith(PROBE) for line in lack.lines) for lack in blind}
-    yield from sorted(blind, key=lambda lack: (not by_probe[lack.signals], -len(lack.detectors)))
+        lines = [line for signal in signals if (line := line_for(signal, framework))]
+        if any(line.startswith(PROBE) for line in lines):
+            probed += detectors
+        else:
+            blind.append(Blind(" and ".join(signals), detectors, lines))
+    if probed:
+        yield Blind(_PROBED, sorted(probed), [_PROBE_LINE, _PROBE_PAGES])
+    yield from sorted(blind, key=lambda lack: -len(lack.detectors))
 
 
 def _skipped(reasons: Mapping[str, Mapping[str, int]]) -> dict[str, list[str]]:

@@ -188,11 +188,20 @@ def test_what_is_not_logged_has_the_line_that_logs_it(told, tmp_path):
     assert "log(&#34;loss_scale&#34;, scaler.get_scale())" in render(told)
 
 
-def test_what_a_probe_would_log_stands_first(told, tmp_path):
+def test_what_a_probe_would_log_has_one_row_which_stands_first(told, tmp_path):
     rows(tmp_path / "metrics.jsonl")
-    by_probe = [any(line.startswith(PROBE) for line in lack.lines) for lack in told().runs[0].blind]
-    assert by_probe[0]
-    assert by_probe == sorted(by_probe, reverse=True)
+    first, *others = told().runs[0].blind
+    assert first.lines[0].startswith(PROBE)
+    assert {"weights-unchanged", "broken-batches", "evaluation-mode"} <= {*first.detectors}
+    assert not [lack for lack in others if any(line.startswith(PROBE) for line in lack.lines)]
+
+
+def test_a_page_says_how_many_of_the_detectors_that_fit_could_judge(told, tmp_path):
+    rows(tmp_path / "metrics.jsonl")
+    report = told()
+    fitting = report.runs[0].fit
+    assert fitting.able < fitting.fitting < report.runs[0].detectors
+    assert f"<dd>{fitting.able} of {fitting.fitting}<small>that fit could judge it" in render(report)
 
 
 def test_the_chart_of_the_outcome_is_marked(told, tmp_path):

@@ -19,6 +19,7 @@
 
   // From this ratio of its ends on, which are three decades, a curve has a logarithmic scale unless a person chose.
   const LOG_RATIO = 1000;
+  const LOG_ENDS = [1e-15, 1e15]; // uPlot never finishes the ticks of a logarithmic axis beyond them
 
   // As wide as the widest label, so that none is cut.
   const axisWidth = (ctx, texts) => {
@@ -89,7 +90,7 @@
     const says = (text) => { legend.textContent = text; };
     const values = attempts.flatMap(([, some]) => some), [low, high] = [Math.min(...values), Math.max(...values)];
     const wish = document.querySelector(`.log[data-run="${place.dataset.run}"]`);
-    const log = [...attempts, ...band].every(([, values]) => values.every((value) => value > 0))
+    const log = [...attempts, ...band].every(([, values]) => values.every((value) => value >= LOG_ENDS[0] && value <= LOG_ENDS[1]))
       && (wish.checked || (!("chosen" in wish.dataset) && high / low >= LOG_RATIO));
     const margin = Math.abs(low) / 10 || 1; // around a curve that is flat
     const range = low === high ? short(low) : `${short(low)} to ${short(high)}, last ${short(values.at(-1))}`;
