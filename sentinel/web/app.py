@@ -137,13 +137,13 @@ class LivePage:
         raise HTTPException(HTTPStatus.NOT_FOUND, "no such run\n")
 
     async def _time(self, request: Request) -> Response:
-        since = request.query_params.get("since", "7d")
+        since = request.query_params.get("since", "")
+        draw = partial(timeline_page, self._views, self._clock.now(), since)
         try:
-            seconds = seconds_in(since)
+            page = await asyncio.get_running_loop().run_in_executor(self._worker, draw)
         except ValueError as error:
             return _plain(HTTPStatus.BAD_REQUEST, str(error))
-        draw = partial(timeline_page, self._views, self._clock.now(), since, seconds)
-        return _sent(await asyncio.get_running_loop().run_in_executor(self._worker, draw), request)
+        return _sent(page, request)
 
     async def _compare(self, request: Request) -> Response:
         return _sent(compare_page(await self._requested_pages(request)), request)

@@ -2,7 +2,9 @@
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from math import ceil
 
+from sentinel.common.text import seconds_in
 from sentinel.detectors.severity import Severity
 from sentinel.incidents.incident import Incident
 from sentinel.report.status import KnownRun
@@ -11,6 +13,7 @@ from sentinel.web.views import StateView, WebPage
 
 PERIODS = {"1d": "the last day", "7d": "the last week", "30d": "the last month"}
 
+_MAX_DAYS = 3650  # of a period
 _MAX_INCIDENTS = 200  # in the list
 _COLUMNS = 120  # of the curve of how many runs were alive
 _MIN_WIDTH_PERCENT = 0.4  # of the period, so that a bar can be seen
@@ -49,6 +52,7 @@ class FleetTime:
     gpu_hours: float  # the same of the runs that tell how many GPUs they have
     ill: int  # runs in trouble
     telling: int  # those of them that tell how many GPUs they have
+    timeless: int  # runs that are left out, because their logs have no times
 
     @property
     def curve(self) -> str:
@@ -95,7 +99,23 @@ def fleet_time(
         gpu_hours=sum(hours[run] * count for run, count in gpus.items()),
         ill=len(hours),
         telling=len(gpus),
+        timeless=sum(first is None or last is None for first, last in _times(by_id.values())),
     )
+
+
+def fitting_period(runs: Iterable[KnownRun], now: float) -> str:
+    """Return the shortest of the usual periods in which all runs lie. Where none is long enough it is the
+    longest, unless the newest run is older than that: then all of the time since the first one.
+    """
+    times = [(first, last) for first, last in _times(runs) if first is not None and last is not None]
+    periods = {period: seconds_in(period) for period in PERIODS}
+    longest = max(periods, key=lambda period: periods[period])
+    if not times:
+        return longest
+    age = now - min(first for first, _ in times)
+    if now - max(last for _, last in times) > periods[longest]:
+        return f"{min(ceil(age / seconds_in('1d')), _MAX_DAYS)}d"
+    return next((period for period, seconds in periods.items() if age <= seconds), longest)
 
 
 def _within(
@@ -127,8 +147,7 @@ def _together(stretches: Iterable[tuple[float, float]]) -> float:
 
 def _alive(runs: Iterable[KnownRun], period: _Period) -> Iterator[int]:
     """Yield how many runs logged in each part of the period, or between two points of theirs around it."""
-    all_metadata = [run.stored.metadata for run in runs if run.stands_for_its_training and run.stored]
-    times = [(metadata.first_time, metadata.last_time) for metadata in all_metadata]
+    times = [*_times(runs)]
     part = (period.end - period.begin) / _COLUMNS
     for column in range(_COLUMNS):
         begin = period.begin + column * part
@@ -139,9 +158,20 @@ def _alive(runs: Iterable[KnownRun], period: _Period) -> Iterator[int]:
         )
 
 
-def timeline_page(views: StateView, now: float, since: str, seconds: float) -> WebPage:
-    """Return the page of a period. Only the thread of the views may call it."""
+def _times(runs: Iterable[KnownRun]) -> Iterator[tuple[float | None, float | None]]:
+    """Yield the times of the first and the last point of each training that was read."""
+    for run in runs:
+        if run.stands_for_its_training and run.stored:
+            yield run.stored.metadata.first_time, run.stored.metadata.last_time
+
+
+def timeline_page(views: StateView, now: float, since: str) -> WebPage:
+    """Return the page of a period; of one that fits where none is named. Only the thread of the views may
+    call it. Raises ValueError for what is no period.
+    """
     fleet = views.fleet
+    since = since or fitting_period(fleet.runs.values(), now)
+    seconds = seconds_in(since)
     table = views.fleet.table
     content = fleet_time(fleet.runs.values(), views.incidents(), now, seconds)
     return WebPage.from_template(

@@ -6,15 +6,15 @@ import pytest
 
 from sentinel.detectors.severity import Severity
 from sentinel.runs.state import GOING_ON, RunState
-from sentinel.web.timeline import fleet_time
+from sentinel.web.timeline import fitting_period, fleet_time
 from tests.sinks.samples import INCIDENT
 
 DAY = 86400.0
 
 
-def run(first, last, gpus=None, state=RunState.FINISHED):
+def run(first, last, gpus=None, state=RunState.FINISHED, name=INCIDENT.run):
     facts = SimpleNamespace(first_time=first, last_time=last, plan={"world_size": gpus} if gpus else {})
-    row = SimpleNamespace(id=INCIDENT.run)
+    row = SimpleNamespace(id=name)
     return SimpleNamespace(
         row=row,
         stored=SimpleNamespace(metadata=facts),
@@ -58,9 +58,30 @@ def test_a_run_is_alive_from_its_first_point_to_its_last():
     assert told.curve.startswith("0,24 ")
 
 
+def test_runs_without_times_are_counted():
+    told = fleet_time([run(None, None, name="other"), run(0.0, 3600.0)], [], DAY, DAY)
+    assert told.timeless == 1
+
+
+@pytest.mark.parametrize(
+    ("times", "period"),
+    [
+        ([], "30d"),
+        ([(None, None)], "30d"),
+        ([(99.0 * DAY + 100, 100.0 * DAY)], "1d"),
+        ([(99.5 * DAY, 100.0 * DAY), (95.0 * DAY, 96.0 * DAY)], "7d"),
+        ([(99.5 * DAY, 100.0 * DAY), (1.0 * DAY, 2.0 * DAY)], "30d"),
+        ([(39.5 * DAY, 40.0 * DAY)], "61d"),
+    ],
+)
+def test_the_period_fits_the_runs(times, period):
+    assert fitting_period([run(*one) for one in times], 100.0 * DAY) == period
+
+
 @pytest.mark.slow  # starts a server
 def test_the_page_of_a_period_says_what_lies_in_it(client):
     page = client.get("/time?since=7d")
     assert page.status_code == 200
     assert "Hours in trouble" in page.text
+    assert client.get("/time").status_code == 200
     assert client.get("/time?since=soon").status_code == 400
