@@ -16,6 +16,7 @@ from sentinel.cli.archive import archives
 from sentinel.cli.backtest import backtest
 from sentinel.cli.calibrate import calibrate
 from sentinel.cli.check_config import check_config
+from sentinel.cli.compare import compare
 from sentinel.cli.explain import explain
 from sentinel.cli.mcp import mcp
 from sentinel.cli.replay import replay
@@ -45,7 +46,7 @@ _NEW_FORMS = {
 }
 """What a command that is gone is called now."""
 
-_JUDGING = ("replay", "archive judge", "backtest", "calibrate")
+_JUDGING = ("replay", "compare", "archive judge", "backtest", "calibrate")
 """Commands that judge whole logs while somebody waits, as the screen does. They use a second core."""
 
 _M_ARENA_MAX = -8
@@ -82,6 +83,7 @@ def options(
 
 app.command(rich_help_panel=Section.LOOK)(runs)
 app.command(rich_help_panel=Section.LOOK)(replay)
+app.command(rich_help_panel=Section.LOOK)(compare)
 app.command(rich_help_panel=Section.LOOK)(explain)
 app.command(rich_help_panel=Section.WATCH)(watch)
 app.command(rich_help_panel=Section.WATCH)(wait)

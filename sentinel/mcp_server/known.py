@@ -32,6 +32,7 @@ from sentinel.report import json as replays
 from sentinel.report import status as recorded
 from sentinel.report.markdown import run_markdown
 from sentinel.report.model import replay_report
+from sentinel.report.pair import PairBody, pair_body
 from sentinel.report.run_body import RunBody
 from sentinel.report.selection import ordered
 from sentinel.report.status_body import LocatedIncidentBody, located, run_body
@@ -179,18 +180,9 @@ class Answers:
             },
         }
 
-    def compared(self, run: str, other: str) -> Mapping[str, Any]:
+    def compared(self, run: str, other: str) -> PairBody:
         """Return two runs beside one another: the settings in which they differ, and where signals end."""
-        pair = [self.replayed(run), self.replayed(other)]
-        logs = [one.run_pipeline.log for one in pair]
-        first, second = ({name: s.value for name, s in log.metadata.config.items()} for log in logs)
-        names = [name for name in {**first, **second} if first.get(name) != second.get(name)]
-        signals = dict.fromkeys(name for log in logs for name in log.understanding().signals)
-        return {
-            "runs": [log.name for log in logs],
-            "differ": {name: [first.get(name), second.get(name)] for name in names[:_MAX_SETTINGS]},
-            "signals": {name: [_course(one, name) for one in pair] for name in [*signals][:MAX_ROWS]},
-        }
+        return pair_body(self.replayed(run), self.replayed(other))
 
     def diagnosis(self, run: str) -> Sequence[str]:
         """Return what a person would read of the one run that fits a glob, in lines of Markdown."""
@@ -344,17 +336,6 @@ def _located(incident: IncidentBody, run: RunBody) -> LocatedIncidentBody:
     """Return an incident without what sinks would have got, with its run."""
     own = {name: value for name, value in incident.items() if name in IncidentBody.__annotations__}
     return cast("LocatedIncidentBody", own | {"run": run["run"], "path": run["path"]})
-
-
-def _course(run: JudgedRun, signal: str) -> Mapping[str, Any] | None:
-    """Return the extremes of a signal and where it ends; None for a run that does not log it."""
-    tags = run.run_pipeline.log.understanding().signals.get(signal)
-    curve = run.curves.of.get(tags[0]) if tags and run.curves else None
-    points = curve.points() if curve else []
-    if not points:
-        return None
-    values = [point.value for point in points]
-    return {"first": values[0], "last": values[-1], "lowest": min(values), "highest": max(values)}
 
 
 def _time(text: str, now: float) -> float:

@@ -14,6 +14,7 @@ from sentinel.notifications.routing import SinkDecision
 from sentinel.replays.judged import JudgedRun
 from sentinel.replays.listing import ListedRun, Listing
 from sentinel.replays.replay import Replay
+from sentinel.report.pair import PairBody
 from sentinel.report.run_body import RunBody, absolute
 from sentinel.report.siblings import SiblingsBody
 from sentinel.runs.advisories import advisories
@@ -150,6 +151,14 @@ class ReplayBody(TypedDict):
     coverage: CoverageBody
     runs: list[ReplayedRunBody]
     read_issues: list[str]
+    comparisons: list[ComparisonBody]
+
+
+class ComparedBody(TypedDict):
+    """`sentinel compare --format json`. ``pair`` is null unless there are two runs."""
+
+    schema: Literal[1]
+    pair: PairBody | None
     comparisons: list[ComparisonBody]
 
 

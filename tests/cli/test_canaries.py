@@ -1,12 +1,21 @@
 """Secrets in the settings and lines of a run: no form of output shows one of twenty canaries."""
 
 import json
+import re
+import shutil
+import time
+from contextlib import ExitStack
 
+import orjson
 import pytest
 
 import sentinel as library
+from sentinel.config.file import Config
+from sentinel.mcp_server.known import Answers
+from tests.sinks.receiver import Receiver
+from tests.web.conftest import TOKEN, serving
 
-pytestmark = pytest.mark.slow  # it judges a run in every form
+pytestmark = pytest.mark.long  # it judges a run in every form
 
 BIRD = "cAnArY"
 
@@ -52,42 +61,86 @@ def run(tmp_path):
         json.dumps({f"other.{key}": value for key, value in SETTINGS.items()})
     )
     (directory / "train.log").write_text("\n".join(PRINTED) + "\n")
-    told = tmp_path / "told.json"
-    sinks = (f'type = "command"\ncommand = ["tee", "-a", "{told}"]', 'type = "terminal"')
-    tables = [f'[[sinks]]\n{sink}\nmin_severity = "info"\n' for sink in sinks]
-    (tmp_path / "sentinel.toml").write_text('paths = ["runs"]\n' + "".join(tables))
+    shutil.copytree(directory, tmp_path / "copy")
     return directory
+
+
+@pytest.fixture
+def receivers(tmp_path, monkeypatch):
+    """A configuration with a sink of each kind that can be had here, and what each gets."""
+    monkeypatch.setenv("KEY", "0" * 32)
+    with ExitStack() as stack:
+        http = {kind: stack.enter_context(Receiver()) for kind in ("webhook", "slack", "alertmanager")}
+        http["pagerduty"] = stack.enter_context(Receiver())
+        command = f'type = "command"\ncommand = ["tee", "-a", "{tmp_path / "told.json"}"]'
+        tables = [command, 'type = "terminal"']
+        for kind, receiver in http.items():
+            key = 'routing_key_env = "KEY"\n' if kind == "pagerduty" else ""
+            tables.append(f'type = "{kind}"\n{key}url = "{receiver.url}"')
+        sinks = [f'[[sinks]]\n{table}\nmin_severity = "info"\nfirst_look = "all"\n' for table in tables]
+        (tmp_path / "sentinel.toml").write_text('paths = ["runs"]\n' + "".join(sinks))
+        yield http
 
 
 def outputs(sentinel, run):
     """What each form of output shows, by its command line."""
-    top = run.parents[1]
     lines = [f"replay runs --format {form}" for form in FORMS.split()]
-    lines += [
-        "runs runs --details",
-        "runs runs --format json",
-        "runs runs --siblings",
-        "runs",
-        "replay runs --compare",
-    ]
+    lines += ["runs runs --details", "runs runs --format json", "runs runs --siblings"]
+    lines += [str(run.parent), f"{run.parent} --format json", "replay runs --compare"]
+    lines += ["compare runs copy", "compare runs copy --format json"]
+    lines += ["wait runs", "wait runs --format json"]
     lines += ["watch --once", "status", "status --format json", "archive judge runs --out judged"]
     lines += ["archive report judged", "archive report judged --format markdown"]
     for line in lines:
-        words = line.split() if line != "runs" else [str(run.parent)]
-        done = sentinel(*words)
+        done = sentinel(*line.split())
         yield line, done.out + done.err
     (incident, *_) = json.loads(sentinel("status", "--format", "json").out)["incidents"]
     for words in (["show", incident["id"]], ["show", incident["id"], "--format", "json"]):
         yield " ".join(words), "".join(map(str, sentinel(*words)))
-    yield "the command of a sink", (top / "told.json").read_text()
     report = library.replay(run.parent)
     yield "a report as an object", json.dumps(report.to_dict()) + repr(report.story) + report._repr_html_()
 
 
-def test_no_form_of_output_shows_a_secret(sentinel, run):
+def messages(run, receivers):
+    """What each sink got."""
+    yield "the command of a sink", (run.parents[1] / "told.json").read_text()
+    for kind, receiver in receivers.items():
+        yield f"a sink of type {kind}", "".join(request.body.decode() for request in receiver.received)
+
+
+def answers(run, state):
+    """What each tool answers an agent, judging by itself and from a state."""
+    for asked in (
+        Answers(Config(), [run.parent, run.parents[1] / "copy"], time.time),
+        Answers(Config(state_dir=state), [], time.time),
+    ):
+        name = str(run / "metrics.jsonl")
+        told = [asked.runs("*"), asked.incidents("*"), asked.diagnosis(name), asked.settings(name)]
+        told += [asked.printed(name, 50), asked.points(name, "loss", 10), asked.siblings(name)]
+        told += [asked.compared(name, str(run.parents[1] / "copy" / "metrics.jsonl"))] if asked.paths else []
+        for number, answer in enumerate(told):
+            yield f"answer {number} to an agent, {asked.paths}", orjson.dumps(answer).decode()
+
+
+def pages(state):
+    """The live pages."""
+    with serving(state) as (client, _):
+        client.headers["Authorization"] = f"Bearer {TOKEN}"
+        fleet = client.get("/").text
+        yield "the live page", fleet
+        (path, *_) = re.findall(r'href="(/runs/\w+)"', fleet)
+        for place in (path, f"{path}/markdown", f"/compare?run={path[6:]}", f"/report?run={path[6:]}"):
+            yield place, client.get(place).text
+
+
+def test_no_form_of_output_shows_a_secret(sentinel, run, receivers):
     whole = SETTINGS | {"printed": PRINTED}
     assert json.dumps(whole).casefold().count(BIRD.casefold()) == 20 + 1  # the id of a key is told apart
     shown = dict(outputs(sentinel, run))
+    (state,) = (file.parent for file in run.parents[1].rglob("sentinel.sqlite"))
+    shown |= dict(messages(run, receivers)) | dict(answers(run, state)) | dict(pages(state))
+    assert len(shown) >= 50
+    assert [form for form, text in shown.items() if len(text) < 50] == []
     assert {form for form, text in shown.items() if BIRD.casefold() in text.casefold()} == set()
     listed = json.loads(shown["runs runs --format json"])["runs"][0]["config"]
     settings = {name: setting["value"] for name, setting in listed.items()}

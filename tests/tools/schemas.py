@@ -9,7 +9,7 @@ from pydantic import TypeAdapter
 
 from sentinel.archives.tables import IncidentColumns, RunColumns
 from sentinel.mcp_server.bodies import IncidentsBody, RunsBody
-from sentinel.report.json import LineBody, ListingBody, ReplayBody
+from sentinel.report.json import ComparedBody, LineBody, ListingBody, ReplayBody
 from sentinel.report.overview import OverviewBody
 from sentinel.report.pages import PageBody
 from sentinel.report.status_body import StatusBody
@@ -22,6 +22,7 @@ FORMS: dict[str, Any] = {
     "replay-line": LineBody,  # a line of sentinel replay --format jsonl
     "path": OverviewBody,  # sentinel PATH --format json
     "runs": ListingBody,  # sentinel runs --format json
+    "compare": ComparedBody,  # sentinel compare --format json
     "status": StatusBody,  # sentinel status --format json
     "wait": WaitBody | WaitIncidentBody,  # sentinel wait --format json, and the tool of that name
     "explain": PageBody,  # sentinel explain NAME --format json
