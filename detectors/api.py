@@ -171,7 +171,7 @@ class Detector(Declaration):
         import polars as pl
 
         from sentinel.detectors import schema
-        from sentinel.detectors.schema import ENDED, FINDINGS, SEVERITY, VALUE, VARIANT
+        from sentinel.detectors.schema import FINDINGS, SEVERITY, VALUE, VARIANT
 
         judged = self.rule(points.lazy(), **(parameters or {}))
         columns = judged.collect_schema().names()
@@ -184,9 +184,9 @@ class Detector(Declaration):
             .with_columns(pl.when(pl.col(SEVERITY) > Severity.CLEAN).then(VARIANT))
         )
         if self.reads:
-            from sentinel.detectors.reading.opinion import with_opinion, without_opinion
+            from sentinel.detectors.reading.opinion import with_opinion
 
-            found = with_opinion(points, found, self.reads) if points[ENDED].any() else without_opinion(found)
+            found = with_opinion(points, found, self.reads, every=self.every)
         return (
             found.with_columns([schema.capped(self.informs)] if self.informs else [])
             .filter(self.due)
@@ -226,16 +226,16 @@ def detector(
 ) -> "Callable[[Callable[..., pl.LazyFrame]], Detector]":
     """Declare a detector; see ``Detector`` for the fields. Its name comes from the function's.
 
-    One that ``reads`` claims is asked at the end, and has the history, the courses, the variants and the
-    evidence of their cards.
+    One that ``reads`` claims is asked at the end, and has what their cards use, their history, variants and
+    evidence.
     """
     if reads:
         from sentinel.detectors.reading.cards import card_of
-        from sentinel.detectors.reading.opinion import EVIDENCE, HISTORY, courses_of, variant_of
+        from sentinel.detectors.reading.opinion import EVIDENCE, HISTORY, uses_of, variant_of
 
         at_end = True
         history = history.with_at_least(HISTORY)
-        uses = (*uses, *(course for course in courses_of(reads) if course not in uses))
+        uses = (*uses, *(use for use in uses_of(reads) if use not in uses))
         variants = {**variants, **{claim: variant_of(card_of(claim)) for claim in reads}}
         evidence = {**evidence, **EVIDENCE}
 

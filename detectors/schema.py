@@ -44,6 +44,7 @@ BELOW = "bad_below"
 SKIPPED = "skip_reason"
 EXCUSED = "excused"
 """A column of a rule where it has one: what is found of the row is right, so no score card speaks either."""
+LOOK = "look"
 
 WINDOW: dict[str, pl.DataType] = {
     SERIES: pl.UInt32(),  # which series; verdicts never mix two of them
@@ -75,6 +76,7 @@ FINDINGS: dict[str, pl.DataType] = {
     ABOVE: pl.Float64(),  # points above it belong to the trouble; null where the rule knows no such value
     BELOW: pl.Float64(),  # the same of points below it
     SKIPPED: pl.String(),  # sentinel.detectors.skip_reason.HeldBack: why the row was not judged; else null
+    LOOK: pl.Int8(),  # sentinel.detectors.reading.looks.Look: what score cards say; null where none was read
 }
 
 

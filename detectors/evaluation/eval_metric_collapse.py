@@ -5,8 +5,8 @@ An accuracy, score, average precision or overlap whose last three evaluations (t
 all lie below half of its best level. Or they lie 30 % below it, and three quarters of the gain since the
 first evaluation are lost. The fall must exceed eight times the scatter of the evaluations. The best level is
 the highest median of as many evaluations in a row.
-Once the run is over, a score card is read as well: points for what a person sees in the plot. Of error rates,
-distances such as FID and metrics in units of their own, such as PSNR, it alone speaks.
+A score card is read as well, while the run goes on and at its end: points for what a person sees in the plot.
+Of error rates, distances such as FID and metrics in units of their own, such as PSNR, it alone speaks.
 
 ## Why it matters
 A model that has unlearned what it knew rarely comes back. Where the training loss is still low, the

@@ -10,8 +10,8 @@ is info unless the training loss lies below half of the held-out one. From 40 ev
 are compared, and those over a tenth of the run, 100 at most, must all exceed the noise. Of a run that is over
 the last three evaluations need only stand 8 % above the best, above the noise, with a trend, while the
 training loss fell by a tenth and the accuracy, if there is one, is 0.02 off its best.
-Once the run is over, a score card is read as well: points for what a person sees in the plot. Of error rates
-and of distances such as FID it alone speaks.
+A score card is read as well, while the run goes on and at its end: points for what a person sees in the plot.
+Of error rates and of distances such as FID it alone speaks.
 
 ## Why it matters
 From its best evaluation on, the model only memorises its training data. Every further step makes it worse

@@ -6,7 +6,7 @@ A supervised loss whose last third (at most 200 points) stands where its first t
 the end a loss that came down to guessing is flat, too, 40 points with a sure fall below 1 %, and few that end
 no lower: 4 alike (10 after a resume), 5 beside an accuracy below 0.7 that gained under 0.05, 10 within 5 %.
 A loss that only rose, and rests at the logarithm of a power of two from 1024 on, guesses among its outputs.
-Once the run is over, score cards are read as well: points for what a person sees in the plot.
+Score cards are read as well, while the run goes on and at its end: points for what a person sees in the plot.
 
 ## Why it matters
 Nearly always this is wiring: unknown or frozen weights, a cut graph, wrong labels, a rate far too small.

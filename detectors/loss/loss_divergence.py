@@ -8,7 +8,7 @@ loss comes back, by a tenth of the rise within these points, it stays nowhere an
 that is over with six to ten points, the last third lies as far above the first third. And a critic whose loss
 is 1000 times that of its start, and far beyond the square of any reward, without a gain; or leaps to 1000
 times the largest of its last 50 points at once, while the reward does not rise.
-Once the run is over, a score card is read as well: points for what a person sees in the plot.
+A score card is read as well, while the run goes on and at its end: points for what a person sees in the plot.
 
 ## Why it matters
 A run that diverges rarely comes back by itself. What it learned is being lost step by step.

@@ -32,6 +32,7 @@ BEGINS = ("start", "best")
 LISTS = ("roles", "catalogue")
 NUMBERS = ("least_points", "page_from")
 BOUNDS = ("needs", "excuses")
+OPTIONAL = {*BOUNDS, "yields_to", "running", "lines"}
 LINE = {"measurement", "says", "marks", "points"}
 
 
@@ -68,15 +69,32 @@ class Line:
         return points
 
 
+@dataclass(frozen=True)
+class Bar:
+    """What a card has to reach: on a series of ``least_points`` points at least that measures what it
+    ``needs``, and of which no measurement as large as one of the ``excuses`` says that it is well, it pages
+    from ``page_from`` points on.
+    """
+
+    least_points: int
+    needs: Mapping[str, float]
+    excuses: Mapping[str, float]
+    page_from: float
+
+    def allows(self, measured: Mapping[str, float]) -> bool:
+        """Return whether a series measures what is needed, and nothing excuses it."""
+        has_needs = all(measured[name] >= least for name, least in self.needs.items())
+        return has_needs and not any(measured[name] >= least for name, least in self.excuses.items())
+
+
 @dataclass(frozen=True, eq=False)
 class Card:
     """A claim: what it means, on series of which roles it is made, and its lines.
 
     The trouble ``begins`` at the start of the run, or at its best. It is told by the ``detector``, and
-    ``catalogue`` has its likely causes, likeliest first. A series of fewer than ``least_points`` points is
-    not read, nor is one that does not measure as much as the card ``needs``, or of which a measurement as
-    large as one of the ``excuses`` says that it is well. It says nothing where the claim that it
-    ``yields_to`` pages. From ``page_from`` points on it pages.
+    ``catalogue`` has its likely causes, likeliest first. The bar of a run that is ``over`` is lower than that
+    of one that is still ``running``, of which it is read again and again; without the latter it waits for the
+    end. It says nothing where the claim that it ``yields_to`` pages.
     """
 
     claim: str
@@ -85,11 +103,9 @@ class Card:
     roles: tuple[Role, ...]
     detector: str
     catalogue: tuple[str, ...]
-    least_points: int
-    needs: Mapping[str, float]
-    excuses: Mapping[str, float]
-    page_from: float
+    over: Bar
     lines: tuple[Line, ...]
+    running: Bar | None = None
     yields_to: str = ""
 
     @property
@@ -100,12 +116,9 @@ class Card:
     @property
     def measurements(self) -> frozenset[str]:
         """The names of all that it takes to read it."""
-        return frozenset({line.measurement for line in self.lines} | {*self.needs} | {*self.excuses})
-
-    def is_read(self, measured: Mapping[str, float]) -> bool:
-        """Return whether a series measures what the card needs, and nothing excuses it."""
-        has_needs = all(measured[name] >= least for name, least in self.needs.items())
-        return has_needs and not any(measured[name] >= least for name, least in self.excuses.items())
+        bars = [self.over] if self.running is None else [self.over, self.running]
+        bounds = {name for bar in bars for name in (*bar.needs, *bar.excuses)}
+        return frozenset({line.measurement for line in self.lines} | bounds)
 
     def points(self, measured: Mapping[str, Floats]) -> Floats:
         """Return the points of each series by each line: lines x series."""
@@ -116,11 +129,13 @@ class Card:
         """Return the points of one series by all lines."""
         return float(self.points({name: np.array([value]) for name, value in measured.items()}).sum())
 
-    def text(self, measured: Mapping[str, float], *, most: int = MAX_LINES) -> str:
+    def text(self, measured: Mapping[str, float], *, most: int = MAX_LINES, is_running: bool = False) -> str:
         """Return how the points of one series came about, as a sentence that can be read aloud.
 
         It tells ``most`` lines, those with the most points.
         """
+        bar = self.running if is_running and self.running else self.over
+        when = " while it runs" if is_running else ""
         values = [measured[line.measurement] for line in self.lines]
         points = [
             float(line.score(np.array([value]))[0]) for line, value in zip(self.lines, values, strict=True)
@@ -132,7 +147,7 @@ class Card:
             for number in heaviest
             if round(points[number])
         ]
-        sums = f"{total:.0f} of {self.most}, pages from {self.page_from:g}"
+        sums = f"{total:.0f} of {self.most}, pages{when} from {bar.page_from:g}"
         return f"{self.meaning}: {', '.join(told) or 'nothing speaks for it'}: {sums}"
 
 
@@ -154,7 +169,7 @@ def card_in(file: str, text: str) -> Card:
         content = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         raise CardError(f"{file}: {error}") from None
-    unknown = content.keys() - {*TEXTS, *LISTS, *NUMBERS, *BOUNDS, "yields_to", "lines"}
+    unknown = content.keys() - {*TEXTS, *LISTS, *NUMBERS, *OPTIONAL}
     if unknown:
         raise CardError(f"{file}: unknown key {min(unknown)}")
     for keys, kinds in ((TEXTS, str), (LISTS, list), (NUMBERS, (int, float)), (("lines",), list)):
@@ -166,10 +181,9 @@ def card_in(file: str, text: str) -> Card:
     roles = content["roles"]
     if not roles or not {*roles} <= {role.value for role in OUTCOMES}:
         raise CardError(f"{file}: roles must be some of {', '.join(OUTCOMES)}")
-    if content["page_from"] <= 0:
-        raise CardError(f"{file}: page_from must lie above 0")
     if not 0 < len(content["lines"]) <= MAX_LINES:
         raise CardError(f"{file}: a card has 1 to {MAX_LINES} lines, and not {len(content['lines'])}")
+    over = _bar(file, {key: content[key] for key in (*NUMBERS, *BOUNDS) if key in content})
     return Card(
         claim=content["claim"],
         meaning=content["meaning"],
@@ -177,9 +191,8 @@ def card_in(file: str, text: str) -> Card:
         roles=tuple(Role(role) for role in roles),
         detector=content["detector"],
         catalogue=tuple(content["catalogue"]),
-        least_points=int(content["least_points"]),
-        **{key: _bounds(f"{file}: {key}", content.get(key, {})) for key in BOUNDS},
-        page_from=float(content["page_from"]),
+        over=over,
+        running=_bar(f"{file}: running", content["running"], over) if "running" in content else None,
         yields_to=content.get("yields_to", ""),
         lines=tuple(_line(f"{file}: line {n}", line) for n, line in enumerate(content["lines"], 1)),
     )
@@ -187,6 +200,24 @@ def card_in(file: str, text: str) -> Card:
 
 def _kind(kinds: Any) -> str:
     return {str: "text", list: "list"}.get(kinds, "number")
+
+
+def _bar(where: str, content: Any, below: Bar | None = None) -> Bar:
+    """Return a bar; what it needs and what excuses it are asked beside those of the bar ``below``."""
+    if not isinstance(content, dict) or not content.keys() <= {*NUMBERS, *BOUNDS}:
+        raise CardError(f"{where} has {', '.join(NUMBERS)}, {', '.join(BOUNDS)} and nothing else")
+    for key in NUMBERS:
+        if not isinstance(content.get(key), int | float):
+            raise CardError(f"{where}: {key} is missing, or no number")
+    if content["page_from"] <= (below.page_from if below else 0):
+        raise CardError(f"{where}: page_from must lie above {f'{below.page_from:g}' if below else 0}")
+    bounds = {key: _bounds(f"{where}: {key}", content.get(key, {})) for key in BOUNDS}
+    return Bar(
+        least_points=int(content["least_points"]),
+        needs={**(below.needs if below else {}), **bounds["needs"]},
+        excuses={**(below.excuses if below else {}), **bounds["excuses"]},
+        page_from=float(content["page_from"]),
+    )
 
 
 def _line(where: str, content: Mapping[str, Any]) -> Line:

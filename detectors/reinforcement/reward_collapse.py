@@ -9,8 +9,8 @@ judged from the 150th point on, because exploration may ruin the reward at first
 point is a single episode. Nothing is said while a fifth of the actions are random. A run that is over is
 judged from 40 points on, and also where its last tenth lies below all before by 30 % of the range (each
 single episode of it below nearly all). A reward that leaps down to 100 times the largest size of its last 50
-points, for three points, is told at once. Once the run is over, a score card is read as well: points for what
-a person sees in the plot.
+points, for three points, is told at once.
+A score card is read as well, while the run goes on and at its end: points for what a person sees in the plot.
 
 ## Why it matters
 A policy that became bad collects bad data and seldom comes back. The best checkpoint lies before the fall.

@@ -8,7 +8,7 @@ gained nothing over its first quarter: the upper end of the gain's 3-sigma inter
 level. This is info until half of the planned steps are done or the run is over. The same of a critic whose
 explained variance stays within 0.01 of 0 for 200 points, while the reward gains less than a twentieth of its
 level. A share of successes that began above 0.85 need gain nothing.
-Once the run is over, a score card is read as well: points for what a person sees in the plot.
+A score card is read as well, while the run goes on and at its end: points for what a person sees in the plot.
 
 ## Why it matters
 A reward that is the same whatever the policy does teaches nothing; one that never rose seldom begins to.

@@ -18,11 +18,13 @@ import polars as pl
 
 from sentinel.common.errors import is_defect
 from sentinel.detectors.api import Detector
+from sentinel.detectors.reading.looks import Look
 from sentinel.detectors.schema import (
     ABOVE,
     BELOW,
     FINDINGS,
     INDEX,
+    LOOK,
     ONSET,
     SERIES,
     SEVERITY,
@@ -35,6 +37,9 @@ from sentinel.series.history import Window
 from sentinel.series.rows import Rows
 from sentinel.series.stream import SeriesRows
 from sentinel.series.windows import frame, is_due
+
+_NO_LOOK = -1
+"""In place of a look, for rows at which no card was read."""
 
 _MAX_THREADS = 2
 """Detectors that judge at once, if polars has as many threads. Of more, most would wait for one another."""
@@ -49,19 +54,25 @@ class Verdicts:
     def __init__(self, findings: pl.DataFrame, series: Mapping[int, SeriesRows], detector: Detector) -> None:
         self._number = findings[SERIES].to_numpy()
         self._severity = findings[SEVERITY].to_numpy()
-        self._rows = findings.select(SERIES, INDEX, STEP, SEVERITY, VARIANT, ONSET, ABOVE, BELOW)
+        self._look = findings[LOOK].fill_null(_NO_LOOK).to_numpy()
+        self._rows = findings.select(SERIES, INDEX, STEP, SEVERITY, VARIANT, ONSET, ABOVE, BELOW, LOOK)
         self._evidence = findings.drop(list(FINDINGS))
         self._series = series
         self._detector = detector
 
     def segments(self) -> Iterator[Segment]:
-        """Return the verdicts in segments of one series and one severity, in order within each series."""
+        """Return the verdicts in segments of one series and one severity, in order within each series.
+
+        A look is a segment of its own.
+        """
         changes = np.diff(self._number, prepend=-1) | np.diff(self._severity, prepend=-1)
+        is_look = self._look != _NO_LOOK
+        changes |= is_look | np.append(False, is_look[:-1])
         begins = [*np.flatnonzero(changes).tolist(), self._rows.height]
         return (_RowSegment(self, range(*bounds)) for bounds in pairwise(begins))
 
     def __getitem__(self, row: int) -> Verdict:
-        number, index, step, severity, variant, onset_step, above, below = self._rows.row(row)
+        number, index, step, severity, variant, onset_step, above, below, look = self._rows.row(row)
         series = self._series[number]
         window = series.window
         rows = window.recent
@@ -92,6 +103,8 @@ class Verdicts:
             evidence=_Evidence(self._evidence, row),
             known=series.known,
             final=window.ended,
+            look=None if look is None else Look(look),
+            is_of_card=variant in self._detector.reads,
         )
 
     def _first_beyond(self, rows: Rows, place: int, above: float | None, below: float | None) -> int | None:
@@ -253,8 +266,9 @@ class RowDetection:
         is_selected, has_ended = np.zeros((2, len(all_series)), bool)
         is_selected[[*selected]] = True
         has_ended[[*selected]] = [series.window.ended for series in selected.values()]
-        # If the last row of a run is clean, it was counted before.
-        is_decided = is_finding | (~np.isnan(severity) & ~has_ended[number])
+        # If the last row of a run is clean, it was counted before, but for what the cards say at the end.
+        is_new = ~has_ended[number] | findings[LOOK].is_not_null().to_numpy()
+        is_decided = is_finding | (~np.isnan(severity) & is_new)
         rows = findings.filter(pl.Series(is_selected[number] & is_decided))
         yield from Verdicts(rows, selected, detector).segments()
 

@@ -228,7 +228,8 @@ class IncidentTracker:
         return track
 
     def _found(self, track: Track, detector: Declaration, verdict: Verdict) -> Iterator[Change]:
-        severity = Severity(verdict.severity) if verdict.final else track.confirmed_severity(detector)
+        fires = verdict.final or verdict.is_of_card
+        severity = Severity(verdict.severity) if fires else track.confirmed_severity(detector)
         if severity and track.incident is None:
             yield self._begin(Event.FIRING, track, self._incident(track, severity, verdict))
         elif severity and track.incident and not track.incident.open:

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from sentinel.detectors.api import Cause, Declaration, Severity
+from sentinel.detectors.reading.looks import Look
 from sentinel.incidents.incident import Change, Event, Incident, State
 from sentinel.incidents.text import Findings, summary, weighed
 from sentinel.incidents.verdict_merge import Key, Limits, Verdict
@@ -47,6 +48,7 @@ class Track:
     alone: int | None = None  # findings since the incident that explained this one was resolved
     before_lost: State | None = None
     final: bool = False  # it began with a verdict on a run that was over
+    look: Look = Look.WELL  # the last one
     limits: Limits = (None, None)  # of the newest finding that has some
     incident: Incident | None = None
 
@@ -61,9 +63,12 @@ class Track:
 
     def count(self, last: Verdict, rows: int, detector: Declaration) -> None:
         """Count ``rows`` rows of one severity, of which ``last`` is the last. Change counts only."""
+        is_again = last.final and last.look is not None and not self.is_of_card  # and was counted before
+        if last.look is not None:
+            self.look = self._next_look(last.look)
         if not last.severity:
             self.streak = []
-            self.clean += rows
+            self.clean += 0 if is_again else rows
             return
         self.limits = self.limits if last.limits == (None, None) else last.limits
         self.streak = [*self.streak, *[last.severity] * min(rows, detector.hold)][-detector.hold :]
@@ -74,13 +79,25 @@ class Track:
         if self.alone is not None:
             self.alone += rows
 
+    @property
+    def is_of_card(self) -> bool:
+        """Whether a card found it at a look, and no later look says that all is well."""
+        return self.look is not Look.WELL
+
+    def _next_look(self, look: Look) -> Look:
+        """Return what the cards say from a look on: a doubt alone begins nothing."""
+        return Look.WELL if look is Look.DOUBT and not self.is_of_card else look
+
     def confirmed_severity(self, detector: Declaration) -> Severity:
         """Return the lowest severity of the last ``hold`` rows; CLEAN if fewer rows in a row were found."""
         return Severity(min(self.streak) if len(self.streak) == detector.hold else Severity.CLEAN)
 
     def is_over(self, detector: Declaration) -> bool:
-        """Return whether enough clean rows have passed to resolve the incident or to drop the finding."""
-        return self.clean >= self._clean_rows(detector)
+        """Return whether enough clean rows have passed to resolve the incident or to drop the finding.
+
+        What a card found stays until a look at which none would page.
+        """
+        return self.clean >= self._clean_rows(detector) and not self.is_of_card
 
     def is_beyond(self, verdict: Verdict, detector: Declaration) -> bool:
         """Return whether the metric is still where the finding was, although a rule that compares it with
@@ -96,6 +113,8 @@ class Track:
         """Return how many further rows of this severity cannot change the incident, unless another key
         changes.
         """
+        if not severity and self.is_of_card:
+            return ENDLESS
         if not severity:
             return max(0, self._clean_rows(detector) - self.clean - 1)
         incident = self.incident

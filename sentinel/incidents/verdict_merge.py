@@ -13,6 +13,7 @@ from typing import Any
 import msgspec
 
 from sentinel.catalogue.rules import Known
+from sentinel.detectors.reading.looks import Look
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +64,8 @@ class Verdict(msgspec.Struct, frozen=True):
     known: Known | None = None  # what the log showed up to the row
     catalogue: tuple[str, ...] = ()  # in place of the variant's, where not empty
     final: bool = False  # about a run that is over; fires at once, whatever `hold` says
+    look: Look | None = None  # what score cards say of it, where they were read
+    is_of_card: bool = False  # a finding of a card, which fires at once, too
 
 
 Segment = Sequence[Verdict]

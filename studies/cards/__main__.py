@@ -82,7 +82,9 @@ def main() -> None:
     model = fit_all(table, labels, judged, arguments.budget, NOTES)
     arguments.into.mkdir(parents=True, exist_ok=True)
     for card in write(model, arguments.into):
-        print(f"{card.claim}: {len(card.lines)} lines, of {card.most} points pages from {card.page_from:g}")
+        print(
+            f"{card.claim}: {len(card.lines)} lines, of {card.most} points pages from {card.over.page_from:g}"
+        )
     PAGE.write_text(page(model, table, labels), "utf-8")
 
 

@@ -4,6 +4,7 @@ import json
 import tomllib
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -37,6 +38,7 @@ def toml(card: FittedCard, tail: Tail, model: Model) -> str:
         *_bounds("needs", card.form.needs),
         *_bounds("excuses", card.form.excuses),
         f"page_from = {page}",
+        *_running(CLAIMS[claim].get("running")),
     ]
     for line in sorted(card.lines, key=lambda one: -abs(one.points[1])):
         name = line.candidate.measurement
@@ -48,6 +50,19 @@ def toml(card: FittedCard, tail: Tail, model: Model) -> str:
             f"points = {json.dumps([0, *line.points])}",
         ]
     return "\n".join(lines) + "\n"
+
+
+def _running(bar: Mapping[str, Any] | None) -> list[str]:
+    """Return the bar of a run that goes on, which no fit moves."""
+    if bar is None:
+        return []
+    bounds = [line for key in ("needs", "excuses") for line in _bounds(key, bar.get(key, {}))]
+    return [
+        "\n[running]",
+        f"least_points = {bar['least_points']}",
+        *bounds,
+        f"page_from = {bar['page_from']}",
+    ]
 
 
 def _bounds(key: str, bounds: Mapping[str, float]) -> list[str]:

@@ -3,11 +3,13 @@
 import json
 import math
 
+import msgspec
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sentinel.detectors.api import Severity
+from sentinel.detectors.reading.looks import Look
 from sentinel.incidents.incident import Event, State, incident_id
 from sentinel.incidents.track import REMEMBERED_ROWS
 from tests.incidents.timeline import RUN, START, by_position, changed, rows, stretches, timeline_of, tracker
@@ -41,6 +43,33 @@ def test_hold_and_clear_are_the_detectors():
         "resolved warning @30",
     ]
     assert timeline_of(tracker(hold=3).advance(rows("wwcwcc"))) == ["firing warning @20"]
+
+
+LOOKS = {"P": Look.PAGES, "d": Look.DOUBT, "o": Look.WELL}
+"""Where cards are read while a run goes on, one pages, would page if the run ended here, or none would."""
+
+
+@pytest.mark.parametrize(
+    ("line", "expected"),
+    [
+        ("....P", ["firing warning @40"]),  # whatever `hold` says
+        ("P" + "." * 60, ["firing warning @0"]),  # rows between looks end nothing
+        ("P" + "." * 9 + "d" + "." * 60, ["firing warning @0"]),  # nor does a doubt
+        ("P" + "." * 9 + "o", ["firing warning @0", "resolved warning @100"]),
+        ("P...o" + "." * 6, ["firing warning @0", "resolved warning @100"]),
+        ("P" + "." * 9 + "o..P", ["firing warning @0", "resolved warning @100", "reopened warning @130"]),
+        ("..d" + "." * 20, []),  # a doubt begins nothing
+        ("P..ww.w..o..w" + "." * 9, ["firing warning @0"]),  # the rule goes on to find it
+        ("P..ww.w..o..w" + "." * 10, ["firing warning @0", "resolved warning @220"]),
+        ("ww...d" + "." * 7, ["firing warning @10", "resolved warning @110"]),  # of the rule alone
+    ],
+)
+def test_looks_of_cards(line, expected):
+    verdicts = []
+    for mark, (verdict,) in zip(line, rows(line.translate(str.maketrans("Pdo", "w.."))), strict=True):
+        look = LOOKS.get(mark)
+        verdicts.append([msgspec.structs.replace(verdict, look=look, is_of_card=look is Look.PAGES)])
+    assert timeline_of(tracker().advance(verdicts)) == expected
 
 
 def test_what_an_incident_says():

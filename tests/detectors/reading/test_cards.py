@@ -33,6 +33,12 @@ needs = { low_for = 0.1 }
 excuses = { late_share = 0.85 }
 page_from = 4
 """
+RUNNING = """
+[running]
+least_points = 20
+needs = { lost_of_size = 0.2 }
+page_from = 5
+"""
 TAKES = """
 [[lines]]
 measurement = "reward_rose"
@@ -83,6 +89,12 @@ WRONG = {
     "points that turn": (HEAD + LINE.replace("[0, 2, 4]", "[0, 4, 2]"), "points must only grow"),
     "says": (HEAD + LINE.replace("{value:.0%}", "{worth}"), "says cannot be filled in"),
     "no says": (HEAD + LINE.replace("says", "sais"), "line 1: has"),
+    "a lower bar": (HEAD + RUNNING.replace("= 5", "= 4") + LINE, "running: page_from must lie above 4"),
+    "an empty bar": (HEAD + "[running]" + LINE, "running: least_points is missing, or no number"),
+    "a wrong bar": (
+        HEAD + RUNNING.replace("needs", "wants") + LINE,
+        "running has least_points, page_from, ne",
+    ),
     "no TOML": ("claim = ", "Invalid value"),
 }
 
@@ -106,7 +118,8 @@ def test_a_card_stands_for_detectors_and_causes_that_exist(card):
     assert card.claim in detector.reads
     assert {card.claim, card.yields_to} <= {"", *(one.claim for one in all_cards())}
     assert {*card.catalogue} <= {*catalogue.load()}
-    assert card.page_from <= card.most
+    assert card.over.page_from <= card.most
+    assert card.running is None or card.running.page_from <= card.most
     assert len(card.lines) <= MAX_LINES
 
 
@@ -122,8 +135,19 @@ def test_a_card_reads_any_curve(card):
 
 def test_a_card_is_read_where_it_has_what_it_needs_and_nothing_excuses_it():
     card = card_in("worse.toml", HEAD + LINE)
-    assert card.is_read({"low_for": 0.1, "late_share": 0.8})
-    assert card.is_read({"low_for": 0.1, "late_share": float("nan")})
-    assert not card.is_read({"low_for": 0.05, "late_share": 0.8})
-    assert not card.is_read({"low_for": float("nan"), "late_share": 0.8})
-    assert not card.is_read({"low_for": 0.1, "late_share": 0.9})
+    assert card.over.allows({"low_for": 0.1, "late_share": 0.8})
+    assert card.over.allows({"low_for": 0.1, "late_share": float("nan")})
+    assert not card.over.allows({"low_for": 0.05, "late_share": 0.8})
+    assert not card.over.allows({"low_for": float("nan"), "late_share": 0.8})
+    assert not card.over.allows({"low_for": 0.1, "late_share": 0.9})
+
+
+def test_a_run_that_goes_on_has_a_higher_bar_beside_the_one_at_its_end():
+    card = card_in("worse.toml", HEAD + RUNNING + LINE)
+    assert card.running is not None
+    assert (card.running.least_points, card.running.page_from) == (20, 5.0)
+    assert card.running.needs == {"low_for": 0.1, "lost_of_size": 0.2}
+    assert card.running.excuses == {"late_share": 0.85}
+    assert card.measurements == {"lost_of_gain", "low_for", "lost_of_size", "late_share"}
+    text = card.text({"lost_of_gain": 1.0}, is_running=True)
+    assert text == "it got worse: it lost 100% of its gain (+4): 4 of 4, pages while it runs from 5"
