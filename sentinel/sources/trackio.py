@@ -132,7 +132,9 @@ def _location(row: Sequence[Any] | None) -> list[Any]:
 
 def _object(text: Any) -> dict[str, Any] | None:
     try:
-        decoded = JSON.decode(text.decode() if isinstance(text, bytes) else text)  # bytes since trackio 0.30
+        decoded = JSON.decode(
+            text.decode() if isinstance(text, bytes) else text
+        )  # trackio stores bytes or text
     except (TypeError, ValueError, RecursionError):
         return None
     return decoded if isinstance(decoded, dict) else None

@@ -57,6 +57,27 @@ def test_the_database_of_trackio(database, tmp_path):
     ]  # fmt: skip
 
 
+@pytest.mark.parametrize("version", ["0.12.0", "0.20.2", "0.25.1", "0.30.0", "0.36.0", "0.43.0"])
+def test_the_database_of_each_version(tmp_path, version):
+    connection = sqlite3.connect(tmp_path / "demo.db")
+    connection.executescript((FIXTURES / f"{version}.sql").read_text())
+    assert {kind for (kind,) in connection.execute("SELECT typeof(metrics) FROM metrics")} == {"blob"}
+    connection.close()
+    [run] = discover([tmp_path]).runs
+    assert run.path.name.startswith("one")
+    assert run.source.poll({}, 100).config["opt.name"] == "adam"
+    reader = Reader(tmp_path).poll()
+    assert reader.points == [
+        *(p for s in range(4) for p in (
+            ("train/loss", s, str(4.0 - s)), ("lr", s, str(0.5**s)), ("nested/a", s, "1.0"),
+        )),
+        ("odd", 4, "nan"),
+        ("inf", 4, "inf"),
+    ]  # fmt: skip
+    assert all(time > 1.7e9 for time in reader.times)
+    assert not reader.read_issues
+
+
 def test_a_database_without_ids(tmp_path):
     connection = sqlite3.connect(tmp_path / "old.db")
     connection.execute("CREATE TABLE metrics (id INTEGER PRIMARY KEY, timestamp, run_name, step, metrics)")
