@@ -2,10 +2,12 @@
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from datetime import UTC, datetime
 from functools import lru_cache
 
 from sentinel.common.distinct_names import distinct
 from sentinel.common.text import clean_text, counted_runs
+from sentinel.incidents.json_body import clock_text
 from sentinel.replays.listing import ListedRun, Listing
 from sentinel.runs.fit import fit
 from sentinel.series.roles.outcome import Outcome
@@ -16,6 +18,9 @@ from sentinel.sources.discovery import unread_count, unread_line
 _MAX_TAGS = 3
 _FURTHER = "also in "  # before a log that does not tell most of its training
 _MIN_NAME = 12  # characters of a name that are left, however narrow the terminal is
+_PRINTED = ("console", "csv", "json", "jsonl")
+"""Formats that may hold times as text."""
+
 _UNITS = {Unit.SHARE: "a share", Unit.PERCENT: "in percent", Unit.NATS: "in nats"}
 
 
@@ -87,6 +92,8 @@ def _facts(run: ListedRun, detectors: int) -> str:
 
 def _details(run: ListedRun) -> Iterator[str]:
     yield f"state: {clean_text(run.standing.evidence)}"
+    if run.overview.metadata.last_time is not None:
+        yield f"times: {_times(run)}"
     signals = [_signal(signal, tuple(tags)) for signal, tags in run.overview.understanding.signals.items()]
     yield f"signals: {', '.join(signals) or 'none'}"
     outcome = run.overview.outcome
@@ -96,6 +103,17 @@ def _details(run: ListedRun) -> Iterator[str]:
         blind.setdefault(" and ".join(missing), []).append(detector)
     for names, detectors in blind.items():
         yield f"no {names}: not judged by {', '.join(detectors)}"
+
+
+def _times(run: ListedRun) -> str:
+    """Return when the run began and wrote last, and in which zone times without one are read."""
+    first = clock_text(run.overview.metadata.first_time)
+    last = run.overview.metadata.last_time or 0.0
+    times = f"{first} to {clock_text(last)}"
+    if run.overview.format not in _PRINTED:
+        return times
+    zone = datetime.fromtimestamp(last, UTC).astimezone().strftime("%Z, %z")
+    return f"{times}; a time that is printed without a zone is this machine's local time ({zone})"
 
 
 def _outcome(outcome: Outcome) -> str:

@@ -47,8 +47,9 @@ def test_a_run_is_told_with_what_can_be_judged(sentinel, run):
     first, last = sentinel("runs", "runs").out.splitlines()
     assert re.fullmatch(r"a/metrics.jsonl  jsonl, lost, 380 points, judged by \d+ of \d+ that fit", first)
     assert last == "1 run: 1 lost"
-    one, _, signals, *lacking, _ = sentinel("runs", "runs", "--details").out.splitlines()
+    one, _, times, signals, *lacking, _ = sentinel("runs", "runs", "--details").out.splitlines()
     assert one == first
+    assert times.startswith("    times: 2023-11-14 22:13:30 UTC to ")
     assert signals == "    signals: learning_rate (learning_rate), loss (loss)"
     assert [line for line in lacking if line.startswith("    no kl: not judged by kl-blowup")]
     assert not [line for line in lacking if "flat-loss-at-init" in line]

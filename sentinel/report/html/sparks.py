@@ -46,7 +46,10 @@ class Scale:
         return self._share(low), self._share(high)
 
     def __str__(self) -> str:
-        low, high = (10**end if self.is_logarithmic else end for end in (self.low, self.high))
+        low, high = (
+            10 ** min(end, float_info.max_10_exp) if self.is_logarithmic else end
+            for end in (self.low, self.high)
+        )
         return f"from {low:.3g} to {high:.3g}{', logarithmic' if self.is_logarithmic else ''}"
 
     def _share(self, place: float) -> float:

@@ -11,7 +11,9 @@ from sentinel.sources.readers import records
 MAX_LINE = 1 << 20
 """Bytes. A longer line is skipped. This bounds the memory of a poll."""
 
-STAMP = re.compile(r"\d{4}([-/])\d\d\1\d\d[ T]\d\d:\d\d:\d\d(?:[.,]\d{1,9})?(?:Z|[+-]\d\d:?\d\d)?")
+STAMP = re.compile(
+    r"\d{4}([-/])\d\d\1\d\d[ T]\d\d:\d\d:\d\d(?:[.,]\d{1,9})?(?:Z|[+-]\d\d:?\d\d| ?UTC| ?GMT)?"
+)
 """The day and the time of a line."""
 
 _STAMP_WITHIN = 80  # characters

@@ -3,7 +3,8 @@
 import re
 
 _STAMP = (
-    r"\d{3}[-/.]\d\d?[-/.]\d\d?[T ,]{0,2}\d\d?:\d\d(?::\d\d)?(?:[.,]\d{1,9})?(?:Z|[-+]\d\d:?\d\d(?!\d))?"
+    r"\d{3}[-/.]\d\d?[-/.]\d\d?[T ,]{0,2}\d\d?:\d\d(?::\d\d)?(?:[.,]\d{1,9})?"
+    r"(?:Z|[-+]\d\d:?\d\d(?!\d)| ?UTC| ?GMT)?"
     r"|\d{0,3}:\d\d:\d\d(?:[.,]\d{1,9})?|\d{0,3}:\d\d(?=<)|(?<=<\d)\d{0,3}:\d\d(?=[,\]])"
 )
 """Dates, clocks, and the two times of a progress bar, behind their first digit."""

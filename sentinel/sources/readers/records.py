@@ -285,11 +285,13 @@ class _NullMeaning:
 def seconds(value: float | str) -> float | None:
     """Return seconds since the epoch, from a number in s, ms, us or ns, or from an ISO date.
 
-    A date without a time zone is in that of this machine, as loggers write it.
+    A date without a time zone is in that of this machine, as loggers write it; "UTC" or "GMT" may follow it.
     """
     if isinstance(value, str):
+        text = value.strip()
+        text = f"{text[:-3].rstrip()}+00:00" if text[-3:] in ("UTC", "GMT") else text
         try:
-            when = datetime.fromisoformat(value.strip())
+            when = datetime.fromisoformat(text)
         except ValueError:
             return seconds(float(value)) if NUMBER.fullmatch(value) else None
         try:

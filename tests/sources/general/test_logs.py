@@ -278,6 +278,30 @@ def test_a_form_that_a_person_names_is_read(tmp_path):
         assert (chunk.time > 1.7e9).all()
 
 
+def test_printed_times_are_local_unless_the_log_names_a_zone(tmp_path, monkeypatch):
+    monkeypatch.setenv("TZ", "Asia/Tokyo")
+    time.tzset()
+    try:
+        stamps = {
+            "local": "2026-01-01 09:00:0{}",
+            "named": "2026-01-01 00:00:0{} UTC",
+            "offset": "2026-01-01 01:00:0{}+01:00",
+        }
+        for name, stamp in stamps.items():
+            (tmp_path / name).mkdir()
+            write(
+                tmp_path / name / "my.log",
+                [f"{stamp.format(n)} step {n} gamma loss 0.{n}" for n in range(1, 9)],
+            )
+            assert Reader(tmp_path / name).poll().times[:2] == [1767225601.0, 1767225602.0]
+        result = CliRunner().invoke(app, ["runs", "--details", str(tmp_path / "local")])
+    finally:
+        monkeypatch.undo()
+        time.tzset()
+    assert "2026-01-01 00:00:01 UTC to 2026-01-01 00:00:08 UTC" in " ".join(result.output.split())
+    assert "this machine's local time (JST, +0900)" in " ".join(result.output.split())
+
+
 def test_a_form_comes_before_a_known_one(tmp_path):
     lines = [f"step {n} loss {n / 4} of gamma {n / 8}" for n in range(1, 9)]
     write(tmp_path / "train.log", lines)

@@ -123,6 +123,7 @@ def test_a_time_without_a_zone_is_that_of_this_machine(monkeypatch):
     clock.tzset()
     try:
         assert seconds("2026-01-01 09:00:00") == seconds("2026-01-01 00:00:00Z") == 1767225600
+        assert seconds("2026-01-01 00:00:00 UTC") == seconds("2026-01-01 00:00:00GMT") == 1767225600
         assert seconds("0001-01-01 00:00:00") is None
     finally:
         monkeypatch.undo()
