@@ -18,6 +18,7 @@ from sentinel.processes.ranks import Rank, enumeration, rank_names
 from sentinel.processes.stacks import Frame, Stack
 
 _MIN_BUSY_FRACTION = 0.05  # of a core; a process that uses less does not compute
+_MIN_RANKS = 3  # among which one can be the odd one
 _MAX_FRAMES = 8  # of a rank, as evidence
 _MAX_CHARACTERS = 4000  # of the frames of all ranks
 _LOADER_FILES = ("dataloader.py", "queues.py", "queue.py")  # where a training waits for its loader workers
@@ -179,7 +180,12 @@ def _without_lines(ranks: Sequence[RankSample]) -> str:
     alike: dict[str, list[RankSample]] = {}
     for member in ranks:
         alike.setdefault(f"{member.sample.activity}{_in_kernel([member])}", []).append(member)
-    parts = [f"{_who(some)} {_is(some)} {does}" for does, some in alike.items()]
+    odd = len(alike) == 2 and len(ranks) >= _MIN_RANKS
+    groups = sorted(alike.items(), key=lambda group: len(group[1])) if odd else alike.items()
+    parts = [
+        f"{_who(some)} {_is(some)} {'the odd one, ' if odd and len(some) == 1 else ''}{does}"
+        for does, some in groups
+    ]
     return f"{'; '.join(parts)}. Their lines are unknown because {reasons.pop()}"
 
 

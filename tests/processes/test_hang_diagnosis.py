@@ -110,7 +110,7 @@ STARVED = look(NEXT, LOAD)
         (
             seen(*[look(waits_in="futex_wait")] * 3, look(waits_in="do_poll")),
             "alike",
-            "Ranks 0, 1 and 2 are asleep in futex_wait; Rank 3 is asleep in do_poll. "
+            "Rank 3 is the odd one, asleep in do_poll; Ranks 0, 1 and 2 are asleep in futex_wait. "
             "Their lines are unknown because ptrace_scope is 1",
         ),
     ],
