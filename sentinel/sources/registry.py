@@ -50,9 +50,8 @@ class Format:
     ``is_internal`` says whether a directory, given by its real path, holds only what concerns the logger
     itself. ``has_text_of`` says whether a log of this format, which lies elsewhere, holds the text that was
     printed into the files of a directory, so that it tells of errors there. ``run_in`` gives the run in a
-    file that a person named, if its content is a log of this format, whatever its name is. ``runs_in`` gives
-    the paths of the runs that a database holds, of a format that has many runs in one; None if that cannot be
-    told now.
+    file that a person named, if its content is a log of this format, whatever its name is. ``deleted`` gives
+    those of some runs that a person deleted although their files are still there.
 
     The flags say what other rooms need to know of a format: ``is_console``, that its log is what a process
     printed; ``is_appended_text``, that its log is rows of text, to which a program or a person may append a
@@ -64,7 +63,7 @@ class Format:
     is_internal: Callable[[str], bool] = lambda _: False
     has_text_of: Callable[[Path], bool] = lambda _: False
     run_in: Callable[[Path], Run | None] = lambda _: None
-    runs_in: Callable[[Path], Collection[Path] | None] = lambda _: None
+    deleted: Callable[[Collection[Path]], Collection[Path]] = lambda _: ()
     is_console: bool = False
     is_appended_text: bool = False
     written_at_checkpoints: bool = False

@@ -90,19 +90,12 @@ def _end_incidents(run_pipeline: RunPipeline) -> list[Change]:
 
 
 def _deleted(runs: Iterable[Run]) -> set[str]:
-    """Return the ids of the runs that their databases hold no more. Each database is asked once."""
-    by_database: dict[tuple[Path, str], list[Run]] = {}
+    """Return the ids of the runs that a person deleted although their files are still there."""
+    by_format: dict[str, dict[Path, str]] = {}
     for run in runs:
-        if isinstance(run.path, Path) and run.path.parent.is_file():
-            by_database.setdefault((run.path.parent, run.format), []).append(run)
-    present = {place: format_named(place[1]).runs_in(place[0]) for place in by_database}
-    return {
-        run.id
-        for place, its_runs in by_database.items()
-        if (held := present[place]) is not None
-        for run in its_runs
-        if run.path not in held
-    }
+        if isinstance(run.path, Path):
+            by_format.setdefault(run.format, {})[run.path] = run.id
+    return {ids[path] for name, ids in by_format.items() for path in format_named(name).deleted([*ids])}
 
 
 def _warning(runs: Collection[Run], seconds: float) -> str:

@@ -7,7 +7,7 @@ by the id of the run. Deleted runs do not count.
 import os
 import re
 import sqlite3
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from itertools import islice
 from pathlib import Path
 
@@ -24,6 +24,8 @@ _ID = re.compile(r"[\w-]{1,64}", re.ASCII)
 _COLUMNS = {"run_uuid", "key", "value", "timestamp", "step", "is_nan"}
 _MAX_RUNS = 10_000  # of one database, the newest
 _MAX_FILES = 5  # of a run's metrics whose beginning is looked at
+_DELETED = re.compile(rb"^lifecycle_stage:\s*deleted", re.MULTILINE)
+_MAX_META_BYTES = 1 << 14  # of a run's description
 _HEAD_BYTES = 1 << 10  # of a file, in which its first line ends
 
 
@@ -31,7 +33,8 @@ def find(directory: Path, names: Sequence[str]) -> Iterator[Run]:
     """Yield the run whose directory this is, and the runs in the directory's databases."""
     if os.access(f"{directory}/{METRICS}", os.F_OK):
         metrics = directory / METRICS
-        if is_directory(metrics) and (META in names or _holds_metrics(metrics)):
+        is_run = is_directory(metrics) and (META in names or _holds_metrics(metrics))
+        if is_run and not _is_deleted(directory):
             yield Run(directory, FORMAT, Files(directory))
     for name in names:
         if name.endswith(sqlite.ENDINGS) and sqlite.is_database(path := directory / name):
@@ -53,17 +56,32 @@ def _holds_metrics(directory: Path) -> bool:
     return bool(heads) and all(map(LINE.fullmatch, heads))
 
 
-def runs_in(path: Path) -> frozenset[Path] | None:
-    """Return the paths of all runs that are not deleted; None if the database is not MLflow's or cannot be
-    read now.
-    """
-    ids = _ids(path, -1)
-    return None if ids is None else frozenset(path / run for run in ids)
+def deleted(paths: Collection[Path]) -> frozenset[Path]:
+    """Return the runs among these paths that are deleted. Each database is asked once."""
+    by_database: dict[Path, list[Path]] = {}
+    gone = {path for path in paths if _is_deleted(path)}
+    for path in paths:
+        if path.parent.is_file():
+            by_database.setdefault(path.parent, []).append(path)
+    for database, runs in by_database.items():
+        ids = _ids(database, -1)
+        if ids is not None:
+            gone |= {*runs} - {database / run for run in ids}
+    return frozenset(gone)
+
+
+def _is_deleted(directory: Path) -> bool:
+    """Return whether the file store says that a run is deleted."""
+    try:
+        with open_log(directory / META) as file:
+            return _DELETED.search(file.read(_MAX_META_BYTES)) is not None
+    except OSError:
+        return False
 
 
 def _ids(path: Path, most: int) -> list[str] | None:
-    """Return the ids of the newest runs in a database that are not deleted, as `runs_in` does; all of them
-    if ``most`` is negative.
+    """Return the ids of the newest runs in a database that are not deleted, all of them if ``most`` is
+    negative; None if the database is not MLflow's or cannot be read now.
     """
     query = "SELECT run_uuid FROM runs WHERE lifecycle_stage = 'active' ORDER BY rowid DESC LIMIT ?"
 

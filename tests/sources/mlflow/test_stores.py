@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from sentinel.sources.base import EndKind
 from sentinel.sources.discovery import discover
+from sentinel.sources.mlflow import stores
 from tests.sources.reader import Reader
 
 FIXTURES = Path(__file__).parents[1] / "fixtures" / "mlflow"
@@ -230,3 +231,11 @@ def test_a_run_that_took_the_place_of_a_finished_one_has_an_end_of_its_own(run):
     second = polled(first.cursor)
     assert second.chunks[0].restarted
     assert [poll.ending.outcome for poll in (first, second)] == 2 * [EndKind.FINISHED]
+
+
+def test_a_run_that_is_deleted_in_the_file_store_is_none(run):
+    write(run, "loss", (0, 4.0, 0), (1, 3.0, 1))
+    assert len(discover([run.parents[1]]).runs) == 1
+    (run / "meta.yaml").write_text("lifecycle_stage: deleted\nrun_id: abc\nstatus: 3\n")
+    assert discover([run.parents[1]]).runs == []
+    assert stores.deleted([run]) == {run}
