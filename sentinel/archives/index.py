@@ -21,6 +21,7 @@ from sentinel.runs.metadata import RunMetadata
 from sentinel.runs.training_groups import trainings
 
 if TYPE_CHECKING:
+    from sentinel.archives.merged_results import MergedResults
     from sentinel.archives.results import Results
 
 _MAX_OBJECTS = 256  # runs that are Python objects at once, before they become columns
@@ -56,13 +57,13 @@ class Contents:
     with different ``group`` are not of one training. ``goes_on_in`` is what `successors` gives.
     """
 
-    results: "Results"
+    results: "Results | MergedResults"
     parts: Sequence[str]
     rows: pl.DataFrame
     goes_on_in: Mapping[str, str]
 
     @classmethod
-    def from_results(cls, results: "Results") -> Self:
+    def from_results(cls, results: "Results | MergedResults") -> Self:
         """Return the runs in some results. Raises SentinelError if these are not complete."""
         parts = results.parts()
         run_rows = (

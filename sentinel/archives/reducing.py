@@ -26,6 +26,7 @@ from sentinel.runs.state import RunStatus
 from sentinel.runs.training_groups import is_same_training, trainings
 
 if TYPE_CHECKING:
+    from sentinel.archives.merged_results import MergedResults
     from sentinel.archives.results import Results
     from sentinel.comparison.measures import Comparison
 
@@ -144,7 +145,7 @@ class _OutOfTurn:
 _SETTLED = msgspec.msgpack.Decoder(tuple[RunStatus, dict[str, list[SinkDecision]], str])
 
 
-def reduced(results: "Results", policies: Sequence[SinkPolicy]) -> Archive:
+def reduced(results: "Results | MergedResults", policies: Sequence[SinkPolicy]) -> Archive:
     """Return the whole archive. Raises SentinelError if its results are not complete.
 
     It decides what depends on other runs: which run continues which, what a sink hears only once, and which

@@ -76,7 +76,9 @@ _KeepCourses = Annotated[
     bool, typer.Option("--compare", help="Also keep what `sentinel archive report --compare` needs.")
 ]
 
-_Directory = Annotated[Path, typer.Argument(metavar="DIR", help="What `sentinel archive judge` made.")]
+_Directories = Annotated[
+    list[Path], typer.Argument(metavar="DIR...", help="What `sentinel archive judge` made; several are one.")
+]
 _Format = Annotated[
     _Form,
     typer.Option("--format", help="What it cost, for people; or with json all runs, as `sentinel replay`."),
@@ -173,17 +175,19 @@ def _engine(name: _EngineName, address: str, workers: int | None) -> "Engine":
 
 @archives.command("report")
 def report(
-    directory: _Directory,
+    directories: _Directories,
     format_: _Format = _Form.TERMINAL,
     compare: _Compare = False,
     config: ConfigFile = None,
 ) -> None:
-    """Report on an archive that `sentinel archive judge` judged, from all its parts and shards."""
+    """Report on archives that `sentinel archive judge` judged, from all their parts and shards."""
+    from sentinel.archives.merged_results import MergedResults
     from sentinel.archives.reducing import reduced
     from sentinel.archives.results import Results
     from sentinel.report import cost
 
-    results = Results(directory)
+    all_results = [Results(directory) for directory in dict.fromkeys(map(Path.resolve, directories))]
+    results = all_results[0] if len(all_results) == 1 else MergedResults(all_results)
     policies = [sink.policy() for sink in configuration(config).sinks]
     whole = reduced(results, policies)
     if compare:
