@@ -36,12 +36,14 @@ def _without_common(names: Sequence[Sequence[str]], most: int) -> Iterator[str]:
     columns = [*zip(*names, strict=True)]
     widths = [max(map(len, column)) for column in columns]
     differs = [index for index, column in enumerate(columns) if len({*column}) > 1]
+    differs = differs or [len(columns) - 1]  # of a single path the end tells most
     chosen = {*differs}
     for distance in range(1, len(columns)):
         for near in (*(index - distance for index in differs), *(index + distance for index in differs)):
-            if 0 <= near < len(columns) and _width(widths, chosen | {near}) <= most:
+            is_beside = 0 <= near < len(columns) and not chosen.isdisjoint((near - 1, near + 1))
+            if is_beside and _width(widths, chosen | {near}) <= most:
                 chosen.add(near)
-    yield from (_joined(name, chosen) if differs else "".join(name) for name in names)
+    yield from (_joined(name, chosen) for name in names)
 
 
 def _width(widths: Sequence[int], chosen: set[int]) -> int:

@@ -126,7 +126,7 @@ def _life(incident: Incident) -> str:
 
 
 SENT = ("sent to", "not sent to")
-WOULD_BE_SENT = ("would have been told", "would not have been told")
+WOULD_BE_SENT = ("a watch would have sent it to", "a watch would not have sent it to")
 """What reports say of sinks: of those of a watch, and of those that a replay only supposes."""
 
 

@@ -36,7 +36,7 @@ class RunState(StrEnum):
 
 
 MEANINGS = {
-    RunState.RUNNING: "its log grows, or is silent for no longer than its pauses allow",
+    RunState.RUNNING: "its log grows, or is silent for no longer than its pauses explain",
     RunState.STALLED: "its log is silent for long, and more should come",
     RunState.SILENT: "its log is silent for long, and nothing says whether it ended or is stuck",
     RunState.LOST: "its log is gone or was silent for more than a day, and nothing says how the run ended",
@@ -87,7 +87,7 @@ def standing(
     silent = f"its log does not say that it ended; last written {duration_text(silent_seconds)} ago"
     if silent_seconds <= lost_after_seconds:
         return RunStatus(RunState.RUNNING, silent)
-    allowed = f", and its pauses allow {duration_text(lost_after_seconds)}"
+    allowed = f", and its pauses explain {duration_text(lost_after_seconds)} at most"
     if silent_seconds > max(LOST_SECONDS, lost_after_seconds):
         return RunStatus(RunState.LOST, silent + allowed)
     if goes_on:

@@ -52,6 +52,28 @@ def test_every_curve_is_drawn(page, single):
         assert place.locator("canvas").evaluate(INK) > 3
 
 
+def test_a_curve_of_three_decades_is_logarithmic_until_a_person_chooses(page, written, tmp_path):
+    rows = [
+        {"step": step, "loss": 1 + 10**4 * 0.9**step, "accuracy": step / 100, "scale": 2.0**-step}
+        for step in range(100)
+    ]
+    (tmp_path / "metrics.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    page.goto(written(tmp_path))
+
+    def says(tag):
+        plot = page.locator(f'.plot[data-tag="{tag}"]').first
+        plot.scroll_into_view_if_needed()
+        return plot.locator(".legend").inner_text()
+
+    assert ", logarithmic" in says("loss")
+    assert ", logarithmic" not in says("accuracy")  # it begins at 0
+    assert ", logarithmic" not in says("scale")  # it ends at 1e-30
+    box = page.get_by_label("Logarithmic scale")
+    box.check()
+    box.uncheck()
+    assert ", logarithmic" not in says("loss")
+
+
 def test_a_curve_says_its_values_and_zooms(page, single):
     page.goto(single)
     plot = page.locator(".plot[data-tall]").first

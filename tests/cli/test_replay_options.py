@@ -176,7 +176,7 @@ def test_without_a_path_the_current_directory_is_read(sentinel, sick_run, tmp_pa
 
 @pytest.mark.slow
 def test_a_replay_says_what_would_have_been_told(sentinel, sick_run):
-    assert "would have been told: terminal" in sentinel("replay", ".").out
+    assert "a watch would have sent it to: terminal" in sentinel("replay", ".").out
 
 
 @pytest.mark.slow

@@ -17,10 +17,10 @@ def test_names_that_fit_stay_as_they_are():
 
 def test_runs_of_a_study_keep_the_words_in_which_they_differ():
     assert distinct(STUDY, 30) == [
-        "…rate_1e-3-group_…8/seed_0/…0",
-        "…rate_1e-3-group_…8/seed_1/…0",
-        "…rate_3e-4-group_…8/seed_0/…0",
-        "…rate_3e-4-group_…8/seed_1/…0",
+        "…rate_1e-3-group_…8/seed_0/…",
+        "…rate_1e-3-group_…8/seed_1/…",
+        "…rate_3e-4-group_…8/seed_0/…",
+        "…rate_3e-4-group_…8/seed_1/…",
     ]
 
 
@@ -29,6 +29,13 @@ def test_words_of_another_order_are_numbered_where_only_their_middle_differs():
         "aaaa…bbbbb~1",
         "aaaa…bbbbb~2",
     ]
+
+
+def test_a_single_path_keeps_its_end():
+    assert distinct(["/home/me/projects/vision/runs/mnist/metrics.jsonl"], 26) == [
+        "…runs/mnist/metrics.jsonl"
+    ]
+    assert distinct(["x" * 30], 12) == ["xxxxx…xxxxxx"]
 
 
 @given(names, st.integers(12, 60))

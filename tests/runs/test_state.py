@@ -42,7 +42,7 @@ def test_a_silent_run_that_should_go_on_is_stalled():
 
 def test_the_evidence_says_what_is_allowed_and_not_what_never_was():
     evidence = standing(None, HOUR + 1, HOUR).evidence
-    assert "its pauses allow 1 h" in evidence
+    assert "its pauses explain 1 h at most" in evidence
     assert "never" not in evidence
 
 
