@@ -1,6 +1,7 @@
 """`sentinel mcp`: answer agents."""
 
 import io
+import logging
 import sys
 from typing import Annotated
 
@@ -40,4 +41,6 @@ def mcp(paths: _Paths = None, config: ConfigFile = None, state_dir: StateDir = N
     settings = beside_a_watch(config, state_dir, paths) if paths else recorded(config, state_dir)
     runs = Answers(settings, settings.paths if paths else (), SystemClock().now)
     sys.stdin = io.TextIOWrapper(io.BufferedReader(WholeText(sys.stdin.buffer)), encoding="utf-8")
-    server(runs, lambda: user_rules(config)).run("stdio")
+    app = server(runs, lambda: user_rules(config))
+    logging.getLogger("sentinel").setLevel(logging.WARNING)  # the server has its own level, of each message
+    app.run("stdio")

@@ -141,6 +141,12 @@ class Answers:
             raise SentinelError(f"no run is called {run!r}; `list_runs` has them")
         return places(dict.fromkeys(found))
 
+    def names(self, run: str) -> Mapping[str, str]:
+        """Return the names of the runs that fit a glob, by their paths."""
+        if self.paths:
+            return {body["path"]: body["run"] for body in self._judged(run)}
+        return {each.row.path: each.name for each in self._status(run).runs}
+
     def points(self, run: str, signal: str, most: int) -> Mapping[str, Any]:
         """Return the curves of a signal or a tag of the one run that fits a glob, in a few points each."""
         judged_run = self.replayed(run)

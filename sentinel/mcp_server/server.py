@@ -5,6 +5,7 @@ from contextlib import contextmanager
 from importlib.metadata import version
 from typing import TYPE_CHECKING
 
+import anyio.to_thread
 from mcp.server import MCPServer
 from mcp.server.mcpserver import Context, Image
 from mcp.server.mcpserver.exceptions import ToolError
@@ -14,7 +15,7 @@ from sentinel.common.errors import SentinelError
 from sentinel.mcp_server.known import MAX_ROWS, Answers, Wanted
 from sentinel.mcp_server.marking import INSTRUCTIONS, marked
 from sentinel.mcp_server.plot import png
-from sentinel.mcp_server.wait import waited
+from sentinel.mcp_server.wait import named, waited
 from sentinel.report.pages import index, page
 from sentinel.waiting.waiting import waited_body
 
@@ -106,7 +107,8 @@ def server(answers: Answers, user_rules: "Callable[[], Sequence[WrittenRule]]") 
         """
         with _refusing():
             result = await waited(answers, context.report_progress, run, until, timeout, ignore)
-            return marked(waited_body(result, answers.now()))
+            body = waited_body(result, answers.now())
+            return marked(await anyio.to_thread.run_sync(named, body, answers, run))
 
     @app.tool(annotations=_READS, structured_output=False)
     def explain(name: str = "") -> str:

@@ -1,7 +1,8 @@
 """The tool that waits: looks from time to time, and tells the client that it still does."""
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import anyio
 import anyio.to_thread
@@ -12,7 +13,7 @@ from sentinel.common.text import seconds_in
 from sentinel.mcp_server.known import Answers
 from sentinel.storage.places import fitting_states
 from sentinel.waiting.until import Until
-from sentinel.waiting.waiting import CHECK_SECONDS, Request, Waiting, WaitResult
+from sentinel.waiting.waiting import CHECK_SECONDS, Request, WaitBody, WaitIncidentBody, Waiting, WaitResult
 
 _PROGRESS_SECONDS = 10.0  # between two messages, since clients give up on a tool that is silent
 
@@ -42,3 +43,23 @@ async def waited(
                 await tell(waiting.waited_seconds, seconds, waiting.summary)
                 told_at = waiting.waited_seconds + _PROGRESS_SECONDS
             await anyio.sleep(CHECK_SECONDS)
+
+
+def named(body: WaitBody | WaitIncidentBody, answers: Answers, run: str) -> Mapping[str, Any]:
+    """Return what a wait tells, with the names that the other tools give the runs.
+
+    A watch of its own calls a run by what is below the waited-for places.
+    """
+    told: dict[str, Any] = {**body}
+    try:
+        names = answers.names(run)
+    except SentinelError:  # there is no run yet
+        return told
+    told["runs"] = [_called(row, names) for row in body["runs"]]
+    if "run" in told:
+        told["run"] = _called(told["run"], names)
+    return told
+
+
+def _called(row: Mapping[str, Any], names: Mapping[str, str]) -> Mapping[str, Any]:
+    return {**row, "run": names.get(row["path"], row["run"])}

@@ -12,12 +12,16 @@ _MAX_SIGNALS = 50
 
 
 class CourseBody(TypedDict):
-    """Where a signal begins and ends, and its extremes."""
+    """Where the finite values of a signal begin and end, and their extremes.
+
+    ``not_finite_at`` is the step of the first NaN or infinity, null without one.
+    """
 
     first: float
     last: float
     lowest: float
     highest: float
+    not_finite_at: int | None
 
 
 class PairBody(TypedDict):
@@ -65,12 +69,20 @@ def _course(run: JudgedRun, signal: str) -> CourseBody | None:
     tags = run.run_pipeline.log.understanding().signals.get(signal)
     curve = run.curves.of.get(tags[0]) if tags and run.curves else None
     values = [point.value for point in curve.points()] if curve else []
-    if not values:
+    if curve is None or not values:
         return None
-    return {"first": values[0], "last": values[-1], "lowest": min(values), "highest": max(values)}
+    return {
+        "first": values[0],
+        "last": values[-1],
+        "lowest": min(values),
+        "highest": max(values),
+        "not_finite_at": curve.lost_at,
+    }
 
 
 def _course_text(course: CourseBody | None) -> str:
     if course is None:
         return "not logged"
-    return f"{course['last']:.4g} ({course['lowest']:.4g} to {course['highest']:.4g})"
+    at = course["not_finite_at"]
+    lost = "" if at is None else f", not finite at step {at:,}"
+    return f"{course['last']:.4g} ({course['lowest']:.4g} to {course['highest']:.4g}{lost})"

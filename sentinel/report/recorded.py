@@ -10,6 +10,7 @@ from sentinel.incidents.incident import Event, Incident, State, began_first
 from sentinel.incidents.related import cause_text, consequence_texts
 from sentinel.notifications.routing import idempotency_key
 from sentinel.pipeline import Pipeline
+from sentinel.report.status import stored_run
 from sentinel.sinks.base import Notification
 from sentinel.sinks.enrichment import completed
 from sentinel.sources.base import Cursor, PollResult, Run
@@ -65,7 +66,8 @@ def recorded_incident(
     run = RunIdentity(incident.run)
     excerpts = []
     if row is not None and (state := store.run_state(row.id)) is not None:
-        run_pipeline = pipeline.track(recorded_run(row), row.path)
+        stored = stored_run(store, row)
+        run_pipeline = pipeline.track(recorded_run(row), (stored.name if stored else "") or row.path)
         guard = Guard()
         guard(run_pipeline.log.run, "restoring", partial(run_pipeline.restore, state))
         run = run_pipeline.described()

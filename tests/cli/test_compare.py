@@ -28,7 +28,7 @@ def test_a_comparison_stands_alone(tmp_path, sentinel):
     shown = sentinel("compare", *pair)
     assert shown.status == 0
     assert shown.out.startswith("a.jsonl beside b.jsonl\nsettings that differ:\n  lr: 0.1 | 0.2\nsignals")
-    assert "loss: 0.022 (0.022 to 1.1) | 0.024 (0.024 to 1.2)" in shown.out
+    assert "loss: 0.022 (0.022 to 1.1, not finite at step 50) | 0.024 (0.024 to 1.2, not" in shown.out
     assert "with one run a value, that may be chance (R6)" in shown.out
     assert "NaN" not in shown.out
     assert "s3cret" not in shown.out

@@ -99,10 +99,12 @@ def test_an_agent_waits_and_is_told_of_progress(runs):
             )
             ended = data(answer.content[0].text)
             assert (ended["outcome"], ended["incident"]["detector"]) == ("incident", "non-finite-metric")
+            assert ended["run"]["run"] == "sick/metrics.jsonl"
             assert ended["next_steps"]
             asks = Agent(client).asks
             well = data(await asks("wait", run="well", until="end", timeout="1h"))
             assert (well["outcome"], well["exit_status"]) == ("ended", 0)
+            assert [run["run"] for run in well["runs"]] == ["well/metrics.jsonl"]
             refused = await Agent(client).is_refused("wait", until="soon")
             assert "goal" in refused
 
