@@ -5,7 +5,8 @@ A loss of the discriminator whose median over the last 50 points is below 0.02, 
 more than twice its median over the first 10, or above 5. It is over above 0.05. Losses of other kinds (hinge,
 several parts) rest at other levels: of them a discriminator's whose median over the last 10 points is below a
 quarter of that over the first 10 and below 0.5, while the generator's is four times its own and above 8; or
-below 4 % of it, while the generator's is three times its own.
+below 4 % of it, while the generator's is three times its own. Of squared errors the generator's cannot exceed 1
+by much: a discriminator below 0.02 whose generator has rested within 3 % of 1 for 50 points has won as well.
 
 ## Why it matters
 A discriminator that is sure gives hardly a gradient to the generator, which stays where it is or leaps about.
@@ -44,6 +45,7 @@ SURE = 0.5  # loss of a discriminator, of whichever kind, that is mostly right
 SURER = 0.04  # of its first loss: a discriminator of any loss that is nearly always right
 TREBLED = 3.0  # times its first loss that the generator's then is
 LOST = 8.0  # loss of a generator whose samples pass with a probability of exp(-8)
+AT_ONE = 0.03  # by which a generator's loss of squared errors may miss that of samples all told to be false
 LEAST = 30  # points that suffice
 
 
@@ -65,6 +67,12 @@ LEAST = 30  # points that suffice
         "far": Variant(
             "the discriminator's loss fell from {start:.3g} to {now:.3g} while the generator's grew from "
             "{generator_start:.3g} to {generator_now:.3g}",
+            ("N-discriminator-wins",),
+            (WARNING,),
+        ),
+        "saturated": Variant(
+            "the discriminator's loss is {level:.3g}, and the generator's rests at {generator_level:.3g}: every "
+            "sample is told to be false",
             ("N-discriminator-wins",),
             (WARNING,),
         ),
@@ -95,6 +103,7 @@ def discriminator_wins(
         level=recent_median(VALUE, NOW),
         lowest=pl.col(VALUE).rolling_min(NOW, min_samples=1).over(SERIES),
         generator_level=recent_median(Signal.GENERATOR_LOSS, NOW, at_least=1),
+        generator_off=(pl.col(Signal.GENERATOR_LOSS) - 1).abs().rolling_mean(NOW).over(SERIES),
         generator_start=start_median(Signal.GENERATOR_LOSS, START),
         start=start_median(VALUE, START),
         now=recent_median(VALUE, START),
@@ -116,7 +125,11 @@ def discriminator_wins(
             SkipReason.RANGE: pl.col("lowest") >= 0,
             SkipReason.NOT_COMPARABLE: generator.is_not_null(),
         },
-        found={"won": (pl.col(INDEX) >= NOW + START - 1) & (level < least) & lost, "far": far},
+        found={
+            "saturated": (level < least) & (pl.col("generator_off") < AT_ONE),
+            "won": (pl.col(INDEX) >= NOW + START - 1) & (level < least) & lost,
+            "far": far,
+        },
         lasts=(level < recovered) | (pl.col("now") < 2 * least_share * pl.col("start")),
         below=pl.when(level < recovered).then(recovered).otherwise(2 * least_share * pl.col("start")),
     )
