@@ -5,8 +5,8 @@ A loss of the discriminator whose median over the last 50 points is below 0.02, 
 more than twice its median over the first 10, or above 5. It is over above 0.05. Losses of other kinds (hinge,
 several parts) rest at other levels: of them a discriminator's whose median over the last 10 points is below a
 quarter of that over the first 10 and below 0.5, while the generator's is four times its own and above 8; or
-below 4 % of it, while the generator's is three times its own. Of squared errors the generator's cannot exceed 1
-by much: a discriminator below 0.02 whose generator has rested within 3 % of 1 for 50 points has won as well.
+below 4 % of it, while the generator's is three times its own. Of squared errors the generator's cannot exceed
+1 by much: a discriminator below 0.02 whose generator has been within 3 % of 1 for 50 points has won as well.
 
 ## Why it matters
 A discriminator that is sure gives hardly a gradient to the generator, which stays where it is or leaps about.
@@ -45,7 +45,7 @@ SURE = 0.5  # loss of a discriminator, of whichever kind, that is mostly right
 SURER = 0.04  # of its first loss: a discriminator of any loss that is nearly always right
 TREBLED = 3.0  # times its first loss that the generator's then is
 LOST = 8.0  # loss of a generator whose samples pass with a probability of exp(-8)
-AT_ONE = 0.03  # by which a generator's loss of squared errors may miss that of samples all told to be false
+AT_ONE = 0.03  # by which a generator's squared error may miss that of samples all told to be false
 LEAST = 30  # points that suffice
 
 
@@ -71,8 +71,8 @@ LEAST = 30  # points that suffice
             (WARNING,),
         ),
         "saturated": Variant(
-            "the discriminator's loss is {level:.3g}, and the generator's rests at {generator_level:.3g}: every "
-            "sample is told to be false",
+            "the discriminator's loss is {level:.3g}, and the generator's rests at {generator_level:.3g}: "
+            "every sample is told to be false",
             ("N-discriminator-wins",),
             (WARNING,),
         ),

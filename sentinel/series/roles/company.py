@@ -24,6 +24,7 @@ _OF_POLICIES = frozenset(
 )
 _OF_BOXES = frozenset({"box", "giou", "ciou", "box loss"})
 _SCORES = (("score",), ("scores",))
+_REWARDS = frozenset({"reward", "return"})
 _GENERATORS = frozenset({"g loss", "generator loss", "loss g", "gen loss", "err g", "g gan"})
 _DISCRIMINATORS = frozenset(
     {"d loss", "discriminator loss", "loss d", "disc loss", "err d", "d real", "d fake"}
@@ -290,6 +291,34 @@ def _parts_and_sole_losses(series: Sequence[Series], roles: Roles) -> Iterator[t
         yield from ((one.key, role) for one in longer if is_part or one.reading.words[-1].endswith("loss"))
 
 
+def _sole_rewards(series: Sequence[Series], roles: Roles) -> Iterator[tuple[Key, Role | None]]:
+    """Yield a longer name of a reward or return, where it is the only one of the run."""
+    if any(role.measure is Measure.REWARD for role in roles.values()):
+        return
+    named = [one for one in series if _names_a_reward(one)]
+    if len(named) == 1 and named[0].key not in roles:
+        one = named[0]
+        why = "the only reward of the run"
+        yield (
+            one.key,
+            Role(
+                Kind.OUTCOME,
+                Measure.REWARD,
+                one.reading.split,
+                Direction.HIGHER,
+                Unit.OWN,
+                Source.COMPANY,
+                why,
+            ),
+        )
+
+
+def _names_a_reward(one: Series) -> bool:
+    words = {*one.reading.name.split()}
+    is_plain = words.isdisjoint(table().spread) and Mark.BEST not in one.reading.marks
+    return is_plain and not one.reading.is_in_table and not words.isdisjoint(_REWARDS)
+
+
 def _objectness(series: Sequence[Series], roles: Roles) -> Iterator[tuple[Key, Role | None]]:
     """Yield the objectness of a detector, which is called as an objective: a part of the loss."""
     names = {one.reading.name for one in series}
@@ -357,6 +386,7 @@ _RULES: Sequence[Rule] = (
     _parts_of_a_reward,
     _returns_of_a_monitor,
     _members,
+    _sole_rewards,
     _splits_by_twins,
     _objectness,
     _parts_and_sole_losses,

@@ -20,6 +20,9 @@ _LOSSES = frozenset({Signal.LOSS, Signal.PREFERENCE_LOSS, Signal.LOSS_PART, Sign
 
 _CORRECTABLE = frozenset({Signal.EVAL_LOSS, Signal.LOSS, Signal.POLICY_LOSS, Signal.ACCURACY})
 
+_LAST_RESORT = 2
+"""The rank of a reward that is judged where no other one is logged: whether a task was done."""
+
 _NOT_PLAIN = frozenset({Mark.BEST, Mark.RUNNING, Mark.SUM, Mark.MEMBER})
 """Marks of what is no measurement of its own, or one of several."""
 
@@ -125,7 +128,7 @@ def _candidates(role: Role) -> Iterator[tuple[Signal, frozenset[Signal]]]:
         elif is_held_out:
             yield (Signal.EVAL_QUALITY if is_higher else Signal.EVAL_DISTANCE), _HELD_OUT_METRICS
     elif role.kind is Kind.OUTCOME and role.measure is Measure.REWARD:
-        if is_higher and role.rank <= MAIN_RANK:
+        if is_higher and role.rank <= _LAST_RESORT:
             signal = Signal.EVAL_REWARD if is_held_out else Signal.REWARD
             yield signal, frozenset({signal})
     elif role.kind is Kind.HELD_OUT_LOSS and not is_higher:

@@ -65,6 +65,8 @@ def _rows(*tags: str, count: int = 30) -> list[Point]:
         ("val/MPJPE", Signal.EVAL_LOSS),
         ("val/psnr", Signal.EVAL_QUALITY),
         ("val/lpips", Signal.EVAL_DISTANCE),
+        ("success_rate", Signal.REWARD),
+        ("win_rate", None),
         ("best_val_mcc", None),
         ("train/mystery", None),
     ],
@@ -114,6 +116,11 @@ def test_any_cut_gives_the_same_signals(rows: int, later: list[str], cuts: list[
         ("loss val_loss", "loss", Signal.LOSS),
         ("TrainAccuracy accuracy loss", "accuracy", Signal.EVAL_ACCURACY),
         ("accuracy loss", "accuracy", Signal.ACCURACY),
+        ("step_rewards_tictactoe other", "step_rewards_tictactoe", Signal.REWARD),
+        ("left_reward right_reward", "left_reward", None),
+        ("reward reward_of_walking", "reward_of_walking", None),
+        ("std_of_rewards", "std_of_rewards", None),
+        ("mean_reward success_rate", "success_rate", None),
     ],
 )
 def test_the_other_tags_correct_a_signal(tags: str, tag: str, signal: Signal | None) -> None:
