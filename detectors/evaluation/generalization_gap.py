@@ -26,8 +26,9 @@ within the first epoch, look for a difference between the two data sets first.
 The loss also rises where a classifier becomes too sure of itself while its accuracy holds. Where the log
 has an accuracy within `metric_slack` of its value at the best loss, the loss has to rise by `metric_rise`,
 and by twice that until `metric_patience` evaluations have passed since the best. Until then the finding
-stays info, unless the loss has risen by half. The rule judges nothing while the training loss rises
-at least half as far, which is a divergence. Evaluation data that grow harder in a run look the same.
+stays info, unless the loss has risen by half. The mean precision of a detector outranks its losses: while it
+is at its best, the finding is info. The rule judges nothing while the training loss rises at least half as
+far, which is a divergence. Evaluation data that grow harder in a run look the same.
 
 ## Source
 Catalogue A-overfit, A-eval-loss. The thresholds are measured on simulated evaluation curves with noise of
@@ -42,7 +43,8 @@ import polars as pl
 
 from sentinel.detectors.api import INFO, WARNING, Cause, History, Maturity, Variant, detector
 from sentinel.detectors.evaluation.bests import GAP, LONG, REACH, SHORT, ends_above, with_gap
-from sentinel.detectors.schema import INDEX, Mean
+from sentinel.detectors.reading.standing import AT_BEST
+from sentinel.detectors.schema import INDEX, Mean, Standing
 from sentinel.detectors.signals import Signal
 from sentinel.detectors.stats import is_of
 from sentinel.detectors.strictness import Strictness
@@ -60,6 +62,7 @@ MEMORISED = 0.5  # share of the held-out loss below which the training loss tell
 DOUBTLESS = 0.5  # a rise that no metric excuses
 SAME = 1.1  # times a training loss that is as low as then
 ONSET = 4  # the trouble begins where this part of the rise is passed
+OUTRANKS = Signal.MEAN_AVERAGE_PRECISION, Signal.MEAN_INTERSECTION_OVER_UNION
 COSTS = (  # metrics of which less is better, and of which the card alone speaks
     *(Signal.EVAL_ERROR_RATE, Signal.EVAL_DISTANCE),
     Signal.FRECHET_INCEPTION_DISTANCE,
@@ -70,7 +73,7 @@ OVERFIT = ("A-overfit", "A-eval-loss", "V1", "DP14", "DP1", "O6")
 
 @detector(
     judges=(Signal.EVAL_LOSS, *COSTS),
-    uses=(Mean(Signal.LOSS), Signal.EVAL_ACCURACY),
+    uses=(Mean(Signal.LOSS), Signal.EVAL_ACCURACY, *map(Standing, OUTRANKS)),
     history=History(recent=REACH + 3 * LONG, head=1, coarse=True),
     at_end=True,
     maturity=Maturity.STABLE,
@@ -135,7 +138,9 @@ def generalization_gap(
             "rises": risen & ~holds.fill_null(False),
         },
         lasts=rise > least_rise / 2,
-        severities={INFO: ~ends & ((holds & patient) | may_be_chance | ~(clear | memorises))},
+        severities={
+            INFO: ~ends & ((holds & patient) | may_be_chance | ~(clear | memorises) | _detects_better())
+        },
         judged={
             SkipReason.OTHER_TAG: is_of(Signal.EVAL_LOSS),
             SkipReason.FEW_POINTS: pl.col(INDEX) >= SHORT,
@@ -143,6 +148,12 @@ def generalization_gap(
         },
         above=best + (level - best) / ONSET,
     )
+
+
+def _detects_better() -> pl.Expr:
+    """Return whether a detector or segmenter is at its best by the metric that outranks its losses."""
+    standing = pl.coalesce(Standing(metric).column for metric in OUTRANKS)
+    return (standing >= AT_BEST).fill_null(False)
 
 
 def _learned() -> pl.Expr:

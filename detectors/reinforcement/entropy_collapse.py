@@ -34,6 +34,7 @@ import polars as pl
 
 from sentinel.detectors.api import CRITICAL, INFO, WARNING, Cause, History, Maturity, Variant, detector
 from sentinel.detectors.evidence import Measure, Unit
+from sentinel.detectors.reinforcement.outcome import STANDINGS, is_at_best
 from sentinel.detectors.schema import VALUE
 from sentinel.detectors.signals import Signal
 from sentinel.detectors.stats import (
@@ -62,7 +63,7 @@ SPENT = "the reward improved from {reward_start:.3g} to {reward_level:.3g}: litt
 
 @detector(
     judges=(Signal.ENTROPY, Signal.ENTROPY_PER_SEQUENCE, Signal.POLICY_ENTROPY),
-    uses=(Signal.REWARD, Signal.REWARD_STD, Signal.CLIPPED_COMPLETION_RATIO),
+    uses=(Signal.REWARD, Signal.REWARD_STD, Signal.CLIPPED_COMPLETION_RATIO, *STANDINGS),
     history=History(recent=BACK + REWARDS, head=REWARDS),
     maturity=Maturity.STABLE,
     cause=Cause.POLICY,
@@ -115,7 +116,7 @@ def entropy_collapse(
     gone = _is_below_share(critical_share) | _is_below_floor(critical_per_token)
     rewards_alike = (2 * pl.col("reward_std_level") < pl.col("reward_std_start")).fill_null(False)
     low = _is_below_share(warning_share) | (_is_below_floor(warning_per_token) & rewards_alike)
-    improved = _has_improved()
+    improved = _has_improved() | is_at_best()
     capped = (pl.col("capped") > most_capped).fill_null(False)
     resumed = is_of(Signal.POLICY_ENTROPY) & was_resumed()
     return verdicts(
