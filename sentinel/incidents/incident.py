@@ -89,7 +89,7 @@ class Incident(msgspec.Struct, frozen=True):
     @property
     def is_of_card(self) -> bool:
         """Whether a score card found it, which judges a whole run."""
-        return "card_points" in self.evidence
+        return self.evidence.get("card_points") is not None
 
     @property
     def open(self) -> bool:

@@ -51,6 +51,13 @@ def test_what_a_card_says_of_the_whole_run_is_explained_by_what_was_found_in_it(
     assert explained(card, rows("..cc", "reward-zero-std")) == {}
 
 
+def test_what_a_rule_found_is_no_card_although_its_detector_reads_some():
+    none = {"level": 1.0, "card_points": None}
+    first = changed(rows("..cccccc", "flat-loss-at-init"), evidence=none)
+    last = changed(rows("......cc", "loss-spike", tag="loss"), evidence=none)
+    assert explained(first, last) == {}
+
+
 def test_of_two_cards_the_one_that_was_found_first_explains_the_other():
     """What was sent while the run went on is not taken back by a card about its end."""
     points = {"level": 1.0, "card_points": 9.0}
