@@ -17,6 +17,7 @@ from sentinel.runs.console import ConsoleState
 from sentinel.runs.ingested import Ingested
 from sentinel.runs.metadata import RunMetadata, Understanding, framework, understood
 from sentinel.runs.outcomes import outcome
+from sentinel.runs.resumes import resumed_after
 from sentinel.runs.state_codec import packed, unpacked
 from sentinel.series.attempt import MAX_TAGS_PER_SIGNAL
 from sentinel.series.attempts import MAX_ATTEMPTS
@@ -110,6 +111,9 @@ class RunLog:
         self.metadata.label = self.metadata.label.updated(batch.label)
         points_before = self.metadata.points
         stopped_before = {*self._stopped()}
+        resumes = [*resumed_after(batch.lines)]
+        for stream in {*self.streams, *(chunk.stream for chunk in batch.chunks)} if resumes else ():
+            self._stream(stream).attempts.resumes += resumes
         read_issues = [*batch.read_issues]
         extensions: list[Extension] = []
         for chunk in (chunk.flat for chunk in batch.chunks):

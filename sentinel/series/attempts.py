@@ -79,6 +79,9 @@ def finite(points: Sequence[Points]) -> Sequence[Points]:
     return [part.take(np.isfinite(part.value)) for part in points]
 
 
+MAX_TOLD_ATTEMPTS = 8
+"""Attempts up to which the console is believed where the steps do not go back."""
+
 MAX_ATTEMPTS = 64
 """How often a stream may go back. One that does so more often has several writers, and its steps no order."""
 
@@ -92,6 +95,7 @@ class Attempts:
     number: int = 1
     last_step: dict[str, int] = field(default_factory=dict)
     disordered_at: tuple[int, float] | None = None  # step and time of the point that went back once too often
+    resumes: list[int] = field(default_factory=list)  # steps after which the console says that it was resumed
 
     @property
     def disordered(self) -> bool:
@@ -106,10 +110,31 @@ class Attempts:
         """
         if chunk.restarted:
             self.last_step = {tag: step + 1 for tag, step in self.last_step.items()}
-        begin = 0  # of the present attempt
-        searched = 0  # up to here no step goes back
+            self.resumes = []
+        begin = 0
+        while (place := self._first_resumed(chunk, is_compared, begin)) is not None:
+            number = self.number
+            yield from self._split(chunk, is_compared, begin, place)
+            self.resumes = self.resumes[1:]
+            if number == self.number and self.last_step and number < MAX_TOLD_ATTEMPTS:
+                self.number += 1
+                self.last_step = {}
+            begin = place
+        yield from self._split(chunk, is_compared, begin, len(chunk.step))
+
+    def _first_resumed(self, chunk: Chunk, is_compared: NDArray[np.bool_], begin: int) -> int | None:
+        """Return the index of the first point, from ``begin`` on, after the step of the next resume."""
+        if not self.resumes:
+            return None
+        later = np.flatnonzero(is_compared[chunk.tag[begin:]] & (chunk.step[begin:] > self.resumes[0]))
+        return begin + int(later[0]) if len(later) else None
+
+    def _split(
+        self, chunk: Chunk, is_compared: NDArray[np.bool_], begin: int, total: int
+    ) -> Iterator[tuple[int, slice]]:
+        """Yield the attempts between two points, as their steps tell. ``begin`` is of the present attempt."""
+        searched = begin  # up to here no step goes back
         length = _MIN_SEARCH
-        total = len(chunk.step)
         while searched < total and not self.disordered:
             end = min(searched + length, total)
             back = self._first_step_back(chunk, is_compared, slice(searched, end))
@@ -124,6 +149,7 @@ class Attempts:
             length = _MIN_SEARCH
             self.number += 1
             self.last_step = {}
+            self.resumes = []
             if self.disordered:
                 self.disordered_at = int(chunk.step[back]), float(chunk.time[back])
         if searched > begin:
@@ -164,7 +190,7 @@ class Attempts:
 
     def dump(self) -> list[Any]:
         """Return everything that `load` needs."""
-        return [self.number, self.last_step, self.disordered_at]
+        return [self.number, self.last_step, self.disordered_at, self.resumes]
 
     @classmethod
     def load(cls, state: Sequence[Any]) -> Self:
