@@ -14,14 +14,16 @@ Four kinds of incidents are related in a way of their own:
   explains what follows soon. It does not explain what is worse, in the rewards either.
 - What a score card says of the outcome of a run that is over. It judges the whole run, so its onset says
   little: whatever was found in the run and explains its class explains the card. An end of the run does not.
-  Of one class, what is critical explains a card, and of two cards the one that was found first explains the
-  other.
+  Of one class, what is critical explains a card, and so does what was found earlier by a detector that judges
+  the outcome, too, but for a card to which its own cards yield. Of two cards the one that was found first
+  explains the other.
 - A crash. A number that broke shortly before explains it, unless the error names another cause.
 """
 
 from collections.abc import Mapping
 
-from sentinel.detectors.api import Cause, Declaration, Maturity, Severity
+from sentinel.detectors.api import Cause, Declaration, Detector, Maturity, Severity
+from sentinel.detectors.reading.cards import card_of
 from sentinel.incidents.incident import Incident, began_together
 
 OF_THE_RUN = ""
@@ -71,7 +73,8 @@ def _may_explain(cause: Incident, effect: Incident, detectors: Mapping[str, Decl
     else:
         of_one_process = cause.stream == effect.stream or OF_THE_RUN in (cause.stream, effect.stream)
         class_of_effect = detectors[effect.detector].cause
-        is_surer = cause.is_of_card or cause.severity > effect.severity
+        outweighs = cause.is_of_card or cause.severity > effect.severity
+        is_surer = outweighs or _was_found_before(cause, effect, detectors)
         is_same_class = effect.is_of_card and is_surer and class_of_effect is detectors[cause.detector].cause
         related = of_one_process and (is_same_class or class_of_effect in detectors[cause.detector].inhibits)
         if related and _is_of_a_policy(cause, effect, detectors):
@@ -80,6 +83,21 @@ def _may_explain(cause: Incident, effect: Incident, detectors: Mapping[str, Decl
             related = _may_end_the_run(cause, effect)
     stable = cause.maturity is Maturity.STABLE or effect.maturity is Maturity.PREVIEW
     return related and stable and cause.severity >= min(effect.severity, Severity.WARNING)
+
+
+def _was_found_before(cause: Incident, effect: Incident, detectors: Mapping[str, Declaration]) -> bool:
+    """Return whether a detector that judges the outcome had found its trouble when a card came.
+
+    What never left its start does not explain what got worse than it was.
+    """
+    claims = _claims(detectors[cause.detector])
+    rivals = {card_of(claim).yields_to for claim in claims}
+    is_earlier = cause.fired_step < effect.fired_step
+    return bool(claims) and is_earlier and rivals.isdisjoint(_claims(detectors[effect.detector]))
+
+
+def _claims(declaration: Declaration) -> tuple[str, ...]:
+    return declaration.reads if isinstance(declaration, Detector) else ()
 
 
 def _explains_card(cause: Incident, effect: Incident, detectors: Mapping[str, Declaration]) -> bool:

@@ -1,9 +1,12 @@
 """One message a cause."""
 
+from dataclasses import replace
+
 import pytest
 
 from sentinel.detectors.discovery import all_detectors
-from tests.incidents.timeline import START, by_position, changed, rows, tracker
+from sentinel.incidents.lifecycle import IncidentTracker
+from tests.incidents.timeline import CLASSES, RUN, START, by_position, changed, detector, rows, tracker
 
 CAUSE = "loss-scale-collapse"
 EFFECT = "flat-loss-at-init"
@@ -64,6 +67,19 @@ def test_of_two_cards_the_one_that_was_found_first_explains_the_other():
     first = changed(rows("..cccccc", "flat-loss-at-init"), evidence=points)
     last = changed(rows("......cc", "loss-spike", tag="loss"), evidence=points, onset=lambda: (0, None))
     assert explained(first, last) == {"loss-spike": "flat-loss-at-init"}
+
+
+@pytest.mark.parametrize(("claim", "expected"), [("memorises", True), ("rests-at-guessing", False)])
+def test_what_a_detector_of_the_outcome_found_explains_a_later_card_of_its_class(claim, expected):
+    """A memorising model is told once; that a loss never left its start explains no memorising."""
+    detectors = {name: detector(name) for name in CLASSES}
+    detectors["flat-loss-at-init"] = replace(detectors["flat-loss-at-init"], reads=(claim,))
+    detectors["loss-spike"] = replace(detectors["loss-spike"], reads=("memorises",))
+    ours = IncidentTracker(RUN, detectors)
+    card = changed(rows("......cc", "loss-spike", tag="loss"), evidence={"level": 1.0, "card_points": 9.0})
+    ours.advance([one for line in (rows("..cccccc", "flat-loss-at-init"), card) for one in line])
+    first, second = ours.open()
+    assert (second.inhibited_by == first.id) == expected
 
 
 def test_a_card_and_what_explains_it_never_explain_each_other():
