@@ -90,6 +90,9 @@ LINES: Mapping[Signal, Mapping[str, str]] = {
         "": 'log("tool_failure_share", failed_calls / calls)  '
         '# [signals] "tool_failure_share" = "tool_failure_share"'
     },
+    Signal.CODEBOOK_PERPLEXITY: {
+        "": 'log("codebook_perplexity", (-(p * (p + 1e-10).log()).sum()).exp())  # p: share of each code'
+    },
     Signal.MOE_AUXILIARY_LOSS: {"": 'log("load_balancing_loss", outputs.aux_loss.item())'},
     Signal.MAX_ATTENTION_LOGIT: {"": 'log("max_attention_logit", scores.max().item())'},
     Signal.MAX_OUTPUT_LOGIT: {"": f'{PROBE}, sets="cheap")  # then probe.step(batch=batch, outputs=logits)'},

@@ -77,6 +77,7 @@ class Signal(StrEnum):
     EBFT_DIVERSITY = "ebft_diversity"  # twice the similarity of completions of one prompt, -2..2
     EBFT_CFM_LOSS = "ebft_cfm_loss"  # cross-feature matching: squared distance to the reference, >= 0
     MOE_AUXILIARY_LOSS = "moe_auxiliary_loss"  # load balancing of a mixture of experts
+    CODEBOOK_PERPLEXITY = "codebook_perplexity"  # exp of the entropy of a quantiser's codes, 1..entries
     MOE_MAX_VIOLATION = "moe_max_violation"  # load of the fullest expert over the mean load, less 1; >= 0
     MAX_ATTENTION_LOGIT = "max_attention_logit"  # largest before the softmax; of all layers or a series each
     MAX_OUTPUT_LOGIT = "max_output_logit"  # largest of a batch of classified samples or tokens

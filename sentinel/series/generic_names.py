@@ -24,6 +24,9 @@ _LOSSES = ("loss", "cost", "nll", "total loss", "lm loss", "mlm loss")
 _ERRORS = ("mse", "rmse", "mae", "mean squared error", "root mean squared error", "mean absolute error")
 """Errors of regressions; on training batches they may be terms of a loss."""
 
+_MAX_CODEBOOKS = 32
+"""Codebooks of a residual quantiser whose perplexities bear their numbers."""
+
 _GENERATORS = ("generator", "gen", "g", "total generator", "total g")
 _DISCRIMINATORS = ("discriminator", "disc", "d", "total discriminator", "total d")
 
@@ -113,6 +116,10 @@ _TRAINING: Mapping[str, Signal] = {
     "batch slots": Signal.BATCH_SLOTS,
     **dict.fromkeys(_ACCURACIES, Signal.ACCURACY),
     "perplexity": Signal.PERPLEXITY,
+    "codebook perplexity": Signal.CODEBOOK_PERPLEXITY,
+    "vq perplexity": Signal.CODEBOOK_PERPLEXITY,
+    "code perplexity": Signal.CODEBOOK_PERPLEXITY,
+    **{f"perplexity {book}": Signal.CODEBOOK_PERPLEXITY for book in range(_MAX_CODEBOOKS)},
     "load balancing loss": Signal.MOE_AUXILIARY_LOSS,
     "moe max violation": Signal.MOE_MAX_VIOLATION,
     "max attention logit": Signal.MAX_ATTENTION_LOGIT,

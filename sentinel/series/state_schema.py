@@ -3,7 +3,7 @@
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any, NamedTuple
 
-STATE = 19
+STATE = 20
 """A number to raise whenever what is stored changes its form. The log of an older state is read again."""
 
 

@@ -6,7 +6,7 @@ from typing import Any, Self
 
 from sentinel.detectors.signals import Signal
 from sentinel.series.patterns import Meaning
-from sentinel.series.tag_words import EVAL, TRAIN, words_of
+from sentinel.series.tag_words import EVAL, TRAIN, spelled, words_of
 
 Find = Callable[[str], Meaning | None]
 """Gives the meaning of a tag by its name alone."""
@@ -24,6 +24,11 @@ _PAIRED = frozenset({Signal.LOSS, Signal.POLICY_LOSS, Signal.ACCURACY, Signal.PE
 _OF_BATCHES = TRAIN | {"batch", "minibatch", "running", "step", "rollout"}
 """Words of a tag that is logged for training batches."""
 
+_OF_A_QUANTISER = frozenset(
+    {"vq", "vqloss", "codebook", "commit", "commitment", "quantizer", "quantization", "quantize"}
+)
+"""Words of tags beside which a perplexity is that of a codebook."""
+
 _OF_TRAINING = frozenset({Signal.LOSS, Signal.POLICY_LOSS, Signal.REWARD})
 """Signals of a training, beside which an accuracy may be that of held-out data."""
 
@@ -36,11 +41,13 @@ class TagContext:
     whether an accuracy without any further word is that of held-out data: training and evaluation have other
     metrics that name them, and it is logged no more often than those of the evaluation. ``errors`` are tags
     of an error on training data that is the loss: the evaluation has the same, and nothing else is a loss.
+    ``quantises`` says whether a perplexity is that of a codebook, not of a language model.
     """
 
     epochs: frozenset[str] = frozenset()
     held_out: bool = False
     errors: frozenset[str] = frozenset()
+    quantises: bool = False
 
     @classmethod
     def from_tags(cls, counts: Mapping[str, int], find: Find) -> Self:
@@ -49,6 +56,7 @@ class TagContext:
             epochs=frozenset(_epochs(counts, find)),
             held_out=_is_held_out(counts, find),
             errors=frozenset(_errors(counts, find)),
+            quantises=any(not _OF_A_QUANTISER.isdisjoint(words_of(tag)) for tag in counts),
         )
 
     def meaning(self, tag: str, find: Find) -> Meaning | None:
@@ -57,6 +65,8 @@ class TagContext:
             stem = tag.removesuffix(STEP).removesuffix(EPOCH)
             if stem in self.epochs:
                 return find(stem + STEP) if tag == stem + EPOCH else None
+        if self.quantises and _is_perplexity(tag):
+            return Meaning(Signal.CODEBOOK_PERPLEXITY)
         meaning = find(tag)
         if self.held_out and meaning is not None and meaning.signal is Signal.ACCURACY and _is_bare(tag):
             return replace(meaning, signal=Signal.EVAL_ACCURACY)
@@ -64,13 +74,13 @@ class TagContext:
 
     def dump(self) -> list[Any]:
         """Return everything that `load` needs."""
-        return [sorted(self.epochs), self.held_out, sorted(self.errors)]
+        return [sorted(self.epochs), self.held_out, sorted(self.errors), self.quantises]
 
     @classmethod
     def load(cls, state: Sequence[Any]) -> Self:
         """Undo `dump`."""
-        epochs, held_out, errors = state
-        return cls(frozenset(epochs), held_out, frozenset(errors))
+        epochs, held_out, errors, quantises = state
+        return cls(frozenset(epochs), held_out, frozenset(errors), quantises)
 
 
 def _epochs(counts: Mapping[str, int], find: Find) -> set[str]:
@@ -115,6 +125,12 @@ def _errors(counts: Mapping[str, int], find: Find) -> set[str]:
     }
     unknown = {tag: frozenset(words_of(tag)) for tag, meaning in meanings.items() if meaning is None}
     return {tag for tag, words in unknown.items() if words & TRAIN and words - TRAIN in eval_words}
+
+
+def _is_perplexity(tag: str) -> bool:
+    """Return whether a tag is a perplexity, perhaps of one of several codebooks, on whichever data."""
+    words = {word for word in spelled(words_of(tag)) if not word.isdecimal()}
+    return words - EVAL - TRAIN - _OF_A_QUANTISER == {"perplexity"}
 
 
 def _is_bare(tag: str) -> bool:

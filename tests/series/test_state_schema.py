@@ -3,7 +3,7 @@
 from sentinel.series.state_schema import STATE, AttemptState, SeriesState, StreamState
 
 FORM = {
-    19: (
+    20: (
         "position first_points has_names profile attempts attempt tags plans units "
         "signals inventory_taker missing_tags tag_context "
         "role_signals values unmapped_nonfinite unmapped_shape pace",
