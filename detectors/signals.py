@@ -38,6 +38,7 @@ class Signal(StrEnum):
     ENTROPY = "entropy"  # of a language-model policy, nats per token, >= 0
     ENTROPY_PER_SEQUENCE = "entropy_per_sequence"  # nats summed over a response
     POLICY_ENTROPY = "policy_entropy"  # of a discrete or continuous action, nats, may be negative
+    ENTROPY_COEFFICIENT = "entropy_coefficient"  # weight of the entropy, as SAC tunes it; > 0
     ACTION_STD = "action_std"  # standard deviation of a Gaussian policy; mean over actions, > 0
     REWARD = "reward"  # mean over the batch, or mean episode return
     REWARD_STD = "reward_std"

@@ -5,8 +5,8 @@ A median entropy over the last 20 points of more than twice that of the first 20
 last 200, and of at least 0.5 nats per token, while the reward lies below nine tenths of its first values.
 Four times as much is critical. And a standard deviation of a Gaussian policy's actions of three times that of
 the first 20 points, which still grows, while the reward of the last 100 points is less than 3 % above that of
-the 100 before. This is info, and a warning where episodes have become shorter by 15 %. It is over below one
-and a half times the start.
+the 100 before; and a coefficient of the entropy of 100 times its lowest, likewise. Both are info, and a
+warning where episodes have become shorter by 15 %. It is over below one and a half times the start.
 
 ## Why it matters
 An entropy bonus has no upper end. Actions become noise, and a reward that does not pay for precision lets
@@ -46,6 +46,7 @@ from sentinel.detectors.stats import (
 from sentinel.detectors.verdict import SkipReason, verdicts
 
 NOW = 20  # points of the present level, and of the start
+TUNED = 100  # times its lowest level: as far as a coefficient falls that finds its place, but upwards
 SMALL_GAIN = 0.03  # share of its size: a reward that gained less in so many points stands
 PAST = 100  # points in which a reward ought to gain
 SHORTER = 0.85  # of the longest mean length: episodes that end sooner again
@@ -54,7 +55,7 @@ LOW = 0.1  # quantile of the first rewards: a fall below it is no noise of one p
 
 
 @detector(
-    judges=(Signal.ENTROPY, Signal.ACTION_STD),
+    judges=(Signal.ENTROPY, Signal.ACTION_STD, Signal.ENTROPY_COEFFICIENT),
     uses=(Signal.REWARD, Signal.EPISODE_LENGTH, Signal.CLIPPED_COMPLETION_RATIO),
     history=History(recent=NOW + BACK, head=NOW),
     maturity=Maturity.STABLE,
@@ -79,6 +80,12 @@ LOW = 0.1  # quantile of the first rewards: a fall below it is no noise of one p
             "{reward_start:.3g} to {reward_level:.3g}",
             ("N-entropy-explosion", "A-entropy", "R1", "N-engine-mismatch"),
             (WARNING, CRITICAL),
+        ),
+        "coefficient": Variant(
+            "the entropy's coefficient grew from {lowest:.3g} to {level:.3g}, and the reward has gained "
+            "nothing since it was {earlier_level:.3g}: noise outweighs the reward",
+            ("N-entropy-explosion", "R3"),
+            (INFO, WARNING),
         ),
         "noise": Variant(
             "the standard deviation of the actions grew from {start:.3g} to {level:.3g}, and the reward has "
@@ -116,6 +123,8 @@ def entropy_explosion(
     fell = pl.col("reward_level") < pl.col("reward_low")
     risen = (level > growth * start) & (level > growth * pl.col("lowest")) & (level > least)
     of_actions = is_of(Signal.ACTION_STD)
+    of_coefficient = is_of(Signal.ENTROPY_COEFFICIENT)
+    outweighs = (level > TUNED * pl.col("lowest")) & (level > pl.col("earlier_level"))
     gain = recent_median(reward, PAST, at_least=1) - pl.col("reward_before")
     stands = gain < SMALL_GAIN * pl.col("reward_before").abs()
     grows = (level > noise * start) & (level > pl.col("earlier_level"))
@@ -125,11 +134,15 @@ def entropy_explosion(
             SkipReason.FEW_POINTS: has_points(2 * NOW),
             SkipReason.NOT_COMPARABLE: fell.is_not_null(),
         },
-        found={"exploded": ~of_actions & risen & fell, "noise": of_actions & grows & stands},
+        found={
+            "exploded": is_of(Signal.ENTROPY) & risen & fell,
+            "noise": of_actions & grows & stands,
+            "coefficient": of_coefficient & outweighs & stands,
+        },
         lasts=level > recovered * start,
         severities={
             CRITICAL: level > critical_growth * start,
-            WARNING: of_actions & (pl.col("length") < SHORTER * pl.col("longest")),
+            WARNING: (of_actions | of_coefficient) & (pl.col("length") < SHORTER * pl.col("longest")),
         },
         above=recovered * start,
     )
