@@ -1,4 +1,4 @@
-"""Losses that cross zero: a likelihood of a flow, a Dice loss. No rule about curves may mistake their sign."""
+"""Losses that cross zero: likelihoods of flows, Dice losses. No rule about curves may mistake their sign."""
 
 import json
 
