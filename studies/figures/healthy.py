@@ -113,6 +113,7 @@ def supervised(
             "data_share": lambda: np.where(random.random(shape.points) < 0.01, 0.9, share(0.1)),
             "moe_auxiliary_loss": lambda: 2 + shape.noisy(random, 0.05 + 0.5 * np.exp(-time / 0.02), 2),
             "moe_max_violation": lambda: shape.noisy(random, 0.5 + 2 * np.exp(-time / 0.02)),
+            "codebook_perplexity": lambda: 1 + shape.noisy(random, 200 * (1 - np.exp(-(time + 0.01) / 0.1))),
             "max_attention_logit": lambda: shape.noisy(random, 10 + 40 * (1 - np.exp(-time / 0.2))),
             "max_output_logit": lambda: shape.noisy(random, 3 + 20 * (1 - np.exp(-time / 0.2))),
             "log_partition": lambda: shape.noisy(random, 2.3 + 15 * (1 - np.exp(-time / 0.2))),

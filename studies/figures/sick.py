@@ -376,6 +376,7 @@ SICK: Mapping[str, tuple[Kind, float]] = {
     "lr-schedule-mismatch": (ends_early, ONSET),
     "lr-schedule-restart": (forgets_its_schedule, ONSET),
     "memory-growth": (leaks, 0),
+    "missing-loss": (repeats, ONSET),
     "metric-band": (policies.repeats_itself, ONSET),
     "misscaled-gradient": (divides_twice, 0),
     "non-finite-metric": (breaks, ONSET),
