@@ -19,6 +19,7 @@ POINTS = {  # others: 100
     "loss-scales-with-padding": 300,
     "loss-spike": 400,
     "memory-growth": 400,
+    "missing-loss": 400,
     "resume-loss-jump": 1_000,
     "throughput-shift": 400,
 }
