@@ -75,6 +75,13 @@ def repeats(random: Random, shape: Shape) -> Run:
     return run.but(eval_loss=lambda now=run.logged["eval_loss"]: now()[kept])
 
 
+def falls_silent(random: Random, shape: Shape) -> Run:
+    """The loss is no longer logged, so the last one stands beside all later points."""
+    run = supervised(random, shape)
+    last = np.minimum(np.arange(shape.points), int(ONSET * shape.points))
+    return run.but(loss=lambda now=run.logged["loss"]: now()[last])
+
+
 def diverges(random: Random, shape: Shape) -> Run:
     """The loss rises to three times its level within a tenth of the run."""
     curve = learning(random, shape)
@@ -376,7 +383,7 @@ SICK: Mapping[str, tuple[Kind, float]] = {
     "lr-schedule-mismatch": (ends_early, ONSET),
     "lr-schedule-restart": (forgets_its_schedule, ONSET),
     "memory-growth": (leaks, 0),
-    "missing-loss": (repeats, ONSET),
+    "missing-loss": (falls_silent, ONSET),
     "metric-band": (policies.repeats_itself, ONSET),
     "misscaled-gradient": (divides_twice, 0),
     "non-finite-metric": (breaks, ONSET),
