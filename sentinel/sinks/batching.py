@@ -15,7 +15,8 @@ from sentinel.storage.outbox import OutboxEntry
 from sentinel.storage.store import Store
 
 _to_notification = converter(Notification)
-_OPEN_EVENTS = frozenset({Event.ESCALATED, Event.REOPENED, Event.REPEAT})  # after which an incident is open
+_STILL_THERE = frozenset({Event.ESCALATED, Event.REOPENED, Event.REPEAT, Event.ENDED})
+"""Events after which the problem is still there. A run may end with it before anybody was told."""
 _FINAL_EVENTS = (*OVER, Event.TEST)  # after which nothing is refreshed
 
 
@@ -29,7 +30,7 @@ def record_receipt(
     notifications = message.notifications if isinstance(message, Digest) else [message]
     receipts = []
     for last in notifications:
-        may_refresh = refreshes and last.event not in _FINAL_EVENTS
+        may_refresh = refreshes and last.event not in _FINAL_EVENTS and not last.incident.ended
         body = json.dumps(msgspec.to_builtins(last)) if may_refresh else None
         receipts.append((last.incident.id, thread or "", body))
     store.receipts.keep(sink.name, receipts, now)
@@ -62,13 +63,14 @@ def latest(readable: Mapping[OutboxEntry, Notification]) -> list[Notification]:
 
 def _merge(notifications: Sequence[Notification], entries: Sequence[OutboxEntry]) -> Notification:
     """Return the last of the notifications of one incident. It says that the incident fires if the receiver
-    got nothing of it yet.
+    got nothing of it yet, but for a run that was over when it was first seen.
     """
     first = notifications[0]
     last = notifications[-1]
     together = len({entry.attempts for entry in entries}) == 1  # else the receiver may have the first one
     is_news = first.event is Event.FIRING and together
-    if is_news and last.event in _OPEN_EVENTS:
+    was_over = last.event is Event.ENDED and any(entry.batch for entry in entries)
+    if is_news and last.event in _STILL_THERE and not was_over:
         return replace(last, event=Event.FIRING, excerpts=last.excerpts or first.excerpts)
     return last
 

@@ -203,7 +203,7 @@ def _headline(notification: Notification) -> str:
     headline = incident.headline or sentence(incident.detector)
     if notification.event is Event.RESOLVED and incident.no_reminder:
         return f"Answered, {incident.ended or 'it goes on'}: {headline}"
-    if notification.event is Event.ENDED:
+    if notification.event is Event.ENDED or (notification.event is Event.FIRING and incident.ended):
         return sentence(f"{incident.ended} with this still there: {headline}")
     if incident.state is State.WITHDRAWN:
         news = "The run goes on after all, so this is over"

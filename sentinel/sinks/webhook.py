@@ -223,7 +223,7 @@ class WebhookConfig(HttpSinkConfig):
     def mistakes_between(cls, table: Mapping[str, Any]) -> Iterator[str]:
         """Yield also that the signing key is named twice."""
         yield from super().mistakes_between(table)
-        if {"secret_env", "secret_file"} <= table.keys():
+        if None not in (table.get("secret_env"), table.get("secret_file")):
             yield "give at most one of secret_env and secret_file"
 
     def address(self) -> SecretStr:

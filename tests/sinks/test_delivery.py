@@ -321,6 +321,7 @@ def test_a_sink_that_hangs_delays_no_other(store, deliver):
         ([Event.FIRING, Event.RESOLVED, Event.REOPENED], Event.FIRING),
         ([Event.FIRING, Event.REOPENED, Event.FLAPPING], Event.FLAPPING),
         ([Event.FIRING, Event.LOST], Event.LOST),
+        ([Event.FIRING, Event.ENDED], Event.FIRING),  # else no receiver would page that a run crashed
         ([Event.ESCALATED, Event.REPEAT], Event.REPEAT),
     ],
 )
