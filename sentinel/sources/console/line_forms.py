@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from sentinel.sources.readers.printed_numbers import NUMBER_ALONE
-from sentinel.sources.readers.templates import METRIC, STAMP, Slot, Template
+from sentinel.sources.readers.slots import METRIC, STAMP, Slot
+from sentinel.sources.readers.templates import Template
 from sentinel.sources.readers.words import counter
 
 MAX_FORM = 500

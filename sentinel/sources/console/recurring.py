@@ -14,7 +14,8 @@ from sentinel.sources.console.line_forms import LineForm
 from sentinel.sources.readers.measured_rows import Laps, Row
 from sentinel.sources.readers.printed_numbers import MAX_STEP, count, number
 from sentinel.sources.readers.redrawn_lines import bar_free, printed_lines
-from sentinel.sources.readers.templates import MAX_LINE, PART, Template, header, mask, template
+from sentinel.sources.readers.slots import PART
+from sentinel.sources.readers.templates import MAX_LINE, Template, header, mask, template
 from sentinel.sources.readers.words import counter, phase, says_metric, says_other
 
 MIN_LINES = 3
