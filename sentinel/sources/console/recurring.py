@@ -63,12 +63,6 @@ _VARIES = re.compile(r"loss|acc|reward|score|error|return|precision|recall|f1", 
 _RATE = re.compile(r"(?<![a-z])lr(?![a-z])|learning.?rate", re.IGNORECASE)
 """Names of what is logged where it stands still, if something above counts."""
 
-_LAYER = re.compile(r"\s*\([\w.-]+\): [A-Z]\w*\(")
-"""A line of a printed model: "(norm1): BatchNorm2d(64, eps=1e-05)"."""
-
-_RAISED = re.compile(r"\s*(?:\w+\.)*[A-Z]\w*Error: (?=[\[A-Za-z'\"])")
-"""The last line of a traceback, which names no metric: "FileNotFoundError: [Errno 2] ..."."""
-
 _WRITER = re.compile(r"\[((?:rank|default)\d{1,5})\]:? ?")
 """What torchrun puts before the lines of a process."""
 
@@ -270,9 +264,6 @@ class RecurringLines:
             line = bar_free(line)
         if self._block:
             self._flush_block()
-        if ("): " in line and _LAYER.match(line)) or ("Error: " in line and _RAISED.match(line)):
-            self.texts.append((text, self._last_step))
-            return
         if "   " in line:
             with_names = self._with_names(line)
             if with_names is None:

@@ -2,6 +2,7 @@
 
 import re
 from collections import Counter
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -40,7 +41,7 @@ _SHARE = re.compile(
 """What of a whole was right: "Accuracy: 9836/10000 (98%)"."""
 
 _WINDOW = re.compile(
-    r" (?:(?:of|over|in|for|from) )?(?:the )?(last|past|over) (\d{1,7})"
+    r" (?:(?:of|over|in|for|from) )?(?:the )?(last|over) (\d{1,7})"
     r" (?:eps?|episodes?|games?|steps|iterations|iters|epochs|batches|updates)(?![a-z])",
     re.IGNORECASE,
 )
@@ -51,6 +52,12 @@ _WINDOW_ASIDE = re.compile(r" \((1\d{0,6}) (?:eps?|episodes?|games?)\)(?=\s?[:=]
 
 _DOTTED = re.compile(r"poch\.(?=\d)")
 """What stands between the word and the number: "---Epoch.12"."""
+
+_LAYER = re.compile(r"\s*\([\w.-]+\): [A-Z]\w*\(")
+"""A line of a printed model: "(norm1): BatchNorm2d(64, eps=1e-05)"."""
+
+_RAISED = re.compile(r"\s*(?:\w+\.)*[A-Z]\w*Error: (?=[\[A-Za-z'\"])")
+"""The last line of a traceback, which names no metric: "FileNotFoundError: [Errno 2] ..."."""
 
 _PAD = re.compile(r"   +")
 
@@ -85,7 +92,7 @@ def mask(line: str) -> tuple[str, list[str]]:
         line = _SHARE.sub(lambda share: f"{share[1]}{int(share[2]) / max(1, int(share[3]))}", line)
     if "   " in line:
         line = _PAD.sub("  ", line)
-    if " last " in line or " past " in line or " over " in line:
+    if " last " in line or " over " in line:
         line = _WINDOW.sub(r" \1\2", line)
     if " (1" in line:
         line = _WINDOW_ASIDE.sub(r" (last\1)", line)
@@ -118,87 +125,128 @@ def template(masked: str) -> Template:
     masked, _, marks = masked.partition("\1")
     stamps = frozenset(int(mark) for mark in marks.split(",") if mark)
     texts = masked.split("\0")
-    return _of(read_slots(texts, stamps), texts)
+    if _LAYER.match(masked) or _RAISED.match(masked):
+        return _of(Reading(texts, stamps))
+    return _of(read_slots(texts, stamps))
 
 
-def _of(reading: Reading, texts: list[str]) -> Template:
+Count = tuple[int, str, int]
+"""The place, the kind and the place of the total of what counts; -1 for no total."""
+
+
+def _of(reading: Reading) -> Template:
+    """Put together what is known of the numbers of a line."""
     slots = reading.slots
-    sections = reading.sections
-    label = reading.label
-    heading = reading.heading
-    elapsed = reading.elapsed
-    counters: list[tuple[int, str, int]] = []
+    counters = _counters(slots)
+    rank = next((at for at, slot in enumerate(slots) if slot.kind == RANK), -1)
+    if rank < 0 and _begins_with_process(reading.texts, counters):
+        rank = 0
+        del counters[0]
+    _take_names_behind(slots)
+    nameless = [at for at, slot in enumerate(slots) if slot.kind == MAYBE and not slot.name]
+    has_names = any(slot.name for slot in slots if slot.kind in (METRIC, MAYBE))
+    is_bare = bool(nameless) and not has_names
+    values = _bare_values(nameless, bool(counters), reading.texts) if is_bare else []
+    if has_names or values:
+        values = sorted([*values, *_beside_values(slots), *_named_values(reading, bool(counters))])
+    else:
+        is_bare = False
+    stamp = next((at for at, slot in enumerate(slots) if slot.kind == STAMP), -1)
+    return Template(
+        slots=tuple(slots),
+        values=tuple(values),
+        counters=tuple(counters),
+        rank=rank,
+        stamp=stamp if values else -1,
+        elapsed=reading.elapsed,
+        is_nameless_bar=not reading.texts[0].strip() and reading.texts[1].startswith("%|"),
+        sure=any(slot.kind == METRIC and slot.name for slot in slots),
+        weak=any(slot.kind == MAYBE and may_be_metric(slot.name) for slot in slots),
+        bare=is_bare,
+        names=tuple(name for _, name in values),
+        heading=heading_name(reading.heading) if values else "",
+    )
+
+
+def _counters(slots: Sequence[Slot]) -> list[Count]:
+    """Return what counts, first what counts over the whole training."""
+    counters: list[Count] = []
     for at, slot in enumerate(slots):
         if slot.kind in ("epoch", "step", "batch", "episode", "frame", "count", PART):
             has_total = at + 1 < len(slots) and slots[at + 1].kind == TOTAL
             counters.append((at, slot.kind, at + 1 if has_total else -1))
     counters.sort(key=lambda each: not _IS_TOTAL.search(slots[each[0]].name) or each[1] == "count")
-    rank = next((at for at, slot in enumerate(slots) if slot.kind == RANK), -1)
-    is_first = len(counters) > 1 and counters[0][:2] == (0, "count") and counters[0][2] < 0
-    if is_first and rank < 0 and not texts[0].strip() and texts[1].startswith(": "):
-        rank = 0
-        del counters[0]
+    return counters
+
+
+def _begins_with_process(texts: Sequence[str], counters: Sequence[Count]) -> bool:
+    """Return whether the first number of a line that counts is that of a process: "3: step 5 ..."."""
+    is_count = len(counters) > 1 and counters[0] == (0, "count", -1)
+    return is_count and not texts[0].strip() and texts[1].startswith(": ")
+
+
+def _take_names_behind(slots: list[Slot]) -> None:
+    """Give numbers without a name that of their average behind them: "loss 0.5 avg loss 0.6"."""
     for at, slot in enumerate(slots[:-1]):
-        following = slots[at + 1].name
-        if slot.kind == MAYBE and not slot.name and following[:4].lower() in ("avg ", "mean"):
-            slots[at] = Slot(following[4:].strip(), slots[at + 1].kind)
-    whole_prefix = phase(heading) or ("" if _SAYS_NOTHING.fullmatch(label) else label)
-    names_of = _with_parts(
-        [slot.name if slot.kind in (METRIC, MAYBE) else "" for slot in slots], not counters
-    )
-    values: list[tuple[int, str]] = []  # of metrics, and what is measured beside them
-    uses: dict[str, int] = {}
-    nameless = [at for at, slot in enumerate(slots) if slot.kind == MAYBE and not slot.name]
-    is_bare = not any(slot.name for slot in slots if slot.kind in (METRIC, MAYBE)) and bool(nameless)
+        following = slots[at + 1]
+        if slot.kind == MAYBE and not slot.name and following.name[:4].lower() in ("avg ", "mean"):
+            slots[at] = Slot(following.name[4:].strip(), following.kind)
+
+
+def _bare_values(nameless: Sequence[int], counts: bool, texts: Sequence[str]) -> list[tuple[int, str]]:
+    """Return the numbers of a line that names none: the only one, or all if it holds no words."""
     has_words = any(map(str.isalpha, "".join(texts)))
-    if is_bare and len(nameless) == 1 and (counters or not has_words):
-        values.append((nameless[0], ""))
-    elif is_bare and not has_words:
-        values += [(at, str(at)) for at in nameless]
-    values_of_metrics = bool(values) or any(slot.name for slot in slots if slot.kind in (METRIC, MAYBE))
-    if not values_of_metrics:
-        return _without_values(slots, counters, rank, elapsed, texts)
+    if len(nameless) == 1 and (counts or not has_words):
+        return [(nameless[0], "")]
+    return [] if has_words else [(at, str(at)) for at in nameless]
+
+
+def _beside_values(slots: Sequence[Slot]) -> Iterator[tuple[int, str]]:
+    """Yield what counts and is read beside the metrics."""
+    has_epoch = any(slot.kind == "epoch" for slot in slots)
     for at, slot in enumerate(slots):
         if slot.kind == "epoch":
-            values.append((at, "epoch"))
-        if slot.kind in ("step", "episode", "frame") and slot.name:
-            values.append((at, slot.name))
-        if (
-            slot.kind == TOTAL
-            and slots[at - 1].kind == "step"
-            and not any(each.kind == "epoch" for each in slots)
-        ):
-            values.append((at, "max_steps"))
+            yield at, "epoch"
+        elif slot.kind in ("step", "episode", "frame") and slot.name:
+            yield at, slot.name
+        elif slot.kind == TOTAL and slots[at - 1].kind == "step" and not has_epoch:
+            yield at, "max_steps"
+
+
+def _named_values(reading: Reading, counts: bool) -> Iterator[tuple[int, str]]:
+    """Yield the values that have a name, each with a name of its own."""
+    slots = reading.slots
+    names = _with_parts([slot.name if slot.kind in (METRIC, MAYBE) else "" for slot in slots], not counts)
+    uses: Counter[str] = Counter()
+    for at, slot in enumerate(slots):
         if slot.kind not in (METRIC, MAYBE, MEASURE) or not slot.name:
             continue
-        name = names_of[at] or slot.name
-        prefix = sections[at] or whole_prefix
-        if counters and _OF_TRAINING.fullmatch(prefix):
-            prefix = ""
-        if not prefix and slot.kind == METRIC and not says_metric(name):
-            prefix = label  # "Losses {'ner': 0.5}"
-        is_named = bool(prefix) and (not heading.startswith("(") or "loss" in name)
-        if slot.kind != MEASURE and is_named and prefix.lower() not in name.lower() and not phase(name):
-            name = f"{prefix} {name}"
-        uses[name] = uses.get(name, 0) + 1
+        name = names[at] or slot.name
+        if slot.kind != MEASURE:
+            name = _with_prefix(name, _prefix(reading, at, name, counts), reading.heading)
+        uses[name] += 1
         if uses[name] > 1:
             name = f"{name} {uses[name]}"
-        values.append((at, name))
-    stamp = next((at for at, slot in enumerate(slots) if slot.kind == STAMP), -1)
-    return Template(
-        tuple(slots),
-        tuple(sorted(values)),
-        tuple(counters),
-        rank,
-        stamp,
-        elapsed,
-        _is_nameless(texts),
-        any(slot.kind == METRIC and slot.name for slot in slots),
-        any(slot.kind == MAYBE and may_be_metric(slot.name) for slot in slots),
-        is_bare,
-        tuple(name for _, name in sorted(values)),
-        heading_name(heading),
+        yield at, name
+
+
+def _prefix(reading: Reading, at: int, name: str, counts: bool) -> str:
+    """Return what stands before the name of a value: the part of the data, or the label of the line."""
+    label = "" if _SAYS_NOTHING.fullmatch(reading.label) else reading.label
+    prefix = reading.sections[at] or phase(reading.heading) or label
+    if counts and _OF_TRAINING.fullmatch(prefix):
+        prefix = ""
+    if not prefix and reading.slots[at].kind == METRIC and not says_metric(name):
+        return reading.label  # "Losses {'ner': 0.5}"
+    return prefix
+
+
+def _with_prefix(name: str, prefix: str, heading: str) -> str:
+    """Return the name with what stands before it, if it does not say so itself."""
+    is_told = (
+        prefix.lower() in name.lower() or phase(name) or (heading.startswith("(") and "loss" not in name)
     )
+    return name if not prefix or is_told else f"{prefix} {name}"
 
 
 def _with_parts(names: list[str], is_whole: bool) -> list[str]:
@@ -222,17 +270,3 @@ def _with_parts(names: list[str], is_whole: bool) -> list[str]:
             part_above = part if belongs else ""
         named.append(f"{part_above} {name}".strip())
     return named
-
-
-def _without_values(
-    slots: list[Slot], counters: list[tuple[int, str, int]], rank: int, elapsed: int, texts: list[str]
-) -> Template:
-    nameless = _is_nameless(texts)
-    return Template(
-        tuple(slots), (), tuple(counters), rank, -1, elapsed, nameless, False, False, False, (), ""
-    )
-
-
-def _is_nameless(texts: list[str]) -> bool:
-    """Return whether a line begins with the percentage of a bar, as that of a whole training does."""
-    return not texts[0].strip() and texts[1].startswith("%|")
