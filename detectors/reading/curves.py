@@ -53,10 +53,6 @@ class Curves:
     points: Floats
     is_cost: bool = False
 
-    def take(self, rows: Ints) -> "Curves":
-        """Return some of the series."""
-        return Curves(self.units[rows], self.noise[rows], self.points[rows], self.is_cost)
-
     @cached_property
     def blocks(self) -> Floats:
         """Series x 20: the mean of each twentieth. One unit fills several blocks of a short series."""

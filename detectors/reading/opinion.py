@@ -5,7 +5,10 @@ card is the finding: under the detector's name, in the same incident. A card is 
 all series beside the outcome, and at looks while it goes on: then of the outcome alone, against a higher bar.
 """
 
-from collections.abc import Collection, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -135,6 +138,43 @@ def _with_rivals(claims: Sequence[str]) -> list[Card]:
     return cards + [card_of(card.yields_to) for card in cards if card.yields_to]
 
 
+@dataclass(frozen=True)
+class _Points:
+    """The rows of a WINDOW frame as arrays, which are sliced in no time."""
+
+    frame: pl.DataFrame
+
+    @cached_property
+    def series(self) -> Ints:
+        return self.frame[SERIES].to_numpy()
+
+    @cached_property
+    def index(self) -> Ints:
+        return self.frame[INDEX].to_numpy()
+
+    @cached_property
+    def value(self) -> Floats:
+        return self.frame[VALUE].to_numpy()
+
+    @cached_property
+    def resumed(self) -> Mapping[int, bool]:
+        """Whether the attempt of each series goes on from a resume."""
+        first = self.frame.filter(pl.col(INDEX) <= FIRST_INTERVALS).select(SERIES, INDEX, STEP)
+        goes_on = (pl.col(INDEX) < 0) | was_resumed().fill_null(value=False)
+        return dict(first.group_by(SERIES).agg(goes_on.any()).iter_rows())
+
+    @cached_property
+    def first_step(self) -> Mapping[int, int]:
+        """The first step of each series."""
+        return dict(self.frame.filter(pl.col(INDEX) == 0).select(SERIES, STEP).iter_rows())
+
+    def noise(self, series: int, row: int) -> float:
+        """Return how points of a series scatter up to a row."""
+        rows = slice(int(np.searchsorted(self.series, series)), row + 1)
+        values = self.value[rows][self.index[rows] >= 0]
+        return noise_of(values[np.isfinite(values)])
+
+
 def _opinions(frame: pl.DataFrame, is_look: pl.Series, claims: Sequence[str]) -> pl.DataFrame:
     """Return what the cards say at the looks of a frame."""
     cards = _with_rivals(claims)
@@ -145,26 +185,50 @@ def _opinions(frame: pl.DataFrame, is_look: pl.Series, claims: Sequence[str]) ->
     counts = due[INDEX].to_numpy() + 1.0
     signals = np.array(due[SIGNAL].to_list())
     has_ended = due[ENDED].to_numpy()
+    points = _Points(frame)
     found: list[dict[str, Any]] = [{} for _ in range(len(due))]
     with np.errstate(all="ignore"):
-        for numbers, means in by_count(placed, due) if len(due) else ():
-            courses = np.broadcast_to(means, (len(numbers), means.shape[1]))
+        for numbers, courses in _alike(placed, due):
             suspects = _suspects(courses, signals[numbers], counts[numbers], has_ended[numbers], cards)
-            for place in suspects.tolist():
+            for place, of_series in suspects.items():
                 number = int(numbers[place])
-                last = (due if has_ended[number] else while_running).row(number, named=True)
-                found[number] = _of_series(frame, last, courses[place], cards, claims)
+                is_doubtful = any(card.claim in claims for card in of_series.in_doubt)
+                found[number] = {LOOK: int(Look.DOUBT if is_doubtful else Look.WELL)}
+                if of_series.to_read:
+                    last = (due if has_ended[number] else while_running).row(number, named=True)
+                    found[number] |= _of_series(points, last, courses[place], of_series.in_doubt, claims)
     columns = {
         name: pl.Series([one.get(name) for one in found], dtype=kind) for name, kind in OF_CARD.items()
     }
     return due.select(SERIES, INDEX).with_columns(**columns).with_columns(pl.col(LOOK).fill_null(Look.WELL))
 
 
+def _alike(placed: pl.DataFrame, due: pl.DataFrame) -> Iterator[tuple[Ints, Floats]]:
+    """Yield the numbers of the due rows and their courses, all of as many units together."""
+    groups: dict[int, list[tuple[Ints, Floats]]] = {}
+    for numbers, means in by_count(placed, due) if len(due) else ():
+        courses = np.broadcast_to(means, (len(numbers), means.shape[1]))
+        groups.setdefault(means.shape[1], []).append((numbers, courses))
+    for group in groups.values():
+        yield np.concatenate([numbers for numbers, _ in group]), np.concatenate([rows for _, rows in group])
+
+
+@dataclass(frozen=True)
+class _Suspects:
+    """Cards that may page of a series, whatever its noise and companions are.
+
+    Those ``in_doubt`` would if the run ended here. Those ``to_read`` may at once.
+    """
+
+    in_doubt: list[Card] = field(default_factory=list)
+    to_read: list[Card] = field(default_factory=list)
+
+
 def _suspects(
     courses: Floats, signals: NDArray[np.str_], counts: Floats, has_ended: Bools, cards: Sequence[Card]
-) -> Ints:
-    """Return the places of series of which a card may page, whatever their noise and companions are."""
-    is_suspect = np.zeros(len(courses), bool)
+) -> dict[int, _Suspects]:
+    """Return the suspects of series that have any, by their places."""
+    suspects: defaultdict[int, _Suspects] = defaultdict(_Suspects)
     for signal in {*signals.tolist()}:
         part = PARTS.get(Signal(signal))
         of_role = [card for card in cards if part and part.role in card.roles]
@@ -173,70 +237,70 @@ def _suspects(
         places = np.flatnonzero(signals == signal)
         outcome = _curves(courses[places], np.nan, counts[places], part)
         for card in of_role:
-            is_suspect[places] |= _may_page(card, outcome, has_ended[places])
-    return np.flatnonzero(is_suspect)
+            may_page = _may_page(card, card.over, outcome, has_ended[places])
+            is_read = may_page & has_ended[places]
+            if card.running is not None and may_page.any():
+                is_read |= may_page & _may_page(card, card.running, outcome, has_ended[places])
+            for place in places[may_page].tolist():
+                suspects[place].in_doubt.append(card)
+            for place in places[is_read].tolist():
+                suspects[place].to_read.append(card)
+    return suspects
 
 
-def _may_page(card: Card, outcome: Curves, has_ended: Bools) -> Bools:
-    """Return of which outcomes a card may page; what is not measured yet may be as bad as can be.
+def _may_page(card: Card, bar: Bar, outcome: Curves, has_ended: Bools) -> Bools:
+    """Return of which outcomes a card may reach a bar; what is not measured yet may be as bad as can be.
 
     Companions count once a run is over.
     """
-    possible = outcome.points >= card.over.least_points
-    for names, is_least in (card.over.needs, True), (card.over.excuses, False):
+    possible = outcome.points >= bar.least_points
+    for names, is_least in (bar.needs, True), (bar.excuses, False):
         for name, least in names.items():
             if name in MEASUREMENTS and possible.any():
                 measured = MEASUREMENTS[name].measure(outcome)
                 possible &= ~(measured < least) if is_least else ~(measured >= least)
-    rows = np.flatnonzero(possible)
-    if not len(rows):
+    if not possible.any():
         return possible
-    some = outcome.take(rows)
-    points = np.zeros(len(rows))
+    points = np.zeros(len(possible))
     for line in card.lines:
         if line.measurement in COMPANY:
-            points += np.where(has_ended[rows], line.most, 0)
+            points += np.where(has_ended, line.most, 0)
         else:
-            measured = MEASUREMENTS[line.measurement].measure(some)
+            measured = MEASUREMENTS[line.measurement].measure(outcome)
             points += np.where(np.isnan(measured), line.most, line.score(measured))
-    possible[rows] = points >= card.over.page_from
-    return possible
+    return possible & (points >= bar.page_from)
 
 
 def _of_series(
-    frame: pl.DataFrame,
+    points: _Points,
     last: Mapping[str, Any],
     course: Floats,
     cards: Sequence[Card],
     claims: Collection[str],
 ) -> dict[str, Any]:
-    """Return what the cards of claims say of one series, the worst alone; ``last`` is its last row."""
-    logged = {
-        signal: use.column for signal, use in ((use.signal, use) for use in COURSES) if last.get(use.column)
-    }
+    """Return what the cards of claims say of one series, the worst alone; ``last`` is its last row.
+
+    The ``cards`` are of its role, unless what it is depends on others.
+    """
+    logged = {use.signal: use.column for use in COURSES if last.get(use.column)}
     beside = {signal for signal in OF_AGENTS if last.get(signal) is not None}
     signals = frozenset({Signal(last[SIGNAL]), *logged, *beside})
     part = part_of(Signal(last[SIGNAL]), signals)
+    if part is None or part.role not in cards[0].roles or _is_short_tail(points, last):
+        return {}
     count = last[INDEX] + 1
-    of_role = [card for card in cards if part and part.role in card.roles]
-    if part is None or not of_role:
-        return {}
-    first = frame[SERIES].search_sorted(last[SERIES])
-    rows = frame.select(SERIES, INDEX, STEP, VALUE)[first : last["row"] + 1]
-    if count < FEW_POINTS and _is_short_tail(rows, last):
-        return {}
-    values = rows[VALUE].to_numpy()[rows[INDEX].to_numpy() >= 0]
-    outcome = _curves(course[None, :], noise_of(values[np.isfinite(values)]), np.array([float(count)]), part)
+    counts = np.array([float(count)])
+    outcome = _curves(course[None, :], points.noise(last[SERIES], last["row"]), counts, part)
     companions: dict[str, list[Curves]] = {}
     for signal, name in logged.items():
         other = part_of(signal, signals)
         if other is not None and signal != last[SIGNAL]:
-            curves = _curves(np.array(last[name])[None, :], 0.0, np.array([float(count)]), other)
+            curves = _curves(np.array(last[name])[None, :], 0.0, counts, other)
             companions.setdefault(other.role, []).append(curves)
-    measured = _measured(outcome, companions, {name for card in of_role for name in card.measurements})
-    scores = {card: card.total(measured) for card in of_role}
-    found = {card.claim: card for card in of_role if _reaches(card.over, count, measured, scores[card])}
-    if any(card.begins == "start" for card in found.values()) and _may_yet_leave(rows, last):
+    measured = _measured(outcome, companions, {name for card in cards for name in card.measurements})
+    scores = {card: card.total(measured) for card in cards}
+    found = {card.claim: card for card in cards if _reaches(card.over, count, measured, scores[card])}
+    if any(card.begins == "start" for card in found.values()) and _may_yet_leave(points, last):
         found = {claim: card for claim, card in found.items() if card.begins == "best"}
     of_claims = [card for card in found.values() if card.claim in claims and card.yields_to not in found]
     paging = [
@@ -246,9 +310,9 @@ def _of_series(
         if bar is not None and _reaches(bar, count, measured, scores[card])
     ]
     if not paging:
-        return {LOOK: int(Look.DOUBT if of_claims else Look.WELL)}
+        return {} if of_claims or not last[ENDED] else {LOOK: int(Look.WELL)}
     _, card = max(paging, key=lambda pair: pair[0])
-    begun = rows.filter(pl.col(INDEX) == 0)[STEP].first()
+    begun = points.first_step.get(last[SERIES])
     sound = 1 - measured["since_best"] if card.begins == "best" else 0.0
     onset = None if begun is None else begun + round(sound * (last[STEP] - begun))
     return {
@@ -266,26 +330,20 @@ def _reaches(bar: Bar, count: int, measured: Mapping[str, float], points: float)
     return count >= bar.least_points and points >= bar.page_from and bar.allows(measured)
 
 
-def _is_short_tail(rows: pl.DataFrame, last: Mapping[str, Any]) -> bool:
-    """Return whether an attempt that goes on from a resume covers little of the run so far."""
-    begun = rows.filter(pl.col(INDEX) == 0)[STEP].first()
-    covers = last[STEP] if begun is None else last[STEP] - begun
-    return bool(covers < MIN_SHARE_OF_STEPS * last[STEP]) and _goes_on(rows)
+def _is_short_tail(points: _Points, last: Mapping[str, Any]) -> bool:
+    """Return whether an attempt of few points that goes on from a resume covers little of the run so far."""
+    covers = last[STEP] - points.first_step.get(last[SERIES], 0)
+    is_short = last[INDEX] + 1 < FEW_POINTS and bool(covers < MIN_SHARE_OF_STEPS * last[STEP])
+    return is_short and points.resumed[last[SERIES]]
 
 
-def _goes_on(rows: pl.DataFrame) -> bool:
-    """Return whether an attempt goes on from a resume."""
-    first = rows.head(FIRST_INTERVALS + 1)
-    return first[INDEX][0] < 0 or bool(first.select(was_resumed().first()).item())
-
-
-def _may_yet_leave(rows: pl.DataFrame, last: Mapping[str, Any]) -> bool:
+def _may_yet_leave(points: _Points, last: Mapping[str, Any]) -> bool:
     """Return whether a series that stands at its start says nothing.
 
     The first row of a resume is no untrained start, and a third of the plan comes first.
     """
     plan = last.get(Signal.TOTAL_STEPS) or 0.0
-    return last[STEP] < MIN_PROGRESS * plan or _goes_on(rows)
+    return last[STEP] < MIN_PROGRESS * plan or points.resumed[last[SERIES]]
 
 
 def _curves(courses: Floats, noise: float, counts: Floats, part: Part) -> Curves:
