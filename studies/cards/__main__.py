@@ -2,6 +2,7 @@
 
 python -m studies.cards fit FOLDER...       writes detectors/reading/claims/*.toml and measurements/cards.md
 python -m studies.cards measure FOLDER...   prints figures of folds that the whole fit had not
+python -m studies.cards looks FOLDER...     writes measurements/looks.md: what the cards say while runs go on
 
 Below each FOLDER a directory of logs has a `label.json`. What was read and measured is kept in build/cards,
 or in --cache: remove it after a change of the reader or of a measurement.
@@ -17,11 +18,14 @@ from sentinel.detectors.reading.cards import FOLDER
 from studies import MEASUREMENTS, ROOT
 from studies.cards.figures import left_out, report
 from studies.cards.labels import labels_below
+from studies.cards.looks import page as page_of_looks
+from studies.cards.looks import table_of_looks
 from studies.cards.table import table_of
 from studies.cards.verdicts import fit_all
 from studies.cards.writing import page, write
 
 PAGE = MEASUREMENTS / "cards.md"
+LOOKS = MEASUREMENTS / "looks.md"
 PAGING = {"warning", "critical"}
 
 BUDGET = 0.005
@@ -54,11 +58,11 @@ def pages_in(files: list[Path], homes: set[str]) -> dict[str, set[str]]:
 
 
 def main() -> None:
-    """Run one of the two."""
+    """Run one of the three."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("what", choices=["fit", "measure"])
+    parser.add_argument("what", choices=["fit", "measure", "looks"])
     parser.add_argument("folders", type=Path, nargs="+")
     parser.add_argument("--cache", type=Path, default=ROOT / "build" / "cards")
     parser.add_argument("--budget", type=float, default=BUDGET)
@@ -68,6 +72,10 @@ def main() -> None:
     arguments = parser.parse_args()
     folders = [folder.resolve() for folder in arguments.folders]
     labels = labels_below(folders)
+    if arguments.what == "looks":
+        seen = [table_of_looks(folder, labels, arguments.cache) for folder in folders]
+        LOOKS.write_text(page_of_looks(pl.concat(seen), labels), "utf-8")
+        return
     table = pl.concat(
         [table_of(folder, labels, arguments.cache) for folder in folders], how="vertical_relaxed"
     )

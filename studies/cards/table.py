@@ -29,13 +29,13 @@ def table_of(folder: Path, labels: Mapping[str, Label], cache: Path, until: floa
     if not file.exists():
         began = time.monotonic()
         cache.mkdir(parents=True, exist_ok=True)
-        series = [one.until(until) for one in series_below(folder) if _home(one.path, labels)]
+        series = [one.until(until) for one in series_below(folder) if home_of(one.path, labels)]
         measured(series, labels).write_parquet(file)
         print(f"{folder}: read and measured in {time.monotonic() - began:.0f} s", flush=True)
     return pl.read_parquet(file)
 
 
-def _home(path: str, labels: Mapping[str, Label]) -> str | None:
+def home_of(path: str, labels: Mapping[str, Label]) -> str | None:
     place = Path(path)
     return next((str(p) for p in (place, *place.parents) if str(p) in labels), None)
 
@@ -67,7 +67,7 @@ def measured(series: Sequence[Series], labels: Mapping[str, Label]) -> pl.DataFr
     rows = [whole[n] for n in outcomes]
     return pl.DataFrame(
         {
-            "home": [_home(one.path, labels) for one in rows],
+            "home": [home_of(one.path, labels) for one in rows],
             "path": [one.path for one in rows],
             "attempt": [one.attempt for one in rows],
             "tag": [one.tag for one in rows],
