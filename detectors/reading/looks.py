@@ -1,6 +1,6 @@
 """When cards are read of a run that goes on: at looks, between which a series grows by a fifth or so.
 
-There are four for each doubling: at 16, 20, 24, 28, 32, 40, ... points. Which rows are looks depends on the
+There are four for each doubling: at 8, 10, 12, 14, 16, 20, ... points. Which rows are looks depends on the
 number of points alone, and so on no poll. From 256 points on the coarse history is looked at, which is made
 anew at just these counts and seen from the next row on.
 """
@@ -14,7 +14,7 @@ from sentinel.detectors.blocks import ROWS
 from sentinel.detectors.schema import EARLY_ROWS
 from sentinel.detectors.stats import Ints
 
-FIRST_DOUBLING = 4
+FIRST_DOUBLING = 3
 """Of points, at which looks begin: 2 to this power."""
 
 LAST_DOUBLING = 40

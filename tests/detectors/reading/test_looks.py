@@ -9,7 +9,7 @@ from sentinel.series.buckets import next_checkpoint
 
 def test_there_are_four_looks_for_each_doubling():
     counts = (looks(1)[looks(1) <= ROWS] + 1).tolist()
-    assert counts == [16, 20, 24, 28, 32, 40, 48, 56, 64, 80, 96, 112, 128, 160, 192, 224]
+    assert counts == [8, 10, 12, 14, 16, 20, 24, 28, 32, 40, 48, 56, 64, 80, 96, 112, 128, 160, 192, 224]
 
 
 def test_a_look_at_coarse_history_is_the_first_row_that_sees_it():
