@@ -18,8 +18,8 @@ def test_the_readme_has_the_figure():
     day, results = read()
     held = sum(not result.fell for result in results)
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
-    tries = f"Tried on {day} on {len(results)} logs, receivers, states and archives"
-    assert f"{tries} that are damaged or made to harm: [{held} held]" in readme
+    tries = f"Tried on {day} on {len(results)} logs, receivers, states, archives and processes"
+    assert f"{tries} that are damaged, closed or made to harm: [{held} held]" in readme
 
 
 def test_every_input_held():
@@ -28,6 +28,8 @@ def test_every_input_held():
     assert len(results) >= 200
     assert not [result for result in results if result.fell]
     assert {result.area for result in results} == {
+        "Other users",
+        "Process numbers",
         logs.AREA,
         lines.AREA,
         receivers.AREA,

@@ -223,6 +223,40 @@ def test_any_cut_and_any_restart_give_the_same_rows(reader, data, cuts):
     assert repr(rows) == repr(expected)
 
 
+PIECES = [
+    *(
+        b"\n",
+        b"\r",
+        b" ",
+        b"\t",
+        b",",
+        b"|",
+        b":",
+        b"=",
+        b"step ",
+        b"epoch 3/9",
+        b"loss",
+        b"acc",
+        b"nan",
+        b"-inf",
+    ),
+    *(
+        b"1",
+        b"0.5",
+        b"1e-3",
+        b"12%",
+        b"{",
+        b"}",
+        b'"loss": ',
+        b"[",
+        b"]",
+        b"\xff",
+        b"\x00",
+        b"\x1b[1m",
+        "é\u202e".encode(),
+    ),
+]
+
 FORMS = (LineForm("step {step} loss={loss}"), LineForm("Epoch {epoch}/{*} acc {acc}"))
 
 
@@ -270,12 +304,23 @@ def take(points, chunks):
 
 @pytest.mark.long
 @settings(max_examples=200, deadline=None)
-@given(st.binary(max_size=4000))
-def test_no_bytes_raise_an_error(data):
-    RecurringLines("log").read(data + b"\n")
-    Table("log").read(data + b"\n")
-    tree.read(data, "log")
-    judge(data, "log.txt")
+@given(st.binary(max_size=2000) | st.lists(st.sampled_from(PIECES), max_size=200).map(b"".join))
+def test_any_bytes_are_numbered_rows_of_no_more_than_their_characters(data):
+    """Each row has a value for each name and the number of its line, and no number comes from nowhere."""
+    lines = data.count(b"\n") + data.count(b"\r") + 1
+    for reader in (RecurringLines("log"), Table("log")):
+        rows = [*reader.read(data + b"\n"), *reader.end()]
+        for row in rows:
+            assert len(row.names) == len(row.values)
+            assert all(isinstance(value, float) for value in row.values)
+            assert all(name == name.strip() and "\n" not in name for name in row.names)
+            assert 0 <= row.line <= lines
+        assert sum(len(row.values) for row in rows) <= len(data)
+    for series in tree.read(data, "log"):
+        assert len(series.values) <= len(data)
+    judgement = judge(data, "log.txt")
+    assert judgement.kind is not None or not judgement.is_training
+    assert judgement == judge(data, "log.txt"), "what a file is depends on its bytes alone"
 
 
 @pytest.mark.parametrize("line", HOSTILE)
