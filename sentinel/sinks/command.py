@@ -55,10 +55,10 @@ class CommandSink:
             try:
                 process.communicate(json.dumps(body, allow_nan=False).encode(), self.timeout_seconds)
             except subprocess.TimeoutExpired:
-                _kill(mark)
+                _kill(process, mark)
                 raise Transient(f"the command ran for more than {self.timeout_seconds:g} s") from None
             except OSError as error:  # as where the clock of the machine is set back meanwhile
-                _kill(mark)
+                _kill(process, mark)
                 raise Transient(f"the command could not be waited for: {error.strerror}") from None
         _check(process.returncode)
 
@@ -79,8 +79,12 @@ class CommandConfig(SinkConfig):
         return CommandSink(self.name or self.type, tuple(self.command), self.timeout_seconds)
 
 
-def _kill(mark: str) -> None:
-    """End all processes that have the mark, and those that they started meanwhile."""
+def _kill(command: "subprocess.Popen[bytes]", mark: str) -> None:
+    """End a command and all processes that have its mark, and those that they started meanwhile.
+
+    The command itself has none to be read yet if it began just now.
+    """
+    command.kill()
     dead = set[int]()
     while True:
         processes = {int(name) for name in os.listdir("/proc") if name.isdigit()}

@@ -90,3 +90,10 @@ def test_a_command_that_cannot_be_waited_for_is_tried_again(monkeypatch):
     monkeypatch.setattr(subprocess.Popen, "communicate", fails)
     with pytest.raises(Transient, match="the command could not be waited for: Invalid argument"):
         CommandConfig(command=["sleep", "600"]).open().send(NOTIFICATION, 0.0)
+
+
+def test_a_command_whose_mark_cannot_be_read_yet_ends_all_the_same(monkeypatch):
+    """The kernel shows no environment of a process for a moment after it began another program."""
+    monkeypatch.setattr("sentinel.sinks.command.Path.read_bytes", lambda _: b"")
+    with pytest.raises(Transient, match="ran for more than"):
+        run("sleep", "600", timeout_seconds=0.01)
