@@ -30,7 +30,7 @@ from sentinel.replays.replay import Replay
 from sentinel.replays.replaying import replay
 from sentinel.report import json as replays
 from sentinel.report import status as recorded
-from sentinel.report.markdown import run_markdown
+from sentinel.report.diagnosis import diagnosis
 from sentinel.report.model import replay_report
 from sentinel.report.pair import PairBody, pair_body
 from sentinel.report.run_body import RunBody
@@ -191,18 +191,11 @@ class Answers:
         return pair_body(self.replayed(run), self.replayed(other))
 
     def diagnosis(self, run: str) -> Sequence[str]:
-        """Return what a person would read of the one run that fits a glob, in lines of Markdown."""
+        """Return what a person would read of the one run that fits a glob, on a page of Markdown."""
         one = self.replayed(run)
         whole = Replay([one], [], Pipeline((), {}, {}), Coverage([], 0, 0, 0))
         story = replay_report([whole], self.now(), "worst")
-        page = [*run_markdown(story.runs[0]).splitlines()]
-        facts = [f"state: {story.runs[0].state}, {story.runs[0].evidence}"]
-        facts += [f"worth a look: {reason}" for _, reason in story.runs[0].advisories]
-        facts += [
-            f"lacks {blind.signals}, so cannot judge: {', '.join(blind.detectors)}"
-            for blind in story.runs[0].blind
-        ]
-        return [*page, *facts]
+        return diagnosis(story.runs[0])
 
     def replayed(self, run: str) -> JudgedRun:
         """Return the one run that fits a glob, judged anew, with its curves."""

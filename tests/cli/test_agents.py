@@ -2,12 +2,15 @@
 
 import json
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import orjson
 
+import sentinel as library
 from sentinel.config.file import Config, load
 from sentinel.mcp_server.known import Answers
+from sentinel.report.diagnosis import diagnosis
 from sentinel.report.run_body import RunBody
 from tests.tools.schemas import fits
 
@@ -68,6 +71,18 @@ def test_status_fails_on_an_open_incident(sentinel, sick_run):
     assert sentinel("status").status == 0
     assert sentinel("status", "--fail-on", "critical").status == 1
     assert sentinel("status", "--fail-on", "critical", "--run", "other*").status == 0
+
+
+def test_a_diagnosis_fits_on_a_page_however_much_is_wrong(sentinel, sick_run):
+    (run,) = library.replay("runs", config="sentinel.toml").runs
+    few = diagnosis(run)
+    many = replace(run, incidents=[*run.incidents] * 40, advisories=[(["R1"], "odd")] * 40)
+    page = diagnosis(many)
+    assert len(few) < 40
+    assert len(page) < 70
+    assert page[1].startswith("state: ")
+    assert "and 30 more incidents" in page
+    assert sum(line.startswith("also critical: kl-blowup since step 100: ") for line in page) == 8
 
 
 def test_a_cause_without_a_clue_has_no_score(sentinel, sick_run):
