@@ -87,6 +87,15 @@ def test_a_watch_whom_no_sink_hears_is_not_well(server, health, tmp_path):
     assert get(f"{server}/healthz").status_code == 200
 
 
+@pytest.mark.slow
+def test_what_a_daily_digest_gathers_does_not_wait_for_its_receiver(server, metrics, tmp_path):
+    with Store(tmp_path) as store:
+        enqueue(store, NOTIFICATION, ("slack", "mail"), SystemClock().now())
+    metrics.daily = {"mail"}
+    waiting = re.findall(r"^sentinel_waiting_notifications.*", get(f"{server}/metrics").text, re.MULTILINE)
+    assert waiting == ['sentinel_waiting_notifications{sink="slack"} 1.0']
+
+
 @pytest.mark.long  # more connections than may wait at once
 def test_clients_that_ask_nothing_keep_nobody_out(server, health, capfd):
     health.report("watch", "", SystemClock().monotonic())
