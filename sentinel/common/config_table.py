@@ -1,7 +1,7 @@
 """The base of every table in the configuration."""
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Self
@@ -16,7 +16,6 @@ from pydantic import (
     ValidationInfo,
     model_validator,
 )
-from pydantic_core import ErrorDetails, InitErrorDetails, PydanticCustomError
 
 _VARIABLE = re.compile(r"(?:^|/)\$(?:\w+|\{\w+\})(?:/|$)")
 
@@ -44,25 +43,23 @@ class JointlyChecked(ConfigTable):
     @model_validator(mode="wrap")
     @classmethod
     def _with_all_mistakes(cls, table: Any, validate: ModelWrapValidatorHandler[Self]) -> Self:
-        texts = cls.mistakes_between(table) if isinstance(table, Mapping) else ()
-        mistakes = [_mistake(text, table) for text in texts]
+        mistakes = [*cls.mistakes_between(table)] if isinstance(table, Mapping) else []
+        found: Sequence[Mapping[str, Any]] = ()
         try:
             valid = validate(table)
         except ValidationError as error:
-            mistakes += [_again(defect) for defect in error.errors(include_url=False)]
-        if mistakes:
-            raise ValidationError.from_exception_data(cls.__name__, mistakes, hide_input=True)
+            found = error.errors(include_url=False)
+        if mistakes or found:
+            defects = _raised(mistakes, found, table)
+            raise ValidationError.from_exception_data(cls.__name__, defects, hide_input=True)
         return valid
 
 
-def _mistake(text: str, table: object) -> InitErrorDetails:
-    return InitErrorDetails(type=PydanticCustomError("between_keys", "{text}", {"text": text}), input=table)
-
-
-def _again(defect: ErrorDetails) -> InitErrorDetails:
-    """Return a mistake that pydantic found such that it can be raised once more."""
-    again = InitErrorDetails(type=defect["type"], loc=defect["loc"], input=defect["input"])
-    return InitErrorDetails(**again, ctx=defect["ctx"]) if "ctx" in defect else again
+def _raised(mistakes: Iterable[str], found: Iterable[Mapping[str, Any]], table: object) -> list[Any]:
+    """Return mistakes between keys, and those that pydantic found, such that they can be raised together."""
+    own = ({"type": "value_error", "ctx": {"error": ValueError(text)}, "input": table} for text in mistakes)
+    known = ("type", "loc", "input", "ctx")
+    return [*own, *({key: defect[key] for key in known if key in defect} for defect in found)]
 
 
 @dataclass(frozen=True)
