@@ -7,10 +7,10 @@ from studies.reports.report import Report
 
 HEAD = """# Public bug reports
 
-`python -m studies.reports` writes this page. `studies/reports/logs.py` rebuilds the log of each report in
-the form in which its framework prints it: the numbers that the report names, and noise between them. No
-words of a report are used. What a good tool says was written down before sentinel had judged the log, and so
-was the entry that has to stand first.
+`python -m studies.reports` writes this page. `studies/reports/logs.py` and `later_logs.py` rebuild the log of
+each report in the form in which its framework prints it: the numbers that the report names, and noise between
+them. No words of a report are used. What a good tool says was written down before sentinel had judged the
+log, and so was the entry that has to stand first.
 
 - **At first sight**: what the sentinel of that day said. This column is the honest figure, and is never
   written again.
@@ -26,7 +26,17 @@ steps that the resume repeats had the old loss.
 def rendered(reports: Sequence[Report], first: Mapping[str, Verdict], now: Mapping[str, Verdict]) -> str:
     """The page as Markdown."""
     return "\n".join(
-        [HEAD, *_sums(reports, first, now), "", *_table(reports, first, now), "", *_wrong(reports, now), ""]
+        [
+            HEAD,
+            *_sums(reports, first, now),
+            "",
+            _later(reports, first),
+            "",
+            *_table(reports, first, now),
+            "",
+            *_wrong(reports, now),
+            "",
+        ]
     )
 
 
@@ -36,6 +46,17 @@ def _sums(reports: Sequence[Report], first: Mapping[str, Verdict], now: Mapping[
     for name, (right, of) in shares(now, reports).items():
         lines.append(f"| {name} | {at_first[name][0]} of {at_first[name][1]} | {right} of {of} |")
     return lines
+
+
+def _later(reports: Sequence[Report], first: Mapping[str, Verdict]) -> str:
+    """Say how the reports fared at first sight of which no kind had been mended before."""
+    later = [one for one in reports if one.write.__module__.endswith("later_logs")]
+    of_each = "; ".join(f"{name} {right} of {of}" for name, (right, of) in shares(first, later).items())
+    right = sum(first[one.name].right for one in later)
+    return (
+        f"The last {len(later)} were added at once, of frameworks that none of the others is of. At first "
+        f"sight {right} of these were right ({of_each})."
+    )
 
 
 def _table(reports: Sequence[Report], first: Mapping[str, Verdict], now: Mapping[str, Verdict]) -> list[str]:
