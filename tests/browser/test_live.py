@@ -278,6 +278,20 @@ def test_a_phone_shows_some_runs_and_breaks_names_at_slashes(page, runs, watch, 
         assert lines == [1, 1, 1], "each part of a name stays on one line"
 
 
+def test_a_long_path_in_a_headline_breaks_on_a_phone(page, runs, watch, tmp_path):  # noqa: F811
+    path = f"/data/{'a_very_long_name' * 8}.json"
+    lines = ["Traceback (most recent call last):", '  File "train.py", line 3, in <module>']
+    lines += ["    main()", f"FileNotFoundError: [Errno 2] No such file or directory: {path!r}"]
+    log(runs / "crashed", range(100))
+    (runs / "crashed" / "console.log").write_text("\n".join(lines) + "\n")
+    watch()
+    page.set_viewport_size({"width": 390, "height": 844})
+    with looking(page, tmp_path / "state"):
+        of_run(page, "crashed")
+        page.locator("h1", has_text="a_very_long_name").wait_for()
+        assert page.evaluate("document.documentElement.scrollWidth") <= 390
+
+
 def test_signals_are_searched_and_pinned_in_the_address(live):
     of_run(live, "sick")
     shown = live.locator(".multiples figure:visible")
@@ -418,6 +432,9 @@ def test_the_incidents_of_all_runs_lie_on_one_timeline(page, runs, watch, tmp_pa
     with looking(page, tmp_path / "state", now=now):
         page.get_by_role("link", name="The fleet over time").click()
         page.get_by_role("heading", name="The fleet over time").wait_for()
+        assert page.locator(".fleet-time rect").count() == 2, "the period holds all runs"
+        page.get_by_role("link", name="The last week").click()
+        page.wait_for_url("**/time?since=7d")
         facts = page.locator(".facts")
         hours = facts.locator("div", has_text="Hours in trouble").locator("dd")  # 7,100 seconds
         assert hours.text_content() == "1.97of 1 runs, from the onset on", "whatever style sheets are there"
