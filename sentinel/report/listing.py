@@ -14,13 +14,11 @@ from sentinel.series.roles.outcome import Outcome
 from sentinel.series.roles.role import Unit
 from sentinel.sources.base import ReadIssue
 from sentinel.sources.discovery import unread_count, unread_line
+from sentinel.sources.registry import format_named
 
 _MAX_TAGS = 3
 _FURTHER = "also in "  # before a log that does not tell most of its training
 _MIN_NAME = 12  # characters of a name that are left, however narrow the terminal is
-_PRINTED = ("console", "csv", "json", "jsonl")
-"""Formats that may hold times as text."""
-
 _UNITS = {Unit.SHARE: "a share", Unit.PERCENT: "in percent", Unit.NATS: "in nats"}
 
 
@@ -110,7 +108,8 @@ def _times(run: ListedRun) -> str:
     first = clock_text(run.overview.metadata.first_time)
     last = run.overview.metadata.last_time or 0.0
     times = f"{first} to {clock_text(last)}"
-    if run.overview.format not in _PRINTED:
+    form = format_named(run.overview.format)
+    if not (form.is_console or form.is_appended_text):  # no other holds times as text
         return times
     zone = datetime.fromtimestamp(last, UTC).astimezone().strftime("%Z, %z")
     return f"{times}; a time that is printed without a zone is this machine's local time ({zone})"

@@ -199,10 +199,10 @@ def _label(directory: Path) -> Label:
 
 def _meta(directory: Path) -> Mapping[str, Any]:
     """Return what a store says of a run or of an experiment."""
-    import yaml  # slow to import
+    from sentinel.sources.sidecars.plain_yaml import load  # slow to import
 
-    with suppress(OSError, yaml.YAMLError, RecursionError), open_log(directory / META) as file:
-        content = yaml.safe_load(file.read(_MAX_SETTING).decode(errors="replace"))
+    with suppress(OSError, ValueError), open_log(directory / META) as file:
+        content = load(file.read(_MAX_SETTING))
         return content if isinstance(content, dict) else {}
     return {}
 

@@ -11,7 +11,7 @@ from collections.abc import Collection, Iterator, Sequence
 from itertools import islice
 from pathlib import Path
 
-from sentinel.common.paths import is_directory
+from sentinel.common.paths import is_directory, is_file
 from sentinel.sources.base import Run
 from sentinel.sources.mlflow.database import SqliteRun
 from sentinel.sources.mlflow.files import LINE, META, METRICS, Files
@@ -61,7 +61,7 @@ def deleted(paths: Collection[Path]) -> frozenset[Path]:
     by_database: dict[Path, list[Path]] = {}
     gone = {path for path in paths if _is_deleted(path)}
     for path in paths:
-        if path.parent.is_file():
+        if is_file(path.parent):
             by_database.setdefault(path.parent, []).append(path)
     for database, runs in by_database.items():
         ids = _ids(database, -1)
