@@ -88,7 +88,7 @@ class Incident(msgspec.Struct, frozen=True):
 
     @property
     def is_of_card(self) -> bool:
-        """Whether a score card found it, which judges a whole run."""
+        """Whether a score card found it, which judges all of a run that was seen."""
         return self.evidence.get("card_points") is not None
 
     @property
