@@ -11,7 +11,10 @@ from sentinel.common.errors import SentinelError, did_you_mean
 _Id = Annotated[
     str, typer.Argument(metavar="ID", help="Id of the incident, or its beginning, from `sentinel status`.")
 ]
-_Verdict = Annotated[Literal["useful", "false-alarm"], typer.Argument(help="What the incident was.")]
+_Verdict = Annotated[
+    Literal["useful", "false-alarm"],
+    typer.Argument(metavar="useful|false-alarm", help="What the incident was."),
+]
 _Detector = Annotated[
     str,
     typer.Option(

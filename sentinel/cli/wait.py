@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from sentinel.cli.options import ConfigFile, Paths, ReportFormat, TextOrJson, configuration, states
+from sentinel.cli.options import ConfigFile, Paths, ReportFormat, TextOrJson, configuration, here, states
 from sentinel.cli.silence import seconds
 from sentinel.common.clock import SystemClock
 from sentinel.common.text import clean_text
@@ -45,7 +45,7 @@ _StateDir = Annotated[
 
 
 def wait(
-    paths: Paths,
+    paths: Paths = None,
     until: _Until = Until.CRITICAL,
     timeout: _Timeout = "6h",  # type: ignore[assignment]  # parsed like what a person types
     start_within: _StartWithin = "1m",  # type: ignore[assignment]
@@ -65,7 +65,7 @@ def wait(
     from sentinel.waiting.waiting import CHECK_SECONDS, EXIT_STATUS, Request, Waiting, waited_body
 
     log_to_stderr(logging.WARNING)
-    settings = configuration(config, state_dir, paths or ())
+    settings = here(configuration(config, state_dir, paths or ()))
     own = (
         [state_dir]
         if state_dir

@@ -451,3 +451,13 @@ def test_every_page_can_be_explained(sentinel):
 
 def test_the_names_of_the_commands_are_those_that_typer_gives_them():
     assert sorted(command_names()) == sorted(get_command(app).commands)
+
+
+@pytest.mark.slow
+def test_a_wait_without_a_path_is_for_the_current_directory(sentinel, tmp_path):
+    rows = [{"step": step, "loss": 1 / (1 + step)} for step in range(60)] + [{"step": 60, "done": True}]
+    log = tmp_path / "metrics.jsonl"
+    log.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    os.utime(log, (1e9, 1e9))  # it ended long ago
+    ran = sentinel("wait", "--timeout", "60s", "--format", "json")
+    assert (ran.status, json.loads(ran.out)["outcome"]) == (0, "ended")
