@@ -3,9 +3,9 @@
 ## What it catches
 Four halvings net within 1000 steps, after the first 500 steps in which the scaler finds its level; six, if
 the scale had rested for 100 steps sooner than that. The fifth halving of a log that has a row only where the
-scale changed, as DeepSpeed's, with at least 50 steps between them, at any time. A tenth of the steps skipped.
-A scale that fell from hundreds or more to 1 and stays there, or below 1, which takes more halvings than
-finding a level may cost.
+scale changed, as DeepSpeed's, at uneven steps and at least 50 apart, at any time. A tenth of the steps
+skipped. A scale that fell from hundreds or more to 1 and stays there, or below 1, which takes more halvings
+than finding a level may cost.
 
 ## Why it matters
 Each halving is an optimizer step that did not happen, because a gradient overflowed. One in about 2000
@@ -134,9 +134,11 @@ def _halves_row_by_row() -> pl.Expr:
     """Return whether each of the last rows has half of the scale of the one before, some steps later."""
     fell = pl.col("level") - pl.col("level").shift(1).over(SERIES) == -1
     paused = pl.col(STEP) - pl.col(STEP).shift(1).over(SERIES) >= MIN_PAUSE_STEPS
+    irregular = pl.col(STEP).diff() != pl.col(STEP).diff().shift(1)  # a log of each 100th step is regular
     slow = (fell & paused).cast(pl.Int64).rolling_sum(CHANGES, min_samples=CHANGES).over(SERIES)
     steps = pl.col(STEP) - pl.col(STEP).shift(CHANGES).over(SERIES)
-    return ((slow == CHANGES) & (steps <= HALVING_STEPS)).fill_null(False)
+    uneven = irregular.cast(pl.Int64).rolling_sum(CHANGES - 1, min_samples=1).over(SERIES) > 0
+    return ((slow == CHANGES) & (steps <= HALVING_STEPS) & uneven).fill_null(False)
 
 
 def _halvings(settled: pl.Expr) -> pl.Expr:
