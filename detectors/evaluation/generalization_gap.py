@@ -108,6 +108,7 @@ def generalization_gap(
     metric_slack: Annotated[float, "largest fall of the accuracy that is ignored"] = 0.01,
     metric_patience: Annotated[int, "evaluations since the best during which a held accuracy excuses"] = 8,
 ) -> pl.LazyFrame:
+    of_loss = is_of(Signal.EVAL_LOSS)
     rise = pl.col("rise")
     level = pl.col("level")
     best = pl.col("best")
@@ -134,17 +135,19 @@ def generalization_gap(
     return verdicts(
         with_gap(points).fill_nan(None),
         found={
-            "metric-holds": risen & holds & (rise > metric_rise * pl.when(patient).then(2).otherwise(1)),
-            "rises": risen & ~holds.fill_null(False),
+            "metric-holds": of_loss
+            & risen
+            & holds
+            & (rise > metric_rise * pl.when(patient).then(2).otherwise(1)),
+            "rises": of_loss & risen & ~holds.fill_null(False),
         },
-        lasts=rise > least_rise / 2,
+        lasts=of_loss & (rise > least_rise / 2),
         severities={
             INFO: ~ends & ((holds & patient) | may_be_chance | ~(clear | memorises) | _detects_better())
         },
         judged={
-            SkipReason.OTHER_TAG: is_of(Signal.EVAL_LOSS),
             SkipReason.FEW_POINTS: pl.col(INDEX) >= SHORT,
-            SkipReason.EXPLAINED: _widens().fill_null(True),
+            SkipReason.EXPLAINED: ~of_loss | _widens().fill_null(True),
         },
         above=best + (level - best) / ONSET,
     )

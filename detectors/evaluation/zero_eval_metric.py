@@ -90,15 +90,16 @@ def zero_eval_metric(
         .then(pl.col("late") == 0)
         .otherwise(pl.col("soon") == 0)
     )
-    is_zero = fell | never_rose
+    # An error rate has no such end; where its card found something it may be over again.
+    of_errors = pl.col(SIGNAL) == Signal.EVAL_ERROR_RATE
+    is_zero = ~of_errors & (fell | never_rose)
     return verdicts(
         measured,
         judged={
-            SkipReason.OTHER_TAG: pl.col(SIGNAL).is_in(METRICS),
-            SkipReason.FEW_POINTS: is_zero | (pl.col(VALUE) > 0),
+            SkipReason.FEW_POINTS: is_zero | of_errors | (pl.col(VALUE) > 0),
             SkipReason.EXPLAINED: ~(is_zero & pl.col(EXCUSED)),
         },
-        found={"fell": fell, "zero": never_rose},
+        found={"fell": is_zero & fell, "zero": is_zero},
         below=pl.lit(NOTHING),
     )
 
