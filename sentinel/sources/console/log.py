@@ -46,7 +46,7 @@ _NAME = re.compile(
 )
 _KNOWN_FORMS = frozenset(
     {
-        "bar", "block", "boosting", "char-rnn", "columns", "composer", "cyclegan", "darknet", "deepspeed",
+        "bar", "block", "boosting", "char-rnn", "columns", "composer", "darknet", "deepspeed",
         "deepspeed overflow", "deepspeed speed", "dictionary", "epoch and iteration", "espnet",
         "espnet validation", "estimator", "fairseq validation", "iteration of a part", "keras", "marian",
         "marian validation", "megatron", "megatron validation", "result", "table", "td3", "torchtune",

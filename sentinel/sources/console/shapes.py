@@ -75,11 +75,6 @@ SHAPES = (
     ),
     Shape("boosting", re.compile(r"^(?:\[(?P<step>\d{1,15})\]\t|(?P<round>\d{1,15}):\t(?=learn: ))")),
     Shape(
-        "cyclegan",  # also pix2pix, "loss_log.txt"
-        re.compile(r"\(epoch: (?P<epoch>\d{1,9}), iters: (?P<iter>\d{1,15})"),
-        word="iters:",
-    ),
-    Shape(
         "deepspeed overflow",
         re.compile(r"loss scale(?:: \d+, reducing| from \d+) to (?P<loss_scale>\d+(?:\.\d+)?)"),
         word="loss scale",

@@ -16,7 +16,7 @@ from sentinel.sources.csv import delimited as tables
 from sentinel.sources.json import tree as trees
 from sentinel.sources.readers.measured_rows import Row
 from sentinel.sources.readers.redrawn_lines import end_of_lines
-from sentinel.sources.readers.words import counter, may_be_metric, phase, says_metric
+from sentinel.sources.readers.words import counter, may_be_metric, phase, says_metric, says_other
 
 MAX_SAMPLE = 1 << 16
 """Bytes of the beginning that are judged."""
@@ -231,6 +231,8 @@ def _of_console(
         is_nameless = not name.strip("0123456789 ") or len(series) == 1
         is_metric = says_metric(name) or (is_nameless and says_metric(stem))
         if not (is_metric or (may_be_metric(name) and points[0][2] not in ("row", "number"))):
+            if speaks and _is_measured(name, points):
+                return Judgement(Kind.CONSOLE, True, False, "")
             continue
         varies = has_nan or len({value for _, value, _ in points}) > 1
         varies = varies or (is_metric and is_counted and len({step for step, _, _ in points}) > 1)
@@ -240,6 +242,16 @@ def _of_console(
             return Judgement(Kind.CONSOLE, True, False, "")
         reason = f"“{name}” comes {len(points)} times and {'counts nothing' if varies else 'does not change'}"
     return Judgement(Kind.CONSOLE, False, False, reason)
+
+
+def _is_measured(name: str, points: Sequence[tuple[int, float, str]]) -> bool:
+    """Return whether a series whose name says nothing is counted by epochs or steps and holds fractions that
+    change: "(epoch: 1, iters: 100) D_A: 0.285 G_A: 0.412".
+    """
+    if points[0][2] not in _UNITS or len(points) < MIN_POINTS or says_other(name) or counter(name):
+        return False
+    fractions = {value for _, value, _ in points if value != value or not value.is_integer()}
+    return len(fractions) >= MIN_POINTS and len({step for step, _, _ in points}) >= MIN_POINTS
 
 
 def _of_series(

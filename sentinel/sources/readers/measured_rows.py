@@ -55,10 +55,10 @@ class Laps:
         """Return the step of a line that tells its place, and perhaps its epoch and the size of an epoch."""
         if epoch is not None and total is not None:
             return self.axis.iteration(value, epoch, total)
-        if value > self.last:
+        if epoch is not None and epoch < self.epoch:
+            self.before = 0  # another training
+        elif value > self.last:
             self.stride = value - self.last if self.last >= 0 else self.stride
-        elif epoch is not None and epoch < self.epoch:
-            self.before = 0
         elif value < self.last or (value == total and is_final):
             is_next = total is None or self.last + self.stride > total
             if is_next if epoch is None else epoch > self.epoch:

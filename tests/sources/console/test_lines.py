@@ -95,9 +95,6 @@ LINES = {
         "step": 11.0, "loss": 0.87162, "mel": 0.3743, "lin": 0.49732,
     },
     "[metric][batch=12]: loss/train/total: 1.3672 ": {"step": 12.0, "loss/train/total": 1.3672},
-    "(epoch: 1, iters: 100, time: 0.327, data: 5.460) G_GAN: 1.198 D_real: 0.903": {
-        "epoch": 1.0, "iter": 100.0, "time": 0.327, "data": 5.46, "G_GAN": 1.198, "D_real": 0.903,
-    },
     "Epoch: [0][  10/5005]\tTime  0.5 ( 0.6)\tLoss 6.9e+00 (7.0e+00)\tAcc@1   0.00 (  0.1)": {
         "epoch": 0.0, "iter": "10/5005", "Time": 0.5, "Loss": 6.9, "Acc@1": 0.0,
     },

@@ -191,6 +191,10 @@ def test_what_torchrun_puts_before_a_line_is_its_process(name):
         ([(0, 200, 3), (100, 200, 3), (0, 200, 4), (0, 200, 7)], [400, 500, 600, 1200]),
         ([(0, None, 0), (1, None, 0), (0, None, 1), (1, None, 1)], [0, 1, 2, 3]),
         ([(5, None, None), (10, None, None), (5, None, None)], [5, 10, 15]),
+        (
+            [(100, None, 1), (10, None, 2), (30, None, 4), (100, None, 1), (10, None, 2)],
+            [100, 110, 130, 100, 110],
+        ),
     ],
 )
 def test_places_within_epochs_count_on(lines, steps):

@@ -47,6 +47,13 @@ CONSOLES = {
         ],
         ("loss", 5, "nan"),
     ),
+    "losses of their own names": (
+        [
+            f"(epoch: {1 + n // 3}, iters: {n % 3 + 1}00, time: 0.082) D_A: 0.28{n} cycle_B: 4.1{n}"
+            for n in range(6)
+        ],
+        ("cycle_B", 600, "4.15"),
+    ),
     "frames": (
         [
             f"U {n} | F {n * 2048} | FPS 1200 | H 1.3{n} | pL 0.00{n} | vL 0.5{n} | rew: 0.{n}"
