@@ -10,7 +10,6 @@ from typing import Any
 
 import msgspec
 
-from sentinel import catalogue
 from sentinel.common.text import duration_text
 from sentinel.detectors.api import Severity
 from sentinel.incidents.duplicates import KnownIncidents
@@ -289,7 +288,6 @@ def _body(
         "event": event.value,
         "run": msgspec.to_builtins(news.run),
         "incident": msgspec.to_builtins(incident),
-        "catalogue": catalogue.cited(incident.catalogue),
         "also_open": [other.latest or other.summary for other in others],
         "cause": cause_text(incident, others),
         "consequences": consequence_texts(incident, others),

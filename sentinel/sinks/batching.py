@@ -31,17 +31,21 @@ def record_receipt(
     receipts = []
     for last in notifications:
         may_refresh = refreshes and last.event not in _FINAL_EVENTS and not last.incident.ended
-        body = json.dumps(msgspec.to_builtins(last)) if may_refresh else None
+        body = json.dumps(msgspec.to_builtins(replace(last, catalogue=()))) if may_refresh else None
         receipts.append((last.incident.id, thread or "", body))
     store.receipts.keep(sink.name, receipts, now)
 
 
 def notification(body: str) -> Notification | None:
-    """Return the notification with these fields; None if it cannot be read."""
+    """Return the notification with these fields; None if it cannot be read.
+
+    What the catalogue says of the incident is not stored: it follows from the incident.
+    """
     try:
-        return _to_notification(json.loads(body))
-    except (ValueError, msgspec.MsgspecError):
+        read = _to_notification({**json.loads(body), "catalogue": ()})
+    except (ValueError, TypeError, msgspec.MsgspecError):
         return None
+    return replace(read, catalogue=catalogue.cited(read.incident.catalogue))
 
 
 def up_to_date(notification: Notification, store: Store) -> Notification:
