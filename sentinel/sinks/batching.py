@@ -57,23 +57,30 @@ def up_to_date(notification: Notification, store: Store) -> Notification:
     return replace(notification, incident=incident, catalogue=catalogue.cited(incident.catalogue))
 
 
-def latest(readable: Mapping[OutboxEntry, Notification]) -> list[Notification]:
-    """Return one notification of each incident, the newest last."""
+def latest(readable: Mapping[OutboxEntry, Notification], *, may_be_over: bool = False) -> list[Notification]:
+    """Return one notification of each incident, the newest last. Where all ``may_be_over``, one whose run was
+    over when it was first seen tells its end.
+    """
     by_incident: dict[str, list[OutboxEntry]] = {}
     for entry in readable:
         by_incident[entry.incident] = [*by_incident.pop(entry.incident, ()), entry]
-    return [_merge([readable[entry] for entry in entries], entries) for entries in by_incident.values()]
+    return [
+        _merge([readable[entry] for entry in entries], entries, may_be_over=may_be_over)
+        for entries in by_incident.values()
+    ]
 
 
-def _merge(notifications: Sequence[Notification], entries: Sequence[OutboxEntry]) -> Notification:
+def _merge(
+    notifications: Sequence[Notification], entries: Sequence[OutboxEntry], *, may_be_over: bool
+) -> Notification:
     """Return the last of the notifications of one incident. It says that the incident fires if the receiver
-    got nothing of it yet, but for a run that was over when it was first seen.
+    got nothing of it yet.
     """
     first = notifications[0]
     last = notifications[-1]
     together = len({entry.attempts for entry in entries}) == 1  # else the receiver may have the first one
     is_news = first.event is Event.FIRING and together
-    was_over = last.event is Event.ENDED and any(entry.batch for entry in entries)
+    was_over = may_be_over and last.event is Event.ENDED and any(entry.batch for entry in entries)
     if is_news and last.event in _STILL_THERE and not was_over:
         return replace(last, event=Event.FIRING, excerpts=last.excerpts or first.excerpts)
     return last
@@ -81,7 +88,7 @@ def _merge(notifications: Sequence[Notification], entries: Sequence[OutboxEntry]
 
 def digest(readable: Mapping[OutboxEntry, Notification], *, daily: bool = False) -> Digest:
     """Return one notification of each incident, in one message."""
-    newest_first = latest(readable)[::-1]
+    newest_first = latest(readable, may_be_over=True)[::-1]
     worst_first = sorted(newest_first, key=lambda n: (n.event is Event.RESOLVED, -n.incident.severity))
     keys = "\x1f".join(entry.key for entry in readable)
     key = blake2b(keys.encode(), digest_size=16).hexdigest()
