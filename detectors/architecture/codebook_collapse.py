@@ -74,5 +74,5 @@ def codebook_collapse(
             "collapsed": is_low & (most >= in_use),
             "unused": is_low & (most < least) & has_points(PATIENCE),
         },
-        below=pl.lit(least),
+        below=pl.max_horizontal(least, most / 2),
     )
