@@ -8,7 +8,7 @@ import polars as pl
 
 from sentinel.detectors.schema import EXCUSED, SERIES
 from sentinel.detectors.signals import Signal
-from sentinel.detectors.stats import recent_median, recent_noise, seen_max, start_median
+from sentinel.detectors.stats import recent_max, recent_median, recent_noise, seen_max, start_median
 
 COMPANIONS = (Signal.ACCURACY, Signal.EVAL_ACCURACY, Signal.GRAD_NORM)
 """What a rule that asks has to list in ``uses``."""
@@ -17,7 +17,7 @@ LEVEL = 5
 """Rows of a level."""
 
 LATELY = 20
-"""Rows within which a fall of the accuracy must be made good again, and of the present gradient norm."""
+"""Rows within which a fall of the accuracy must be made good again, and the gradient norm be calm."""
 
 BEFORE = 60
 """Rows before those, of the usual gradient norm."""
@@ -35,11 +35,14 @@ KEEPS = 0.5
 """Share of the gain of the accuracy that a harder stage leaves, or leaves again."""
 
 
-def with_harder_task(points: pl.LazyFrame) -> pl.LazyFrame:
-    """Return a frame with the column ``EXCUSED``; it needs 85 rows as history."""
+def with_harder_task(points: pl.LazyFrame, *, norm_rows: int = LATELY) -> pl.LazyFrame:
+    """Return a frame with the column ``EXCUSED``; it needs 85 rows as history.
+
+    ``norm_rows`` are those over which the gradient norm must be calm.
+    """
     accuracy = pl.coalesce(Signal.ACCURACY, Signal.EVAL_ACCURACY)
     usual_norm = recent_median(Signal.GRAD_NORM, BEFORE, skip=LATELY, at_least=LEVEL)
-    norm = recent_median(Signal.GRAD_NORM, LATELY, at_least=LEVEL)
+    norm = recent_max(pl.col(Signal.GRAD_NORM), norm_rows, at_least=LEVEL)
     level = pl.col("accuracy_level")
     best = pl.col("best_accuracy")
     lowest = level.rolling_min(LATELY, min_samples=1).over(SERIES)

@@ -18,9 +18,10 @@ learning rate two- to fivefold, or lengthen the warm-up, if the spikes come with
 
 ## When it is wrong
 Another data source, a new epoch or a harder stage lifts single points, and the next fold of a
-cross-validation begins anew. Where the accuracy comes back and the gradient norm is at most twice that of
-before, a spike is info. Batches of one sample have heavy tails of their own; the distance to the 95th
-percentile makes room for most of them. Beside rewards the rule is silent.
+cross-validation begins anew. Where the accuracy comes back or keeps half of its gain, and no gradient norm
+of the last 200 points is more than twice that of before, spikes are info. Batches of one sample have heavy
+tails of their own; the distance to the 95th percentile makes room for most of them. Beside rewards the rule
+is silent.
 
 ## Source
 Catalogue A-sft-spikes, L6. Six deviations alone ring on heavy-tailed noise; twice the median and the
@@ -85,7 +86,7 @@ def loss_spike(
     early = pl.col(INDEX) < BEFORE
     middle = {n: recent_median("log", n, skip=1, at_least=n * POSITIVE // BEFORE) for n in (EARLY, BEFORE)}
     measured = (
-        with_harder_task(points)
+        with_harder_task(points, norm_rows=MANY)
         .with_columns(log=logs)
         .with_columns(
             middle=pl.when(early).then(middle[EARLY]).otherwise(middle[BEFORE]),

@@ -95,12 +95,14 @@ def diverges(random: Random, shape: Shape) -> Run:
 
 
 def spikes(random: Random, shape: Shape) -> Run:
-    """One point in fifty is six times as high, and three are whatever the run's length."""
+    """One point in fifty is six times as high, as is its gradient; three are whatever the run's length."""
     run = supervised(random, shape)
     after = np.flatnonzero(shape.time > ONSET)
     hit = np.isin(np.arange(shape.points), random.choice(after, max(3, len(after) // 50), replace=False))
+    height = np.where(hit, 6, 1)
     loss = run.logged["loss"]
-    return run.but(loss=lambda: np.where(hit, 6, 1) * loss())
+    norm = run.logged["grad_norm"]
+    return run.but(loss=lambda: height * loss(), grad_norm=lambda: height * norm())
 
 
 def breaks(random: Random, shape: Shape) -> Run:

@@ -1,6 +1,5 @@
 import json
 
-import msgspec
 import pytest
 
 from sentinel.detectors.discovery import all_detectors
@@ -8,7 +7,7 @@ from sentinel.incidents.duplicates import KnownIncidents
 from sentinel.notifications.decide import SinkPolicy
 from sentinel.notifications.routing import RoutingContext
 from sentinel.pipeline import Pipeline
-from sentinel.sinks.base import Notification
+from sentinel.sinks.batching import notification
 from sentinel.sources.base import Run
 from sentinel.sources.json.lines import JsonLines
 
@@ -57,6 +56,5 @@ def test_only_a_sink_that_shows_plots_gets_them(advanced, plots, count):
     (sent,) = [
         one for one in run_pipeline.route([change], audience, 0.0) if one.incident.id == change.incident.id
     ]
-    body = json.loads(json.dumps(sent.body, allow_nan=False))
-    notification = msgspec.convert(body, Notification)
-    assert [*notification.excerpts] == run_pipeline.excerpts(change.incident)[:count]
+    stored = notification(json.dumps(sent.body, allow_nan=False))
+    assert [*stored.excerpts] == run_pipeline.excerpts(change.incident)[:count]

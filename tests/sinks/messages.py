@@ -6,11 +6,11 @@ The files are for a person to read.
 catalogue is left out, because its pages change more often than messages do; so is what is the same for all.
 """
 
+import json
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
-import msgspec
 import polars as pl
 
 from sentinel.detectors.api import Declaration, Detector
@@ -24,6 +24,7 @@ from sentinel.incidents.verdict_merge import Key, Verdict
 from sentinel.notifications.decide import SinkPolicy
 from sentinel.notifications.routing import RoutingContext, RunChanges, route_changes
 from sentinel.sinks.base import Notification
+from sentinel.sinks.batching import notification
 from sentinel.sinks.message import subject, text
 from sentinel.sinks.pagerduty import event
 from sentinel.sinks.slack_blocks import slack_body
@@ -71,9 +72,9 @@ def notifications() -> Iterator[Notification]:
     for detector in all_detectors().values():
         (change,) = IncidentTracker("jsonl:/runs/a", {detector.name: detector}).advance([[verdict(detector)]])
         (outcome,) = route_changes(RunChanges(RunIdentity("a"), [change]), audience, START)
-        notification = msgspec.convert(outcome.body, Notification)
-        entries = [{**entry, "fix": "...", "check": "..."} for entry in notification.catalogue[:1]]
-        yield replace(notification, catalogue=entries)
+        stored = notification(json.dumps(outcome.body))
+        entries = [{**entry, "fix": "...", "check": "..."} for entry in stored.catalogue[:1]]
+        yield replace(stored, catalogue=entries)
 
 
 def verdict(detector: Declaration) -> Verdict:
