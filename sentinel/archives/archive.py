@@ -58,13 +58,15 @@ def judge_archive(
     A part is judged again if its results are not whole, if a file of it, the detectors' configuration or the
     version of sentinel changed, and with ``retry_failed`` if it holds a run that could not be judged before.
     ``compare`` keeps what a comparison of runs needs, too. ``progress`` is called after each part. Raises
-    SentinelError if no path exists.
+    SentinelError if no path exists, or if the results are of another path, too.
     """
     origin = origin_of(config.paths)
+    paths = [str(path.absolute() if isinstance(path, Path) else path) for path in config.paths]
     judgement = JudgedParts()
     keys = list[str]()
     read_issues = list[str]()
     with results.writing(), TemporaryFile() as backlog:  # on disk, so that memory stays small
+        results.require_paths(paths)
         for part in parts(origin.listed(read_issues), _salt(config, compare)):
             if not results.shard.holds(
                 part.folders[0].path
@@ -89,7 +91,7 @@ def judge_archive(
             judgement.runs += len(records) - failures
             judgement.failed += failures
             progress(judgement)
-        results.finish(keys, read_issues, config.detectors.get(RULE, {}))
+        results.finish(keys, read_issues, config.detectors.get(RULE, {}), paths)
     return judgement
 
 

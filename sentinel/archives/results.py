@@ -56,10 +56,11 @@ class PartState(msgspec.Struct, frozen=True):
     checksums: Mapping[str, str] = {}
 
 
-class Manifest(msgspec.Struct, frozen=True):
+class Manifest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The parts of a shard.
 
     ``siblings`` is what the configuration says of the rule about siblings; None in results that are older.
+    ``paths`` are where the parts were looked for; none in results that are older.
     """
 
     schema: int
@@ -67,6 +68,7 @@ class Manifest(msgspec.Struct, frozen=True):
     parts: Sequence[str]
     read_issues: Sequence[str]
     siblings: Mapping[str, Any] | None = None
+    paths: Sequence[str] = ()
 
 
 class Row(NamedTuple):
@@ -97,6 +99,21 @@ class Results:
             raise SentinelError(f"{self._directory}: results cannot be written: {error.strerror}") from None
         with sole_writer(self._directory, self.shard):
             yield
+
+    def require_paths(self, paths: Sequence[str]) -> None:
+        """Raise SentinelError if results are here of a path that none of these holds: they would be removed.
+
+        A manifest that is damaged says of none.
+        """
+        for place in self._manifests():
+            with suppress(_DamagedManifest):
+                left_out = [path for path in _manifest(place).paths if not _is_within(path, paths)]
+                if left_out:
+                    names = ", ".join(left_out[:_MAX_FILES]) + (", ..." if len(left_out) > _MAX_FILES else "")
+                    raise SentinelError(
+                        f"{self._directory}: holds results of {names}, which would be removed; name that as "
+                        "well, or give another --out"
+                    )
 
     def has(self, key: str) -> bool:
         """Return whether a part is done and whole. What another shard did is this one's from now on."""
@@ -140,18 +157,25 @@ class Results:
         """Write the incidents that only a comparison of all runs finds, until the results change."""
         _replace(self._file("incidents", _SIBLINGS), pl.DataFrame([*rows], columns(IncidentColumns)))
 
-    def finish(self, parts: Iterable[str], read_issues: Iterable[str], siblings: Mapping[str, Any]) -> None:
+    def finish(
+        self,
+        parts: Iterable[str],
+        read_issues: Iterable[str],
+        siblings: Mapping[str, Any],
+        paths: Sequence[str] = (),
+    ) -> None:
         """Say which parts are those of the archive as it is now, and remove the others of this shard, and
         those of another number of shards once all shards are done.
 
-        ``siblings`` is what the configuration says of the rule about siblings; see `sibling_rule`.
+        ``siblings`` is what the configuration says of the rule about siblings; see `sibling_rule`. ``paths``
+        are where the parts were looked for; see `require_paths`.
         """
         keys = [*parts]
         for key in keys:
             state = self._state(key)
             if state is None or state.owners != self._owners.stamp:
                 self.write(key, [*self.packed(key)])
-        content = msgspec.json.encode(Manifest(1, self.shard.count, keys, [*read_issues], siblings))
+        content = msgspec.json.encode(Manifest(1, self.shard.count, keys, [*read_issues], siblings, paths))
         place = self._directory / f"manifest-{self.shard.index}-of-{self.shard.count}.json"
         _write(place, lambda file: file.write_bytes(msgspec.json.format(content, indent=1)))
         for old in self._manifests():
@@ -270,15 +294,24 @@ class Results:
         return self._directory / kind / f"{key}.parquet"
 
 
+class _DamagedManifest(SentinelError):
+    """A manifest that cannot be read, or holds something else."""
+
+
 def _manifest(place: Path) -> Manifest:
     try:
         return msgspec.json.decode(_content(place), type=Manifest)
     except OSError as error:
-        raise SentinelError(f"{place}: cannot be read: {_why(error)}") from None
+        raise _DamagedManifest(f"{place}: cannot be read: {_why(error)}") from None
     except (msgspec.DecodeError, UnicodeDecodeError):
-        raise SentinelError(
+        raise _DamagedManifest(
             f"{place}: damaged; `sentinel archive judge` with the same paths writes it again"
         ) from None
+
+
+def _is_within(path: str, paths: Iterable[str]) -> bool:
+    """Return whether a path, or an address, is one of these or lies below one."""
+    return any(path == above or path.startswith(f"{above.rstrip('/')}/") for above in paths)
 
 
 def _content(file: Path) -> bytes:

@@ -11,6 +11,7 @@ import os
 import secrets
 import signal
 import subprocess
+import threading
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from functools import partial
@@ -51,15 +52,22 @@ class CommandSink:
             )
         except OSError as error:
             raise Transient(f"the command cannot be started: {error.strerror}") from None
-        with process:
-            try:
-                process.communicate(json.dumps(body, allow_nan=False).encode(), self.timeout_seconds)
-            except subprocess.TimeoutExpired:
-                _kill(process, mark)
-                raise Transient(f"the command ran for more than {self.timeout_seconds:g} s") from None
-            except OSError as error:  # as where the clock of the machine is set back meanwhile
-                _kill(process, mark)
-                raise Transient(f"the command could not be waited for: {error.strerror}") from None
+        is_late = threading.Event()
+
+        def end() -> None:
+            is_late.set()
+            _kill(process, mark)
+
+        timer = threading.Timer(self.timeout_seconds, end)
+        timer.daemon = True
+        timer.start()
+        try:
+            with process:  # without a time it sleeps until the end; with one it asks again and again
+                process.communicate(json.dumps(body, allow_nan=False).encode())
+        finally:
+            timer.cancel()
+        if is_late.is_set():
+            raise Transient(f"the command ran for more than {self.timeout_seconds:g} s")
         _check(process.returncode)
 
 

@@ -11,7 +11,7 @@ import pytest
 from sentinel.archives.lock import sole_writer
 from sentinel.common.errors import SentinelError
 from sentinel.common.shard import Shard
-from tests.archives.conftest import archived, reported
+from tests.archives.conftest import archived, config, reported
 
 pytestmark = pytest.mark.slow  # they judge whole runs
 
@@ -119,7 +119,10 @@ def test_nobody_removes_what_another_shard_wrote(tmp_path, tree):
     for index in range(2):
         archived(out, tree, shard=Shard(index, 2))
     before = {*out.glob("*/*.*")}
-    archived(out, tree / "kl-blowup", shard=Shard(0, 2))
+    for run in tree.iterdir():
+        if run.is_dir() and run.name != "kl-blowup":
+            shutil.rmtree(run)
+    archived(out, tree, shard=Shard(0, 2))
     after = {*out.glob("*/*.*")}
     others = {file for file in (out / "parts").iterdir() if '"1/2"' in file.read_text()}
     assert others <= before & after
@@ -146,3 +149,25 @@ def test_a_full_disk_is_one_line_and_leaves_nothing_half_written(small_disk, sic
     ]
     filler.unlink()
     assert sentinel("archive", "judge", sick, "--out", out, "--workers", 1).status == 0
+
+
+@pytest.mark.parametrize("shard", ["0/1", "0/2"])
+def test_what_was_judged_at_other_paths_is_not_removed(tmp_path, tree, sentinel, shard):
+    """Instead, one line says what lies there and what to do."""
+    out = tmp_path / "out"
+    results, _ = archived(out, settings=config(tree / "kl-blowup", tree / "two-logs"), path=None)
+    expected = reported(results)
+    ran = sentinel("archive", "judge", tree / "two-logs", "--out", out, "--shard", shard)
+    assert ran.status == 2
+    assert f"{out}: holds results of {tree / 'kl-blowup'}, which would be removed" in ran.err
+    assert reported(results) == expected
+
+
+def test_what_holds_all_paths_from_before_may_be_judged(tmp_path, tree):
+    out = tmp_path / "out"
+    before, _ = archived(out, tree / "kl-blowup")
+    assert len(reported(before)["runs"]) == 1
+    after, _ = archived(out, tree)
+    assert len(reported(after)["runs"]) > 1
+    shutil.rmtree(tree / "two-logs")  # what is there no longer is no other path
+    archived(out, tree)

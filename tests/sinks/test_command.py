@@ -1,9 +1,9 @@
 import errno
 import json
 import os
-import subprocess
 import sys
 import threading
+import time
 
 import pytest
 
@@ -83,13 +83,21 @@ def test_it_prints_nothing(capfd):
     assert capfd.readouterr() == ("", "")
 
 
-def test_a_command_that_cannot_be_waited_for_is_tried_again(monkeypatch):
-    def fails(*_):
-        raise OSError(errno.EINVAL, "Invalid argument")  # as after a step of the clock
+def test_a_command_is_waited_for_without_a_sleep_that_a_clock_could_end(monkeypatch):
+    """A sleep until a moment fails under a clock that was set back, and asking again and again costs time."""
 
-    monkeypatch.setattr(subprocess.Popen, "communicate", fails)
-    with pytest.raises(Transient, match="the command could not be waited for: Invalid argument"):
-        CommandConfig(command=["sleep", "600"]).open().send(NOTIFICATION, 0.0)
+    def fails(_):
+        raise OSError(errno.EINVAL, "Invalid argument")
+
+    monkeypatch.setattr(time, "sleep", fails)
+    run("sh", "-c", "cat > /dev/null; exec sleep 0.2")
+
+
+@pytest.mark.slow
+def test_a_command_that_does_not_read_a_long_notification_ends_in_time():
+    config = CommandConfig(command=["sleep", "600"], timeout_seconds=0.2)
+    with pytest.raises(Transient, match=r"ran for more than 0\.2 s"):
+        config.open().send(digest(300), NOW)
 
 
 def test_a_command_whose_mark_cannot_be_read_yet_ends_all_the_same(monkeypatch):
