@@ -24,6 +24,12 @@ FOLDER = Path(__file__).parent / "claims"
 MAX_LINES = 8
 """Of a card: what a person can hear at once."""
 
+MAX_TOLD = 1000
+"""Larger numbers than this one say no more to a person."""
+
+MAX_POWER = 18.0
+"""Of ten that a line tells at most."""
+
 DIGITS = 6
 """Decimals of points, so that a sum of them reaches a whole number that it ought to reach."""
 
@@ -40,10 +46,26 @@ class CardError(ValueError):
     """A card that cannot be used. Its text is one line that names the file and the line of the card."""
 
 
+class Amount(float):
+    """A number as a person reads it: from ``MAX_TOLD`` (or that percent) on, only that it is as large."""
+
+    __slots__ = ()
+
+    def __format__(self, spec: str) -> str:
+        unit = "%" if spec.endswith("%") else ""
+        size = abs(self) * (100 if unit else 1)
+        if float(f"{size:.3g}") >= MAX_TOLD:
+            return f"at {'most -' if self < 0 else 'least '}{MAX_TOLD}{unit}"
+        return super().__format__(spec)
+
+
 @dataclass(frozen=True)
 class Line:
-    """One line of a card. ``says`` is a format string over ``value`` and ``times``, ten to its power. The
-    ``points`` stand at the ``marks``.
+    """One line of a card. The ``points`` stand at the ``marks``.
+
+    ``says`` is a format string over these fields of a measurement: its ``value`` without its sign, which the
+    words ``better`` and ``worse`` tell (below zero each is the other one); its ``level``, with the sign; its
+    ``ratio`` to what it is a share of, 1 more; ten to its power as ``times``, and that as a whole ``count``.
     """
 
     measurement: str
@@ -58,7 +80,17 @@ class Line:
 
     def text(self, value: float) -> str:
         """Return what the line says of a run."""
-        return self.says.format(value=value, times=10.0 ** min(max(value, -300.0), 300.0))
+        better, worse = ("better", "worse") if value >= 0 else ("worse", "better")
+        times = 10.0 ** min(max(value, -MAX_POWER), MAX_POWER)
+        return self.says.format(
+            value=Amount(abs(value)),
+            level=Amount(value),
+            ratio=Amount(1 + value),
+            times=Amount(times),
+            count=round(times),
+            better=better,
+            worse=worse,
+        )
 
     def score(self, values: Floats) -> Floats:
         """Return the points for each value; none for NaN."""
@@ -237,11 +269,12 @@ def _line(where: str, content: Mapping[str, Any]) -> Line:
         raise CardError(f"{where}: points must be whole and begin with 0")
     if not _is_steady(points):
         raise CardError(f"{where}: points must only grow, or only shrink")
+    line = Line(name, content["says"], tuple(map(float, marks)), tuple(points))
     try:
-        content["says"].format(value=0.5, times=2.0)
+        line.text(0.5)
     except (LookupError, ValueError) as error:
         raise CardError(f"{where}: says cannot be filled in: {error!r}") from None
-    return Line(name, content["says"], tuple(map(float, marks)), tuple(points))
+    return line
 
 
 def _bounds(where: str, content: Any) -> dict[str, float]:

@@ -4,11 +4,13 @@ import re
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from sentinel import catalogue
 from sentinel.detectors.api import Detector
 from sentinel.detectors.discovery import all_detectors
-from sentinel.detectors.reading.cards import MAX_LINES, CardError, all_cards, card_in
+from sentinel.detectors.reading.cards import MAX_LINES, CardError, Line, all_cards, card_in
 from sentinel.detectors.reading.company import COMPANY
 from sentinel.detectors.reading.curves import curve_of
 from sentinel.detectors.reading.measurements import MEASUREMENTS
@@ -131,6 +133,53 @@ def test_a_card_reads_any_curve(card):
     for name, one in COMPANY.items():
         measured[name] = float(one.measure(outcome, curve_of(rows[::-1], higher_is_better=True))[0])
     assert card.text(measured).startswith(card.meaning)
+
+
+WILD = re.compile(
+    r"-[\d.]+ ?%|-[\d.]+ .*(above|below|better|worse|scatters|deviations|times)"  # a sign that the words tell
+    r"|\d{4,}\.\d|[1-9]\d{4,}(?! points| evaluations)|\de[+-]|inf|nan|at at"
+)
+"""What no person reads: a negative amount, one of five digits or an exponent."""
+
+
+def test_a_line_says_by_which_amount_and_to_which_side():
+    line = Line("gain_by_half", "it is {value:.1%} {better} than its start", (0.2, 0.0), (0, 2))
+    assert line.text(0.05) == "it is 5.0% better than its start"
+    assert line.text(-0.05) == "it is 5.0% worse than its start"
+    assert line.text(-1000.0) == "it is at least 1000% worse than its start"
+    assert Line("below_start", "{worse}", (0, 1), (0, 2)).text(-0.1) == "better"
+    assert Line("risen_of_best", "{ratio:.3g} times", (0, 1), (0, 2)).text(1.48) == "2.48 times"
+    assert Line("kl_growth", "{times:.3g} times", (0, 1), (0, 2)).text(5.0) == "at least 1000 times"
+    assert Line("points", "{count} points", (0, 1), (0, 2)).text(4.0) == "10000 points"
+    assert Line("late_share", "at {level:.3f}", (1, 0), (0, 2)).text(-0.01) == "at -0.010"
+
+
+@each(all_cards(), lambda card: card.claim)
+def test_each_line_of_a_card_reads_well_whatever_it_measured(card):
+    @given(st.sampled_from(card.lines), st.floats(allow_nan=False, allow_infinity=False))
+    def reads_well(line, value):
+        if line.score(np.array([value]))[0] and line.measurement not in ("points", "late_share"):
+            assert not WILD.search(line.text(value)), line.text(value)
+
+    reads_well()
+
+
+ROWS = st.lists(
+    st.sampled_from([0.0, 1e-300, -1e-9, 0.01, 0.5, 1.0, -1.0, 3.0, 1e6, -1e12, 1e30, -1e300]),
+    min_size=10,
+    max_size=30,
+)
+
+
+@given(ROWS, ROWS, st.booleans(), st.booleans())
+def test_no_curve_makes_a_card_say_a_wild_number(rows, beside, higher_is_better, companion_is_better):
+    with np.errstate(all="ignore"):
+        outcome = curve_of(np.array(rows), higher_is_better=higher_is_better)
+        other = curve_of(np.array(beside), higher_is_better=companion_is_better)
+        measured = {name: float(one.measure(outcome)[0]) for name, one in MEASUREMENTS.items()}
+        measured |= {name: float(one.measure(outcome, other)[0]) for name, one in COMPANY.items()}
+    for card in all_cards():
+        assert not WILD.search(card.text(measured)), card.text(measured)
 
 
 def test_a_card_is_read_where_it_has_what_it_needs_and_nothing_excuses_it():
