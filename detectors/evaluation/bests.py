@@ -80,6 +80,7 @@ GAP = {
     "best": Measure("best so far", Unit.SAME),
     "level": Measure("now", Unit.SAME),
     "rise": Measure("rise above the best", Unit.SHARE),
+    "lost": Measure("rise above the best, of all that was gained until then", Unit.SHARE),
     "noises": Measure("rise in standard deviations of the noise", Unit.NONE),
     "trend": Measure("trend since the best in standard deviations", Unit.NONE),
     "since": Measure("evaluations since the best", Unit.COUNT),
@@ -91,6 +92,14 @@ GAP = {
     "at_first": Measure("first evaluation, of the training loss until then", Unit.SHARE),
 }
 """The columns of `with_gap` that a reader may see."""
+
+LOG = "log"
+"""The scale of a loss that is above zero: its logarithm, since it is judged by ratios."""
+
+LINEAR = "linear"
+"""The scale of a loss that has been below zero, as that of a density: its zero means nothing."""
+
+SCALES = LOG, LINEAR
 
 _THEN_AND_NOW = "metric", "metric_then", "train", "train_then"
 
@@ -104,48 +113,83 @@ def with_gap(points: pl.LazyFrame) -> pl.LazyFrame:
     says which. The best level is a median of as many. The noise comes from second differences: of single
     evaluations, and of levels where there are many. What stands above it is the lowest of several levels
     where there are many evaluations, and no more than the last third allows where there are few.
+
+    A loss that has been below zero is ``signed``. It has no ``rise`` and no ``gained``, but ``lost``.
+    ``worse`` is whichever of ``rise`` and ``lost`` there is, and ``stays`` is in the same unit.
     """
-    log = pl.when(pl.col(VALUE) > 0).then(pl.col(VALUE).log())
     accuracy = pl.col(Signal.EVAL_ACCURACY)
     buckets = pl.col("coarse_mean").list
+    value = pl.col(VALUE)
     context = points.with_columns(
         short=pl.col(INDEX) < LONG_FROM,
         first=start_value(VALUE),
         metric_off=accuracy.cum_max().over(SERIES) - recent_max(accuracy, SHORT, at_least=1),
         train_first=start_value("loss_mean"),
-        log=log,
-        older=of_buckets(buckets.head(buckets.len().clip(1) - 1).list.eval(BROAD).list.min()).log(),
-        low=log.rolling_min(SHORT).over(SERIES),
-        mid=log.rolling_median(LONG).over(SERIES),
-        **{
-            f"third_{n}": log.rolling_median(n, min_samples=1 if n == SHORT else n).over(SERIES)
+        older=of_buckets(buckets.head(buckets.len().clip(1) - 1).list.eval(BROAD).list.min()),
+        log=pl.when(value > 0).then(value.log()),
+        linear=value,
+    ).with_columns(signed=(pl.min_horizontal(value.cum_min().over(SERIES), "older") < 0).fill_null(False))
+    for scale in SCALES:
+        context = _with_levels(context, scale)
+    names = "best", "level", "gap", "clear_gap", "since", "trend", *_THEN_AND_NOW
+    gain = pl.when(pl.col("first") > pl.col("best")).then(pl.col("first") - pl.col("best"))
+    ratio = pl.when(~pl.col("signed"))
+    difference = pl.when("signed")
+    return (
+        with_arrays(context, names, _compare, every=1, at_least=SHORT + 1)
+        .with_columns(
+            rise=ratio.then(pl.col("gap").exp() - 1),
+            lost=difference.then(pl.col("gap") / gain),
+            stays=difference.then(pl.col("clear_gap") / gain).otherwise(pl.col("clear_gap").exp() - 1),
+            noises=difference.then(_noises(LINEAR, MIN_NOISE * gain)).otherwise(_noises(LOG, MIN_NOISE)),
+            steady=difference.then(_steady(LINEAR)).otherwise(_steady(LOG)),
+            gained=ratio.then(1 - pl.col("best") / pl.col("first")),
+            at_first=pl.when(pl.col("train_first") > 0).then(pl.col("first") / pl.col("train_first")),
+            kept=pl.when(pl.col("train_then") > 0).then(pl.col("train") / pl.col("train_then")),
+        )
+        .with_columns(worse=pl.coalesce("rise", "lost"))
+    )
+
+
+def _with_levels(points: pl.LazyFrame, scale: str) -> pl.LazyFrame:
+    """Return the levels of the evaluations in a scale, and their noise."""
+    value = pl.col(scale)
+    return points.with_columns(
+        value.rolling_min(SHORT).over(SERIES).alias(f"{scale}_low"),
+        value.rolling_median(LONG).over(SERIES).alias(f"{scale}_mid"),
+        *(
+            value.rolling_median(n, min_samples=1 if n == SHORT else n)
+            .over(SERIES)
+            .alias(f"{scale}_third_{n}")
             for n in THIRDS
-        },
+        ),
     ).with_columns(
-        noise=pl.max_horizontal(recent_noise("log", NOISE), pl.lit(MIN_NOISE)),
-        noise_apart=recent_noise("log", NOISE, apart=2),
-        noise_of_levels=recent_noise("mid", REACH, apart=LONG, at_least=NOISE),
-    )
-    # The share by which evaluations that are two apart scatter more than neighbours.
-    memory = (pl.col("noise_apart") / pl.col("noise") - 1).clip(0, MAX_MEMORY).fill_null(0)
-    names = "best", "level", "stays", "since", "trend", *_THEN_AND_NOW
-    return with_arrays(context, names, _compare, every=1, at_least=SHORT + 1).with_columns(
-        rise=pl.col("level") / pl.col("best") - 1,
-        noises=_noises(),
-        steady=pl.col("trend") / (1 + OF_MEMORY * memory),
-        gained=1 - pl.col("best") / pl.col("first"),
-        at_first=pl.col("first") / pl.col("train_first"),
-        kept=pl.when(pl.col("train_then") > 0).then(pl.col("train") / pl.col("train_then")),
+        recent_noise(scale, NOISE).alias(f"{scale}_noise"),
+        recent_noise(scale, NOISE, apart=2).alias(f"{scale}_noise_apart"),
+        recent_noise(f"{scale}_mid", REACH, apart=LONG, at_least=NOISE).alias(f"{scale}_noise_of_levels"),
     )
 
 
-def _noises() -> pl.Expr:
+def _noises(scale: str, least: pl.Expr | float) -> pl.Expr:
     """Return how many standard deviations of the noise a level stands above the best one."""
-    gap = pl.col("stays").log1p()
-    rise = (pl.col("level") / pl.col("best")).log()
-    noise = pl.col("noise") * (1 + FEW / (pl.col(INDEX) - 1))
-    of_levels = pl.max_horizontal(noise * (2 / LONG) ** 0.5, OF_BLOCKS * pl.col("noise_of_levels"))
-    return pl.when("short").then(pl.min_horizontal(rise, TWICE * gap) / noise).otherwise(gap / of_levels)
+    noise = _noise(scale, least) * (1 + FEW / (pl.col(INDEX) - 1))
+    of_levels = pl.max_horizontal(noise * (2 / LONG) ** 0.5, OF_BLOCKS * pl.col(f"{scale}_noise_of_levels"))
+    clear = pl.col("clear_gap")
+    return pl.when("short").then(pl.min_horizontal("gap", TWICE * clear) / noise).otherwise(clear / of_levels)
+
+
+def _noise(scale: str, least: pl.Expr | float) -> pl.Expr:
+    return pl.max_horizontal(f"{scale}_noise", least)
+
+
+def _steady(scale: str) -> pl.Expr:
+    """Return the trend, less what a memory of the noise makes of it.
+
+    The memory is the share by which evaluations that are two apart scatter more than neighbours.
+    """
+    noise = _noise(scale, MIN_NOISE if scale == LOG else 0.0)
+    memory = (pl.col(f"{scale}_noise_apart") / noise - 1).clip(0, MAX_MEMORY)
+    return pl.col("trend") / (1 + OF_MEMORY * memory.fill_nan(0).fill_null(0))
 
 
 def ends_above() -> pl.Expr:
@@ -160,20 +204,37 @@ def ends_above() -> pl.Expr:
 
 def _compare(frame: pl.DataFrame, due: pl.DataFrame) -> dict[str, Floats]:
     """Return the best level so far and the present one, and what else was logged at both."""
+    signed = due["signed"].to_numpy()
+    compared = _compare_in(LOG, frame, due)
+    if signed.any():
+        differences = _compare_in(LINEAR, frame, due)
+        compared = {name: np.where(signed, differences[name], compared[name]) for name in compared}
+    return compared
+
+
+def _compare_in(scale: str, frame: pl.DataFrame, due: pl.DataFrame) -> dict[str, Floats]:
+    """Compare in one of the scales."""
     row = due["row"].to_numpy()
     count = due[INDEX].to_numpy()
     short = count < LONG_FROM
-    mid, low, trio = (frame[n].fill_null(np.nan).to_numpy() for n in ("mid", "low", f"third_{SHORT}"))
+    mid, low, trio = (
+        frame[f"{scale}_{n}"].fill_null(np.nan).to_numpy() for n in ("mid", "low", f"third_{SHORT}")
+    )
     size = np.where(short, SHORT, LONG)
     levels = np.where(short[:, None], _past(trio, row, count, size), _past(mid, row, count, size))
     since = levels.argmin(axis=1)
-    older = np.where(short, np.inf, due["older"].fill_null(np.inf).to_numpy())
+    older = due["older"].fill_null(np.inf).to_numpy()
+    older = np.where(short, np.inf, np.log(older) if scale == LOG else older)
     best = np.minimum(levels.min(axis=1), older)
-    above = _lowest_lately(mid, row, count) - best
+    level = np.where(short, low[row], mid[row])
+    clear_gap = np.where(
+        short, _rise_of_thirds(scale, frame, row, count), _lowest_lately(mid, row, count) - best
+    )
     return {
-        "best": np.exp(best),
-        "level": np.exp(np.where(short, low[row], mid[row])),
-        "stays": np.expm1(np.where(short, _rise_of_thirds(frame, row, count), above)),
+        "best": np.exp(best) if scale == LOG else best,
+        "level": np.exp(level) if scale == LOG else level,
+        "gap": level - best,
+        "clear_gap": clear_gap,
         "since": since.astype(float),
         "trend": _trend(frame, row, np.minimum(since + 2, count + 1)),
         **_beside(frame, due, since, short),
@@ -212,12 +273,12 @@ def _past(levels: Floats, row: Ints, count: Ints, size: Ints) -> Floats:
     return np.where(past & np.isfinite(earlier), earlier, np.inf)
 
 
-def _rise_of_thirds(frame: pl.DataFrame, row: Ints, count: Ints) -> Floats:
-    """Logarithm of how far the median of the last third stands above the lowest of the thirds before it."""
+def _rise_of_thirds(scale: str, frame: pl.DataFrame, row: Ints, count: Ints) -> Floats:
+    """How far the median of the last third stands above the lowest of the thirds before it, in a scale."""
     rise = np.empty(len(row))
     for size, begin in THIRDS.items():
         at = count >= begin
-        levels = frame[f"third_{size}"].fill_null(np.nan).to_numpy()
+        levels = frame[f"{scale}_third_{size}"].fill_null(np.nan).to_numpy()
         past = _past(levels, row[at], count[at], np.full(at.sum(), size))
         rise[at] = levels[row[at]] - past.min(axis=1)
     return rise

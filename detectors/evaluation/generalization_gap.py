@@ -10,6 +10,7 @@ is info unless the training loss lies below half of the held-out one. From 40 ev
 are compared, and those over a tenth of the run, 100 at most, must all exceed the noise. Of a run that is over
 the last three evaluations need only stand 8 % above the best, above the noise, with a trend, while the
 training loss fell by a tenth and the accuracy, if there is one, is 0.02 off its best.
+A loss that goes below zero, as that of a density, has no ratios: it has lost a quarter of what it gained.
 A score card is read as well, while the run goes on and at its end: points for what a person sees in the plot.
 Of error rates and of distances such as FID it alone speaks.
 
@@ -67,6 +68,9 @@ COSTS = (  # metrics of which less is better, and of which the card alone speaks
     *(Signal.EVAL_ERROR_RATE, Signal.EVAL_DISTANCE),
     Signal.FRECHET_INCEPTION_DISTANCE,
 )
+LOST = (
+    "loss on held-out data stands at {level:.4g} after a best of {best:.4g}: {lost:.0%} of its gain is gone"
+)
 RISEN = "loss on held-out data stands at {level:.4g}, {rise:.1%} above its best of {best:.4g}"
 OVERFIT = ("A-overfit", "A-eval-loss", "V1", "DP14", "DP1", "O6")
 
@@ -83,10 +87,12 @@ OVERFIT = ("A-overfit", "A-eval-loss", "V1", "DP14", "DP1", "O6")
     variants={
         "metric-holds": Variant(RISEN + "; accuracy holds at {metric:.4g}", OVERFIT, (WARNING, INFO)),
         "rises": Variant(RISEN, OVERFIT, (WARNING, INFO)),
+        "loses": Variant(LOST, OVERFIT, (WARNING, INFO)),
     },
     stricter=Strictness(
         larger=(
             "least_rise",
+            "least_lost",
             "least_noises",
             "least_noises_steady",
             "least_noises_long",
@@ -100,6 +106,7 @@ def generalization_gap(
     points: pl.LazyFrame,
     *,
     least_rise: Annotated[float, "share by which the evaluation loss must stand above its best"] = 0.03,
+    least_lost: Annotated[float, "the same of one below zero, as a share of what it had gained"] = 0.25,
     least_noises: Annotated[float, "the same in standard deviations of the noise between evaluations"] = 15.0,
     least_noises_steady: Annotated[float, "the same where the rise since the best is steady"] = 8.0,
     least_noises_long: Annotated[float, "the same where medians of ten are compared"] = 16.0,
@@ -109,7 +116,8 @@ def generalization_gap(
     metric_patience: Annotated[int, "evaluations since the best during which a held accuracy excuses"] = 8,
 ) -> pl.LazyFrame:
     of_loss = is_of(Signal.EVAL_LOSS)
-    rise = pl.col("rise")
+    rise = pl.col("worse")
+    signed = pl.col("signed")
     level = pl.col("level")
     best = pl.col("best")
     ends = ends_above()
@@ -121,8 +129,10 @@ def generalization_gap(
         .otherwise(least_noises)
     )
     sure = _exceeds_noise(noises)
-    clear = sure & (rise > least_rise) & (pl.col("trend") > RISES)
-    is_far = pl.col("stays") > far_rise * _asked(FAR_LEFT)
+    least = pl.when(signed).then(least_lost).otherwise(least_rise)
+    clear = sure & (rise > least) & (pl.col("trend") > RISES)
+    far = pl.when(signed).then(least_lost).otherwise(far_rise)
+    is_far = pl.col("stays") > far * _asked(FAR_LEFT)
     trends = is_far & (pl.col("trend") > TREND) & _exceeds_noise(MIN_NOISES)
     risen = clear | trends | ends
     # An accuracy that ended off its best does not hold.
@@ -131,19 +141,22 @@ def generalization_gap(
     patient = (pl.col("since") < metric_patience) & (rise < DOUBTLESS)
     first_is_best = pl.col("since") == pl.col(INDEX)  # few evaluations or much noise make it so
     may_be_chance = first_is_best & ((pl.col(INDEX) < FIRST) | ~sure) & ~_learned()
-    memorises = (pl.col("train") < MEMORISED * level).fill_null(False)
+    far_below = pl.when(signed).then(best).otherwise(MEMORISED * level)
+    memorises = (pl.col("train") < far_below).fill_null(False)
     return verdicts(
         with_gap(points).fill_nan(None),
         found={
+            "loses": of_loss & risen & signed,
             "metric-holds": of_loss
             & risen
             & holds
             & (rise > metric_rise * pl.when(patient).then(2).otherwise(1)),
             "rises": of_loss & risen & ~holds.fill_null(False),
         },
-        lasts=of_loss & (rise > least_rise / 2),
+        lasts=of_loss & (rise > least / 2),
         severities={
-            INFO: ~ends & ((holds & patient) | may_be_chance | ~(clear | memorises) | _detects_better())
+            INFO: ~ends
+            & ((holds & (patient | signed)) | may_be_chance | ~(clear | memorises) | _detects_better())
         },
         judged={
             SkipReason.FEW_POINTS: pl.col(INDEX) >= SHORT,
