@@ -1,5 +1,6 @@
 """What the state directory holds, for a person: what is wrong first, the worst first."""
 
+import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -16,7 +17,7 @@ from sentinel.notifications.silences import Silence
 from sentinel.runs.copied_logs import silence_of
 from sentinel.runs.log import StoredRun
 from sentinel.runs.metadata import RunMetadata
-from sentinel.runs.state import GOING_ON, RunState, RunStatus, standing
+from sentinel.runs.state import GOING_ON, RunState, RunStatus, silent_seconds, standing
 from sentinel.runs.state_codec import unpacked
 from sentinel.runs.training_groups import trainings_of
 from sentinel.sources.identity import NO_LABEL, Label
@@ -326,6 +327,9 @@ def _standing(row: RunRow, stored: StoredRun | None, now: float, goes_on: str) -
         metadata = stored.metadata
         place = Url.parse(row.path) or Path(row.path)
         idle_seconds = silence_of(place, metadata, now)
+        if idle_seconds is not None and math.isinf(idle_seconds) and not metadata.heard:
+            # Its last words, which may say that it ended, are not read yet.
+            idle_seconds = silent_seconds(place, metadata.last_time, now)
         if idle_seconds is None and isinstance(place, Path) and closure(place):
             idle_seconds = max(0.0, now - row.updated)  # another user's log, of which its watch knows
         status = standing(

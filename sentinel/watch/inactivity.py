@@ -101,6 +101,10 @@ class InactivityMonitor:
         Runs that were over at their initial scan are not expected to grow. Runs that are over by now are
         judged to their end.
         """
+        for watched in runs:
+            if watched.may_turn_out_over(awake):
+                turns_out_over = partial(watched.turns_out_over, now)
+                watched.past = bool(guard(watched.run_pipeline.log.run, "the review", turns_out_over))
         changes = self._review([watched for watched in runs if not watched.past], awake, now, guard)
         finalized = self._finalize(runs, awake, guard)
         for later in (finalized, self._resumed(runs, guard), self._siblings.news(runs, guard)):

@@ -17,6 +17,7 @@ from sentinel.detectors.runtime.worse_than_siblings import RULE
 from sentinel.pipeline import Pipeline
 from sentinel.run_pipeline import RunPipeline
 from sentinel.runs.copied_logs import silence_of
+from sentinel.runs.end_inference import infer_end
 from sentinel.runs.metadata import LONG_INTERVALS, lost_after_seconds
 from sentinel.sources.base import Run
 from sentinel.sources.location import Url
@@ -60,6 +61,7 @@ class WatchedRun:
     finalized: tuple[int, str] | None = None  # number of points, and its end, when the run was last over
     initial_scan_done: bool = False
     past: bool = False  # it was over at the initial scan, and has not grown since
+    grew: bool = False  # since its initial scan
     settings: tuple[int, Settings] | None = None  # how many are stated, and those that its siblings share
     sibling_at: int | None = None  # number of points with which it may be a sibling of others
     judged_at: int | None = None  # the point of its plan at which it was compared with its siblings
@@ -82,8 +84,9 @@ class WatchedRun:
 
     @property
     def is_end_unrecorded(self) -> bool:
-        """Whether the run ended, and what is recorded of it may not say so."""
-        return self.uncommitted > 0 and self.run_pipeline.log.ending is not None
+        """Whether the last words of the run were read, and what is recorded may not say so."""
+        log = self.run_pipeline.log
+        return self.uncommitted > 0 and (log.ending is not None or log.metadata.heard != 0)
 
     @property
     def is_read(self) -> bool:
@@ -98,6 +101,24 @@ class WatchedRun:
         if log.live or log.ending is not None:
             return not log.live
         return self.over_seconds(now) > log.metadata.lost_after_seconds
+
+    def may_turn_out_over(self, awake: float) -> bool:
+        """Return whether its log has just appeared as a whole, for all that is known."""
+        is_open = not self.past and self.run_pipeline.log.ending is None
+        return is_open and not self.grew and awake - self.arrived_at <= _FLUSH_SECONDS
+
+    def turns_out_over(self, now: float) -> bool:
+        """Return whether its log is a copy, as its first seconds may not show, of a run that ended.
+
+        A training that prints in blocks writes many lines at once, too. So only what the log says of its end
+        counts.
+        """
+        log = self.run_pipeline.log
+        before = log.metadata.heard
+        if math.isinf(self.over_seconds(now)):
+            infer_end(log, math.inf)
+        self.uncommitted += log.metadata.heard != before
+        return log.ending is not None
 
     def over_seconds(self, now: float) -> float:
         """Return the seconds since the run last wrote something; infinity if nobody knows."""
@@ -148,6 +169,7 @@ class WatchedRun:
         """Note how many points arrived."""
         self.uncommitted += points
         self.past = self.past and not self.initial_scan_done
+        self.grew = self.initial_scan_done
         self.intervals.append(now - self.arrived_at)
         self.arrived_at = now
         self.review_at = -math.inf

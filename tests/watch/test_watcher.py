@@ -2,6 +2,7 @@
 
 import json
 import threading
+import time
 from collections import Counter
 from pathlib import Path
 
@@ -11,6 +12,8 @@ import pytest
 from sentinel.config.file import Config
 from sentinel.detectors.discovery import all_detectors
 from sentinel.replays.replaying import replay
+from sentinel.report.status import status
+from sentinel.runs.state import RunState
 from sentinel.sinks.delivery import Delivery
 from sentinel.sources.json.lines import JsonLines
 from sentinel.storage.store import Store
@@ -140,6 +143,25 @@ def test_a_run_that_appears_after_it_was_over_is_told_of_at_once(house):
     watcher.round({house.runs / "second.jsonl"}, GOING)
     with Store(house.state) as store:
         assert "over at" in first_waiting(store.outbox, "terminal").batch
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("last", [{"done": True}, {}], ids=["over", "nothing said"])
+def test_a_log_written_whole_a_moment_ago_is_over_as_soon_as_it_is_known_to_be_a_copy(house, last):
+    house.clock = ManualClock(time.time())
+    rows = [{"step": step, "kl": 0.1} for step in range(100)]
+    (house.runs / "a.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in [*rows, last]))
+    watcher = house.watch()
+
+    def state():
+        house.look(watcher, hours=11 / 3600)
+        with Store(house.state) as store:
+            (run,) = status(store, house.state, house.clock.now()).runs
+            return run.state
+
+    house.clock.advance(-11)
+    assert state() == RunState.RUNNING
+    assert state() == (RunState.FINISHED if last else RunState.SILENT)
 
 
 @pytest.mark.long
