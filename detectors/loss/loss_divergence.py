@@ -41,6 +41,7 @@ import polars as pl
 
 from sentinel.detectors.api import CRITICAL, WARNING, Cause, Maturity, Variant, detector
 from sentinel.detectors.evidence import Measure, Unit
+from sentinel.detectors.loss.causes_of_rise import MEASURES, clues
 from sentinel.detectors.loss.harder_task import COMPANIONS, with_harder_task
 from sentinel.detectors.loss.levels import LEVELS, MANY, REACH, RISE, WINDOWS, with_rise
 from sentinel.detectors.schema import ENDED, EXCUSED, INDEX, SERIES, VALUE
@@ -76,7 +77,7 @@ HIGH = 0.75  # quantile of the first rewards: noise of one point does not reach 
 
 @detector(
     judges=(Signal.LOSS, Signal.VALUE_LOSS),
-    uses=(*ELSE, *COMPANIONS),
+    uses=(*ELSE, *COMPANIONS, Signal.LEARNING_RATE),
     history=LEVELS,
     at_end=True,
     maturity=Maturity.STABLE,
@@ -85,6 +86,7 @@ HIGH = 0.75  # quantile of the first rewards: noise of one point does not reach 
     # After a loss has diverged, neither its shape nor its gradients say how it learns.
     inhibits=(Cause.LOSS_SHAPE, Cause.EVALUATION, Cause.GRADIENT_SIZE),
     evidence=RISE
+    | MEASURES
     | {
         "start": Measure("at the start", Unit.SAME),
         "before": Measure("largest of the 50 points before a leap", Unit.SAME),
@@ -92,7 +94,7 @@ HIGH = 0.75  # quantile of the first rewards: noise of one point does not reach 
     variants={
         "diverged": Variant(
             "loss rose from {best:.4g} to {level:.4g} and stays there",
-            ("O19", "L6", "O9", "O4", "GE", "G5"),
+            ("O19", "L6", "O9", "O4", "GE", "G5", "A-learning-rate", "N-changed-data"),
             (WARNING, CRITICAL),
         ),
         "critic": Variant(
@@ -127,6 +129,7 @@ def loss_divergence(
         start=start_median(VALUE, EARLIEST),
         before=recent_max(pl.col(VALUE).shift(SINCE).over(SERIES), BEFORE, at_least=MIN_BEFORE),
         size=seen_max("reward_size", REACH, REACH),
+        **clues(),
         scatter=recent_noise("log", EARLIEST, at_least=FEW) * (1 + FEW / (pl.col(INDEX) - 1)),
         **{name: pl.when(few).then(of_thirds).otherwise(name) for name, of_thirds in thirds.items()},
     )

@@ -36,6 +36,7 @@ import polars as pl
 
 from sentinel.detectors.api import INFO, WARNING, Cause, History, Maturity, Variant, detector
 from sentinel.detectors.evidence import Measure, Unit
+from sentinel.detectors.loss.causes_of_rise import MEASURES, clues
 from sentinel.detectors.loss.harder_task import COMPANIONS, with_harder_task
 from sentinel.detectors.schema import EXCUSED, INDEX, SERIES, VALUE
 from sentinel.detectors.signals import Signal
@@ -53,7 +54,7 @@ TAIL = 0.95  # quantile: two or three of the points before lie beyond it
 
 @detector(
     judges=(Signal.LOSS,),
-    uses=(*ELSE, *COMPANIONS),
+    uses=(*ELSE, *COMPANIONS, Signal.LEARNING_RATE),
     history=History(recent=BEFORE + MANY + 1, head=FIRST),
     maturity=Maturity.STABLE,
     hold=1,  # a spike is a single point
@@ -61,11 +62,12 @@ TAIL = 0.95  # quantile: two or three of the points before lie beyond it
     evidence={
         "usual": Measure("usual level", Unit.SAME),
         "spikes": Measure("spikes within 200 points", Unit.COUNT),
-    },
+    }
+    | MEASURES,
     variants={
         "jumped": Variant(
             "loss jumped from {usual:.4g} to {value:.4g}; spikes within 200 points: {spikes}",
-            ("A-sft-spikes", "L6", "A-nan-data", "N-silent-corruption"),
+            ("A-sft-spikes", "L6", "A-nan-data", "N-silent-corruption", "A-learning-rate"),
             (INFO, WARNING),
         ),
     },
@@ -92,6 +94,7 @@ def loss_spike(
             middle=pl.when(early).then(middle[EARLY]).otherwise(middle[BEFORE]),
             upper=recent_quantile(TAIL, "log", BEFORE, skip=1, at_least=POSITIVE),
             noise=recent_noise("log", BEFORE),
+            **clues(),
         )
         .with_columns(usual=pl.col("middle").exp(), above=pl.col("log") - pl.col("middle"))
     )
