@@ -25,9 +25,11 @@ Losses that add terms, such as those of object detectors, start above ln C. Henc
 the log has an accuracy or a perplexity beside the loss, or where the settings are of a language model. A low
 start is no finding: whoever fine-tunes begins far below ln V. A poor initialisation of the last layer costs a
 lot for some steps, so a high start is info until twenty points. A sum over tokens is a choice of some, so
-without accumulation it is info. With two or three accumulation steps a dropout may make the training loss
-that much larger: this is info, too. Attempts that resume a training are left out. A similarity of two views
-lies between -1 and 0; it is called a classifier's where an accuracy on held-out data stands beside it.
+without accumulation it is info. Targets in raw units may be learned all the same, so such a start is info
+until forty points have shown that the loss does not fall while its gradient grows. With two or three
+accumulation steps a dropout may make the training loss that much larger: this is info, too. Attempts that
+resume a training are left out. A similarity of two views lies between -1 and 0; it is called a classifier's
+where an accuracy on held-out data stands beside it.
 
 ## Source
 Catalogue O16 (a negative loss), O9, G2 and N-loss-items (a multiple by the accumulation), DP12 and L8 (a
@@ -71,6 +73,9 @@ MAX_LOSS = 100  # of a loss that is scaled
 ENORMOUS_NORM = 1e7  # of a gradient that no scaled loss has, not even times the scale of float16
 HUGE_LOSS = 1e5  # of a regression whose targets are in raw units
 HUGE_NORM = 1e4  # of its gradient
+HALF = 20  # points of such a loss that are compared with as many before
+FALLS = 0.9  # of a level, down to which a loss counts as one that does not fall
+GROWS = 1.2  # times a gradient norm: it grows
 MULTIPLE = ("N-loss-items", "O9", "G2")
 
 
@@ -124,7 +129,7 @@ class Invariant(NamedTuple):
         "unscaled": Variant(
             "loss starts at {level:.3g} with a gradient norm of {grad_norm:.3g}: nothing is scaled",
             ("DP12", "L8", "GE"),
-            (INFO,),
+            (INFO, WARNING),
         ),
         "times-held-out": Variant(
             "the training loss is {ratio:.3g} times the held-out loss, and {accumulation_steps:.0f} steps "
@@ -190,7 +195,7 @@ def init_loss_mismatch(
         },
         found={name: is_of(one.signal) & one.broken for name, one in table.items()},
         severities={
-            WARNING: pl.when(is_loss).then(late).otherwise(accumulates_much),
+            WARNING: pl.when(is_loss).then(late.fill_null(False) | _is_stuck()).otherwise(accumulates_much),
             CRITICAL: own | (pl.col("level") < -1),
         },
     )
@@ -235,6 +240,16 @@ def _classifies() -> pl.Expr:
 def _is_huge() -> pl.Expr:
     """Return whether loss and gradient are of a size that no scaled targets give."""
     return (pl.col("level") > HUGE_LOSS) & (pl.col(Signal.GRAD_NORM) > HUGE_NORM).fill_null(False)
+
+
+def _is_stuck() -> pl.Expr:
+    """Return whether the loss did not fall while its gradient grew."""
+
+    def change(values: str) -> pl.Expr:
+        return recent_median(values, HALF) / recent_median(values, HALF, skip=HALF)
+
+    has_not_fallen = change(VALUE) > FALLS
+    return (_is_huge() & has_not_fallen & (change(Signal.GRAD_NORM) > GROWS)).fill_null(False)
 
 
 def _writes_text() -> pl.Expr:
