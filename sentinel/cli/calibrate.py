@@ -115,11 +115,7 @@ def calibrate(
             _stored(uncalibrated, out, workers) if out else _replayed(uncalibrated)
         ):
             pages.add(overview, notifications, bad_runs, verdicts)
-        if not pages.healthy:
-            raise SentinelError(f"{', '.join(archive)}: no run counts as healthy, so nothing can be kept to")
-        if pages.daily and not any(run.logged for run in pages.healthy.values()):
-            lack = "no healthy log holds times, so no run-day is known; use --pages-per-run"
-            raise SentinelError(f"{', '.join(archive)}: {lack}")
+        _require_healthy(pages, archive)
         if not is_kept(budget, pages):
             judge_stricter(pages, with_factors(uncalibrated.paths, uncalibrated))
         moves = kept_within(budget, pages)
@@ -144,6 +140,15 @@ def calibrate(
             typer.echo(f"above the budget: {stratum}: {rate}")
     typer.echo(f"promised: {promise}")
     typer.echo(f'{output}: written; add `include = ["{output}"]` to sentinel.toml')
+
+
+def _require_healthy(pages: "Pages", archive: Sequence[str]) -> None:
+    """Raise SentinelError if no healthy run, or no day of one, is there to count pages in."""
+    if not pages.healthy:
+        raise SentinelError(f"{', '.join(archive)}: no run counts as healthy, so nothing can be kept to")
+    if pages.daily and not any(run.logged for run in pages.healthy.values()):
+        lack = "no healthy log holds times, so no run-day is known; use --pages-per-run"
+        raise SentinelError(f"{', '.join(archive)}: {lack}")
 
 
 def _replayed(config: "Config") -> "Iterator[tuple[RunOverview, Telling]]":

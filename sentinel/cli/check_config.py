@@ -5,6 +5,7 @@ import shutil
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from datetime import datetime
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -37,35 +38,47 @@ def check_config(file: _File = Path("sentinel.toml"), schema: _Schema = False) -
         return
     complain_of_plugins()  # first, because a configuration may name what a plugin should have brought
     config = load(file)
+    for line in chain(_summary(file, config), _paths(config), _sinks(config)):
+        typer.echo(line)
+    for missing in _missing(config):
+        typer.echo(f"missing here: {missing}")
+
+
+def _summary(file: Path, config: "Config") -> Iterator[str]:
+    """Yield what the file sets: sinks and rules, and how strict the detectors are."""
     rules = [rule.detector_name for rule in config.rules]
     rule_names = f"; rules: {', '.join(rules)}" if rules else ""
-    typer.echo(f"{file}: no mistakes; sinks: {', '.join(sink.name for sink in config.sinks)}{rule_names}")
+    yield f"{file}: no mistakes; sinks: {', '.join(sink.name for sink in config.sinks)}{rule_names}"
     quiet = [f"{d.name}: {variant}" for d in config.enabled_detectors for variant in sorted(d.informs)]
     if quiet:
-        typer.echo(f"only inform: {', '.join(quiet)}")
+        yield f"only inform: {', '.join(quiet)}"
     for name, table in config.detectors.items():
         if "stricter" in table:
-            typer.echo(f"{name}: {table['stricter']:g} times as strict")
+            yield f"{name}: {table['stricter']:g} times as strict"
     if config.calibration:
-        typer.echo(f"promised on {config.calibration.made_at:%Y-%m-%d}: {config.calibration}")
+        yield f"promised on {config.calibration.made_at:%Y-%m-%d}: {config.calibration}"
+
+
+def _paths(config: "Config") -> Iterator[str]:
+    """Yield what the globs among the paths match, what is closed below them, and which lines fit a form."""
     local = [path for path in config.paths if isinstance(path, Path)]
     for pattern in filter(is_pattern, local):
         count = len(matches(pattern))
         what = f"matches {counted(count, 'path')} here" if count else "matches nothing here yet"
-        typer.echo(f"{pattern} (`paths`): {what}")
+        yield f"{pattern} (`paths`): {what}"
     for path in local:
         for place in closed_to_us(path):
-            typer.echo(f"{path} (`paths`): {closure(place)}, so the runs below it are not watched")
-    for line in _forms(config.forms, local):
-        typer.echo(line)
+            yield f"{path} (`paths`): {closure(place)}, so the runs below it are not watched"
+    yield from _forms(config.forms, local)
+
+
+def _sinks(config: "Config") -> Iterator[str]:
+    """Yield by which clock sinks are quiet, and which runs they are told of."""
     for sink in config.sinks:
         if sink.quiet_hours is not None:
             now = datetime.now().astimezone()
-            typer.echo(f"quiet hours of sink {sink.name}: by the clock of this machine, {now:%H:%M %Z} now")
-    for line in _routes(config):
-        typer.echo(line)
-    for missing in _missing(config):
-        typer.echo(f"missing here: {missing}")
+            yield f"quiet hours of sink {sink.name}: by the clock of this machine, {now:%H:%M %Z} now"
+    yield from _routes(config)
 
 
 def _forms(forms: Sequence["LineForm"], paths: Sequence[Path]) -> Iterator[str]:

@@ -73,12 +73,7 @@ def explain(
             raise SentinelError("--format json is about one NAME")
         _print_json(name, config)
         return
-    if name is not None and subject is not None:
-        raise SentinelError("give either a NAME or --list")
-    if subject is not _Subject.CATALOGUE and (search is not None or stale):
-        raise SentinelError("--search and --stale need --list catalogue")
-    if stale and search is not None:
-        raise SentinelError("--stale lists all such entries; leave out --search")
+    _require_fitting(name, subject, search, stale)
     match subject:
         case _Subject.CATALOGUE if stale:
             _show(pages.stale(datetime.fromtimestamp(SystemClock().now(), UTC).date()))
@@ -94,6 +89,16 @@ def explain(
             _show(
                 probes.page(name) if name in probes.names() else pages.page(name, lambda: user_rules(config))
             )
+
+
+def _require_fitting(name: str | None, subject: _Subject | None, search: str | None, stale: bool) -> None:
+    """Raise SentinelError for options that do not go together."""
+    if name is not None and subject is not None:
+        raise SentinelError("give either a NAME or --list")
+    if subject is not _Subject.CATALOGUE and (search is not None or stale):
+        raise SentinelError("--search and --stale need --list catalogue")
+    if stale and search is not None:
+        raise SentinelError("--stale lists all such entries; leave out --search")
 
 
 def _print_json(name: str, config: Path | None) -> None:

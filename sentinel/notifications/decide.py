@@ -266,18 +266,33 @@ def _reason(
         return _reason_at_end(incident, policy, sent, now)
     if incident.ended and sent:  # and that the run ended with it, whatever explains it now
         return Reason.ALREADY_SENT if _last(sent)[0] in OVER else Reason.ENDED
-    if incident.inhibited_by is not None:
-        return Reason.INHIBITED
-    if (refusal := policy.refusal(incident, run)) is not None:
-        return refusal
-    if silenced:
-        return Reason.SILENCED
-    if policy.is_quiet(incident.severity, now):
-        return Reason.QUIET_HOURS
+    barrier = _barrier(incident, run, policy, silenced, now)
+    if barrier is not None:
+        return barrier
     if not sent:
         return Reason.FIRST_NOTIFICATION
     if incident.severity > max(notification.severity for notification in sent.values()):
         return Reason.ESCALATED
+    return _reason_to_go_on(change, policy, sent, now)
+
+
+def _barrier(
+    incident: Incident, run: RunIdentity, policy: SinkPolicy, silenced: bool, now: float
+) -> Reason | None:
+    """Return why a sink is sent nothing of an open incident, whatever came before; None if it may be."""
+    if incident.inhibited_by is not None:
+        return Reason.INHIBITED
+    refusal = policy.refusal(incident, run)
+    if refusal is not None:
+        return refusal
+    if silenced:
+        return Reason.SILENCED
+    return Reason.QUIET_HOURS if policy.is_quiet(incident.severity, now) else None
+
+
+def _reason_to_go_on(change: Change, policy: SinkPolicy, sent: Mapping[Event, Sent], now: float) -> Reason:
+    """Return why a sink that was sent an open incident before is sent it again, or is not."""
+    incident = change.incident
     last_event, last_sent = _last(sent)
     if incident.findings < last_sent.findings:
         return Reason.ALREADY_SENT  # a log that is read again from its start

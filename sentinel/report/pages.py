@@ -138,6 +138,24 @@ def _detector(detector: Declaration) -> Iterator[str]:
     yield f"# {detector.name}\n"
     yield from _own_page(detector)
     yield "## What it reads\n"
+    yield from _inputs(detector)
+    if detector.parameters:
+        yield f"\n## Parameters\n\nSet in sentinel.toml under `[detectors.{detector.name}]`.\n"
+    for name, parameter in detector.parameters.items():
+        yield f"- `{name} = {parameter.default}`: {parameter.meaning}"
+    if detector.stricter:
+        moved = ", ".join(f"`{name}`" for name in detector.stricter.names)
+        yield f"- `stricter = 1.0`: factor that moves {moved}, so that it pages less"
+    yield from _messages(detector)
+    if detector.catalogue:
+        yield "\n## What it may be\n"
+    entries = catalogue.load()
+    for entry in (entries[id_] for id_ in detector.catalogue):
+        yield f"- **{entry.id}**: {entry.title}. {entry.fix}"
+
+
+def _inputs(detector: Declaration) -> Iterator[str]:
+    """Yield the signals that a detector reads, by what it needs them for; of a check, its own words."""
     match detector:
         case Detector():
             for role, names in (
@@ -150,13 +168,10 @@ def _detector(detector: Declaration) -> Iterator[str]:
                     yield f"- {role}: {', '.join(f'`{name}`' for name in names)}"
         case RunCheck():
             yield f"- {detector.reads}"
-    if detector.parameters:
-        yield f"\n## Parameters\n\nSet in sentinel.toml under `[detectors.{detector.name}]`.\n"
-    for name, parameter in detector.parameters.items():
-        yield f"- `{name} = {parameter.default}`: {parameter.meaning}"
-    if detector.stricter:
-        moved = ", ".join(f"`{name}`" for name in detector.stricter.names)
-        yield f"- `stricter = 1.0`: factor that moves {moved}, so that it pages less"
+
+
+def _messages(detector: Declaration) -> Iterator[str]:
+    """Yield what a detector says in each of its variants, and who is sent it."""
     yield f"\n## What it says ({detector.maturity})\n"
     yield _SENT
     if detector.maturity is Maturity.PREVIEW:
@@ -165,11 +180,6 @@ def _detector(detector: Declaration) -> Iterator[str]:
         cited = f" ({', '.join(variant.catalogue)})" if variant.catalogue else ""
         message = _FORMAT.sub(r"{\1}", variant.message)
         yield f"- **{name}** ({severities(variant.severities)}): {message}{cited}"
-    if detector.catalogue:
-        yield "\n## What it may be\n"
-    entries = catalogue.load()
-    for entry in (entries[id_] for id_ in detector.catalogue):
-        yield f"- **{entry.id}**: {entry.title}. {entry.fix}"
 
 
 def _own_page(detector: Declaration) -> Iterator[str]:

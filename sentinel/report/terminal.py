@@ -76,6 +76,18 @@ def _report(replay: Replay, details: bool, width: int) -> Iterator[RenderableTyp
         yield from _advisories(without_incidents[0])
     if details:
         yield from _blind_spots(replay.runs)
+    yield from _unjudged(replay)
+    for comparison in replay.comparisons:
+        yield Text(title(comparison), "bold")
+        yield Padding(Group(*map(Text, statements(comparison))), (0, 0, 1, 2), expand=False)
+    yield Text(f"{replay.coverage}", "dim")
+    if not details and (able := _fits(replay.runs)):
+        yield Text(able, "dim")
+    yield _verdict(replay)
+
+
+def _unjudged(replay: Replay) -> Iterator[RenderableType]:
+    """Yield what could not be read, what was not, and which runs were judged to a part only."""
     for issue in [*replay.read_issues, *(issue for run in replay.runs for issue in run.read_issues)]:
         yield Text(f"unreadable: {clean_text(str(issue), 500)}", "yellow")
     if line := unread_line(replay.unread):
@@ -84,13 +96,6 @@ def _report(replay: Replay, details: bool, width: int) -> Iterator[RenderableTyp
         if run.stopped:
             name = clean_text(run.run_pipeline.log.title)
             yield Text(f"judging stopped: {name}, {clean_text(run.stopped, 500)}", "yellow")
-    for comparison in replay.comparisons:
-        yield Text(title(comparison), "bold")
-        yield Padding(Group(*map(Text, statements(comparison))), (0, 0, 1, 2), expand=False)
-    yield Text(f"{replay.coverage}", "dim")
-    if not details and (able := _fits(replay.runs)):
-        yield Text(able, "dim")
-    yield _verdict(replay)
 
 
 _Kind = tuple[Any, ...]

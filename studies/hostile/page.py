@@ -17,8 +17,8 @@ _HEAD = """\
 
 `make hostile` writes this page. It gives sentinel logs that are damaged or made to harm it, receivers that
 misbehave, states and archives that are damaged, full, locked or of another version, logs that another user
-closed, and processes that have the number of a training which is over. Each input is tried alone, beside a
-sick run that is sound. `studies/hostile/` holds the inputs.
+closed, processes that have the number of a training which is over, and a clock that is set while a watch
+rests. Each input is tried alone, beside a sick run that is sound. `studies/hostile/` holds the inputs.
 
 An input **holds** if all of these are true:
 
@@ -28,6 +28,7 @@ An input **holds** if all of these are true:
 - No control character of a log reaches the terminal, and no secret an error.
 - A receiver that misbehaves is an error of that sink within its time.
 - A damaged state or archive is one line, and an archive gives the same report after it was judged again.
+- What was judged at other paths stays in an archive, and a clock that is set costs no notification.
 - A log that may not be read is named, and a state or an archive that may not be read or written is one line.
 - A process is not taken for the training because it has the number that a file, a log or a rank had.
 - What a pattern of printed lines nearly matches takes at most 20 times as long as an ordinary log.

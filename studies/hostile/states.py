@@ -10,11 +10,13 @@ from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import partial
 from pathlib import Path
+from unittest.mock import patch
 
 from typer.testing import CliRunner
 
 from sentinel.archives.lock import sole_writer
 from sentinel.cli.app import app
+from sentinel.common.clock import SystemClock
 from sentinel.common.errors import SentinelError
 from sentinel.common.shard import WHOLE
 from sentinel.storage.lock import sole_watcher
@@ -73,6 +75,18 @@ DAMAGE: dict[str, Harm] = {
     "a directory": a_directory,
     "link to the kernel": a_link,
     "read-only": read_only,
+}
+
+
+def a_file(directory: Path) -> None:
+    shutil.rmtree(directory)
+    directory.write_bytes(b"")
+
+
+FOLDERS: dict[str, Harm] = {
+    "a file": a_file,
+    "gone": shutil.rmtree,
+    "read-only": lambda directory: directory.chmod(0o500),
 }
 
 
@@ -156,13 +170,32 @@ def newer_form(out: Path) -> None:
         file.write_text(json.dumps({"shard": 7, "more": []}))
 
 
+def other_paths(out: Path) -> None:
+    """Judge what lies elsewhere; the results stay those of the paths from before."""
+    elsewhere = out.parent / "elsewhere"
+    elsewhere.mkdir()
+    before = {*out.rglob("*.parquet")}
+    status, text = _run("archive", "judge", elsewhere, "--out", out, "--workers", 1)
+    require(status == 2 and "which would be removed" in text, "other paths are judged over the results")
+    require({*out.rglob("*.parquet")} == before, "results of other paths were removed")
+
+
 def archive_harms() -> Iterator[tuple[str, str, Harm]]:
     """Yield what is harmed of an archive, how, and what does it."""
     for kind in ("runs", "incidents", "parts"):
         for name, harm in DAMAGE.items():
             yield f"{kind}", name, lambda out, kind=kind, harm=harm: harm(_of_part(out, kind))
-    for name, harm in DAMAGE.items():
-        yield "manifest", name, lambda out, harm=harm: harm(next(out.glob("manifest-*")))
+    for kind, pattern in (
+        ("manifest", "manifest-*"),
+        ("siblings", "incidents/siblings.parquet"),
+        ("lock", ".lock-*"),
+    ):
+        for name, harm in DAMAGE.items():
+            yield kind, name, lambda out, pattern=pattern, harm=harm: harm(next(out.glob(pattern)))
+    for kind in ("runs", "incidents", "parts"):
+        for name in ("a file", "gone", "read-only"):
+            yield f"directory {kind}", name, lambda out, kind=kind, name=name: FOLDERS[name](out / kind)
+    yield "directory", "other paths", other_paths
     yield "directory", "two writers", other_writer
     yield "directory", "locked", locked_table
     yield "directory", "full disk", full
@@ -172,6 +205,9 @@ def archive_harms() -> Iterator[tuple[str, str, Harm]]:
 
 def attempts() -> Iterator[Attempt]:
     """Yield each state and each archive with each harm."""
+    for days in (-1, 1):
+        harm = f"a clock set {'back' if days < 0 else 'forth'} a day"
+        yield Attempt(STATES, "state", harm, partial(_clock_set, days * 86400.0))
     for harm, do in STATE_HARMS.items():
         yield Attempt(STATES, "state", harm, partial(_state, do))
     for subject, harm, do in archive_harms():
@@ -212,6 +248,31 @@ def _state(harm: Harm, place: Path) -> None:
             words = command.split()
             more = [runs] if words[0] in ("watch", "runs") else []
             _run(*words, *more, *([] if words[0] == "runs" else ["--state-dir", state]))
+
+
+def _clock_set(seconds: float, place: Path) -> None:
+    """A command that gets notifications gets that of an incident after the clock was set, once."""
+    runs = _sick(place)
+    log = runs / "metrics.jsonl"
+    sick_rows = log.read_text()
+    log.write_text("".join(sick_rows.splitlines(keepends=True)[:50]))
+    mail = place / "mail"
+    config = place / "sentinel.toml"
+    command = ["sh", "-c", f"cat >> {mail}; echo >> {mail}"]
+    config.write_text(
+        f'paths = ["{runs}"]\nstate_dir = "{place / "state"}"\n'
+        f'[[sinks]]\ntype = "command"\ncommand = {json.dumps(command)}\n'
+    )
+    _run("watch", "--config", config, "--once")
+    log.write_text(sick_rows)
+    now = SystemClock.now
+    with patch.object(SystemClock, "now", lambda clock: now(clock) + seconds):
+        _run("watch", "--config", config, "--once")
+        _run("watch", "--config", config, "--once")
+        status, _ = _run("status", "--config", config)
+    require(status == 0, "the state cannot be shown")
+    sent = [json.loads(line)["incident"]["detector"] for line in mail.read_text().splitlines()]
+    require(sent.count("non-finite-metric") == 1, f"the command got {sent}")
 
 
 def _archive(harm: Harm, place: Path) -> None:

@@ -82,7 +82,7 @@ def test_many_mistakes_cost_little_more_than_none(tmp_path):
     assert perf_counter() - begin < 30 * usual + 1.0
     first, *_, last = raised.value.problems
     assert first == f"{bad}:1502: signals.odd/0: 'kll' is unknown (did you mean 'kl'?)"
-    assert last == f"{bad}: 2950 more mistakes"
+    assert last == f"{bad}: 2,950 more mistakes"
 
 
 @pytest.mark.parametrize(

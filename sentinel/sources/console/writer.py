@@ -106,29 +106,56 @@ class PrintedMetrics:
     def parse(self, text: str, with_rows: bool) -> bool:
         """Parse one line. True if it holds metrics or a part of a table or block.
 
-        ``with_rows`` says that metrics without a step count.
+        The order of the forms is the grammar: a line has the first form that it can have. ``with_rows`` says
+        that metrics without a step count.
         """
         stripped = text.strip()
         if stripped and "{" not in text:
             self._add_all(self._waiting.due())
+        if (
+            self._parse_result(text)
+            or self._parse_table(stripped)
+            or self._parse_columns(stripped)
+            or self._parse_block(text)
+            or self._parse_epoch_title(stripped)
+        ):
+            return True
+        if (parsed := parse(text)) is not None:
+            return self._parse_record(text, *parsed)
+        return self._parse_part_title(stripped) or self._parse_without_step(text, with_rows)
+
+    def _parse_result(self, text: str) -> bool:
+        """Parse a line of the results of a trial."""
         if self._results.add(text):
             return True
         self._end_result()
-        if self._results.begin(stripped):
-            return True
+        return self._results.begin(text.strip())
+
+    def _parse_table(self, stripped: str) -> bool:
+        """Parse a rule or a row of a table of two columns."""
         if is_rule(stripped):
             self._end_table()
             self._table = {}
             return True
-        if self._table is not None and (cells := row(stripped)) is not None:
-            self._parse_row(*cells)
-            return True
+        if self._table is None or (cells := row(stripped)) is None:
+            return False
+        self._parse_row(*cells)
+        return True
+
+    def _parse_columns(self, stripped: str) -> bool:
+        """Parse the heading or a row of a table with a column for each metric."""
         if self.columns.begin(stripped):
             return True
-        if record := self.columns.row(stripped):
-            self.shapes["columns"] += 1
-            self._add(record)
-            return True
+        record = self.columns.row(stripped)
+        if not record:
+            return False
+        self.shapes["columns"] += 1
+        self._add(record)
+        return True
+
+    def _parse_block(self, text: str) -> bool:
+        """Parse the first line of a block, or one below it. A line that stands at the margin ends a block."""
+        stripped = text.strip()
         if (count := begun_block(stripped)) is not None:
             self._block = count | self._time(text)
             return True
@@ -139,18 +166,19 @@ class PrintedMetrics:
             (" ", "\t", "[")
         ):  # Composer's evaluation tells its progress in brackets
             self._block = None
-        if (epoch := begun_epoch(stripped)) is not None:
-            self._epoch = epoch
-            return True
-        if (parsed := parse(text)) is None:
-            if begun := begun_part(stripped):
-                self._part = begun
-                return True
-            text = f"{self._part} {text}".lstrip() if self._part else text
-            self._part = ""
-            return self._parse_part(of_part(text)) or self._parse_below(text, with_rows)
+        return False
+
+    def _parse_epoch_title(self, stripped: str) -> bool:
+        """Parse a line that only names the epoch of those below it."""
+        epoch = begun_epoch(stripped)
+        if epoch is None:
+            return False
+        self._epoch = epoch
+        return True
+
+    def _parse_record(self, text: str, shape: str, record: Record) -> bool:
+        """Add the metrics of a line that says where it stands. False for an evaluation of Keras."""
         self._part = ""
-        shape, record = parsed
         if shape == KERAS:
             if self._epoch is None:  # an evaluation, which looks the same
                 return False
@@ -163,13 +191,27 @@ class PrintedMetrics:
                 record["step"] = self._laps.step(batch, None if batches is None else int(batches))
         record = self._time(text) | record
         self.shapes[shape] += 1
-        if named(record, STEP_KEYS) is not None:
+        has_step = named(record, STEP_KEYS) is not None
+        if has_step:
             self._bars.leave(record.keys())
-        if self._waiting.begun and shape == "dictionary" and named(record, STEP_KEYS) is None:
+        if self._waiting.begun and shape == "dictionary" and not has_step:
             self._add_all(self._waiting.add(record))
         else:
             self._add(record)
         return True
+
+    def _parse_part_title(self, stripped: str) -> bool:
+        """Parse a line that only names the part of the data of the line below it."""
+        part = begun_part(stripped)
+        if part:
+            self._part = part
+        return bool(part)
+
+    def _parse_without_step(self, text: str, with_rows: bool) -> bool:
+        """Add the metrics of a line that does not say where it stands."""
+        text = f"{self._part} {text}".lstrip() if self._part else text
+        self._part = ""
+        return self._parse_part(of_part(text)) or self._parse_below(text, with_rows)
 
     def end(self) -> None:
         """Add what waits for lines that will not come."""
