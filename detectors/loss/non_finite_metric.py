@@ -43,7 +43,7 @@ NAN = "GE-nan", "A-nan-debug"
 GRADIENT = "the gradient norm has been {seen} for {needed} points"
 ZEROS = "the loss fell from {least:.4g} to exactly 0 and stays there, as if its mean left NaN out"
 BAD = CRITICAL, WARNING  # the latter as long as it is a single point
-BROKEN = (*NAN, "A-nan-data", "A-nan-explode", "O13")
+BROKEN = (*NAN, "A-nan-data", "A-nan-explode", "O13", "N-loss-part-overflow")
 REACH = 50  # points in which an ordinary loss is looked for
 NORMS = 20  # points whose median is the norm before
 MIN_NORMS = 3  # of them that suffice
@@ -55,7 +55,7 @@ PLACES = Signal.LOSS, Signal.EVAL_LOSS  # losses that a framework may log twice,
         *(Signal.LOSS, Signal.EVAL_LOSS, Signal.POLICY_LOSS, Signal.VALUE_LOSS, Signal.PREFERENCE_LOSS),
         *(Signal.LOSS_PART, Signal.EVAL_LOSS_PART, Signal.GRAD_NORM, Signal.OTHER_METRIC),
     ),
-    uses=(Signal.LOSS_SCALE, Signal.REWARD, Signal.LOSS, *map(Every, PLACES)),
+    uses=(Signal.LOSS_SCALE, Signal.REWARD, Signal.LOSS, *map(Every, (*PLACES, Signal.LOSS_PART))),
     history=History(recent=REACH, head=REACH),
     non_finite=True,
     at_end=True,
@@ -72,6 +72,8 @@ PLACES = Signal.LOSS, Signal.EVAL_LOSS  # losses that a framework may log twice,
         "seen": Measure("logged value", Unit.TEXT),
         "last": Measure("last finite value", Unit.SAME),
         "before": Measure("median before it", Unit.SAME),
+        "part": Measure("largest part of the loss", Unit.NONE),
+        "part_before": Measure("largest part of the loss before", Unit.NONE),
         "needed": Measure("points that tell", Unit.POINTS),
         "least": Measure("lowest value before", Unit.SAME),
         **logged(Signal.LOSS),
@@ -100,7 +102,10 @@ def non_finite_metric(
     value = pl.col(VALUE)
     bad = value.is_null()
     scales = pl.col(Signal.LOSS_SCALE).is_not_null()
-    measured = points.with_columns(positive=pl.when(value != 0).then(value.abs())).with_columns(
+    parts = pl.col(Every(Signal.LOSS_PART).column).list
+    measured = points.with_columns(
+        positive=pl.when(value != 0).then(value.abs()), part=pl.max_horizontal(parts.max(), -parts.min())
+    ).with_columns(
         twice=in_a_row(bad, 2),
         needed=pl.when(scales).then(scaled_points).otherwise(2),
         lasting=pl.when(scales).then(in_a_row(bad, scaled_points)).otherwise(in_a_row(bad, 2)),
@@ -111,6 +116,7 @@ def non_finite_metric(
         before=pl.when(value.rolling_min(NORMS, min_samples=MIN_NORMS).shift(1).over(SERIES) > 0).then(
             value.rolling_median(NORMS, min_samples=MIN_NORMS).shift(1).over(SERIES)
         ),
+        part_before=pl.col("part").rolling_median(NORMS, min_samples=MIN_NORMS).shift(1).over(SERIES),
         seen=pl.col(RAW).cast(pl.String),
     )
     is_gradient = is_of(Signal.GRAD_NORM)
