@@ -10,6 +10,9 @@ def main() -> None:
 
         sys.stdout.write(f"sentinel {version('training-sentinel')}\n")
         return
+    from sentinel.common.collection import collect_seldom
+
+    collect_seldom()  # also while the commands are imported
     from sentinel.cli.app import main as run
 
     run()

@@ -31,7 +31,6 @@ from sentinel.cli.status import status
 from sentinel.cli.test_alert import send_test
 from sentinel.cli.wait import wait
 from sentinel.cli.watch import watch
-from sentinel.common.collection import collect_seldom
 from sentinel.common.errors import SentinelError
 from sentinel.common.paths import exists
 
@@ -113,7 +112,6 @@ def main(arguments: Sequence[str] | None = None) -> None:
     os.environ.setdefault("POLARS_MAX_THREADS", "2" if judges else "1")
     os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")  # it would look for them in each package
     getattr(ctypes.CDLL(None), "mallopt", lambda *_: None)(_M_ARENA_MAX, _MAX_ARENAS)  # other libcs have none
-    collect_seldom()
     try:
         _check_form(words)
         status = program(args=words, prog_name="sentinel", standalone_mode=False)
