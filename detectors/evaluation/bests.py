@@ -147,7 +147,7 @@ def with_gap(points: pl.LazyFrame) -> pl.LazyFrame:
             at_first=pl.when(pl.col("train_first") > 0).then(pl.col("first") / pl.col("train_first")),
             kept=pl.when(pl.col("train_then") > 0).then(pl.col("train") / pl.col("train_then")),
         )
-        .with_columns(worse=pl.coalesce("rise", "lost"))
+        .with_columns(worse=pl.coalesce("rise", "lost"), lost=pl.min_horizontal("lost", 1.0))
     )
 
 

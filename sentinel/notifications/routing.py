@@ -4,7 +4,7 @@ It is pure: `watch` sends the result, and `replay` reports what would have been 
 """
 
 from collections.abc import Callable, Iterator, Mapping, MutableMapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from hashlib import blake2b
 from typing import Any
 
@@ -166,7 +166,7 @@ class _Routing:
             Change(change.event, incident.replace(inhibited_by=cause)),
             self._news.run,
             policy,
-            any(silence.matches(self._news.run, incident, self._now) for silence in self._context.silences),
+            self._is_silenced(incident),
             sent,
             self._now,
             self._sent_of_same_problem(incident, policy),
@@ -178,7 +178,34 @@ class _Routing:
             decisions.append(SinkDecision(incident, policy.name, decision, body, number))
         elif change.event is not Event.REPEAT:  # a reminder that is not due is not worth a record
             decisions.append(SinkDecision(incident, policy.name, decision))
+        if decision.reason is Reason.OF_SAME_TROUBLE and incident.state is State.WITHDRAWN:
+            decisions += self._of_what_goes_on(incident, policy)
         return decisions
+
+    def _of_what_goes_on(self, withdrawn: Incident, policy: SinkPolicy) -> Iterator[SinkDecision]:
+        """Yield that an incident goes on whose trouble a withdrawn one told last."""
+        for other in self._open.values():
+            sent = self._sent(other.id, policy)
+            if other.trouble != withdrawn.trouble or not sent:
+                continue
+            last = max(sent.values(), key=lambda one: one.number)
+            cause = self._cause(other, policy)
+            decision = decide(
+                Change(Event.REPEAT, other.replace(inhibited_by=cause)),
+                self._news.run,
+                policy,
+                self._is_silenced(other),
+                {**sent, Event.ENDED: replace(last, number=last.number + 1)},
+                self._now,
+            )
+            if decision.reason.sends:
+                number = last.number + 1
+                body = _body(decision.event, other, number, self._news, self._now, plots=policy.plots)
+                yield SinkDecision(other, policy.name, decision, body, number)
+                return
+
+    def _is_silenced(self, incident: Incident) -> bool:
+        return any(silence.matches(self._news.run, incident, self._now) for silence in self._context.silences)
 
     def _sent(self, incident: str | None, policy: SinkPolicy) -> Mapping[Event, Sent]:
         """Return what a sink was sent of the incident with this id."""

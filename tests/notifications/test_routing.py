@@ -1,6 +1,7 @@
 """One incident, one message, the worst first."""
 
 import json
+from dataclasses import replace
 
 from sentinel.detectors.api import Severity
 from sentinel.incidents.duplicates import KnownIncidents
@@ -254,6 +255,32 @@ class TestOneTroubleInSeveralIncidents:
         assert sent_events([cause]) == [("alertmanager", self.CAUSE, "firing")]
         end = decided(rows("." * 10, self.EFFECT, "loss", first=4), (each,), sent=sent, ours=ours)
         assert sent_events(end) == [("alertmanager", self.EFFECT, "resolved")]
+
+
+class TestACauseThatIsWithdrawn:
+    """It was found because the run seemed to be over. Its receiver knows it and its effect by one key."""
+
+    EFFECT = "flat-loss-at-init"
+    CAUSE = "loss-scale-collapse"
+
+    def routed(self, ours, changes, sent):
+        news = RunChanges(RUN, changes, ours.open())
+        decisions = route_changes(news, RoutingContext([SLACK], [], sent, KnownIncidents([])), NOW)
+        for of_sink in sent.values():
+            for event, last in of_sink.items():
+                of_sink[event] = replace(last, waiting=False)
+        return decisions
+
+    def test_its_effect_speaks_again_at_once(self):
+        ours = tracker()
+        sent = {}
+        self.routed(ours, ours.advance(rows("ww", self.EFFECT, "loss")), sent)
+        cause = changed(rows("cc", self.CAUSE, first=2), onset=lambda: (0, None))
+        told = self.routed(ours, ours.finalize(cause, "ended with exit code 0"), sent)
+        assert sent_events(told)[0] == ("slack", self.CAUSE, "escalated")
+        told = self.routed(ours, ours.undo_finalize(), sent)
+        assert sent_events(told) == [("slack", self.EFFECT, "repeat")]
+        assert sent_events(self.routed(ours, ours.advance([]), sent)) == []
 
 
 class TestACrashAfterANumberBroke:
