@@ -176,6 +176,19 @@ def was_resumed() -> pl.Expr:
     return start_value(STEP) > late * intervals.mean().over(SERIES)
 
 
+def first_of_mostly(bad: NDArray[np.bool_]) -> int | None:
+    """Return the place of the first of the points that are mostly bad and end with the last one.
+
+    Going back from there, each bad point adds one to a count, and each other point takes two away. The first
+    point is where the count is highest before it falls to zero. So one good point does not hide what precedes
+    it, but several do. None if the last point is not bad.
+    """
+    count = np.where(bad[::-1], 1, -2).cumsum()
+    used_up = np.flatnonzero(count <= 0)
+    count = count[: used_up[0]] if len(used_up) else count
+    return len(bad) - 1 - int(count.argmax()) if len(count) else None
+
+
 def start_median(column: str, n: int) -> pl.Expr:
     """Return the median of the attempt's first ``n`` rows."""
     return pl.col(column).filter(_is_among_first(n)).median().over(SERIES)

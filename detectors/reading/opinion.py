@@ -20,7 +20,7 @@ from sentinel.detectors.declarations import History, Variant
 from sentinel.detectors.evidence import Measure, Unit
 from sentinel.detectors.reading.cards import Bar, Card, card_of
 from sentinel.detectors.reading.company import COMPANY, largest
-from sentinel.detectors.reading.curves import Bools, Curves, noise_of
+from sentinel.detectors.reading.curves import BLOCKS, Bools, Curves, noise_of
 from sentinel.detectors.reading.looks import Look, looks
 from sentinel.detectors.reading.measurements import MEASUREMENTS
 from sentinel.detectors.reading.roles import OF_AGENTS, PARTS, Part, Role, part_of
@@ -45,7 +45,7 @@ from sentinel.detectors.schema import (
 )
 from sentinel.detectors.severity import WARNING
 from sentinel.detectors.signals import Signal
-from sentinel.detectors.stats import FIRST_INTERVALS, Floats, Ints, was_resumed
+from sentinel.detectors.stats import FIRST_INTERVALS, Floats, Ints, first_of_mostly, was_resumed
 
 HISTORY = History(recent=ROWS, head=FIRST_INTERVALS + 1, earlier=1, coarse=True)
 """What a detector that reads cards looks back at, at least."""
@@ -59,6 +59,9 @@ MIN_PROGRESS = 1 / 3
 
 MIN_SHARE_OF_STEPS = 0.3
 """Of a run, that an attempt of few points which goes on from a resume has to cover, or it is no course."""
+
+FALLEN = 1 / 4
+"""Of what a series lost of its best: from there on a point is bad."""
 
 FEW_POINTS = 25
 """Points below which such an attempt has few."""
@@ -167,6 +170,17 @@ class _Points:
     def first_step(self) -> Mapping[int, int]:
         """The first step of each series."""
         return dict(self.frame.filter(pl.col(INDEX) == 0).select(SERIES, STEP).iter_rows())
+
+    @cached_property
+    def step(self) -> Ints:
+        return self.frame[STEP].to_numpy()
+
+    def recent(self, series: int, row: int, first: int) -> slice:
+        """Return the recent rows of a series up to a row, from one index on; each poll has them."""
+        begin = max(int(np.searchsorted(self.series, series)), row + 1 - ROWS)
+        index = self.index[begin : row + 1]
+        is_recent = index >= max(first, self.index[row] + 1 - ROWS)
+        return slice(begin + int(is_recent.argmax()), row + 1)
 
     def noise(self, series: int, row: int) -> float:
         """Return how points of a series scatter up to a row."""
@@ -313,17 +327,42 @@ def _of_series(
         return {} if of_claims or not last[ENDED] else {LOOK: int(Look.WELL)}
     _, card = max(paging, key=lambda pair: pair[0])
     begun = points.first_step.get(last[SERIES])
-    sound = 1 - measured["since_best"] if card.begins == "best" else 0.0
-    onset = None if begun is None else begun + round(sound * (last[STEP] - begun))
     return {
         LOOK: int(Look.PAGES),
         "card_variant": card.claim,
         "card_severity": int(WARNING),
-        "card_onset": onset,
+        "card_onset": _fallen_since(points, last, outcome, part) if card.begins == "best" else begun,
         "card_points": scores[card],
         "reading": card.text(measured, most=MAX_TOLD_LINES, is_running=not last[ENDED]),
         "card": card.text(measured, is_running=not last[ENDED]),
     }
+
+
+def _fallen_since(points: _Points, last: Mapping[str, Any], outcome: Curves, part: Part) -> int | None:
+    """Return the step since which most of a series has lain below its best by a part of what it lost.
+
+    It is exact among the recent rows; before these it is where a unit of the course begins.
+    """
+    low = float(outcome.best[0] - FALLEN * outcome.lost[0])
+    sound = float(outcome.best_at[0]) / BLOCKS
+    best = int(sound * (last[INDEX] + 1))
+    rows = points.recent(last[SERIES], last["row"], best)
+    values = points.value[rows]
+    first = first_of_mostly((values if part.higher_is_better else -values) < low)
+    if first is not None and (first > 0 or points.index[rows.start] == best):
+        return int(points.step[rows.start + first])
+    return _unit_since(points, last, outcome.units[0] < low, sound)
+
+
+def _unit_since(points: _Points, last: Mapping[str, Any], bad: Bools, sound: float) -> int | None:
+    """Return about which step the units of a course began to be mostly bad, after its sound part."""
+    begun = points.first_step.get(last[SERIES])
+    best = int(sound * len(bad))
+    first = first_of_mostly(bad[best:])
+    if begun is None or first is None:
+        return begun
+    share = (best + first) / len(bad)
+    return begun + round(share * float(last[STEP] - begun))
 
 
 def _reaches(bar: Bar, count: int, measured: Mapping[str, float], points: float) -> bool:

@@ -32,6 +32,7 @@ from sentinel.detectors.schema import (
     STEP,
     VARIANT,
 )
+from sentinel.detectors.stats import first_of_mostly
 from sentinel.incidents.verdict_merge import Key, Onset, Segment, Verdict
 from sentinel.series.history import Window
 from sentinel.series.rows import Rows
@@ -108,22 +109,18 @@ class Verdicts:
         )
 
     def _first_beyond(self, rows: Rows, place: int, above: float | None, below: float | None) -> int | None:
-        """Return the index of the first of the points that lie mostly beyond a value and end at ``place``.
+        """Return the place of the first of the points that lie mostly beyond a value and end at ``place``.
 
-        Going back from there, each point beyond the value adds one to a count, and each other point takes
-        two away. The first point is where the count is highest before it falls to zero. So one good point
-        does not hide what precedes it, but several do. None if the last point is not beyond the value. It
-        looks no further back than the verdict does.
+        None if the last point is not beyond the value. It looks no further back than the verdict does.
         """
         if above is None and below is None:
             return None
-        values = rows.value[max(0, place - self._detector.history.recent) : place + 1][::-1]
+        begin = max(0, place - self._detector.history.recent)
+        values = rows.value[begin : place + 1]
         high = math.inf if above is None else above
         low = -math.inf if below is None else below
-        count = np.where((values > high) | (values < low), 1, -2).cumsum()
-        used_up = np.flatnonzero(count <= 0)
-        count = count[: used_up[0]] if len(used_up) else count
-        return place - int(count.argmax()) if len(count) else None
+        first = first_of_mostly((values > high) | (values < low))
+        return None if first is None else begin + first
 
     def _time(self, window: Window, index: int, step: int) -> float | None:
         """Return the time of a step, if the verdict on row ``index`` may depend on the row of that step.

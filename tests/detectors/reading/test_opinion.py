@@ -1,10 +1,11 @@
 """The opinion of cards beside a rule: where it prevails, and where it is silent."""
 
 import numpy as np
+import polars as pl
 
 from sentinel.detectors.api import Detector
 from sentinel.detectors.discovery import all_detectors
-from sentinel.detectors.schema import VARIANT
+from sentinel.detectors.schema import ONSET, VARIANT
 from sentinel.detectors.signals import Signal
 from tests.detectors.golden import Stream, judge, windows
 
@@ -12,16 +13,20 @@ NOISE = np.random.default_rng(1).normal(0, 8, 150)
 FLAT = np.full(150, -200.0) + NOISE
 
 
-def variants(name: str, signal: Signal, *logs: np.ndarray, first: int = 0) -> set[str]:
-    """The variants that a detector finds in one signal, of which each log is an attempt."""
+def found(name: str, signal: Signal, *logs: np.ndarray, first: int = 0) -> pl.DataFrame:
+    """What a detector finds in one signal, of which each log is an attempt."""
     detector = all_detectors()[name]
     assert isinstance(detector, Detector)
     streams = [
         Stream(signal, np.arange(first, first + len(values)), values, attempt=number)
         for number, values in enumerate(logs, 1)
     ]
-    verdicts = judge(detector, windows(detector, streams))
-    return set(verdicts[VARIANT].drop_nulls().to_list())
+    return judge(detector, windows(detector, streams)).drop_nulls(VARIANT)
+
+
+def variants(name: str, signal: Signal, *logs: np.ndarray, first: int = 0) -> set[str]:
+    """The variants that a detector finds in one signal, of which each log is an attempt."""
+    return {*found(name, signal, *logs, first=first)[VARIANT].to_list()}
 
 
 def test_a_card_speaks_under_the_name_of_the_detector_that_reads_it():
@@ -42,3 +47,27 @@ def test_a_short_tail_after_a_resume_is_no_course():
     rising = np.array([0.488, 0.496, 0.514, 0.521, 0.512, 0.525, 0.53, 0.526, 0.525, 0.513])
     assert variants("generalization-gap", Signal.EVAL_LOSS, rising) == {"memorises"}
     assert variants("generalization-gap", Signal.EVAL_LOSS, rising, first=40) == set()
+
+
+def onsets(errors: np.ndarray) -> list[int]:
+    """Where an error rate began to be worse than it was, as each look says."""
+    return found("eval-metric-collapse", Signal.EVAL_ERROR_RATE, errors)[ONSET].to_list()
+
+
+LEARNS = np.r_[np.linspace(0.9, 0.2, 40), 0.2 + 0.004 * np.sin(np.arange(30))]
+
+
+def test_what_was_lost_is_bad_from_its_first_low_point_and_not_from_the_best_one():
+    leaps = np.r_[LEARNS, np.full(40, 0.9)]
+    assert {*onsets(leaps)} == {70}
+    leaps[80] = 0.2
+    assert {*onsets(leaps)} == {70}
+    slides = onsets(np.r_[LEARNS, np.linspace(0.21, 0.9, 20), np.full(20, 0.9)])
+    assert slides
+    assert {*slides} <= {*range(72, 79)}
+
+
+def test_what_was_lost_before_the_recent_rows_is_bad_from_about_there():
+    lost = onsets(np.r_[np.linspace(0.9, 0.2, 400), np.linspace(0.75, 0.99, 600)])
+    assert lost
+    assert all(abs(onset - 400) <= 40 for onset in lost)
