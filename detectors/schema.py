@@ -127,7 +127,7 @@ class First:
 
     @property
     def column(self) -> str:
-        """The column's name."""
+        """The column with the first value of the signal."""
         return f"{self.signal}_first"
 
 
@@ -142,7 +142,7 @@ class Mean:
 
     @property
     def column(self) -> str:
-        """The column's name."""
+        """The column with the mean of the signal."""
         return f"{self.signal}_mean"
 
 
@@ -158,7 +158,7 @@ class Every:
 
     @property
     def column(self) -> str:
-        """The column's name."""
+        """The column with the values of all tags of the signal."""
         return f"{self.signal}_every"
 
 

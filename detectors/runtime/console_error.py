@@ -53,23 +53,23 @@ OF_EXCEPTIONS = *SEVERITIES, INFO  # the latter where a rank says that another o
 )
 def console_error(run: RunView) -> Iterator[RunFinding]:
     """Yield a finding for each error; a clean one where the run went on."""
-    for news in run.printed:
-        if news.preempted:
+    for printed in run.printed:
+        if printed.preempted:
             continue
-        is_error = news.severity > Severity.CLEAN
+        is_error = printed.severity > Severity.CLEAN
         yield RunFinding(
-            index=news.line,
-            severity=news.severity,
-            variant=("exception" if news.location else "signature") if is_error else None,
-            tag=news.origin,
-            step=news.step,
-            time=news.time,
+            index=printed.line,
+            severity=printed.severity,
+            variant=("exception" if printed.location else "signature") if is_error else None,
+            tag=printed.origin,
+            step=printed.step,
+            time=printed.time,
             evidence={
-                "text": news.text,
-                "place": news.location,
+                "text": printed.text,
+                "place": printed.location,
                 # Of a log that is itself printed, only the lines that tell no metrics are counted.
-                "line": news.line if news.origin else None,
-                "origin": f"line {news.line} of {news.origin}" if news.origin else "in its console",
+                "line": printed.line if printed.origin else None,
+                "origin": f"line {printed.line} of {printed.origin}" if printed.origin else "in its console",
             },
-            catalogue=news.catalogue,
+            catalogue=printed.catalogue,
         )

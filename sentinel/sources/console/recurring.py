@@ -248,10 +248,8 @@ class RecurringLines:
             self._read(line[: end.end()], True)
             line = line[end.end() :]
         before = len(self._rows)
-        for form in self._forms:
-            if printed := form.numbers(line):
-                self._take(form.template, printed, is_redrawn)
-                return
+        if self._has_form(line, is_redrawn):
+            return
         if self._wrapped or "{" in line:
             dictionary = self._join(line)
             if dictionary is None:
@@ -269,6 +267,20 @@ class RecurringLines:
             if with_names is None:
                 return
             line = with_names
+        self._read_numbers(line, is_redrawn)
+        if len(self._rows) == before and not is_redrawn:
+            self.texts.append((text, self._last_step))
+
+    def _has_form(self, line: str, is_redrawn: bool) -> bool:
+        """Take the numbers of a line that has a form which a person named. True if it has one."""
+        for form in self._forms:
+            if printed := form.numbers(line):
+                self._take(form.template, printed, is_redrawn)
+                return True
+        return False
+
+    def _read_numbers(self, line: str, is_redrawn: bool) -> None:
+        """Take the numbers behind the name of the writer, below a part that stands alone above the line."""
         name = ""
         if line[0] == "[" and (prefix := _WRITER.match(line)):
             name = prefix[1]
@@ -280,8 +292,6 @@ class RecurringLines:
         self._part = heading[1] if heading else ""
         if numbers:
             self._take(template(masked), numbers, is_redrawn, name)
-        if len(self._rows) == before and not is_redrawn:
-            self.texts.append((text, self._last_step))
 
     def _with_names(self, line: str) -> str | None:
         """Return a row below a header with the names of its columns; None for the header itself."""
@@ -384,23 +394,30 @@ class RecurringLines:
             if value is not None and kind not in counters:
                 counters[kind] = (value, count(numbers[total]) if total >= 0 else None)
         context = self._context.get(writer)
-        if counters and not (len(counters) == 1 and PART in counters) and plan.elapsed < 0:
-            step, unit = self._context_step(counters)
-            if context is None:
-                context = [0, "", 0, 0, 0]
-                self._context[writer] = context
-            if unit:
-                if "epoch" in counters and counters["epoch"][0] != context[3]:
-                    context[3] = counters["epoch"][0]
-                    context[4] += 1
-                if unit != "epoch" or context[1] != "step" or context[4] > MAX_EPOCHS_OF_STEP:
-                    context[2] += [step, unit] != context[:2]
-                    context[0] = step
-                    context[1] = unit
-                    context[4] = 0 if unit == "step" else context[4]
+        if counters and counters.keys() != {PART} and plan.elapsed < 0:
+            context = self._moved_context(writer, counters)
         if plan.values:
             is_final = plan.elapsed >= 0 and not is_redrawn
             self._add(plan, numbers, writer, counters, context, is_final)
+
+    def _moved_context(self, writer: str, counters: Mapping[str, tuple[int, int | None]]) -> list[Any]:
+        """Move the step under which the next lines of a writer stand, and return it as it is kept.
+
+        A step stays through the epochs that begin after it, but for many of them.
+        """
+        step, unit = self._context_step(counters)
+        context = self._context.setdefault(writer, [0, "", 0, 0, 0])
+        if not unit:
+            return context
+        if "epoch" in counters and counters["epoch"][0] != context[3]:
+            context[3] = counters["epoch"][0]
+            context[4] += 1
+        if unit != "epoch" or context[1] != "step" or context[4] > MAX_EPOCHS_OF_STEP:
+            context[2] += [step, unit] != context[:2]
+            context[0] = step
+            context[1] = unit
+            context[4] = 0 if unit == "step" else context[4]
+        return context
 
     def _repeats(self, plan: Template, numbers: list[str], writer: str, is_redrawn: bool) -> bool:
         """Return whether a bar that was drawn in the same second goes on, or only says the same again."""
@@ -621,6 +638,27 @@ class RecurringLines:
             record.unit == "sure" and len(counts) >= MIN_SURE_LINES and all(counts) and counts[0] != counts[1]
         )
 
+    @staticmethod
+    def _varies_by_a_counter(
+        record: Record, lines: Sequence[list[Any]], columns: Sequence[Sequence[str]], whole: Sequence[bool]
+    ) -> bool:
+        """Return whether numbers that no name makes sure of change while something counts, or in a column."""
+        counts = any(line[1] for line in lines) or record.by >= 0 or _stand_below(lines)
+        varies = any(
+            not is_whole and len(set(column)) > 1 and not _is_beside(name)
+            for name, column, is_whole in zip(record.names, columns, whole, strict=True)
+        )
+        is_block = lines[-1][-1] - lines[0][-1] == len(lines) - 1
+        is_column = record.unit == "bare" and varies and (len(columns) == 1 or is_block)
+        return (counts and varies) or is_column
+
+    @staticmethod
+    def _holds_settings(record: Record, lines: Sequence[list[Any]]) -> bool:
+        """Return whether numbers that stand still are settings, and no rate that may be constant."""
+        if len(lines) < 2 or any(map(_VARIES.search, record.names)):
+            return False
+        return not (any(map(_RATE.search, record.names)) and _stand_below(lines))
+
     def _confirm(self, record: Record) -> None:
         """Decide what a template holds, by its first lines."""
         self._waiting -= 1
@@ -641,28 +679,18 @@ class RecurringLines:
             rises = [False] * len(columns)
         if not has_counter:
             record.by = next((at for at, rising in enumerate(rises) if rising), -1)
-        if kind not in ("sure", _NAMED):
-            counts = has_counter or record.by >= 0 or _stand_below(lines)
-            varies = any(
-                not is_whole and len(set(column)) > 1 and not _is_beside(name)
-                for name, column, is_whole in zip(record.names, columns, whole, strict=True)
-            )
-            is_block = lines[-1][-1] - lines[0][-1] == len(lines) - 1
-            is_column = kind == "bare" and varies and (len(columns) == 1 or is_block)
-            if not (counts and varies) and not is_column:
-                record.state = -1
-                return
+        if kind not in ("sure", _NAMED) and not self._varies_by_a_counter(record, lines, columns, whole):
+            record.state = -1
+            return
         stands_still = (
             kind != _NAMED
             and not has_counter
             and record.by < 0
             and all(len(set(column)) == 1 for column in columns)
         )
-        if stands_still and len(lines) > 1 and not any(map(_VARIES.search, record.names)):
-            is_rate = any(map(_RATE.search, record.names)) and _stand_below(lines)
-            if not is_rate:
-                record.state = -1  # settings that are printed again and again
-                return
+        if stands_still and self._holds_settings(record, lines):
+            record.state = -1  # settings that are printed again and again
+            return
         beside = {at for at, name in enumerate(record.names) if kind != _NAMED and _is_beside(name)}
         if record.by in beside:
             record.by = -1

@@ -139,21 +139,26 @@ def _of_list(node: Sequence[Any], prefix: str, name: str, depth: int) -> Iterato
     elif all(isinstance(each, Mapping) for each in node):
         yield from _of_rows(node, prefix)
     elif all(isinstance(each, list) and each and all(map(_is_number, each)) for each in node):
-        widths = {len(each) for each in node}
-        columns = [*zip(*node, strict=False)] if len(widths) == 1 else []
-        if len(columns) == 3 and _float(columns[0][0]) > MIN_EPOCH_SECONDS:
-            yield from _of_numbers(columns[2], prefix or name, columns[1])
-        elif len(columns) == 2 and _rises(columns[0]):
-            yield from _of_numbers(columns[1], prefix or name, columns[0])
-        elif len(columns) == 1:
-            yield from _of_numbers(columns[0], prefix or name, None)
-        else:
-            for at, each in enumerate(node[:64]):
-                yield from _of_numbers(each, f"{prefix or name}/{at}", None)
+        yield from _of_tuples(node, prefix or name)
     else:
         for at, each in enumerate(node[:64]):
             if isinstance(each, (list, Mapping)):
                 yield from _walk(each, f"{prefix}/{at}" if prefix else str(at), name, depth + 1)
+
+
+def _of_tuples(points: Sequence[Sequence[float]], name: str) -> Iterator[Series]:
+    """Yield the series of lists of numbers: a value for each, with a step before it, or a time and a step."""
+    widths = {len(each) for each in points}
+    columns = [*zip(*points, strict=False)] if len(widths) == 1 else []
+    if len(columns) == 3 and _float(columns[0][0]) > MIN_EPOCH_SECONDS:
+        yield from _of_numbers(columns[2], name, columns[1])
+    elif len(columns) == 2 and _rises(columns[0]):
+        yield from _of_numbers(columns[1], name, columns[0])
+    elif len(columns) == 1:
+        yield from _of_numbers(columns[0], name, None)
+    else:
+        for at, each in enumerate(points[:64]):
+            yield from _of_numbers(each, f"{name}/{at}", None)
 
 
 def _of_rows(rows: Sequence[Mapping[str, Any]], prefix: str) -> Iterator[Series]:

@@ -9,7 +9,7 @@ Metrics of the machine, such as the load of the GPU, count steps of their own an
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
@@ -80,35 +80,13 @@ def _batch(path: Path, cursor: Cursor, piece: Read, log: Log, limit: int) -> Pol
         return PollResult(
             {**cursor, "mark": piece.mark(len(piece.data) if piece.offset else 0, waiting=True)}
         )
-    scalars: list[Scalar] = []
-    lines: list[Line] = []
-    foreign: list[int] = []
-    ending: Ending | None = None
-    label = Label()
-    place = 0  # about where the record begins
-    for record, end in zip(log.records, log.ends, strict=True):
-        try:
-            content = parse(record, version)
-        except ValueError:
-            foreign.append(place)
-            content = None
-        match content:
-            case Scalar() if not content.key.startswith(_OF_THE_MACHINE):
-                scalars.append(content)
-            case Line():
-                lines.append(content)
-            case Ending():
-                ending = content
-            case Label():
-                label = label.updated(content)
-        place = end
-        if len(scalars) >= limit:
-            break
-    limited = len(scalars) >= limit
-    consumed = place if limited else log.consumed
+    messages = _Messages()
+    messages.read(log, version, limit)
+    scalars = messages.scalars
+    consumed = messages.end if len(scalars) >= limit else log.consumed
     more = piece.more or consumed < log.consumed
     problems = [problem for problem in log.problems if problem.offset < consumed]
-    problems += summed(np.array(foreign), "record is no message of SwanLab's and was skipped")
+    problems += summed(np.array(messages.foreign), "record is no message of SwanLab's and was skipped")
     complaints = [
         ReadIssue(path, f"byte {piece.offset + problem.offset}", problem.text) for problem in problems
     ]
@@ -118,7 +96,42 @@ def _batch(path: Path, cursor: Cursor, piece: Read, log: Log, limit: int) -> Pol
         "restarted": restarted and not scalars,
     }
     chunks = [_chunk(path.name, scalars, restarted)] if scalars else []
-    return PollResult(state, chunks, complaints, more, ending=ending, lines=lines, label=label)
+    return PollResult(
+        state, chunks, complaints, more, ending=messages.ending, lines=messages.lines, label=messages.label
+    )
+
+
+@dataclass
+class _Messages:
+    """What the first records of a piece of a log hold."""
+
+    scalars: list[Scalar] = field(default_factory=list)
+    lines: list[Line] = field(default_factory=list)
+    foreign: list[int] = field(default_factory=list)  # about where records begin that are no messages
+    ending: Ending | None = None
+    label: Label = field(default_factory=Label)
+    end: int = 0  # behind the last record
+
+    def read(self, log: Log, version: int, limit: int) -> None:
+        """Read records until there are so many points."""
+        for record, end in zip(log.records, log.ends, strict=True):
+            try:
+                content = parse(record, version)
+            except ValueError:
+                self.foreign.append(self.end)
+                content = None
+            match content:
+                case Scalar() if not content.key.startswith(_OF_THE_MACHINE):
+                    self.scalars.append(content)
+                case Line():
+                    self.lines.append(content)
+                case Ending():
+                    self.ending = content
+                case Label():
+                    self.label = self.label.updated(content)
+            self.end = end
+            if len(self.scalars) >= limit:
+                return
 
 
 def _chunk(stream: str, scalars: Sequence[Scalar], restarted: bool) -> Chunk:
