@@ -338,7 +338,10 @@ def heard(bodies: Iterable[dict]) -> dict[str, list[tuple[str, str]]]:
 def nameless(incidents: Incidents) -> list[str]:
     """All of them but for their ids, which say how often a training began in the same place."""
     causes = {key: incident["detector"] for key, incident in incidents.items()}
-    plain = [{**i, "id": "", "inhibited_by": causes.get(i["inhibited_by"])} for i in incidents.values()]
+    plain = [
+        {**i, "id": "", "trouble": "", "inhibited_by": causes.get(i["inhibited_by"])}
+        for i in incidents.values()
+    ]
     return sorted(json.dumps(incident, sort_keys=True) for incident in plain)
 
 
