@@ -75,6 +75,7 @@ def test_a_callback_drives_it_without_files_or_configuration():
         "planned_steps": None,
         "world_size": None,
         "owner": None,
+        "label": {"project": "", "name": ""},
     }
 
 
