@@ -16,12 +16,11 @@ house = House(Path(sys.argv[1]))
 run = house.runs / "run"
 run.mkdir()
 log = run / "metrics.jsonl"
-def grow(steps, loss=1.0):
+def grow(steps, loss=None):  # it falls, since a loss that stands still is a finding
     with log.open("a") as file:
-        file.writelines(
-            json.dumps({"step": step, "loss": loss, "accuracy": 0.5, "time": house.clock.now()}) + "\\n"
-            for step in steps
-        )
+        for step in steps:
+            row = {"loss": 1 / (1 + step) if loss is None else loss, "accuracy": step / (1 + step)}
+            print(json.dumps({"step": step, **row, "time": house.clock.now()}), file=file)
 def look(hours=0.01, of=("non-finite-metric",)):
     return house.look(watcher, hours, of)
 def incidents():

@@ -253,13 +253,14 @@ def test_a_process_that_dies_long_after_its_log_went_silent_has_crashed_and_its_
         one.kill()
         one.wait()
         messages = until(lambda: house.look(watcher, hours=0.0002, detector=ENDS))
-        assert messages == ["firing: first-notification", "ended: ended"]
+        assert messages == ["repeat: cause-found", "ended: of-same-trouble"], "one conversation"
     assert house.look(watcher, hours=0.5, detector=ENDS) == []
     assert house.look(house.watch(), hours=0.5, detector=ENDS) == [], "another watch says nothing twice"
     with Store(house.state) as store:
         by_detector = {one.detector: one for one in store.incidents(open_only=True)}
     assert "was killed by SIGKILL" in by_detector["run-crashed"].summary
     assert "SIGKILL" in by_detector["stream-stall"].ended
+    assert by_detector["run-crashed"].trouble == by_detector["stream-stall"].id
 
 
 @needs_kernel
