@@ -171,22 +171,15 @@ class Detector(Declaration):
         import polars as pl
 
         from sentinel.detectors import schema
-        from sentinel.detectors.schema import FINDINGS, SEVERITY, VALUE, VARIANT
+        from sentinel.detectors.schema import FINDINGS, VALUE
 
-        judged = self.rule(points.lazy(), **(parameters or {}))
-        columns = judged.collect_schema().names()
-        declared = {name: variant.severities for name, variant in self.variants.items()}
-        blanks = [pl.lit(None, dtype=t).alias(n) for n, t in FINDINGS.items() if n not in columns]
-        found = (
-            judged.with_columns(blanks)
-            .with_columns(pl.col(n).cast(t) for n, t in FINDINGS.items())
-            .with_columns(pl.col(SEVERITY).fill_null(schema.severity_of(declared, columns)))
-            .with_columns(pl.when(pl.col(SEVERITY) > Severity.CLEAN).then(VARIANT))
-        )
+        found = self._of_rule(points, parameters or {})
         if self.reads:
             from sentinel.detectors.reading.opinion import with_opinion
 
-            found = with_opinion(points, found, self.reads, every=self.every)
+            is_usual = all(self.parameters[name].default == it for name, it in (parameters or {}).items())
+            usual = None if is_usual else self._of_rule(points, {})
+            found = with_opinion(points, found, self.reads, usual=usual, every=self.every)
         return (
             found.with_columns([schema.capped(self.informs)] if self.informs else [])
             .filter(self.due)
@@ -194,6 +187,23 @@ class Detector(Declaration):
             .sort(schema.SERIES, schema.INDEX)
             # Streaming, and other optimisations than this one, cost more than they save on such frames.
             .collect(engine="in-memory", optimizations=pl.QueryOptFlags.none().update(comm_subexpr_elim=True))
+        )
+
+    def _of_rule(self, points: "pl.DataFrame", parameters: Mapping[str, Any]) -> "pl.LazyFrame":
+        """Return the rows of the rule with all columns of FINDINGS, among them how bad each is."""
+        import polars as pl
+
+        from sentinel.detectors.schema import FINDINGS, SEVERITY, VARIANT, severity_of
+
+        judged = self.rule(points.lazy(), **parameters)
+        columns = judged.collect_schema().names()
+        declared = {name: variant.severities for name, variant in self.variants.items()}
+        blanks = [pl.lit(None, dtype=t).alias(n) for n, t in FINDINGS.items() if n not in columns]
+        return (
+            judged.with_columns(blanks)
+            .with_columns(pl.col(n).cast(t) for n, t in FINDINGS.items())
+            .with_columns(pl.col(SEVERITY).fill_null(severity_of(declared, columns)))
+            .with_columns(pl.when(pl.col(SEVERITY) > Severity.CLEAN).then(VARIANT))
         )
 
     def run(self, points: "pl.DataFrame", parameters: Mapping[str, Any] | None = None) -> "pl.DataFrame":

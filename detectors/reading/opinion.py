@@ -43,7 +43,7 @@ from sentinel.detectors.schema import (
     VARIANT,
     Course,
 )
-from sentinel.detectors.severity import WARNING
+from sentinel.detectors.severity import INFO, WARNING
 from sentinel.detectors.signals import Signal
 from sentinel.detectors.stats import FIRST_INTERVALS, Floats, Ints, first_of_mostly, was_resumed
 
@@ -104,11 +104,18 @@ def uses_of(claims: Collection[str]) -> tuple[Signal | Course, ...]:
 
 
 def with_opinion(
-    points: pl.DataFrame, findings: pl.LazyFrame, claims: Sequence[str], *, every: int
+    points: pl.DataFrame,
+    findings: pl.LazyFrame,
+    claims: Sequence[str],
+    *,
+    usual: pl.LazyFrame | None = None,
+    every: int,
 ) -> pl.LazyFrame:
     """Return findings of a rule with those of cards where these weigh more and the rule knows no excuse.
 
-    While a run goes on, the doubt of a rule that only informs weighs more than a card.
+    While a run goes on, the doubt of a rule that only informs weighs more than a card. ``usual`` are its
+    findings with its usual parameters, unless ``findings`` are these: it is they that tell its doubt, or a
+    card would page where a stricter rule finds nothing to doubt.
     ``findings`` have their severities. The frame of ``points`` is the WINDOW frame that the rule judged, of
     which it judges each ``every``-th row.
     """
@@ -119,7 +126,13 @@ def with_opinion(
     joined = findings.drop(LOOK).join(opinion.lazy(), on=[SERIES, INDEX], how="left", maintain_order="left")
     by_rule = pl.col(SEVERITY).fill_null(0)
     excused = pl.col(EXCUSED) if EXCUSED in findings.collect_schema().names() else pl.lit(value=False)
-    prevails = (pl.col("card_severity") > by_rule) & (pl.col(ENDED) | (by_rule == 0)) & ~excused
+    doubt = pl.col(SEVERITY)
+    if usual is not None:
+        doubts = usual.select(SERIES, INDEX, usual_severity=SEVERITY)
+        joined = joined.join(doubts, on=[SERIES, INDEX], how="left", maintain_order="left")
+        doubt = pl.col("usual_severity")
+    is_doubted = (doubt == INFO).fill_null(False) & ~pl.col(ENDED)
+    prevails = (pl.col("card_severity") > by_rule) & ~is_doubted & ~excused
     of_card = {
         SEVERITY: pl.col("card_severity"),
         VARIANT: pl.col("card_variant"),
