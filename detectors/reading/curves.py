@@ -174,9 +174,11 @@ def _deviation(values: Floats) -> Floats:
     """Return the standard deviation of each row's values about their neighbours.
 
     It comes from the median of second differences, which neither a trend nor a few leaps move. Of a series
-    that mostly rests the median is 0, and the mean tells how it scatters.
+    that mostly rests, or mostly runs along a line, the median is 0 but for rounding, and the mean tells how
+    it scatters.
     """
     bends = np.abs(values[:, 1:-1] - (values[:, 2:] + values[:, :-2]) / 2) / np.sqrt(1.5)
     median = MAD * np.median(bends, axis=1)
-    measured: Floats = np.where(median > 0, median, MEAN_DEVIATION * bends.mean(axis=1))
+    rounding = MIN_SCATTER * np.median(np.abs(values), axis=1)
+    measured: Floats = np.where(median > rounding, median, MEAN_DEVIATION * bends.mean(axis=1))
     return measured

@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from sentinel.detectors.reading.curves import curve_of, together
+from sentinel.detectors.reading.curves import curve_of, noise_of, together
 from sentinel.detectors.reading.measurements import MEASUREMENTS
 from tests.each import each
 
@@ -114,6 +114,12 @@ def test_a_series_of_any_length_can_be_measured(count):
     for one in MEASUREMENTS.values():
         assert not np.isinf(one.measure(curve_of(rows, higher_is_better=True))).any()
         assert not np.isinf(one.measure(curve_of(rows, higher_is_better=False))).any()
+
+
+def test_what_rises_along_lines_and_leaps_back_scatters_by_more_than_its_rounding():
+    losses = np.array([1.0 + n % 7 / 10 for n in range(20)])
+    for rows in losses, losses.astype(np.float32).astype(float):
+        assert 0.05 < noise_of(rows) < 0.5
 
 
 def test_the_scale_of_a_series_does_not_matter():
