@@ -269,6 +269,7 @@ class Sentinel:
         for run in runs:
             for incident in run["incidents"]:
                 del incident["notifications"]  # what it would have told, not what it found
+                incident["ended"] = ""  # as `told` leaves it out
         return [(run["path"], incident["id"], incident) for run in runs for incident in run["incidents"]]
 
     def recorded(self) -> Incidents:
@@ -305,8 +306,8 @@ class Calm:
 
 
 def told(incidents: Iterable) -> Incidents:
-    """The incidents by id."""
-    return {incident.id: incident_body(incident) for incident in incidents}
+    """The incidents by id. How a run ended is noted at a later look than its last row, so it is left out."""
+    return {incident.id: {**incident_body(incident), "ended": ""} for incident in incidents}
 
 
 def check(outcome: Outcome) -> None:
