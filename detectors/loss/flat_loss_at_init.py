@@ -141,11 +141,7 @@ def flat_loss_at_init(
         | supervised(never | (pl.col("rows") >= LEAST))
         | {SkipReason.RESUMED: never | start.is_not_null(), SkipReason.RANGE: never | (start >= 0)}
         | {SkipReason.EARLY: over | never | rose | _has_waited(least_fall / CLEARLY) | (start == 0)}
-        | {
-            SkipReason.EXPLAINED: ~pl.max_horizontal(pl.col(metric) >= FOUND for metric in FINDS).fill_null(
-                False
-            )
-        }
+        | {SkipReason.EXPLAINED: ~_knows_its_task()}
         | {SkipReason.WARM_UP: ~(pl.col("warms_up") & (flat | never | pl.col("crawls")))},
         found={
             "rose-to-guessing": rose,
@@ -186,6 +182,11 @@ def _is_flat(doubtful_fall: float) -> pl.Expr:
     stands_still = (pl.col("still") | (pl.col("over") & hardly_fell)) & (least > -bound)
     stays = is_due & (rests_at_guessing | stands_still) & ~pl.col("came_back") & (most < bound)
     return (pl.col("settled") | stays) & pl.col("start").is_not_null()
+
+
+def _knows_its_task() -> pl.Expr:
+    """Return whether a detector or segmenter finds what a model can that was trained before."""
+    return pl.max_horizontal(pl.col(metric) >= FOUND for metric in FINDS).fill_null(False)
 
 
 def _rose_to_guessing() -> pl.Expr:

@@ -133,9 +133,11 @@ def _rests(steps: int) -> pl.Expr:
 def _halves_row_by_row() -> pl.Expr:
     """Return whether each of the last rows has half of the scale of the one before, some steps later."""
     fell = pl.col("level") - pl.col("level").shift(1).over(SERIES) == -1
-    paused = pl.col(STEP) - pl.col(STEP).shift(1).over(SERIES) >= MIN_PAUSE_STEPS
-    irregular = pl.col(STEP).diff() != pl.col(STEP).diff().shift(1)  # a log of each 100th step is regular
+    pause = pl.col(STEP) - pl.col(STEP).shift(1).over(SERIES)
+    paused = pause >= MIN_PAUSE_STEPS
     slow = (fell & paused).cast(pl.Int64).rolling_sum(CHANGES, min_samples=CHANGES).over(SERIES)
+    # A log of each 100th step is regular.
+    irregular = pause != pl.col(STEP).diff().shift(1).over(SERIES)
     steps = pl.col(STEP) - pl.col(STEP).shift(CHANGES).over(SERIES)
     uneven = irregular.cast(pl.Int64).rolling_sum(CHANGES - 1, min_samples=1).over(SERIES) > 0
     return ((slow == CHANGES) & (steps <= HALVING_STEPS) & uneven).fill_null(False)

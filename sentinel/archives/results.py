@@ -59,16 +59,16 @@ class PartState(msgspec.Struct, frozen=True):
 class Manifest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The parts of a shard.
 
-    ``siblings`` is what the configuration says of the rule about siblings; None in results that are older.
-    ``paths`` are where the parts were looked for; none in results that are older.
+    ``paths`` are where the parts were looked for. ``siblings`` is what the configuration says of the rule
+    about siblings; None in results that are older.
     """
 
     schema: int
     shards: int
     parts: Sequence[str]
     read_issues: Sequence[str]
+    paths: Sequence[str]
     siblings: Mapping[str, Any] | None = None
-    paths: Sequence[str] = ()
 
 
 class Row(NamedTuple):
@@ -162,7 +162,7 @@ class Results:
         parts: Iterable[str],
         read_issues: Iterable[str],
         siblings: Mapping[str, Any],
-        paths: Sequence[str] = (),
+        paths: Sequence[str],
     ) -> None:
         """Say which parts are those of the archive as it is now, and remove the others of this shard, and
         those of another number of shards once all shards are done.
@@ -175,7 +175,7 @@ class Results:
             state = self._state(key)
             if state is None or state.owners != self._owners.stamp:
                 self.write(key, [*self.packed(key)])
-        content = msgspec.json.encode(Manifest(1, self.shard.count, keys, [*read_issues], siblings, paths))
+        content = msgspec.json.encode(Manifest(1, self.shard.count, keys, [*read_issues], paths, siblings))
         place = self._directory / f"manifest-{self.shard.index}-of-{self.shard.count}.json"
         _write(place, lambda file: file.write_bytes(msgspec.json.format(content, indent=1)))
         for old in self._manifests():

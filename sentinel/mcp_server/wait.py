@@ -50,15 +50,15 @@ def named(body: WaitBody | WaitIncidentBody, answers: Answers, run: str) -> Mapp
 
     A watch of its own calls a run by what is below the waited-for places.
     """
-    told: dict[str, Any] = {**body}
+    renamed: dict[str, Any] = {**body}
     try:
         names = answers.names(run)
     except SentinelError:  # there is no run yet
-        return told
-    told["runs"] = [_called(row, names) for row in body["runs"]]
-    if "run" in told:
-        told["run"] = _called(told["run"], names)
-    return told
+        return renamed
+    renamed["runs"] = [_called(row, names) for row in body["runs"]]
+    if "run" in renamed:
+        renamed["run"] = _called(renamed["run"], names)
+    return renamed
 
 
 def _called(row: Mapping[str, Any], names: Mapping[str, str]) -> Mapping[str, Any]:

@@ -28,13 +28,8 @@ from sentinel.watch.watchers import Watchers
 _ONCE_SECONDS = 60.0  # how long `read_once` waits for receivers; the next start sends the rest
 _END_SECONDS = 5.0  # how long the end of a watch waits for receivers; the next start sends the rest
 _RELOAD_SECONDS = 10.0  # how long a reload waits for deliveries that have begun
-_FIXED_KEYS = (
-    "state_dir",
-    "state_group",
-    "listen",
-    "heartbeat",
-    "shard",
-)  # of the configuration; no reload changes them
+_FIXED_KEYS = ("state_dir", "state_group", "listen", "heartbeat", "shard")
+"""Keys of the configuration that no reload changes."""
 
 _log = logging.getLogger(__name__)
 

@@ -58,7 +58,7 @@ def test_memory_hardly_grows_with_the_number_of_runs(tmp_path, tree):
         with results.writing():
             for key in keys:
                 results.write(key, runs[int(key) : int(key) + 64])
-            results.finish(keys, [], {})
+            results.finish(keys, [], {}, [])
         del runs
         tracemalloc.start()
         assert cost.cost(whole(results)).verdict.startswith(f"{count:,} runs: ")
