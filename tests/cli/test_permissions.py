@@ -59,12 +59,12 @@ def at_rest(tmp_path):
     """A state that no program has open, and that this user may read and not write."""
     runs = tmp_path / "runs"
     runs.mkdir()
-    rows = [{"step": step, "loss": 1.0 if step < 50 else float("nan")} for step in range(60)]
+    rows = [{"step": step, "loss": 2.0 * 0.97**step if step < 50 else float("nan")} for step in range(60)]
     (runs / "metrics.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     state = tmp_path / "state"
     assert commanded("watch", "--once", runs, "--state-dir", state)[0] == 0
     database = sqlite3.connect(state / "sentinel.sqlite")
-    (found,) = database.execute("SELECT min(id) FROM incidents").fetchone()
+    ((found,),) = database.execute("SELECT id FROM incidents").fetchall()
     database.execute("PRAGMA wal_checkpoint(TRUNCATE)")
     database.close()
     for part in ("-wal", "-shm"):
@@ -81,7 +81,7 @@ def test_a_state_of_somebody_else_can_be_read_while_no_watch_runs(at_rest, comma
     """SQLite would make two files beside it even to read."""
     state, found = at_rest
     status, text = commanded(*command.replace("ID", found).split(), "--state-dir", state)
-    assert (status, "cannot be read" in text) == (0, False), text
+    assert (status, "cannot" in text) == (0, False)
     assert "non-finite-metric" in text or command == "silence list"
 
 
