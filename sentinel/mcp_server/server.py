@@ -27,21 +27,23 @@ _READS = ToolAnnotations(read_only_hint=True, open_world_hint=False)
 _CHANGES = ToolAnnotations(read_only_hint=False, destructive_hint=False, open_world_hint=False)
 
 
-def server(answers: Answers, user_rules: "Callable[[], Sequence[WrittenRule]]") -> MCPServer:
-    """Return a server whose tools answer about the known runs. ``user_rules`` are those of `explain`, too."""
-    app = MCPServer("sentinel", instructions=INSTRUCTIONS, version=version("training-sentinel"))
+class Tools:
+    """What an agent may call. ``user_rules`` are those of `explain`, too."""
 
-    @app.tool(annotations=_READS, structured_output=False)
-    def list_runs(run: str = "*") -> str:
+    def __init__(self, answers: Answers, user_rules: "Callable[[], Sequence[WrittenRule]]") -> None:
+        self._answers = answers
+        self._user_rules = user_rules
+
+    def list_runs(self, run: str = "*") -> str:
         """List training runs, the worst first: state with its evidence, last step, how many incidents.
 
         `run` is a glob for the name or the end of the path of runs.
         """
         with _refusing():
-            return marked(answers.runs(run))
+            return marked(self._answers.runs(run))
 
-    @app.tool(annotations=_READS, structured_output=False)
     def list_incidents(
+        self,
         run: str = "*",
         since: str = "",
         limit: int = MAX_ROWS,
@@ -55,44 +57,39 @@ def server(answers: Answers, user_rules: "Callable[[], Sequence[WrittenRule]]") 
         has nothing in the run that speaks for it. An incident with `inhibited_by` is an effect of the other.
         """
         with _refusing():
-            wanted = Wanted.parse(since, min_severity, open_only=open_only, now=answers.now())
-            return marked(answers.incidents(run, wanted, limit))
+            wanted = Wanted.parse(since, min_severity, open_only=open_only, now=self._answers.now())
+            return marked(self._answers.incidents(run, wanted, limit))
 
-    @app.tool(annotations=_READS, structured_output=False)
-    def diagnose(run: str) -> str:
+    def diagnose(self, run: str) -> str:
         """Show what a person would read of one run: its state, what is wrong, causes, what to do."""
         with _refusing():
-            return marked({"page": answers.diagnosis(run)})
+            return marked({"page": self._answers.diagnosis(run)})
 
-    @app.tool(annotations=_READS, structured_output=False)
-    def points(run: str, signal: str, limit: int = 100) -> str:
+    def points(self, run: str, signal: str, limit: int = 100) -> str:
         """Read a signal (loss, kl) or a tag of one run: steps with values, the extremes of each stretch.
 
         `not_finite_at` is the step of the first NaN or infinity, which the values leave out.
         """
         with _refusing():
-            return marked(answers.points(run, signal, min(max(limit, 2), _MAX_POINTS)))
+            return marked(self._answers.points(run, signal, min(max(limit, 2), _MAX_POINTS)))
 
-    @app.tool(annotations=_READS, structured_output=False)
-    def settings(run: str) -> str:
+    def settings(self, run: str) -> str:
         """Show the settings of one run, without secrets."""
         with _refusing():
-            return marked(answers.settings(run))
+            return marked(self._answers.settings(run))
 
-    @app.tool(annotations=_READS, structured_output=False)
-    def printed(run: str, lines: int = 40) -> str:
+    def printed(self, run: str, lines: int = 40) -> str:
         """Show the last lines that one run printed, by file."""
         with _refusing():
-            return marked(answers.printed(run, lines))
+            return marked(self._answers.printed(run, lines))
 
-    @app.tool(annotations=_READS, structured_output=False)
-    def compare(run: str, other: str) -> str:
+    def compare(self, run: str, other: str) -> str:
         """Hold two runs side by side: the settings in which they differ, and the course of each signal."""
         with _refusing():
-            return marked(answers.compared(run, other))
+            return marked(self._answers.compared(run, other))
 
-    @app.tool(annotations=_READS, structured_output=False)
     async def wait(
+        self,
         context: Context,
         run: str = "*",
         until: str = "critical",
@@ -106,27 +103,24 @@ def server(answers: Answers, user_rules: "Callable[[], Sequence[WrittenRule]]") 
         waiting after one, name the beginning of its id in `ignore`.
         """
         with _refusing():
-            result = await waited(answers, context.report_progress, run, until, timeout, ignore)
-            body = waited_body(result, answers.now())
-            return marked(await anyio.to_thread.run_sync(named, body, answers, run))
+            result = await waited(self._answers, context.report_progress, run, until, timeout, ignore)
+            body = waited_body(result, self._answers.now())
+            return marked(await anyio.to_thread.run_sync(named, body, self._answers, run))
 
-    @app.tool(annotations=_READS, structured_output=False)
-    def explain(name: str = "") -> str:
+    def explain(self, name: str = "") -> str:
         """Show the page of a detector (kl-blowup) or of a catalogue entry (R2): what to try, how to tell.
 
         Without a name, list all of them.
         """
         with _refusing():
-            return page(name, user_rules) if name else index(user_rules())
+            return page(name, self._user_rules) if name else index(self._user_rules())
 
-    @app.tool(annotations=_READS, structured_output=False)
-    def plot(run: str, signal: str) -> Image:
+    def plot(self, run: str, signal: str) -> Image:
         """Draw a signal (loss, kl, grad_norm) or a tag of one run over its steps, with its incidents."""
         with _refusing():
-            return Image(data=png(answers.replayed(run), signal), format="png")
+            return Image(data=png(self._answers.replayed(run), signal), format="png")
 
-    @app.tool(annotations=_READS, structured_output=False)
-    def siblings(run: str) -> str:
+    def siblings(self, run: str) -> str:
         """Hold one run against the finished healthy runs of its training program, in all signals.
 
         `left_band` has the signals that became worse than those of healthy siblings ever are, with the level,
@@ -135,22 +129,47 @@ def server(answers: Answers, user_rules: "Callable[[], Sequence[WrittenRule]]") 
         tools do.
         """
         with _refusing():
-            return marked(answers.siblings(run))
+            return marked(self._answers.siblings(run))
 
-    @app.tool(annotations=_CHANGES, structured_output=False)
-    def silence(run: str, reason: str, duration: str = "2h") -> str:
+    def silence(self, run: str, reason: str, duration: str = "2h") -> str:
         """Stop notifications about runs that fit a glob, for 30m, 2h or a day at most. Ask the user first."""
         with _refusing():
-            new = answers.silence(run, duration, reason)
+            new = self._answers.silence(run, duration, reason)
         return f"silence {', '.join(new)}; to end one: sentinel silence remove {new[0]}"
 
-    @app.tool(annotations=_CHANGES, structured_output=False)
-    def acknowledge(incident: str) -> str:
+    def acknowledge(self, incident: str) -> str:
         """Note that the user knows of an incident, so that for a day only its end is sent. Ask first."""
         with _refusing():
-            new = answers.acknowledge(incident)
+            new = self._answers.acknowledge(incident)
         return f"acknowledged; to take it back: sentinel silence remove {new}"
 
+
+def server(answers: Answers, user_rules: "Callable[[], Sequence[WrittenRule]]") -> MCPServer:
+    """Return a server whose tools answer about the known runs."""
+    app = MCPServer("sentinel", instructions=INSTRUCTIONS, version=version("training-sentinel"))
+    tools = Tools(answers, user_rules)
+    tools_by_effect: Sequence[tuple[ToolAnnotations, Sequence[Callable[..., object]]]] = (
+        (
+            _READS,
+            (
+                tools.list_runs,
+                tools.list_incidents,
+                tools.diagnose,
+                tools.points,
+                tools.settings,
+                tools.printed,
+                tools.compare,
+                tools.wait,
+                tools.explain,
+                tools.plot,
+                tools.siblings,
+            ),
+        ),
+        (_CHANGES, (tools.silence, tools.acknowledge)),
+    )
+    for annotations, of_effect in tools_by_effect:
+        for tool in of_effect:
+            app.add_tool(tool, annotations=annotations, structured_output=False)
     return app
 
 

@@ -8,7 +8,7 @@ import re
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from itertools import pairwise
-from typing import Any
+from typing import Any, NamedTuple
 
 from sentinel.sources.console.line_forms import LineForm
 from sentinel.sources.readers.measured_rows import Laps, Row
@@ -75,6 +75,15 @@ _PART_ALONE = re.compile(
 )
 """A line that only says which part of the data the next one is about."""
 
+PENDING = 0
+"""State of a template whose first lines wait."""
+
+CONFIRMED = 1
+"""State of a template that is a record."""
+
+REJECTED = -1
+"""State of a template without metrics."""
+
 _NAMED = "named"
 """Marks a record whose slots a person named."""
 
@@ -83,6 +92,55 @@ _FIXED = "="
 
 _OF_EPOCH = ("step", "batch", PART, "count")
 """Counters that may begin anew with each epoch."""
+
+
+class PrintedLine(NamedTuple):
+    """A line of a template: its values as printed, the counters in it, and what stood above it.
+
+    ``above`` is step and unit of the counter above, how many counters came before, and perhaps the step that
+    a bar shows.
+    """
+
+    texts: Sequence[str]
+    counters: Mapping[str, Sequence[int | None]]
+    above: Sequence[Any] | None
+    stamp: str
+    is_final: bool
+    number: int
+
+
+class Columns(NamedTuple):
+    """The values of the first lines of a template, a column for each slot.
+
+    ``are_whole`` and ``rise`` say of each whether it has whole numbers only, and whether these count.
+    """
+
+    texts: Sequence[tuple[str, ...]]
+    are_whole: Sequence[bool]
+    rise: Sequence[bool]
+
+    @classmethod
+    def of(cls, lines: Sequence[PrintedLine], may_count: bool) -> "Columns":
+        """Return the columns of some lines. ``may_count`` is false where a person said what counts."""
+        texts = list(zip(*[line.texts for line in lines], strict=True))
+        are_whole = [
+            all(count(text) is not None and "." not in text[:-1] for text in column) for column in texts
+        ]
+        rise = [
+            may_count and is_whole and len(lines) >= MIN_LINES and _rises(column)
+            for column, is_whole in zip(texts, are_whole, strict=True)
+        ]
+        return cls(texts, are_whole, rise)
+
+    @property
+    def counter(self) -> int:
+        """The first slot that counts; -1 for none."""
+        return next((at for at, rises in enumerate(self.rise) if rises), -1)
+
+    @property
+    def are_constant(self) -> bool:
+        """Whether no value changes."""
+        return all(len(set(column)) == 1 for column in self.texts)
 
 
 class Record:
@@ -107,8 +165,8 @@ class Record:
 
     def __init__(self, number_: int) -> None:
         self.number = number_
-        self.state = 0  # 0: waits, 1: record, -1: no metrics
-        self.first_lines: list[list[Any]] = []
+        self.state = PENDING
+        self.first_lines: list[PrintedLine] = []
         self.names: tuple[str, ...] = ()
         self.at: tuple[int, ...] = ()
         self.by = -1  # slot of the counter that only its values show
@@ -131,7 +189,7 @@ class Record:
         return [
             self.number,
             self.state,
-            self.first_lines,
+            [list(line) for line in self.first_lines],
             self.names,
             self.at,
             self.by,
@@ -150,7 +208,7 @@ class Record:
         """Make the record that gave a state."""
         record = cls(state[0])
         record.state = state[1]
-        record.first_lines = [list(each) for each in state[2]]
+        record.first_lines = [PrintedLine(*line) for line in state[2]]
         record.names = tuple(state[3])
         record.at = tuple(state[4])
         record.by = state[5]
@@ -181,7 +239,7 @@ class RecurringLines:
         self._records: dict[str, Record] = {
             key: Record.load(value) for key, value in state.get("records", {}).items()
         }
-        self._waiting = sum(record.state == 0 for record in self._records.values())
+        self._waiting = sum(record.state == PENDING for record in self._records.values())
         self._number: int = state.get("number", 0)
         self._line: int = state.get("line", 0)
         self._context: dict[str, list[Any]] = {k: list(v) for k, v in state.get("context", {}).items()}
@@ -236,7 +294,7 @@ class RecurringLines:
         for writer in [*self._late]:
             self._release(writer, self._bars[writer][0])
         for record in [*self._records.values()]:
-            if record.state == 0 and record.first_lines and self._is_sure_alone(record):
+            if record.state == PENDING and record.first_lines and self._is_sure_alone(record):
                 self._confirm(record)
         rows = self._rows
         self._rows = []
@@ -250,26 +308,25 @@ class RecurringLines:
         before = len(self._rows)
         if self._has_form(line, is_redrawn):
             return
-        if self._wrapped or "{" in line:
-            dictionary = self._join(line)
-            if dictionary is None:
-                return
-            line = dictionary
-        text = line
+        text = self._join(line) if self._wrapped or "{" in line else line
+        if text is None:
+            return
+        prose = self._outside_tables(text)
+        if prose is None:
+            return
+        self._read_numbers(prose, is_redrawn)
+        if len(self._rows) == before and not is_redrawn:
+            self.texts.append((text, self._last_step))
+
+    def _outside_tables(self, line: str) -> str | None:
+        """Return a line with the names of its columns; None for the row of a block and for a header."""
         if "|" in line:
             if self._is_row(line):
-                return
+                return None
             line = bar_free(line)
         if self._block:
             self._flush_block()
-        if "   " in line:
-            with_names = self._with_names(line)
-            if with_names is None:
-                return
-            line = with_names
-        self._read_numbers(line, is_redrawn)
-        if len(self._rows) == before and not is_redrawn:
-            self.texts.append((text, self._last_step))
+        return self._with_names(line) if "   " in line else line
 
     def _has_form(self, line: str, is_redrawn: bool) -> bool:
         """Take the numbers of a line that has a form which a person named. True if it has one."""
@@ -495,54 +552,57 @@ class RecurringLines:
         is_final: bool,
     ) -> None:
         key = f"{writer}\n{plan.names}{[kind for _, kind, _ in plan.counters]}"
-        record = self._records.get(key)
-        if record is None:
-            record = self._twin(key, plan, writer)
-        if record is None:
-            if not (plan.sure or plan.weak or plan.bare or len(plan.values) > 1 or plan.counters):
-                return
-            record = self._new(key)
-            if record is None:
-                return
-        if record.state < 0:
+        record = self._records.get(key) or self._twin(key, plan, writer) or self._candidate(key, plan)
+        if record is None or record.state == REJECTED:
             return
-        stamp = numbers[plan.stamp] if plan.stamp >= 0 else ""
         above: list[Any] | None = context[:3] if context else None
         if plan.elapsed < 0 and writer in self._bars:
-            bar = self._bars[writer]
-            above = [*(above or [0, "", 0]), bar[0]]
-        line: list[Any] = [
+            above = [*(above or [0, "", 0]), self._bars[writer][0]]
+        line = PrintedLine(
             [numbers[at] for at, _ in plan.values],
-            {kind: list(value) for kind, value in counters.items()} if record.state == 0 else counters,
+            counters,
             above,
-            stamp,
+            numbers[plan.stamp] if plan.stamp >= 0 else "",
             is_final,
             self._line,
-        ]
-        if record.state == 1:
-            step = self._emit(record, writer, line)
-            rest = self._records.get(f"{key}\n+") if record.rest else None
-            if rest is None or rest.state < 0:
-                return
-            line[0] = [line[0][at] for at in record.rest]
-            line[1] = {_FIXED: [step, None]}
-            if rest.state == 1:
-                self._emit(rest, writer, line)
-                return
-            rest.first_lines.append(line)
-            if len(rest.first_lines) >= MIN_LINES:
-                self._confirm(rest)
+        )
+        if record.state == PENDING:
+            self._collect(record, plan, writer, line)
             return
+        step = self._emit(record, writer, line)
+        if record.rest:
+            texts = [line.texts[at] for at in record.rest]
+            self._add_rest(key, writer, line._replace(texts=texts, counters={_FIXED: [step, None]}))
+
+    def _candidate(self, key: str, plan: Template) -> Record | None:
+        """Return a new record for a template that may hold metrics."""
+        may_hold = plan.sure or plan.weak or plan.bare or len(plan.values) > 1 or plan.counters
+        return self._new(key) if may_hold else None
+
+    def _collect(self, record: Record, plan: Template, writer: str, line: PrintedLine) -> None:
+        """Let a line wait for the decision on its template; decide once enough lines wait."""
         if not record.first_lines:
             record.names = plan.names
             record.heading = plan.heading
             record.writer = writer
             record.make = _make(plan.heading, [kind for _, kind, _ in plan.counters])
-            record.unit = "sure" if plan.sure else "weak" if plan.weak else "bare" if plan.bare else ""
-            record.unit = _NAMED if plan.is_named else record.unit
-        record.first_lines.append(line)
+            record.unit = _certainty(plan)
+        counters = {kind: list(value) for kind, value in line.counters.items()}  # as JSON gives them back
+        record.first_lines.append(line._replace(counters=counters))
         if plan.is_named or len(record.first_lines) >= MIN_LINES or self._counts(record):
             self._confirm(record)
+
+    def _add_rest(self, key: str, writer: str, line: PrintedLine) -> None:
+        """Add the values of a line that are a record of their own."""
+        rest = self._records.get(f"{key}\n+")
+        if rest is None or rest.state == REJECTED:
+            return
+        if rest.state == CONFIRMED:
+            self._emit(rest, writer, line)
+            return
+        rest.first_lines.append(line)
+        if len(rest.first_lines) >= MIN_LINES:
+            self._confirm(rest)
 
     def _twin(self, key: str, plan: Template, writer: str) -> Record | None:
         """Return a record for lines that are those of another record but for some values."""
@@ -583,7 +643,7 @@ class RecurringLines:
         further.base = self._makes[f"{writer}\n{make}"]
         further.unit = "sure" if any(says_metric(name) for name in further.names) else "weak"
         record.base = further.base
-        record.state = 1
+        record.state = CONFIRMED
         record.unit = base.unit
         record.at = tuple(at for at in of_base if not _is_step(names[at], base.unit))
         record.names = tuple(names[at] for at in record.at)
@@ -600,7 +660,7 @@ class RecurringLines:
             return False
         record.base = self._makes[f"{writer}\n{record.make}"]
         record.number = base.number
-        record.state = 1
+        record.state = CONFIRMED
         record.unit = base.unit
         record.at = tuple(at for at, name in enumerate(names) if not _is_step(name, base.unit))
         record.names = tuple(names[at] for at in record.at)
@@ -608,10 +668,10 @@ class RecurringLines:
 
     def _new(self, key: str) -> Record | None:
         if self._waiting >= MAX_WAITING:
-            oldest = next((k for k, record in self._records.items() if record.state <= 0), None)
+            oldest = next((k for k, record in self._records.items() if record.state != CONFIRMED), None)
             if oldest is None:
                 return None
-            self._waiting -= self._records[oldest].state == 0
+            self._waiting -= self._records[oldest].state == PENDING
             del self._records[oldest]
         if len(self._records) >= MAX_RECORDS + MAX_WAITING:
             return None
@@ -627,111 +687,107 @@ class RecurringLines:
         it or above.
         """
         return record.unit == "sure" and all(
-            any(k in _ORDER for k in line[1]) or (line[2] and line[2][1]) for line in record.first_lines
+            any(k in _ORDER for k in line.counters) or (line.above and line.above[1])
+            for line in record.first_lines
         )
 
     @staticmethod
     def _counts(record: Record) -> bool:
         """Return whether the first lines surely hold a metric, and count."""
-        counts = [{kind: value[0] for kind, value in line[1].items()} for line in record.first_lines]
+        counts = [{kind: value[0] for kind, value in line.counters.items()} for line in record.first_lines]
         return (
             record.unit == "sure" and len(counts) >= MIN_SURE_LINES and all(counts) and counts[0] != counts[1]
         )
 
     @staticmethod
-    def _varies_by_a_counter(
-        record: Record, lines: Sequence[list[Any]], columns: Sequence[Sequence[str]], whole: Sequence[bool]
-    ) -> bool:
+    def _varies_by_a_counter(record: Record, lines: Sequence[PrintedLine], columns: Columns) -> bool:
         """Return whether numbers that no name makes sure of change while something counts, or in a column."""
-        counts = any(line[1] for line in lines) or record.by >= 0 or _stand_below(lines)
+        counts = any(line.counters for line in lines) or record.by >= 0 or _stand_below(lines)
         varies = any(
             not is_whole and len(set(column)) > 1 and not _is_beside(name)
-            for name, column, is_whole in zip(record.names, columns, whole, strict=True)
+            for name, column, is_whole in zip(record.names, columns.texts, columns.are_whole, strict=True)
         )
-        is_block = lines[-1][-1] - lines[0][-1] == len(lines) - 1
-        is_column = record.unit == "bare" and varies and (len(columns) == 1 or is_block)
+        is_block = lines[-1].number - lines[0].number == len(lines) - 1
+        is_column = record.unit == "bare" and varies and (len(columns.texts) == 1 or is_block)
         return (counts and varies) or is_column
 
     @staticmethod
-    def _holds_settings(record: Record, lines: Sequence[list[Any]]) -> bool:
+    def _holds_settings(record: Record, lines: Sequence[PrintedLine], columns: Columns) -> bool:
         """Return whether numbers that stand still are settings, and no rate that may be constant."""
+        has_counter = any(line.counters for line in lines) or record.by >= 0
+        if has_counter or not columns.are_constant:
+            return False
         if len(lines) < 2 or any(map(_VARIES.search, record.names)):
             return False
         return not (any(map(_RATE.search, record.names)) and _stand_below(lines))
 
-    def _confirm(self, record: Record) -> None:
-        """Decide what a template holds, by its first lines."""
-        self._waiting -= 1
-        lines = record.first_lines
-        writer = record.writer
-        record.first_lines = []
-        columns = list(zip(*[line[0] for line in lines], strict=True))
-        whole = [
-            all(count(text) is not None and "." not in text[:-1] for text in column) for column in columns
-        ]
-        rises = [
-            _rises(column) if is_whole and len(lines) >= MIN_LINES else False
-            for column, is_whole in zip(columns, whole, strict=True)
-        ]
-        kind = record.unit
-        has_counter = any(line[1] for line in lines)
-        if kind == _NAMED:
-            rises = [False] * len(columns)
-        if not has_counter:
-            record.by = next((at for at, rising in enumerate(rises) if rising), -1)
-        if kind not in ("sure", _NAMED) and not self._varies_by_a_counter(record, lines, columns, whole):
-            record.state = -1
-            return
-        stands_still = (
-            kind != _NAMED
-            and not has_counter
-            and record.by < 0
-            and all(len(set(column)) == 1 for column in columns)
-        )
-        if stands_still and self._holds_settings(record, lines):
-            record.state = -1  # settings that are printed again and again
-            return
-        beside = {at for at, name in enumerate(record.names) if kind != _NAMED and _is_beside(name)}
+    def _slots_of_values(self, record: Record, lines: Sequence[PrintedLine], columns: Columns) -> list[int]:
+        """Return the slots that hold metrics or what is read beside them; none if there are no metrics."""
+        is_named = record.unit == _NAMED
+        is_sure = record.unit == "sure"
+        if not (is_named or is_sure or self._varies_by_a_counter(record, lines, columns)):
+            return []
+        if not is_named and self._holds_settings(record, lines, columns):
+            return []
+        beside = {at for at, name in enumerate(record.names) if not is_named and _is_beside(name)}
         if record.by in beside:
             record.by = -1
-        keep = [
+        slots = [
             at
-            for at in range(len(columns))
-            if at != record.by and (at in beside or kind == "sure" or not rises[at] or not whole[at])
+            for at, (rises, is_whole) in enumerate(zip(columns.rise, columns.are_whole, strict=True))
+            if at != record.by and (at in beside or is_sure or not (rises and is_whole))
         ]
-        names = [record.names[at] for at in keep]
-        if not set(keep) - beside:
-            record.state = -1
+        return slots if set(slots) - beside else []
+
+    def _confirm(self, record: Record) -> None:
+        """Decide what a template holds, by its first lines, and add the rows of these."""
+        self._waiting -= 1
+        lines = record.first_lines
+        record.first_lines = []
+        columns = Columns.of(lines, may_count=record.unit != _NAMED)
+        if not any(line.counters for line in lines):
+            record.by = columns.counter
+        slots = self._slots_of_values(record, lines, columns)
+        if slots:
+            base = self._records.get(record.base) if record.base else None
+            record.unit = base.unit if base else self._unit(record, lines)
+            slots = [at for at in slots if not _is_step(record.names[at], record.unit)]
+        if not slots:
+            record.state = REJECTED
             return
-        base = self._records.get(record.base) if record.base else None
-        record.unit = base.unit if base else self._unit(record, lines)
-        keep = [at for at in keep if not _is_step(record.names[at], record.unit)]
-        names = [record.names[at] for at in keep]
+        self._name_series(record, slots)
+        entries = [(line.number, record, line) for line in lines] + self._lines_of_kin(record)
+        for _, each, line in sorted(entries, key=lambda entry: entry[0]):
+            self._emit(each, record.writer, line)
+
+    def _name_series(self, record: Record, slots: Sequence[int]) -> None:
+        """Make a template a record whose series are the values in some slots."""
+        names = [record.names[at] for at in slots]
         if len(names) == 1 and names[0].endswith(" 2") and record.by >= 0:
             names[0] = names[0][:-2]
-        if not keep:
-            record.state = -1
-            return
-        record.at = tuple(keep)
-        record.state = 1
+        record.at = tuple(slots)
+        record.state = CONFIRMED
         self._makes.setdefault(
-            f"{writer}\n{record.make}", next(k for k, each in self._records.items() if each is record)
+            f"{record.writer}\n{record.make}",
+            next(key for key, each in self._records.items() if each is record),
         )
-        record.names = tuple(self._own(name or self.name, record, writer) for name in names)
-        entries = [(line[-1], record, line) for line in lines]
+        record.names = tuple(self._own(name or self.name, record, record.writer) for name in names)
+
+    def _lines_of_kin(self, record: Record) -> list[tuple[int, Record, PrintedLine]]:
+        """Take the waiting lines of templates that go on with the series of a record."""
+        entries: list[tuple[int, Record, PrintedLine]] = []
         for kin in self._records.values():
             if (
-                kin.state == 0
+                kin.state == PENDING
                 and kin.make == record.make
-                and kin.writer == writer
+                and kin.writer == record.writer
                 and kin.first_lines
-                and self._follows(kin, record, writer)
+                and self._follows(kin, record, record.writer)
             ):
-                entries += [(line[-1], kin, line) for line in kin.first_lines]
+                entries += [(line.number, kin, line) for line in kin.first_lines]
                 kin.first_lines = []
                 self._waiting -= 1
-        for _, each, line in sorted(entries, key=lambda entry: entry[0]):
-            self._emit(each, writer, line)
+        return entries
 
     def _own(self, name: str, record: Record, writer: str) -> str:
         """Return the name of a series, such that lines of different makes are different series."""
@@ -751,31 +807,32 @@ class RecurringLines:
         return f"{name} {record.number}"
 
     @staticmethod
-    def _unit(record: Record, lines: list[list[Any]]) -> str:
+    def _unit(record: Record, lines: Sequence[PrintedLine]) -> str:
         """Decide what counts the steps of a record: its own counter, one above it, or its rows."""
         if record.by >= 0:
             return "number"
-        counters = set.intersection(*[set(line[1]) for line in lines])
+        counters = set.intersection(*[set(line.counters) for line in lines])
         for kind in _ORDER:
             if (
                 kind == "epoch"
                 and kind in counters
-                and len({line[1][kind][0] for line in lines}) == 1
+                and len({line.counters[kind][0] for line in lines}) == 1
                 and len(lines) >= MIN_LINES
             ):
                 return "row"
-            if kind in counters and not (kind == PART and _is_full([line[1] for line in lines])):
+            if kind in counters and not (kind == PART and _is_full([line.counters for line in lines])):
                 return kind
-        aboves = [line[2] for line in lines]
+        aboves = [line.above for line in lines]
         bars = [above[3] if above and len(above) > 3 else -1 for above in aboves]
         if min(bars) >= 0 and all(later > earlier for earlier, later in pairwise(bars)):
             return "bar"
         steps = [above[0] for above in aboves if above]
-        if _stand_below(lines) and steps == sorted(steps):
-            return f"{aboves[-1][1]} above"
+        last = aboves[-1]
+        if last and _stand_below(lines) and steps == sorted(steps):
+            return f"{last[1]} above"
         return "row"
 
-    def _emit(self, record: Record, writer: str, line: list[Any]) -> int:
+    def _emit(self, record: Record, writer: str, line: PrintedLine) -> int:
         """Add the row of a line, or let it wait for the bar that shows its step. Return its step."""
         texts, counters, above, stamp, is_final, line_number = line
         values = [_value(texts[at]) for at in record.at]
@@ -810,10 +867,12 @@ class RecurringLines:
             self._bars[writer] = [0, 0]
 
 
-def _stand_below(lines: Sequence[Sequence[Any]]) -> bool:
+def _stand_below(lines: Sequence[PrintedLine]) -> bool:
     """Return whether each of the lines stands below a counter of its own."""
-    aboves = [line[2] for line in lines]
-    return all(above and above[1] for above in aboves) and len({above[2] for above in aboves}) == len(aboves)
+    aboves = [line.above for line in lines]
+    return all(above and above[1] for above in aboves) and len(
+        {above[2] for above in aboves if above}
+    ) == len(aboves)
 
 
 def _value(text: str) -> float:
@@ -870,6 +929,13 @@ def _is_step(name: str, unit: str) -> bool:
 def _is_full(counters: Sequence[Mapping[str, Sequence[int | None]]]) -> bool:
     """Return whether all lines come at the end of an epoch whose number they do not tell."""
     return all("epoch" not in each and each[PART][0] == each[PART][1] for each in counters)
+
+
+def _certainty(plan: Template) -> str:
+    """Return how sure it is that a template holds metrics."""
+    if plan.is_named:
+        return _NAMED
+    return "sure" if plan.sure else "weak" if plan.weak else "bare" if plan.bare else ""
 
 
 def _make(heading: str, kinds: list[str]) -> str:

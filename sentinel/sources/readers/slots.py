@@ -352,8 +352,13 @@ def _named_number(reading: Reading) -> None:
     if kind:
         reading.has_counter = True
         reading.add(name, kind)
-        return
-    unit = unit_of_other(after)
+    else:
+        _add_value(reading, name)
+
+
+def _add_value(reading: Reading, name: str) -> None:
+    """Add a number that counts nothing: a metric, or what its unit or its name says is none."""
+    unit = unit_of_other(reading.after)
     if unit or says_other(name):
         has_name = bool(name) and name != name_before(_ENDING.sub("", reading.heading))
         reading.add(name if has_name else unit.strip("%|"), MEASURE if is_measure(name) else OTHER)
