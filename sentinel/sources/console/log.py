@@ -18,17 +18,17 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from sentinel.sources.base import Chunk, Cursor, PollResult, Run
+from sentinel.sources.base import Chunk, Cursor, PollResult, Run, Source
 from sentinel.sources.console.passages import MAX_LINE
 from sentinel.sources.readers.files import open_log
 from sentinel.sources.readers.growing import Mark, Read, nothing_new, read_lines, read_rest, unreadable
 from sentinel.sources.readers.sniffing import remembered
+from sentinel.sources.readers.two_readers import TwoReaders
 from sentinel.sources.registry import formats
 
 if TYPE_CHECKING:
     from sentinel.sources.console.line_forms import LineForm
     from sentinel.sources.console.text import Text
-    from sentinel.sources.general.text_log import TextLog
 
 FORMAT = "console"
 is_console = True
@@ -95,30 +95,20 @@ def _run(path: Path) -> Run:
 
 
 @dataclass(frozen=True)
-class Console:
-    """One file of printed lines. ``recurs`` says that its first lines have no form with a reader of its own,
-    ``forms`` which forms of lines a person named.
-
-    A cursor is read on by the reader that made it.
+class Console(TwoReaders):
+    """One file of printed lines. The general reader begins if its first lines have no form with a reader of
+    its own. ``forms`` are the forms of lines that a person named.
     """
 
-    path: Path
-    recurs: bool
     forms: "tuple[LineForm, ...]" = ()
 
-    def poll(self, cursor: Cursor, limit: int) -> PollResult:
-        """Return what was printed since ``cursor``; see `sentinel.sources.base.Source`."""
-        return self._reader(cursor).poll(cursor, limit)
-
-    def flush(self, cursor: Cursor) -> Sequence[Chunk]:
-        """Return what only the end makes sure; see `Flushable`."""
-        return self._reader(cursor).flush(cursor)
-
-    def _reader(self, cursor: Cursor) -> "TextLog | ConsoleLog":
+    def reader(self, is_general: bool) -> Source:
+        """Return the reader of lines that recur, or that of known forms."""
+        if not is_general:
+            return ConsoleLog(self.path)
         from sentinel.sources.general.text_log import TextLog  # slow to import, and few logs are texts
 
-        recurs = "reader" in cursor or (self.recurs and "writers" not in cursor)
-        return TextLog(self.path, forms=self.forms) if recurs else ConsoleLog(self.path)
+        return TextLog(self.path, forms=self.forms)
 
 
 @dataclass(frozen=True)

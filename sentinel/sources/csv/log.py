@@ -7,15 +7,17 @@ of W&B and TensorBoard, and similar files. If no column counts the steps, the ro
 """
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
-from sentinel.sources.base import Run
+from sentinel.sources.base import Run, Source
 from sentinel.sources.csv.file import CsvLog
 from sentinel.sources.csv.header import Header, cells_of, read_header
 from sentinel.sources.csv.metric_files import find_metric_files, is_metric_file, part_of_data
 from sentinel.sources.readers.files import open_log, plain_utf_8
 from sentinel.sources.readers.records import NUMBER, named
 from sentinel.sources.readers.sniffing import COUNTS, HEAD_BYTES, are_metrics, is_log, remembered
+from sentinel.sources.readers.two_readers import TwoReaders
 
 FORMAT = "csv"
 is_appended_text = True
@@ -30,14 +32,27 @@ def find(directory: Path, names: Sequence[str]) -> Iterator[Run]:
         if name.endswith((".csv", ".tsv", ".txt", ".log")):
             path = directory / name
             if not is_metric_file(path) and _is_log_file(path):
-                yield Run(path, FORMAT, CsvLog(path))
+                yield Run(path, FORMAT, Table(path, is_general=False))
 
 
 def run_in(path: Path) -> Run | None:
     """Return the run in the file, if it has the columns of a log, whatever its name is."""
     if not _has_columns_of_log(path, "metrics"):
         return None
-    return Run(path, FORMAT, CsvLog(path), part=part_of_data(path))
+    return Run(path, FORMAT, Table(path, is_general=False), part=part_of_data(path))
+
+
+@dataclass(frozen=True)
+class Table(TwoReaders):
+    """One file. The general reader begins if it has no header with the columns of a training log."""
+
+    def reader(self, is_general: bool) -> Source:
+        """Return the reader of any rows of numbers, or that of rows below a header."""
+        if not is_general:
+            return CsvLog(self.path)
+        from sentinel.sources.general.text_log import TextLog  # slow to import, and few logs need it
+
+        return TextLog(self.path, is_table=True)
 
 
 @remembered

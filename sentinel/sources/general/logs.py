@@ -17,7 +17,9 @@ from sentinel.sources.base import ReadIssue, Run
 from sentinel.sources.console.log import FORMAT as CONSOLE
 from sentinel.sources.console.log import Console
 from sentinel.sources.csv.log import FORMAT as TABLE
+from sentinel.sources.csv.log import Table
 from sentinel.sources.json.log import FORMAT as DOCUMENT
+from sentinel.sources.json.log import JsonDocument
 from sentinel.sources.json.trainer_state import STATE
 from sentinel.sources.readers.files import open_log, plain_utf_8
 from sentinel.sources.readers.sniffing import HEAD_BYTES, is_log_name, remembered
@@ -244,13 +246,8 @@ def _judge(path: Path, max_document: int, is_over: bool, is_whole: bool = False)
 
 
 def _run(path: Path, answer: Answer) -> Run:
-    from sentinel.sources.general.document_log import (
-        DocumentLog,
-    )  # slow to import, and few logs are of no format
-    from sentinel.sources.general.text_log import TextLog
-
     if answer.is_crash or answer.format == CONSOLE:
-        return Run(path, CONSOLE, Console(path, recurs=True), has_parallel_streams=True)
+        return Run(path, CONSOLE, Console(path, is_general=True), has_parallel_streams=True)
     if answer.format == DOCUMENT:
-        return Run(path, DOCUMENT, DocumentLog(path), has_parallel_streams=True)
-    return Run(path, TABLE, TextLog(path, is_table=True), has_parallel_streams=True)
+        return Run(path, DOCUMENT, JsonDocument(path, is_general=True), has_parallel_streams=True)
+    return Run(path, TABLE, Table(path, is_general=True), has_parallel_streams=True)

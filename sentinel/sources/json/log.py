@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from sentinel.sources.base import Cursor, PollResult, Run
+from sentinel.sources.base import Cursor, PollResult, Run, Source
 from sentinel.sources.json.documents import BrokenError, is_complete, load, parse_new
 from sentinel.sources.json.trainer_state import STATE, settings
 from sentinel.sources.readers.files import open_log, stamp
@@ -22,6 +22,7 @@ from sentinel.sources.readers.growing import nothing_new, unreadable
 from sentinel.sources.readers.plain import flattened
 from sentinel.sources.readers.records import named
 from sentinel.sources.readers.sniffing import HEAD_BYTES, is_log, is_log_name, remembered
+from sentinel.sources.readers.two_readers import TwoReaders
 
 FORMAT = "json"
 
@@ -41,12 +42,29 @@ def find(directory: Path, names: Sequence[str]) -> Iterator[Run]:
             continue
         path = directory / name
         if _is_named_log(path):
-            yield Run(path, FORMAT, JsonLog(path))
+            yield _run(path)
 
 
 def run_in(path: Path) -> Run | None:
     """Return the run in the file, if it begins like a log, whatever its name is."""
-    return Run(path, FORMAT, JsonLog(path)) if _is_log(path, "metrics") else None
+    return _run(path) if _is_log(path, "metrics") else None
+
+
+def _run(path: Path) -> Run:
+    return Run(path, FORMAT, JsonDocument(path, is_general=False), has_parallel_streams=True)
+
+
+@dataclass(frozen=True)
+class JsonDocument(TwoReaders):
+    """One document. The general reader begins if it is no list of entries that plainly are a log."""
+
+    def reader(self, is_general: bool) -> Source:
+        """Return the reader of documents of any shape, or that of lists of entries."""
+        if not is_general:
+            return JsonLog(self.path)
+        from sentinel.sources.general.document_log import DocumentLog  # slow to import, and few logs need it
+
+        return DocumentLog(self.path)
 
 
 @dataclass(frozen=True)

@@ -1,6 +1,5 @@
 """Files of printed lines: which count, and how they are read while they grow."""
 
-import json
 import math
 from pathlib import Path
 
@@ -11,7 +10,7 @@ from hypothesis import strategies as st
 from sentinel.runs.metadata import RunMetadata
 from sentinel.runs.training_groups import is_same_training, trace_of
 from sentinel.sources.base import Run
-from sentinel.sources.console.log import Console, ConsoleLog, find
+from sentinel.sources.console.log import ConsoleLog, find
 from sentinel.sources.console.passages import MAX_LINE
 from sentinel.sources.console.text import Text
 from sentinel.sources.discovery import discover
@@ -524,17 +523,3 @@ def test_a_late_value_of_which_the_bar_showed_nothing_is_not_lost(tmp_path):
     ]
     points = read(log(tmp_path, *lines)).points
     assert [p for p in points if p[0] == "val_loss"] == [("val_loss", n, f"{9 - n}.0") for n in (0, 1, 2)]
-
-
-def test_a_console_is_read_on_by_the_reader_that_began(tmp_path):
-    path = log(tmp_path, *(f"[train] {n}/9 loss 0.{n} speed 3" for n in range(1, 6)))
-    reader = read(path)
-    (run,) = reader.runs.values()
-    path.write_text(path.read_text() + "".join(f"{{'loss': 0.5, 'step': {n}}}\n" for n in range(6, 9)))
-    again = Console(path, recurs=not run.source.recurs)
-    whole = Console(path, run.source.recurs).poll({}, 1000)
-    rest = again.poll(json.loads(reader.cursors[run.id]), 1000)
-    assert rest.cursor.keys() == whole.cursor.keys()
-    assert sum(chunk.value.size for chunk in rest.chunks) + len(reader.points) == sum(
-        chunk.value.size for chunk in whole.chunks
-    )
