@@ -26,7 +26,14 @@ IDLES = "import sys; print('ready', flush=True); sys.stdin.read()"
 OLD_SECONDS = 1800.0
 """Age of a file that names the process of a training which is over."""
 
-STATE_COMMANDS = ("status", "silence list", "silence add x --reason x", "ack 0", "show none", "silence remove 0")
+STATE_COMMANDS = (
+    "status",
+    "silence list",
+    "silence add x --reason x",
+    "ack 0",
+    "show none",
+    "silence remove 0",
+)
 LOG_COMMANDS = ("", "runs", "replay", "watch --once", "archive judge")
 
 Harm = Callable[[Path], object]
