@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import orjson
 
 from sentinel.sources.base import Chunk, Cursor, PollResult, ReadIssue
 from sentinel.sources.json import tree
@@ -50,6 +51,8 @@ class DocumentLog:
         read: Mapping[str, Sequence[Any]] = cursor.get("series", {})
         restarts: Sequence[str] = cursor.get("restarts", [])
         if any(name not in document or not _goes_on(document[name], entry) for name, entry in read.items()):
+            if cursor.get("examined") != newest and not _is_whole(data):
+                return PollResult({**cursor, "examined": newest})  # as it may still be being written
             restarts = sorted({str(entry[-1]) for entry in read.values()})
             read = {}
         series = {name: [*entry] for name, entry in read.items()}
@@ -74,6 +77,15 @@ def _goes_on(series: tree.Series, entry: Sequence[Any]) -> bool:
     """Return whether a series still has the last point that was read of it."""
     last = int(entry[0]) - 1
     return last < len(series.values) and _fingerprint(series, last) == [*entry[1:3]]
+
+
+def _is_whole(data: bytes) -> bool:
+    """Return whether the data are one document, and not lines of which the last ones may be missing."""
+    try:
+        orjson.loads(data)
+    except orjson.JSONDecodeError:
+        return False
+    return True
 
 
 def _fingerprint(series: tree.Series, at: int) -> list[str]:

@@ -168,6 +168,22 @@ def test_a_document_that_grows_gives_what_is_new(tmp_path):
     assert reader.restarts == 1
 
 
+def test_lines_that_are_being_rewritten_are_no_new_training(tmp_path):
+    path = tmp_path / "stats.jsonl"
+    lines = [json.dumps({"ep": n, "avg_ret": float(n)}) for n in range(30)]
+    path.write_text("\n".join(lines))
+    reader = Reader(tmp_path).poll()
+    path.write_text("\n".join(lines[:12]))
+    reader.poll()
+    path.write_text("\n".join([*lines, json.dumps({"ep": 30, "avg_ret": 30.0})]))
+    assert [point[1] for point in reader.poll().points] == [*range(31)]
+    assert not reader.restarts
+    path.write_text("\n".join(lines[:12]))
+    reader.poll()
+    assert len(reader.poll().points) == 31 + 12
+    assert reader.restarts == 1
+
+
 DATA = {
     "prices.csv": ["date,open,close", *(f"2026-01-0{n},{n}.5,{n}.25" for n in range(1, 9))],
     "iris.csv": ["sepal,petal,species", *(f"5.{n},1.{n},setosa" for n in range(9))],
