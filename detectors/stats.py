@@ -177,7 +177,7 @@ def was_resumed() -> pl.Expr:
 
 
 def first_of_mostly(bad: NDArray[np.bool_]) -> int | None:
-    """Return the place of the first of the points that are mostly bad and end with the last one.
+    """Return the index of the first of the points that are mostly bad and end with the last one.
 
     Going back from there, each bad point adds one to a count, and each other point takes two away. The first
     point is where the count is highest before it falls to zero. So one good point does not hide what precedes
@@ -240,7 +240,7 @@ def with_arrays(
 
     For statistics that no expression can say. ``columns`` takes the frame and those of its due rows that have
     ``at_least`` rows up to them, and returns an array with a value for each of those by name; the columns of
-    the other due rows are null. It finds in the due rows ``row``, their place in the frame, and ``begin``,
+    the other due rows are null. It finds in the due rows ``row``, their index in the frame, and ``begin``,
     that of their series' first row. Divisions by zero need not trouble it. Where the detector is asked at the
     end, the last row of a run that is over is due, too.
     """
@@ -285,11 +285,11 @@ def row_quantiles(values: Floats, *quantiles: float) -> Iterator[Floats]:
     last = values.shape[1] - 1
     known = np.maximum(np.isfinite(values).sum(axis=1) - 1, 0)
     for q in quantiles:
-        place = q * known
-        below = place.astype(int)
+        rank = q * known
+        below = rank.astype(int)
         low = ordered[rows, below]
         high = ordered[rows, np.minimum(below + 1, last)]
-        share = place - below
+        share = rank - below
         yield np.where(share > 0, low + share * (high - low), low)
 
 
@@ -301,16 +301,16 @@ def spearman(first: Floats, other: Floats) -> Floats:
 
 
 def _ranks(values: Floats) -> Floats:
-    """Return the place of each value in its row, from 0 on. Equal values have the mean of their places.
+    """Return the rank of each value in its row, from 0 on. Equal values have the mean of their ranks.
 
     All ranks of a row with a NaN are NaN. `scipy.stats.rankdata` gives the same and takes a second to import.
     """
     order = values.argsort(axis=1)
     ascending = np.take_along_axis(values, order, axis=1)
-    place = np.arange(values.shape[1])
+    rank = np.arange(values.shape[1])
     differs = ascending[:, 1:] != ascending[:, :-1]
-    begin = np.maximum.accumulate(np.where(np.insert(differs, 0, True, axis=1), place, 0), axis=1)
-    end = np.where(np.insert(differs, differs.shape[1], True, axis=1), place, place.size)
+    begin = np.maximum.accumulate(np.where(np.insert(differs, 0, True, axis=1), rank, 0), axis=1)
+    end = np.where(np.insert(differs, differs.shape[1], True, axis=1), rank, rank.size)
     end = np.minimum.accumulate(end[:, ::-1], axis=1)[:, ::-1]
     ranks = np.empty_like(values)
     np.put_along_axis(ranks, order, (begin + end) / 2, axis=1)

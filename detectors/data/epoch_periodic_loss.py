@@ -96,7 +96,7 @@ def _compare(frame: pl.DataFrame, due: pl.DataFrame) -> dict[str, Floats]:
     value = frame[VALUE].to_numpy()
     epoch = frame[Signal.EPOCH].fill_null(np.nan).to_numpy()
     measured = {name: np.full(len(due), np.nan) for name in ("lag", "repeats", "around", "pairs")}
-    for place, (row, index) in enumerate(zip(due["row"], due[INDEX], strict=True)):
+    for due_row, (row, index) in enumerate(zip(due["row"], due[INDEX], strict=True)):
         rows = slice(row - min(index, HISTORY_POINTS), row + 1)
         length = _epoch_length(epoch[rows])
         if length < MIN_EPOCH_POINTS or row - rows.start < MIN_EPOCHS * length - 1:
@@ -105,10 +105,10 @@ def _compare(frame: pl.DataFrame, due: pl.DataFrame) -> dict[str, Floats]:
         near = {lag: _correlation(changes, lag) for lag in (round(length) + by for by in (-1, 0, 1))}
         lag = max(near, key=lambda shift: near[shift])
         around = [_correlation(changes, lag + sign * away) for away in NEIGHBOUR_POINTS for sign in (-1, 1)]
-        measured["lag"][place] = lag
-        measured["repeats"][place] = near[lag]
-        measured["around"][place] = max(around)
-        measured["pairs"][place] = len(changes) - lag
+        measured["lag"][due_row] = lag
+        measured["repeats"][due_row] = near[lag]
+        measured["around"][due_row] = max(around)
+        measured["pairs"][due_row] = len(changes) - lag
     return measured
 
 

@@ -112,10 +112,10 @@ def _compare(frame: pl.DataFrame, due: pl.DataFrame) -> dict[str, Floats]:
     repeated = (due[INDEX] - due["restart"] + 1).fill_null(0).to_numpy()
     begins = due["begin"].to_numpy()
     ends = due["row"].to_numpy() + 1
-    for place in np.flatnonzero(repeated >= MIN_REPEATED_POINTS):
-        run = slice(begins[place], ends[place])
-        at = ends[place] - repeated[place] - begins[place]
-        measured[place] = _repetition(step[run], rate[run], loss[run], at)
+    for due_row in np.flatnonzero(repeated >= MIN_REPEATED_POINTS):
+        run = slice(begins[due_row], ends[due_row])
+        at = ends[due_row] - repeated[due_row] - begins[due_row]
+        measured[due_row] = _repetition(step[run], rate[run], loss[run], at)
     return dict(zip(MEASURES, measured.T, strict=True))
 
 

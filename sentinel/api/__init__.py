@@ -12,7 +12,7 @@ from sentinel.detectors.discovery import all_detectors
 from sentinel.replays.replaying import replay as replay_whole
 from sentinel.report.incident_model import IncidentReport
 from sentinel.report.selection import ORDERS, Order, Selection, ordered
-from sentinel.sources.discovery import places
+from sentinel.sources.discovery import locations_of
 
 __all__ = ["IncidentReport", "Report", "SentinelError", "replay"]
 
@@ -43,12 +43,12 @@ def replay(
     detectors = {*all_detectors(), *(detector.name for detector in settings.enabled_detectors)}
     selection = Selection.parse(_each(only), since, detectors)
     whole = replay_whole(
-        places([fspath(path) for path in paths]),
+        locations_of([fspath(path) for path in paths]),
         settings,
         lambda *_: None,
         curves=True,
         compare=compare,
-        baseline=places([fspath(path) for path in baseline]),
+        baseline=locations_of([fspath(path) for path in baseline]),
         names=_each(run),
     )
     return Report(ordered(selection.apply(whole), sort), sort, SystemClock().now())

@@ -103,19 +103,19 @@ def _on_disk(write: Callable[[], object]) -> None:
         raise SentinelError(f"{gettempdir()}: the list of parts cannot be kept: {error.strerror}") from None
 
 
-def origin_of(places: Sequence[Location]) -> ArchiveSource:
+def origin_of(locations: Sequence[Location]) -> ArchiveSource:
     """Return the origin of what lies at some places.
 
     Raises SentinelError for a mixture that no part can hold.
     """
-    paths = [place for place in places if isinstance(place, Path)]
-    if len(paths) == len(places):
+    paths = [location for location in locations if isinstance(location, Path)]
+    if len(paths) == len(locations):
         return Tree(tuple(paths))
-    if len(places) > 1:
+    if len(locations) > 1:
         raise SentinelError("--out judges paths, or one address; give each address a directory of its own")
     from sentinel.archives.bucket import SCHEMES, Bucket
 
-    [url] = places
+    [url] = locations
     if not isinstance(url, Url) or url.scheme not in SCHEMES:
         schemes = " and ".join(f"{scheme}://" for scheme in SCHEMES)
         raise SentinelError(f"{url}: --out judges paths, and addresses of {schemes}")

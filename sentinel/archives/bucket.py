@@ -54,12 +54,12 @@ class Bucket:
             for objects in self._store().list(prefix or None):
                 for entry in objects:
                     any_there = True
-                    place, _, name = entry["path"].rpartition("/")
+                    folder, _, name = entry["path"].rpartition("/")
                     below = entry["path"].removeprefix(prefix).lstrip("/")
                     directory = below.removesuffix(_SETTINGS).rpartition("/")[0]
                     if is_wanted(below, entry["size"]) and not _is_left_out(directory):
                         stamp = f"{entry['size']}\0{entry['e_tag'] or entry['last_modified']}"
-                        yield ListedFile(self._address(place), name, stamp)
+                        yield ListedFile(self._address(folder), name, stamp)
         if not any_there:
             raise SentinelError(f"{self.url}: {_NOTHING}")
 
@@ -95,8 +95,8 @@ class Bucket:
         root = f"{self.url.scheme}://{self.url.parts[0]}"
         return from_url(root, client_options={"allow_http": True})  # for who names such an endpoint
 
-    def _address(self, place: str) -> str:
-        return f"{self.url.scheme}://{self.url.parts[0]}/{place}".rstrip("/")
+    def _address(self, folder: str) -> str:
+        return f"{self.url.scheme}://{self.url.parts[0]}/{folder}".rstrip("/")
 
 
 @dataclass(frozen=True)

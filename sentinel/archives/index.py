@@ -129,16 +129,16 @@ def _in_chunks(rows: Iterable[tuple[Any, ...]]) -> Iterator[list[tuple[Any, ...]
 def _run_row(part: int, row: int, content: bytes) -> tuple[Any, ...]:
     """Return the row of a run."""
     run = glance(content)
-    place = "\0".join((*Path(run.path).parts, "", run.format))
+    sort_key = "\0".join((*Path(run.path).parts, "", run.format))
     id_ = hash((run.id, run.failure))
     if run.overview is None:
-        return (place, id_, part, row, False, True, False, "", [], [], *[None] * 8)
+        return (sort_key, id_, part, row, False, True, False, "", [], [], *[None] * 8)
     metadata = run.overview.metadata
     understanding = run.overview.understanding
     framework = understanding.framework
     sibling = run.sibling
     return (
-        place,
+        sort_key,
         id_,
         part,
         row,

@@ -123,7 +123,7 @@ class _OutOfTurn:
 
     def __init__(self, file: IO[bytes]) -> None:
         self._file = file
-        self._places: list[tuple[int, int, int]] = []  # a heap: the number of a run, and where it lies
+        self._waiting_runs: list[tuple[int, int, int]] = []  # a heap: number, offset and bytes
 
     def add(self, number: int, run: SettledRun) -> None:
         """Keep what was settled of a run."""
@@ -131,13 +131,13 @@ class _OutOfTurn:
             id_: [replace(one, body=None) for one in outcomes] for id_, outcomes in run.notifications.items()
         }
         content = msgspec.msgpack.encode((run.standing, notifications, run.training))
-        heappush(self._places, (number, self._file.seek(0, SEEK_END), len(content)))
+        heappush(self._waiting_runs, (number, self._file.seek(0, SEEK_END), len(content)))
         self._file.write(content)
 
     def until(self, number: int) -> Iterator[tuple[int, RunStatus, _Notifications, str]]:
         """Yield the runs before one, in their order. They wait no longer."""
-        while self._places and self._places[0][0] < number:
-            run, begin, length = heappop(self._places)
+        while self._waiting_runs and self._waiting_runs[0][0] < number:
+            run, begin, length = heappop(self._waiting_runs)
             self._file.seek(begin)
             yield run, *_SETTLED.decode(self._file.read(length))
 

@@ -105,9 +105,9 @@ class Results:
 
         A manifest that is damaged says of none.
         """
-        for place in self._manifests():
+        for manifest_file in self._manifests():
             with suppress(_DamagedManifest):
-                left_out = [path for path in _manifest(place).paths if not _is_within(path, paths)]
+                left_out = [path for path in _manifest(manifest_file).paths if not _is_within(path, paths)]
                 if left_out:
                     names = ", ".join(left_out[:_MAX_FILES]) + (", ..." if len(left_out) > _MAX_FILES else "")
                     raise SentinelError(
@@ -129,8 +129,8 @@ class Results:
         state = self._state(key)
         if state is not None:
             return self._damaged(key, state)
-        place = self._place(key)
-        return [place] if exists(place) else []
+        results_file = self._state_file(key)
+        return [results_file] if exists(results_file) else []
 
     def failures(self, key: str) -> bool:
         """Return whether a part that is done has a run which could not be judged."""
@@ -176,8 +176,8 @@ class Results:
             if state is None or state.owners != self._owners.stamp:
                 self.write(key, [*self.packed(key)])
         content = msgspec.json.encode(Manifest(1, self.shard.count, keys, [*read_issues], paths, siblings))
-        place = self._directory / f"manifest-{self.shard.index}-of-{self.shard.count}.json"
-        _write(place, lambda file: file.write_bytes(msgspec.json.format(content, indent=1)))
+        manifest_file = self._directory / f"manifest-{self.shard.index}-of-{self.shard.count}.json"
+        _write(manifest_file, lambda file: file.write_bytes(msgspec.json.format(content, indent=1)))
         for old in self._manifests():
             if not old.name.endswith(f"-of-{self.shard.count}.json"):
                 old.unlink()
@@ -188,14 +188,14 @@ class Results:
         count = f"/{self.shard.count}"
         with suppress(OSError):  # such as on a disk that failed meanwhile; the next one removes them
             self._file("incidents", _SIBLINGS).unlink(missing_ok=True)
-            for place in (self._directory / "parts").glob("*.json"):
-                state = self._state(place.stem)
+            for part_file in (self._directory / "parts").glob("*.json"):
+                state = self._state(part_file.stem)
                 shard = state.shard if state else ""
-                is_own = shard == str(self.shard) and place.stem not in keys
+                is_own = shard == str(self.shard) and part_file.stem not in keys
                 if is_own or (all_done and not shard.endswith(count)):
                     for kind in _TABLES:
-                        self._file(kind, place.stem).unlink(missing_ok=True)
-                    place.unlink(missing_ok=True)
+                        self._file(kind, part_file.stem).unlink(missing_ok=True)
+                    part_file.unlink(missing_ok=True)
 
     def parts(self) -> list[str]:
         """Return the keys of all parts. Raises SentinelError unless the results are complete and whole."""
@@ -212,7 +212,7 @@ class Results:
         """Return the files of a part that are damaged or not there."""
         state = self._state(key)
         if state is None or not state.checksums:
-            return [self._place(key)]
+            return [self._state_file(key)]
         return self._damaged(key, state)
 
     def _damaged(self, key: str, state: PartState) -> list[Path]:
@@ -221,14 +221,14 @@ class Results:
 
     def _state(self, key: str) -> PartState | None:
         try:
-            return msgspec.json.decode(_content(self._place(key)), type=PartState)
+            return msgspec.json.decode(_content(self._state_file(key)), type=PartState)
         except (OSError, msgspec.DecodeError, UnicodeDecodeError):
             return None
 
     def _write_state(self, key: str, state: PartState) -> None:
-        _write(self._place(key), lambda file: file.write_bytes(msgspec.json.encode(state)))
+        _write(self._state_file(key), lambda file: file.write_bytes(msgspec.json.encode(state)))
 
-    def _place(self, key: str) -> Path:
+    def _state_file(self, key: str) -> Path:
         return self._directory / "parts" / f"{key}.json"
 
     def packed(self, part: str) -> Iterator[bytes]:
@@ -276,7 +276,7 @@ class Results:
         return [*dict.fromkeys(text for manifest in self._read_manifests() for text in manifest.read_issues)]
 
     def _read_manifests(self) -> list[Manifest]:
-        manifests = [_manifest(place) for place in self._manifests()]
+        manifests = [_manifest(manifest_file) for manifest_file in self._manifests()]
         if not manifests:
             raise SentinelError(
                 f"{self._directory}: no results; `sentinel archive judge PATH --out DIR` makes them"
@@ -298,14 +298,14 @@ class _DamagedManifest(SentinelError):
     """A manifest that cannot be read, or holds something else."""
 
 
-def _manifest(place: Path) -> Manifest:
+def _manifest(manifest_file: Path) -> Manifest:
     try:
-        return msgspec.json.decode(_content(place), type=Manifest)
+        return msgspec.json.decode(_content(manifest_file), type=Manifest)
     except OSError as error:
-        raise _DamagedManifest(f"{place}: cannot be read: {_why(error)}") from None
+        raise _DamagedManifest(f"{manifest_file}: cannot be read: {_why(error)}") from None
     except (msgspec.DecodeError, UnicodeDecodeError):
         raise _DamagedManifest(
-            f"{place}: damaged; `sentinel archive judge` with the same paths writes it again"
+            f"{manifest_file}: damaged; `sentinel archive judge` with the same paths writes it again"
         ) from None
 
 
@@ -327,18 +327,18 @@ def _checksum(file: Path) -> str:
         return ""
 
 
-def _replace(place: Path, table: pl.DataFrame) -> None:
-    _write(place, lambda file: table.write_parquet(file, compression="zstd", row_group_size=_BLOCK_ROWS))
+def _replace(table_file: Path, table: pl.DataFrame) -> None:
+    _write(table_file, lambda file: table.write_parquet(file, compression="zstd", row_group_size=_BLOCK_ROWS))
 
 
-def _write(place: Path, write: Callable[[Path], object]) -> None:
+def _write(results_file: Path, write: Callable[[Path], object]) -> None:
     """Make a file appear whole. Raises SentinelError if it cannot be written; nothing is left of it then."""
-    unfinished = place.with_name(f".{place.name}.{os.getpid()}")
+    unfinished = results_file.with_name(f".{results_file.name}.{os.getpid()}")
     try:
         write(unfinished)
-        unfinished.replace(place)
+        unfinished.replace(results_file)
     except _FAILURES as error:
-        raise SentinelError(f"{place}: cannot be written: {_why(error)}") from None
+        raise SentinelError(f"{results_file}: cannot be written: {_why(error)}") from None
     finally:
         with suppress(OSError):
             unfinished.unlink(missing_ok=True)

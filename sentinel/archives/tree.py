@@ -23,7 +23,7 @@ class Tree:
     def listed(self, read_issues: list[str], /) -> Iterator[ListedFile]:
         """Yield the files of all directories that a replay would search; see `ArchiveSource.listed`."""
         walk = Walk(self.roots)
-        missing = [ReadIssue(place, "", "no such file or directory") for place in walk.missing]
+        missing = [ReadIssue(path, "", "no such file or directory") for path in walk.missing]
         if missing and len(missing) == len(self.roots):
             raise SentinelError(str(missing[0]))
         for directory, names in walk:
@@ -37,7 +37,9 @@ class Tree:
     def opened(self, part: Part) -> Iterator[OpenPart]:
         """Open the runs of a part; see `ArchiveSource.opened`."""
         files = [(Path(path), names) for path, names in part.directories.items()]
-        runs, read_issues = runs_among(files, [Path(place.path) for place in part.folders if not place.names])
+        runs, read_issues = runs_among(
+            files, [Path(folder.path) for folder in part.folders if not folder.names]
+        )
         base = common_path(self.roots)
         yield OpenPart([(run, run_name(run, base)) for run in runs], read_issues)
 

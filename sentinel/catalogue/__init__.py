@@ -62,12 +62,12 @@ class Signature(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         """A name that no other signature has."""
         return f"{self.entry} {self.text} {self.pattern}"
 
-    def is_in(self, line: str, place: str = "") -> bool:
-        """Return whether a line has it. ``place`` is where it was raised, empty where nothing was."""
+    def is_in(self, line: str, raised_in: str = "") -> bool:
+        """Return whether a line has it. ``raised_in`` is where it was raised, empty where nothing was."""
         return (
             self.text in line
             and (self.pattern is None or bool(re.search(self.pattern, line)))
-            and (self.raised is None or bool(re.search(self.raised, place)))
+            and (self.raised is None or bool(re.search(self.raised, raised_in)))
         )
 
 
@@ -112,9 +112,9 @@ class Entry:
     body: str
     package: str = ""  # which brought it, such as `sentinel-acme 1.2`; empty for an entry of sentinel
 
-    def is_printed(self, line: str, place: str) -> bool:
+    def is_printed(self, line: str, raised_in: str) -> bool:
         """Return whether a line that the run printed is one by which the entry is known."""
-        return any(signature.is_in(line, place) for signature in self.signatures)
+        return any(signature.is_in(line, raised_in) for signature in self.signatures)
 
 
 @cache

@@ -52,8 +52,8 @@ def _line(difference: "Difference", verdicts: dict[str, str]) -> str:
     from sentinel.common.text import clean_text
 
     incident = difference.either[-1]
-    places = dict.fromkeys(f"{i.severity.label} at step {i.fired_step}" for i in difference.either)
+    severities = dict.fromkeys(f"{i.severity.label} at step {i.fired_step}" for i in difference.either)
     answers = dict.fromkeys(verdicts[i.id] for i in difference.either if i.id in verdicts)
     answer_text = f" ({', '.join(answers)})" if answers else ""
     where = f"{incident.detector} in {clean_text(incident.run)}"
-    return f"{difference.kind}: {where}, {' to '.join(places)}{answer_text}"
+    return f"{difference.kind}: {where}, {' to '.join(severities)}{answer_text}"

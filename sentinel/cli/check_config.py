@@ -67,8 +67,8 @@ def _paths(config: "Config") -> Iterator[str]:
         what = f"matches {counted(count, 'path')} here" if count else "matches nothing here yet"
         yield f"{pattern} (`paths`): {what}"
     for path in local:
-        for place in closed_to_us(path):
-            yield f"{path} (`paths`): {closure(place)}, so the runs below it are not watched"
+        for directory in closed_to_us(path):
+            yield f"{path} (`paths`): {closure(directory)}, so the runs below it are not watched"
     yield from _forms(config.forms, local)
 
 
@@ -102,8 +102,8 @@ def _forms(forms: Sequence["LineForm"], paths: Sequence[Path]) -> Iterator[str]:
             names = [name or "time" for name in (slot.name for slot in form.template.slots)]
             last = ", ".join(f"{name} {text}" for name, text in zip(names, numbers, strict=True))
             share = f"{len(of_file)} of {counted(len(texts[file]), 'line')}"
-            place = f"at the beginning and the end of {clean_text(str(file))}"
-            yield f"{title}: {share} {place}; the last says {clean_text(last)}"
+            read_part = f"at the beginning and the end of {clean_text(str(file))}"
+            yield f"{title}: {share} {read_part}; the last says {clean_text(last)}"
 
 
 def _routes(config: "Config") -> Iterator[str]:

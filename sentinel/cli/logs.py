@@ -17,10 +17,10 @@ class _Seldom(logging.Filter):
         self._last: dict[tuple[str, int], float] = {}
 
     def filter(self, record: logging.LogRecord) -> bool:
-        place = record.pathname, record.lineno
-        if 0 <= record.created - self._last.get(place, -math.inf) < _QUIET_SECONDS:
+        code_line = record.pathname, record.lineno
+        if 0 <= record.created - self._last.get(code_line, -math.inf) < _QUIET_SECONDS:
             return False
-        self._last[place] = record.created
+        self._last[code_line] = record.created
         return True
 
 

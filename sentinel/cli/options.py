@@ -111,11 +111,11 @@ def configuration(
     Raises ConfigError for an invalid file and SentinelError for an invalid address.
     """
     from sentinel.config.file import Config, load
-    from sentinel.sources.discovery import places
+    from sentinel.sources.discovery import locations_of
 
     overrides: dict[str, object] = {
         "state_dir": state_dir,
-        "paths": places(paths),
+        "paths": locations_of(paths),
         "poll": poll,
         "listen": address("--listen", listen) if listen else None,
         "shard": shard(share),
@@ -132,14 +132,14 @@ def configuration(
 
 def here(config: Config) -> Config:
     """Return the configuration of a command that reads the current directory where no path is named."""
-    from sentinel.sources.discovery import places
+    from sentinel.sources.discovery import locations_of
 
-    return config if config.paths else config.model_copy(update={"paths": places(["."])})
+    return config if config.paths else config.model_copy(update={"paths": locations_of(["."])})
 
 
 def watching(config: Config, file: Path | None, paths: Sequence[str]) -> Config:
     """Return the configuration of a watch with a state of its own, where none is named."""
-    from sentinel.storage.places import state_of_config, state_of_paths
+    from sentinel.storage.states import state_of_config, state_of_paths
 
     described = config_file(file)
     if _names_state(config) or not config.paths:
@@ -154,7 +154,7 @@ def recorded(file: Path | None, state_dir: Path | None, incident: str = "") -> C
 
     Raises SentinelError if several watches may be meant.
     """
-    from sentinel.storage.places import one_of
+    from sentinel.storage.states import one_of
 
     config = configuration(file, state_dir)
     states = _states(config, file, incident)
@@ -178,7 +178,7 @@ def states(config: Config, file: Path | None) -> list[Path]:
 
 
 def _states(config: Config, file: Path | None, incident: str = "") -> list[Path]:
-    from sentinel.storage.places import fitting_states, state_of_config
+    from sentinel.storage.states import fitting_states, state_of_config
 
     if _names_state(config):
         return [config.state_dir]

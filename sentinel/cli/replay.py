@@ -117,7 +117,7 @@ def replay(
     from sentinel.detectors.discovery import all_detectors
     from sentinel.replays.replaying import replay as replay_whole
     from sentinel.replays.replaying import replay_in_parts
-    from sentinel.sources.discovery import places
+    from sentinel.sources.discovery import locations_of
 
     form = format_ or (_BY_SUFFIX.get(output.suffix.lower()) if output else None) or _Form.TERMINAL
     if form is _Form.JSONL and (compare or baseline):
@@ -138,7 +138,7 @@ def replay(
                 progress,
                 curves=curves,
                 compare=compare,
-                baseline=places(baseline or ()),
+                baseline=locations_of(baseline or ()),
                 names=names,
             )
             if (compare or baseline) and not whole.comparisons:

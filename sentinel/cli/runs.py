@@ -62,7 +62,7 @@ def runs(
         from sentinel.report.listing import unread_lines
         from sentinel.sources.discovery import discover
 
-        found = discover(_places(paths, config), are_over=True, forms=_forms(config))
+        found = discover(_locations(paths, config), are_over=True, forms=_forms(config))
         print_lines(unread_lines(found.unread))
         return
     from sentinel.replays.workers import begin
@@ -75,8 +75,8 @@ def runs(
         from sentinel.replays.listing import siblings as groups_of
 
         now = SystemClock().now()
-        places = _places(paths, config)
-        listing = list_runs(places, signals, lambda: settings()[1], now, _forms(config))
+        locations = _locations(paths, config)
+        listing = list_runs(locations, signals, lambda: settings()[1], now, _forms(config))
         groups = groups_of(listing) if siblings else None
     complain_of_plugins()
     if format_ is TextOrJson.JSON:
@@ -98,11 +98,11 @@ def runs(
         print_lines(lines(listing, details, width) if groups is None else sibling_lines(groups))
 
 
-def _places(paths: Sequence[str] | None, config: Path | None) -> Sequence[Location]:
-    from sentinel.sources.discovery import places
+def _locations(paths: Sequence[str] | None, config: Path | None) -> Sequence[Location]:
+    from sentinel.sources.discovery import locations_of
 
     if paths or not config_file(config):
-        return places(paths or ["."])
+        return locations_of(paths or ["."])
     return here(configuration(config)).paths
 
 

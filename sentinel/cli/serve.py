@@ -66,16 +66,16 @@ def serve(
     log_to_stderr(seldom=True)
     settings = configuration(config)
     listen_address = address("--listen", listen)
-    places = [*dict.fromkeys(state_dir or states(settings, config))]
+    state_dirs = [*dict.fromkeys(state_dir or states(settings, config))]
     chosen_token = _chosen_token(token_file)
     if not chosen_token and listen_address.host not in ("127.0.0.1", "::1", "localhost"):
         raise SentinelError(f"others can reach {listen_address}: set ${_TOKEN} or name a --token-file")
     token = chosen_token or secrets.token_urlsafe(24)
-    for place in places:
-        Store(place, read_only=True).close()  # raises at once if the state cannot be read
+    for directory in state_dirs:
+        Store(directory, read_only=True).close()  # raises at once if the state cannot be read
     with _listening(listen_address) as bound:
         port = bound.getsockname()[1]
-        page = LivePage(settings, places, SystemClock()).app(token, port)
+        page = LivePage(settings, state_dirs, SystemClock()).app(token, port)
         options = uvicorn.Config(
             page,
             http=partial(Client, Connections()),  # type: ignore[arg-type]  # it calls what should be a class

@@ -61,7 +61,7 @@ def wait(
     Incidents that are silenced or acknowledged do not count.
     """
     from sentinel.cli.logs import log_to_stderr
-    from sentinel.storage.places import fitting_states
+    from sentinel.storage.states import fitting_states
     from sentinel.waiting.waiting import CHECK_SECONDS, EXIT_STATUS, Request, Waiting, waited_body
 
     log_to_stderr(logging.WARNING)

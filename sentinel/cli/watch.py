@@ -65,7 +65,7 @@ def watch(
     from sentinel.cli.logs import log_to_stderr
     from sentinel.cli.plugins import find_broken_plugins
     from sentinel.cli.watch_table import table_of
-    from sentinel.storage.places import note_watched
+    from sentinel.storage.states import note_watched
     from sentinel.watch.daemon import Daemon, WatchSetup
 
     def load() -> WatchSetup:
@@ -109,5 +109,5 @@ def _check_paths(paths: "Sequence[Location]", wait: bool) -> None:
         raise SentinelError(f"{missing[0]}: {problems[0]}; --wait waits until it exists")
     for path, problem in zip(missing, problems, strict=True):
         _log.warning("%s: %s; the watch waits for it", clean_text(str(path)), problem)
-    for place in (place for path in local for place in closed_to_us(path)):
-        _log.warning("%s, so the runs below it are not watched", closure(place))
+    for directory in (directory for path in local for directory in closed_to_us(path)):
+        _log.warning("%s, so the runs below it are not watched", closure(directory))

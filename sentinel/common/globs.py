@@ -37,15 +37,15 @@ class _Glob:
     """A glob as a machine whose states are the bits of a number.
 
     Bit n is set where the first n characters of the glob match what was read of the name. A star is no
-    character: its place keeps its bit whatever follows.
+    character: its position keeps its bit whatever follows.
     """
 
     def __init__(self, glob: str) -> None:
-        self._stay = 0  # the places of stars
+        self._stay = 0  # the positions of stars
         self._any = 0  # the characters `?`
         self._literals: dict[str, int] = {}
         self._sets: list[tuple[int, list[Range], bool]] = []
-        self._moves: dict[str, int] = {}  # by character of the name, the places from which it leads on
+        self._moves: dict[str, int] = {}  # by character of the name, the positions from which it leads on
         size = 0
         at = 0
         while at < len(glob):
@@ -68,15 +68,15 @@ class _Glob:
 
     def matches(self, name: str) -> bool:
         """Return whether the whole name matches."""
-        places = 1
+        positions = 1
         for character in name:
             move = self._moves.get(character)
             if move is None:
                 move = self._learn(character)
-            places = ((places & move) << 1) | (places & self._stay)
-            if not places:
+            positions = ((positions & move) << 1) | (positions & self._stay)
+            if not positions:
                 return False
-        return bool(places & self._end)
+        return bool(positions & self._end)
 
     def _learn(self, character: str) -> int:
         move = self._any | self._literals.get(character, 0)

@@ -42,11 +42,11 @@ def closure(path: Path) -> str:
     if nothing does.
     """
     path = path.absolute()
-    for place in (*reversed(path.parents), path):
+    for directory in (*reversed(path.parents), path):
         try:
-            mode = stat.S_IMODE(os.stat(place).st_mode)
+            mode = stat.S_IMODE(os.stat(directory).st_mode)
         except (OSError, ValueError):
             return ""  # nothing is there
-        if not os.access(place, os.R_OK if place == path else os.X_OK):
-            return f"{place} is closed to you (mode {mode:04o}, of {owner_of(place)})"
+        if not os.access(directory, os.R_OK if directory == path else os.X_OK):
+            return f"{directory} is closed to you (mode {mode:04o}, of {owner_of(directory)})"
     return ""

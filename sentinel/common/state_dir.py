@@ -12,7 +12,7 @@ of it loses the locks of all its connections, and then another process may delet
 
 def default_state_dir(environment: Mapping[str, str] = os.environ) -> Path:
     """Return the $STATE_DIRECTORY that systemd sets, or else the user's state directory (XDG), which holds a
-    directory for each thing that is watched (`storage/places.py`).
+    directory for each thing that is watched (`storage/states.py`).
     """
     by_systemd = environment.get("STATE_DIRECTORY")
     if by_systemd:

@@ -1,6 +1,6 @@
 """The band of a signal among siblings, and whether a run leaves it on the bad side for too long.
 
-The band has a level and a noise at each place of the plan: the mean of the siblings and the spread between
+The band has a level and a noise at each point of the plan: the mean of the siblings and the spread between
 them. How far a run may leave it is not set by hand. Each sibling in turn is held against the others, and the
 worst that healthy siblings show sets the limit which at most `ONE_IN` of them would reach.
 """
@@ -12,8 +12,8 @@ import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 from numpy.typing import NDArray
 
-PLACES = 32
-"""Places of the plan. The courses of `Means` have 32 to 64 stretches, so that each place has one."""
+COURSE_POINTS = 32
+"""Points of a course over the plan. The courses of `Means` have 32 to 64 stretches, so that each has one."""
 
 ONE_IN = 200
 """At most one healthy run in so many is worse than its siblings."""
@@ -24,16 +24,16 @@ MIN_SIBLINGS = 3
 MAX_SIBLINGS = 32
 """A band rests on no more."""
 
-_MEDIAN_PLACES = 5  # places whose median counts, so that two are outliers; an eighth of the plan
-_SMOOTHING_PLACES = 2  # at either side, with which a place shares its spread: few siblings tell little of it
+_MEDIAN_POINTS = 5  # points whose median counts, so that two are outliers; an eighth of the plan
+_SMOOTHING_POINTS = 2  # at either side, with which a point shares its spread: few siblings tell little of it
 _MIN_NOISE = 1e-3  # spread that siblings have at least, as a share of their level: logs round
 
 Course = NDArray[np.float64]
-"""A signal at the `PLACES`; NaN where a run has not got to."""
+"""A signal at `COURSE_POINTS` shares of the plan; NaN where a run has not got to."""
 
 
 class SiblingBand(NamedTuple):
-    """The level and the noise of siblings at each place, and the limit of the score."""
+    """The level and the noise of siblings at each point, and the limit of the score."""
 
     level: Course
     noise: Course
@@ -41,7 +41,7 @@ class SiblingBand(NamedTuple):
 
 
 class Departure(NamedTuple):
-    """Where a run left the band for too long: the places at which that began and at which it was certain.
+    """Where a run left the band for too long: the points at which that began and at which it was certain.
 
     ``score`` is how far it was off then, in the noise of its siblings.
     """
@@ -52,18 +52,18 @@ class Departure(NamedTuple):
 
 
 def aligned(step: NDArray[np.int64], value: Course, plan: float, whole: bool) -> Course:
-    """Return a course by share of the plan: the mean of the values at each place, with gaps filled.
+    """Return a course by share of the plan: the mean of the values around each point, with gaps filled.
 
-    Of a run that goes on, not ``whole``, the place at which it is does not count. Neither do steps beyond
+    Of a run that goes on, not ``whole``, the point at which it is does not count. Neither do steps beyond
     the plan.
     """
-    place = np.maximum(np.ceil(step[step <= plan] * PLACES / plan), 1).astype(np.int64) - 1
+    bucket = np.maximum(np.ceil(step[step <= plan] * COURSE_POINTS / plan), 1).astype(np.int64) - 1
     value = value[step <= plan]
-    count = np.bincount(place, minlength=PLACES)
+    count = np.bincount(bucket, minlength=COURSE_POINTS)
     filled = np.flatnonzero(count)
-    course = np.full(PLACES, np.nan)
+    course = np.full(COURSE_POINTS, np.nan)
     if len(filled):
-        total = np.bincount(place, value, minlength=PLACES)
+        total = np.bincount(bucket, value, minlength=COURSE_POINTS)
         last = int(filled[-1]) + bool(whole)
         course[:last] = np.interp(np.arange(last), filled, total[filled] / count[filled])
     return course
@@ -96,25 +96,25 @@ def _band(content: bytes, count: int, tests: int) -> SiblingBand:
 
 
 def _noise(level: Course, variance: Course, count: int) -> Course:
-    """Return the spread around the level of ``count`` runs, of a further run; places are in the last axis."""
+    """Return the spread around the level of ``count`` runs, of a further run. Courses are the last axis."""
     around = np.pad(
         variance * (1 + 1 / count),
-        [(0, 0)] * (variance.ndim - 1) + [(_SMOOTHING_PLACES, _SMOOTHING_PLACES)],
+        [(0, 0)] * (variance.ndim - 1) + [(_SMOOTHING_POINTS, _SMOOTHING_POINTS)],
         mode="edge",
     )
-    near = sliding_window_view(around, 2 * _SMOOTHING_PLACES + 1, axis=-1).mean(axis=-1)
+    near = sliding_window_view(around, 2 * _SMOOTHING_POINTS + 1, axis=-1).mean(axis=-1)
     noise: Course = np.sqrt(np.maximum(near, (_MIN_NOISE * level) ** 2) + np.finfo(float).tiny)
     return noise
 
 
 def scores(course: Course, level: Course, noise: Course) -> Course:
-    """Return how far above its siblings a run lastingly is at each place, in their noise.
+    """Return how far above its siblings a run lastingly is at each point, in their noise.
 
-    It is NaN where the run has not got to, and minus infinity at the first places, which are too few.
+    It is NaN where the run has not got to, and minus infinity at the first points, which are too few.
     """
     off = (course - level) / noise
     scores = np.full_like(off, -np.inf)
-    scores[..., _MEDIAN_PLACES - 1 :] = np.median(sliding_window_view(off, _MEDIAN_PLACES, axis=-1), axis=-1)
+    scores[..., _MEDIAN_POINTS - 1 :] = np.median(sliding_window_view(off, _MEDIAN_POINTS, axis=-1), axis=-1)
     return scores
 
 
@@ -124,8 +124,8 @@ def departure(course: Course, siblings: SiblingBand) -> Departure | None:
     beyond = np.flatnonzero(score > siblings.limit)
     if not len(beyond):
         return None
-    place = int(beyond[0])
+    departed_at = int(beyond[0])
     within = np.flatnonzero(
-        (course - siblings.level)[: place + 1] <= siblings.limit * siblings.noise[: place + 1]
+        (course - siblings.level)[: departed_at + 1] <= siblings.limit * siblings.noise[: departed_at + 1]
     )
-    return Departure(int(within[-1]) + 1 if len(within) else 0, place, float(score[place]))
+    return Departure(int(within[-1]) + 1 if len(within) else 0, departed_at, float(score[departed_at]))

@@ -24,7 +24,7 @@ from sentinel.detectors.settings import Setting
 from sentinel.detectors.signals import Signal
 from sentinel.series.plan import planned
 
-_FIRST_PLACES = 6  # of the course, about a tenth of it
+_FIRST_POINTS = 6  # of the course, about a tenth of it
 _MAX_NAMES = 3  # of runs, so that the line stays short
 _RATIO_BAND = 0.25  # O9: a ratio is expected within a quarter
 
@@ -116,7 +116,7 @@ def _accumulation(setting: str, courses: Courses) -> Iterator[Finding]:
         stated = sorted((n, value) for value, n in steps.items() if n is not None)
         for (fewer, low), (more, high) in pairwise(stated):
             beginnings = (
-                [course[:_FIRST_PLACES] for course in courses[signal][value]] for value in (low, high)
+                [course[:_FIRST_POINTS] for course in courses[signal][value]] for value in (low, high)
             )
             before, after = (float(np.median(beginning)) for beginning in beginnings)
             times = more / fewer

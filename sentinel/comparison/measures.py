@@ -33,12 +33,12 @@ LOSSES = (Signal.EVAL_LOSS, Signal.LOSS, Signal.PREFERENCE_LOSS)
 COMPARED = (*OUTCOMES, Signal.TOKENS_PER_SECOND, Signal.THROUGHPUT, Signal.STEP_TIME, Signal.GRAD_NORM)
 
 _CHANCE = 0.0027  # of a difference beyond three standard deviations
-_PLACES = 64  # of a course
-_END_PLACES = 6  # places at an end of the course, about a tenth of it
-_MIN_APART_PLACES = 4  # places at the end that have to be apart
+_COURSE_POINTS = 64  # of a course
+_END_POINTS = 6  # points at an end of the course, about a tenth of it
+_MIN_APART_POINTS = 4  # points at the end that have to be apart
 
 Course = NDArray[np.float64]
-"""A signal at `_PLACES` places, evenly spaced over the steps that all runs of a group have."""
+"""A signal at `_COURSE_POINTS` steps, evenly spaced over the steps that all runs of a group have."""
 
 Courses = Mapping[Signal, Mapping[str, Sequence[Course]]]
 """The courses of the runs of each arm, by signal and value."""
@@ -110,8 +110,10 @@ def courses_of(signal: Signal, arms: Mapping[str, Sequence[ComparedRun]]) -> dic
     last = min(at[-1] for at in all_steps)
     if first > last:
         return {}
-    places = np.linspace(first, last, _PLACES)
-    return {value: [np.interp(places, *course) for course in courses] for value, courses in by_arm.items()}
+    grid_steps = np.linspace(first, last, _COURSE_POINTS)
+    return {
+        value: [np.interp(grid_steps, *course) for course in courses] for value, courses in by_arm.items()
+    }
 
 
 def _by_samples(subject: ComparedRun, tag: str) -> tuple[Course, Course]:
@@ -122,13 +124,13 @@ def _by_samples(subject: ComparedRun, tag: str) -> tuple[Course, Course]:
 
 
 def smooth(courses: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return the medians of so many neighbouring places as an end has, a row for each course."""
-    smoothed: NDArray[np.float64] = np.median(sliding_window_view(courses, _END_PLACES, axis=1), axis=2)
+    """Return the medians of so many neighbouring points as an end has, a row for each course."""
+    smoothed: NDArray[np.float64] = np.median(sliding_window_view(courses, _END_POINTS, axis=1), axis=2)
     return smoothed
 
 
 def _best(signal: Signal, courses: Sequence[Course]) -> float | None:
-    """Return the lowest loss or the highest score of neighbouring places, in the mean over runs."""
+    """Return the lowest loss or the highest score of neighbouring points, in the mean over runs."""
     if signal not in OUTCOMES:
         return None
     smoothed = smooth(np.array(courses))
@@ -138,7 +140,7 @@ def _best(signal: Signal, courses: Sequence[Course]) -> float | None:
 def measured(signal: Signal, courses: Mapping[str, Sequence[Course]]) -> SignalInArms:
     """Return what the courses of a signal, by arm, show of it."""
     ends = {
-        value: [float(np.median(course[-_END_PLACES:])) for course in arm] for value, arm in courses.items()
+        value: [float(np.median(course[-_END_POINTS:])) for course in arm] for value, arm in courses.items()
     }
     means = {value: float(np.mean(arm)) for value, arm in ends.items()}
     bests = {value: best for value, arm in courses.items() if (best := _best(signal, arm)) is not None}
@@ -175,4 +177,4 @@ def parting(courses: Mapping[str, Sequence[Course]]) -> float | None:
     noise = deviation / np.sqrt(2)
     together = np.flatnonzero((np.abs(gap) <= 3 * noise) | (np.sign(gap) != np.sign(gap[-1])))
     begin = int(together[-1]) + 1 if len(together) else 0
-    return begin / _PLACES if begin <= _PLACES - _MIN_APART_PLACES else None
+    return begin / _COURSE_POINTS if begin <= _COURSE_POINTS - _MIN_APART_POINTS else None

@@ -14,7 +14,15 @@ from typing import NamedTuple, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from sentinel.comparison.band import MAX_SIBLINGS, MIN_SIBLINGS, PLACES, Course, aligned, band, departure
+from sentinel.comparison.band import (
+    COURSE_POINTS,
+    MAX_SIBLINGS,
+    MIN_SIBLINGS,
+    Course,
+    aligned,
+    band,
+    departure,
+)
 from sentinel.comparison.fingerprint import Fingerprint, are_siblings, differences, names_that_differ
 from sentinel.comparison.means import TagCourses
 from sentinel.detectors.run_checks import Deviation, SiblingComparison, SiblingRange
@@ -63,7 +71,7 @@ WORSE: Mapping[Signal, tuple[float, ...]] = MappingProxyType(
 SIZES = frozenset({Setting.PEAK_LEARNING_RATE, Setting.BATCH_SIZE, Setting.ACCUMULATION_STEPS})
 """Settings that move a whole curve. Where they differ, curves are measured by their own beginning."""
 
-_FIRST_PLACES = 4  # that are the beginning of a course
+_FIRST_POINTS = 4  # that are the beginning of a course
 
 MAX_TAGS = 4
 """Tags of a signal by which runs are compared, the shortest ones; a model with many layers logs hundreds."""
@@ -86,7 +94,7 @@ class Sibling:
 
     ``name`` is what people call it, ``training`` is the same in all logs of one training, ``signals`` has
     tags by signal, and ``plan`` is the planned number of steps, if it is known. ``healthy`` ones ended well
-    and without a warning. Of a run that goes on, not ``whole``, the place at which it is does not count.
+    and without a warning. Of a run that goes on, not ``whole``, the point at which it is does not count.
     """
 
     name: str
@@ -107,7 +115,7 @@ class Sibling:
     def course_so_far(self, tag: str, plan: float, like: "Sequence[Sibling]") -> Course:
         """Return a signal by share of the plan, in stretches as long as those of runs that are whole.
 
-        Shorter ones would lie elsewhere in the places, which shows where a signal is steep.
+        Shorter ones would lie elsewhere in the course, which shows where a signal is steep.
         """
         if self.whole:
             return self.course(tag, plan)
@@ -220,7 +228,9 @@ def _courses(run: Sibling, near: Sequence[Sibling], *, by_beginning: bool) -> di
     tags = {signal: run_tags[0] for signal in WORSE if (run_tags := run.tags(signal))}
     by_signal = {
         signal: [
-            other.course(tag, other.plan or usual) if tag in other.tags(signal) else np.full(PLACES, np.nan)
+            other.course(tag, other.plan or usual)
+            if tag in other.tags(signal)
+            else np.full(COURSE_POINTS, np.nan)
             for other in near
         ]
         for signal, tag in tags.items()
@@ -250,7 +260,7 @@ def _courses(run: Sibling, near: Sequence[Sibling], *, by_beginning: bool) -> di
 
 
 class _Side(NamedTuple):
-    """A side of a band that is bad: the furthest that siblings get at each place, its mirror image on the
+    """A side of a band that is bad: the furthest that siblings get at each point, its mirror image on the
     other side, both as the run logs the signal, and where the run left it.
     """
 
@@ -269,9 +279,9 @@ def _sides(signal: Signal, courses: _Aligned, tests: int) -> Iterator[_Side]:
     others = change(theirs)
     moved = 0.0
     if by_beginning:
-        usual = np.median(others[:, :_FIRST_PLACES])
-        moved = float(usual - ours[:_FIRST_PLACES].mean())
-        others = others - others[:, :_FIRST_PLACES].mean(axis=1, keepdims=True) + usual
+        usual = np.median(others[:, :_FIRST_POINTS])
+        moved = float(usual - ours[:_FIRST_POINTS].mean())
+        others = others - others[:, :_FIRST_POINTS].mean(axis=1, keepdims=True) + usual
     for side in WORSE[signal]:
         siblings = band(side * others, tests)
         departed = departure(side * (ours + moved), siblings)
@@ -285,8 +295,8 @@ def _sides(signal: Signal, courses: _Aligned, tests: int) -> Iterator[_Side]:
                 signal=signal,
                 tag=tag,
                 higher=side > 0,
-                onset_step=round(plan * departed.onset / PLACES),
-                step=round(plan * (departed.position + 1) / PLACES),
+                onset_step=round(plan * departed.onset / COURSE_POINTS),
+                step=round(plan * (departed.position + 1) / COURSE_POINTS),
                 level=float(back(ours + moved)[departed.position]),
                 usual=float(back(side * siblings.level)[departed.position]),
                 limit=float(back(side * (siblings.level + most))[departed.position]),
@@ -301,5 +311,5 @@ def _sibling_range(plan: float, sides: Sequence[_Side]) -> SiblingRange:
     low = bounds.get(LOW, sides[0].mirrored)
     high = bounds.get(HIGH, sides[0].mirrored)
     finite = np.isfinite(low) & np.isfinite(high)
-    steps = np.round(plan * (np.arange(PLACES) + 0.5) / PLACES)
+    steps = np.round(plan * (np.arange(COURSE_POINTS) + 0.5) / COURSE_POINTS)
     return SiblingRange(steps[finite].astype(int).tolist(), low[finite].tolist(), high[finite].tolist())

@@ -98,11 +98,11 @@ DetectorTables = Annotated[
 SinkTables = Annotated[list[Annotated[SinkConfig, Lazily(_any_sink)]], AfterValidator(named)]
 
 
-def _named_place(text: Any, info: ValidationInfo) -> Location:
+def _beside_config(text: Any, info: ValidationInfo) -> Location:
     if not isinstance(text, str):
         raise ValueError("should be a string")
-    place = location(text)
-    return beside_the_file(place, info) if isinstance(place, Path) else place
+    path = location(text)
+    return beside_the_file(path, info) if isinstance(path, Path) else path
 
 
 def _address(text: Any) -> Address:
@@ -127,7 +127,7 @@ LinkTemplate = Annotated[str, AfterValidator(_link)]
 ShardOfRuns = Annotated[Shard, PlainValidator(_shard, json_schema_input_type=str)]
 ListenAddress = Annotated[Address, PlainValidator(_address, json_schema_input_type=int | str)]
 RuleTables = Annotated[list[Rule], AfterValidator(lambda rules: unique(rules, {*all_detectors()}))]
-NamedPlace = Annotated[Location, PlainValidator(_named_place, json_schema_input_type=str)]
+NamedPlace = Annotated[Location, PlainValidator(_beside_config, json_schema_input_type=str)]
 
 
 class ProcessConfig(ConfigTable):

@@ -77,24 +77,24 @@ class Verdicts:
         series = self._series[number]
         window = series.window
         rows = window.recent
-        place = index - window.begin
+        recent_row = index - window.begin
 
         def onset() -> Onset | None:
             if onset_step is not None:
                 return onset_step, self._time(window, index, onset_step)
-            first = self._first_beyond(rows, place, above, below)
+            first = self._first_beyond(rows, recent_row, above, below)
             return None if first is None else (int(rows.step[first]), _finite_or_none(rows.time[first]))
 
         def level(count: int) -> float | None:
-            first = max(0, place + 1 - min(count, self._detector.history.recent))
-            return float(np.median(rows.value[first : place + 1]))
+            first = max(0, recent_row + 1 - min(count, self._detector.history.recent))
+            return float(np.median(rows.value[first : recent_row + 1]))
 
         return Verdict(
             key=_key(series, self._detector),
             signal=series.spec.judged,
             index=index,
             step=step,
-            time=_finite_or_none(rows.time[place]),
+            time=_finite_or_none(rows.time[recent_row]),
             position=int(window.position[index - window.first]),
             severity=severity,
             variant=variant,
@@ -108,15 +108,15 @@ class Verdicts:
             is_of_card=variant in self._detector.reads,
         )
 
-    def _first_beyond(self, rows: Rows, place: int, above: float | None, below: float | None) -> int | None:
-        """Return the place of the first of the points that lie mostly beyond a value and end at ``place``.
+    def _first_beyond(self, rows: Rows, row: int, above: float | None, below: float | None) -> int | None:
+        """Return the row of the first of the points that lie mostly beyond a value and end at ``row``.
 
         None if the last point is not beyond the value. It looks no further back than the verdict does.
         """
         if above is None and below is None:
             return None
-        begin = max(0, place - self._detector.history.recent)
-        values = rows.value[begin : place + 1]
+        begin = max(0, row - self._detector.history.recent)
+        values = rows.value[begin : row + 1]
         high = math.inf if above is None else above
         low = -math.inf if below is None else below
         first = first_of_mostly((values > high) | (values < low))
@@ -129,10 +129,10 @@ class Verdicts:
         """
         history = self._detector.history
         for begin, rows in (0, window.head), (window.begin, window.recent):
-            place = int(np.searchsorted(rows.step, step))
-            is_in_history = begin + place < history.head or index - history.recent <= begin + place
-            if is_in_history and place < len(rows) and rows.step[place] == step:
-                return _finite_or_none(rows.time[place])
+            row = int(np.searchsorted(rows.step, step))
+            is_in_history = begin + row < history.head or index - history.recent <= begin + row
+            if is_in_history and row < len(rows) and rows.step[row] == step:
+                return _finite_or_none(rows.time[row])
         return None
 
 

@@ -175,9 +175,9 @@ def possible_causes(
     first.
     """
     text = str(clues.evidence.get("text", ""))
-    place = str(clues.evidence.get("place", ""))
+    raised_in = str(clues.evidence.get("place", ""))
     unmet_needs = {
-        id_: () if entries[id_].is_printed(text, place) else not_shown(entries[id_].needs, clues)
+        id_: () if entries[id_].is_printed(text, raised_in) else not_shown(entries[id_].needs, clues)
         for id_ in cited
     }
     possible = [entry for entry in cited if not unmet_needs[entry]] or cited

@@ -37,7 +37,7 @@ from sentinel.report.run_body import RunBody
 from sentinel.report.selection import ordered
 from sentinel.report.status_body import LocatedIncidentBody, located, run_body
 from sentinel.runs.console_history import printed_lines
-from sentinel.sources.discovery import nothing_read, places
+from sentinel.sources.discovery import locations_of, nothing_read
 from sentinel.sources.location import Location
 from sentinel.storage.store import Store
 
@@ -129,17 +129,17 @@ class Answers:
             incidents = [one for one in store.incidents() if one.run in runs]
         return [located(one, runs[one.run]) for one in recorded.worst_first(incidents, runs.values())]
 
-    def places_of(self, run: str) -> Sequence[Location]:
+    def locations_of(self, run: str) -> Sequence[Location]:
         """Return where the runs that fit a glob lie; for `*` all that may be asked about."""
         if run == "*" and self.paths:
             return self.paths
         if self.paths:
-            return places([body["path"] for body in self._judged(run)])
+            return locations_of([body["path"] for body in self._judged(run)])
         pattern = run_glob(run)
         found = [path for path in self._recorded() if fits(pattern, path)]
         if not found:
             raise SentinelError(f"no run is called {run!r}; `list_runs` has them")
-        return places(dict.fromkeys(found))
+        return locations_of(dict.fromkeys(found))
 
     def names(self, run: str) -> Mapping[str, str]:
         """Return the names of the runs that fit a glob, by their paths."""
@@ -207,7 +207,7 @@ class Answers:
             with Store(self.config.state_dir, read_only=True) as store:
                 rows = [row for row in store.runs() if fits(pattern, row.path)]
             _only([row.path for row in rows], run)
-            replayed = replay(places([rows[0].path]), self.config, lambda *_: None, curves=True)
+            replayed = replay(locations_of([rows[0].path]), self.config, lambda *_: None, curves=True)
             runs = [
                 judged_run
                 for judged_run in replayed.runs
@@ -222,7 +222,7 @@ class Answers:
         All runs are judged anew, because any of them may be a sibling.
         """
         pattern = run_glob(run)
-        locations = self.paths or places(dict.fromkeys(self._recorded()))
+        locations = self.paths or locations_of(dict.fromkeys(self._recorded()))
         replayed = replay(locations, self.config, lambda *_: None)
         fitting = []
         for one in replayed.runs:
@@ -294,10 +294,10 @@ class Answers:
             return [row.path for row in store.runs()]
 
     def _status(self, run: str) -> recorded.Status:
-        place = self.config.state_dir
+        state_dir = self.config.state_dir
         pattern = run_glob(run)
-        with Store(place, read_only=True) as store:
-            return recorded.status(store, place, self.now(), lambda path: fits(pattern, path))
+        with Store(state_dir, read_only=True) as store:
+            return recorded.status(store, state_dir, self.now(), lambda path: fits(pattern, path))
 
     def _judged(self, run: str) -> Sequence[replays.ReplayedRunBody]:
         """Return the runs below the paths that fit a glob, the worst first. A state may be a minute old."""

@@ -17,6 +17,6 @@ def is_given(path: str, given: Sequence[Location]) -> bool:
 def _tops(given: Sequence[Location]) -> list[str]:
     """Return the places without links and globs."""
     tops: list[str] = []
-    for place in given:
-        tops += [str(place)] if isinstance(place, Url) else map(real_path, matches(Path(place)))
+    for location in given:
+        tops += [str(location)] if isinstance(location, Url) else map(real_path, matches(Path(location)))
     return tops

@@ -11,7 +11,7 @@ from sentinel.common.clock import SystemClock
 from sentinel.common.errors import SentinelError, UnknownName
 from sentinel.common.text import seconds_in
 from sentinel.mcp_server.known import Answers
-from sentinel.storage.places import fitting_states
+from sentinel.storage.states import fitting_states
 from sentinel.waiting.until import Until
 from sentinel.waiting.waiting import CHECK_SECONDS, Request, WaitBody, WaitIncidentBody, Waiting, WaitResult
 
@@ -30,8 +30,8 @@ async def waited(
         seconds = seconds_in(timeout)
     except ValueError as error:
         raise SentinelError(str(error)) from None
-    places = await anyio.to_thread.run_sync(answers.places_of, run)
-    request = Request(places, Until(until), seconds, ignored=ignored)
+    run_paths = await anyio.to_thread.run_sync(answers.locations_of, run)
+    request = Request(run_paths, Until(until), seconds, ignored=ignored)
     states = [*dict.fromkeys([answers.config.state_dir, *fitting_states(None, Path.cwd())])]
     told_at = 0.0
     with Waiting(answers.config, request, states, SystemClock()) as waiting:

@@ -147,8 +147,8 @@ def _waiting(others: Sequence[RankSample]) -> list[str]:
     for some in groups.values():
         frame = some[0].sample.location
         verb = "waits" if len(some) == 1 else "wait"
-        place = f"{verb} in {frame}" if frame else _without_line(some)
-        sentences.append(f"{_who(some)} {place}")
+        call = f"{verb} in {frame}" if frame else _without_line(some)
+        sentences.append(f"{_who(some)} {call}")
     return sentences
 
 

@@ -78,10 +78,10 @@ def _stamp(run: Run, logs: Collection[str]) -> Stamp:
 
     ``logs`` are the paths of all runs, of which those of the others do not count.
     """
-    places = [place for place in (run.local, *run.also) if isinstance(place, Path)]
-    if run.local is None or not places:
+    log_paths = [path for path in (run.local, *run.also) if isinstance(path, Path)]
+    if run.local is None or not log_paths:
         return ()
-    tops = {place if is_directory(place) else place.parent for place in places}
+    tops = {path if is_directory(path) else path.parent for path in log_paths}
     own = str(run.path)
     entries = (entry for top in tops for entry in _entries(str(top), 0))
     return tuple(sorted(entry for entry in entries if entry[0] == own or entry[0] not in logs))

@@ -51,7 +51,7 @@ class _Metric:
 
 
 def checkpoint_to_keep(
-    place: str,
+    run_path: str,
     tags: Mapping[str, Sequence[str]],
     curves: Mapping[str, Curve],
     settings: Mapping[str, FoundSetting],
@@ -65,7 +65,7 @@ def checkpoint_to_keep(
     is taken to select by the evaluation loss, else by the first score that it logs.
     """
     metrics = [*_metrics(tags, curves, settings)]
-    dated = ((step, entry.path) for step, entry in checkpoints(place) if step is not None)
+    dated = ((step, entry.path) for step, entry in checkpoints(run_path) if step is not None)
     on_disk = {s: path for s, path in dated if before is None or s < before} if metrics else {}
     choices = [(metric, best) for metric in metrics if (best := metric.best(on_disk)) is not None]
     if not choices:

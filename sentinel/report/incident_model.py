@@ -69,19 +69,19 @@ class IncidentReport:
 def incident_report(
     incident: Incident,
     run_incidents: Mapping[str, Incident],
-    place: Path | None = None,
+    run_path: Path | None = None,
     notifications: Sequence[str] = (),
     samples: Sequence[Sample] = (),
     printed: ConsoleExcerpt | None = None,
 ) -> IncidentReport:
     """Return the report of an incident.
 
-    ``run_incidents`` are all incidents of its run by their ids, ``place`` is where the run's log lies, and
+    ``run_incidents`` are all incidents of its run by their ids, ``run_path`` is where the run's log lies, and
     the rest is what was sent of the incident, and what was logged and printed around its onset.
     """
     cause = run_incidents.get(incident.inhibited_by or "")
     first = began_first(incident, run_incidents.values())
-    checkpoint = last_checkpoint(str(place), first.onset_step, first.onset_time) if place else ""
+    checkpoint = last_checkpoint(str(run_path), first.onset_step, first.onset_time) if run_path else ""
     return IncidentReport(
         id=incident.id,
         severity=incident.severity,

@@ -43,10 +43,12 @@ def joined(statuses: Mapping[Path, Status]) -> Status:
         pages=[*{(page.incident, page.day): page for state in states for page in state.pages}.values()],
         useful=[*chain.from_iterable(state.useful for state in states)],
         health={
-            f"{place}: {part}": value
-            for place, state in statuses.items()
+            f"{state_dir}: {part}": value
+            for state_dir, state in statuses.items()
             for part, value in state.health.items()
         },
         process=", ".join(processes) or None,
-        outage="; ".join(f"{place}: {state.trouble}" for place, state in statuses.items() if state.trouble),
+        outage="; ".join(
+            f"{state_dir}: {state.trouble}" for state_dir, state in statuses.items() if state.trouble
+        ),
     )

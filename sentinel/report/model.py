@@ -195,7 +195,7 @@ def run_report(run: JudgedRun, status: RunStatus, training: str, samples: Sample
         run.incidents.values(), key=lambda incident: (incident.inhibited_by is not None, -incident.severity)
     )
     samples.add(log, incidents[:_MAX_SAMPLED])
-    place = str(log.run.local or "")
+    local_path = str(log.run.local or "")
     run_path = log.run.path if isinstance(log.run.path, Path) else None
     return RunReport(
         name=clean_text(log.name),
@@ -246,11 +246,18 @@ def run_report(run: JudgedRun, status: RunStatus, training: str, samples: Sample
         ],
         advisories=[(check.catalogue, clean_text(str(check), 500)) for check in advisories(log)],
         keep=checkpoint_to_keep(
-            place, understanding.signals, curves, metadata.config, metadata.last_time, _damaged_since(run)
+            local_path,
+            understanding.signals,
+            curves,
+            metadata.config,
+            metadata.last_time,
+            _damaged_since(run),
         )
-        if place
+        if local_path
         else None,
-        checkpoints=sorted({step for step, _ in checkpoints(place) if step is not None}) if place else [],
+        checkpoints=sorted({step for step, _ in checkpoints(local_path) if step is not None})
+        if local_path
+        else [],
         cost=_cost_of(run),
         problems=[clean_text(problem, 500) for problem in (*_problems(run), *samples.problems)],
     )

@@ -195,11 +195,11 @@ def lines(
     others = [kind for kind in ordered if kind.worst.worst.severity < Severity.CRITICAL]
     yield from _section("Critical", critical, _MAX_CRITICAL, width)
     yield from _section("Warnings that cost the most", others, _MAX_LOSSES, width)
-    places = shlex.join(paths)
+    quoted_paths = shlex.join(paths)
     yield 0, ""
     yield 0, "Next:"
-    yield 2, f"sentinel replay {places} -o report.html   # each run, its curves and causes"
-    yield 2, f"sentinel watch {places}   # hear of the next trouble while it can be mended"
+    yield 2, f"sentinel replay {quoted_paths} -o report.html   # each run, its curves and causes"
+    yield 2, f"sentinel watch {quoted_paths}   # hear of the next trouble while it can be mended"
 
 
 def _section(title: str, kinds: Sequence[Kind], most: int, width: int | None) -> Iterator[tuple[int, str]]:

@@ -35,14 +35,14 @@ class _NoSource:
         return PollResult(cursor)
 
 
-def place_of(row: RunRow) -> Path | Url:
+def location_of(row: RunRow) -> Path | Url:
     """Return where the log of a recorded run lies."""
     return Url.parse(row.path) or Path(row.path)
 
 
 def recorded_run(row: RunRow) -> Run:
     """Return the run without its log: all that is known of it is what the watch stored."""
-    return Run(place_of(row), row.format, _NoSource())
+    return Run(location_of(row), row.format, _NoSource())
 
 
 def event_of(incident: Incident) -> Event:

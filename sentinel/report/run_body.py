@@ -36,6 +36,6 @@ class RunBody(TypedDict):
     attempts: int
 
 
-def absolute(place: str) -> str:
+def absolute(path: str) -> str:
     """Return a path from the root on; an address as it is."""
-    return place if Url.parse(place) else str(Path(place).absolute())
+    return path if Url.parse(path) else str(Path(path).absolute())

@@ -111,26 +111,26 @@ def _location(run: JudgedRun, base: Path, incident: Incident | None = None) -> d
     """Return the log of a run; for an incident about a printed line, the file and the line."""
     log = run.run_pipeline.log
     line = incident.evidence.get("line") if incident else None
-    place = log.run.path
-    if incident and line and isinstance(place, Path):
-        printed = (place if is_directory(place) else place.parent) / incident.tag
-        place = printed if is_file(printed) else place
+    log_path = log.run.path
+    if incident and line and isinstance(log_path, Path):
+        printed = (log_path if is_directory(log_path) else log_path.parent) / incident.tag
+        log_path = printed if is_file(printed) else log_path
     region = {"region": {"startLine": line if isinstance(line, int) and line > 0 else 1}} if incident else {}
     return {
-        "physicalLocation": {"artifactLocation": {"uri": _uri(place, base)}, **region},
+        "physicalLocation": {"artifactLocation": {"uri": _uri(log_path, base)}, **region},
         "logicalLocations": [{"name": clean_text(log.name), "kind": "resource"}],
     }
 
 
-def _uri(place: Location, base: Path) -> str:
-    if isinstance(place, Path):
-        return quote(str(place.relative_to(base))) if place.is_relative_to(base) else place.as_uri()
-    return quote(str(place), safe="/:")
+def _uri(location: Location, base: Path) -> str:
+    if isinstance(location, Path):
+        return quote(str(location.relative_to(base))) if location.is_relative_to(base) else location.as_uri()
+    return quote(str(location), safe="/:")
 
 
 def _notification(level: str, text: str, *locations: dict[str, Any]) -> dict[str, Any]:
-    place = {"locations": list(locations)} if locations else {}
-    return {"level": level, "message": {"text": _text(text, 1000)}, **place}
+    located = {"locations": list(locations)} if locations else {}
+    return {"level": level, "message": {"text": _text(text, 1000)}, **located}
 
 
 def _text(text: str, limit: int = 300) -> str:

@@ -201,7 +201,7 @@ ReadRun = Callable[[RunRow], StoredRun | None]
 
 def status(
     store: Store,
-    place: Path,
+    state_dir: Path,
     now: float,
     selects: Callable[[str], bool] = lambda _: True,
     read_run: ReadRun | None = None,
@@ -216,7 +216,7 @@ def status(
     stops = store.stops.all()
     rows = {row.id: row for row in store.runs() if selects(row.path)}
     open_ = [incident for incident in store.incidents(open_only=True) if incident.run in rows]
-    process = watching_process(place)
+    process = watching_process(state_dir)
     records = store.health()
     lags = {
         run: lag for key, by_run in records.items() if key.endswith(BEHIND) for run, lag in by_run.items()
@@ -325,12 +325,12 @@ def _standing(row: RunRow, stored: StoredRun | None, now: float, goes_on: str) -
         return UNKNOWN, "its saved state cannot be decoded; a watch reads its log from the start"
     try:
         metadata = stored.metadata
-        place = Url.parse(row.path) or Path(row.path)
-        idle_seconds = silence_of(place, metadata, now)
+        location = Url.parse(row.path) or Path(row.path)
+        idle_seconds = silence_of(location, metadata, now)
         if idle_seconds is not None and math.isinf(idle_seconds) and not metadata.heard:
             # Its last words, which may say that it ended, are not read yet.
-            idle_seconds = silent_seconds(place, metadata.last_time, now)
-        if idle_seconds is None and isinstance(place, Path) and closure(place):
+            idle_seconds = silent_seconds(location, metadata.last_time, now)
+        if idle_seconds is None and isinstance(location, Path) and closure(location):
             idle_seconds = max(0.0, now - row.updated)  # another user's log, of which its watch knows
         status = standing(
             stored.ending, idle_seconds, metadata.lost_after_seconds, goes_on=metadata.goes_on or goes_on

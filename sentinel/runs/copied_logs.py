@@ -24,13 +24,13 @@ _STATX_BYTES = 256  # size of struct statx, which is the same on all machines
 _BIRTH_OFFSET = 0x50  # bytes, of the time of birth in it
 
 
-def silence_of(place: Location, metadata: RunMetadata, now: float, *, whole: bool = True) -> float | None:
+def silence_of(location: Location, metadata: RunMetadata, now: float, *, whole: bool = True) -> float | None:
     """Return seconds since the last write to a run, like `silent_seconds`; infinite for an undatable copy.
 
     The age of a copy is not known if its log has no times, or was not read to its end.
     """
     last_time = metadata.last_time if whole else None
-    silent = silent_seconds(place, last_time, now)
+    silent = silent_seconds(location, last_time, now)
     if (
         silent is None
         or last_time is not None
@@ -38,8 +38,8 @@ def silence_of(place: Location, metadata: RunMetadata, now: float, *, whole: boo
         or metadata.points < _MIN_POINTS
     ):
         return silent
-    is_there = isinstance(place, Path) and (is_file(place) or metadata.last_time is not None)
-    return math.inf if isinstance(place, Path) and is_there and is_copy(place) else silent
+    is_there = isinstance(location, Path) and (is_file(location) or metadata.last_time is not None)
+    return math.inf if isinstance(location, Path) and is_there and is_copy(location) else silent
 
 
 def is_copy(path: Path) -> bool:

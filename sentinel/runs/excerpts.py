@@ -46,9 +46,9 @@ def _beside(spec: SeriesSpec, coarse: Buckets, recent: Rows, detector: str) -> I
     """Yield the excerpts of the other signals that the detector sees."""
     rules = [rule for rule in spec.detectors if rule.name == detector]
     names = {name for rule in rules for name in (*rule.needs, *(use.column for use in rule.uses))}
-    for place, column in sorted(coarse.first.items()):
+    for column_index, column in sorted(coarse.first.items()):
         mean = _numbers(column.tolist())
-        name = spec.columns[place]
+        name = spec.columns[column_index]
         if name in names and any(value is not None for value in mean):
             yield Excerpt(
                 label=measure_of(Signal(name)).label,
@@ -58,7 +58,7 @@ def _beside(spec: SeriesSpec, coarse: Buckets, recent: Rows, detector: str) -> I
                 low=[],
                 high=[],
                 last_step=recent.step.tolist(),
-                last=_numbers(recent.column(place).tolist()),
+                last=_numbers(recent.column(column_index).tolist()),
             )
 
 

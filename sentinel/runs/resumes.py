@@ -22,10 +22,10 @@ _HINTS = ("heckpoint", "esum", "ontinuing")  # of each of these lines, to pass o
 def resumed_after(lines: Sequence[Line]) -> Iterator[int]:
     """Yield the steps after which lines say that the training goes on, in their order."""
     texts = lines.texts if isinstance(lines, Passages) else [line.text for line in lines]
-    for place, text in enumerate(texts):
+    for index, text in enumerate(texts):
         if not any(hint in text for hint in _HINTS):
             continue
         resume = _RESUME.search(text)
-        last = lines[place].step
+        last = lines[index].step
         if resume is not None and last is not None and int(resume["step"]) >= last:
             yield int(resume["step"])

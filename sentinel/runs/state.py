@@ -100,7 +100,7 @@ def of_training(states: Iterable[RunState]) -> RunState:
     return min(states, key=_MOST_TELLING_FIRST.index)
 
 
-def silent_seconds(place: Location, last_time: float | None, now: float) -> float | None:
+def silent_seconds(location: Location, last_time: float | None, now: float) -> float | None:
     """Return seconds since the last write to a run; None if it is gone.
 
     ``last_time`` is the newest time in its log. The modification times of the files count, because the time
@@ -108,11 +108,11 @@ def silent_seconds(place: Location, last_time: float | None, now: float) -> floa
     where this user may not ask for them.
     """
     written = last_time if last_time is not None else now
-    if not isinstance(place, Url):
+    if not isinstance(location, Url):
         try:
-            modified = _modified(place)
+            modified = _modified(location)
         except OSError:
-            if is_gone(place):
+            if is_gone(location):
                 return None
         else:
             is_copy = last_time is not None and modified - last_time > _MAX_ZONE_SECONDS
@@ -120,19 +120,19 @@ def silent_seconds(place: Location, last_time: float | None, now: float) -> floa
     return max(0.0, now - written)
 
 
-def _modified(place: Path) -> float:
+def _modified(path: Path) -> float:
     try:
-        return last_write(place)
+        return last_write(path)
     except NotADirectoryError:
-        return last_write(place.parent)  # a database holds many runs
+        return last_write(path.parent)  # a database holds many runs
 
 
-def is_gone(place: Location) -> bool:
+def is_gone(location: Location) -> bool:
     """Return whether the file or directory of a run does not exist any more. A database holds many runs."""
     try:
-        os.lstat(str(place))
+        os.lstat(str(location))
     except (FileNotFoundError, ValueError):  # no file has such a name
-        return isinstance(place, Path)
+        return isinstance(location, Path)
     except OSError:  # it lies in a database, or cannot be reached
         pass
     return False

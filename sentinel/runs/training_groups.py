@@ -229,43 +229,43 @@ def trainings_of(logs: Mapping[str, RunMetadata]) -> dict[str, str]:
 
 def trace_of(run: str, metadata: RunMetadata) -> TrainingEvidence:
     """Return what the log of the run with this id says of its training. Never raises."""
-    format_, _, place = run.partition(":")
-    return trace(Url.parse(place) or Path(place), format_, metadata)
+    format_, _, path = run.partition(":")
+    return trace(Url.parse(path) or Path(path), format_, metadata)
 
 
-def trace(place: Location, format_: str, metadata: RunMetadata) -> TrainingEvidence:
+def trace(location: Location, format_: str, metadata: RunMetadata) -> TrainingEvidence:
     """Return what a log says of its training, with the names of the files beside it. Never raises."""
-    if not isinstance(place, Path):
-        return TrainingEvidence(format_, frozenset({f"id {place.parts[-1]}"}))
+    if not isinstance(location, Path):
+        return TrainingEvidence(format_, frozenset({f"id {location.parts[-1]}"}))
     writers = {
-        writer["process"] if writer else f"of {_writer_directory(place)}"
-        for writer in map(writer_in, _event_files(place))
+        writer["process"] if writer else f"of {_writer_directory(location)}"
+        for writer in map(writer_in, _event_files(location))
     }
-    output = _output(place, bool(writers), metadata)
+    output = _output(location, bool(writers), metadata)
     if metadata.exit is not None:
         writers.add(metadata.exit.evidence.partition(";")[0])  # names the process
     processes = {f"process {process}" for process in writers}
-    beside = _names(place.parents[1]) if place.parent.name == _FILES else ()
-    ids = wandb_ids(place, beside)
-    above = _home(place.parent) if _SAVED.fullmatch(place.name) else ""
-    places = {f"{_PLACE}{directory}" for directory in (_home(place), above, output) if directory}
+    beside = _names(location.parents[1]) if location.parent.name == _FILES else ()
+    ids = wandb_ids(location, beside)
+    above = _home(location.parent) if _SAVED.fullmatch(location.name) else ""
+    directories = {f"{_PLACE}{directory}" for directory in (_home(location), above, output) if directory}
     # What a process printed may be a log, too, wherever it lies.
-    printed = metadata.output or (real_path(place) if format_named(format_).is_console else "")
+    printed = metadata.output or (real_path(location) if format_named(format_).is_console else "")
     prints = {f"printed in {printed}"} if printed else set()
     written = {f"written by {writer}" for writer in metadata.writers}
-    processes |= {f"log {log}" for log in (f"{format_}:{place}", metadata.original) if log}
+    processes |= {f"log {log}" for log in (f"{format_}:{location}", metadata.original) if log}
     return TrainingEvidence(
         format=format_,
-        join_keys=frozenset(processes | ids | places | prints | written),
+        join_keys=frozenset(processes | ids | directories | prints | written),
         processes=frozenset(processes | ids),
         output=output,
         times=_times(metadata),
     )
 
 
-def wandb_ids(place: Path, beside: Iterable[str] = ()) -> frozenset[str]:
+def wandb_ids(log_path: Path, beside: Iterable[str] = ()) -> frozenset[str]:
     """Return the join keys by W&B's ids in the names of a log, and of the files ``beside`` it."""
-    names = (*map(_WANDB.fullmatch, place.parts), *map(_RECORD.fullmatch, (place.name, *beside)))
+    names = (*map(_WANDB.fullmatch, log_path.parts), *map(_RECORD.fullmatch, (log_path.name, *beside)))
     return frozenset(f"{_ID}{match[1]}" for match in names if match)
 
 
@@ -288,13 +288,13 @@ def _overlap(times: tuple[float, float] | None, other: tuple[float, float] | Non
     return max(times[0], other[0]) <= min(times[1], other[1])
 
 
-def _home(place: Path) -> Path:
+def _home(log_path: Path) -> Path:
     """Return the place of a training without the names that only say what kind of log lies there."""
-    directory = place
+    directory = log_path
     names: list[str] = []  # that distinguish trainings of the directory
-    if place.suffix and not is_directory(place):
-        directory = place.parent
-        names = [] if _USUAL.fullmatch(place.stem) else [place.stem]
+    if log_path.suffix and not is_directory(log_path):
+        directory = log_path.parent
+        names = [] if _USUAL.fullmatch(log_path.stem) else [log_path.stem]
     if _VERSION.fullmatch(directory.name):
         names = [directory.name, *names]
         directory = directory.parent
@@ -303,9 +303,9 @@ def _home(place: Path) -> Path:
     return directory.joinpath(*names)
 
 
-def _output(place: Path, has_events: bool, metadata: RunMetadata) -> str:
+def _output(log_path: Path, has_events: bool, metadata: RunMetadata) -> str:
     """Return Hugging Face's directory for what a training saves; empty if it is not known."""
-    above_runs = place.parent.parent if has_events and place.parent.name == "runs" else None
+    above_runs = log_path.parent.parent if has_events and log_path.parent.name == "runs" else None
     setting = metadata.config.get(_OUTPUT_SETTING)
     if setting is None or not isinstance(setting.value, str) or not setting.value:
         return str(above_runs or "")
@@ -313,9 +313,11 @@ def _output(place: Path, has_events: bool, metadata: RunMetadata) -> str:
     if not output.is_absolute():
         nearest = (above_runs,) if above_runs is not None else ()
         around = (
-            directory for directory in (*nearest, place, *place.parents) if _ends_with(directory, output)
+            directory
+            for directory in (*nearest, log_path, *log_path.parents)
+            if _ends_with(directory, output)
         )
-        output = next(around, _start(place, metadata) / output)
+        output = next(around, _start(log_path, metadata) / output)
     return os.path.normpath(output)
 
 
@@ -324,36 +326,36 @@ def _ends_with(directory: Path, end: Path) -> bool:
     return bool(end.parts) and directory.parts[-len(end.parts) :] == end.parts
 
 
-def _start(place: Path, metadata: RunMetadata) -> Path:
+def _start(log_path: Path, metadata: RunMetadata) -> Path:
     """Return the directory in which a training was started, as far as a watch saw it or its log shows it.
 
     W&B writes two levels below.
     """
     if metadata.working_directory:
         return Path(metadata.working_directory)
-    wandb = (directory for directory in (place, *place.parents) if _WANDB.fullmatch(directory.name))
-    return next((directory.parent.parent for directory in wandb), place.parent)
+    wandb = (directory for directory in (log_path, *log_path.parents) if _WANDB.fullmatch(directory.name))
+    return next((directory.parent.parent for directory in wandb), log_path.parent)
 
 
-def _writer_directory(place: Path) -> Path:
+def _writer_directory(log_path: Path) -> Path:
     """Return the directory of the writer of tensorboardX, whose files do not name their process.
 
     Its `add_scalars` writes `TAG/CURVE/` below that, of which only some are sure: `TAG/TAG/`, if a program
     logs one number under its own name, and curves that are called like a part of the data, as in
     `Loss/Training/` and `Loss/Validation/`. A tag may have slashes.
     """
-    parts = place.parts
+    parts = log_path.parts
     repeated = (n for n in range(1, _MAX_TAG_PARTS + 1) if parts[-n:] == parts[-2 * n : -n])
     depth = next(repeated, None)
     if depth is not None:
-        return place.parents[2 * depth - 1]
-    above = place.parents[: _MAX_TAG_PARTS + 1] if is_of_part(place) else ()
-    nearest = next(filter(_event_files, above), place.parent)
-    return place if nearest == place.parent else nearest
+        return log_path.parents[2 * depth - 1]
+    above = log_path.parents[: _MAX_TAG_PARTS + 1] if is_of_part(log_path) else ()
+    nearest = next(filter(_event_files, above), log_path.parent)
+    return log_path if nearest == log_path.parent else nearest
 
 
-def _event_files(place: Path) -> list[str]:
-    return [name for name in _names(place) if is_event_file(name)]
+def _event_files(log_path: Path) -> list[str]:
+    return [name for name in _names(log_path) if is_event_file(name)]
 
 
 def _names(directory: Path) -> list[str]:

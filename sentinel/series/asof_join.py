@@ -1,7 +1,7 @@
 """Finds the values of other signals beside rows: an as-of join, like `merge_asof` of pandas.
 
 `sentinel.detectors.schema` says which points count. The points of all tags lie in one table, sorted by a
-packed key: the place of the tag in the high bits, the position in the stream in the low ones. So one
+packed key: the slot of the tag in the high bits, the position in the stream in the low ones. So one
 binary search finds the last point before each row, for all tags and all rows together.
 """
 
@@ -17,17 +17,17 @@ from sentinel.detectors.schema import Every, First, Mean, Standing, Use
 from sentinel.series.attempts import Points
 from sentinel.series.buckets import Floats, Steps
 
-_POINTS_PER_PLACE = 2
+_POINTS_PER_SLOT = 2
 """Points of a tag that later rows may need. The last point may have the step of a row that is to come."""
 
 _START = ""
 """A series that never has a row, so that its sums count from the beginning of the attempt."""
 
 _POSITION_BITS = 40
-"""Bits of a key that hold a position in the stream. The bits above them hold a place."""
+"""Bits of a key that hold a position in the stream. The bits above them hold a slot."""
 
-_NO_PLACE = -1
-"""The place of a tag without points."""
+_NO_SLOT = -1
+"""The slot of a tag without points."""
 
 _BEFORE_ALL = np.iinfo(np.int64).min
 """The key of a point before all others. It never counts, and keeps a table from being empty."""
@@ -75,11 +75,11 @@ class JoinRequest(msgspec.Struct, frozen=True, gc=False):
 class AsOfJoin:
     """Points of one attempt that rows may ask for: a table with the columns ``key``, ``step`` and ``value``.
 
-    A tag has two places in the table: one for its last points, at most one for each step, and the next one
+    A tag has two slots in the table: one for its last points, at most one for each step, and the next one
     for its first point.
     """
 
-    places: dict[str, int] = field(default_factory=dict)  # tag -> place of its last points; its first is next
+    slots: dict[str, int] = field(default_factory=dict)  # tag -> slot of its last points; its first is next
     key: Steps = field(default_factory=lambda: np.array([_BEFORE_ALL]))
     step: Steps = field(default_factory=lambda: np.zeros(1, np.int64))
     value: Floats = field(default_factory=lambda: np.full(1, np.nan))
@@ -94,29 +94,29 @@ class AsOfJoin:
                 for tag in _tags_of(use, tags):
                     self.sums.setdefault(tag, {_START: Sum()})
         counts_before = {tag: len(self._values(tag)[1]) for tag in self.sums}
-        new = [part for tag in used_tags if tag in fresh for part in self._with_places(fresh[tag])]
+        new = [part for tag in used_tags if tag in fresh for part in self._with_slots(fresh[tag])]
         if new:
             self._add(new)
         for tag, count in counts_before.items():
             self.counts[tag] = self.counts.get(tag, 0) + len(self._values(tag)[1]) - count
 
-    def _with_places(self, points: Points) -> Iterator[tuple[int, Points]]:
-        """Yield the points of a tag with their places."""
-        if points.tag not in self.places:
-            self.places[points.tag] = 2 * len(self.places)
-            yield self.places[points.tag] + 1, points.take(slice(1))
-        yield self.places[points.tag], points
+    def _with_slots(self, points: Points) -> Iterator[tuple[int, Points]]:
+        """Yield the points of a tag with their slots."""
+        if points.tag not in self.slots:
+            self.slots[points.tag] = 2 * len(self.slots)
+            yield self.slots[points.tag] + 1, points.take(slice(1))
+        yield self.slots[points.tag], points
 
     def _add(self, new: Sequence[tuple[int, Points]]) -> None:
-        """Put points into their places. Of points with the same step only the first counts."""
-        keys = [(place << _POSITION_BITS) + points.position for place, points in new]
+        """Put points into their slots. Of points with the same step only the first counts."""
+        keys = [(slot << _POSITION_BITS) + points.position for slot, points in new]
         self.key = np.concatenate([self.key, *keys])
         self.step = np.concatenate([self.step, *(points.step for _, points in new)])
         self.value = np.concatenate([self.value, *(points.value for _, points in new)])
         self._take(np.argsort(self.key, kind="stable"))
-        place = self.key >> _POSITION_BITS
+        slot = self.key >> _POSITION_BITS
         step = self.step
-        repeats = (place[1:] == place[:-1]) & (step[1:] == step[:-1])
+        repeats = (slot[1:] == slot[:-1]) & (step[1:] == step[:-1])
         if repeats.any():
             self._take(np.append(0, 1 + np.flatnonzero(~repeats)))
 
@@ -127,8 +127,8 @@ class AsOfJoin:
 
     def _values(self, tag: str) -> tuple[int, Floats]:
         """Return the last points of a tag: where they begin in the table, and their values."""
-        place = self.places.get(tag, _NO_PLACE)
-        begin, end = self.key.searchsorted([place << _POSITION_BITS, (place + 1) << _POSITION_BITS])
+        slot = self.slots.get(tag, _NO_SLOT)
+        begin, end = self.key.searchsorted([slot << _POSITION_BITS, (slot + 1) << _POSITION_BITS])
         return int(begin), self.value[begin:end]
 
     def values(self, requests: Sequence[JoinRequest], tags: Tags) -> Iterator[list[Floats | None]]:
@@ -140,9 +140,9 @@ class AsOfJoin:
         if not requests:
             return
         uses = {use for request in requests for use in request.uses}
-        places = {use: self._places(use, tags) for use in uses}
+        slots = {use: self._slots(use, tags) for use in uses}
         index, is_match = self._last_before(
-            [(r.rows, [place for use in r.uses for place in places[use]]) for r in requests]
+            [(r.rows, [slot for use in r.uses for slot in slots[use]]) for r in requests]
         )
         value = np.where(is_match, self.value[index], np.nan)
         end = 0
@@ -150,52 +150,52 @@ class AsOfJoin:
             columns: list[Floats | None] = []
             for use in request.uses:
                 begin = end
-                end += len(places[use]) * len(request.rows)
+                end += len(slots[use]) * len(request.rows)
                 part = slice(begin, end)
                 if isinstance(use, Mean):
                     for tag in _tags_of(use, tags):
                         value[part] = self._means(tag, request.series, index[part], is_match[part])
                 if isinstance(use, Every):
-                    columns.append(value[part].reshape(len(places[use]), len(request.rows)).T)
+                    columns.append(value[part].reshape(len(slots[use]), len(request.rows)).T)
                 else:
-                    columns.append(value[part] if places[use] else None)
+                    columns.append(value[part] if slots[use] else None)
             yield columns
 
-    def _places(self, use: Use, tags: Tags) -> list[int]:
-        """Return the places of the points that a use asks for."""
-        places = [self.places[tag] for tag in _tags_of(use, tags) if tag in self.places]
-        return [place + 1 for place in places] if isinstance(use, First) else places
+    def _slots(self, use: Use, tags: Tags) -> list[int]:
+        """Return the slots of the points that a use asks for."""
+        slots = [self.slots[tag] for tag in _tags_of(use, tags) if tag in self.slots]
+        return [slot + 1 for slot in slots] if isinstance(use, First) else slots
 
     def _last_before(
         self, lookups: Sequence[tuple[Points, Sequence[int]]]
     ) -> tuple[Steps, NDArray[np.bool_]]:
-        """Find the last point that counts at each place for each row, and whether there is one.
+        """Find the last point that counts at each slot for each row, and whether there is one.
 
-        The answers come lookup by lookup, then place by place, then row by row. If points before a row have
+        The answers come lookup by lookup, then slot by slot, then row by row. If points before a row have
         later steps than the row, none of them counts.
         """
         all_rows = [rows for rows, _ in lookups]
         offsets = np.cumsum([0, *map(len, all_rows)])[:-1]
-        # A block for each place of each lookup: the place, where its rows begin in all rows, their number.
+        # A block for each slot of each lookup: the slot, where its rows begin in all rows, their number.
         blocks = [
-            (place, offset, len(rows))
-            for (rows, places), offset in zip(lookups, offsets, strict=True)
-            for place in places
+            (slot, offset, len(rows))
+            for (rows, slots), offset in zip(lookups, offsets, strict=True)
+            for slot in slots
         ]
-        block_place, block_offset, block_size = np.array(blocks, np.int64).reshape(-1, 3).T
-        place = block_place.repeat(block_size)
-        row = np.arange(len(place)) + (block_offset + block_size - block_size.cumsum()).repeat(block_size)
+        block_slot, block_offset, block_size = np.array(blocks, np.int64).reshape(-1, 3).T
+        slot = block_slot.repeat(block_size)
+        row = np.arange(len(slot)) + (block_offset + block_size - block_size.cumsum()).repeat(block_size)
         position = np.concatenate([rows.position for rows in all_rows])[row]
         step = np.concatenate([rows.step for rows in all_rows])[row]
-        index = self.key.searchsorted((place << _POSITION_BITS) + position) - 1
+        index = self.key.searchsorted((slot << _POSITION_BITS) + position) - 1
         # A point of the row's own step does not count, but the one before it may.
-        index -= self._is_at(index, place) & (self.step[index] == step)
-        return index, self._is_at(index, place) & (self.step[index] < step)
+        index -= self._is_at(index, slot) & (self.step[index] == step)
+        return index, self._is_at(index, slot) & (self.step[index] < step)
 
-    def _is_at(self, index: Steps, place: Steps) -> NDArray[np.bool_]:
-        """Return whether the points with these indices in the table are at these places."""
-        has_place: NDArray[np.bool_] = self.key[index] >> _POSITION_BITS == place
-        return has_place
+    def _is_at(self, index: Steps, slot: Steps) -> NDArray[np.bool_]:
+        """Return whether the points with these indices in the table are at these slots."""
+        has_slot: NDArray[np.bool_] = self.key[index] >> _POSITION_BITS == slot
+        return has_slot
 
     def _means(self, tag: str, series: str, index: Steps, is_match: NDArray[np.bool_]) -> Floats:
         """Return the mean of a tag since the previous row, for each row of a series.
@@ -212,7 +212,7 @@ class AsOfJoin:
 
     def newest(self, tag: str) -> float | None:
         """Return the last value of a tag that a use asks for; None if the tag has no value."""
-        if tag not in self.places:
+        if tag not in self.slots:
             return None
         _, values = self._values(tag)
         return float(values[-1]) if len(values) else None
@@ -222,12 +222,12 @@ class AsOfJoin:
         nothing = np.empty(0, np.int64)
         for tag, sums in self.sums.items():
             _, values = self._values(tag)
-            if len(values) > _POINTS_PER_PLACE:
+            if len(values) > _POINTS_PER_SLOT:
                 for since_row in sums.values():
                     since_row.extend(values, self.counts[tag] - len(values), nothing)
-        place = self.key >> _POSITION_BITS
+        slot = self.key >> _POSITION_BITS
         is_last = np.ones(len(self.key), bool)
-        is_last[:-_POINTS_PER_PLACE] = place[_POINTS_PER_PLACE:] != place[:-_POINTS_PER_PLACE]
+        is_last[:-_POINTS_PER_SLOT] = slot[_POINTS_PER_SLOT:] != slot[:-_POINTS_PER_SLOT]
         self._take(is_last)
 
     def dump(self) -> list[Any]:
@@ -236,17 +236,17 @@ class AsOfJoin:
             tag: {series: list(astuple(total)) for series, total in by_series.items()}
             for tag, by_series in self.sums.items()
         }
-        return [self.places, self.key, self.step, self.value, self.counts, sums]
+        return [self.slots, self.key, self.step, self.value, self.counts, sums]
 
     @classmethod
     def load(cls, state: Sequence[Any]) -> Self:
         """Undo `dump`."""
-        places, key, step, value, counts, sums = state
+        slots, key, step, value, counts, sums = state
         restored_sums = {
             tag: {series: Sum(*total) for series, total in by_series.items()}
             for tag, by_series in sums.items()
         }
-        return cls(places, key, step, value, counts, restored_sums)
+        return cls(slots, key, step, value, counts, restored_sums)
 
 
 def _tags_of(use: Use, tags: Tags) -> Sequence[str]:

@@ -247,19 +247,23 @@ def _rows(spec: SeriesSpec, points: Points, values: Sequence[Floats | None], pla
     ``values`` stand beside the points: those of needed signals, of used ones, then lists.
     """
     signals = len(spec.needs) + len(spec.uses)
-    columns = {place: column for place, column in enumerate(values[:signals]) if column is not None}
-    for place, use in enumerate(spec.uses, len(spec.needs)):
+    columns = {
+        column_index: column for column_index, column in enumerate(values[:signals]) if column is not None
+    }
+    for column_index, use in enumerate(spec.uses, len(spec.needs)):
         if use in _PLANNED and plans.state(use.signal):
             planned = plans.column(use.signal, points.position, points.step)
-            logged = columns.get(place, planned)
-            columns[place] = np.where(np.isnan(logged), planned, logged)
-    for place, setting in enumerate(spec.settings, signals):
+            logged = columns.get(column_index, planned)
+            columns[column_index] = np.where(np.isnan(logged), planned, logged)
+    for column_index, setting in enumerate(spec.settings, signals):
         if plans.state(setting):
-            columns[place] = plans.column(setting, points.position, points.step)
-    places = tuple(sorted(columns))
-    numbers = np.array([points.time, points.value, *(columns[place] for place in places)]).T
+            columns[column_index] = plans.column(setting, points.position, points.step)
+    column_indices = tuple(sorted(columns))
+    numbers = np.array(
+        [points.time, points.value, *(columns[column_index] for column_index in column_indices)]
+    ).T
     lists = tuple(column for column in values[signals:] if column is not None)
-    return Rows(points.step, numbers, places, lists)
+    return Rows(points.step, numbers, column_indices, lists)
 
 
 def _in_order(arrived: Iterable[Points]) -> list[Points]:

@@ -112,14 +112,14 @@ class Attempts:
             self.last_step = {tag: step + 1 for tag, step in self.last_step.items()}
             self.resumes = []
         begin = 0
-        while (place := self._first_resumed(chunk, is_compared, begin)) is not None:
+        while (resumed_at := self._first_resumed(chunk, is_compared, begin)) is not None:
             number = self.number
-            yield from self._split(chunk, is_compared, begin, place)
+            yield from self._split(chunk, is_compared, begin, resumed_at)
             self.resumes = self.resumes[1:]
             if number == self.number and self.last_step and number < MAX_TOLD_ATTEMPTS:
                 self.number += 1
                 self.last_step = {}
-            begin = place
+            begin = resumed_at
         yield from self._split(chunk, is_compared, begin, len(chunk.step))
 
     def _first_resumed(self, chunk: Chunk, is_compared: NDArray[np.bool_], begin: int) -> int | None:

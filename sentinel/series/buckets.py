@@ -83,7 +83,7 @@ class Buckets:
             return
         if not self.rows:
             self.table = _blank(self._value_columns)
-        new = tuple(place for place in columns if place not in self.columns)
+        new = tuple(index for index in columns if index not in self.columns)
         if new:
             self.columns += new
             self.table = np.concatenate([self.table, _blank([_BESIDE_THE_VALUE] * len(new))])
@@ -94,7 +94,7 @@ class Buckets:
                 self.widen()
                 continue
             part = slice(begin, begin + room)
-            in_part = {place: column[part] for place, column in columns.items()}
+            in_part = {index: column[part] for index, column in columns.items()}
             self._fill(values[part], steps[part], in_part)
             begin += room
 
@@ -119,8 +119,8 @@ class Buckets:
             np.minimum.at(self.table[_LOW], finite_bucket, finite)
             np.maximum.at(self.table[_HIGH], finite_bucket, finite)
         self._add_steps(index[begins], steps[begins])
-        for place, column in beside.items():
-            self._column_beside(place)[bucket[begins]] = column[begins]
+        for column_index, column in beside.items():
+            self._column_beside(column_index)[bucket[begins]] = column[begins]
         self.rows += len(values)
 
     def _add_steps(self, rows: Steps, steps: Steps) -> None:
@@ -136,9 +136,9 @@ class Buckets:
         if self.steps is not None:
             self.steps[rows // self.width] = steps
 
-    def _column_beside(self, place: int) -> Floats:
+    def _column_beside(self, index: int) -> Floats:
         """Return the column of the table for a column beside the value."""
-        column: Floats = self.table[len(self._value_columns) + self.columns.index(place)]
+        column: Floats = self.table[len(self._value_columns) + self.columns.index(index)]
         return column
 
     def widen(self) -> None:
@@ -201,8 +201,8 @@ class Buckets:
 
     @property
     def first(self) -> dict[int, Floats]:
-        """The columns beside the value in the first row of each bucket, by their places."""
-        return {place: self._column_beside(place)[: self.buckets] for place in self.columns}
+        """The columns beside the value in the first row of each bucket, by their indices."""
+        return {index: self._column_beside(index)[: self.buckets] for index in self.columns}
 
     def _extreme(self, number: int) -> Floats:
         values = self._column(number)

@@ -102,7 +102,7 @@ class SeriesHistory:
         """Return the buckets, after adding those of the last rows that are not in them yet."""
         coarse = self._coarse or Buckets()
         new = rows.last(self.count - coarse.rows)
-        plotted = {place: new.column(place) for place in new.columns if place in self._plotted}
+        plotted = {index: new.column(index) for index in new.columns if index in self._plotted}
         coarse.push(new.value, new.step, plotted)
         return coarse
 

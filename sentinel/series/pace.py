@@ -82,9 +82,9 @@ class Clock:
         return bool(self.steps) and bool(rises.all())
 
     def _paces_one_by_one(self, steps: Steps, seconds: Floats) -> tuple[NDArray[np.int64], Floats]:
-        places: list[int] = []
+        indices: list[int] = []
         paces: list[float] = []
-        for place, (step, at) in enumerate(zip(steps.tolist(), seconds.tolist(), strict=True)):
+        for index, (step, at) in enumerate(zip(steps.tolist(), seconds.tolist(), strict=True)):
             if not np.isfinite(at):
                 continue
             self.whole = self.whole and at == int(at)
@@ -95,11 +95,11 @@ class Clock:
             while len(self.steps) > 1 and self.steps[1] < step and at - self.seconds[1] >= least:
                 del self.steps[0], self.seconds[0]
             if self.steps and step > self.steps[0] and at - self.seconds[0] >= least:
-                places.append(place)
+                indices.append(index)
                 paces.append((at - self.seconds[0]) / (step - self.steps[0]))
             self.steps = [*self.steps, step][-MAX_RECENT:]
             self.seconds = [*self.seconds, at][-MAX_RECENT:]
-        return np.array(places, dtype=np.int64), np.array(paces)
+        return np.array(indices, dtype=np.int64), np.array(paces)
 
 
 @dataclass(slots=True)
@@ -125,12 +125,14 @@ class Pace:
             if seconds_of is None and not losses[code]:
                 continue
             name = f"pace by the times of {tag}" if seconds_of is None else f"pace by {tag}"
-            places = np.flatnonzero(chunk.tag[part] == code) + part.start
-            steps = chunk.step[places]
+            indices = np.flatnonzero(chunk.tag[part] == code) + part.start
+            steps = chunk.step[indices]
             with np.errstate(all="ignore"):
-                seconds = chunk.time[places] if seconds_of is None else seconds_of(chunk.value[places], steps)
+                seconds = (
+                    chunk.time[indices] if seconds_of is None else seconds_of(chunk.value[indices], steps)
+                )
             which, pace = self.clocks.setdefault(name, Clock()).paces(steps, seconds)
-            at = places[which]
+            at = indices[which]
             paces.append(
                 Points(
                     tag=name,

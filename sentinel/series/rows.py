@@ -45,9 +45,9 @@ class Rows(msgspec.Struct, frozen=True, gc=False):
         """The judged value."""
         return self.numbers[:, 1]
 
-    def column(self, place: int) -> Floats:
+    def column(self, index: int) -> Floats:
         """Return a column beside the value; NaN where it is not known."""
-        return self.with_columns((place,)).numbers[:, _VALUE_COLUMNS]
+        return self.with_columns((index,)).numbers[:, _VALUE_COLUMNS]
 
     def with_columns(self, columns: tuple[int, ...]) -> "Rows":
         """Return the same rows with these columns, in this order."""
@@ -55,10 +55,10 @@ class Rows(msgspec.Struct, frozen=True, gc=False):
             return self
         numbers = np.full((len(self), _VALUE_COLUMNS + len(columns)), np.nan)
         numbers[:, :_VALUE_COLUMNS] = self.numbers[:, :_VALUE_COLUMNS]
-        index = {place: i for i, place in enumerate(self.columns, _VALUE_COLUMNS)}
-        for i, place in enumerate(columns, _VALUE_COLUMNS):
-            if place in index:
-                numbers[:, i] = self.numbers[:, index[place]]
+        numbers_column = {index: i for i, index in enumerate(self.columns, _VALUE_COLUMNS)}
+        for i, index in enumerate(columns, _VALUE_COLUMNS):
+            if index in numbers_column:
+                numbers[:, i] = self.numbers[:, numbers_column[index]]
         return Rows(self.step, numbers, columns, self.lists)
 
     def __len__(self) -> int:
@@ -77,7 +77,7 @@ class Rows(msgspec.Struct, frozen=True, gc=False):
         """Return the rows of some parts, one after the other, with all columns that one of them has."""
         columns = parts[0].columns
         if any(part.columns != columns for part in parts):
-            columns = tuple(sorted({place for part in parts for place in part.columns}))
+            columns = tuple(sorted({index for part in parts for index in part.columns}))
             parts = [part.with_columns(columns) for part in parts]
         return cls(
             np.concatenate([part.step for part in parts]),

@@ -42,14 +42,14 @@ class SeriesSpec:
 
     @cached_property
     def columns(self) -> tuple[str, ...]:
-        """The context, in the order of its places (`Rows.columns`)."""
+        """The context, in the order of its indices (`Rows.columns`)."""
         return (*self.needs, *(use.column for use in self.uses), *self.settings)
 
     @cached_property
     def plotted(self) -> list[int]:
-        """The places of columns that plots show: other signals, not their means and first values."""
+        """The indices of columns that plots show: other signals, not their means and first values."""
         names = [*self.needs, *(use.column for use in self.uses)]
-        return [place for place, name in enumerate(names) if name in [*Signal] and name != self.judged]
+        return [index for index, name in enumerate(names) if name in [*Signal] and name != self.judged]
 
     @cached_property
     def signals(self) -> set[Signal]:

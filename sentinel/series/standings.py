@@ -30,17 +30,17 @@ class Standing:
         """Add points, and return how the series stands at each look among them, as points of another tag."""
         higher_is_better = PARTS[points.signal].higher_is_better
         begin = 0
-        places = []
+        indices = []
         values = []
         while self.look - self.buckets.rows <= len(points) - begin:
             end = begin + self.look - self.buckets.rows
             self.buckets.push(points.value[begin:end], points.step[begin:end])
-            places.append(end - 1)
+            indices.append(end - 1)
             values.append(standing(self.buckets.mean, higher_is_better=higher_is_better))
             self.look = next_look(self.look)
             begin = end
         self.buckets.push(points.value[begin:], points.step[begin:])
-        at = np.array(places, np.int64)
+        at = np.array(indices, np.int64)
         shown = points.take(at).with_value(np.array(values))
         return Points(tag, shown.signal, shown.step, shown.time, shown.position, shown.value)
 

@@ -101,13 +101,13 @@ class UnmappedNonFinite:
             self.finite[tag] = min(MIN_FINITE_BEFORE, self.finite.get(tag, 0) + count)
 
     def _walk(
-        self, chunk: Chunk, part: slice, places: NDArray[np.intp], finite: NDArray[np.bool_], position: int
+        self, chunk: Chunk, part: slice, offsets: NDArray[np.intp], finite: NDArray[np.bool_], position: int
     ) -> list[Points]:
         """Count point by point. Return the first point, the one at which it is sure, and all later ones."""
-        for place in places.tolist():
-            index = part.start + place
+        for offset in offsets.tolist():
+            index = part.start + offset
             tag = chunk.tags[chunk.tag[index]]
-            if finite[place]:
+            if finite[offset]:
                 self.finite[tag] = min(MIN_FINITE_BEFORE, self.finite.get(tag, 0) + 1)
                 self.broken.pop(tag, None)
                 continue
@@ -137,9 +137,9 @@ class UnmappedNonFinite:
         """Return the points of what was found in a part of a chunk."""
         if self.followed not in chunk.tags:
             return []
-        places = part.start + np.flatnonzero(chunk.tag[part] == chunk.tags.index(self.followed))
-        rows = zip(chunk.step[places].tolist(), chunk.time[places].tolist(), strict=True)
-        return [self._points([*rows], places + position, chunk.value[places])] if len(places) else []
+        indices = part.start + np.flatnonzero(chunk.tag[part] == chunk.tags.index(self.followed))
+        rows = zip(chunk.step[indices].tolist(), chunk.time[indices].tolist(), strict=True)
+        return [self._points([*rows], indices + position, chunk.value[indices])] if len(indices) else []
 
     def _points(self, rows: Sequence[tuple[int, float]], positions: ArrayLike, values: ArrayLike) -> Points:
         """Return points of what was found; ``rows`` are their steps and times."""

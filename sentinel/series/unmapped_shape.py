@@ -116,7 +116,7 @@ _NEW = Life()
 def _leaps(size: Floats, top: Floats) -> NDArray[np.bool_]:
     """Return whether each point is the last of some in a row that exceed by far what was before them."""
     count = max(len(size) - IN_A_ROW + 1, 0)
-    least = np.min([size[place : place + count] for place in range(IN_A_ROW)], axis=0)
+    least = np.min([size[shift : shift + count] for shift in range(IN_A_ROW)], axis=0)
     leaps = (least > LEAP * top[:count]) & (top[:count] > 0)
     return np.append(np.zeros(len(size) - count, bool), leaps)
 
@@ -154,19 +154,19 @@ class UnmappedShape:
     ) -> dict[Signal, list[tuple[int, str]]]:
         """Return where in the chunk each number is odd first, in order."""
         is_followed = np.array(unnamed)[chunk.tag[part]] & np.isfinite(chunk.value[part])
-        all_places = np.flatnonzero(is_followed) + part.start
-        all_places = all_places[order_by_tag(chunk.tag[all_places])]
-        code = chunk.tag[all_places]
+        all_indices = np.flatnonzero(is_followed) + part.start
+        all_indices = all_indices[order_by_tag(chunk.tag[all_indices])]
+        code = chunk.tag[all_indices]
         events: dict[Signal, list[tuple[int, str]]] = {}
         for tag_part in of_each_tag(code):
-            places = all_places[tag_part]
+            indices = all_indices[tag_part]
             tag = chunk.tags[code[tag_part.start]]
             if tag not in self.lives and len(self.lives) == MAX_TAGS:
                 continue
-            self.lives[tag], odd = self.lives.get(tag, _NEW).after(chunk.value[places])
+            self.lives[tag], odd = self.lives.get(tag, _NEW).after(chunk.value[indices])
             for signal, is_odd in odd.items():
                 if is_odd.any():
-                    events.setdefault(signal, []).append((int(places[is_odd.argmax()]), tag))
+                    events.setdefault(signal, []).append((int(indices[is_odd.argmax()]), tag))
         return {signal: sorted(found) for signal, found in events.items()}
 
     def _report(
@@ -182,7 +182,7 @@ class UnmappedShape:
         step, names = self.waiting[signal]
         others = np.flatnonzero(chunk.step[begin : part.stop] != step)
         end = begin + int(others[0]) if len(others) else part.stop
-        names += [tag for place, tag in events if place < end and tag not in names]
+        names += [tag for index, tag in events if index < end and tag not in names]
         if len(others):
             point = slice(end, end + 1)
             self.reported.append(signal)

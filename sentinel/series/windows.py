@@ -116,11 +116,11 @@ def _joined(detector: Detector, parts: Sequence[tuple[SeriesSpec, Rows]]) -> Row
     lists_of_groups: list[list[Floats]] = []
     for _, group in groupby(parts, lambda part: id(part[0])):
         same_spec = [*group]
-        columns, list_places = _places(detector, same_spec[0][0])
+        columns, list_indices = _column_indices(detector, same_spec[0][0])
         rows = Rows.joined([rows for _, rows in same_spec]).with_columns(columns)
         steps.append(rows.step)
         tables.append(rows.numbers)
-        lists_of_groups.append([rows.lists[place] for place in list_places])
+        lists_of_groups.append([rows.lists[list_index] for list_index in list_indices])
     return Rows(
         step=np.concatenate(steps),
         numbers=np.concatenate(tables),
@@ -129,8 +129,8 @@ def _joined(detector: Detector, parts: Sequence[tuple[SeriesSpec, Rows]]) -> Row
     )
 
 
-def _places(detector: Detector, spec: SeriesSpec) -> tuple[tuple[int, ...], list[int]]:
-    """Return the places of the columns and of the lists of the spec that the detector declares."""
+def _column_indices(detector: Detector, spec: SeriesSpec) -> tuple[tuple[int, ...], list[int]]:
+    """Return the indices of the columns and of the lists of the spec that the detector declares."""
     names = (*detector.needs, *(use.column for use in numbers(detector.uses)))
     signals = [spec.columns.index(name) for name in names]
     first_setting = len(spec.columns) - len(spec.settings)  # a signal and a setting may share a name
@@ -145,8 +145,8 @@ def _with_nulls(values: Floats) -> pl.Series:
 
 def _list(name: str, values: Floats) -> pl.Series:
     """Return a list for each row of the values, up to the last value that is not NaN."""
-    places = np.arange(1, values.shape[1] + 1)
-    lengths = (places * ~np.isnan(values)).max(axis=1, initial=0)
+    positions = np.arange(1, values.shape[1] + 1)
+    lengths = (positions * ~np.isnan(values)).max(axis=1, initial=0)
     return _lists(name, values, lengths)
 
 

@@ -49,7 +49,7 @@ class Discovery:
         """Return the complaints, also about what is missing. Raises SentinelError if nothing else is
         there.
         """
-        missing = [ReadIssue(place, "", "no such file or directory") for place in self.missing]
+        missing = [ReadIssue(path, "", "no such file or directory") for path in self.missing]
         if missing and not self.any_there:
             raise SentinelError(str(missing[0]))
         return [*missing, *self.read_issues]
@@ -69,7 +69,7 @@ def location(text: str) -> Location:
     return url
 
 
-def places(texts: Iterable[str]) -> list[Location]:
+def locations_of(texts: Iterable[str]) -> list[Location]:
     """Return the paths and addresses that a person wrote. Raises SentinelError for an invalid address."""
     try:
         return [location(text) for text in texts]
@@ -78,14 +78,14 @@ def places(texts: Iterable[str]) -> list[Location]:
 
 
 def discover(
-    places: Iterable[Location],
+    locations: Iterable[Location],
     copies: Path | None = None,
     spread: Spread = map,
     are_over: bool = False,
     budget: Budget = unlimited,
     forms: Sequence["LineForm"] = (),
 ) -> Discovery:
-    """Find all runs under the places. Never raises an error.
+    """Find all runs under the locations. Never raises an error.
 
     ``are_over`` says that no log is expected to grow, so that one of no format may be short. ``forms`` are
     forms of lines that a person named: a text that has one is a console.
@@ -96,9 +96,9 @@ def discover(
     limits what the search of one directory for one format may cost.
     """
     search = _Search(are_over, budget, tuple(forms))
-    locations = [*places]
-    walk = Walk([place for place in locations if not isinstance(place, Url)])
-    for url in (place for place in locations if isinstance(place, Url)):
+    locations = [*locations]
+    walk = Walk([location for location in locations if not isinstance(location, Url)])
+    for url in (location for location in locations if isinstance(location, Url)):
         search.ask(url, copies or Path(_scratch().name))
     files = [*walk]
     search.read_issues += walk.read_issues
@@ -178,13 +178,13 @@ class _Search:
     def visit(self, files: Sequence[Files], paths: Sequence[Path], spread: Spread) -> None:
         finds = [self._limited(each.find) for each in formats().values()]
         without: list[Files] = []
-        for place, scanned in zip(files, spread(lambda files: _scan(finds, *files), files), strict=True):
+        for listing, scanned in zip(files, spread(lambda files: _scan(finds, *files), files), strict=True):
             if self._forms and all(run.format == _CONSOLE for run in scanned[0]):
-                named = _found(place[0], partial(logs.of_forms, *place, self._forms))
+                named = _found(listing[0], partial(logs.of_forms, *listing, self._forms))
                 scanned = ([*scanned[0], *named[0]], [*scanned[1], *named[1]])
             self._add(scanned)
-            if not any(scanned) and logs.candidates(place[1]):
-                without.append(place)
+            if not any(scanned) and logs.candidates(listing[1]):
+                without.append(listing)
         without = _apart(without, frozenset(run.local for run in self.runs.values() if run.local))
         of_no_format = partial(_of_no_format, self._limited(partial(logs.find, are_over=self._are_over)))
         for scanned, unread in spread(of_no_format, without):
@@ -271,13 +271,13 @@ def _found_by(find: Find, directory: Path, names: Sequence[str]) -> list[_Found]
     return [(runs, complaints)]
 
 
-def _found(place: Location, runs: Callable[[], Iterable[Run]]) -> _Found:
+def _found(location: Location, runs: Callable[[], Iterable[Run]]) -> _Found:
     try:
         return list(runs()), []
     except OSError as error:
-        return [], [ReadIssue(place, "", f"cannot be read ({error.strerror or error})")]
+        return [], [ReadIssue(location, "", f"cannot be read ({error.strerror or error})")]
     except Exception as error:  # noqa: BLE001  our own mistake must not cost other runs
-        return [], [ReadIssue(place, "", f"cannot be searched ({type(error).__name__}); please report it")]
+        return [], [ReadIssue(location, "", f"cannot be searched ({type(error).__name__}); please report it")]
 
 
 @cache

@@ -64,8 +64,10 @@ def closed_to_us(path: Path) -> Sequence[Path]:
     above = fixed_part(path)
     parts = path.relative_to(above).parts
     globs = ("/".join(parts[:number]) for number in range(1, len(parts)) if "**" not in parts[:number])
-    places = sorted({place for each in globs for place in above.glob(each) if is_directory(place)})
-    return [place for place in places if not os.access(place, os.X_OK)]
+    directories = sorted(
+        {directory for each in globs for directory in above.glob(each) if is_directory(directory)}
+    )
+    return [directory for directory in directories if not os.access(directory, os.X_OK)]
 
 
 def fixed_part(path: Path) -> Path:

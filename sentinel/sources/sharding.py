@@ -10,7 +10,7 @@ from sentinel.sources.location import Location, Url, fixed_part
 from sentinel.sources.readers.files import real_path
 
 
-def shard_of(runs: Sequence[Run], shard: Shard, places: Iterable[Location]) -> Sequence[Run]:
+def shard_of(runs: Sequence[Run], shard: Shard, locations: Iterable[Location]) -> Sequence[Run]:
     """Return those of the runs that were found below the places which are of this share.
 
     The directory right below the place decides, or the file there without its suffix: a training's logs often
@@ -19,7 +19,10 @@ def shard_of(runs: Sequence[Run], shard: Shard, places: Iterable[Location]) -> S
     """
     if shard == WHOLE:
         return runs
-    roots = [place if isinstance(place, Url) else Path(real_path(fixed_part(place))) for place in places]
+    roots = [
+        location if isinstance(location, Url) else Path(real_path(fixed_part(location)))
+        for location in locations
+    ]
     return [run for run in runs if shard.holds(_first_name(run.path, roots))]
 
 

@@ -59,8 +59,8 @@ class Trackio:
             return connection.execute(_ROWS.format(key=self.key), (self.value, row))
 
         rows = rows_from(last[0])
-        if last[0] and (place := _location(rows.fetchone())) != last:
-            if not place and _location(rows_from(0).fetchone()) == cursor.get("first"):
+        if last[0] and (location := _location(rows.fetchone())) != last:
+            if not location and _location(rows_from(0).fetchone()) == cursor.get("first"):
                 return PollResult(cursor)  # an older copy, or one whose write-ahead log is not copied yet
             # another database under the same name
             cursor = {}

@@ -35,11 +35,11 @@ class Walk:
         self._tops: list[str] = []
         self._roots: list[str] = []
         for path in paths:
-            places = matches(path)
-            if not places:
+            found_paths = matches(path)
+            if not found_paths:
                 self.missing.append(path)
-            for place in places:
-                self._start(place)
+            for match in found_paths:
+                self._start(match)
 
     def __iter__(self) -> Iterator[Files]:
         for top in self._tops:

@@ -125,21 +125,21 @@ class Waiting:
 
     def check(self) -> WaitResult | None:
         """Return the result, or None while there is none."""
-        place = self._place()
+        state_dir = self._followed_state()
         is_read = self._own is None or self._own.is_read.is_set()
         limit = self._request.timeout_seconds + (0.0 if is_read else _MAX_READ_SECONDS)
         is_due = self.waited_seconds >= limit
-        look = place, _signature(place)
+        look = state_dir, _signature(state_dir)
         last_look, looked_at = self._last_look
         if look == last_look and not is_due and self._clock.monotonic() - looked_at < _MAX_CHECK_AGE:
             return None
         self._last_look = look, self._clock.monotonic()
-        with Store(place, read_only=True) as store:
-            content = status(store, place, self._clock.now(), lambda path: any_fits(self._patterns, path))
+        with Store(state_dir, read_only=True) as store:
+            content = status(store, state_dir, self._clock.now(), lambda path: any_fits(self._patterns, path))
             self.summary = _summary(content)
-            return self._result(store, content, place, is_due=is_due)
+            return self._result(store, content, state_dir, is_due=is_due)
 
-    def _result(self, store: Store, content: Status, place: Path, *, is_due: bool) -> WaitResult | None:
+    def _result(self, store: Store, content: Status, state_dir: Path, *, is_due: bool) -> WaitResult | None:
         is_read = self._own is None or self._own.is_read.is_set()
         going_on = [run for run in content.runs if run.state in _GOING_ON or run.lag > 0]
         all_over = is_read and bool(content.runs) and not going_on
@@ -151,7 +151,7 @@ class Waiting:
                 self._config.signals,
                 host=self._config.host,
             )
-            options = state_dir_option(place) if self._own is None else ""
+            options = state_dir_option(state_dir) if self._own is None else ""
             notification = recorded_incident(store, pipeline, urgent[0].id, self._config.link, options)
             return self._end(Outcome.INCIDENT, urgent[0].summary, content, notification)
         unread = [run for run in content.runs if run.not_judged and not run.points]
@@ -198,10 +198,10 @@ class Waiting:
                 silences += store.silences(now)
         return silences
 
-    def _place(self) -> Path:
+    def _followed_state(self) -> Path:
         """Return the state of the watch that follows the runs."""
-        if self._own is None and (place := self._running_watch()):
-            return place
+        if self._own is None and (state_dir := self._running_watch()):
+            return state_dir
         if self._own is None:
             self._own = OwnWatch(self._config, self._request.paths, self._clock).__enter__()
         if self._own.failure:
@@ -224,9 +224,9 @@ def _pattern(path: Location) -> str:
     return glob.escape(str(path.resolve())) if exists(path) else run_glob(str(path.absolute()))
 
 
-def _signature(place: Path) -> object:
+def _signature(state_dir: Path) -> object:
     """Return what changes whenever something was recorded."""
-    files = [place / f"{STATE_FILE}{ending}" for ending in ("", "-wal")]
+    files = [state_dir / f"{STATE_FILE}{ending}" for ending in ("", "-wal")]
     stats = [file.stat() for file in files if exists(file)]
     return [(stat.st_mtime_ns, stat.st_size) for stat in stats]
 

@@ -10,7 +10,7 @@ from functools import partial
 from weakref import WeakValueDictionary
 
 from sentinel.common.fault_isolation import Guard
-from sentinel.comparison.band import MAX_SIBLINGS, MIN_SIBLINGS, PLACES
+from sentinel.comparison.band import COURSE_POINTS, MAX_SIBLINGS, MIN_SIBLINGS
 from sentinel.comparison.fingerprint import Fingerprint, are_siblings
 from sentinel.comparison.means import Means
 from sentinel.comparison.siblings import among_siblings
@@ -127,7 +127,7 @@ def _progress(watched: WatchedRun) -> int:
     log = watched.run_pipeline.log
     step = log.metadata.last_step or 0
     if _is_over(watched):
-        return PLACES + 1
+        return COURSE_POINTS + 1
     if log.planned_steps:
-        return int(step * PLACES / log.planned_steps)
+        return int(step * COURSE_POINTS / log.planned_steps)
     return int(math.log1p(step) * _STEPS_PER_E_FOLD)

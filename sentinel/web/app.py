@@ -45,11 +45,11 @@ _PAGE_ASSETS = "live.js", "copy.js", "pick.js", "compare.js", "live.css"
 
 
 class LivePage:
-    """The application over the states in ``places``. ``config`` says which detectors could judge a run."""
+    """The application over the states in some directories. ``config`` says which detectors judge."""
 
-    def __init__(self, config: Config, places: Sequence[Path], clock: Clock) -> None:
+    def __init__(self, config: Config, state_dirs: Sequence[Path], clock: Clock) -> None:
         self._config = config
-        self._places = places
+        self._state_dirs = state_dirs
         self._clock = clock
         self._worker = ThreadPoolExecutor(1, thread_name_prefix="views")  # the store belongs to one thread
         self._watched: Counter[str] = Counter()  # how many pages show each run
@@ -84,7 +84,7 @@ class LivePage:
     @asynccontextmanager
     async def _life(self, _: Starlette) -> AsyncIterator[None]:
         def begin() -> None:
-            self._views = StateView(self._places, self._config.calibration)
+            self._views = StateView(self._state_dirs, self._config.calibration)
 
         await self._in_worker(begin)
         self._runs = RunPool(self._config, self._clock, self._views, self._worker, self._wake_pages)
@@ -258,15 +258,15 @@ class LivePage:
 
         def write() -> None:
             refusals = []
-            for place in self._places:
-                with Store(place, create=False) as store:
+            for state_dir in self._state_dirs:
+                with Store(state_dir, create=False) as store:
                     try:
                         change(store)
                     except StateError:
                         raise
                     except SentinelError as error:
                         refusals.append(error)
-            if len(refusals) == len(self._places):
+            if len(refusals) == len(self._state_dirs):
                 raise refusals[0]
 
         await self._in_worker(write)

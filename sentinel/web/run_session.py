@@ -17,7 +17,7 @@ from sentinel.notifications.silences import Silence
 from sentinel.pipeline import MAX_POINTS, Pipeline
 from sentinel.replays.judged import JudgedRun
 from sentinel.report.model import RunReport, run_report
-from sentinel.report.recorded import place_of, recorded_run
+from sentinel.report.recorded import location_of, recorded_run
 from sentinel.report.samples import Samples
 from sentinel.report.status import KnownRun
 from sentinel.series.curves import Curves
@@ -110,10 +110,10 @@ class RunSession:
 
 def _local_run(row: RunRow) -> Run | None:
     """Return the run as it lies on this machine; a run in a database lies where the database does."""
-    place = place_of(row)
-    if isinstance(place, Url):
+    location = location_of(row)
+    if isinstance(location, Url):
         return None
-    for folder in (place, place.parent):
+    for folder in (location, location.parent):
         if exists(folder):
             return next((run for run in discover([folder]).runs if run.id == row.id), None)
     return None

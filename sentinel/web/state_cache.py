@@ -23,10 +23,10 @@ class StateCache:
     What is stored of each run is decoded once for each commit.
     """
 
-    def __init__(self, place: Path, promise: Calibration | None) -> None:
-        self.location = place
+    def __init__(self, state_dir: Path, promise: Calibration | None) -> None:
+        self.location = state_dir
         self._promise = promise
-        self.store = Store(place, read_only=True)
+        self.store = Store(state_dir, read_only=True)
         self.status: Status | None = None
         self.failure = ""  # why the status may be old; empty if it is not
         self._version = -1  # of the store, as of the last refresh

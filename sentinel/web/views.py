@@ -50,8 +50,8 @@ class StateView:
     Those two may be called from other threads, because tables are never changed, only replaced.
     """
 
-    def __init__(self, places: Sequence[Path], promise: Calibration | None) -> None:
-        self._states = [StateCache(place, promise) for place in places]
+    def __init__(self, state_dirs: Sequence[Path], promise: Calibration | None) -> None:
+        self._states = [StateCache(state_dir, promise) for state_dir in state_dirs]
         self.fleet = Fleet(self._states)
 
     def close(self) -> None:

@@ -16,7 +16,7 @@ from sentinel.detectors.stats import Floats, was_resumed
 from sentinel.pipeline import Pipeline
 from sentinel.series.buckets import Steps
 from sentinel.series.stream import SeriesRows
-from sentinel.sources.discovery import discover, places
+from sentinel.sources.discovery import discover, locations_of
 
 POINTS_AT_ONCE = 300_000
 FIRST_ROWS = 50  # that tell whether a log begins at a resume
@@ -55,7 +55,7 @@ def series_below(folder: Path) -> Iterator[Series]:
     """Yield the series of every run below a folder."""
     assert isinstance(recorder, Detector)
     pipeline = Pipeline((recorder,), {}, {})
-    for run in discover(places([str(folder)])).runs:
+    for run in discover(locations_of([str(folder)])).runs:
         run_pipeline = pipeline.track(run, "-")
         guard = Guard()
         arrived: list[SeriesRows] = []

@@ -15,7 +15,7 @@ from sentinel.pipeline import Pipeline
 from sentinel.runs.log import RunOverview
 from sentinel.series.roles.assignment import role_of_signal
 from sentinel.series.roles.role import Source
-from sentinel.sources.discovery import discover, places
+from sentinel.sources.discovery import discover, locations_of
 from studies.outcomes.table import KINDS, NOTHING, PARTS, Row, rows
 
 _POINTS = 300_000  # that are read at once
@@ -57,7 +57,7 @@ class _Result:
 def results(folder: Path, truth: Mapping[tuple[str, str], Row]) -> Iterator[_Result]:
     """Read the runs of a folder that stand in the table, and yield what the product says of them."""
     pipeline = Pipeline((), {}, {})
-    for run in discover(places([str(folder)])).runs:
+    for run in discover(locations_of([str(folder)])).runs:
         row = truth.get((f"{folder.name}/{Path(str(run.path)).relative_to(folder)}", run.format))
         if row is None:
             continue

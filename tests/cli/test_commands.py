@@ -17,7 +17,7 @@ from sentinel.cli.app import app, command_names
 from sentinel.common.clock import SystemClock
 from sentinel.detectors.discovery import all_detectors
 from sentinel.storage.lock import sole_watcher
-from sentinel.storage.places import state_of_config
+from sentinel.storage.states import state_of_config
 from sentinel.storage.store import Store
 from tests.sinks.receiver import Receiver, status
 

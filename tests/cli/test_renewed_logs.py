@@ -6,7 +6,7 @@ import shutil
 
 import pytest
 
-from sentinel.storage.places import state_of_config
+from sentinel.storage.states import state_of_config
 from sentinel.storage.store import Store
 from tests.sources.copying import WAYS, each_file, rename
 from tests.sources.runs import files

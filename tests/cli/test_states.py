@@ -10,7 +10,7 @@ import pytest
 
 from sentinel.cli.options import beside_a_watch
 from sentinel.storage.lock import sole_watcher
-from sentinel.storage.places import one_of, state_of_config, state_of_paths
+from sentinel.storage.states import one_of, state_of_config, state_of_paths
 from tests.tools.docs import ROOT
 
 pytestmark = pytest.mark.slow

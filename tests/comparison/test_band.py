@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
-from sentinel.comparison.band import ONE_IN, PLACES, aligned, band, departure, scores
+from sentinel.comparison.band import COURSE_POINTS, ONE_IN, aligned, band, departure, scores
 
 STEPS = np.arange(1, 321)
 
@@ -12,8 +12,8 @@ STEPS = np.arange(1, 321)
 def fleet(runs, random):
     """Curves that fall, each with a level and a noise of its own."""
     levels = random.normal(size=(runs, 1))
-    noise = random.normal(size=(runs, PLACES))
-    return np.exp(-np.arange(PLACES) / 8) + 0.03 * levels + 0.02 * noise
+    noise = random.normal(size=(runs, COURSE_POINTS))
+    return np.exp(-np.arange(COURSE_POINTS) / 8) + 0.03 * levels + 0.02 * noise
 
 
 def test_a_course_has_a_mean_for_each_place_of_the_plan():
@@ -48,7 +48,7 @@ def test_two_outliers_are_no_departure():
 
 
 def test_siblings_that_are_all_alike_allow_what_logs_round():
-    siblings = np.ones((3, PLACES))
+    siblings = np.ones((3, COURSE_POINTS))
     assert departure(siblings[0] * 1.001, band(siblings, 1)) is None
     assert departure(siblings[0] * 2, band(siblings, 1)) is not None
 
@@ -66,13 +66,13 @@ def test_hardly_a_healthy_run_departs(count):
 
 
 @pytest.mark.slow
-@given(arrays.arrays(float, PLACES, elements=st.floats(-1e6, 1e6)))
+@given(arrays.arrays(float, COURSE_POINTS, elements=st.floats(-1e6, 1e6)))
 def test_scores_do_not_depend_on_what_is_still_to_come(course):
-    level = np.zeros(PLACES)
-    noise = np.ones(PLACES)
+    level = np.zeros(COURSE_POINTS)
+    noise = np.ones(COURSE_POINTS)
     whole = scores(course, level, noise)
     begun = course.copy()
-    begun[PLACES // 2 :] = np.nan
+    begun[COURSE_POINTS // 2 :] = np.nan
     part = scores(begun, level, noise)
     known = ~np.isnan(part)
     assert (part[known] == whole[known]).all()

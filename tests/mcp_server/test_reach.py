@@ -13,8 +13,8 @@ from sentinel.common.errors import SentinelError
 from sentinel.config.file import Config, load
 from sentinel.mcp_server.known import Answers
 from sentinel.mcp_server.reach import is_given
-from sentinel.sources.discovery import places
-from sentinel.storage.places import state_of_config
+from sentinel.sources.discovery import locations_of
+from sentinel.storage.states import state_of_config
 from sentinel.storage.store import Store
 
 pytestmark = pytest.mark.slow  # they judge whole runs
@@ -38,7 +38,7 @@ def two(sentinel, tmp_path):
 def answers(two, *given):
     config = load(two / "sentinel.toml")
     config = config.model_copy(update={"state_dir": state_of_config(two / "sentinel.toml")})
-    return Answers(config, places(str(two / place) for place in given), SystemClock().now)
+    return Answers(config, locations_of(str(two / place) for place in given), SystemClock().now)
 
 
 def silences(two):
@@ -77,7 +77,7 @@ def test_what_reads_is_below_the_given_paths(two):
     assert {incident["run"] for incident in agent.incidents("*")["incidents"]} == {
         "mine/sick/metrics.jsonl"[5:]
     }
-    reads = (agent.runs, agent.incidents, agent.replayed, agent.siblings, agent.places_of)
+    reads = (agent.runs, agent.incidents, agent.replayed, agent.siblings, agent.locations_of)
     for read in (*reads, agent.settings, agent.diagnosis):
         with pytest.raises(SentinelError):
             read("other/*")
@@ -96,15 +96,15 @@ def test_a_path_is_given_by_a_place_above_it(tmp_path):
     (tmp_path / "a").mkdir()
     (tmp_path / "link").symlink_to(tmp_path / "a")
     for given in ("a", "link", "*", ""):
-        assert is_given(str(tmp_path / "a/run"), places([str(tmp_path / given)]))
+        assert is_given(str(tmp_path / "a/run"), locations_of([str(tmp_path / given)]))
     for given in ("b", "a/run/inner", "a/ru"):
-        assert not is_given(str(tmp_path / "a/run"), places([str(tmp_path / given)]))
-    assert is_given("wandb://team/project/x1", places(["wandb://team/project"]))
-    assert not is_given("wandb://team/project-2/x1", places(["wandb://team/project"]))
+        assert not is_given(str(tmp_path / "a/run"), locations_of([str(tmp_path / given)]))
+    assert is_given("wandb://team/project/x1", locations_of(["wandb://team/project"]))
+    assert not is_given("wandb://team/project-2/x1", locations_of(["wandb://team/project"]))
 
 
 def test_without_a_state_nothing_is_silenced(tmp_path):
     with pytest.raises(SentinelError):
-        Answers(Config(state_dir=tmp_path), places([str(tmp_path)]), SystemClock().now).silence(
+        Answers(Config(state_dir=tmp_path), locations_of([str(tmp_path)]), SystemClock().now).silence(
             "*", "1h", "x"
         )

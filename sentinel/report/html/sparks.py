@@ -52,11 +52,11 @@ class Scale:
         )
         return f"from {low:.3g} to {high:.3g}{', logarithmic' if self.is_logarithmic else ''}"
 
-    def _share(self, place: float) -> float:
+    def _share(self, value: float) -> float:
         span = self.high / 2 - self.low / 2  # halves, because the whole span may be too large for a number
         if not span:
             return 0.5
-        return min(max((place / 2 - self.low / 2) / span, 0.0), 1.0)
+        return min(max((value / 2 - self.low / 2) / span, 0.0), 1.0)
 
 
 @dataclass(frozen=True)
@@ -92,9 +92,9 @@ def spark(lead: Lead, scales: Scales) -> Spark | None:
     if len(lead.values) < 2:
         return None
     scale = scales[_kind(lead)]
-    places = [_across(lead, index) for index in range(len(lead.values))]
+    across_points = [_across(lead, index) for index in range(len(lead.values))]
     heights = [_down(scale.up(value)) for value in lead.values]
-    points = (f"{across:.3g},{down:.3g}" for across, down in zip(places, heights, strict=True))
+    points = (f"{across:.3g},{down:.3g}" for across, down in zip(across_points, heights, strict=True))
     low, high = map(_down, scale.band)
     return Spark(
         points=" ".join(points),

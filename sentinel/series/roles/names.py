@@ -199,9 +199,9 @@ def _steps(parts: Sequence[Sequence[str]], words_table: Table) -> Iterator[tuple
             yield words, marks
         means = [word for word in words if word not in words_table.means]
         yield means, marks
-        places = [word for word in means if word not in words_table.places]
-        yield places, marks
-        rest, new_marks = _unmarked(places, words_table)
+        named_words = [word for word in means if word not in words_table.places]
+        yield named_words, marks
+        rest, new_marks = _unmarked(named_words, words_table)
         if new_marks:
             yield rest, new_marks
         without_episodes = [

@@ -45,7 +45,7 @@ def _holds_metrics(directory: Path) -> bool:
     """Return whether the first files below begin like the file of a metric. A copied store may lack other
     files.
     """
-    files = (Path(place, name) for place, _, names in os.walk(directory) for name in sorted(names))
+    files = (Path(folder, name) for folder, _, names in os.walk(directory) for name in sorted(names))
     heads = []
     for path in islice(files, _MAX_FILES):
         try:

@@ -162,7 +162,7 @@ def _behind_broken(data: bytes, broken: Sequence[int], position: int, block_end:
 
     ``broken`` are the offsets of earlier ones. After too many of them in a block the rest of it is skipped.
     """
-    in_block = sum(place >= block_end - BLOCK_BYTES for place in broken[-_MAX_BROKEN:])
+    in_block = sum(offset >= block_end - BLOCK_BYTES for offset in broken[-_MAX_BROKEN:])
     following = _sound_chunk(data, position + 1, block_end) if in_block < _MAX_BROKEN else None
     if following is None and block_end <= len(data):
         return block_end
@@ -189,14 +189,14 @@ def _sound_chunk(data: bytes, start: int, block_end: int) -> int | None:
     end = min(block_end, len(data))
     searched = 0
     kinds = np.frombuffer(data, np.uint8)[start + _CHECKED : end]
-    for place in (np.flatnonzero((kinds >= _FULL) & (kinds <= _LAST)) + start).tolist():
-        checksum, length, _ = _HEADER.unpack_from(data, place)
-        chunk_end = place + _HEADER.size + length
+    for offset in (np.flatnonzero((kinds >= _FULL) & (kinds <= _LAST)) + start).tolist():
+        checksum, length, _ = _HEADER.unpack_from(data, offset)
+        chunk_end = offset + _HEADER.size + length
         if chunk_end > end:
             continue
         searched += length
         if searched > _MAX_SEARCHED:
             return None
-        if zlib.crc32(data[place + _CHECKED : chunk_end]) == checksum:
-            return int(place)
+        if zlib.crc32(data[offset + _CHECKED : chunk_end]) == checksum:
+            return int(offset)
     return None

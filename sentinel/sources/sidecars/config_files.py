@@ -110,9 +110,9 @@ class ConfigFiles:
         return [file for file in files if file is not None and self._counts(file, directory)], complaints
 
     def _candidates(self, directory: Path) -> Iterator[str]:
-        for place, names in _places(directory):
-            for name in _there(os.fspath(place), names):
-                yield f"{place}/{name}"
+        for folder, names in _folders(directory):
+            for name in _there(os.fspath(folder), names):
+                yield f"{folder}/{name}"
 
     def _read(self, path: str, directory: Path, complaints: list[ReadIssue]) -> ConfigFile | None:
         old_status, file = self._files.get(path, (None, None))
@@ -141,17 +141,17 @@ class ConfigFiles:
 
     def _counts(self, file: ConfigFile, directory: Path) -> bool:
         """Return whether a file says something about the training, not only about its model."""
-        place = directory / file.name
-        if place.name != _CONFIG or self.run.format in ("tensorboard", "trainer_state"):
+        settings_file = directory / file.name
+        if settings_file.name != _CONFIG or self.run.format in ("tensorboard", "trainer_state"):
             return True
         names = {key.rpartition(".")[2].lower() for key in file.settings}
         states_training = bool(names & _OF_A_TRAINING) and not names & _OF_A_MODEL
-        return states_training or exists(place.with_name("trainer_state.json"))
+        return states_training or exists(settings_file.with_name("trainer_state.json"))
 
 
 def settings_above(directory: Path) -> Iterator[Path]:
     """Return the paths above a run's directory at which its settings may lie."""
-    return (place / name for place, names in _places(directory) if place != directory for name in names)
+    return (folder / name for folder, names in _folders(directory) if folder != directory for name in names)
 
 
 def _there(directory: str, names: Sequence[str]) -> Iterator[str]:
@@ -165,7 +165,7 @@ def _there(directory: str, names: Sequence[str]) -> Iterator[str]:
     return (name for name in names if os.access(f"{directory}/{name}", os.F_OK))
 
 
-def _places(directory: Path) -> Iterator[tuple[Path, tuple[str, ...]]]:
+def _folders(directory: Path) -> Iterator[tuple[Path, tuple[str, ...]]]:
     yield directory, _NAMES
     if directory.parent.name == "runs" and _HUGGING_FACE.fullmatch(directory.name):
         yield directory.parent.parent, _NAMES

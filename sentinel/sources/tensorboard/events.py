@@ -101,10 +101,10 @@ def _read_group(group: RecordGroup, tags: dict[str, int]) -> tuple[list[_Columns
     columns: list[_Columns] = []
     number = group.number
     rows = group.rows
-    for place in _SAMPLES:
+    for fraction in _SAMPLES:
         if len(rows) < WORTH_A_PROOF:
             break
-        layout = find_layout(bytes(rows[int(place * len(rows))]))
+        layout = find_layout(bytes(rows[int(fraction * len(rows))]))
         if layout is None:
             continue
         lists_of_tags, which = _recognise(rows, group.varying, layout)
@@ -141,14 +141,14 @@ def _recognise(
         mixed.astype(np.uint16), return_index=True, return_inverse=True, return_counts=True
     )
     names: list[tuple[str, ...]] = []
-    places = np.full(len(first), -1)
+    tag_indices = np.full(len(first), -1)
     for i in sorted(np.flatnonzero(count >= WORTH_A_PROOF), key=first.__getitem__):  # as in the log
         tags = layout.tags(bytes(rows[first[i]]))
         if tags is not None:
-            places[i] = len(names)
+            tag_indices[i] = len(names)
             names.append(tags)
     equal = (words == words[first][which]).all(axis=1)
-    return names, np.where(equal, places[which], -1)
+    return names, np.where(equal, tag_indices[which], -1)
 
 
 def _read_singly(records: Sequence[tuple[int, bytes]], tags: dict[str, int], most: int) -> _SingleRecords:

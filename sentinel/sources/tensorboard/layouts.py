@@ -1,7 +1,7 @@
 """Finds where the numbers lie in TensorBoard events, so that protobuf need not read events one by one.
 
 Nearly all events of one length differ only in their *holes*: the wall time, the step and the values. The rest
-of an event is its *skeleton*, which says which tags it has. The places of the holes are not assumed but
+of an event is its *skeleton*, which says which tags it has. The offsets of the holes are not assumed but
 proved for each skeleton: other bytes are put into the holes, and protobuf must then read the same numbers as
 the fast way does.
 
@@ -33,11 +33,11 @@ _FORMS = {"<f4": "f", "<f8": "d"}
 
 @dataclass(frozen=True)
 class Layout:
-    """The places of the holes in events of one length. All values have 4 bytes, or all have 8."""
+    """The offsets of the holes in events of one length. All values have 4 bytes, or all have 8."""
 
     width: int  # bytes of the event
     step_bytes: int  # 0 where the event has no step, which stands for step 0
-    places: tuple[int, ...]  # offsets of the values
+    value_offsets: tuple[int, ...]  # offsets of the values
     kind: str
     proved: dict[int, tuple[str, ...]] = field(default_factory=dict, compare=False)
     """Tags by skeleton. The skeleton is the event, with its holes blanked, as a little-endian integer."""
@@ -48,8 +48,8 @@ class Layout:
         mask = np.full(self.width, 0xFF, np.uint8)
         mask[_TIME : _TIME + 8] = 0
         mask[_STEP : _STEP + self.step_bytes] = 0x80
-        for place in self.places:
-            mask[place : place + np.dtype(self.kind).itemsize] = 0
+        for offset in self.value_offsets:
+            mask[offset : offset + np.dtype(self.kind).itemsize] = 0
         return mask
 
     @cached_property
@@ -60,8 +60,8 @@ class Layout:
     @cached_property
     def _struct(self) -> Struct:
         """Wall time and values; it does not know varints."""
-        ends = [_TIME + 8, *(place + np.dtype(self.kind).itemsize for place in self.places)]
-        gaps = [place - end for place, end in zip(self.places, ends, strict=False)]
+        ends = [_TIME + 8, *(offset + np.dtype(self.kind).itemsize for offset in self.value_offsets)]
+        gaps = [offset - end for offset, end in zip(self.value_offsets, ends, strict=False)]
         return Struct(f"<{_TIME}xd" + "".join(f"{gap}x{_FORMS[self.kind]}" for gap in gaps))
 
     def read(self, rows: NDArray[np.uint8]) -> tuple[NDArray[np.int64], NDArray[Any], NDArray[Any]]:
@@ -69,7 +69,7 @@ class Layout:
         step = np.zeros(len(rows), np.int64)
         for i in range(self.step_bytes):
             step |= (rows[:, _STEP + i] & 0x7F).astype(np.int64) << 7 * i
-        columns = [_column(rows, place, self.kind) for place in self.places]
+        columns = [_column(rows, offset, self.kind) for offset in self.value_offsets]
         return step, _column(rows, _TIME, "<f8"), np.stack(columns, axis=1)
 
     def read_one(self, record: bytes) -> tuple[int, float, Sequence[float]]:
@@ -122,9 +122,9 @@ def find_layout(record: bytes) -> Layout | None:
     if record[_STEP - 1 : _STEP] == _STEP_FIELD:  # a varint, which ends with the first byte below 0x80
         step_bytes = next((count for count, byte in enumerate(record[_STEP:], 1) if byte < 0x80), 0)
     for kind in _FORMS:
-        places = _places(record, event, kind, _STEP + step_bytes)
-        if places is not None:
-            layout = Layout(len(record), step_bytes, places, kind)
+        value_offsets = _value_offsets(record, event, kind, _STEP + step_bytes)
+        if value_offsets is not None:
+            layout = Layout(len(record), step_bytes, value_offsets, kind)
             if layout.tags(record) is not None:
                 return layout
     return None
@@ -153,28 +153,28 @@ def recognise(record: bytes) -> tuple[Layout, tuple[str, ...]] | None:
     return None
 
 
-def _places(record: bytes, event: Values, kind: str, begin: int) -> tuple[int, ...] | None:
-    """Return the places of the values, in order. A place is right if protobuf reads another number put
+def _value_offsets(record: bytes, event: Values, kind: str, begin: int) -> tuple[int, ...] | None:
+    """Return the offsets of the values, in order. An offset is right if protobuf reads another number put
     there.
     """
-    places: list[int] = []
+    value_offsets: list[int] = []
     with np.errstate(over="ignore"):
         contents = [content.tobytes() for content in np.array(event.values, kind)]
     for i, content in enumerate(contents):
-        place = record.find(content, begin)
-        while place >= 0 and not _is_place(record, event, i, place, kind):
-            place = record.find(content, place + 1)
-        if place < 0:
+        offset = record.find(content, begin)
+        while offset >= 0 and not _is_value(record, event, i, offset, kind):
+            offset = record.find(content, offset + 1)
+        if offset < 0:
             return None
-        places.append(place)
-        begin = place + len(content)
-    return tuple(places)
+        value_offsets.append(offset)
+        begin = offset + len(content)
+    return tuple(value_offsets)
 
 
-def _is_place(record: bytes, event: Values, i: int, place: int, kind: str) -> bool:
+def _is_value(record: bytes, event: Values, i: int, offset: int, kind: str) -> bool:
     other = 1.5 if event.values[i] != 1.5 else 2.5
     content = np.array(other, kind).tobytes()
-    changed = values(record[:place] + content + record[place + len(content) :])
+    changed = values(record[:offset] + content + record[offset + len(content) :])
     expected = event._replace(values=(*event.values[:i], other, *event.values[i + 1 :]))
     return repr(changed) == repr(expected)  # NaN is NaN here
 

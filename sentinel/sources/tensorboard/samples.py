@@ -88,7 +88,7 @@ def _is_sample(value: Any) -> bool:
 
 def _marked(data: bytes) -> Iterator[bytes]:
     """Yield the framed records that hold one of the marks. Records behind a broken frame are not found."""
-    marks = iter(sorted(place for mark in _MARKS for place in _places(data, mark)))
+    marks = iter(sorted(offset for mark in _MARKS for offset in _offsets(data, mark)))
     mark = next(marks, None)
     begin = 0
     last = len(data) - _HEADER.size
@@ -103,9 +103,9 @@ def _marked(data: bytes) -> Iterator[bytes]:
         begin = end
 
 
-def _places(data: bytes, mark: bytes) -> Iterator[int]:
+def _offsets(data: bytes, mark: bytes) -> Iterator[int]:
     """Yield where a mark begins; several times as fast as one pattern for all marks."""
-    place = data.find(mark)
-    while place >= 0:
-        yield place
-        place = data.find(mark, place + 1)
+    offset = data.find(mark)
+    while offset >= 0:
+        yield offset
+        offset = data.find(mark, offset + 1)

@@ -177,10 +177,10 @@ def _find_header(data: bytes, position: int) -> tuple[int, bool]:
         if zeros >= HEADER_BYTES:  # no header is zeros alone, which a power cut leaves by the megabyte
             position += zeros - HEADER_BYTES + 1
             continue
-        places = np.arange(position, min(position + _SEARCH_BYTES, last + 1))
-        places = places[lengths[places] < MAX_PAYLOAD]
-        headers = lengths[places].view(np.uint8).reshape(-1, 8)
-        sound = places[_checksums(headers, np.ones(8, np.bool_)) == _unmasked(checksums[places + 8])]
+        offsets = np.arange(position, min(position + _SEARCH_BYTES, last + 1))
+        offsets = offsets[lengths[offsets] < MAX_PAYLOAD]
+        headers = lengths[offsets].view(np.uint8).reshape(-1, 8)
+        sound = offsets[_checksums(headers, np.ones(8, np.bool_)) == _unmasked(checksums[offsets + 8])]
         if len(sound):
             return int(sound[0]), False
         position = min(position + _SEARCH_BYTES, last + 1)

@@ -75,14 +75,14 @@ class Numbers:
 
 
 class Groups:
-    """The places of each of the values 0, 1, 2 and so on in an array."""
+    """The indices of each of the values 0, 1, 2 and so on in an array."""
 
     def __init__(self, values: _Array) -> None:
         self._order = np.argsort(values, kind="stable")
         self._starts = np.cumsum([0, *np.bincount(values).tolist()])
 
     def of(self, value: int) -> _Array:
-        """Return the places of a value, in order."""
+        """Return the indices of a value, in order."""
         if value + 1 >= len(self._starts):
             return self._order[:0]
         return self._order[self._starts[value] : self._starts[value + 1]]
@@ -143,25 +143,25 @@ class _Leaves:
         self._found: list[tuple[int, int, int, float]] = []
         self._media: dict[str, list[int]] = {}  # rows by what the names of the parts begin with
 
-    def add(self, place: int, row: int, name: str, value: Any, level: int = 1) -> None:
+    def add(self, offset: int, row: int, name: str, value: Any, level: int = 1) -> None:
         """Add the numbers in a JSON value."""
         if isinstance(value, str):
             if name.endswith(f".{_MEDIA}"):
                 self._media.setdefault(name.removesuffix(_MEDIA), []).append(row)
             value = _NOT_FINITE.get(value)
         if type(value) in (float, int) and name:
-            self._found.append((place, row, self._ids.setdefault(name, len(self._ids)), float(value)))
+            self._found.append((offset, row, self._ids.setdefault(name, len(self._ids)), float(value)))
         elif isinstance(value, dict) and _MEDIA not in value and level < _MAX_DEPTH:
             for key, part in value.items():
-                self.add(place, row, f"{name}.{plain_text(key)}", part, level + 1)
+                self.add(offset, row, f"{name}.{plain_text(key)}", part, level + 1)
 
-    def add_record(self, place: int, row: int, record: bytes) -> None:
+    def add_record(self, offset: int, row: int, record: bytes) -> None:
         """Add the numbers in a serialised ``HistoryRecord``. Raises like `read_history`."""
         items = message_type("HistoryRecord").FromString(record).item
         for item, value in zip(items, item_values(items), strict=True):
             if value is None and item.value_json.startswith(_NUMBER_SIGNS):
                 raise ValueError(_NO_JSON)
-            self.add(place, row, item_name(item), value)
+            self.add(offset, row, item_name(item), value)
 
     def numbers(self) -> Numbers:
         """Return all of them, in the order in which they were found."""
@@ -170,9 +170,9 @@ class _Leaves:
         return Numbers(list(self._ids), name[metric], row[metric], value[metric])
 
     def columns(self) -> tuple[NDArray[Any], ...]:
-        """Return places in the log, rows, names and values."""
-        place, row, name, value = zip(*self._found, strict=True) if self._found else ((),) * 4
-        integers = (np.array(column, np.int64) for column in (place, row, name))
+        """Return offsets in the log, rows, names and values."""
+        offset, row, name, value = zip(*self._found, strict=True) if self._found else ((),) * 4
+        integers = (np.array(column, np.int64) for column in (offset, row, name))
         return *integers, np.array(value, np.float64)
 
     def no_media(self, name: _Array, row: _Array) -> NDArray[np.bool_]:
@@ -223,8 +223,8 @@ def _ends_well(data: NDArray[np.uint8], at: _Array, end: _Array) -> NDArray[np.b
     is_step: NDArray[np.bool_] = (data[at] == _STEP) & (size > 1) & (size <= _MAX_STEP_BYTES)
     is_step &= at + 2 + size == end
     is_step &= (data[at + 2] == _STEP_NUMBER) & (data[last] < 0x80)
-    for place in range(3, _MAX_STEP_BYTES + 1):  # all but the last byte of a number say that it goes on
-        is_step &= (at + place >= last) | (data[np.minimum(at + place, last)] >= 0x80)
+    for byte in range(3, _MAX_STEP_BYTES + 1):  # all but the last byte of a number say that it goes on
+        is_step &= (at + byte >= last) | (data[np.minimum(at + byte, last)] >= 0x80)
     is_step |= (data[at] == _STEP) & (size == 0) & (at + 2 == end)
     is_step |= at == end
     return is_step
@@ -256,7 +256,7 @@ def _fields(data: NDArray[np.uint8], begin: _Array, end: _Array) -> tuple[_Array
 
 
 def _varint(data: NDArray[np.uint8], at: _Array) -> tuple[_Array, _Array]:
-    """Return the lengths that begin at these places, and where they end; _NO_LENGTH for more than two
+    """Return the lengths that begin at these offsets, and where they end; _NO_LENGTH for more than two
     bytes.
     """
     low = data[at].astype(np.int64)
@@ -268,7 +268,7 @@ def _varint(data: NDArray[np.uint8], at: _Array) -> tuple[_Array, _Array]:
 
 
 def _floats(data: NDArray[np.uint8], begin: _Array, end: _Array) -> NDArray[np.float64]:
-    """Return the JSON numbers between these places. They are decoded together, as one list."""
+    """Return the JSON numbers between these offsets. They are decoded together, as one list."""
     sizes = end - begin + 1  # with a comma
     ends = np.cumsum(sizes)
     characters = data[np.arange(sizes.sum()) + np.repeat(begin - (ends - sizes), sizes)]
@@ -284,7 +284,7 @@ def _floats(data: NDArray[np.uint8], begin: _Array, end: _Array) -> NDArray[np.f
 
 
 def _ids_of(text: bytes, begin: _Array, end: _Array, ids: dict[str, int]) -> _Array:
-    """Return the index of each item's name in ``ids``, given its place. New names are added to ``ids``."""
+    """Return the index of each item's name in ``ids``, given its offset. New names are added to ``ids``."""
     indices = np.empty(len(begin), np.int64)
     lengths = end - begin
     for length in np.flatnonzero(np.bincount(lengths)).tolist():

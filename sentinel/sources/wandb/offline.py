@@ -97,8 +97,8 @@ class _Messages:
         self._steps = Steps(cursor.get("steps", {}))
         self._unfinished: dict[str, str] = dict(cursor.get("unfinished", {}))  # last line of each output
         self._restarted: bool = cursor.get("restarted", False)  # no point was read since then
-        self._history: list[tuple[int, bytes]] = []  # place and bytes of records that are not points yet
-        self._foreign: list[int] = []  # places of records that are no messages
+        self._history: list[tuple[int, bytes]] = []  # offset and bytes of records that are not points yet
+        self._foreign: list[int] = []  # offsets of records that are no messages
         self._chunks: list[Chunk] = []
         self._read_issues: list[ReadIssue] = []
         self._config: dict[str, Plain] = {}  # that precedes the next point
@@ -133,19 +133,19 @@ class _Messages:
             return 0, False
         if self._refused:
             return len(piece.data), piece.more
-        place = 0  # about where the record begins
+        offset = 0  # about where the record begins
         for record, end in zip(log.records, log.ends, strict=True):
             try:
-                most -= self._add(place, record)
+                most -= self._add(offset, record)
             except (DecodeError, IndexError):
-                self._foreign.append(place)
-            place = end
+                self._foreign.append(offset)
+            offset = end
             if most <= 0:
                 break
         self._make_points()
         if self._config:
             self._chunk([])
-        consumed = place if most <= 0 else log.consumed
+        consumed = offset if most <= 0 else log.consumed
         problems = [problem for problem in log.problems if problem.offset < consumed]
         problems += summed(np.array(sorted(self._foreign)), "record is no message of wandb's and was skipped")
         for problem in problems:
@@ -162,12 +162,12 @@ class _Messages:
             self._read_issues.append(ReadIssue(self._path, "", self._refused))
             return True
 
-    def _add(self, place: int, record: bytes) -> int:
+    def _add(self, offset: int, record: bytes) -> int:
         """Add one message. Gives its bytes of history."""
         _, at = _varint(record, 1) if record[0] == _NUMBER else (0, 0)
         if record[at] == _HISTORY:
             length, begin = _varint(record, at + 1)
-            self._history.append((place, record[begin : begin + length]))
+            self._history.append((offset, record[begin : begin + length]))
             return length
         if record[at] not in _UNREAD:
             message = message_type("Record").FromString(record)
@@ -223,11 +223,11 @@ class _Messages:
         try:
             self._chunk([record for _, record in history])
         except (ValueError, DecodeError):
-            for place, record in history:
+            for offset, record in history:
                 try:
                     self._chunk([record])
                 except (ValueError, DecodeError):
-                    self._foreign.append(place)
+                    self._foreign.append(offset)
 
     def _chunk(self, records: Sequence[bytes]) -> None:
         chunk = points(self._path.name, read_history(records), len(records), self._steps)

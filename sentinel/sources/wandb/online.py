@@ -141,15 +141,15 @@ def _axes(internals: Any) -> Iterator[tuple[str, str]]:
     """Yield names, which may end in ``*``, and the axes that ``define_metric`` gave them.
 
     wandb stores the definitions beside the settings, under the numbers of protobuf's fields: 1 is a name, 2 a
-    name with ``*``, 4 the axis, and 5 the place of the axis in this list, counted from 1.
+    name with ``*``, 4 the axis, and 5 the index of the axis in this list, counted from 1.
     """
     metrics = internals.get("m") if isinstance(internals, dict) else None
     declarations = [metric for metric in metrics or () if isinstance(metric, dict)]
     for metric in declarations:
         name = metric.get("1") or metric.get("2")
         axis = metric.get("4")
-        place = metric.get("5")
-        if isinstance(place, int) and 0 < place <= len(declarations):
-            axis = declarations[place - 1].get("1")
+        axis_number = metric.get("5")
+        if isinstance(axis_number, int) and 0 < axis_number <= len(declarations):
+            axis = declarations[axis_number - 1].get("1")
         if isinstance(name, str) and isinstance(axis, str):
             yield name, axis

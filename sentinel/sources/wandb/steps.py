@@ -95,11 +95,13 @@ class Steps:
         step = by_row[numbers.row]
         axes = [self._axis(name) for name in numbers.names]
         used = sorted({*filter(None, axes), *self._values & numbers.index.keys()} - self._fractions)
-        place = {axis: i for i, axis in enumerate(used)}
-        groups = Groups(np.array([place.get(axis or "", len(used)) for axis in axes], np.int64)[numbers.name])
+        axis_indices = {axis: i for i, axis in enumerate(used)}
+        groups = Groups(
+            np.array([axis_indices.get(axis or "", len(used)) for axis in axes], np.int64)[numbers.name]
+        )
         for axis in used:
             counts = self._counts(axis, numbers.by_row(axis, rows), metrics)
-            at = groups.of(place[axis])
+            at = groups.of(axis_indices[axis])
             of_axis = counts[numbers.row[at]]
             step[at] = np.where(np.isnan(of_axis), step[at], of_axis)
         if self._last.keys() - {COUNTER}:

@@ -25,13 +25,13 @@ _DIGITS = 8  # of the hash that tells apart what has one name
 def state_of_config(file: Path) -> Path:
     """Return where the state of the watch lies that a configuration describes."""
     file = file.resolve()
-    return _place(file.parent.name, f"configuration {file}")
+    return _state_dir(file.parent.name, f"configuration {file}")
 
 
 def state_of_paths(paths: Sequence[object], share: str = "") -> Path:
     """Return where the state of a watch lies that was given its paths, and perhaps a share, by hand."""
-    places = [str(path.absolute()) if isinstance(path, Path) else str(path) for path in paths]
-    return _place("-".join(Path(places[0]).parts[-2:]), "\n".join([share, *sorted(places)]))
+    watched_paths = [str(path.absolute()) if isinstance(path, Path) else str(path) for path in paths]
+    return _state_dir("-".join(Path(watched_paths[0]).parts[-2:]), "\n".join([share, *sorted(watched_paths)]))
 
 
 def note_watched(directory: Path, paths: Iterable[object]) -> None:
@@ -74,7 +74,7 @@ def one_of(states: Sequence[Path]) -> Path:
     raise SentinelError("\n".join([f"{len(states)} watches have a state here; name one of them:", *lines]))
 
 
-def _place(name: str, key: str) -> Path:
+def _state_dir(name: str, key: str) -> Path:
     name = re.sub(r"[^\w.-]+", "-", name).strip("-.")[:_MAX_NAME] or "runs"
     digest = hashlib.sha256(key.encode("utf-8", "surrogateescape")).hexdigest()[:_DIGITS]
     return default_state_dir() / f"{name}-{digest}"
@@ -98,8 +98,8 @@ def _watched(directory: Path) -> list[str]:
 
 
 def _is_near(path: str, here: Path) -> bool:
-    place = os.path.commonpath([path, here]) if path.startswith("/") else ""
-    return place in (path.rstrip("/"), str(here))
+    common = os.path.commonpath([path, here]) if path.startswith("/") else ""
+    return common in (path.rstrip("/"), str(here))
 
 
 def _holds(directory: Path, incident: str) -> bool:
