@@ -64,7 +64,7 @@ def lost_environment_state(
     )
     least = kept * pl.col("most")
     fell = pl.col(VALUE) < least
-    begun_anew = (pl.col(INDEX) < BACK) & ~goes_on().fill_null(True)
+    begun_anew = (pl.col(INDEX) < BACK) & ~goes_on(BACK).fill_null(True)
     return verdicts(
         measured,
         judged={SkipReason.FEW_POINTS: has_points(2), SkipReason.NOT_COMPARABLE: ~begun_anew},

@@ -2,8 +2,9 @@
 
 ## What it catches
 A learning rate that after a restart is another one than the attempt before had at the very same steps.
-And a step counter that began again although the loss did not: it stands where the attempt before ended,
-far below where that one began, from its very first point on.
+And a step counter and a learning rate that began again although the loss did not: it stands where the
+attempt before ended, far below where that one began and not at the loss of guessing, from its very first
+point on.
 
 ## Why it matters
 A schedule that starts again means a second warm-up at rates that the model has long outgrown; an optimizer
@@ -18,7 +19,9 @@ resume and compare it with the last one.
 
 ## When it is wrong
 A second stage of training that starts from the weights of the first one, with a schedule of its own and
-in the same directory, looks the same.
+in the same directory, looks the same. Steps that begin again alone say nothing: they may count the batches
+of an epoch, or the log may hold several trainings. So a lost counter is not found where no rate is logged,
+or where it is a constant.
 
 ## Source
 Catalogue R4 and O8.
@@ -31,19 +34,24 @@ import polars as pl
 
 from sentinel.detectors.api import Cause, History, Maturity, Variant, detector
 from sentinel.detectors.evidence import Measure, Unit
-from sentinel.detectors.runtime.restarts import EARLIER_ROWS, TAIL_ROWS, earlier_value, goes_on, with_restart
-from sentinel.detectors.schema import INDEX, SERIES, STEP, VALUE, First
+from sentinel.detectors.reading.measurements import GUESSES
+from sentinel.detectors.runtime.restarts import EARLIER_ROWS, earlier_value, goes_on, is_earlier, with_restart
+from sentinel.detectors.schema import SERIES, STEP, VALUE, First, Last
 from sentinel.detectors.signals import Signal
-from sentinel.detectors.stats import Floats, is_of, start_value, with_arrays
+from sentinel.detectors.stats import Floats, is_of, nearest, start_value, with_arrays
 from sentinel.detectors.verdict import SkipReason, verdicts
 
 MAX_LOSS_LEFT = 0.25  # of the earlier fall of the loss: how far above its end a loss that goes on may be
+AT_GUESSING = 0.001  # of the loss of guessing, within which a new training begins
+SAME_RATE = 0.02  # of the highest rate, within which two first rates are one
 MIN_STEPS_FRACTION = 0.5  # of the steps before: a restart at fewer began anew
+RATE = Last(Signal.LEARNING_RATE)
+FIRST_RATE = First(Signal.LEARNING_RATE)
 
 
 @detector(
     judges=(Signal.LEARNING_RATE, Signal.LOSS),
-    uses=(First(Signal.LOSS),),
+    uses=(First(Signal.LOSS), RATE, FIRST_RATE),
     history=History(head=1, earlier=EARLIER_ROWS),
     maturity=Maturity.STABLE,
     cause=Cause.RESUME,
@@ -63,8 +71,9 @@ MIN_STEPS_FRACTION = 0.5  # of the steps before: a restart at fewer began anew
             ("R4", "O8", "A-learning-rate"),
         ),
         "counter": Variant(
-            "steps began again at {first_step} while the loss went on at {level:.4g}, where step {last_step} "
-            "had ended: the weights were restored, the step counter and what hangs on it were not",
+            "steps and the learning rate began again at {first_step} while the loss went on at {level:.4g}, "
+            "where step {last_step} had ended: the weights were restored, the step counter and what hangs on "
+            "it were not",
             ("R4", "O8"),
         ),
     },
@@ -78,25 +87,33 @@ def resume_discontinuity(
 ) -> pl.LazyFrame:
     value = pl.col(VALUE)
     is_rate = is_of(Signal.LEARNING_RATE)
-    was_earlier = pl.col(INDEX) < 0
     first_step = pl.col("first_step")
     last_step = pl.col("last_step")
-    measured = with_restart(points).with_columns(
-        level=start_value(VALUE),
-        earlier_level=value.filter(was_earlier).tail(TAIL_ROWS).median().over(SERIES),
-        earlier_first=earlier_value(First(Signal.LOSS).column),
-        peak=pl.max_horizontal(value, value.filter(was_earlier).max().over(SERIES)),
+    measured = (
+        with_restart(points)
+        .with_columns(
+            level=start_value(VALUE),
+            earlier_level=value.filter(pl.col("in_tail")).median().over(SERIES),
+            earlier_first=earlier_value(First(Signal.LOSS).column),
+            peak=pl.max_horizontal(value, value.filter(is_earlier()).max().over(SERIES)),
+            rate_began_again=_rate_began_again(other, of_peak),
+            steps_go_on=goes_on(),
+        )
+        .with_columns(loss_goes_on=_loss_goes_on(learnt))
     )
     measured = with_arrays(measured, ("rate_before",), _rate_before, every=1, at_least=1)
     return verdicts(
-        measured.with_columns(pl.col("rate_before").fill_nan(None)),
+        measured.with_columns(pl.when(is_rate).then(pl.col("rate_before").fill_nan(None))),
         judged={
             SkipReason.NO_RESTART: last_step.is_not_null(),
             SkipReason.NOT_COMPARABLE: pl.col("rate_before").is_not_null() | ~is_rate,
         },
         found={
-            "rate": is_rate & goes_on() & _differs(other, of_peak),
-            "counter": ~is_rate & (first_step < MIN_STEPS_FRACTION * last_step) & _loss_goes_on(learnt),
+            "rate": is_rate & pl.col("steps_go_on") & _differs(other, of_peak),
+            "counter": ~is_rate
+            & (first_step < MIN_STEPS_FRACTION * last_step)
+            & pl.col("rate_began_again")
+            & pl.col("loss_goes_on"),
         },
         onset=first_step,
     )
@@ -106,24 +123,48 @@ def _differs(other: float, of_peak: float) -> pl.Expr:
     """Return whether the rate is another one than before at this step, by shares of the larger and of the
     peak.
     """
-    rate = pl.col(VALUE)
-    before = pl.col("rate_before")
+    return _are_apart(pl.col(VALUE), pl.col("rate_before"), other, of_peak * pl.col("peak"))
+
+
+def _rate_began_again(other: float, of_peak: float) -> pl.Expr:
+    """Return whether the first rate of the attempt is another one than the last one before: a higher one, or
+    that with which the attempt before began.
+
+    A rate that goes on, or that falls in steps, belongs to steps that begin again in each epoch.
+    """
+    now = pl.col(FIRST_RATE.column)
+    then = earlier_value(FIRST_RATE.column)
+    end = earlier_value(RATE.column)
+    peak = pl.max_horizontal(now, pl.col(RATE.column).filter(is_earlier()).max().over(SERIES))
+    begins_alike = (now - then).abs() <= SAME_RATE * peak
+    return _are_apart(now, end, other, of_peak * peak) & ((now > end) | begins_alike)
+
+
+def _are_apart(rate: pl.Expr, before: pl.Expr, other: float, least: pl.Expr) -> pl.Expr:
     difference = (rate - before).abs()
-    return (difference > other * pl.max_horizontal(rate, before)) & (difference > of_peak * pl.col("peak"))
+    return (difference > other * pl.max_horizontal(rate, before)) & (difference > least)
 
 
 def _loss_goes_on(learnt: float) -> pl.Expr:
-    """Return whether the loss begins near where the attempt before ended, which had learned something."""
+    """Return whether the loss begins near where the attempt before ended, which had learned something.
+
+    Near is no higher than its last points, or a part of the fall before, of a positive loss in its logarithm.
+    A loss at that of guessing is a training of its own, whatever an earlier one began with.
+    """
     level = pl.col("level")
     first = pl.col("earlier_first")
     end = pl.col("earlier_level")
-    return (end < learnt * first) & (level < end + MAX_LOSS_LEFT * (first - end))
+    ratio = pl.when(end > 0).then(first / end).otherwise(1.0)
+    near = pl.when(end > 0).then(end * ratio**MAX_LOSS_LEFT).otherwise(end + MAX_LOSS_LEFT * (first - end))
+    highest = pl.max_horizontal(near, pl.col(VALUE).filter(pl.col("in_tail")).max().over(SERIES))
+    guesses = (level / nearest(level, GUESSES.tolist()) - 1).abs() < AT_GUESSING
+    return (end < learnt * first) & (level <= highest) & ~guesses
 
 
 def _rate_before(frame: pl.DataFrame, due: pl.DataFrame) -> dict[str, Floats]:
     """Return what the attempt before had at each row's step; NaN where it was not there."""
     rates = np.full(len(due), np.nan)
-    earlier = frame.filter(pl.col(INDEX) < 0)
+    earlier = frame.filter(is_earlier())
     series = due[SERIES].to_numpy()
     steps = due[STEP].to_numpy()
     for key, rows in earlier.group_by(SERIES):
