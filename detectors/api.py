@@ -64,6 +64,12 @@ class Parameter:
     meaning: str
 
 
+CARD_BAR = "card_bar"
+"""The parameter of a detector that reads score cards."""
+
+BAR_OF_CARDS = Parameter(float, 1.0, "times the usual points from which a score card pages")
+
+
 @dataclass(frozen=True)
 class Demand:
     """Signals that a run must log: any of the judged ones, and all of those that are needed.
@@ -173,13 +179,15 @@ class Detector(Declaration):
         from sentinel.detectors import schema
         from sentinel.detectors.schema import FINDINGS, VALUE
 
-        found = self._of_rule(points, parameters or {})
+        of_rule = dict(parameters or {})
+        bar = of_rule.pop(CARD_BAR, 1.0) if self.reads else 1.0
+        found = self._of_rule(points, of_rule)
         if self.reads:
             from sentinel.detectors.reading.opinion import with_opinion
 
-            is_usual = all(self.parameters[name].default == it for name, it in (parameters or {}).items())
+            is_usual = all(self.parameters[name].default == it for name, it in of_rule.items())
             usual = None if is_usual else self._of_rule(points, {})
-            found = with_opinion(points, found, self.reads, usual=usual, every=self.every)
+            found = with_opinion(points, found, self.reads, usual=usual, bar=bar, every=self.every)
         return (
             found.with_columns([schema.capped(self.informs)] if self.informs else [])
             .filter(self.due)
@@ -236,8 +244,8 @@ def detector(
 ) -> "Callable[[Callable[..., pl.LazyFrame]], Detector]":
     """Declare a detector; see ``Detector`` for the fields. Its name comes from the function's.
 
-    One that ``reads`` claims is asked at the end, and has what their cards use, their history, variants and
-    evidence.
+    One that ``reads`` claims is asked at the end, and has what their cards use, their history, variants,
+    evidence and bar, which becomes stricter with the thresholds.
     """
     if reads:
         from sentinel.detectors.reading.cards import card_of
@@ -248,10 +256,14 @@ def detector(
         uses = (*uses, *(use for use in uses_of(reads) if use not in uses))
         variants = {**variants, **{claim: variant_of(card_of(claim)) for claim in reads}}
         evidence = {**evidence, **EVIDENCE}
+        stricter = (stricter or Strictness()).with_larger(CARD_BAR)
 
     def declare(rule: "Callable[..., pl.LazyFrame]") -> Detector:
+        fields = declared(rule, maturity, variants, evidence, hold, clear, enabled, cause, inhibits)
+        if reads:
+            fields["parameters"] = {**fields["parameters"], CARD_BAR: BAR_OF_CARDS}
         return Detector(
-            **declared(rule, maturity, variants, evidence, hold, clear, enabled, cause, inhibits),
+            **fields,
             rule=rule,
             judges=judges,
             needs=needs,

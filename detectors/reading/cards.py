@@ -7,7 +7,7 @@ Points below zero speak against the claim. What cannot be measured gives no poin
 
 import tomllib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -23,6 +23,9 @@ FOLDER = Path(__file__).parent / "claims"
 
 MAX_LINES = 8
 """Of a card: what a person can hear at once."""
+
+MIN_POINTS = 1.0
+"""From which a card may page."""
 
 MAX_TOLD = 1000
 """Larger numbers than this one say no more to a person."""
@@ -113,6 +116,10 @@ class Bar:
     excuses: Mapping[str, float]
     page_from: float
 
+    def raised(self, times: float) -> "Bar":
+        """Return the bar where so many times the points are needed, one at least."""
+        return replace(self, page_from=max(MIN_POINTS, times * self.page_from))
+
     def allows(self, measured: Mapping[str, float]) -> bool:
         """Return whether a series measures what is needed, and nothing excuses it."""
         has_needs = all(measured[name] >= least for name, least in self.needs.items())
@@ -151,6 +158,11 @@ class Card:
         bars = [self.over] if self.running is None else [self.over, self.running]
         bounds = {name for bar in bars for name in (*bar.needs, *bar.excuses)}
         return frozenset({line.measurement for line in self.lines} | bounds)
+
+    def raised(self, times: float) -> "Card":
+        """Return the card with both bars raised. It pages nowhere where it did not before."""
+        running = None if self.running is None else self.running.raised(times)
+        return replace(self, over=self.over.raised(times), running=running)
 
     def points(self, measured: Mapping[str, Floats]) -> Floats:
         """Return the points of each series by each line: lines x series."""

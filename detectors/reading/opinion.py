@@ -95,7 +95,7 @@ def variant_of(card: Card) -> Variant:
 
 def uses_of(claims: Collection[str]) -> tuple[Signal | Course, ...]:
     """Return what the cards of claims ask for of other signals."""
-    cards = _with_rivals([*claims])
+    cards = with_rivals([*claims])
     asked = {name for card in cards for name in card.measurements}
     roles = {companion.role for name, companion in COMPANY.items() if name in asked}
     courses = (use for use in COURSES if PARTS[use.signal].role in roles or use.signal in OF_AGENTS)
@@ -109,20 +109,22 @@ def with_opinion(
     claims: Sequence[str],
     *,
     usual: pl.LazyFrame | None = None,
+    bar: float = 1.0,
     every: int,
 ) -> pl.LazyFrame:
     """Return findings of a rule with those of cards where these weigh more and the rule knows no excuse.
 
     While a run goes on, the doubt of a rule that only informs weighs more than a card. ``usual`` are its
     findings with its usual parameters, unless ``findings`` are these: it is they that tell its doubt, or a
-    card would page where a stricter rule finds nothing to doubt.
+    card would page where a stricter rule finds nothing to doubt. The cards page from ``bar`` times their
+    points.
     ``findings`` have their severities. The frame of ``points`` is the WINDOW frame that the rule judged, of
     which it judges each ``every``-th row.
     """
     is_look = points[NEW] & (points[ENDED] | points[INDEX].is_in(looks(every)))
     if not is_look.any():
         return findings.with_columns(pl.lit(None, OF_CARD[name]).alias(name) for name in EVIDENCE)
-    opinion = _opinions(points, is_look, claims)
+    opinion = _opinions(points, is_look, claims, bar)
     joined = findings.drop(LOOK).join(opinion.lazy(), on=[SERIES, INDEX], how="left", maintain_order="left")
     by_rule = pl.col(SEVERITY).fill_null(0)
     excused = pl.col(EXCUSED) if EXCUSED in findings.collect_schema().names() else pl.lit(value=False)
@@ -148,9 +150,11 @@ def with_opinion(
     )
 
 
-def _with_rivals(claims: Sequence[str]) -> list[Card]:
-    """Return the cards of claims, and of those to which they yield."""
-    cards = [card_of(claim) for claim in claims]
+def with_rivals(claims: Sequence[str], bar: float = 1.0) -> list[Card]:
+    """Return the cards of claims with their bars raised, and those to which they yield, which stay as they
+    are: a claim that another one told of is not told because that one has become stricter.
+    """
+    cards = [card_of(claim).raised(bar) for claim in claims]
     return cards + [card_of(card.yields_to) for card in cards if card.yields_to]
 
 
@@ -202,9 +206,9 @@ class _Points:
         return noise_of(values[np.isfinite(values)])
 
 
-def _opinions(frame: pl.DataFrame, is_look: pl.Series, claims: Sequence[str]) -> pl.DataFrame:
+def _opinions(frame: pl.DataFrame, is_look: pl.Series, claims: Sequence[str], bar: float) -> pl.DataFrame:
     """Return what the cards say at the looks of a frame."""
-    cards = _with_rivals(claims)
+    cards = with_rivals(claims, bar)
     placed = frame.with_columns(row=pl.int_range(pl.len(), dtype=pl.Int64))
     least = min(card.over.least_points for card in cards)
     due = placed.filter(is_look & (pl.col(INDEX) + 1 >= least))

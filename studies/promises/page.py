@@ -44,9 +44,9 @@ missing in the other, so the halves differ more than two archives would.
 
 FACTORED = """## Stricter detectors
 
-In how many runs these detectors page: as they are, and {factors} times as strict. The factors are a plain
-rule and fitted to no run. A variant that only informs pages in none. **Public** are logs that people called
-faulty or healthy, **fleet** is the one with rough noise, and **rougher** the one whose noise comes to 100 %.
+In how many runs these detectors page: as they are, and {factors} times as strict. A variant that
+only informs pages in none. **Public** are logs that people called faulty or healthy, **fleet** is the one
+with rough noise, and **rougher** the one whose noise comes to 100 %.
 
 """
 

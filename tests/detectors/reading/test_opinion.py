@@ -3,10 +3,13 @@
 import numpy as np
 import polars as pl
 
-from sentinel.detectors.api import Detector
+from sentinel.detectors.api import CARD_BAR, Detector
 from sentinel.detectors.discovery import all_detectors
+from sentinel.detectors.reading.cards import card_of
+from sentinel.detectors.reading.opinion import with_rivals
 from sentinel.detectors.schema import ONSET, VARIANT
 from sentinel.detectors.signals import Signal
+from sentinel.series.windows import frame
 from tests.detectors.golden import Stream, judge, windows
 
 NOISE = np.random.default_rng(1).normal(0, 8, 150)
@@ -71,3 +74,32 @@ def test_what_was_lost_before_the_recent_rows_is_bad_from_about_there():
     lost = onsets(np.r_[np.linspace(0.9, 0.2, 400), np.linspace(0.75, 0.99, 600)])
     assert lost
     assert all(abs(onset - 400) <= 40 for onset in lost)
+
+
+def told(bar: float) -> pl.DataFrame:
+    """What the cards of a detector say of a reward at rest, with bars so many times as high."""
+    detector = all_detectors()["reward-stagnation"]
+    assert isinstance(detector, Detector)
+    stream = Stream(Signal.REWARD, np.arange(len(FLAT)), FLAT)
+    read = frame(detector, windows(detector, [stream]))
+    return detector.run(read, {CARD_BAR: bar}).drop_nulls(VARIANT)
+
+
+def test_a_card_whose_bar_is_raised_asks_for_more_points_and_says_so():
+    usual = told(1.0)
+    points = usual["card_points"].to_list()[-1]
+    over = card_of("reward-never-left-its-start").over.page_from
+    assert told(points / over)["card_points"].to_list()[-1] == points
+    assert f"pages from {points:g}" in told(points / over)["card"].to_list()[-1]
+    assert told(1.01 * points / over).is_empty()
+
+
+def test_a_card_with_no_bar_pages_from_a_point_on():
+    assert "pages from 1" in told(0.0)["card"].to_list()[-1]
+
+
+def test_a_claim_is_not_told_because_the_one_it_yields_to_became_stricter():
+    card = card_of("reward-never-left-its-start").raised(2.0)
+    cards = {one.claim: one for one in with_rivals([card.claim], 2.0)}
+    assert cards[card.claim].over.page_from == card.over.page_from
+    assert cards[card.yields_to] is card_of(card.yields_to)
