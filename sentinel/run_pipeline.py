@@ -82,10 +82,12 @@ class RunPipeline:
 
     def _add_to_means(self, means: Means, chunks: Sequence[Chunk]) -> None:
         """Add to the means of the tags that are compared, as soon as the tags have their meanings."""
-        new = means.new(chunks)
-        if new and all(stream.has_names for stream in self.log.streams.values()):
+        new_tags = means.new(chunks)
+        if new_tags and all(stream.has_names for stream in self.log.streams.values()):
             signals = self.log.understanding().signals
-            means.keep({compared_tags(tags)[0] for signal, tags in signals.items() if signal in WORSE}, new)
+            means.keep(
+                {compared_tags(tags)[0] for signal, tags in signals.items() if signal in WORSE}, new_tags
+            )
         means.add(chunks)
 
     def end(self, guard: Guard) -> Ingested:

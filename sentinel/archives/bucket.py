@@ -52,13 +52,13 @@ class Bucket:
         any_there = False
         with _reasoned_errors(self.url):
             for objects in self._store().list(prefix or None):
-                for entry in objects:
+                for listed in objects:
                     any_there = True
-                    folder, _, name = entry["path"].rpartition("/")
-                    below = entry["path"].removeprefix(prefix).lstrip("/")
+                    folder, _, name = listed["path"].rpartition("/")
+                    below = listed["path"].removeprefix(prefix).lstrip("/")
                     directory = below.removesuffix(_SETTINGS).rpartition("/")[0]
-                    if is_wanted(below, entry["size"]) and not _is_left_out(directory):
-                        stamp = f"{entry['size']}\0{entry['e_tag'] or entry['last_modified']}"
+                    if is_wanted(below, listed["size"]) and not _is_left_out(directory):
+                        stamp = f"{listed['size']}\0{listed['e_tag'] or listed['last_modified']}"
                         yield ListedFile(self._address(folder), name, stamp)
         if not any_there:
             raise SentinelError(f"{self.url}: {_NOTHING}")

@@ -49,16 +49,16 @@ class Local:
         """
         os.environ.update(dict.fromkeys(THREADS, "1"))  # a process for each core is enough
         remaining = iter(parts)
-        while first := [*islice(remaining, _QUEUED_PER_WORKER * self._workers)]:
-            yield from self._pool_results(work, first, remaining)
+        while chunk_of_parts := [*islice(remaining, _QUEUED_PER_WORKER * self._workers)]:
+            yield from self._pool_results(work, chunk_of_parts, remaining)
 
     def _pool_results(
-        self, work: Work, first: Sequence[Part], remaining: Iterator[Part]
+        self, work: Work, chunk_of_parts: Sequence[Part], remaining: Iterator[Part]
     ) -> Iterator[tuple[Part, Result]]:
         """Yield the results of one pool: of the first parts, then of others until a process dies."""
         spawn = multiprocessing.get_context("spawn")
-        with ProcessPoolExecutor(min(self._workers, len(first)), spawn, _begin_worker) as pool:
-            waiting = {self._submit(pool, work, part): part for part in first}
+        with ProcessPoolExecutor(min(self._workers, len(chunk_of_parts)), spawn, _begin_worker) as pool:
+            waiting = {self._submit(pool, work, part): part for part in chunk_of_parts}
             broken = False
             try:
                 while waiting:

@@ -71,7 +71,9 @@ class Contents:
             for part, key in enumerate(parts)
             for row, content in enumerate(results.packed(key))
         )
-        rows = pl.concat([pl.DataFrame(some, dict(_COLUMNS), orient="row") for some in _in_chunks(run_rows)])
+        rows = pl.concat(
+            [pl.DataFrame(chunk, dict(_COLUMNS), orient="row") for chunk in _in_chunks(run_rows)]
+        )
         rows = rows.sort("place", "id", maintain_order=True)
         # A run to which a link leads may be in two parts. The last one counts.
         rows = rows.filter(pl.col("id").ne_missing(pl.col("id").shift(-1)))
@@ -100,10 +102,12 @@ class Contents:
         """Yield the numbers of runs that may be of one training, in the order of the first of each group."""
         numbers = self.rows["judged"].arg_true().to_numpy()
         group = self.rows["group"].to_numpy()[numbers]
-        _, first, group, sizes = np.unique(group, return_index=True, return_inverse=True, return_counts=True)
-        members = numbers[np.argsort(first[group], kind="stable")]
+        _, first_rows, group, sizes = np.unique(
+            group, return_index=True, return_inverse=True, return_counts=True
+        )
+        members = numbers[np.argsort(first_rows[group], kind="stable")]
         end = 0
-        for size in sizes[np.argsort(first)].tolist():
+        for size in sizes[np.argsort(first_rows)].tolist():
             yield members[end : end + size].tolist()
             end += size
 

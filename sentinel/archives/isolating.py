@@ -38,6 +38,6 @@ def _alone(engine: Engine, judge: Judge, part: Part) -> list[bytes]:
         return [record for half in part.halves() for record in _alone(engine, judge, half)]
     if part.only:
         return [packed_record(failed(part.only[0], result))]
-    first, *others = (folder.path for folder in part.folders)
-    further = f" (also {len(others)} other directories)" if others else ""
-    return [packed_record(Record(first, first, "", failure=f"{result}{further}"))]
+    first_folder, *other_folders = (folder.path for folder in part.folders)
+    further = f" (also {len(other_folders)} other directories)" if other_folders else ""
+    return [packed_record(Record(first_folder, first_folder, "", failure=f"{result}{further}"))]

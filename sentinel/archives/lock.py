@@ -28,10 +28,10 @@ def sole_writer(directory: Path, shard: Shard) -> Iterator[None]:
         with suppress(OSError):  # only the lock counts; the number helps a person
             file.truncate(0)
             file.write(f"process {os.getpid()} on {socket.gethostname()}".encode())
-        for other in directory.glob(".lock-*"):
-            if not other.name.endswith(f"-of-{shard.count}"):
-                with suppress(FileNotFoundError), open(other, "rb") as held:
-                    _take(held.fileno(), fcntl.LOCK_SH, directory, other)
+        for lock_file in directory.glob(".lock-*"):
+            if not lock_file.name.endswith(f"-of-{shard.count}"):
+                with suppress(FileNotFoundError), open(lock_file, "rb") as held:
+                    _take(held.fileno(), fcntl.LOCK_SH, directory, lock_file)
         yield
 
 

@@ -20,7 +20,9 @@ class MergedResults:
 
     def parts(self) -> list[str]:
         """Return the keys of all parts. Raises SentinelError unless all results are complete and whole."""
-        return [f"{number}/{key}" for number, one in enumerate(self._directories) for key in one.parts()]
+        return [
+            f"{number}/{key}" for number, results in enumerate(self._directories) for key in results.parts()
+        ]
 
     def packed(self, part: str) -> Iterator[bytes]:
         """Yield the packed records of a part, in their order."""
@@ -44,12 +46,12 @@ class MergedResults:
 
     def sibling_rule(self) -> Mapping[str, Any] | None:
         """Return what the configuration of the first directory said of the rule about siblings."""
-        rules = (one.sibling_rule() for one in self._directories)
+        rules = (results.sibling_rule() for results in self._directories)
         return next((rule for rule in rules if rule is not None), None)
 
     def read_issues(self) -> list[str]:
         """Return what could not be searched."""
-        return [*dict.fromkeys(issue for one in self._directories for issue in one.read_issues())]
+        return [*dict.fromkeys(issue for results in self._directories for issue in results.read_issues())]
 
     def write_siblings(self, rows: Iterable[IncidentColumns]) -> None:
         """Write nothing: what a comparison over all directories finds belongs into none of them."""

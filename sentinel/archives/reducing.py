@@ -80,12 +80,12 @@ class Archive:
         with TemporaryFile() as file:
             waiting = _OutOfTurn(file)
             for numbers in self.contents.groups():
-                yield from (self._again(*one) for one in waiting.until(numbers[0]))
+                yield from (self._again(*out_of_turn) for out_of_turn in waiting.until(numbers[0]))
                 first, *others = self._settled(numbers)
                 yield first
                 for number, run in zip(numbers[1:], others, strict=True):
                     waiting.add(number, run)
-            yield from (self._again(*one) for one in waiting.until(self.contents.rows.height))
+            yield from (self._again(*out_of_turn) for out_of_turn in waiting.until(self.contents.rows.height))
 
     def _record(self, number: int) -> Record:
         record = self.contents.record(number)
@@ -128,7 +128,8 @@ class _OutOfTurn:
     def add(self, number: int, run: SettledRun) -> None:
         """Keep what was settled of a run."""
         notifications = {
-            id_: [replace(one, body=None) for one in outcomes] for id_, outcomes in run.notifications.items()
+            id_: [replace(decision, body=None) for decision in outcomes]
+            for id_, outcomes in run.notifications.items()
         }
         content = msgspec.msgpack.encode((run.standing, notifications, run.training))
         heappush(self._waiting_runs, (number, self._file.seek(0, SEEK_END), len(content)))

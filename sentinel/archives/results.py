@@ -203,9 +203,9 @@ class Results:
         broken = [file for key in keys for file in self._missing(key)]
         if broken:
             names = ", ".join(str(file) for file in broken[:_MAX_FILES])
-            others = ", ..." if len(broken) > _MAX_FILES else ""
+            ellipsis = ", ..." if len(broken) > _MAX_FILES else ""
             mend = "`sentinel archive judge` with the same paths judges again what is not whole"
-            raise SentinelError(f"{names}{others}: damaged or missing; {mend}")
+            raise SentinelError(f"{names}{ellipsis}: damaged or missing; {mend}")
         return keys
 
     def _missing(self, key: str) -> list[Path]:
@@ -233,10 +233,10 @@ class Results:
 
     def packed(self, part: str) -> Iterator[bytes]:
         """Yield the packed records of a part, in their order."""
-        first = 0
-        while block := self._block(part, first):
+        first_row = 0
+        while block := self._block(part, first_row):
             yield from (content for content, _, _ in block)
-            first += _BLOCK_ROWS
+            first_row += _BLOCK_ROWS
 
     def glance(self, row: Row) -> Glance:
         """Return what is compared among all runs, of the record in a row."""

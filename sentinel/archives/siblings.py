@@ -56,7 +56,7 @@ def beside_siblings(contents: Contents) -> dict[int, Sequence[Change]]:
     if settings is None:
         return {}
     config = Config.model_validate({"detectors": {RULE: settings}})
-    rules = [one for one in config.enabled_detectors if one.name == RULE]
+    rules = [detector for detector in config.enabled_detectors if detector.name == RULE]
     if not rules:
         return {}
     rule = _SiblingRule(Pipeline(rules, config.parameters, {}), config)
@@ -94,8 +94,8 @@ def _beside(
         if (changes := rule.changes(run, candidate, siblings_of[program])) is not None:
             yield number, changes
     for siblings in siblings_of.values():
-        for other in siblings:
-            other.forget()
+        for member in siblings:
+            member.forget()
 
 
 class _StoredSiblings:
@@ -141,9 +141,9 @@ def _fingerprint(framework: str | None, tags: frozenset[str], settings: bytes) -
 
 
 @lru_cache(_MAX_SHARED_SETTINGS)
-def _setting(one: tuple[str, str]) -> tuple[str, str]:
+def _setting(item: tuple[str, str]) -> tuple[str, str]:
     """Return the same object for equal settings, which makes comparing many of them faster."""
-    return one
+    return item
 
 
 @lru_cache(MAX_SETTINGS)

@@ -43,14 +43,14 @@ class Memory:
             rows.append(self._rows.popleft())
             points += len(rows[-1].metrics)
         numbers: dict[str, int] = {}
-        entries = [
+        logged = [
             (numbers.setdefault(tag, len(numbers)), row.step, row.time, value)
             for row in rows
             for tag, value in row.metrics.items()
         ]
         kinds = np.uint32, np.int64, np.float64, np.float64
-        columns = zip(*entries, strict=True) if entries else [()] * 4
-        tag, step, time, value = (np.array(part, kind) for part, kind in zip(columns, kinds, strict=True))
+        columns = zip(*logged, strict=True) if logged else [()] * 4
+        tag, step, time, value = (np.array(column, kind) for column, kind in zip(columns, kinds, strict=True))
         chunk = Chunk("", list(numbers), tag, step, time, value)
         config: dict[str, object] = {}
         while self._settings:

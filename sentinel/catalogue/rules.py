@@ -107,7 +107,7 @@ class ValueRange(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename
     def said_of(self, name: str) -> str:
         """Return the question to a value of that name, in words."""
         choices = self.is_ if isinstance(self.is_, tuple) else (self.is_,)
-        whole = (
+        number_text = (
             f"{name} per {self.per}" if self.per else f"{name} modulo {self.modulo}" if self.modulo else name
         )
         bounds = (
@@ -115,7 +115,7 @@ class ValueRange(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename
             f"below {self.below:g}" if self.below is not None else "",
             f"is {one_of(map(_word, choices))}" if self.is_ is not None else "",
         )
-        return f"{whole} {' and '.join(filter(None, bounds))}"
+        return f"{number_text} {' and '.join(filter(None, bounds))}"
 
 
 class Condition(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

@@ -35,10 +35,11 @@ def ack(incident: _Id, config: ConfigFile = None, state_dir: StateDir = None) ->
     now = SystemClock().now()
     with Store(recorded(config, state_dir, incident).state_dir, create=False) as store:
         stored = store.incident(incident)
-        new = acknowledgement(stored, now)
-        store.add_silence(new)
+        acknowledged = acknowledgement(stored, now)
+        store.add_silence(acknowledged)
     typer.echo(
-        f"{stored.id}: {stored.detector} is acknowledged; to take it back: sentinel silence remove {new.id}"
+        f"{stored.id}: {stored.detector} is acknowledged; "
+        f"to take it back: sentinel silence remove {acknowledged.id}"
     )
 
 

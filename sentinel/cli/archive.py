@@ -157,9 +157,9 @@ def judge_parts(
         typer.echo(f"\nstopped; the parts that are done are in {out}, and the same command goes on", err=True)
         return INTERRUPTED
     failed = f", {judgement.failed} could not be judged" if judgement.failed else ""
-    new = f"{counted(judgement.completed, 'part')} judged: {counted(judgement.runs, 'run')}{failed}"
+    judged_parts = f"{counted(judgement.completed, 'part')} judged: {counted(judgement.runs, 'run')}{failed}"
     damaged = f" ({counted(judgement.damaged, 'file')} had been damaged)" if judgement.damaged else ""
-    typer.echo(f"{new}{damaged}; {counted(judgement.reused, 'part')} known before; results in {out}")
+    typer.echo(f"{judged_parts}{damaged}; {counted(judgement.reused, 'part')} known before; results in {out}")
     return 0
 
 
@@ -189,25 +189,25 @@ def report(
     all_results = [Results(directory) for directory in dict.fromkeys(map(Path.resolve, directories))]
     results = all_results[0] if len(all_results) == 1 else MergedResults(all_results)
     policies = [sink.policy() for sink in configuration(config).sinks]
-    whole = reduced(results, policies)
+    reduced_archive = reduced(results, policies)
     if compare:
         from sentinel.archives.comparing import compared
 
-        whole = replace(whole, comparisons=compared(whole.contents))
+        reduced_archive = replace(reduced_archive, comparisons=compared(reduced_archive.contents))
     match format_:
         case _Form.TERMINAL:
             from sentinel.report.lines import print_lines
 
-            print_lines(cost.lines(cost.cost(whole)))
+            print_lines(cost.lines(cost.cost(reduced_archive)))
         case _Form.MARKDOWN:
             from sentinel.report import cost_page
 
-            typer.echo(cost_page.markdown(cost.cost(whole)))
+            typer.echo(cost_page.markdown(cost.cost(reduced_archive)))
         case _Form.HTML:
             from sentinel.report import cost_page
 
-            typer.echo(cost_page.html(cost.cost(whole)))
+            typer.echo(cost_page.html(cost.cost(reduced_archive)))
         case _Form.JSON:
             from sentinel.report import archive
 
-            sys.stdout.writelines(chain(archive.pieces(whole), "\n"))
+            sys.stdout.writelines(chain(archive.pieces(reduced_archive), "\n"))

@@ -35,12 +35,14 @@ def backtest(config: _New, paths: _Paths = None, old: _Old = None) -> None:
     from sentinel.replays.backtest import differences
     from sentinel.replays.replaying import replay
 
-    new = configuration(config, paths=paths or ())
-    before = configuration(old).model_copy(update={"paths": new.paths})
-    if not new.paths:
+    new_config = configuration(config, paths=paths or ())
+    old_config = configuration(old).model_copy(update={"paths": new_config.paths})
+    if not new_config.paths:
         raise SentinelError("nothing to compare: name a PATH, or set `paths` in the new configuration")
-    changes = differences(*(replay(new.paths, config, lambda *_: None) for config in (before, new)))
-    verdicts = answers(new, config)
+    changes = differences(
+        *(replay(new_config.paths, config, lambda *_: None) for config in (old_config, new_config))
+    )
+    verdicts = answers(new_config, config)
     for difference in changes:
         if difference.kind != "same":
             typer.echo(_line(difference, verdicts))

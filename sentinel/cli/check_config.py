@@ -100,10 +100,10 @@ def _forms(forms: Sequence["LineForm"], paths: Sequence[Path]) -> Iterator[str]:
         for file, of_file in fitting.items():
             numbers = form.numbers(of_file[-1]) or []
             names = [name or "time" for name in (slot.name for slot in form.template.slots)]
-            last = ", ".join(f"{name} {text}" for name, text in zip(names, numbers, strict=True))
+            last_line = ", ".join(f"{name} {text}" for name, text in zip(names, numbers, strict=True))
             share = f"{len(of_file)} of {counted(len(texts[file]), 'line')}"
             read_part = f"at the beginning and the end of {clean_text(str(file))}"
-            yield f"{title}: {share} {read_part}; the last says {clean_text(last)}"
+            yield f"{title}: {share} {read_part}; the last says {clean_text(last_line)}"
 
 
 def _routes(config: "Config") -> Iterator[str]:

@@ -21,10 +21,10 @@ def compare(
     log_to_stderr()
     settings = here(configuration(config, paths=paths or ()))
     with progress_bar() as progress:
-        whole = replay(settings.paths, settings, progress, curves=True, compare=True)
-    trainings = {whole.trainings[run.run_pipeline.id]: run for run in reversed(whole.runs)}
+        replayed = replay(settings.paths, settings, progress, curves=True, compare=True)
+    trainings = {replayed.trainings[run.run_pipeline.id]: run for run in reversed(replayed.runs)}
     pair = pair_body(*reversed(trainings.values())) if len(trainings) == 2 else None
-    if pair is None and not whole.comparisons:
+    if pair is None and not replayed.comparisons:
         raise SentinelError(
             f"nothing to compare: of {len(trainings)} runs no two differ in one setting or in the seed alone"
         )
@@ -34,11 +34,11 @@ def compare(
         body: ComparedBody = {
             "schema": 1,
             "pair": pair,
-            "comparisons": [comparison_body(comparison) for comparison in whole.comparisons],
+            "comparisons": [comparison_body(comparison) for comparison in replayed.comparisons],
         }
         typer.echo(orjson.dumps(body, option=orjson.OPT_INDENT_2).decode())
         return
     if pair is not None:
         print_lines(pair_lines(pair))
-    for comparison in whole.comparisons:
+    for comparison in replayed.comparisons:
         print_lines([(0, title(comparison)), *((2, line) for line in statements(comparison))])

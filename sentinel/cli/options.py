@@ -216,17 +216,17 @@ def opened(output: Path | None) -> Iterator[TextIO]:
         yield sys.stdout
         return
     is_plain = is_file(output) or not exists(output)  # and no pipe or device
-    whole = output.resolve() if is_plain else output
-    part = whole.with_name(f"{whole.name}.part") if is_plain else whole
+    output_file = output.resolve() if is_plain else output
+    unfinished = output_file.with_name(f"{output_file.name}.part") if is_plain else output_file
     try:
-        file = part.open("w", encoding="utf-8")
+        file = unfinished.open("w", encoding="utf-8")
     except OSError as error:
         raise SentinelError(f"{output}: the report cannot be written: {error.strerror}") from None
     with file, ExitStack() as failed:
         if is_plain:
-            failed.callback(part.unlink)
+            failed.callback(unfinished.unlink)
         yield file
         file.flush()  # which a full disk refuses
         failed.pop_all()
     if is_plain:
-        part.replace(whole)
+        unfinished.replace(output_file)

@@ -132,7 +132,7 @@ def replay(
         curves = form in (_Form.HTML, _Form.MARKDOWN)
         names = run or ()
         if compare or baseline or form in (_Form.TERMINAL, _Form.JSON):
-            whole = replay_whole(
+            replayed = replay_whole(
                 settings.paths,
                 settings,
                 progress,
@@ -141,12 +141,12 @@ def replay(
                 baseline=locations_of(baseline or ()),
                 names=names,
             )
-            if (compare or baseline) and not whole.comparisons:
+            if (compare or baseline) and not replayed.comparisons:
                 typer.echo(
                     "sentinel: nothing to compare: no two runs differ in one setting or in the seed alone",
                     err=True,
                 )
-            parts = iter([whole])
+            parts = iter([replayed])
         else:
             parts = replay_in_parts(settings.paths, settings, progress, curves=curves, names=names)
         _write(outcome.through(map(selection.apply, parts)), form, sort, file, details)

@@ -62,8 +62,8 @@ def runs(
         from sentinel.report.listing import unread_lines
         from sentinel.sources.discovery import discover
 
-        found = discover(_locations(paths, config), are_over=True, forms=_forms(config))
-        print_lines(unread_lines(found.unread))
+        discovery = discover(_locations(paths, config), are_over=True, forms=_forms(config))
+        print_lines(unread_lines(discovery.unread))
         return
     from sentinel.replays.workers import begin
 

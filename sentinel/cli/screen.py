@@ -31,15 +31,15 @@ def show(paths: Paths = None, format_: ReportFormat = TextOrJson.TERMINAL, confi
     settings = here(named)
     try:
         with progress_bar() as progress:
-            whole = overview(replay_in_parts(settings.paths, settings, progress), clock.now())
+            screen = overview(replay_in_parts(settings.paths, settings, progress), clock.now())
     except SentinelError as error:
         advice = "; name a directory of runs, or see `sentinel --help`" if is_default else ""
         raise SentinelError(f"{error}{advice}") from None
     if format_ is TextOrJson.JSON:
         import orjson
 
-        body = overview_body(whole)
+        body = overview_body(screen)
         typer.echo(orjson.dumps(body, option=orjson.OPT_INDENT_2).decode())
         return
     seconds = clock.monotonic() - started_at
-    print_lines(lines(whole, seconds, [str(path) for path in settings.paths], terminal_width()))
+    print_lines(lines(screen, seconds, [str(path) for path in settings.paths], terminal_width()))

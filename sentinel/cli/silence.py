@@ -67,12 +67,12 @@ def add(
     with Store(settings.state_dir) as store:
         if incident:
             stored = store.incident(incident)
-            new = silence(stored.run, stored.detector, now + duration, reason, now, stored.id)
+            silenced = silence(stored.run, stored.detector, now + duration, reason, now, stored.id)
         else:
-            new = silence(run_glob(run), detector, now + duration, reason, now)
-        store.add_silence(new)
-        covered = [row.path for row in store.runs() if not incident and new.covers(row.path)]
-    typer.echo(f"{new.id}: {new.detector} of {_runs(new)} is silent")
+            silenced = silence(run_glob(run), detector, now + duration, reason, now)
+        store.add_silence(silenced)
+        covered = [row.path for row in store.runs() if not incident and silenced.covers(row.path)]
+    typer.echo(f"{silenced.id}: {silenced.detector} of {_runs(silenced)} is silent")
     if covered:
         typer.echo(f"it matches {matched_runs(covered)} now")
     elif not incident:

@@ -101,7 +101,9 @@ def _check_paths(paths: "Sequence[Location]", wait: bool) -> None:
     from sentinel.sources.location import closed_to_us, is_pattern, matches
 
     local = [path for path in paths if isinstance(path, Path)]
-    missing = [path for path in local if not any(exists(one) or is_denied(one) for one in matches(path))]
+    missing = [
+        path for path in local if not any(exists(match) or is_denied(match) for match in matches(path))
+    ]
     problems = [
         "nothing matches it yet" if is_pattern(path) else "no such file or directory" for path in missing
     ]

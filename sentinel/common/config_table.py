@@ -44,22 +44,29 @@ class JointlyChecked(ConfigTable):
     @classmethod
     def _with_all_mistakes(cls, table: Any, validate: ModelWrapValidatorHandler[Self]) -> Self:
         mistakes = [*cls.mistakes_between(table)] if isinstance(table, Mapping) else []
-        found: Sequence[Mapping[str, Any]] = ()
+        mistakes_of_fields: Sequence[Mapping[str, Any]] = ()
         try:
             valid = validate(table)
         except ValidationError as error:
-            found = error.errors(include_url=False)
-        if mistakes or found:
-            defects = _raised(mistakes, found, table)
+            mistakes_of_fields = error.errors(include_url=False)
+        if mistakes or mistakes_of_fields:
+            defects = _raised(mistakes, mistakes_of_fields, table)
             raise ValidationError.from_exception_data(cls.__name__, defects, hide_input=True)
         return valid
 
 
-def _raised(mistakes: Iterable[str], found: Iterable[Mapping[str, Any]], table: object) -> list[Any]:
+def _raised(
+    mistakes: Iterable[str], mistakes_of_fields: Iterable[Mapping[str, Any]], table: object
+) -> list[Any]:
     """Return mistakes between keys, and those that pydantic found, such that they can be raised together."""
-    own = ({"type": "value_error", "ctx": {"error": ValueError(text)}, "input": table} for text in mistakes)
-    known = ("type", "loc", "input", "ctx")
-    return [*own, *({key: defect[key] for key in known if key in defect} for defect in found)]
+    mistakes_of_table = (
+        {"type": "value_error", "ctx": {"error": ValueError(text)}, "input": table} for text in mistakes
+    )
+    error_keys = ("type", "loc", "input", "ctx")
+    return [
+        *mistakes_of_table,
+        *({key: defect[key] for key in error_keys if key in defect} for defect in mistakes_of_fields),
+    ]
 
 
 @dataclass(frozen=True)

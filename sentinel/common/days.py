@@ -33,9 +33,9 @@ def spans_with(spans: Sequence[Span], times: NDArray[np.float64]) -> list[Span]:
     high = int(days.max())
     if spans and spans[-1][0] <= low and high <= spans[-1][1]:
         return [*spans]
-    new = ((day, day) for day in np.unique(days).astype(int).tolist())
+    new_days = ((day, day) for day in np.unique(days).astype(int).tolist())
     merged: list[Span] = []
-    for first, last in sorted([*spans, *new]):
+    for first, last in sorted([*spans, *new_days]):
         if merged and first <= merged[-1][1] + 1:
             merged[-1] = merged[-1][0], max(last, merged[-1][1])
         else:

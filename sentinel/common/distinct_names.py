@@ -12,24 +12,24 @@ _WORDS = re.compile(r"(?:\de-\d|[^/_\-])*[/_\-]|.+")
 _GAP = "…"
 
 
-def distinct(names: Sequence[str], most: int) -> list[str]:
+def distinct(names: Sequence[str], max_characters: int) -> list[str]:
     """Return the names with at most so many characters each, different ones for different names.
 
     Where a name is too long, all of them lose words that they have in common. What is still too long loses
     its middle, and names that are then alike get numbers.
     """
-    if all(len(name) <= most for name in names):
+    if all(len(name) <= max_characters for name in names):
         return [*names]
     words = {name: _WORDS.findall(name) for name in names}
     short: dict[str, str] = {}
     for size in dict.fromkeys(len(each) for each in words.values()):
         alike = {name: each for name, each in words.items() if len(each) == size}
-        short |= dict(zip(alike, _without_common([*alike.values()], most), strict=True))
-    numbered = _numbered(short, most)
+        short |= dict(zip(alike, _without_common([*alike.values()], max_characters), strict=True))
+    numbered = _numbered(short, max_characters)
     return [numbered[name] for name in names]
 
 
-def _without_common(names: Sequence[Sequence[str]], most: int) -> Iterator[str]:
+def _without_common(names: Sequence[Sequence[str]], max_characters: int) -> Iterator[str]:
     """Yield names of equally many words with those words in which they differ, and as many of their
     neighbours as there is room for.
     """
@@ -39,10 +39,12 @@ def _without_common(names: Sequence[Sequence[str]], most: int) -> Iterator[str]:
     differs = differs or [len(columns) - 1]  # of a single path the end tells most
     chosen = {*differs}
     for distance in range(1, len(columns)):
-        for near in (*(index - distance for index in differs), *(index + distance for index in differs)):
-            is_beside = 0 <= near < len(columns) and not chosen.isdisjoint((near - 1, near + 1))
-            if is_beside and _width(widths, chosen | {near}) <= most:
-                chosen.add(near)
+        for neighbour in (*(index - distance for index in differs), *(index + distance for index in differs)):
+            is_beside = 0 <= neighbour < len(columns) and not chosen.isdisjoint(
+                (neighbour - 1, neighbour + 1)
+            )
+            if is_beside and _width(widths, chosen | {neighbour}) <= max_characters:
+                chosen.add(neighbour)
     yield from (_joined(name, chosen) for name in names)
 
 
@@ -54,21 +56,23 @@ def _width(widths: Sequence[int], chosen: set[int]) -> int:
 
 def _joined(name: Sequence[str], chosen: set[int]) -> str:
     """Return the chosen words of a name, with one mark for each gap."""
-    shown = "".join(word if index in chosen else _GAP for index, word in enumerate(name))
-    return re.sub(f"{_GAP}+", _GAP, shown)
+    chosen_words = "".join(word if index in chosen else _GAP for index, word in enumerate(name))
+    return re.sub(f"{_GAP}+", _GAP, chosen_words)
 
 
-def _numbered(short: Mapping[str, str], most: int) -> dict[str, str]:
+def _numbered(short: Mapping[str, str], max_characters: int) -> dict[str, str]:
     """Return short names by names, with at most so many characters. Different names that are alike then get
     numbers.
     """
-    cut = {name: elided(each, most) for name, each in short.items()}
+    cut = {name: elided(each, max_characters) for name, each in short.items()}
     uses = Counter(cut.values())
     taken = {*uses}
     endings = {each: (f"~{number}" for number in count(1)) for each in uses}
     for name, each in cut.items():
         if uses[each] > 1:
-            numbered = (f"{elided(short[name], most - len(ending))}{ending}" for ending in endings[each])
+            numbered = (
+                f"{elided(short[name], max_characters - len(ending))}{ending}" for ending in endings[each]
+            )
             cut[name] = next(text for text in numbered if text not in taken)
             taken.add(cut[name])
     return cut

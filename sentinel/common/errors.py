@@ -67,5 +67,5 @@ def did_you_mean(name: str, valid_names: Iterable[str]) -> str:
     if len(name) > _MAX_NAME:
         return ""
     by_folded = {candidate.casefold(): candidate for candidate in valid_names}
-    near = get_close_matches(name.casefold(), by_folded, n=1, cutoff=0.6)
-    return f" (did you mean {by_folded[near[0]]!r}?)" if near else ""
+    close_matches = get_close_matches(name.casefold(), by_folded, n=1, cutoff=0.6)
+    return f" (did you mean {by_folded[close_matches[0]]!r}?)" if close_matches else ""

@@ -47,23 +47,23 @@ class _Glob:
         self._sets: list[tuple[int, list[Range], bool]] = []
         self._moves: dict[str, int] = {}  # by character of the name, the positions from which it leads on
         size = 0
-        at = 0
-        while at < len(glob):
+        position = 0
+        while position < len(glob):
             bit = 1 << size
-            end = _end_of_set(glob, at) if glob[at] == "[" else 0
-            if glob[at] == "*":
+            end = _end_of_set(glob, position) if glob[position] == "[" else 0
+            if glob[position] == "*":
                 self._stay |= bit
-                at += 1
+                position += 1
                 continue
-            if glob[at] == "?":
+            if glob[position] == "?":
                 self._any |= bit
             elif end:
-                self._sets.append((bit, *_members(glob[at + 1 : end])))
-                at = end
+                self._sets.append((bit, *_members(glob[position + 1 : end])))
+                position = end
             else:
-                self._literals[glob[at]] = self._literals.get(glob[at], 0) | bit
+                self._literals[glob[position]] = self._literals.get(glob[position], 0) | bit
             size += 1
-            at += 1
+            position += 1
         self._end = 1 << size
 
     def matches(self, name: str) -> bool:
@@ -104,9 +104,9 @@ def _members(text: str) -> tuple[list[Range], bool]:
     is_negated = text.startswith("!")
     text = text[is_negated:]
     ranges = []
-    at = 0
-    while at < len(text):
-        is_range = text[at + 1 : at + 2] == "-" and at + 2 < len(text)
-        ranges.append((text[at], text[at + 2] if is_range else text[at]))
-        at += 3 if is_range else 1
+    position = 0
+    while position < len(text):
+        is_range = text[position + 1 : position + 2] == "-" and position + 2 < len(text)
+        ranges.append((text[position], text[position + 2] if is_range else text[position]))
+        position += 3 if is_range else 1
     return ranges, is_negated

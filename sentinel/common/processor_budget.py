@@ -35,7 +35,7 @@ class ProcessorBudget:
         """Return the result of the work. Raises ProcessorTimeExceeded in the midst of it."""
         if threading.current_thread() is not threading.main_thread():
             return work()
-        before = signal.signal(signal.SIGPROF, self._interrupt)
+        earlier_handler = signal.signal(signal.SIGPROF, self._interrupt)
         self._end = time.thread_time() + self._seconds
         signal.setitimer(signal.ITIMER_PROF, self._seconds, _AGAIN_SECONDS)
         try:
@@ -43,7 +43,7 @@ class ProcessorBudget:
         finally:
             self._end = float("inf")
             signal.setitimer(signal.ITIMER_PROF, 0.0)
-            signal.signal(signal.SIGPROF, before)
+            signal.signal(signal.SIGPROF, earlier_handler)
 
     def _interrupt(self, *_: object) -> None:
         """End the work, unless it was other threads that took the time of the process."""

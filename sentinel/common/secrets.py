@@ -92,9 +92,9 @@ def _meaning(name: str) -> str:
             if word in _SECRET_WORDS or word.startswith(_PASSWORD):
                 return _PASSWORD if word.startswith(_PASSWORD) else word
     words = [*map(str.lower, _WORD.findall(parts[-1]))] if parts else []
-    *before, last = words or [""]
-    if last == "token" and not (before and before[-1] in _TOKENS_OF_TEXT):
-        return last
+    *earlier_words, last_word = words or [""]
+    if last_word == "token" and not (earlier_words and earlier_words[-1] in _TOKENS_OF_TEXT):
+        return last_word
     is_key = any(first in _KEYS and second == "key" for first, second in pairwise(words))
     is_connection = words[-2:] in (["connection", "string"], ["conn", "str"])
     return "key" if is_key or is_connection else ""

@@ -52,14 +52,14 @@ def one_of(words: Iterable[str]) -> str:
     return f"{', '.join(others)} or {last}" if others else last
 
 
-def elided(text: str, most: int) -> str:
+def elided(text: str, max_characters: int) -> str:
     """Return the text with at most so many characters: the middle is left out, because names differ at both
     ends. `sentinel.common.distinct_names` shortens all names of a table.
     """
-    if len(text) <= most:
+    if len(text) <= max_characters:
         return text
-    head = (most - 1) // 2
-    return f"{text[:head]}…{text[head + 1 - most :]}"
+    head = (max_characters - 1) // 2
+    return f"{text[:head]}…{text[head + 1 - max_characters :]}"
 
 
 def counted(number: int, noun: str, nouns: str = "") -> str:
@@ -77,10 +77,10 @@ def duration_text(seconds: float) -> str:
     """Return a duration in its two largest units: "40 s", "12 min 5 s", "3 h 20 min", "2 d 4 h"."""
     if not seconds < _AGES_SECONDS:
         return "over 100 years"
-    whole = max(0, round(seconds))
+    whole_seconds = max(0, round(seconds))
     parts: list[tuple[int, str]] = []
     for unit, size in (("d", 86400), ("h", 3600), ("min", 60), ("s", 1)):
-        count, whole = divmod(whole, size)
+        count, whole_seconds = divmod(whole_seconds, size)
         if count or parts:
             parts.append((count, unit))
     return " ".join(f"{count} {unit}" for count, unit in parts[:2] if count) or "0 s"
@@ -107,6 +107,6 @@ def sentence(words: str) -> str:
     """
     line = clean_text(words, 1000)
     has_end = not line or line.endswith((".", "!", "?", "…"))
-    first = line.split(" ", 1)[0]
-    is_word = first.replace("-", "").replace("'", "").isalpha()
+    first_word = line.split(" ", 1)[0]
+    is_word = first_word.replace("-", "").replace("'", "").isalpha()
     return (line[:1].upper() + line[1:] if is_word else line) + ("" if has_end else ".")

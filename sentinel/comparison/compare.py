@@ -79,8 +79,8 @@ def _seeds(group: Group) -> Iterator[Finding]:
     seeds = sum(sizes) if group.is_by_seed else min(sizes)
     if 1 < seeds < ENOUGH_SEEDS:
         each = "" if group.is_by_seed or len(set(sizes)) > 1 else " a value"
-        least = "as few as " if len(set(sizes)) > 1 and not group.is_by_seed else ""
-        yield Finding(f"{least}{seeds} runs{each}: a result takes five seeds or more", ("R6",))
+        qualifier = "as few as " if len(set(sizes)) > 1 and not group.is_by_seed else ""
+        yield Finding(f"{qualifier}{seeds} runs{each}: a result takes five seeds or more", ("R6",))
 
 
 def _far_apart(
@@ -94,8 +94,8 @@ def _far_apart(
         if apart is not None:
             reported.add(frozenset(runs))
             short = apart.short[:_MAX_NAMES]
-            rest = len(apart.short) - _MAX_NAMES
-            names = f"{', '.join(short)}{f' and {rest} more' * (rest > 0)}"
+            unnamed_count = len(apart.short) - _MAX_NAMES
+            names = f"{', '.join(short)}{f' and {unnamed_count} more' * (unnamed_count > 0)}"
             yield Finding(
                 f"{len(apart.short)} of {apart.runs} equal runs{which} gain less than half of what the best "
                 f"one gains, and do not catch up in the second half ({names}): "
@@ -113,15 +113,17 @@ def _accumulation(setting: str, courses: Courses) -> Iterator[Finding]:
     for signal in (Signal.GRAD_NORM, Signal.LOSS):
         plans = {value: planned({setting: value}) for value in courses.get(signal, ())}
         steps = {value: plan.get(Setting.ACCUMULATION_STEPS) for value, plan in plans.items()}
-        stated = sorted((n, value) for value, n in steps.items() if n is not None)
-        for (fewer, low), (more, high) in pairwise(stated):
+        stated = sorted(
+            (batch_steps, value) for value, batch_steps in steps.items() if batch_steps is not None
+        )
+        for (smaller, low), (larger, high) in pairwise(stated):
             beginnings = (
                 [course[:_FIRST_POINTS] for course in courses[signal][value]] for value in (low, high)
             )
             before, after = (float(np.median(beginning)) for beginning in beginnings)
-            times = more / fewer
-            least = times if signal is Signal.LOSS else max(np.sqrt(times), 1 + 2 * _RATIO_BAND)
-            if before > 0 and least * (1 - _RATIO_BAND) <= after / before <= times * (1 + _RATIO_BAND):
+            times = larger / smaller
+            least_change = times if signal is Signal.LOSS else max(np.sqrt(times), 1 + 2 * _RATIO_BAND)
+            if before > 0 and least_change * (1 - _RATIO_BAND) <= after / before <= times * (1 + _RATIO_BAND):
                 yield Finding(
                     f"{measure_of(signal).label} begins {after / before:.2g} times as large with {high} "
                     f"accumulation steps as with {low}: the accumulated loss seems not to be divided",

@@ -103,14 +103,14 @@ def courses_of(signal: Signal, arms: Mapping[str, Sequence[ComparedRun]]) -> dic
         return {}
     tag = next(tag for tag in subjects[0].signals[signal] if tag in shared)
     by_arm = {value: [_by_samples(run, tag) for run in runs] for value, runs in arms.items()}
-    all_steps = [at for courses in by_arm.values() for at, _ in courses]
-    if any(len(at) == 0 for at in all_steps):
+    all_steps = [steps for courses in by_arm.values() for steps, _ in courses]
+    if any(len(steps) == 0 for steps in all_steps):
         return {}
-    first = max(at[0] for at in all_steps)
-    last = min(at[-1] for at in all_steps)
-    if first > last:
+    first_step = max(steps[0] for steps in all_steps)
+    last_step = min(steps[-1] for steps in all_steps)
+    if first_step > last_step:
         return {}
-    grid_steps = np.linspace(first, last, _COURSE_POINTS)
+    grid_steps = np.linspace(first_step, last_step, _COURSE_POINTS)
     return {
         value: [np.interp(grid_steps, *course) for course in courses] for value, courses in by_arm.items()
     }

@@ -44,11 +44,11 @@ def seeds_apart(runs: Sequence[ComparedRun]) -> SeedsApart | None:
     the beginning on. Copies of a run count once.
     """
     for signal in OUTCOMES:
-        whole = _whole(runs, signal)
-        courses = courses_of(signal, {"": whole}).get("", ()) if len(whole) >= ENOUGH_SEEDS else ()
+        whole_runs = _whole(runs, signal)
+        courses = courses_of(signal, {"": whole_runs}).get("", ()) if len(whole_runs) >= ENOUGH_SEEDS else ()
         once = {course.tobytes(): number for number, course in enumerate(courses)}.values()
         if len(once) >= ENOUGH_SEEDS:
-            names = [whole[number].name for number in once]
+            names = [whole_runs[number].name for number in once]
             return _apart(signal, names, np.array([courses[number] for number in once]))
     return None
 
@@ -59,8 +59,8 @@ def _whole(runs: Sequence[ComparedRun], signal: Signal) -> list[ComparedRun]:
     for run in runs:
         steps_by_tag = [run.means.course(tag)[0] for tag in run.signals.get(signal, ())]
         last_steps.append(max((int(steps[-1]) for steps in steps_by_tag if len(steps)), default=-1))
-    least = max(0, _MIN_LENGTH * max(last_steps))
-    return [run for run, step in zip(runs, last_steps, strict=True) if step >= least]
+    min_last_step = max(0, _MIN_LENGTH * max(last_steps))
+    return [run for run, step in zip(runs, last_steps, strict=True) if step >= min_last_step]
 
 
 def _apart(signal: Signal, names: Sequence[str], courses: NDArray[np.float64]) -> SeedsApart | None:

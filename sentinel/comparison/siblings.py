@@ -119,7 +119,7 @@ class Sibling:
         """
         if self.whole:
             return self.course(tag, plan)
-        width = max(other.means.width(tag) for other in like)
+        width = max(sibling.means.width(tag) for sibling in like)
         return aligned(*self.means.course(tag, width), plan=max(plan, 1.0), whole=False)
 
     def forget(self) -> None:
@@ -167,30 +167,34 @@ def near(healthy: Mapping[Fingerprint, Sequence[Sibling]]) -> Near:
     """Return what gives, of `representatives`, those of the program of a fingerprint."""
 
     @lru_cache(64)  # runs of one program lie near one another
-    def in_program(one: Fingerprint) -> list[Sibling]:
-        return [run for other, runs in healthy.items() if are_siblings(one, other) for run in runs]
+    def in_program(program: Fingerprint) -> list[Sibling]:
+        return [run for other, runs in healthy.items() if are_siblings(program, other) for run in runs]
 
     return in_program
 
 
-def among_siblings(run: Sibling, near: Sequence[Sibling]) -> SiblingComparison | None:
+def among_siblings(run: Sibling, siblings: Sequence[Sibling]) -> SiblingComparison | None:
     """Return what a run that is over looks like beside its siblings; None if it has too few.
 
-    ``near`` are the healthy runs of its program, see `healthy_siblings`; its own logs do not count.
+    ``siblings`` are the healthy runs of its program, see `healthy_siblings`; its own logs do not count.
     """
-    near = [other for other in near if other.training != run.training]
-    if len(near) < MIN_SIBLINGS:
+    siblings = [sibling for sibling in siblings if sibling.training != run.training]
+    if len(siblings) < MIN_SIBLINGS:
         return None
-    prints = {other.fingerprint for other in near}
+    prints = {sibling.fingerprint for sibling in siblings}
     swept = names_that_differ(*prints)
-    equal = {one for one in prints if swept.isdisjoint(names_that_differ(run.fingerprint, one))}
-    by_training = {other.training: other for other in near if other.fingerprint in equal}
-    near = [*by_training.values()][-MAX_SIBLINGS:]
-    if len(near) < MIN_SIBLINGS:
+    equal = {
+        fingerprint
+        for fingerprint in prints
+        if swept.isdisjoint(names_that_differ(run.fingerprint, fingerprint))
+    }
+    by_training = {sibling.training: sibling for sibling in siblings if sibling.fingerprint in equal}
+    siblings = [*by_training.values()][-MAX_SIBLINGS:]
+    if len(siblings) < MIN_SIBLINGS:
         return None
-    differ = differences(run.fingerprint, near[0].fingerprint)
+    differ = differences(run.fingerprint, siblings[0].fingerprint)
     plans = (planned({name: value}) for name, pair in differ.items() for value in pair)
-    courses = _courses(run, near, by_beginning=any(SIZES & plan.keys() for plan in plans))
+    courses = _courses(run, siblings, by_beginning=any(SIZES & plan.keys() for plan in plans))
     if not courses:
         return None
     count = len(next(iter(courses.values())).theirs)
@@ -203,7 +207,7 @@ def among_siblings(run: Sibling, near: Sequence[Sibling]) -> SiblingComparison |
         count,
         deviations,
         " and ".join(differences_text),
-        names=sorted(other.name for other in near),
+        names=sorted(sibling.name for sibling in siblings),
         bands={
             courses[signal].tag: _sibling_range(courses[signal].plan, sides)
             for signal, sides in sides_by_signal.items()
@@ -221,41 +225,41 @@ class _Aligned(NamedTuple):
     by_beginning: bool
 
 
-def _courses(run: Sibling, near: Sequence[Sibling], *, by_beginning: bool) -> dict[Signal, _Aligned]:
+def _courses(run: Sibling, siblings: Sequence[Sibling], *, by_beginning: bool) -> dict[Signal, _Aligned]:
     """Return the signals that enough siblings log to the end. Copies of a run count once."""
-    usual = float(np.median([other.last_step for other in near]))
+    usual = float(np.median([sibling.last_step for sibling in siblings]))
     plan = run.plan or usual
     tags = {signal: run_tags[0] for signal in WORSE if (run_tags := run.tags(signal))}
     by_signal = {
         signal: [
-            other.course(tag, other.plan or usual)
-            if tag in other.tags(signal)
+            sibling.course(tag, sibling.plan or usual)
+            if tag in sibling.tags(signal)
             else np.full(COURSE_POINTS, np.nan)
-            for other in near
+            for sibling in siblings
         ]
         for signal, tag in tags.items()
     }
-    whole = {
+    whole_courses = {
         signal: rows
         for signal, rows in by_signal.items()
         if np.isfinite(rows).all(axis=1).sum() >= MIN_SIBLINGS
     }
-    if not whole:
+    if not whole_courses:
         return {}
-    finite = np.isfinite(np.concatenate([*map(np.array, whole.values())], axis=1)).all(axis=1)
-    rows = np.concatenate([np.array(rows_of_one)[finite] for rows_of_one in whole.values()], axis=1)
+    finite = np.isfinite(np.concatenate([*map(np.array, whole_courses.values())], axis=1)).all(axis=1)
+    rows = np.concatenate([np.array(rows_of_one)[finite] for rows_of_one in whole_courses.values()], axis=1)
     once = [*{row.tobytes(): number for number, row in enumerate(rows)}.values()]
     if len(once) < MIN_SIBLINGS:
         return {}
     return {
         signal: _Aligned(
-            run.course_so_far(tags[signal], plan, near),
+            run.course_so_far(tags[signal], plan, siblings),
             np.array(rows_of_one)[finite][once],
             tags[signal],
             plan,
             by_beginning,
         )
-        for signal, rows_of_one in whole.items()
+        for signal, rows_of_one in whole_courses.items()
     }
 
 
@@ -276,20 +280,22 @@ def _sides(signal: Signal, courses: _Aligned, tests: int) -> Iterator[_Side]:
     in_ratios = bool((theirs > 0).all() and (course[np.isfinite(course)] > 0).all())
     change, back = (np.log, np.exp) if in_ratios else (np.asarray, np.asarray)
     ours = change(course)
-    others = change(theirs)
+    sibling_changes = change(theirs)
     moved = 0.0
     if by_beginning:
-        usual = np.median(others[:, :_FIRST_POINTS])
+        usual = np.median(sibling_changes[:, :_FIRST_POINTS])
         moved = float(usual - ours[:_FIRST_POINTS].mean())
-        others = others - others[:, :_FIRST_POINTS].mean(axis=1, keepdims=True) + usual
+        sibling_changes = (
+            sibling_changes - sibling_changes[:, :_FIRST_POINTS].mean(axis=1, keepdims=True) + usual
+        )
     for side in WORSE[signal]:
-        siblings = band(side * others, tests)
+        siblings = band(side * sibling_changes, tests)
         departed = departure(side * (ours + moved), siblings)
-        most = siblings.limit * siblings.noise
+        upper_limit = siblings.limit * siblings.noise
         yield _Side(
             side,
-            bound=back(side * (siblings.level + most) - moved),
-            mirrored=back(side * (siblings.level - most) - moved),
+            bound=back(side * (siblings.level + upper_limit) - moved),
+            mirrored=back(side * (siblings.level - upper_limit) - moved),
             departed=departed
             and Deviation(
                 signal=signal,
@@ -299,7 +305,7 @@ def _sides(signal: Signal, courses: _Aligned, tests: int) -> Iterator[_Side]:
                 step=round(plan * (departed.position + 1) / COURSE_POINTS),
                 level=float(back(ours + moved)[departed.position]),
                 usual=float(back(side * siblings.level)[departed.position]),
-                limit=float(back(side * (siblings.level + most))[departed.position]),
+                limit=float(back(side * (siblings.level + upper_limit))[departed.position]),
                 score=departed.score,
             ),
         )

@@ -255,9 +255,9 @@ class Config(ConfigTable):
             raise ValueError("a file that is included cannot include others; name them all in one file")
         promise = self.calibration
         for file in self.include:
-            other = _load(file, included=True)
-            promise = promise or other.calibration
-            for name, table in other.detectors.items():
+            included = _load(file, included=True)
+            promise = promise or included.calibration
+            for name, table in included.detectors.items():
                 self.detectors[name] = table | self.detectors.get(name, {})
         # Pydantic takes another instance only from here, and only where a file is read.
         return self if promise is self.calibration else self.model_copy(update={"calibration": promise})

@@ -240,7 +240,7 @@ class RowDetection:
             if len(new_rows) == 1:
                 self.failed(detector.name, new_rows[0].run, error)
                 return []
-            return [part for series in new_rows for part in self._detect((detector, [series]))]
+            return [verdicts for series in new_rows for verdicts in self._detect((detector, [series]))]
 
     def _verdicts(
         self, detector: Detector, all_series: Sequence[SeriesRows], findings: pl.DataFrame, tracked: set[Key]
@@ -251,11 +251,13 @@ class RowDetection:
         number = findings[SERIES].to_numpy()
         severity = findings[SEVERITY].to_numpy()
         is_finding = severity > 0
-        tracked.update(_key(all_series[n], detector) for n in np.unique(number[is_finding]))
+        tracked.update(
+            _key(all_series[series_number], detector) for series_number in np.unique(number[is_finding])
+        )
         runs = {key.run for key in tracked}
         selected = {
-            n: series
-            for n, series in enumerate(all_series)
+            series_number: series
+            for series_number, series in enumerate(all_series)
             if series.run in runs and _key(series, detector) in tracked
         }
         if not selected:

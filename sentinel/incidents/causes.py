@@ -180,13 +180,15 @@ def possible_causes(
         id_: () if entries[id_].is_printed(text, raised_in) else not_shown(entries[id_].needs, clues)
         for id_ in cited
     }
-    possible = [entry for entry in cited if not unmet_needs[entry]] or cited
+    possible = [entry_id for entry_id in cited if not unmet_needs[entry_id]] or cited
     weighed = [_weigh(entries[id_], clues) for id_ in possible]
-    weighed = [one for one in weighed if not one.is_contradicted] or weighed
-    shares = likelihoods().shares([one.listed for one in weighed])
+    weighed = [candidate for candidate in weighed if not candidate.is_contradicted] or weighed
+    shares = likelihoods().shares([candidate.listed for candidate in weighed])
     causes = [
-        PossibleCause(one.listed.id, round(share, 3), one.reason, unmet_needs[one.listed.id])
-        for one, share in zip(weighed, shares, strict=True)
+        PossibleCause(
+            candidate.listed.id, round(share, 3), candidate.reason, unmet_needs[candidate.listed.id]
+        )
+        for candidate, share in zip(weighed, shares, strict=True)
     ]
     return tuple(sorted(causes, key=lambda cause: -cause.score))
 

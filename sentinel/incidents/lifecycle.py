@@ -313,8 +313,8 @@ class IncidentTracker:
         explained = [effect for _, effect in self._open() if effect.inhibited_by == incident.id]
         if not explained:
             return change
-        first = min(explained, key=lambda effect: (effect.attempt, effect.fired_step))
-        return track.change(change.event, incident.replace(taken_over=first.trouble))
+        first_effect = min(explained, key=lambda effect: (effect.attempt, effect.fired_step))
+        return track.change(change.event, incident.replace(taken_over=first_effect.trouble))
 
     def _cause(self, effect: Incident) -> str | None:
         """Return the id of the open root incident that explains ``effect``; None if nothing does."""
@@ -362,8 +362,8 @@ def _undone(
     ``finalized`` are the open incidents after it, and ``restored`` the incidents before it, by id.
     """
     for track, incident in finalized:
-        before = restored.get(incident.id)
-        if before is None:
+        restored_incident = restored.get(incident.id)
+        if restored_incident is None:
             yield Change(Event.RESOLVED, track.current(incident.replace(state=State.WITHDRAWN)))
-        elif not before.open:
-            yield Change(Event.RESOLVED, track.current(before))
+        elif not restored_incident.open:
+            yield Change(Event.RESOLVED, track.current(restored_incident))

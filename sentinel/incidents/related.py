@@ -53,11 +53,11 @@ def _process(stream: str) -> str:
     return stream.partition(":")[2].removesuffix(_ROWS).strip("[]")
 
 
-def _listed(names: Sequence[str], most: int) -> str:
-    return ", ".join(_first(names, most))
+def _listed(names: Sequence[str], max_names: int) -> str:
+    return ", ".join(_first(names, max_names))
 
 
-def _first(texts: Sequence[str], most: int) -> list[str]:
+def _first(texts: Sequence[str], max_texts: int) -> list[str]:
     """Return the first of some texts, and how many more there are."""
-    more = [f"and {len(texts) - most} more"] if len(texts) > most else []
-    return [*texts[:most], *more]
+    more = [f"and {len(texts) - max_texts} more"] if len(texts) > max_texts else []
+    return [*texts[:max_texts], *more]

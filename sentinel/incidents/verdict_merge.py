@@ -147,11 +147,11 @@ class VerdictMerge:
                 skipped = self._skippable_rows(verdict) if cursor.counted else 0
                 self._push(cursor, min(cursor.counted + skipped, len(cursor.rows) - 1))
 
-    def advance_to(self, key: Key, before: SortKey) -> None:
+    def advance_to(self, key: Key, limit: SortKey) -> None:
         """Count the rows of a key before a sort key and judge the next one, because its track has changed."""
         cursor = self._cursors.get(key)
         if cursor is not None and cursor.turn > cursor.counted:
-            end = bisect_left(cursor.rows, before, cursor.counted, cursor.turn, key=sort_key)
+            end = bisect_left(cursor.rows, limit, cursor.counted, cursor.turn, key=sort_key)
             self._skip_to(cursor, end)
             self._push(cursor, cursor.counted)
 

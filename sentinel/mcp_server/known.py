@@ -108,10 +108,10 @@ class Answers:
             rows = [_agent_run(body, _roots(body["incidents"])) for body in self._judged(run)]
         else:
             content = self._status(run)
-            roots = Counter(one.run for one in content.incidents if one.inhibited_by is None)
+            roots = Counter(incident.run for incident in content.incidents if incident.inhibited_by is None)
             rows = [_agent_run(run_body(each), roots[each.row.id]) for each in content.runs]
-        most = _limited(limit)
-        return {"schema": 1, "runs": rows[:most], "left_off": max(len(rows) - most, 0)}
+        max_rows = _limited(limit)
+        return {"schema": 1, "runs": rows[:max_rows], "left_off": max(len(rows) - max_rows, 0)}
 
     def incidents(self, run: str, wanted: Wanted = Wanted(), limit: int = MAX_ROWS) -> IncidentsBody:
         """Return the incidents of runs that fit a glob."""
@@ -120,14 +120,17 @@ class Answers:
         else:
             rows = self._recorded_incidents(run)
         selected = [incident for incident in rows if wanted.selects(incident)]
-        most = _limited(limit)
-        return {"schema": 1, "incidents": selected[:most], "left_off": max(len(selected) - most, 0)}
+        max_rows = _limited(limit)
+        return {"schema": 1, "incidents": selected[:max_rows], "left_off": max(len(selected) - max_rows, 0)}
 
     def _recorded_incidents(self, run: str) -> list[LocatedIncidentBody]:
         runs = {each.row.id: each for each in self._status(run).runs}
         with Store(self.config.state_dir, read_only=True) as store:
-            incidents = [one for one in store.incidents() if one.run in runs]
-        return [located(one, runs[one.run]) for one in recorded.worst_first(incidents, runs.values())]
+            incidents = [incident for incident in store.incidents() if incident.run in runs]
+        return [
+            located(incident, runs[incident.run])
+            for incident in recorded.worst_first(incidents, runs.values())
+        ]
 
     def locations_of(self, run: str) -> Sequence[Location]:
         """Return where the runs that fit a glob lie; for `*` all that may be asked about."""
@@ -147,7 +150,7 @@ class Answers:
             return {body["path"]: body["run"] for body in self._judged(run)}
         return {each.row.path: each.name for each in self._status(run).runs}
 
-    def points(self, run: str, signal: str, most: int) -> Mapping[str, Any]:
+    def points(self, run: str, signal: str, max_points: int) -> Mapping[str, Any]:
         """Return the curves of a signal or a tag of the one run that fits a glob, in a few points each."""
         judged_run = self.replayed(run)
         curves = judged_run.curves.of if judged_run.curves else {}
@@ -158,7 +161,7 @@ class Answers:
                     "tag": tag,
                     "rows": curves[tag].rows,
                     "not_finite_at": curves[tag].lost_at,
-                    "step_value": [[point.step, point.value] for point in curves[tag].points(most)],
+                    "step_value": [[point.step, point.value] for point in curves[tag].points(max_points)],
                 }
                 for tag in tags_of(judged_run, signal)
             ],
@@ -177,11 +180,11 @@ class Answers:
     def printed(self, run: str, lines: int) -> Mapping[str, Any]:
         """Return the last lines that the one run that fits a glob printed, by file."""
         log = self.replayed(run).run_pipeline.log
-        most = min(max(lines, 1), _MAX_LINES)
+        max_lines = min(max(lines, 1), _MAX_LINES)
         return {
             "run": log.name,
             "printed": {
-                origin or "the log": [masked_text(line.text[:_MAX_LINE]) for line in printed[-most:]]
+                origin or "the log": [masked_text(line.text[:_MAX_LINE]) for line in printed[-max_lines:]]
                 for origin, printed in printed_lines(log).items()
             },
         }
@@ -192,9 +195,9 @@ class Answers:
 
     def diagnosis(self, run: str) -> Sequence[str]:
         """Return what a person would read of the one run that fits a glob, on a page of Markdown."""
-        one = self.replayed(run)
-        whole = Replay([one], [], Pipeline((), {}, {}), Coverage([], 0, 0, 0))
-        story = replay_report([whole], self.now(), "worst")
+        judged_run = self.replayed(run)
+        replayed = Replay([judged_run], [], Pipeline((), {}, {}), Coverage([], 0, 0, 0))
+        story = replay_report([replayed], self.now(), "worst")
         return diagnosis(story.runs[0])
 
     def replayed(self, run: str) -> JudgedRun:
@@ -225,11 +228,11 @@ class Answers:
         locations = self.paths or locations_of(dict.fromkeys(self._recorded()))
         replayed = replay(locations, self.config, lambda *_: None)
         fitting = []
-        for one in replayed.runs:
-            log = one.run_pipeline.log
+        for judged_run in replayed.runs:
+            log = judged_run.run_pipeline.log
             if fits(pattern, log.name, str(log.run.path)):
-                fitting.append(one)
-        _only([one.run_pipeline.log.name for one in fitting], run)
+                fitting.append(judged_run)
+        _only([judged_run.run_pipeline.log.name for judged_run in fitting], run)
         subject = fitting[0]
         comparison = subject.among
         why = "" if RULE in replayed.pipeline.detectors else f"{RULE} is disabled"
@@ -252,13 +255,13 @@ class Answers:
             raise SentinelError("an agent may silence runs for a day at most")
         now = self.now()
         with Store(self.config.state_dir, create=False) as store:
-            new = [
+            silences = [
                 silence(pattern, "*", now + seconds, f"an agent: {clean_text(reason)}", now)
                 for pattern in self._patterns(store, run)
             ]
-            for one in new:
-                store.add_silence(one)
-        return [one.id for one in new]
+            for new_silence in silences:
+                store.add_silence(new_silence)
+        return [new_silence.id for new_silence in silences]
 
     def _patterns(self, store: Store, run: str) -> Sequence[str]:
         """Return the globs of a silence that covers nothing but what the agent was given.
@@ -268,14 +271,14 @@ class Answers:
         pattern = run_glob(run)
         if not self.paths:
             return [pattern]
-        given = [
+        asked_locations = [
             row.path for row in store.runs() if fits(pattern, row.path) and is_given(row.path, self.paths)
         ]
-        if not given:
+        if not asked_locations:
             raise SentinelError(f"no run that is under watch and that you were given is called {run!r}")
-        if len(given) > MAX_ROWS:
-            raise SentinelError(f"{len(given)} runs are called {run!r}; silence {MAX_ROWS} at most")
-        return [escape(path) for path in given]
+        if len(asked_locations) > MAX_ROWS:
+            raise SentinelError(f"{len(asked_locations)} runs are called {run!r}; silence {MAX_ROWS} at most")
+        return [escape(path) for path in asked_locations]
 
     def acknowledge(self, incident: str) -> str:
         """Send only the end of an incident for a day, by the beginning of its id. Return the id of the
@@ -285,9 +288,9 @@ class Answers:
             stored = store.incident(incident)
             if not is_given(stored.run.partition(":")[2], self.paths):
                 raise SentinelError(f"the incident {incident!r} is of a run that you were not given")
-            new = acknowledgement(stored, self.now(), _MAX_SILENCE_SECONDS)
-            store.add_silence(new)
-        return new.id
+            acknowledged = acknowledgement(stored, self.now(), _MAX_SILENCE_SECONDS)
+            store.add_silence(acknowledged)
+        return acknowledged.id
 
     def _recorded(self) -> Sequence[str]:
         with Store(self.config.state_dir, read_only=True) as store:
@@ -301,18 +304,18 @@ class Answers:
 
     def _judged(self, run: str) -> Sequence[replays.ReplayedRunBody]:
         """Return the runs below the paths that fit a glob, the worst first. A state may be a minute old."""
-        kept = self._kept.replay()
+        replayed = self._kept.replay()
         with self._lock:
             of, made_at, bodies = self._bodies.get("", (None, 0.0, []))
-            if of is not kept or not 0 <= self.now() - made_at < _MAX_AGE_SECONDS:
-                bodies = replays.document(ordered(kept, "worst"), self.now())["runs"]
-                self._bodies[""] = kept, self.now(), bodies
+            if of is not replayed or not 0 <= self.now() - made_at < _MAX_AGE_SECONDS:
+                bodies = replays.document(ordered(replayed, "worst"), self.now())["runs"]
+                self._bodies[""] = replayed, self.now(), bodies
         pattern = run_glob(run)
         fitting = [body for body in bodies if fits(pattern, body["run"], body["path"])]
         if bodies and not fitting:
             raise SentinelError(f"no run is called {run}; there is {bodies[0]['run']}")
         if not bodies:
-            raise SentinelError(nothing_read(self.paths, kept.unread))
+            raise SentinelError(nothing_read(self.paths, replayed.unread))
         return fitting
 
 
@@ -333,8 +336,8 @@ def _agent_run(run: RunBody, incidents: int) -> AgentRunBody:
 
 def _located(incident: IncidentBody, run: RunBody) -> LocatedIncidentBody:
     """Return an incident without what sinks would have got, with its run."""
-    own = {name: value for name, value in incident.items() if name in IncidentBody.__annotations__}
-    return cast("LocatedIncidentBody", own | {"run": run["run"], "path": run["path"]})
+    agent_fields = {name: value for name, value in incident.items() if name in IncidentBody.__annotations__}
+    return cast("LocatedIncidentBody", agent_fields | {"run": run["run"], "path": run["path"]})
 
 
 def _time(text: str, now: float) -> float:

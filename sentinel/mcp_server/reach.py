@@ -7,16 +7,16 @@ from sentinel.sources.location import Location, Url, matches
 from sentinel.sources.readers.files import real_path
 
 
-def is_given(path: str, given: Sequence[Location]) -> bool:
+def is_given(path: str, allowed: Sequence[Location]) -> bool:
     """Return whether a run at this path or address lies at or below a place that was given; true if none
     was.
     """
-    return not given or any(f"{path}/".startswith(f"{top.rstrip('/')}/") for top in _tops(given))
+    return not allowed or any(f"{path}/".startswith(f"{top.rstrip('/')}/") for top in _tops(allowed))
 
 
-def _tops(given: Sequence[Location]) -> list[str]:
+def _tops(allowed: Sequence[Location]) -> list[str]:
     """Return the places without links and globs."""
     tops: list[str] = []
-    for location in given:
+    for location in allowed:
         tops += [str(location)] if isinstance(location, Url) else map(real_path, matches(Path(location)))
     return tops

@@ -134,14 +134,14 @@ class Tools:
     def silence(self, run: str, reason: str, duration: str = "2h") -> str:
         """Stop notifications about runs that fit a glob, for 30m, 2h or a day at most. Ask the user first."""
         with _refusing():
-            new = self._answers.silence(run, duration, reason)
-        return f"silence {', '.join(new)}; to end one: sentinel silence remove {new[0]}"
+            silence_ids = self._answers.silence(run, duration, reason)
+        return f"silence {', '.join(silence_ids)}; to end one: sentinel silence remove {silence_ids[0]}"
 
     def acknowledge(self, incident: str) -> str:
         """Note that the user knows of an incident, so that for a day only its end is sent. Ask first."""
         with _refusing():
-            new = self._answers.acknowledge(incident)
-        return f"acknowledged; to take it back: sentinel silence remove {new}"
+            silence_id = self._answers.acknowledge(incident)
+        return f"acknowledged; to take it back: sentinel silence remove {silence_id}"
 
 
 def server(answers: Answers, user_rules: "Callable[[], Sequence[WrittenRule]]") -> MCPServer:

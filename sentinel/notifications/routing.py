@@ -184,24 +184,24 @@ class _Routing:
 
     def _of_what_goes_on(self, withdrawn: Incident, policy: SinkPolicy) -> Iterator[SinkDecision]:
         """Yield that an incident goes on whose trouble a withdrawn one told last."""
-        for other in self._open.values():
-            sent = self._sent(other.id, policy)
-            if other.trouble != withdrawn.trouble or not sent:
+        for incident in self._open.values():
+            sent = self._sent(incident.id, policy)
+            if incident.trouble != withdrawn.trouble or not sent:
                 continue
-            last = max(sent.values(), key=lambda one: one.number)
-            cause = self._cause(other, policy)
+            last = max(sent.values(), key=lambda sent_: sent_.number)
+            cause = self._cause(incident, policy)
             decision = decide(
-                Change(Event.REPEAT, other.replace(inhibited_by=cause)),
+                Change(Event.REPEAT, incident.replace(inhibited_by=cause)),
                 self._news.run,
                 policy,
-                self._is_silenced(other),
+                self._is_silenced(incident),
                 {**sent, Event.ENDED: replace(last, number=last.number + 1)},
                 self._now,
             )
             if decision.reason.sends:
                 number = last.number + 1
-                body = _body(decision.event, other, number, self._news, self._now, plots=policy.plots)
-                yield SinkDecision(other, policy.name, decision, body, number)
+                body = _body(decision.event, incident, number, self._news, self._now, plots=policy.plots)
+                yield SinkDecision(incident, policy.name, decision, body, number)
                 return
 
     def _is_silenced(self, incident: Incident) -> bool:

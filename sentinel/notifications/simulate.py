@@ -14,24 +14,26 @@ def retold(stories: Sequence[Story], context: RoutingContext) -> list[dict[str, 
     """Return the decisions about each run by incident id, without reminders."""
     decisions: list[dict[str, list[SinkDecision]]] = [{} for _ in stories]
     dated_changes = [
-        (at, change, index) for index, (_, changes) in enumerate(stories) for at, change in _dated(changes)
+        (time, change, index)
+        for index, (_, changes) in enumerate(stories)
+        for time, change in _dated(changes)
     ]
     open_by_run: dict[str, dict[str, Incident]] = {}  # at the time of the change, by id
-    for at, change, index in sorted(dated_changes, key=lambda event: event[0]):
+    for time, change, index in sorted(dated_changes, key=lambda event: event[0]):
         run, _ = stories[index]
         open_incidents = open_by_run.setdefault(change.incident.run, {})
         open_incidents.pop(change.incident.id, None)
         if change.incident.open:
             open_incidents[change.incident.id] = change.incident
         news = RunChanges(run, [change], [*open_incidents.values()], reminders=False)
-        for decision in route_changes(news, context, at):
+        for decision in route_changes(news, context, time):
             decisions[index].setdefault(decision.incident.id, []).append(decision)
     return decisions
 
 
 def _dated(changes: Iterable[Change]) -> Iterator[tuple[float, Change]]:
     """Yield the changes with their times, which never go back. A log without times has time 0."""
-    at = 0.0
+    time = 0.0
     for change in changes:
-        at = max(at, change.incident.last_time or 0.0)
-        yield at, change
+        time = max(time, change.incident.last_time or 0.0)
+        yield time, change

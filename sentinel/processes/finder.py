@@ -132,8 +132,8 @@ class Host:
         environment.
         """
         location = Path(real_path(log))
-        near = {str(path) for path in (location, location.parent, location.parent.parent)}
-        pids = {pid for path in near for pid in self._by_named_path.get(path, ())}
+        directories = {str(path) for path in (location, location.parent, location.parent.parent)}
+        pids = {pid for path in directories for pid in self._by_named_path.get(path, ())}
         above = (location, *location.parents)
         pids |= {pid for path in above for pid in self._by_working_directory.get(path, ())}
         return [self.processes[pid] for pid in sorted(pids)]

@@ -60,7 +60,7 @@ def _search(target: Process, words: bytes) -> list[re.Match[bytes]] | None:
         return None
     since = seconds_awake(target) - 1
     about = re.compile(words % target.pid)
-    matches = (about.search(text) for at, text in records if at >= since)
+    matches = (about.search(text) for logged_at, text in records if logged_at >= since)
     return [match for match in matches if match]
 
 

@@ -44,24 +44,24 @@ class _Entry(NamedTuple):
 def find_named_process(log: Path) -> LogWriter | Writer:
     """Return the process that a file beside a log names if it fits, else what a person should know of it."""
     with suppress(OSError):
-        entries = [*_of_wandb(log)] or [*_of_pid_files(log)]
-        if len(entries) == 1:  # several name several
-            return _check(entries[0], last_write(log))
+        named_processes = [*_of_wandb(log)] or [*_of_pid_files(log)]
+        if len(named_processes) == 1:  # several name several
+            return _check(named_processes[0], last_write(log))
     return Writer()
 
 
-def _check(entry: _Entry, last_write_at: float) -> LogWriter | Writer:
+def _check(named: _Entry, last_write_at: float) -> LogWriter | Writer:
     local_host = socket.gethostname()
-    file = clean_text(entry.file, 80)
-    names = f"{file} names process {entry.pid}"
-    if entry.host and entry.host != local_host:
-        return Writer(f"{names} on {clean_text(entry.host, 80)}, and this is {local_host}")
-    writer = process(entry.pid)
+    file = clean_text(named.file, 80)
+    names = f"{file} names process {named.pid}"
+    if named.host and named.host != local_host:
+        return Writer(f"{names} on {clean_text(named.host, 80)}, and this is {local_host}")
+    writer = process(named.pid)
     if writer is None or started_at(writer) > last_write_at + _CLOCK_SLACK_SECONDS:
-        lives = False if entry.host == local_host else None
+        lives = False if named.host == local_host else None
         return Writer(f"{names}, which does not run on {local_host}", lives=lives)
-    fits = -_CLOCK_SLACK_SECONDS < entry.at - started_at(writer) < _MAX_START_SECONDS
-    fits = fits and writer.user == entry.owner and may_be_named(writer)
+    fits = -_CLOCK_SLACK_SECONDS < named.at - started_at(writer) < _MAX_START_SECONDS
+    fits = fits and writer.user == named.owner and may_be_named(writer)
     return LogWriter(writer, f"is named by {file}") if fits else Writer()
 
 
@@ -69,8 +69,8 @@ def _of_wandb(log: Path) -> Iterator[_Entry]:
     debug = log / "logs" / "debug.log"
     with suppress(OSError, UnicodeDecodeError):
         if line := _WANDB_LINE.match(_beginning(debug)):
-            at = datetime.fromisoformat(line[1]).timestamp()  # its times are local
-            yield _Entry("W&B's log", int(line[2]), debug.stat().st_uid, at, _host(log))
+            started_at = datetime.fromisoformat(line[1]).timestamp()  # its times are local
+            yield _Entry("W&B's log", int(line[2]), debug.stat().st_uid, started_at, _host(log))
 
 
 def _host(log: Path) -> str:

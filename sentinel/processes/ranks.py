@@ -199,22 +199,22 @@ class Team:
                 and rank.process.started > before.process.started
                 and rank.process.parent == before.process.parent
             )
-            new = open_handle(rank.process) if restarted else None
-            if new is not None:
+            new_handle = open_handle(rank.process) if restarted else None
+            if new_handle is not None:
                 self.ranks[rank.number] = rank
-                self._handles[rank.number] = new
+                self._handles[rank.number] = new_handle
                 self.dead.pop(rank.number, None)
 
     def refresh(self, awake: float) -> bool:
         """Notice the ranks that have ended since the last call. Return whether there are any."""
         exits = {number: handle.exit() for number, handle in self._handles.items()}
-        new = {number: how for number, how in exits.items() if how is not None}
+        new_exits = {number: how for number, how in exits.items() if how is not None}
         within_seconds = max(0.0, awake - self._refreshed_at)
         self._refreshed_at = awake
-        for number, how in new.items():
+        for number, how in new_exits.items():
             self.dead[number] = Death(self.ranks[number], how, awake, within_seconds)
             del self._handles[number]
-        return bool(new)
+        return bool(new_exits)
 
     def culprit(self) -> Death | None:
         """Return the first rank that failed; None if none did."""

@@ -53,11 +53,11 @@ class KeptReplay:
             if self._replay is not None and not changed and stamps.keys() == self._stamps.keys():
                 return self._replay
             self._judge(changed)
-            self._runs = {run: one for run, one in self._runs.items() if run in stamps}
+            self._runs = {run: judged_run for run, judged_run in self._runs.items() if run in stamps}
             self._stamps = stamps
             runs = [self._runs[run.id] for run in discovered.runs if run.id in self._runs]
-            new = {run.id for run in changed}
-            compare_siblings(self._pipeline, runs, compared=self._runs.keys() - new)
+            changed_ids = {run.id for run in changed}
+            compare_siblings(self._pipeline, runs, compared=self._runs.keys() - changed_ids)
             simulate_notifications(runs, [sink.policy() for sink in self._config.sinks])
             coverage = coverage_of(self._pipeline, runs, read_issues)
             self._replay = Replay(runs, read_issues, self._pipeline, coverage, unread=discovered.unread)
@@ -69,8 +69,8 @@ class KeptReplay:
         for run in changed:
             self._runs.pop(run.id, None)
         for group in groups(named):
-            for one in judged(self._pipeline, group, means=True):
-                self._runs[one.run_pipeline.id] = one
+            for judged_run in judged(self._pipeline, group, means=True):
+                self._runs[judged_run.run_pipeline.id] = judged_run
 
 
 def _stamp(run: Run, logs: Collection[str]) -> Stamp:
@@ -82,15 +82,17 @@ def _stamp(run: Run, logs: Collection[str]) -> Stamp:
     if run.local is None or not log_paths:
         return ()
     tops = {path if is_directory(path) else path.parent for path in log_paths}
-    own = str(run.path)
-    entries = (entry for top in tops for entry in _entries(str(top), 0))
-    return tuple(sorted(entry for entry in entries if entry[0] == own or entry[0] not in logs))
+    run_path = str(run.path)
+    log_files = (log_file for top in tops for log_file in _entries(str(top), 0))
+    return tuple(
+        sorted(log_file for log_file in log_files if log_file[0] == run_path or log_file[0] not in logs)
+    )
 
 
 def _entries(directory: str, level: int) -> Iterator[tuple[str, int, int]]:
     try:
-        with os.scandir(directory) as found:
-            entries = [*found][:_MAX_FILES]
+        with os.scandir(directory) as scanned:
+            entries = [*scanned][:_MAX_FILES]
     except OSError:
         return
     for entry in entries:

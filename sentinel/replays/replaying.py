@@ -177,8 +177,10 @@ def _read(pipeline: Pipeline, runs: Sequence[JudgedRun]) -> None:
             for run, advance in zip(unfinished, advances, strict=True):
                 run.add(advance)
             unfinished = [run for run, advance in zip(unfinished, advances, strict=True) if advance.more]
-    whole = [run for run in runs if run.failure is None]
-    for run, advance in zip(whole, pipeline.finalize([run.run_pipeline for run in whole]), strict=True):
+    sound_runs = [run for run in runs if run.failure is None]
+    for run, advance in zip(
+        sound_runs, pipeline.finalize([run.run_pipeline for run in sound_runs]), strict=True
+    ):
         run.add(advance)
     for run in runs:
         if run.failure is not None:

@@ -25,8 +25,8 @@ def with_factors(paths: Sequence[Location], config: Config) -> Judge:
     @cache
     def runs_by_name() -> Mapping[str, Run]:
         base = common_path(paths)
-        found = discover(paths, are_over=True, forms=config.forms)
-        return {run_name(run, base): run for run in found.runs}
+        discovery = discover(paths, are_over=True, forms=config.forms)
+        return {run_name(run, base): run for run in discovery.runs}
 
     def judge(change: Stricter, names: Sequence[str]) -> Iterator[tuple[RunOverview, Telling]]:
         table = {**config.detectors.get(change.detector, {}), "stricter": change.factor}

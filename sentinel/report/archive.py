@@ -15,9 +15,9 @@ def pieces(archive: Archive) -> Iterator[str]:
     """Yield the archive as `sentinel replay --format json` gives the same runs, in pieces of a run each."""
     rows = archive.contents.rows.filter("judged")
     failed = archive.failed
-    problems = [*archive.read_issues, *(f"{one.path}: {one.failure}" for one in failed)]
+    problems = [*archive.read_issues, *(f"{run.path}: {run.failure}" for run in failed)]
     unread = int(rows["unread"].sum())
-    whole: ReplayBody = {
+    body: ReplayBody = {
         "schema": 1,
         "coverage": {
             "read": rows.height - unread,
@@ -28,7 +28,7 @@ def pieces(archive: Archive) -> Iterator[str]:
         "read_issues": problems,
         "comparisons": [comparison_body(comparison) for comparison in archive.comparisons],
     }
-    before, runs, after = _text(whole).partition('"runs": [')
+    before, runs, after = _text(body).partition('"runs": [')
     yield before + runs
     separator = ""
     for run in archive.runs():

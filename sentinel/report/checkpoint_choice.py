@@ -42,7 +42,9 @@ class _Metric:
 
     def at(self, step: int) -> float | None:
         """Return the last value that was measured at or before a step."""
-        return max(((p.step, p.value) for p in self.points if p.step <= step), default=(0, None))[1]
+        return max(
+            ((point.step, point.value) for point in self.points if point.step <= step), default=(0, None)
+        )[1]
 
     def best(self, steps: Mapping[int, str]) -> int | None:
         """Return the step of the best checkpoint, the first of equals; None if none was evaluated."""
@@ -116,7 +118,7 @@ def _setting(settings: Mapping[str, FoundSetting], name: str) -> object:
 
 def _spent_after(step: int, curves: Mapping[str, Curve], last_time: float | None) -> str:
     """Return how long the run went on after a step, by the points near it; empty if it has no times."""
-    times = [p.time for curve in curves.values() for p in curve.points() if p.step <= step]
+    times = [point.time for curve in curves.values() for point in curve.points() if point.step <= step]
     step_time = max((time for time in times if math.isfinite(time)), default=None)
     spent = last_time - step_time if step_time is not None and last_time is not None else 0.0
     return duration_text(spent) if spent >= 1.0 else ""

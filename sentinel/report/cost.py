@@ -148,7 +148,10 @@ def cost(archive: Archive) -> CostOfFailures:
         tables=[(name, groups[:_MAX_ROWS]) for name, groups in tables.items()] if failures else [],
         failures=failures,
         more=count.failures - len(failures),
-        comparisons=[(title(one), [*statements(one)]) for one in archive.comparisons[:_MAX_COMPARISONS]],
+        comparisons=[
+            (title(comparison), [*statements(comparison)])
+            for comparison in archive.comparisons[:_MAX_COMPARISONS]
+        ],
     )
 
 
@@ -210,7 +213,7 @@ def _failures(archive: Archive, count: _Count) -> Iterator[Failure]:
         for run in group:
             if failure := _failure(run):
                 earlier = first.setdefault(run.training, failure)
-                first[run.training] = max(earlier, failure, key=lambda one: one.seconds)
+                first[run.training] = max(earlier, failure, key=lambda failed: failed.seconds)
         for failure in first.values():
             count.add(failure)
             yield failure

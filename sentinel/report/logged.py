@@ -66,8 +66,11 @@ def _parsed(events: bytes) -> Iterator[Sample]:
 
 def _text(parts: Iterable[bytes]) -> str:
     """Return the text without secrets and what a browser would not show; longer ones are cut."""
-    whole = masked_text("\n".join(part.decode("utf-8", "replace") for part in parts)[: 2 * _MAX_CHARACTERS])
-    plain = "".join(c if c == "\n" or c.isprintable() else " " for c in whole[: _MAX_CHARACTERS + 1])
+    masked = masked_text("\n".join(part.decode("utf-8", "replace") for part in parts)[: 2 * _MAX_CHARACTERS])
+    plain = "".join(
+        character if character == "\n" or character.isprintable() else " "
+        for character in masked[: _MAX_CHARACTERS + 1]
+    )
     return plain if len(plain) <= _MAX_CHARACTERS else plain[: _MAX_CHARACTERS - 1] + "…"
 
 

@@ -56,7 +56,10 @@ def _lines(story: ReplayReport) -> Iterator[str]:
         if roots:
             yield from _details(run, roots)
     yield from compared_lines(story.comparisons)
-    problems = [*story.problems, *(f"{run.title}: {p}" for run in story.runs for p in run.problems)]
+    problems = [
+        *story.problems,
+        *(f"{run.title}: {problem}" for run in story.runs for problem in run.problems),
+    ]
     if problems:
         yield ""
         yield from (f"- could not be read or judged: {plain(problem)}" for problem in problems)

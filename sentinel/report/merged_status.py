@@ -43,9 +43,9 @@ def joined(statuses: Mapping[Path, Status]) -> Status:
         pages=[*{(page.incident, page.day): page for state in states for page in state.pages}.values()],
         useful=[*chain.from_iterable(state.useful for state in states)],
         health={
-            f"{state_dir}: {part}": value
+            f"{state_dir}: {component}": value
             for state_dir, state in statuses.items()
-            for part, value in state.health.items()
+            for component, value in state.health.items()
         },
         process=", ".join(processes) or None,
         outage="; ".join(

@@ -150,8 +150,8 @@ def replay_report(parts: Iterable[Replay], now: float, order: Order) -> ReplayRe
         selection = part.selection
         coverage = coverage + part.coverage if coverage else part.coverage
     runs = [run for _, run in keyed]
-    whole = report_of_runs(runs, sentence(str(coverage or "")), now)
-    return replace(whole, selection=selection, problems=problems, comparisons=compared)
+    report = report_of_runs(runs, sentence(str(coverage or "")), now)
+    return replace(report, selection=selection, problems=problems, comparisons=compared)
 
 
 def report_of_runs(runs: Sequence[RunReport], coverage: str, now: float) -> ReplayReport:
@@ -175,7 +175,9 @@ def verdict(runs: Sequence[RunReport]) -> str:
         others = f" {counted(len(roots) - 1, 'more incident')}." if len(roots) > 1 else ""
         return f"{roots[0].severity.label.capitalize()}: {roots[0].headline}{others}"
     severities = [incident.severity for incident in roots]
-    parts = [f"{severities.count(s)} {s.label}" for s in sorted(set(severities), reverse=True)]
+    parts = [
+        f"{severities.count(severity)} {severity.label}" for severity in sorted(set(severities), reverse=True)
+    ]
     affected = {run.training for run in runs if run.worst > Severity.CLEAN}
     return f"{counted(len(roots), 'incident')} ({', '.join(parts)}) in {len(affected)} of {whole}."
 
@@ -311,8 +313,8 @@ def _cost_of(run: JudgedRun) -> str:
     end = metadata.last_time
     if begin is not None and end is not None and end - begin >= 1.0:
         parts.append(duration_text(end - begin))
-        whole = first.replace(last_time=end)
-        parts.append(gpu_hours(whole, run.run_pipeline.described().world_size).partition(" (")[0])
+        whole_incident = first.replace(last_time=end)
+        parts.append(gpu_hours(whole_incident, run.run_pipeline.described().world_size).partition(" (")[0])
     return f"{', '.join(filter(None, parts))} since step {first.onset_step:,}" if any(parts) else ""
 
 

@@ -71,20 +71,20 @@ class Overview:
     kinds: dict[tuple[str, ...], Kind] = field(default_factory=dict)  # by severity, detector and variant
     unread_files: Sequence[ReadIssue] = ()  # that look like logs
 
-    def add(self, part: Replay, now: float) -> None:
+    def add(self, replay: Replay, now: float) -> None:
         """Count the runs of one part of a replay at a time of day in seconds since the epoch."""
-        readable = [run for run in part.runs if not run.unread]
+        readable = [run for run in replay.runs if not run.unread]
         self.logs += len(readable)
-        self.unread_files = [*self.unread_files, *part.unread]
-        self.unread += len(part.runs) - len(readable) + len(part.read_issues)
+        self.unread_files = [*self.unread_files, *replay.unread]
+        self.unread += len(replay.runs) - len(readable) + len(replay.read_issues)
         trainings: dict[str, list[JudgedRun]] = {}
         for run in readable:
-            trainings.setdefault(part.trainings[run.run_pipeline.id], []).append(run)
+            trainings.setdefault(replay.trainings[run.run_pipeline.id], []).append(run)
         self.runs += len(trainings)
         self.severities.update(max(run.worst for run in logs) for logs in trainings.values())
         states = {
             run.run_pipeline.id: status.state
-            for run, status in zip(part.runs, standings_of(part, now), strict=True)
+            for run, status in zip(replay.runs, standings_of(replay, now), strict=True)
         }
         self.states.update(
             of_training(states[run.run_pipeline.id] for run in logs) for logs in trainings.values()
@@ -105,10 +105,10 @@ class Overview:
 
 def overview(parts: Iterable[Replay], now: float) -> Overview:
     """Return the overview of all parts of a replay."""
-    whole = Overview()
-    for part in parts:
-        whole.add(part, now)
-    return whole
+    summary = Overview()
+    for replay in parts:
+        summary.add(replay, now)
+    return summary
 
 
 class TroubleBody(TypedDict):
@@ -144,16 +144,16 @@ class OverviewBody(TypedDict):
     troubles: list[TroubleBody]
 
 
-def overview_body(whole: Overview) -> OverviewBody:
+def overview_body(summary: Overview) -> OverviewBody:
     """Return the screen as one object."""
-    ordered = sorted(whole.kinds.values(), key=lambda kind: kind.worst, reverse=True)
+    ordered = sorted(summary.kinds.values(), key=lambda kind: kind.worst, reverse=True)
     return {
         "schema": 1,
-        "runs": whole.runs,
-        "logs": whole.logs,
-        "unread": whole.unread,
-        "severities": {severity.label: count for severity, count in whole.severities.items()},
-        "states": {state.value: count for state, count in whole.states.items()},
+        "runs": summary.runs,
+        "logs": summary.logs,
+        "unread": summary.unread,
+        "severities": {severity.label: count for severity, count in summary.severities.items()},
+        "states": {state.value: count for state, count in summary.states.items()},
         "troubles": [_trouble_body(kind) for kind in ordered],
     }
 
@@ -175,22 +175,22 @@ def _trouble_body(kind: Kind) -> TroubleBody:
 
 
 def lines(
-    whole: Overview, seconds: float, paths: Sequence[str], width: int | None = None
+    summary: Overview, seconds: float, paths: Sequence[str], width: int | None = None
 ) -> Iterator[tuple[int, str]]:
     """Yield the screen: what was read in how many ``seconds``, the trouble, and the commands that show more.
 
     Each line comes with its indent. On a terminal of that ``width`` each run has one line.
     """
-    counts = f"{counted_runs(whole.runs, whole.logs)} read in {duration_text(seconds)}"
-    yield 0, f"{counts}: {_trouble(whole.severities)}"
+    counts = f"{counted_runs(summary.runs, summary.logs)} read in {duration_text(seconds)}"
+    yield 0, f"{counts}: {_trouble(summary.severities)}"
     for state, words in _ENDS.items():
-        if number := whole.states[state]:
+        if number := summary.states[state]:
             yield 0, f"{number} {words}"
-    if whole.unread:
-        yield 0, f"could not be read: {whole.unread}"
-    if line := unread_line(whole.unread_files):
+    if summary.unread:
+        yield 0, f"could not be read: {summary.unread}"
+    if line := unread_line(summary.unread_files):
         yield 0, clean_text(line, 500)
-    ordered = sorted(whole.kinds.values(), key=lambda kind: kind.worst, reverse=True)
+    ordered = sorted(summary.kinds.values(), key=lambda kind: kind.worst, reverse=True)
     critical = [kind for kind in ordered if kind.worst.worst.severity >= Severity.CRITICAL]
     others = [kind for kind in ordered if kind.worst.worst.severity < Severity.CRITICAL]
     yield from _section("Critical", critical, _MAX_CRITICAL, width)

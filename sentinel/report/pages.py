@@ -73,7 +73,10 @@ def page(name: str, user_rules: "Callable[[], Sequence[WrittenRule]]" = tuple) -
 def index(user_rules: "Sequence[WrittenRule]" = ()) -> str:
     """Return all detectors with what they flag, the user's rules, and the families of the catalogue."""
     lines = [*_detector_index(user_rules), "\n# Catalogue\n"]
-    lines += [f"- **{family}**: {', '.join(e.id for e in entries)}" for family, entries in families().items()]
+    lines += [
+        f"- **{family}**: {', '.join(entry.id for entry in entries)}"
+        for family, entries in families().items()
+    ]
     lines += ["\n`sentinel explain NAME` shows a page,"]
     lines += ["`sentinel explain --list catalogue` the titles of all entries."]
     return _wrapped("\n".join(lines))
@@ -85,7 +88,10 @@ def detectors(user_rules: "Sequence[WrittenRule]") -> str:
 
 
 def _detector_index(user_rules: "Sequence[WrittenRule]") -> list[str]:
-    lines = ["# Detectors\n", *(f"- **{name}**: {flags(d)}" for name, d in all_detectors().items())]
+    lines = [
+        "# Detectors\n",
+        *(f"- **{name}**: {flags(detector)}" for name, detector in all_detectors().items()),
+    ]
     if user_rules:
         lines += ["\n# Rules of your own\n"]
         lines += [
@@ -131,7 +137,7 @@ def _titles(entries: Iterable[catalogue.Entry]) -> str:
 def _unwritten(id_: str) -> Iterator[str]:
     yield f"# {id_} has no page\n"
     yield f"The documents behind the catalogue refer to {id_}, and none of them describes it. The nearest:\n"
-    yield _titles(catalogue.load()[near] for near in unwritten()[id_])
+    yield _titles(catalogue.load()[entry_id] for entry_id in unwritten()[id_])
 
 
 def _detector(detector: Declaration) -> Iterator[str]:

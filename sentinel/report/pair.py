@@ -39,7 +39,7 @@ class PairBody(TypedDict):
 def pair_body(run: JudgedRun, other: JudgedRun) -> PairBody:
     """Return two runs side by side. Both need their curves."""
     pair = [run, other]
-    logs = [one.run_pipeline.log for one in pair]
+    logs = [judged_run.run_pipeline.log for judged_run in pair]
     first, second = ({name: setting.value for name, setting in log.metadata.config.items()} for log in logs)
     names = [name for name in {**first, **second} if first.get(name) != second.get(name)]
     signals = dict.fromkeys(name for log in logs for name in log.understanding().signals)
@@ -47,7 +47,9 @@ def pair_body(run: JudgedRun, other: JudgedRun) -> PairBody:
         "runs": [log.name for log in logs],
         "differ": {name: [first.get(name), second.get(name)] for name in names[:_MAX_SETTINGS]},
         "left_off": max(len(names) - _MAX_SETTINGS, 0),
-        "signals": {name: [_course(one, name) for one in pair] for name in [*signals][:_MAX_SIGNALS]},
+        "signals": {
+            name: [_course(judged_run, name) for judged_run in pair] for name in [*signals][:_MAX_SIGNALS]
+        },
     }
 
 
@@ -83,6 +85,6 @@ def _course(run: JudgedRun, signal: str) -> CourseBody | None:
 def _course_text(course: CourseBody | None) -> str:
     if course is None:
         return "not logged"
-    at = course["not_finite_at"]
-    lost = "" if at is None else f", not finite at step {at:,}"
+    step = course["not_finite_at"]
+    lost = "" if step is None else f", not finite at step {step:,}"
     return f"{course['last']:.4g} ({course['lowest']:.4g} to {course['highest']:.4g}{lost})"

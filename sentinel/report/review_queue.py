@@ -54,7 +54,7 @@ class Doubt:
     @classmethod
     def from_incident(cls, run: RunReport, incident: Incident) -> "Doubt":
         """Return the doubt about an incident of a run."""
-        (report,) = (one for one in run.incidents if one.id == incident.id)
+        (report,) = (report_ for report_ in run.incidents if report_.id == incident.id)
         goals = (tag for signal in OBJECTIVES for tag in run.tags.get(signal, ()))
         others = [
             tag for tag in dict.fromkeys((*goals, *run.curves)) if tag in run.curves and tag != report.tag

@@ -17,13 +17,13 @@ class Samples:
 
     def add(self, log: RunLog, incidents: Sequence[Incident]) -> None:
         """Search for these incidents of a run."""
-        new = [incident for incident in incidents if incident.id not in self._by_incident]
-        onsets = [incident.onset_step for incident in new if incident.inhibited_by is None]
+        new_incidents = [incident for incident in incidents if incident.id not in self._by_incident]
+        onsets = [incident.onset_step for incident in new_incidents if incident.inhibited_by is None]
         samples, unsearched = samples_near(log.run, onsets) if onsets else ({}, ())
         transcript = Transcript(log)
         self._by_incident |= {
             incident.id: (samples.get(incident.onset_step, ()), transcript.around(incident))
-            for incident in new
+            for incident in new_incidents
         }
         self.problems += [problem for problem in unsearched if problem not in self.problems]
 

@@ -33,22 +33,22 @@ def document(parts: Iterable[Replay], base: Path) -> dict[str, Any]:
     results: list[dict[str, Any]] = []
     notes: list[dict[str, Any]] = []
     coverage = None
-    for part in parts:
-        rules = dict(part.pipeline.detectors)
+    for replay in parts:
+        rules = dict(replay.pipeline.detectors)
         index = {name: number for number, name in enumerate(rules)}
-        results += [_result(run, incident, index, base) for run in part.runs for incident in run.own]
-        notes += [_notification("warning", str(issue)) for issue in part.read_issues]
-        for run in part.runs:
+        results += [_result(run, incident, index, base) for run in replay.runs for incident in run.own]
+        notes += [_notification("warning", str(issue)) for issue in replay.read_issues]
+        for run in replay.runs:
             stopped = [f"not judged to its end: {run.stopped}"] if run.stopped else []
             troubles = [*stopped, *map(str, run.read_issues)]
             notes += [_notification("warning", text, _location(run, base)) for text in troubles]
         notes += [
             _notification("note", f"{title(comparison)}: {text}")
-            for comparison in part.comparisons
+            for comparison in replay.comparisons
             for text in statements(comparison)
         ]
-        coverage = coverage + part.coverage if coverage else part.coverage
-    whole = coverage is not None and not coverage.cut and not coverage.unread
+        coverage = coverage + replay.coverage if coverage else replay.coverage
+    is_complete = coverage is not None and not coverage.cut and not coverage.unread
     text = _notification("note", sentence(str(coverage or "")))
     return {
         "$schema": "https://json.schemastore.org/sarif-2.1.0.json",
@@ -62,7 +62,9 @@ def document(parts: Iterable[Replay], base: Path) -> dict[str, Any]:
                         "rules": [_rule(rule) for rule in rules.values()],
                     }
                 },
-                "invocations": [{"executionSuccessful": whole, "toolExecutionNotifications": [text, *notes]}],
+                "invocations": [
+                    {"executionSuccessful": is_complete, "toolExecutionNotifications": [text, *notes]}
+                ],
                 "results": results,
             }
         ],

@@ -38,6 +38,6 @@ def marks(first_steps: Sequence[int], steps: Sequence[tuple[int, str]]) -> str:
     """
     line = [" "] * len(first_steps)
     for step, mark in steps:
-        at = sum(first <= step for first in first_steps) - 1
-        line[max(at, 0)] = mark
+        column = sum(first <= step for first in first_steps) - 1
+        line[max(column, 0)] = mark
     return "".join(line).rstrip()

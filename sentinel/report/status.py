@@ -183,7 +183,7 @@ class Status:
     def present(self) -> Sequence[Incident]:
         """The incidents of runs that go on, as far as is known."""
         over = _over(self.runs)
-        return [one for one in self.incidents if one.run not in over and not one.ended]
+        return [incident for incident in self.incidents if incident.run not in over and not incident.ended]
 
     @property
     def realised(self) -> CalibrationCheck | None:
@@ -279,7 +279,11 @@ def worst_first(incidents: Sequence[Incident], runs: Iterable[KnownRun]) -> list
     over = _over(runs)
     return sorted(
         incidents,
-        key=lambda one: (one.run in over or bool(one.ended), -one.severity, one.inhibited_by is not None),
+        key=lambda incident: (
+            incident.run in over or bool(incident.ended),
+            -incident.severity,
+            incident.inhibited_by is not None,
+        ),
     )
 
 

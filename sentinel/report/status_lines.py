@@ -73,8 +73,8 @@ def _by_state(runs: Sequence[KnownRun]) -> str:
 def _health(status: Status, name: _Names) -> _Lines:
     if status.trouble:
         yield 0, status.trouble
-    for part, value in status.health.items():
-        yield 0, clean_text(f"{part}: {_words(value, status.now)}", 500)
+    for component, value in status.health.items():
+        yield 0, clean_text(f"{component}: {_words(value, status.now)}", 500)
     if lagging := sorted((run for run in status.runs if run.lag), key=lambda run: -run.lag):
         furthest = f"{name[lagging[0].row.id]} for {duration_text(lagging[0].lag)}"
         yield 0, f"{counted(len(lagging), 'log')} not read to the end yet, {furthest}"
@@ -190,8 +190,8 @@ def _deliveries(status: Status, name: _Names) -> _Lines:
     if status.undelivered:
         yield 0, f"Undelivered notifications: {status.undelivered_count}"
     for waiting in status.undelivered:
-        due = (waiting.next_attempt or status.now) - status.now
-        when = "given up" if waiting.failed else f"next try in {duration_text(due)}"
+        due_in_seconds = (waiting.next_attempt or status.now) - status.now
+        when = "given up" if waiting.failed else f"next try in {duration_text(due_in_seconds)}"
         if waiting.error and not waiting.failed and waiting.next_attempt is None:
             when = "refused, tried again later"
         error = f": {waiting.error}" if waiting.error else ""

@@ -282,8 +282,8 @@ def _headline(run: JudgedRun) -> str:
 
 def _able_count(run: JudgedRun) -> str:
     """Return how many of the detectors that fit found the signals that they need."""
-    found = _fit(run)
-    return f"{found.able} of {counted(found.fitting, 'detector')} that fit"
+    fit = _fit(run)
+    return f"{fit.able} of {counted(fit.fitting, 'detector')} that fit"
 
 
 def _blind_spots(runs: Sequence[JudgedRun]) -> Iterator[Text]:

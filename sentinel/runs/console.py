@@ -181,13 +181,13 @@ class ConsoleState(msgspec.Struct):
         self,
         name: str,
         origin: _Origin,
-        whole: str,
+        whole_line: str,
         line: Callable[[], Line],
         signatures: Sequence[Signature],
     ) -> Iterator[Printed]:
         """Yield the news in one line. Its time and step are read only if they matter."""
         origin.lines += 1
-        text = whole[:MAX_LINE]
+        text = whole_line[:MAX_LINE]
         if not text or text.isspace():
             return
         origin.keep([text])
@@ -252,13 +252,13 @@ class _Error:
 
 
 def _error(
-    origin: _Origin, whole: str, signatures: Sequence[Signature], line: Callable[[], Line]
+    origin: _Origin, whole_line: str, signatures: Sequence[Signature], line: Callable[[], Line]
 ) -> _Error | None:
     """Return the error that the line completes, if any. Records a traceback that the line begins or
     continues.
     """
-    prefix = _WRITER.match(whole)
-    writer, text = (prefix[0], whole[prefix.end() :]) if prefix else ("", whole)
+    prefix = _WRITER.match(whole_line)
+    writer, text = (prefix[0], whole_line[prefix.end() :]) if prefix else ("", whole_line)
     if text.startswith(_TRACEBACK) or (_TRACEBACK in text and _BAR.search(text)):
         if len(origin.tracebacks) < _MAX_WRITERS:
             # Between lines of two steps, lines with metrics were printed.
@@ -290,7 +290,11 @@ def _error(
 
 def _matches(signatures: Sequence[Signature], line: str, location: str) -> list[Signature]:
     """Return the signatures of an error that a line has; first those that say where it was raised."""
-    matches = [one for one in signatures if one.severity > Severity.INFO and one.is_in(line, location)]
+    matches = [
+        signature
+        for signature in signatures
+        if signature.severity > Severity.INFO and signature.is_in(line, location)
+    ]
     return sorted(matches, key=lambda signature: signature.raised is None)
 
 

@@ -52,18 +52,21 @@ def statuses(
     """
     if goes_on_in is None:
         goes_on_in = successors(
-            Member(one.run.name, kind_of(one.run), one.run.metadata, one.whole) for one in observations
+            Member(
+                observation.run.name, kind_of(observation.run), observation.run.metadata, observation.whole
+            )
+            for observation in observations
         )
     endings = _endings_of_siblings(observations)
     return [
         standing(
-            endings.get(_id(one.run), one.run.ending) if one.whole else None,
-            one.silent_seconds,
-            one.run.metadata.lost_after_seconds,
-            goes_on_in.get(one.run.name),
-            one.run.metadata.goes_on,
+            endings.get(_id(observation.run), observation.run.ending) if observation.whole else None,
+            observation.silent_seconds,
+            observation.run.metadata.lost_after_seconds,
+            goes_on_in.get(observation.run.name),
+            observation.run.metadata.goes_on,
         )
-        for one in observations
+        for observation in observations
     ]
 
 
@@ -74,23 +77,25 @@ def _endings_of_siblings(observations: Sequence[Observation]) -> dict[str, Endin
     not, so that it overrides them.
     """
     records = [
-        (one.trace, one.run.ending, one.run.name)
-        for one in observations
-        if one.run.ending and not one.run.ending.inferred
+        (observation.trace, observation.run.ending, observation.run.name)
+        for observation in observations
+        if observation.run.ending and not observation.run.ending.inferred
     ]
     numbers_by_key: dict[str, list[int]] = {}  # of these records, by what their logs may share with others
     for number, (evidence, _, _) in enumerate(records):
         for key in evidence.join_keys:
             numbers_by_key.setdefault(key, []).append(number)
     endings: dict[str, Ending] = {}
-    for one in observations if records else ():
-        if one.run.ending is not None and not one.run.ending.inferred:
+    for observation in observations if records else ():
+        if observation.run.ending is not None and not observation.run.ending.inferred:
             continue
-        evidence = one.trace
-        for number in sorted({n for key in evidence.join_keys for n in numbers_by_key.get(key, ())}):
+        evidence = observation.trace
+        for number in sorted(
+            {training_number for key in evidence.join_keys for training_number in numbers_by_key.get(key, ())}
+        ):
             other, ending, name = records[number]
             if is_same_training(evidence, other, surely=True):
-                endings[_id(one.run)] = replace(ending, evidence=f"{ending.evidence} of {name}")
+                endings[_id(observation.run)] = replace(ending, evidence=f"{ending.evidence} of {name}")
     return endings
 
 
@@ -132,11 +137,11 @@ class _Candidates:
     """The runs of one kind that may continue another one, in the order of their first steps."""
 
     def __init__(self, members: Sequence[Member]) -> None:
-        self._members = [one for one in members if (one.metadata.first_step or 0) > _MAX_START]
-        self._members.sort(key=lambda one: one.metadata.first_step or 0)
-        self.first_steps = [one.metadata.first_step or 0 for one in self._members]
-        self._last_step = np.array([one.metadata.last_step or 0 for one in self._members])
-        first_times = (one.metadata.first_time for one in self._members)
+        self._members = [member for member in members if (member.metadata.first_step or 0) > _MAX_START]
+        self._members.sort(key=lambda member: member.metadata.first_step or 0)
+        self.first_steps = [member.metadata.first_step or 0 for member in self._members]
+        self._last_step = np.array([member.metadata.last_step or 0 for member in self._members])
+        first_times = (member.metadata.first_time for member in self._members)
         self._first_time = np.array([np.nan if time is None else time for time in first_times])
 
     def successor(self, run: RunMetadata) -> Member | None:
@@ -151,7 +156,9 @@ class _Candidates:
         last = run.last_step or 0
         interval = max(1, first)  # a log whose first record is of step n has one every n steps
         low = bisect_right(self.first_steps, max(first, _MAX_START, last // 2))
-        near = slice(low, bisect_right(self.first_steps, last + interval))
-        first_time = np.where(self._last_step[near] > last, self._first_time[near], np.nan)
+        within_interval = slice(low, bisect_right(self.first_steps, last + interval))
+        first_time = np.where(
+            self._last_step[within_interval] > last, self._first_time[within_interval], np.nan
+        )
         fits = np.flatnonzero(first_time >= run.last_time)
         return self._members[low + fits[np.argmin(first_time[fits])]] if len(fits) else None

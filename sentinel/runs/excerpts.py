@@ -16,11 +16,11 @@ _MAX_POINTS = 200  # of each signal, the last ones
 
 def excerpts(log: RunLog, stream: str, attempt: int, tag: str, detector: str) -> list[Excerpt]:
     """Return the judged signal, then those that the detector sees beside it; none if the attempt is over."""
-    found = log.streams.get(stream)
-    if found is None or found.attempt.number != attempt:
+    stream_ = log.streams.get(stream)
+    if stream_ is None or stream_.attempt.number != attempt:
         return []
-    for spec in found.specs:
-        history = found.attempt.series.get(spec.key, {}).get(tag)
+    for spec in stream_.specs:
+        history = stream_.attempt.series.get(spec.key, {}).get(tag)
         if history is not None and any(rule.name == detector for rule in spec.detectors):
             coarse = history.coarse
             recent = history.recent.last(_MAX_POINTS)

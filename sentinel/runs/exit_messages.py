@@ -126,8 +126,8 @@ def _counts_are_full(line: str, lines: Sequence[str], attempts: int) -> bool:
         return False
     epoch = _EPOCH.search(line)
     if epoch is not None:
-        same = sum(_is_row_of_epoch(other, epoch[0], counts) for other in lines)
-        return _VALUE.search(line[epoch.end() :]) is not None and same <= attempts
+        rows_of_epoch = sum(_is_row_of_epoch(other, epoch[0], counts) for other in lines)
+        return _VALUE.search(line[epoch.end() :]) is not None and rows_of_epoch <= attempts
     bar = _BAR.search(line)
     if bar is not None:
         return _full_bars(bar[1], lines) <= attempts and not any(map(_OF_AN_EPOCH.search, lines))

@@ -145,9 +145,9 @@ class RunLog:
         if len(chunk.step):
             if not stream.has_points:
                 stream.plans.first, read_issues = self._plan_at(float(chunk.time[0]))
-                before = self._stream_before(chunk)
-                if before is not None:
-                    stream.resume(before)
+                stream_before = self._stream_before(chunk)
+                if stream_before is not None:
+                    stream.resume(stream_before)
             self.metadata.undo_finalize(chunk)
         self.metadata.record(flat(chunk.config), self.run.format)
         return stream.extend(chunk, read_at), read_issues

@@ -81,8 +81,10 @@ class RunMetadata(msgspec.Struct):
 
     def put_aside(self, marks: Sequence[Mapping[str, Any]]) -> None:
         """Remember the marks of files that others have replaced."""
-        kept = [{name: mark[name] for name in ("head", "offset", "tail") if name in mark} for mark in marks]
-        self.parts = [*self.parts, *kept][-_MAX_PARTS:]
+        marks_to_store = [
+            {name: mark[name] for name in ("head", "offset", "tail") if name in mark} for mark in marks
+        ]
+        self.parts = [*self.parts, *marks_to_store][-_MAX_PARTS:]
 
     def count(self, chunk: Chunk) -> None:
         """Count the points of a chunk."""

@@ -24,12 +24,12 @@ def outcome(streams: Iterable[Stream]) -> Outcome | None:
             Origin.USER: (Source.USER, "[signals] names it"),
             Origin.PROFILE: (Source.PROFILE, f"the profile {profile.name if profile else ''} names it"),
         }
-        for one in sorted(stream.series(), key=lambda one: one.tag):
-            series.append(one)
-            meaning = meanings.get(one.tag)
-            origin = stream.origin(profile, one.tag)
+        for history in sorted(stream.series(), key=lambda history: history.tag):
+            series.append(history)
+            meaning = meanings.get(history.tag)
+            origin = stream.origin(profile, history.tag)
             if meaning is not None and origin is not None:
                 role = role_of_signal(meaning.signal, *sources[origin])
                 if role is not None:
-                    stated[one.key] = role
+                    stated[history.key] = role
     return outcome_of(series, roles_of(series, stated))

@@ -26,6 +26,6 @@ def resumed_after(lines: Sequence[Line]) -> Iterator[int]:
         if not any(hint in text for hint in _HINTS):
             continue
         resume = _RESUME.search(text)
-        last = lines[index].step
-        if resume is not None and last is not None and int(resume["step"]) >= last:
+        last_step = lines[index].step
+        if resume is not None and last_step is not None and int(resume["step"]) >= last_step:
             yield int(resume["step"])

@@ -135,7 +135,14 @@ class _TrainingSets:
     def add(self, log: TrainingEvidence) -> int:
         """Put a log into the first training that takes it, or else into a new one. Return its number."""
         candidates = self._candidates(log)
-        number = next((n for n in candidates if self._trainings[n].takes(log)), len(self._trainings))
+        number = next(
+            (
+                training_number
+                for training_number in candidates
+                if self._trainings[training_number].takes(log)
+            ),
+            len(self._trainings),
+        )
         if number == len(self._trainings):
             self._trainings.append(_Training([number]))
         training = self._trainings[number]
@@ -157,9 +164,13 @@ class _TrainingSets:
         candidates: set[int] = set()
         for key in log.join_keys:
             numbers = self._open.get((key, log.format), ())
-            open_numbers = [n for n in numbers if self._trainings[n].may_take(log, key)]
+            open_numbers = [
+                training_number
+                for training_number in numbers
+                if self._trainings[training_number].may_take(log, key)
+            ]
             self._open[key, log.format] = open_numbers
-            candidates.update(self._trainings[n].numbers[0] for n in open_numbers)
+            candidates.update(self._trainings[training_number].numbers[0] for training_number in open_numbers)
         return sorted(candidates)
 
     def _unite(self, training: "_Training", other: "_Training") -> None:
@@ -178,12 +189,12 @@ class _Training:
 
     def add(self, log: TrainingEvidence) -> set[str]:
         """Add a log. Return the join keys that are new."""
-        new = {key for key in log.join_keys if (key, None) not in self.join_keys}
+        new_keys = {key for key in log.join_keys if (key, None) not in self.join_keys}
         self.join_keys |= {(key, output) for key in log.join_keys for output in (log.output, None)}
         self.processes.setdefault(log.format, set()).add(log.processes)
         if log.times is not None:
             self.times[log.format] = self._common_times(log.times, log.format)
-        return new
+        return new_keys
 
     def join(self, other: "_Training") -> list[int]:
         """Take all logs of another one, which has no format in common. Return the numbers of that one."""

@@ -94,9 +94,11 @@ class AsOfJoin:
                 for tag in _tags_of(use, tags):
                     self.sums.setdefault(tag, {_START: Sum()})
         counts_before = {tag: len(self._values(tag)[1]) for tag in self.sums}
-        new = [part for tag in used_tags if tag in fresh for part in self._with_slots(fresh[tag])]
-        if new:
-            self._add(new)
+        new_points = [
+            with_slot for tag in used_tags if tag in fresh for with_slot in self._with_slots(fresh[tag])
+        ]
+        if new_points:
+            self._add(new_points)
         for tag, count in counts_before.items():
             self.counts[tag] = self.counts.get(tag, 0) + len(self._values(tag)[1]) - count
 
@@ -107,12 +109,12 @@ class AsOfJoin:
             yield self.slots[points.tag] + 1, points.take(slice(1))
         yield self.slots[points.tag], points
 
-    def _add(self, new: Sequence[tuple[int, Points]]) -> None:
+    def _add(self, new_points: Sequence[tuple[int, Points]]) -> None:
         """Put points into their slots. Of points with the same step only the first counts."""
-        keys = [(slot << _POSITION_BITS) + points.position for slot, points in new]
+        keys = [(slot << _POSITION_BITS) + points.position for slot, points in new_points]
         self.key = np.concatenate([self.key, *keys])
-        self.step = np.concatenate([self.step, *(points.step for _, points in new)])
-        self.value = np.concatenate([self.value, *(points.value for _, points in new)])
+        self.step = np.concatenate([self.step, *(points.step for _, points in new_points)])
+        self.value = np.concatenate([self.value, *(points.value for _, points in new_points)])
         self._take(np.argsort(self.key, kind="stable"))
         slot = self.key >> _POSITION_BITS
         step = self.step
@@ -204,10 +206,10 @@ class AsOfJoin:
         """
         begin, values = self._values(tag)
         sums = self.sums[tag]
-        first = self.counts[tag] - len(values)  # number of the first point in the table
+        first_number = self.counts[tag] - len(values)  # number of the first point in the table
         since_row = sums.setdefault(series, replace(sums[_START]))
-        ends = np.maximum.accumulate(np.maximum(first + index - begin + 1, since_row.end))
-        totals, counts = since_row.extend(values, first, ends)
+        ends = np.maximum.accumulate(np.maximum(first_number + index - begin + 1, since_row.end))
+        totals, counts = since_row.extend(values, first_number, ends)
         return np.where(is_match & (counts > 0), totals / np.maximum(counts, 1), np.nan)
 
     def newest(self, tag: str) -> float | None:

@@ -165,7 +165,7 @@ class Attempt:
 
     def _derived(self, fresh: Mapping[str, Points], specs: SeriesSpecs) -> list[Points]:
         """Return new points of derived signals, if a spec asks for them."""
-        new = []
+        derived_points = []
         for derived in DERIVED:
             tags = derived.tags(self._first_tag, self.sums)
             arrived = {tag: fresh[tag] for tag in tags if tag in fresh}
@@ -175,8 +175,10 @@ class Attempt:
                     points, others = complete
                     with np.errstate(all="ignore"):
                         value = derived.value(points.value, *others)
-                    new.append(replace(points, tag=derived.name(*tags), signal=derived.signal, value=value))
-        return new
+                    derived_points.append(
+                        replace(points, tag=derived.name(*tags), signal=derived.signal, value=value)
+                    )
+        return derived_points
 
     def _standings(self, fresh: Mapping[str, Points], specs: SeriesSpecs) -> dict[str, Points]:
         """Return how outcomes that a spec asks for stand at the looks among new points, by tag."""

@@ -170,13 +170,13 @@ class Attempts:
         step = step[order]
         starts = np.ones(len(tag), bool)
         np.not_equal(tag[1:], tag[:-1], out=starts[1:])
-        first = starts.nonzero()[0]  # where each tag's points begin
+        first_of_tags = starts.nonzero()[0]  # where each tag's points begin
         previous = np.empty_like(step)
         previous[1:] = step[:-1]
-        names = [chunk.tags[code] for code in tag[first]]
-        previous[first] = [
+        names = [chunk.tags[code] for code in tag[first_of_tags]]
+        previous[first_of_tags] = [
             min(self.last_step.get(name, first_step), 2**62)
-            for name, first_step in zip(names, step[first].tolist(), strict=True)
+            for name, first_step in zip(names, step[first_of_tags].tolist(), strict=True)
         ]
         back = (step < previous).nonzero()[0]
         if len(back):
@@ -184,8 +184,8 @@ class Attempts:
             if index > 0:  # remember the steps before it
                 self._first_step_back(chunk, is_compared, slice(part.start, part.start + index))
             return int(part.start) + index
-        last = np.append(first[1:], len(step)) - 1
-        self.last_step.update(zip(names, step[last].tolist(), strict=True))
+        last_of_tags = np.append(first_of_tags[1:], len(step)) - 1
+        self.last_step.update(zip(names, step[last_of_tags].tolist(), strict=True))
         return None
 
     def dump(self) -> list[Any]:

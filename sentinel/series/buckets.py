@@ -83,10 +83,10 @@ class Buckets:
             return
         if not self.rows:
             self.table = _blank(self._value_columns)
-        new = tuple(index for index in columns if index not in self.columns)
-        if new:
-            self.columns += new
-            self.table = np.concatenate([self.table, _blank([_BESIDE_THE_VALUE] * len(new))])
+        new_columns = tuple(index for index in columns if index not in self.columns)
+        if new_columns:
+            self.columns += new_columns
+            self.table = np.concatenate([self.table, _blank([_BESIDE_THE_VALUE] * len(new_columns))])
         begin = 0
         while begin < len(values):
             room = MAX_BUCKETS * self.width - self.rows
@@ -145,8 +145,8 @@ class Buckets:
         """Make one bucket of each two."""
         columns = [*self._value_columns, *[_BESIDE_THE_VALUE] * len(self.columns)]
         wider = _blank(columns)
-        for new, old, column in zip(wider, self.table, columns, strict=True):
-            new[: MAX_BUCKETS // 2] = column.merge(old[::2], old[1::2])
+        for wider_row, old, column in zip(wider, self.table, columns, strict=True):
+            wider_row[: MAX_BUCKETS // 2] = column.merge(old[::2], old[1::2])
         if self.missing is not None:
             merged = self.missing[::2] + self.missing[1::2]
             self.missing = np.concatenate([merged, np.zeros(MAX_BUCKETS - len(merged))])

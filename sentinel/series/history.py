@@ -101,9 +101,9 @@ class SeriesHistory:
     def _buckets_with(self, rows: Rows) -> Buckets:
         """Return the buckets, after adding those of the last rows that are not in them yet."""
         coarse = self._coarse or Buckets()
-        new = rows.last(self.count - coarse.rows)
-        plotted = {index: new.column(index) for index in new.columns if index in self._plotted}
-        coarse.push(new.value, new.step, plotted)
+        new_rows = rows.last(self.count - coarse.rows)
+        plotted = {index: new_rows.column(index) for index in new_rows.columns if index in self._plotted}
+        coarse.push(new_rows.value, new_rows.step, plotted)
         return coarse
 
     def extend(self, rows: Rows, position: NDArray[np.int64]) -> Iterator[Window]:
@@ -117,13 +117,13 @@ class SeriesHistory:
 
     def end(self) -> Window:
         """Return the window in which the last row is judged again, with the present coarse view."""
-        first = self.count - 1
+        last_index = self.count - 1
         return Window(
-            first=first,
+            first=last_index,
             end=self.count,
             recent=self.recent,
             position=np.array([self.position]),
-            head=self.head[:first],
+            head=self.head[:last_index],
             earlier=self.earlier,
             coarse=self.coarse.view(),
             ended=True,
@@ -131,11 +131,11 @@ class SeriesHistory:
 
     def _push(self, rows: Rows, position: NDArray[np.int64]) -> Window:
         """Remember rows, and return their window, which has the head and the coarse view from before them."""
-        first = self.count
+        first_index = self.count
         head = self.head
         coarse = self._checkpoint
         recent = self._buffer.append(rows)
-        self.count = first + len(rows)
+        self.count = first_index + len(rows)
         self.position = int(position[-1])
         if self._head is None and self.count > self._recent_rows:
             self._head = head
@@ -144,9 +144,9 @@ class SeriesHistory:
             self._head = Rows.joined([head, rows[:room]])
         if self.count - (self._coarse.rows if self._coarse else 0) > self._recent_rows:
             self._coarse = self._buckets_with(recent)
-        if self._sliced and self.count == next_checkpoint(first):
+        if self._sliced and self.count == next_checkpoint(first_index):
             self._checkpoint = self.coarse.view()
-        return Window(first, self.count, recent, position, head, self.earlier, coarse)
+        return Window(first_index, self.count, recent, position, head, self.earlier, coarse)
 
     def dump(self) -> SeriesState:
         """Return everything that `load` needs."""

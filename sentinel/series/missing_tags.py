@@ -41,13 +41,13 @@ class InventoryTaker:
             return ()
         self.first = int(chunk.step[0]) if self.first is None else self.first
         rows = self.rows + np.cumsum(np.diff(chunk.step, prepend=self.last) != 0)
-        due = np.flatnonzero((chunk.step >= self.first + STEPS) & (rows >= ROWS))
+        due_rows = np.flatnonzero((chunk.step >= self.first + STEPS) & (rows >= ROWS))
         self.last = int(chunk.step[-1])
         self.rows = int(rows[-1])
-        self.finished = len(due) > 0
+        self.finished = len(due_rows) > 0
         if not self.finished:
             return ()
-        index = int(due[0])
+        index = int(due_rows[0])
         due_position = position + index
         step = int(chunk.step[index])
         settings = {setting.value: stream_facts.setting(setting, due_position, step) for setting in Setting}

@@ -230,7 +230,7 @@ def _override(tag: str, name: str) -> Meaning | None:
     if name == IGNORE:
         return None
     if name not in set(Signal):
-        near = difflib.get_close_matches(name, [*map(str, Signal), IGNORE], n=1)
-        hint = f"; did you mean {near[0]!r}?" if near else "; use a signal's name or 'ignore'"
+        close_names = difflib.get_close_matches(name, [*map(str, Signal), IGNORE], n=1)
+        hint = f"; did you mean {close_names[0]!r}?" if close_names else "; use a signal's name or 'ignore'"
         raise ValueError(f"[signals] {tag!r}: there is no signal {name!r}{hint}")
     return Meaning(Signal(name))

@@ -140,9 +140,9 @@ class Plans:
 
     def add(self, position: int, settings: Mapping[str, Any]) -> None:
         """Add settings that count from this position on."""
-        new = planned(settings)
-        if self.now | new != self.now:
-            self.later = [entry for entry in self.later if entry[0] < position] + [(position, new)]
+        new_settings = planned(settings)
+        if self.now | new_settings != self.now:
+            self.later = [later for later in self.later if later[0] < position] + [(position, new_settings)]
 
     @property
     def now(self) -> dict[str, float]:
@@ -151,11 +151,11 @@ class Plans:
 
     def _all(self) -> list[dict[str, float]]:
         """Return all settings from the beginning, and from each of the later positions."""
-        return list(accumulate((self.first, *(new for _, new in self.later)), or_))
+        return list(accumulate((self.first, *(later_settings for _, later_settings in self.later)), or_))
 
     def state(self, setting: str) -> bool:
         """Return whether a setting is known at any position."""
-        return setting in self.first or any(setting in new for _, new in self.later)
+        return setting in self.first or any(setting in later_settings for _, later_settings in self.later)
 
     def column(self, setting: str, position: NDArray[np.int64], step: Steps) -> Floats:
         """Return the value of a setting at each row; NaN if it is not known.
@@ -169,9 +169,9 @@ class Plans:
     def value(self, setting: str, position: int, step: int) -> float | None:
         """Return the value of a setting at one row; see `column`."""
         value = self.first.get(setting)
-        for first_position, new in self.later:
+        for first_position, later_settings in self.later:
             if first_position <= position:
-                value = new.get(setting, value)
+                value = later_settings.get(setting, value)
         is_past = setting == Setting.TOTAL_STEPS and value is not None and step > value
         return None if is_past else value
 

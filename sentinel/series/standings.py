@@ -40,9 +40,16 @@ class Standing:
             self.look = next_look(self.look)
             begin = end
         self.buckets.push(points.value[begin:], points.step[begin:])
-        at = np.array(indices, np.int64)
-        shown = points.take(at).with_value(np.array(values))
-        return Points(tag, shown.signal, shown.step, shown.time, shown.position, shown.value)
+        kept_rows = np.array(indices, np.int64)
+        standing_points = points.take(kept_rows).with_value(np.array(values))
+        return Points(
+            tag,
+            standing_points.signal,
+            standing_points.step,
+            standing_points.time,
+            standing_points.position,
+            standing_points.value,
+        )
 
     def dump(self) -> list[Any]:
         """Return everything `load` needs."""

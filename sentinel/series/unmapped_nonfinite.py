@@ -48,8 +48,8 @@ _DIGITS = re.compile(r"\d+")
 
 def as_one_name(tags: Sequence[str]) -> str:
     """Return some tags as the name of a point that is about all of them."""
-    more = len(tags) - _MAX_TAGS_IN_NAME
-    return ", ".join(tags[:_MAX_TAGS_IN_NAME]) + (f" and {more} more" if more > 0 else "")
+    unnamed_count = len(tags) - _MAX_TAGS_IN_NAME
+    return ", ".join(tags[:_MAX_TAGS_IN_NAME]) + (f" and {unnamed_count} more" if unnamed_count > 0 else "")
 
 
 def _stem(tag: str) -> str:

@@ -141,10 +141,10 @@ class UnmappedShape:
         if len(self.reported) == len(ODD) or not any(unnamed):
             return []
         events = self._events(chunk, part, unnamed)
-        due = [signal for signal in ODD if signal not in self.reported]
+        due_signals = [signal for signal in ODD if signal not in self.reported]
         reports = [
             report
-            for signal in due
+            for signal in due_signals
             for report in self._report(signal, events.get(signal, []), chunk, part, position)
         ]
         return sorted(reports, key=lambda points: int(points.position[0]))
@@ -167,7 +167,7 @@ class UnmappedShape:
             for signal, is_odd in odd.items():
                 if is_odd.any():
                     events.setdefault(signal, []).append((int(indices[is_odd.argmax()]), tag))
-        return {signal: sorted(found) for signal, found in events.items()}
+        return {signal: sorted(tags_by_row) for signal, tags_by_row in events.items()}
 
     def _report(
         self, signal: Signal, events: Sequence[tuple[int, str]], chunk: Chunk, part: slice, position: int

@@ -56,7 +56,7 @@ def frame(detector: Detector, series: Sequence[Judged]) -> pl.DataFrame:
     begins = np.array([begin for _, begin, _ in parts])
     index = np.arange(sizes.sum()) + (begins - sizes.cumsum() + sizes).repeat(sizes)
     rows = _joined(detector, [(series[number][0], rows) for number, _, rows in parts])
-    first = np.array([window.first for _, window in series])
+    first_indices = np.array([window.first for _, window in series])
     signals = pl.Series([spec.judged.value for spec, _ in series], dtype=pl.String)
     value, *columns = rows.numbers.T[1:]
     names = [*detector.needs, *(use.column for use in numbers(detector.uses)), *detector.settings]
@@ -68,24 +68,28 @@ def frame(detector: Detector, series: Sequence[Judged]) -> pl.DataFrame:
             INDEX: index,
             STEP: rows.step,
             TIME: _with_nulls(rows.time),
-            NEW: index >= first[number],
+            NEW: index >= first_indices[number],
             VALUE: _with_nulls(np.where(np.isfinite(value), value, np.nan)),
             **{str(name): _with_nulls(column) for name, column in zip(names, columns, strict=True)},
         }
     )
-    more = [_text(windows[setting], CHOICES[setting]) for setting in detector.settings if setting in CHOICES]
-    more += [_list(use.column, part) for use, part in zip(lists(detector.uses), rows.lists, strict=True)]
+    text_columns = [
+        _text(windows[setting], CHOICES[setting]) for setting in detector.settings if setting in CHOICES
+    ]
+    text_columns += [
+        _list(use.column, part) for use, part in zip(lists(detector.uses), rows.lists, strict=True)
+    ]
     if detector.non_finite:
-        more.append(pl.Series(RAW, value))
+        text_columns.append(pl.Series(RAW, value))
     if detector.at_end:
         ended = pl.Series(ENDED, [window.ended for _, window in series])
-        more.append(ended.gather(row_series) & windows[NEW])
+        text_columns.append(ended.gather(row_series) & windows[NEW])
     for use in courses(detector.uses):
         by_series = [window.courses.get(use.column, np.empty(0)) for _, window in series]
         course = _coarse(use.column, [*by_series, np.empty(0)])
         ended_series = [number if window.ended else None for number, (_, window) in enumerate(series)]
-        more.append(course.gather(pl.Series(ended_series, dtype=pl.UInt32).gather(row_series)))
-    windows = windows.with_columns(more)
+        text_columns.append(course.gather(pl.Series(ended_series, dtype=pl.UInt32).gather(row_series)))
+    windows = windows.with_columns(text_columns)
     if detector.history.coarse:
         # Of a column with a single list, polars copies that list into every row, also into those without one.
         coarse = [

@@ -82,8 +82,8 @@ def alerts(notification: Notification, now: float) -> Iterator[dict[str, Any]]:
     lasts = _TEST_LASTS_SECONDS if notification.event is Event.TEST else _LASTS_SECONDS
     yield _alert(notification, incident.severity, now if over else now + lasts, now)
     escalated = notification.event is Event.ESCALATED
-    first = Severity[notification.thread] if notification.thread else incident.severity - escalated
-    for milder in range(first, incident.severity):
+    first_severity = Severity[notification.thread] if notification.thread else incident.severity - escalated
+    for milder in range(first_severity, incident.severity):
         yield _alert(notification, Severity(milder), now, now)
 
 

@@ -56,9 +56,9 @@ class AppriseSink:
         is_whole = all(
             service.title_maxlen <= 0 or len(title) <= service.title_maxlen for service in notifier
         )
-        own = (message.link,) if isinstance(message, Notification) else ()
+        own_links = (message.link,) if isinstance(message, Notification) else ()
         delivered = notifier.notify(
-            body=_inert(body(message) if is_whole else text(message), own),
+            body=_inert(body(message) if is_whole else text(message), own_links),
             title=title,
             notify_type=_kind(message),
             body_format="text",
@@ -102,10 +102,10 @@ class AppriseConfig(PlottingSinkConfig):
         return AppriseSink(name, address, self.timeout_seconds, self.plots)
 
 
-def _inert(words: str, own: Sequence[str]) -> str:
-    """Return inert text, but for the lines that are our ``own``, and the commands."""
+def _inert(words: str, own_links: Sequence[str]) -> str:
+    """Return inert text, but for the lines that are our ``own_links``, and the commands."""
     return "\n".join(
-        line if line in own or line.startswith(_COMMANDS) else inert(line) for line in words.split("\n")
+        line if line in own_links or line.startswith(_COMMANDS) else inert(line) for line in words.split("\n")
     )
 
 

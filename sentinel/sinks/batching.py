@@ -62,10 +62,10 @@ def latest(readable: Mapping[OutboxEntry, Notification], *, may_be_over: bool = 
     over when it was first seen tells its end.
     """
     by_incident: dict[str, list[OutboxEntry]] = {}
-    for entry in readable:
-        by_incident[entry.incident] = [*by_incident.pop(entry.incident, ()), entry]
+    for outbox_entry in readable:
+        by_incident[outbox_entry.incident] = [*by_incident.pop(outbox_entry.incident, ()), outbox_entry]
     return [
-        _merge([readable[entry] for entry in entries], entries, may_be_over=may_be_over)
+        _merge([readable[outbox_entry] for outbox_entry in entries], entries, may_be_over=may_be_over)
         for entries in by_incident.values()
     ]
 
@@ -89,7 +89,10 @@ def _merge(
 def digest(readable: Mapping[OutboxEntry, Notification], *, daily: bool = False) -> Digest:
     """Return one notification of each incident, in one message."""
     newest_first = latest(readable, may_be_over=True)[::-1]
-    worst_first = sorted(newest_first, key=lambda n: (n.event is Event.RESOLVED, -n.incident.severity))
+    worst_first = sorted(
+        newest_first,
+        key=lambda notification: (notification.event is Event.RESOLVED, -notification.incident.severity),
+    )
     keys = "\x1f".join(entry.key for entry in readable)
     key = blake2b(keys.encode(), digest_size=16).hexdigest()
     if any(entry.batch for entry in readable):

@@ -35,14 +35,14 @@ def last_checkpoint(run_path: str, onset_step: int, onset_time: float | None) ->
     """
     by_step: list[tuple[int, str]] = []
     by_time: list[tuple[float, str]] = []
-    for step, entry in checkpoints(run_path):
+    for step, checkpoint in checkpoints(run_path):
         if step is not None and step < onset_step:
-            by_step.append((step, entry.path))
+            by_step.append((step, checkpoint.path))
         elif step is None and onset_time is not None:
             with suppress(OSError):
-                changed_at = entry.stat().st_mtime
+                changed_at = checkpoint.stat().st_mtime
                 if changed_at < onset_time:
-                    by_time.append((changed_at, entry.path))
+                    by_time.append((changed_at, checkpoint.path))
     candidates = by_step or by_time
     return max(candidates)[1] if candidates else ""
 
@@ -51,9 +51,9 @@ def checkpoints(run_path: str) -> Iterator[tuple[int | None, os.DirEntry[str]]]:
     """Yield what looks like a checkpoint of the run at this path, with the step in its name or None."""
     run = Path(run_path)
     folder = run.parent if is_file(run) else run
-    for entry in _entries(folder):
-        steps = [match["step"] or match["steps"] for match in _STEP.finditer(entry.name)]
-        yield int(steps[-1]) if steps else None, entry
+    for checkpoint in _entries(folder):
+        steps = [match["step"] or match["steps"] for match in _STEP.finditer(checkpoint.name)]
+        yield int(steps[-1]) if steps else None, checkpoint
 
 
 def _entries(folder: Path) -> Iterator[os.DirEntry[str]]:

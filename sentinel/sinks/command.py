@@ -96,10 +96,10 @@ def _kill(command: "subprocess.Popen[bytes]", mark: str) -> None:
     dead = set[int]()
     while True:
         processes = {int(name) for name in os.listdir("/proc") if name.isdigit()}
-        new = {process for process in processes - dead if _kill_one(process, mark)}
-        if not new:
+        killed_now = {process for process in processes - dead if _kill_one(process, mark)}
+        if not killed_now:
             return
-        dead |= new
+        dead |= killed_now
 
 
 def _kill_one(process: int, mark: str) -> bool:

@@ -108,11 +108,11 @@ class Delivery:
         with Store(self._state_dir) as store, self._changed:
             self._changed.notify_all()
             while True:
-                due = min((self._next_due(store.outbox, sink) for sink in self._sinks), default=math.inf)
-                rest = deadline - self._clock.monotonic()
-                if due >= deadline or rest <= 0:
-                    return due == math.inf
-                self._changed.wait(min(rest, _MAX_WAIT_SECONDS))
+                next_due = min((self._next_due(store.outbox, sink) for sink in self._sinks), default=math.inf)
+                remaining_seconds = deadline - self._clock.monotonic()
+                if next_due >= deadline or remaining_seconds <= 0:
+                    return next_due == math.inf
+                self._changed.wait(min(remaining_seconds, _MAX_WAIT_SECONDS))
 
     def stop(self, seconds: float = 0.0) -> None:
         """Send nothing more. Wait at most this long for deliveries that have begun; they may arrive later."""
@@ -180,12 +180,12 @@ class Delivery:
         queue.refresh_at = awake + sink.refresh_seconds
         if awake >= queue.rests_until:
             decoded = (notification(body) for body in store.receipts.standing(sink.name))
-            readable = [last for last in decoded if last is not None]
+            readable = [receipt for receipt in decoded if receipt is not None]
             now = self._clock.now()
             _, error = attempt(lambda: sink.refresh(readable, now))
-            before = queue.refresh_error
+            earlier_error = queue.refresh_error
             queue.refresh_error = str(error) if error else None
-            if queue.refresh_error not in (None, before):
+            if queue.refresh_error not in (None, earlier_error):
                 _log.warning("sink %s: open incidents were not told again: %s", sink.name, error)
 
     def _deliver(self, store: Store, queue: SinkQueue, entries: Sequence[OutboxEntry]) -> None:

@@ -130,15 +130,17 @@ class Summary:
 def summary(digest: Digest) -> Summary:
     """Return the words of a digest."""
     notifications = digest.notifications
-    over = [n for n in notifications if n.event is Event.RESOLVED]
-    unresolved = [n for n in notifications if n.event is not Event.RESOLVED]
-    severities = Counter(n.incident.severity for n in unresolved)
+    over = [notification for notification in notifications if notification.event is Event.RESOLVED]
+    unresolved = [notification for notification in notifications if notification.event is not Event.RESOLVED]
+    severities = Counter(notification.incident.severity for notification in unresolved)
     counts = [f"{severities[severity]} {severity.label}" for severity in sorted(severities, reverse=True)]
     return Summary(
         title=f"{len(notifications)} incidents, in one message because {digest.why}",
         counts=[*counts, *([f"{len(over)} resolved"] if over else [])],
-        detectors=Counter(clean_text(n.incident.detector, 100) for n in unresolved).most_common(),
-        messages=[message(n) for n in notifications],
+        detectors=Counter(
+            clean_text(notification.incident.detector, 100) for notification in unresolved
+        ).most_common(),
+        messages=[message(notification) for notification in notifications],
     )
 
 
@@ -224,10 +226,10 @@ def _facts(notification: Notification) -> Iterator[tuple[str, str]]:
         return
     clock = clock_text(incident.fired_time)
     planned = run.planned_steps
-    at = f"step {incident.fired_step:,}"
+    step_text = f"step {incident.fired_step:,}"
     if planned and planned >= incident.fired_step:
-        at = f"{at} of {planned:,.0f}"
-    yield "found", f"{clock}, {at}" if clock else at
+        step_text = f"{step_text} of {planned:,.0f}"
+    yield "found", f"{clock}, {step_text}" if clock else step_text
     if incident.open:
         lasts = _last_step(incident) > incident.onset_step
         yield "since", f"step {incident.onset_step:,}" + (f", for {lasted(incident)}" if lasts else "")
@@ -301,16 +303,18 @@ def _advice(causes: Sequence[LikelyCause]) -> Iterator[MessageLine]:
     """
     if not causes:
         return
-    first = causes[0]
-    if first.reason or len(causes) == 1:
+    likeliest = causes[0]
+    if likeliest.reason or len(causes) == 1:
         yield MessageLine(
-            "Likely", f"{first.name}: {first.reason}" if first.reason else first.name, ours=True
+            "Likely",
+            f"{likeliest.name}: {likeliest.reason}" if likeliest.reason else likeliest.name,
+            ours=True,
         )
     else:
         yield MessageLine("One of", "; ".join(cause.name for cause in causes[:_MAX_CAUSES]), ours=True)
-    yield MessageLine("Do", first.fix, ours=True)
-    if first.check:
-        yield MessageLine("Check", first.check, ours=True)
+    yield MessageLine("Do", likeliest.fix, ours=True)
+    if likeliest.check:
+        yield MessageLine("Check", likeliest.check, ours=True)
 
 
 def _first_step(incident: Incident) -> Iterator[MessageLine]:

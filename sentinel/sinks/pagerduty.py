@@ -97,7 +97,9 @@ def event(notification: Notification | Digest) -> dict[str, Any]:
 
 
 def _digest_event(digest: Digest) -> dict[str, Any]:
-    worst = max((n.incident.severity for n in digest.notifications), default=Severity.INFO)
+    worst = max(
+        (notification.incident.severity for notification in digest.notifications), default=Severity.INFO
+    )
     headlines = [f"{each.run}: {each.headline}" for each in summary(digest).messages[:_MAX_INCIDENTS]]
     return {
         "event_action": "trigger",

@@ -24,8 +24,8 @@ class SinkQueue:
         self._clock = clock
         self.failures = receiver.failures
         # The machine's clock may have been set since, so the stored pause is limited.
-        rest = min(max(receiver.next_attempt - clock.now(), 0.0), MAX_RETRY_AFTER_SECONDS)
-        self.rests_until = clock.monotonic() + rest
+        wait_seconds = min(max(receiver.next_attempt - clock.now(), 0.0), MAX_RETRY_AFTER_SECONDS)
+        self.rests_until = clock.monotonic() + wait_seconds
         self._piling = False
         self._refused_until: dict[str, float] = {}  # by incident, time awake; the sink's thread changes it
         self._refused_in_a_row: set[str] = set()  # incidents

@@ -54,8 +54,8 @@ def _lines(notification: Notification) -> Any:
     # Text rather than markup: brackets in a run's name are just brackets.
     from rich.text import Text
 
-    headline, *rest = filter(None, text(notification).split("\n"))
-    return Text("\n  ").join([Text(headline, _colour(notification)), *map(Text, rest)])
+    headline, *detail_lines = filter(None, text(notification).split("\n"))
+    return Text("\n  ").join([Text(headline, _colour(notification)), *map(Text, detail_lines)])
 
 
 def _digest_lines(digest: Digest) -> Any:
@@ -64,9 +64,12 @@ def _digest_lines(digest: Digest) -> Any:
     content = summary(digest)
     lines = [Text.assemble((content.title, "bold"), ": ", ", ".join(content.counts))]
     lines.extend(_lines(notification) for notification in digest.notifications[:MAX_IN_FULL])
-    rest = zip(digest.notifications[MAX_IN_FULL:], content.messages[MAX_IN_FULL:], strict=True)
+    short_messages = zip(digest.notifications[MAX_IN_FULL:], content.messages[MAX_IN_FULL:], strict=True)
     lines.extend(
-        Text.assemble((m.title, _colour(n)), "  ", (m.run, "bold"), "  ", m.headline) for n, m in rest
+        Text.assemble(
+            (message.title, _colour(notification)), "  ", (message.run, "bold"), "  ", message.headline
+        )
+        for notification, message in short_messages
     )
     return Text("\n").join(lines)
 

@@ -122,8 +122,8 @@ def unread_line(unread: Sequence[ReadIssue], more: str = "more ") -> str:
     if not unread:
         return ""
     names = ", ".join(issue.path.name for issue in unread[:_MAX_UNREAD] if isinstance(issue.path, Path))
-    others = ", ..." if len(unread) > _MAX_UNREAD else ""
-    return f"{unread_count(len(unread), more)}: {names}{others}; `sentinel runs --unread` shows why"
+    ellipsis = ", ..." if len(unread) > _MAX_UNREAD else ""
+    return f"{unread_count(len(unread), more)}: {names}{ellipsis}; `sentinel runs --unread` shows why"
 
 
 def unread_count(number: int, more: str = "") -> str:

@@ -67,9 +67,9 @@ class Batches(
             return
         self._count += 1
         if len(self._seen) >= _MIN_BATCHES:
-            near = self._count - self._seen.get(batch, -_MAX_BATCHES) <= _MAX_NEAR_BATCHES
-            self._note("data/batches_again", near)
-            self._note("data/batches_in_old_order", not near and (self._last, batch) in self._pairs)
+            is_repeat = self._count - self._seen.get(batch, -_MAX_BATCHES) <= _MAX_NEAR_BATCHES
+            self._note("data/batches_again", is_repeat)
+            self._note("data/batches_in_old_order", not is_repeat and (self._last, batch) in self._pairs)
         if len(self._seen) < _MAX_BATCHES:
             self._seen[batch] = self._count
             if self._last is not None and self._last != batch:

@@ -58,8 +58,12 @@ class CarriedGradients(
         self._hooks.raise_failure()
         if not self._new or not self._stepped:
             return {}
-        new = torch.stack([*self._new.values()]).sum()
-        return {"grad/carried_over": (torch.as_tensor(sum(self._old.values())) / new.clamp_min(1e-30)).sqrt()}
+        new_gradients = torch.stack([*self._new.values()]).sum()
+        return {
+            "grad/carried_over": (
+                torch.as_tensor(sum(self._old.values())) / new_gradients.clamp_min(1e-30)
+            ).sqrt()
+        }
 
     def disarm(self) -> None:
         """Remove the hooks and forget the norms."""
@@ -68,11 +72,11 @@ class CarriedGradients(
         self._new = {}
 
     def _watch(self, parameter: "torch.Tensor") -> Any:
-        def arrives(new: "torch.Tensor") -> None:
+        def arrives(new_gradient: "torch.Tensor") -> None:
             if id(parameter) not in self._new:
                 old = parameter.grad
                 self._old[id(parameter)] = 0.0 if old is None else square(old)
-                self._new[id(parameter)] = square(new)
+                self._new[id(parameter)] = square(new_gradient)
 
         return arrives
 

@@ -37,11 +37,12 @@ class LossByPosition(
         tokens = labels.shape[1] - 1
         if tokens < _MIN_TOKENS:
             return {}
-        part = tokens // _PARTS
+        tokens_of_part = tokens // _PARTS
         early, late = (
             cross_entropy(
-                logits[:, :-1].detach().float()[:, at].flatten(0, 1), labels[:, 1:][:, at].flatten()
+                logits[:, :-1].detach().float()[:, positions].flatten(0, 1),
+                labels[:, 1:][:, positions].flatten(),
             )
-            for at in (slice(0, part), slice(tokens - part, tokens))
+            for positions in (slice(0, tokens_of_part), slice(tokens - tokens_of_part, tokens))
         )
         return {"loss/late_early_ratio": late / early.clamp_min(1e-12)}

@@ -152,7 +152,7 @@ def _lost_updates(steps: "Sequence[_Step]") -> Numbers:
 
 def _sample(parameter: "torch.Tensor") -> "torch.Tensor":
     """Return evenly spread weights of a tensor; of a sharded one, of the part that lies here."""
-    part: Any = parameter.detach()
-    local = part.to_local() if hasattr(part, "to_local") else part
+    sample: Any = parameter.detach()
+    local = sample.to_local() if hasattr(sample, "to_local") else sample
     flat: torch.Tensor = local.reshape(-1)
     return flat[:: max(1, flat.numel() // _MAX_WEIGHTS)]

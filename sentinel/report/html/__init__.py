@@ -51,8 +51,8 @@ def render(story: ReplayReport) -> str:
     scales = scales_of(run.lead for run in story.runs)
     rows = [
         all_runs.row(
-            logs=[story.runs[at] for at in logs],
-            hrefs=[f"#run-{at}" if at < len(runs) else "" for at in logs],
+            logs=[story.runs[index] for index in logs],
+            hrefs=[f"#run-{index}" if index < len(runs) else "" for index in logs],
             spark=spark(story.runs[logs[0]].lead, scales) if logs[0] < _MAX_SPARKS else None,
             id=f"row-{logs[0]}",
         )
@@ -81,8 +81,8 @@ def render(story: ReplayReport) -> str:
 def _trainings(runs: Sequence[RunReport]) -> Iterable[Sequence[int]]:
     """Return the places of the logs of each training, in the order of the runs."""
     members: dict[str, list[int]] = {}
-    for at, run in enumerate(runs):
-        members.setdefault(run.training, []).append(at)
+    for index, run in enumerate(runs):
+        members.setdefault(run.training, []).append(index)
     return members.values()
 
 

@@ -122,10 +122,10 @@ def _rows(reader: RecurringLines | tables.Table, data: bytes) -> list[Row]:
 def kind_of(data: bytes, name: str) -> Kind:
     """Return how a text is read, by its beginning."""
     data = data[:MAX_SAMPLE]
-    first = data.lstrip()[:1]
+    first_byte = data.lstrip()[:1]
     if trees.is_of_plain_rows(data):
         return Kind.TREE
-    may_be_tree = first in (b"{", b"[") and not _PREFIX.match(data)
+    may_be_tree = first_byte in (b"{", b"[") and not _PREFIX.match(data)
     if may_be_tree and (name.endswith((".json", ".jsonl")) or _is_tree(data)):
         return Kind.TREE
     table = tables.Table(name)

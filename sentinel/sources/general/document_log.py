@@ -50,12 +50,15 @@ class DocumentLog:
             return PollResult({**cursor, "newest": newest})
         read: Mapping[str, Sequence[Any]] = cursor.get("series", {})
         restarts: Sequence[str] = cursor.get("restarts", [])
-        if any(name not in document or not _goes_on(document[name], entry) for name, entry in read.items()):
+        if any(
+            name not in document or not _goes_on(document[name], read_mark)
+            for name, read_mark in read.items()
+        ):
             if cursor.get("examined") != newest and not _is_whole(data):
                 return PollResult({**cursor, "examined": newest})  # as it may still be being written
-            restarts = sorted({str(entry[-1]) for entry in read.values()})
+            restarts = sorted({str(read_mark[-1]) for read_mark in read.values()})
             read = {}
-        series = {name: [*entry] for name, entry in read.items()}
+        series = {name: [*read_mark] for name, read_mark in read.items()}
         chunks: list[Chunk] = []
         points = 0
         for stream, names in _streams(document, series, self.path.name).items():
@@ -73,10 +76,10 @@ class DocumentLog:
         return PollResult(state, chunks, more=more)
 
 
-def _goes_on(series: tree.Series, entry: Sequence[Any]) -> bool:
+def _goes_on(series: tree.Series, read_mark: Sequence[Any]) -> bool:
     """Return whether a series still has the last point that was read of it."""
-    last = int(entry[0]) - 1
-    return last < len(series.values) and _fingerprint(series, last) == [*entry[1:3]]
+    last_index = int(read_mark[0]) - 1
+    return last_index < len(series.values) and _fingerprint(series, last_index) == [*read_mark[1:3]]
 
 
 def _is_whole(data: bytes) -> bool:
@@ -88,8 +91,8 @@ def _is_whole(data: bytes) -> bool:
     return True
 
 
-def _fingerprint(series: tree.Series, at: int) -> list[str]:
-    return [str(series.steps[at]), repr(series.values[at])]
+def _fingerprint(series: tree.Series, index: int) -> list[str]:
+    return [str(series.steps[index]), repr(series.values[index])]
 
 
 def _streams(
@@ -100,9 +103,9 @@ def _streams(
     """
     streams: dict[str, list[str]] = {}
     by_steps: dict[tuple[int, ...], str] = {}
-    for name, entry in read.items():
-        streams.setdefault(str(entry[-1]), []).append(name)
-        by_steps.setdefault(document[name].steps, str(entry[-1]))
+    for name, read_mark in read.items():
+        streams.setdefault(str(read_mark[-1]), []).append(name)
+        by_steps.setdefault(document[name].steps, str(read_mark[-1]))
     for name, series in document.items():
         if name in read:
             continue
@@ -119,7 +122,7 @@ def _chunk(stream: str, members: Sequence[tree.Series], read: dict[str, list[Any
     points: list[tuple[int, int, float]] = []
     for number, series in enumerate(members):
         count = int(read[series.name][0]) if series.name in read else 0
-        points += [(at, number, value) for at, value in enumerate(series.values[count:], start=count)]
+        points += [(index, number, value) for index, value in enumerate(series.values[count:], start=count)]
         last = len(series.values)
         read[series.name] = [last, *_fingerprint(series, last - 1), stream]
     points.sort(key=lambda point: point[:2])
@@ -127,7 +130,7 @@ def _chunk(stream: str, members: Sequence[tree.Series], read: dict[str, list[Any
         stream=stream,
         tags=[series.name for series in members],
         tag=np.array([number for _, number, _ in points], dtype=np.uint32),
-        step=np.array([members[number].steps[at] for at, number, _ in points], dtype=np.int64),
+        step=np.array([members[number].steps[index] for index, number, _ in points], dtype=np.int64),
         time=np.full(len(points), math.nan),
         value=np.array([value for _, _, value in points], dtype=np.float64),
         restarted=restarted and bool(points),

@@ -162,17 +162,17 @@ def _nearest(path: Path) -> str:
     return nearest(sample_lines(path))
 
 
-def denied(directory: Path, names: Sequence[str], others: Collection[Path]) -> Iterator[ReadIssue]:
+def denied(directory: Path, names: Sequence[str], other_files: Collection[Path]) -> Iterator[ReadIssue]:
     """Yield what this user may not read of a directory, among the files that are called as logs are and are
-    none of ``others``: one file, or in one line how many.
+    none of ``other_files``: one file, or in one line how many.
     """
     files = [directory / name for name in names if _may_be_log_name(name)]
-    files = [file for file in files if file not in others and not _may_read(file)]
+    files = [file for file in files if file not in other_files and not _may_read(file)]
     reason = f"cannot be read ({os.strerror(EACCES)})"
     if len(files) > 1:
-        more = ", ..." if len(files) > _MAX_DENIED else ""
-        some = ", ".join(file.name for file in files[:_MAX_DENIED])
-        yield ReadIssue(directory, "", f"{len(files)} logs {reason}: {some}{more}")
+        ellipsis = ", ..." if len(files) > _MAX_DENIED else ""
+        names_of_denied = ", ".join(file.name for file in files[:_MAX_DENIED])
+        yield ReadIssue(directory, "", f"{len(files)} logs {reason}: {names_of_denied}{ellipsis}")
     elif files:
         yield ReadIssue(files[0], "", reason)
 

@@ -19,23 +19,25 @@ def nearest(lines: Iterable[str]) -> str:
     """Return the line that came nearest to a metric, and what was missing, for a person; empty if none holds
     a number.
     """
-    last: dict[Template, str] = {}
+    last_lines: dict[Template, str] = {}
     times: dict[Template, int] = {}
     for line in lines:
         masked, numbers = mask(line)
         if not numbers:
             continue
         plan = template(masked)
-        if plan in last or len(last) < MAX_TEMPLATES:
-            last[plan] = line
+        if plan in last_lines or len(last_lines) < MAX_TEMPLATES:
+            last_lines[plan] = line
             times[plan] = times.get(plan, 0) + 1
-    if not last:
+    if not last_lines:
         return "no line holds a number"
-    best = max(last, key=lambda plan: (plan.sure, plan.weak, min(times[plan], MIN_LINES), len(plan.counters)))
+    best = max(
+        last_lines, key=lambda plan: (plan.sure, plan.weak, min(times[plan], MIN_LINES), len(plan.counters))
+    )
     often = _TIMES.get(times[best], f"{times[best]} times")
-    text = masked_text(last[best].strip())
-    shown = text if len(text) <= MAX_SHOWN else f"{text[:MAX_SHOWN]}…"
-    return f"nearest came “{shown}” ({often}): {_lack(best, times[best])}"
+    text = masked_text(last_lines[best].strip())
+    shown_line = text if len(text) <= MAX_SHOWN else f"{text[:MAX_SHOWN]}…"
+    return f"nearest came “{shown_line}” ({often}): {_lack(best, times[best])}"
 
 
 def _lack(plan: Template, times: int) -> str:

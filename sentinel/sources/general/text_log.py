@@ -104,9 +104,9 @@ def _parse(
     piece = min(MAX_PIECE, max(1, limit * _BYTES_A_POINT))
     while start < end and points < limit:
         stop = data.find(b"\n", start + piece - 1, end) + 1 or end
-        new = reader.read(data[start:stop])
-        points += sum(len(row.names) for row in new)
-        rows += new
+        new_rows = reader.read(data[start:stop])
+        points += sum(len(row.names) for row in new_rows)
+        rows += new_rows
         start = stop
     if not end and (is_overlong or len(data) >= MAX_LINE):
         return rows, len(data), True

@@ -58,30 +58,30 @@ class SqliteRun:
         return sqlite.poll(self.path, cursor, lambda connection: self._read(connection, cursor, limit))
 
     def _read(self, connection: sqlite3.Connection, cursor: Cursor, limit: int) -> PollResult:
-        last: list[Any] = cursor.get("last", [0])  # the newest point's row, name, time and step
+        last_point: list[Any] = cursor.get("last", [0])  # the newest point's row, name, time and step
         restarted = cursor.get("restarted", False)
-        points = connection.execute(_POINTS, (self.run, last[0], limit + 1)).fetchall()
-        if last[0] and points and list(points[0][:4]) == last:
+        points = connection.execute(_POINTS, (self.run, last_point[0], limit + 1)).fetchall()
+        if last_point[0] and points and list(points[0][:4]) == last_point:
             points = points[1:]
-        elif last[0]:
+        elif last_point[0]:
             shorter = not points
             points = connection.execute(_POINTS, (self.run, 0, limit + 1)).fetchall()
             if shorter and points and list(points[0][:4]) == cursor.get("first"):
                 return PollResult(cursor)  # an older copy, or one whose write-ahead log is not copied yet
             # Another database has the same name, or its rows were numbered again.
             cursor = {}
-            last = [0]
+            last_point = [0]
             restarted = True
         params = connection.execute(
             "SELECT key, value FROM params WHERE run_uuid = ?", (self.run,)
         ).fetchall()
         status = connection.execute("SELECT status FROM runs WHERE run_uuid = ?", (self.run,)).fetchone()
         more = len(points) >= limit
-        before = cursor.get("status", "")
-        now = before if more or status is None else str(status[0])
+        status_before = cursor.get("status", "")
+        now = status_before if more or status is None else str(status[0])
         state = {
             "first": cursor.get("first") or (list(points[0][:4]) if points else None),
-            "last": list(points[-1][:4]) if points else last,
+            "last": list(points[-1][:4]) if points else last_point,
             "restarted": restarted and not points,
             "settings": len(params),
             "status": now,
@@ -91,7 +91,7 @@ class SqliteRun:
             [_chunk(points, restarted)] if points else [],
             more=more,
             config=settings(params) if len(params) != cursor.get("settings", 0) else {},
-            ending=ending(now) if now != before else None,
+            ending=ending(now) if now != status_before else None,
             label=NO_LABEL if "last" in cursor else _label(connection, self.run),
         )
 

@@ -164,12 +164,12 @@ class _StorePoll:
 
     def _begin_anew(self, replaced: Sequence[str]) -> None:
         """Record that files were replaced. A run whose files are replaced one by one begins anew once."""
-        before = self._begun
+        begun_before = self._begun
         for name in replaced:
             generation = self._marks[name].get("begun", 0) + 1
             self._marks[name] = {"begun": generation}
             self._begun = max(self._begun, generation)
-        if self._begun > before:
+        if self._begun > begun_before:
             self._restarted = True
             self._status = ""  # of another training, whose end may be the same
 
@@ -184,12 +184,12 @@ class _StorePoll:
         return settings(texts)
 
     def _ending(self) -> Ending | None:
-        before = self._status
+        status_before = self._status
         self._status = ""
         with suppress(OSError), open_log(self._directory / META) as file:
             status = _STATUS.search(file.read(_MAX_SETTING))
             self._status = _STATUSES.get(status[1].decode(), "") if status else ""
-        return ending(self._status) if self._status != before else None
+        return ending(self._status) if self._status != status_before else None
 
 
 def _label(directory: Path) -> Label:
@@ -216,17 +216,17 @@ def _parsed(name: str, piece: Read) -> _MetricLines:
     broken: list[int] = []
     start = 0
     while (end := piece.data.find(b"\n", start)) >= 0:
-        entry = LINE.fullmatch(piece.data, start, end)
+        metric_line = LINE.fullmatch(piece.data, start, end)
         try:
-            if entry is None:
+            if metric_line is None:
                 raise ValueError
-            number = float(entry[2])
+            number = float(metric_line[2])
         except ValueError:
             if end > start:
                 broken.append(start)
         else:
-            stamp = float(entry[1])
-            count = int(entry[3] or 0)
+            stamp = float(metric_line[1])
+            count = int(metric_line[3] or 0)
             rank.append(max(count, rank[-1]) if time and stamp <= time[-1] else count)
             time.append(max(stamp, time[-1]) if time else stamp)
             step.append(count)

@@ -79,8 +79,8 @@ def _is_deleted(directory: Path) -> bool:
         return False
 
 
-def _ids(path: Path, most: int) -> list[str] | None:
-    """Return the ids of the newest runs in a database that are not deleted, all of them if ``most`` is
+def _ids(path: Path, max_ids: int) -> list[str] | None:
+    """Return the ids of the newest runs in a database that are not deleted, all of them if ``max_ids`` is
     negative; None if the database is not MLflow's or cannot be read now.
     """
     query = "SELECT run_uuid FROM runs WHERE lifecycle_stage = 'active' ORDER BY rowid DESC LIMIT ?"
@@ -88,7 +88,7 @@ def _ids(path: Path, most: int) -> list[str] | None:
     def ids(connection: sqlite3.Connection) -> list[str] | None:
         if not sqlite.columns(connection, "metrics") >= _COLUMNS:
             return None
-        rows = connection.execute(query, (most,))
+        rows = connection.execute(query, (max_ids,))
         return [run for (run,) in rows if _ID.fullmatch(str(run))]
 
     try:

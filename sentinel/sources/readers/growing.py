@@ -97,8 +97,8 @@ class Read:
         size = self.size if waiting else offset
         mark: dict[str, Any] = {**status, "size": size, "offset": offset, "head": self.head.hex()}
         if consumed <= len(data):
-            last = data[max(0, consumed - _TAIL_BYTES) : consumed]
-            mark["tail"] = _fingerprint(self._before + last)
+            tail = data[max(0, consumed - _TAIL_BYTES) : consumed]
+            mark["tail"] = _fingerprint(self._before + tail)
         return mark
 
 
@@ -117,8 +117,8 @@ def read_new(path: Path, mark: Mark, limit: int) -> Read | None:
     if old_status[1] not in (None, status.st_ino) and not holds(path, mark):
         renamed = _renamed(path, mark)
         if renamed is not None and os.path.getsize(renamed) > offset:  # noqa: PTH202  as fast as above
-            rest = read_new(renamed, mark, limit)
-            return None if rest is None else replace(rest, more=True)
+            renamed_read = read_new(renamed, mark, limit)
+            return None if renamed_read is None else replace(renamed_read, more=True)
     with open_log(path) as file:
         status = os.fstat(file.fileno())
         size = status.st_size
@@ -126,24 +126,24 @@ def read_new(path: Path, mark: Mark, limit: int) -> Read | None:
         head = file.read(_HEAD_BYTES)
         if not size:
             return None
-        before = _at(file, max(0, offset - _TAIL_BYTES), min(offset, _TAIL_BYTES))
+        tail = _at(file, max(0, offset - _TAIL_BYTES), min(offset, _TAIL_BYTES))
         about = (size, status.st_ino, status.st_mtime_ns, head)
         if size < offset and old_head.startswith(head) and not unchanged and waits < _MAX_WAITS:
-            return Read(b"", offset, False, False, *about, before, mark)
+            return Read(b"", offset, False, False, *about, tail, mark)
         restarted = bool(mark) and (
             size < offset
             or not head.startswith(old_head)
-            or _fingerprint(before) != mark.get("tail", _fingerprint(before))
+            or _fingerprint(tail) != mark.get("tail", _fingerprint(tail))
         )
         if restarted:
             offset = 0
-            before = b""
+            tail = b""
         # Asking for more than there is takes three times as long, because Python then moves the bytes.
         data = _at(file, offset, min(limit, max(0, size - offset)))
         BYTES_READ.add(len(data))
     if not data and not restarted:
         return None
-    return Read(data, offset, restarted, offset + len(data) < size, *about, before)
+    return Read(data, offset, restarted, offset + len(data) < size, *about, tail)
 
 
 def holds(path: Path, mark: Mark) -> bool:
@@ -155,10 +155,10 @@ def holds(path: Path, mark: Mark) -> bool:
             size = os.fstat(file.fileno()).st_size
             if not head or size < offset or file.read(_HEAD_BYTES)[: len(head)] != head:
                 return False
-            before = _at(file, max(0, offset - _TAIL_BYTES), min(offset, _TAIL_BYTES))
+            tail = _at(file, max(0, offset - _TAIL_BYTES), min(offset, _TAIL_BYTES))
     except OSError:
         return False
-    return bool(_fingerprint(before) == mark.get("tail", ""))
+    return bool(_fingerprint(tail) == mark.get("tail", ""))
 
 
 def marks_in(cursor: Cursor) -> list[Mark]:
@@ -263,8 +263,8 @@ def size_of(lines: int, data: bytes) -> int:
     return end + 1
 
 
-def whole_rows(frame: pl.DataFrame, data: bytes, most: int) -> pl.DataFrame:
-    """Return at most ``most`` rows of the frame that was read from ``data``, without a torn last row."""
-    if frame.height > most:
-        return frame.head(most)
+def whole_rows(frame: pl.DataFrame, data: bytes, max_rows: int) -> pl.DataFrame:
+    """Return at most ``max_rows`` rows of the frame that was read from ``data``, without a torn last row."""
+    if frame.height > max_rows:
+        return frame.head(max_rows)
     return frame if data.endswith(b"\n") else frame.head(-1)

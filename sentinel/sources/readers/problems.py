@@ -15,8 +15,8 @@ def skipped(problem: str, number: int) -> str:
     """
     if number > _MAX_TOLD:
         return ""
-    last = "; more like it are skipped silently" if number == _MAX_TOLD else ""
-    return f"{problem} and was skipped{last}"
+    suffix = "; more like it are skipped silently" if number == _MAX_TOLD else ""
+    return f"{problem} and was skipped{suffix}"
 
 
 @dataclass(frozen=True)
@@ -33,5 +33,5 @@ def summed(offsets: NDArray[np.int64], what: str) -> list[Problem]:
     """
     if len(offsets) == 0:
         return []
-    others = f" (and {len(offsets) - 1} more up to {offsets[-1] - offsets[0]} bytes further on)"
-    return [Problem(int(offsets[0]), what + others * (len(offsets) > 1))]
+    further_offsets = f" (and {len(offsets) - 1} more up to {offsets[-1] - offsets[0]} bytes further on)"
+    return [Problem(int(offsets[0]), what + further_offsets * (len(offsets) > 1))]

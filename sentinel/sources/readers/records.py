@@ -160,7 +160,7 @@ class Records:
             return
         earlier = self._shapes.get((*record, kinds))
         shape = earlier or self._learn(list(record), kinds)
-        before = len(self._values)
+        values_before = len(self._values)
         self._values.extend(compress(row, shape.numeric))
         self._tags.extend(shape.tags)
         if shape.nulls:
@@ -175,7 +175,7 @@ class Records:
                 self._point(name, float(row[position]))
         step = self._step(shape, row, line)
         time = self._time(shape, row)
-        if count := len(self._values) - before:
+        if count := len(self._values) - values_before:
             self._steps.append(step)
             self._times.append(time)
             self._counts.append(count)

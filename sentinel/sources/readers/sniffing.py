@@ -114,8 +114,8 @@ def _grows(rows: Iterable[Mapping[str, Any]], keys: Sequence[str]) -> bool:
 
 def _rises(values: Iterable[Any]) -> bool:
     counts = [count for value in values if (count := _number(value)) is not None]
-    changes = sum(before != after for before, after in pairwise(counts))
-    rises = sum(before < after for before, after in pairwise(accumulate(counts, max)))
+    changes = sum(count_before != count_after for count_before, count_after in pairwise(counts))
+    rises = sum(count_before < count_after for count_before, count_after in pairwise(accumulate(counts, max)))
     return 4 * rises >= changes > 0 or len(counts) == 1
 
 
@@ -189,8 +189,8 @@ def remembered(sniff: Callable[[Path], Answer]) -> Callable[[Path], Answer]:
             before, last = answers[path]
             if before == now or (last and before[0] == inode and before[1] <= size and before[2] <= modified):
                 return last
-        new = sniff(path)
-        answers[path] = now, new
-        return new
+        answer_now = sniff(path)
+        answers[path] = now, answer_now
+        return answer_now
 
     return answer

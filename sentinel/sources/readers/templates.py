@@ -255,16 +255,16 @@ def _with_parts(names: list[str], is_whole: bool) -> list[str]:
     A name that comes twice belongs to the part before it. Of a line that ``is_whole`` about one part, all do.
     """
     parts = [part for part in map(phase, filter(None, names)) if part]
-    first = next(filter(None, names), "")
-    above, _, metric = first.partition(f" {parts[0]} ") if parts else ("", "", "")
-    is_of_one = is_whole and len(parts) == 1 and first.startswith(f"{parts[0]} ")
+    first_name = next(filter(None, names), "")
+    above, _, metric = first_name.partition(f" {parts[0]} ") if parts else ("", "", "")
+    is_of_one = is_whole and len(parts) == 1 and first_name.startswith(f"{parts[0]} ")
     uses = Counter(names)
     part = ""
     named = []
     for name in names:
         part = phase(name) or part
         belongs = name and not phase(name) and part and (is_of_one or uses[name] > 1)
-        if metric and name and name != first and name == f"{phase(name)} {metric}":
+        if metric and name and name != first_name and name == f"{phase(name)} {metric}":
             part_above = above  # "bench val acc: 1, test acc: 2"
         else:
             part_above = part if belongs else ""

@@ -154,16 +154,16 @@ class _EventPoll:
             needed = 0
             lost = False
             problems = [problem for problem in problems if problem.offset < consumed]
-        rest = piece.size - piece.offset - consumed
+        unread_bytes = piece.size - piece.offset - consumed
         overlong = mark.get("overlong", False) and not piece.restarted
-        if MAX_RECORD < needed <= rest:
+        if MAX_RECORD < needed <= unread_bytes:
             if not overlong:
                 problems.append(Problem(consumed, f"record is {needed >> 20} MiB long{_TOO_LONG}"))
             overlong = True
             consumed = consumed + needed
-            rest = rest - needed
+            unread_bytes = unread_bytes - needed
             needed = 0
-        more = rest >= max(needed, HEADER_BYTES)
+        more = unread_bytes >= max(needed, HEADER_BYTES)
         restarted = piece.restarted or mark.get("restarted", False)
         tags = points.tags
         if path.parent != self._directory:
@@ -211,13 +211,13 @@ def _parts(points: ScalarPoints) -> Iterator[tuple[slice, Mapping[str, Any]]]:
         yield slice(begin, begin), config
 
 
-def _cut(path: Path, mark: Mark, size: int, most: int) -> tuple[Read, Frames] | None:
+def _cut(path: Path, mark: Mark, size: int, max_points: int) -> tuple[Read, Frames] | None:
     """Return about ``size`` new bytes as records. A longer record is read whole if it is not overlong."""
     piece = read_new(path, mark, size)
     if piece is None:
         return None
-    frames = split(piece.data, most, bool(mark.get("lost")) and not piece.restarted, not piece.more)
+    frames = split(piece.data, max_points, bool(mark.get("lost")) and not piece.restarted, not piece.more)
     longest = min(piece.size - piece.offset, MAX_RECORD)
     if frames.consumed == 0 and len(piece.data) < frames.needed <= longest:
-        return _cut(path, mark, frames.needed, most)
+        return _cut(path, mark, frames.needed, max_points)
     return piece, frames

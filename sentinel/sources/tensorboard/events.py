@@ -56,22 +56,22 @@ class ScalarPoints:
     records: int
 
 
-def decode(frames: Frames, most: int) -> ScalarPoints:
-    """Decode the records that hold the first ``most`` points, but at least one record.
+def decode(frames: Frames, max_points: int) -> ScalarPoints:
+    """Decode the records that hold the first ``max_points`` points, but at least one record.
 
     A record that is no event becomes a problem and is skipped.
     """
     tags: dict[str, int] = {}
     columns_of_groups: list[_Columns] = []
-    others = list(frames.single)
+    other_records = list(frames.single)
     for group in frames.groups:
-        columns, rest = _read_group(group, tags)
+        columns, unread_records = _read_group(group, tags)
         columns_of_groups += columns
-        others += rest
-    others.sort()
-    singly = _read_singly(others, tags, sys.maxsize if columns_of_groups else most)
+        other_records += unread_records
+    other_records.sort()
+    singly = _read_singly(other_records, tags, sys.maxsize if columns_of_groups else max_points)
     number, tag, step, time, value = _in_order(singly.columns, columns_of_groups)
-    records = max(int(number[most]), 1) if len(number) > most else len(frames.starts)
+    records = max(int(number[max_points]), 1) if len(number) > max_points else len(frames.starts)
     end = int(np.searchsorted(number, records))
     settings = [at for at in sorted(singly.settings) if at < records]
     broken = [at for at in sorted(singly.broken) if at < records]
