@@ -53,25 +53,25 @@ def role_of_signal(signal: str, source: Source, why: str) -> Role | None:
     return Role(*row, Unit.OWN, source, why, marks)
 
 
-def roles_of(series: Sequence[Series], stated: Roles) -> Roles:
+def roles_of(all_series: Sequence[Series], stated: Roles) -> Roles:
     """Return the role of each series that has one. ``stated`` holds those that a person or a profile gave."""
     roles: dict[Key, Role] = {}
-    for one in series:
-        role = stated.get(one.key)
-        by_name = one.reading.role
+    for series in all_series:
+        role = stated.get(series.key)
+        by_name = series.reading.role
         if role is not None:
             ranked = role if by_name is None else replace(role, rank=by_name.rank)
-            roles[one.key] = _with_unit(ranked, one) or role
+            roles[series.key] = _with_unit(ranked, series) or role
         elif by_name is not None:
-            with_unit = _with_unit(replace(by_name, marks=one.reading.marks), one)
+            with_unit = _with_unit(replace(by_name, marks=series.reading.marks), series)
             if with_unit is not None:
-                roles[one.key] = with_unit
-    return apply_rules(series, roles)
+                roles[series.key] = with_unit
+    return apply_rules(all_series, roles)
 
 
-def _with_unit(role: Role, one: Series) -> Role | None:
+def _with_unit(role: Role, series: Series) -> Role | None:
     """Return the role with the unit and direction that the values tell; None if they contradict the name."""
-    values = one.values
+    values = series.values
     if not values.count or not role.is_outcome_like:
         return role
     is_stated = role.source >= Source.PROFILE
@@ -87,10 +87,10 @@ def _with_unit(role: Role, one: Series) -> Role | None:
         return replace(role, unit=Unit.SHARE)
     if role.measure is Measure.LOSS and values.least < 0 and not is_stated:
         role = replace(role, unit=Unit.NATS, marks=role.marks | {Mark.LIKELIHOOD})
-    if "elbo" in one.tag.lower() and _rises_as_a_bound(one):
+    if "elbo" in series.tag.lower() and _rises_as_a_bound(series):
         return replace(role, direction=Direction.HIGHER, why=f"{role.why}; it rises from below zero")
     return role
 
 
-def _rises_as_a_bound(one: Series) -> bool:
-    return one.values.first < 0 and one.values.last >= one.values.first
+def _rises_as_a_bound(series: Series) -> bool:
+    return series.values.first < 0 and series.values.last >= series.values.first

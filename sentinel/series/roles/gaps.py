@@ -27,7 +27,9 @@ _NOT_PLAIN = frozenset({Mark.BEST, Mark.RUNNING, Mark.SUM, Mark.MEMBER})
 """Marks of what is no measurement of its own, or one of several."""
 
 
-def corrections(series: Sequence[Series], signals: Mapping[str, Signal], stated: Roles) -> dict[str, Signal]:
+def corrections(
+    all_series: Sequence[Series], signals: Mapping[str, Signal], stated: Roles
+) -> dict[str, Signal]:
     """Return the signals that tags have only by their names and not beside the other tags of their stream.
 
     ``stated`` holds the roles that a person or a profile gave, which are never corrected.
@@ -35,30 +37,30 @@ def corrections(series: Sequence[Series], signals: Mapping[str, Signal], stated:
     present = {*signals.values()}
     if present.isdisjoint(_CORRECTABLE):
         return {}
-    roles = roles_of(series, stated)
+    roles = roles_of(all_series, stated)
     result: dict[str, Signal] = {}
-    for one in series:
-        role = roles.get(one.key)
-        signal = signals.get(one.tag)
-        if role is None or signal is None or one.key in stated:
+    for series in all_series:
+        role = roles.get(series.key)
+        signal = signals.get(series.tag)
+        if role is None or signal is None or series.key in stated:
             continue
-        if _is_value_loss(one, role, signal, present):
-            result[one.tag] = Signal.VALUE_LOSS
+        if _is_value_loss(series, role, signal, present):
+            result[series.tag] = Signal.VALUE_LOSS
         elif signal is Signal.ACCURACY and _is_held_out_metric(role) and Signal.EVAL_ACCURACY not in present:
-            result[one.tag] = Signal.EVAL_ACCURACY
-        if one.tag in result:
-            present.add(result[one.tag])
+            result[series.tag] = Signal.EVAL_ACCURACY
+        if series.tag in result:
+            present.add(result[series.tag])
     return result
 
 
-def _is_value_loss(one: Series, role: Role, signal: Signal, present: Collection[Signal]) -> bool:
+def _is_value_loss(series: Series, role: Role, signal: Signal, present: Collection[Signal]) -> bool:
     """Return whether a loss is that of values: beside a loss of the policy, or of an agent that explores."""
     if role.kind is not Kind.INNER or Signal.VALUE_LOSS in present:
         return False
     if signal is Signal.EVAL_LOSS:
-        return one.reading.role is not None and one.reading.role.kind is Kind.HELD_OUT_LOSS
+        return series.reading.role is not None and series.reading.role.kind is Kind.HELD_OUT_LOSS
     is_of_agent = signal in (Signal.LOSS, Signal.POLICY_LOSS) and Signal.EXPLORATION_RATE in present
-    is_plain = one.reading.role is not None and one.reading.role.kind is Kind.TRAINING_LOSS
+    is_plain = series.reading.role is not None and series.reading.role.kind is Kind.TRAINING_LOSS
     return is_of_agent and is_plain
 
 
@@ -67,28 +69,28 @@ def _is_held_out_metric(role: Role) -> bool:
 
 
 def first_signals(
-    series: Sequence[Series], signals: Mapping[str, Signal], is_open: Callable[[str], bool]
+    all_series: Sequence[Series], signals: Mapping[str, Signal], is_open: Callable[[str], bool]
 ) -> dict[str, Signal]:
     """Return the signals that tags without one get, given the first points of a stream.
 
     ``signals`` holds those that the tags have, and ``is_open`` says whether a tag may get one.
     """
-    if not any(one.tag not in signals and is_open(one.tag) for one in series):
+    if not any(series.tag not in signals and is_open(series.tag) for series in all_series):
         return {}
     stated = {
-        one.key: role
-        for one in series
-        if one.tag in signals
-        and (role := role_of_signal(signals[one.tag], Source.PROFILE, "it has a signal")) is not None
+        series.key: role
+        for series in all_series
+        if series.tag in signals
+        and (role := role_of_signal(signals[series.tag], Source.PROFILE, "it has a signal")) is not None
     }
-    roles = roles_of(series, stated)
+    roles = roles_of(all_series, stated)
     present = {*signals.values()}
     ranked = sorted(
-        (role.rank, one.tag)
-        for one in series
-        if (role := roles.get(one.key)) and one.tag not in signals and is_open(one.tag)
+        (role.rank, series.tag)
+        for series in all_series
+        if (role := roles.get(series.key)) and series.tag not in signals and is_open(series.tag)
     )
-    by_tag = {one.tag: roles[one.key] for one in series if one.key in roles}
+    by_tag = {series.tag: roles[series.key] for series in all_series if series.key in roles}
     losses = sum(role.kind is Kind.TRAINING_LOSS for role in by_tag.values())
     result: dict[str, Signal] = {}
     for rank, tag in ranked:
@@ -100,13 +102,13 @@ def first_signals(
     return result
 
 
-def later_signal(one: Series, present: Collection[Signal]) -> Signal | None:
+def later_signal(series: Series, present: Collection[Signal]) -> Signal | None:
     """Return the signal of a tag that a stream logs later, by its name alone; None if it gets none.
 
     ``present`` are the signals that the stream has by then.
     """
-    role = roles_of([one], {}).get(one.key) if one.reading.role is not None else None
-    if role is None or role.source is not Source.NAME or not one.reading.marks.isdisjoint(_NOT_PLAIN):
+    role = roles_of([series], {}).get(series.key) if series.reading.role is not None else None
+    if role is None or role.source is not Source.NAME or not series.reading.marks.isdisjoint(_NOT_PLAIN):
         return None
     return _signal(role, present)
 

@@ -31,44 +31,44 @@ class Outcome:
         return Split.TRAIN if is_plain else self.role.split
 
 
-def outcome_of(series: Sequence[Series], roles: Roles) -> Outcome | None:
+def outcome_of(all_series: Sequence[Series], roles: Roles) -> Outcome | None:
     """Return the outcome of a run; None if it has none."""
-    order = _AGENT_ORDER if trains_an_agent(series, roles) else _ORDER
-    counts = {one.key: one.count for one in series}
+    order = _AGENT_ORDER if trains_an_agent(all_series, roles) else _ORDER
+    counts = {series.key: series.count for series in all_series}
     for description, fits, min_points in order:
         candidates = [
-            one
-            for one in series
-            if (role := roles.get(one.key)) and fits(one, role) and _points(one, role) >= min_points
+            series
+            for series in all_series
+            if (role := roles.get(series.key)) and fits(series, role) and _points(series, role) >= min_points
         ]
         if candidates:
-            best = min(candidates, key=lambda one: _preference(one, roles[one.key], counts))
+            best = min(candidates, key=lambda series: _preference(series, roles[series.key], counts))
             role = roles[best.key]
             return Outcome(best.stream, best.tag, role, f"{description}: {role.why}")
     return None
 
 
-def _points(one: Series, role: Role) -> int:
+def _points(series: Series, role: Role) -> int:
     """Return how many points count. Only of a loss does one that is not finite say how the run went."""
-    return one.values.count if role.kind is Kind.OUTCOME else one.count
+    return series.values.count if role.kind is Kind.OUTCOME else series.count
 
 
-def _preference(one: Series, role: Role, counts: Mapping[Key, int]) -> tuple[int, ...]:
+def _preference(series: Series, role: Role, counts: Mapping[Key, int]) -> tuple[int, ...]:
     return (
         role.rank,
         Mark.RUNNING in role.marks,
-        role.measure is Measure.REWARD and Mark.MEAN not in one.reading.marks,
+        role.measure is Measure.REWARD and Mark.MEAN not in series.reading.marks,
         Mark.MEMBER in role.marks,
-        _is_of_steps(one, counts),
+        _is_of_steps(series, counts),
         -role.source,
-        -one.count,
+        -series.count,
     )
 
 
-def _is_of_steps(one: Series, counts: Mapping[Key, int]) -> bool:
+def _is_of_steps(series: Series, counts: Mapping[Key, int]) -> bool:
     """Return whether the means of epochs, which are logged at least as often, stand beside it."""
-    twin = one.stream, one.tag.removesuffix("_step") + "_epoch"
-    return one.tag.endswith("_step") and counts.get(twin, 0) >= one.count
+    twin = series.stream, series.tag.removesuffix("_step") + "_epoch"
+    return series.tag.endswith("_step") and counts.get(twin, 0) >= series.count
 
 
 def _is_metric(role: Role, split: Split) -> bool:
@@ -79,8 +79,8 @@ def _is_reward(role: Role, *splits: Split) -> bool:
     return role.kind is Kind.OUTCOME and role.measure is Measure.REWARD and role.split in splits
 
 
-def _is_accuracy_of_the_evaluation(one: Series, role: Role) -> bool:
-    has_split = one.reading.split is Split.HELD_OUT or role.source is not Source.NAME
+def _is_accuracy_of_the_evaluation(series: Series, role: Role) -> bool:
+    has_split = series.reading.split is Split.HELD_OUT or role.source is not Source.NAME
     return (
         has_split
         and _is_metric(role, Split.HELD_OUT)
