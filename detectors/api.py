@@ -8,10 +8,11 @@ else about it is declared in the decorator; its thresholds are keyword-only argu
 import inspect
 import re
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import cached_property
 from typing import TYPE_CHECKING, Annotated, Any, get_args, get_origin, get_type_hints
+
+import msgspec
 
 from sentinel.detectors.declarations import History as History
 from sentinel.detectors.declarations import Variant as Variant
@@ -55,8 +56,7 @@ class Cause(StrEnum):
     SPEED = "speed"
 
 
-@dataclass(frozen=True)
-class Parameter:
+class Parameter(msgspec.Struct, frozen=True):
     """A threshold: its type, default and one-line meaning."""
 
     type: type
@@ -70,8 +70,7 @@ CARD_BAR = "card_bar"
 BAR_OF_CARDS = Parameter(float, 1.0, "times the usual points from which a score card pages")
 
 
-@dataclass(frozen=True)
-class Demand:
+class Demand(msgspec.Struct, frozen=True):
     """Signals that a run must log: any of the judged ones, and all of those that are needed.
 
     ``clock``: the points must also have times, and be in one log with those of other tags.
@@ -96,8 +95,7 @@ _FIRST_STEP = re.compile(r"^## What to do\n+(.+?\.)(?:\s|$)", re.DOTALL | re.MUL
 """The first sentence of a page's advice."""
 
 
-@dataclass(frozen=True)
-class Declaration:
+class Declaration(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     """What every rule declares. ``name`` is kebab-case; ``page`` is the rule's module docstring."""
 
     name: str
@@ -111,8 +109,8 @@ class Declaration:
     enabled: bool  # whether it judges where the configuration does not say
     cause: Cause | None  # the class of trouble that it finds
     inhibits: tuple[Cause, ...]  # classes that its findings explain
-    informs: frozenset[str] = field(default=frozenset(), kw_only=True)  # variants that page nobody
-    stricter: Strictness | None = field(default=None, kw_only=True)
+    informs: frozenset[str] = frozenset()  # variants that page nobody
+    stricter: Strictness | None = None
 
     @property
     def catalogue(self) -> tuple[str, ...]:
@@ -136,8 +134,7 @@ class Declaration:
         return Demand((), ())
 
 
-@dataclass(frozen=True)
-class Detector(Declaration):
+class Detector(Declaration, frozen=True, kw_only=True):
     """A rule over the rows of signals: a pure function from a WINDOW frame to FINDINGS."""
 
     rule: "Callable[..., pl.LazyFrame]"

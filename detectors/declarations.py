@@ -1,12 +1,11 @@
 """What a declaration of a detector says of its look back, and of the ways in which its rule breaks."""
 
-from dataclasses import dataclass
+import msgspec
 
 from sentinel.detectors.severity import WARNING, Severity
 
 
-@dataclass(frozen=True)
-class History:
+class History(msgspec.Struct, frozen=True):
     """How far a verdict looks back, in rows of the judged series. Nothing else may decide it.
 
     recent: the last n rows before the judged one. head: the first n rows of the attempt.
@@ -31,8 +30,7 @@ class History:
         )
 
 
-@dataclass(frozen=True)
-class Variant:
+class Variant(msgspec.Struct, frozen=True):
     """One way in which a detector's rule breaks: its sentence and the likely causes, likeliest first.
 
     ``message`` is a format string over the evidence columns, ``value``, ``step``, the parameters, and

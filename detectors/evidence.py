@@ -1,9 +1,10 @@
 """What the numbers are that a rule shows beside its verdict: a label and a unit for each evidence column."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from enum import StrEnum
 from types import MappingProxyType
+
+import msgspec
 
 from sentinel.detectors.signals import Signal
 
@@ -28,8 +29,7 @@ class Unit(StrEnum):
     TEXT = "text"
 
 
-@dataclass(frozen=True)
-class Measure:
+class Measure(msgspec.Struct, frozen=True):
     """The label and the unit of an evidence column."""
 
     label: str

@@ -8,16 +8,16 @@ over.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any, Literal
+
+import msgspec
 
 from sentinel.detectors.api import Cause, Declaration, Demand, Maturity, Severity, Variant, declared
 from sentinel.detectors.evidence import NO_EVIDENCE, Measure
 from sentinel.detectors.signals import Signal
 
 
-@dataclass(frozen=True)
-class Printed:
+class Printed(msgspec.Struct, frozen=True):
     """News from a console: an error that was printed, or that a run went on after one."""
 
     origin: str  # name of the file that it stands in; empty for what the log itself holds
@@ -31,8 +31,7 @@ class Printed:
     preempted: bool = False  # the scheduler or a signal ended the run, and not an error of its own
 
 
-@dataclass(frozen=True)
-class Stopped:
+class Stopped(msgspec.Struct, frozen=True):
     """What of a run is not judged any more, from where on, and why.
 
     ``signal`` is empty where it is a whole stream, and names what has too many tags in it otherwise.
@@ -45,8 +44,7 @@ class Stopped:
     signal: str = ""
 
 
-@dataclass(frozen=True)
-class Inventory:
+class Inventory(msgspec.Struct, frozen=True):
     """What a stream had logged by a step at which it has logged everything that it is going to log."""
 
     stream: str
@@ -57,8 +55,7 @@ class Inventory:
     settings: Mapping[str, float | str | bool]  # by their names in `sentinel.detectors.settings.Setting`
 
 
-@dataclass(frozen=True)
-class Expected:
+class Expected(msgspec.Struct, frozen=True):
     """That tags of a signal, once logged, are logged again within some time while their stream goes on."""
 
     signal: Signal
@@ -70,8 +67,7 @@ class Expected:
         return f"{self.signal} {self.within_seconds!r}"
 
 
-@dataclass(frozen=True)
-class Absence:
+class Absence(msgspec.Struct, frozen=True):
     """That an expected tag was not logged for too long although its stream went on; ``over`` once it is back.
 
     Times are seconds since the epoch on the log's clock, None where it has none.
@@ -88,8 +84,7 @@ class Absence:
     over: bool
 
 
-@dataclass(frozen=True)
-class Deviation:
+class Deviation(msgspec.Struct, frozen=True):
     """That a signal of a run lastingly left what healthy runs of its program show, on a bad side.
 
     ``level`` is the signal's at ``step``, where that was certain; ``usual`` is its siblings', ``limit`` the
@@ -107,8 +102,7 @@ class Deviation:
     score: float
 
 
-@dataclass(frozen=True)
-class SiblingRange:
+class SiblingRange(msgspec.Struct, frozen=True):
     """How low and how high the healthy siblings of a run get at rising steps, in means around these."""
 
     steps: Sequence[int]
@@ -116,8 +110,7 @@ class SiblingRange:
     high: Sequence[float]
 
 
-@dataclass(frozen=True)
-class SiblingComparison:
+class SiblingComparison(msgspec.Struct, frozen=True):
     """A run beside the finished healthy runs of its program: ``siblings`` of them, whose names are ``names``.
 
     ``departed`` has the signals that left the band, in the order of their steps. ``differ`` says in which
@@ -129,11 +122,10 @@ class SiblingComparison:
     deviations: Sequence[Deviation]
     differ: str = ""
     names: Sequence[str] = ()
-    bands: Mapping[str, SiblingRange] = field(default_factory=dict)
+    bands: Mapping[str, SiblingRange] = msgspec.field(default_factory=dict)
 
 
-@dataclass(frozen=True)
-class Ended:
+class Ended(msgspec.Struct, frozen=True):
     """How a run ended, as its log, its console or its server says."""
 
     outcome: Literal["finished", "crashed", "preempted"]
@@ -141,8 +133,7 @@ class Ended:
     exited: bool = False  # known only because its process exited
 
 
-@dataclass(frozen=True)
-class Together:
+class Together(msgspec.Struct, frozen=True):
     """That all runs of a place which are expected to grow are silent; ``runs`` of them, this one among them,
     fell silent at about the same time.
     """
@@ -154,8 +145,7 @@ class Together:
     same_step: bool = False  # all of them stopped at one step, as trainings of equal length do
 
 
-@dataclass(frozen=True)
-class Completion:
+class Completion(msgspec.Struct, frozen=True):
     """What a silent log says about whether more is to come, in words; empty if it says nothing.
 
     ``over``: why the run seems to have ended. ``goes_on``: why it should go on; a run may stop before its
@@ -170,16 +160,14 @@ class Completion:
     may_be_last: bool = False
 
 
-@dataclass(frozen=True)
-class Writer:
+class Writer(msgspec.Struct, frozen=True):
     """The process that writes a log: what is known of it, in words, and whether it lives (None: unknown)."""
 
     text: str = ""
     lives: bool | None = None
 
 
-@dataclass(frozen=True)
-class HangDiagnosis:
+class HangDiagnosis(msgspec.Struct, frozen=True):
     """Where the ranks of a silent run stand: a sentence for the message, the kind of the verdict, and the
     frames of all ranks. All are empty if nothing is known. ``ranks`` counts those on all machines.
     ``devices`` says what is known of their devices and collectives.
@@ -192,8 +180,7 @@ class HangDiagnosis:
     devices: str = ""
 
 
-@dataclass(frozen=True)
-class RunView:
+class RunView(msgspec.Struct, frozen=True):
     """What is known of a run. Steps and times are None until there are any.
 
     ``silent_seconds`` is the time since points arrived, on the clock of a watch; None where it is not known,
@@ -237,8 +224,7 @@ class RunView:
     siblings: SiblingComparison | None = None  # None if it has no siblings, or is not compared now
 
 
-@dataclass(frozen=True)
-class RunFinding:
+class RunFinding(msgspec.Struct, frozen=True):
     """A check's word on a run; without a variant it is clean. ``tag`` tells apart several troubles of one
     check.
 
@@ -254,12 +240,11 @@ class RunFinding:
     time: float | None = None
     onset_step: int | None = None  # None for the step of the finding
     onset_time: float | None = None
-    evidence: Mapping[str, Any] = field(default_factory=dict)
+    evidence: Mapping[str, Any] = msgspec.field(default_factory=dict)
     catalogue: tuple[str, ...] = ()  # in place of the variant's, where not empty
 
 
-@dataclass(frozen=True)
-class RunCheck(Declaration):
+class RunCheck(Declaration, frozen=True, kw_only=True):
     """A rule about a run as a whole. ``reads`` says for people what it looks at, ``expects`` what a run that
     it judges logs.
     """

@@ -20,8 +20,8 @@ A column is null in rows for which no point counts.
 """
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 
+import msgspec
 import polars as pl
 
 from sentinel.detectors.severity import SEVERITY_COLUMNS, Severity
@@ -107,8 +107,7 @@ def capped(informs: Collection[str]) -> pl.Expr:
     )
 
 
-@dataclass(frozen=True)
-class Last:
+class Last(msgspec.Struct, frozen=True):
     """The last value, in a column with the signal's name. A bare Signal in ``uses`` means this."""
 
     signal: Signal
@@ -119,8 +118,7 @@ class Last:
         return self.signal.value
 
 
-@dataclass(frozen=True)
-class First:
+class First(msgspec.Struct, frozen=True):
     """The first value of the attempt, in the column ``SIGNAL_first``."""
 
     signal: Signal
@@ -131,8 +129,7 @@ class First:
         return f"{self.signal}_first"
 
 
-@dataclass(frozen=True)
-class Mean:
+class Mean(msgspec.Struct, frozen=True):
     """The mean of the points since the series' row before, in the column ``SIGNAL_mean``.
 
     Every point counts beside one row at most. Points of the first row reach back to the attempt's begin.
@@ -146,8 +143,7 @@ class Mean:
         return f"{self.signal}_mean"
 
 
-@dataclass(frozen=True)
-class Every:
+class Every(msgspec.Struct, frozen=True):
     """The last value of each tag of the signal, in the list column ``SIGNAL_every``.
 
     Tags stand in the order of their appearance, 128 of them at most. A tag without a value is null; the
@@ -162,8 +158,7 @@ class Every:
         return f"{self.signal}_every"
 
 
-@dataclass(frozen=True)
-class Standing:
+class Standing(msgspec.Struct, frozen=True):
     """How an outcome stands, in the column ``SIGNAL_standing``: the share of its gain that it has.
 
     1 is at its best, 0 at its start, and less is below it; see `sentinel.detectors.reading.standing`. It is
@@ -183,8 +178,7 @@ class Standing:
         return f"\x00standing of {tag}"
 
 
-@dataclass(frozen=True)
-class Course:
+class Course(msgspec.Struct, frozen=True):
     """The whole attempt in equal units, 64 at most, in the list column ``SIGNAL_course``.
 
     It is known when a run is over: in its last row, in which a detector that is asked at the end is asked

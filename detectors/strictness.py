@@ -5,8 +5,10 @@ detector's thresholds that are named at once. So what pages with a larger factor
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
 from typing import Any
+
+import msgspec
+from msgspec.structs import replace
 
 FACTORS = 1.2, 1.5, 2.0, 3.0
 """By which a calibration makes a detector stricter: round numbers.
@@ -15,8 +17,7 @@ Half of the cards that page have less than 1.5 times the points of their bar, so
 """
 
 
-@dataclass(frozen=True)
-class Strictness:
+class Strictness(msgspec.Struct, frozen=True):
     """The parameters that a factor moves. It multiplies ``larger`` and divides ``smaller`` ones. ``full`` are
     shares that must be nearly all: it divides what they leave.
     """

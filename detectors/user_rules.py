@@ -5,11 +5,12 @@ Such a detector has no page in the catalogue and no guards. It judges what it is
 """
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Any
 
+import msgspec
 import polars as pl
+from msgspec.structs import replace
 
 from sentinel.detectors.api import Detector, History, Maturity, Severity, Variant, detector
 from sentinel.detectors.evidence import Measure, Unit
@@ -52,8 +53,7 @@ SAYS_OF_ABSENCE: Mapping[str, Any] = MappingProxyType(
 """The same for a rule about tags that are missing."""
 
 
-@dataclass(frozen=True)
-class Bounds:
+class Bounds(msgspec.Struct, frozen=True):
     """When a value is wrong; None does not count. ``rises_by`` and ``falls_by`` compare it with its lowest
     and highest value of the attempt so far, in the unit of the signal.
     """

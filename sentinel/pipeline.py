@@ -9,12 +9,13 @@ callback in a training may drive the pipeline as well. This page knows no format
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
 from functools import partial
 from hashlib import sha256
 from importlib.metadata import version
 from socket import gethostname
 from typing import Any
+
+from msgspec.structs import replace
 
 from sentinel.common.fault_isolation import Guard
 from sentinel.common.processor_budget import Budget, unlimited

@@ -7,11 +7,12 @@ because to import `importlib.metadata` takes longer than some commands.
 
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from enum import StrEnum
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+import msgspec
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
@@ -32,8 +33,7 @@ class Group(StrEnum):
     CATALOGUE = "sentinel.catalogue"  # a package that holds pages
 
 
-@dataclass(frozen=True)
-class Plugin:
+class Plugin(msgspec.Struct, frozen=True):
     """One entry point. ``distribution`` is the package that was installed, such as `sentinel-acme 1.2`."""
 
     group: Group
@@ -42,8 +42,7 @@ class Plugin:
     thing: Any  # the module or the object that the entry point names
 
 
-@dataclass(frozen=True, order=True)
-class BrokenPlugin:
+class BrokenPlugin(msgspec.Struct, frozen=True, order=True):
     """An entry point that cannot be used, and why, in one line."""
 
     distribution: str

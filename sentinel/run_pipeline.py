@@ -3,10 +3,12 @@
 import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import astuple, dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import Any
+
+import msgspec
+from msgspec.structs import astuple
 
 from sentinel.common.fault_isolation import Guard
 from sentinel.common.owners import owner_of
@@ -29,8 +31,7 @@ from sentinel.sources.base import Chunk, PollResult
 from sentinel.sources.identity import RunIdentity
 
 
-@dataclass(slots=True)
-class RunPipeline:
+class RunPipeline(msgspec.Struct):
     """The state of one run; `dump` and `restore` carry it over a restart.
 
     ``layout`` identifies the detectors and the names of tags. A state with another layout cannot be restored.
@@ -44,7 +45,7 @@ class RunPipeline:
     host: str
     machine: str
     means: Means | None = None  # if a watch compares the run with others
-    bands: Mapping[str, SiblingRange] = field(default_factory=dict)  # of its siblings, by tag
+    bands: Mapping[str, SiblingRange] = msgspec.field(default_factory=dict)  # of its siblings, by tag
 
     @property
     def id(self) -> str:
@@ -167,8 +168,7 @@ def bands_of(state: Mapping[str, Any]) -> Mapping[str, SiblingRange]:
     return {tag: SiblingRange(*band) for tag, band in state.get("bands", {}).items()}
 
 
-@dataclass(frozen=True)
-class Advance:
+class Advance(msgspec.Struct, frozen=True):
     """What is new in one run. After a failure the run pipeline must not be used again."""
 
     run_pipeline: RunPipeline

@@ -1,12 +1,12 @@
 """What is undecided while a run goes on is decided when it is over, and a replay decides the same."""
 
 import json
-from dataclasses import replace
 
 import polars as pl
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from sentinel.detectors.api import Cause, Detector, History, Maturity, Severity, Variant, detector
 from sentinel.detectors.evidence import Measure, Unit

@@ -1,9 +1,9 @@
 """How a run ended: finished, crashed or preempted, and that it went on after all."""
 
 import json
-from dataclasses import replace
 
 import pytest
+from msgspec.structs import replace
 
 from sentinel.detectors.discovery import all_detectors
 from sentinel.pipeline import Pipeline

@@ -10,7 +10,6 @@ import re
 import signal
 from collections.abc import Iterator
 from contextlib import suppress
-from dataclasses import fields, is_dataclass
 from importlib import import_module
 from itertools import chain, product
 from pathlib import Path
@@ -18,6 +17,7 @@ from pkgutil import walk_packages
 from time import perf_counter
 from typing import Any, NamedTuple
 
+import msgspec
 import pytest
 
 import sentinel
@@ -76,9 +76,9 @@ def within(value: object, depth: int = 4) -> Iterator[re.Pattern[Any]]:
     elif depth and isinstance(value, (tuple, list, set, frozenset)):
         for one in value:
             yield from within(one, depth - 1)
-    elif depth and is_dataclass(value) and not isinstance(value, type):
-        for field in fields(value):
-            yield from within(getattr(value, field.name), depth - 1)
+    elif depth and isinstance(value, msgspec.Struct):
+        for field in msgspec.structs.astuple(value):
+            yield from within(field, depth - 1)
 
 
 def readers() -> list[Reader]:

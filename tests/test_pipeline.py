@@ -2,11 +2,11 @@
 
 from collections import Counter
 from collections.abc import Iterable
-from dataclasses import replace
 
 import numpy as np
 import polars
 import pytest
+from msgspec.structs import replace
 
 from sentinel.detection import row_detection
 from sentinel.detectors.discovery import all_detectors

@@ -1,13 +1,13 @@
 """Cards are read while a run goes on: at the same rows however the log grew, and as a replay reads them."""
 
 import json
-from dataclasses import replace
 
 import numpy as np
 import polars as pl
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from sentinel.detectors.api import Detector
 from sentinel.detectors.discovery import all_detectors

@@ -7,12 +7,13 @@ Points below zero speak against the claim. What cannot be measured gives no poin
 
 import tomllib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import numpy as np
+from msgspec.structs import replace
 
 from sentinel.detectors.reading.company import COMPANY
 from sentinel.detectors.reading.measurements import MEASUREMENTS
@@ -62,8 +63,7 @@ class Amount(float):
         return super().__format__(spec)
 
 
-@dataclass(frozen=True)
-class Line:
+class Line(msgspec.Struct, frozen=True):
     """One line of a card. The ``points`` stand at the ``marks``.
 
     ``says`` is a format string over these fields of a measurement: its ``value`` without its sign, which the
@@ -104,8 +104,7 @@ class Line:
         return points
 
 
-@dataclass(frozen=True)
-class Bar:
+class Bar(msgspec.Struct, frozen=True):
     """What a card has to reach: on a series of ``least_points`` points at least that measures what it
     ``needs``, and of which no measurement as large as one of the ``excuses`` says that it is well, it pages
     from ``page_from`` points on.
@@ -126,8 +125,7 @@ class Bar:
         return has_needs and not any(measured[name] >= least for name, least in self.excuses.items())
 
 
-@dataclass(frozen=True, eq=False)
-class Card:
+class Card(msgspec.Struct, frozen=True, eq=False):
     """A claim: what it means, on series of which roles it is made, and its lines.
 
     The trouble ``begins`` at the start of the run, or at its best. It is told by the ``detector``, and

@@ -5,8 +5,8 @@ turned over where less of it is better, as an outcome is: its training loss, its
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 
+import msgspec
 import numpy as np
 
 from sentinel.detectors.reading.curves import BLOCKS, Curves
@@ -21,8 +21,7 @@ from sentinel.detectors.reading.measurements import (
 from sentinel.detectors.stats import Floats, Ints
 
 
-@dataclass(frozen=True)
-class CompanionMeasurement:
+class CompanionMeasurement(msgspec.Struct, frozen=True):
     """A number about a companion beside an outcome; of several of one ``role`` the largest counts."""
 
     name: str

@@ -6,9 +6,9 @@ case.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import cached_property
 
+import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
@@ -39,8 +39,7 @@ LUCK = float(np.sqrt(2 * np.log(BLOCKS)))
 """Deviations by which the best of twenty equal levels lies above them by chance."""
 
 
-@dataclass(frozen=True)
-class Curves:
+class Curves(msgspec.Struct, frozen=True, dict=True):
     """Series of equal meaning, a row each.
 
     ``units`` are the courses: series x units, at most 64, none missing. ``noise`` is the standard deviation

@@ -5,8 +5,8 @@ speaks neither for nor against anything. `sentinel.detectors.reading.company` me
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
+import msgspec
 import numpy as np
 
 from sentinel.detectors.reading.curves import BLOCKS, LUCK, MIN_SCATTER, Bools, Curves
@@ -36,8 +36,7 @@ MAX_DEVIATIONS = 1000.0
 """Larger multiples of a noise say no more."""
 
 
-@dataclass(frozen=True)
-class Measurement:
+class Measurement(msgspec.Struct, frozen=True):
     """A number that can be read off a plot. ``measure`` gives one for each series of the curves."""
 
     name: str

@@ -7,10 +7,10 @@ all series beside the outcome, and at looks while it goes on: then of the outcom
 
 from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
+import msgspec
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
@@ -158,8 +158,7 @@ def with_rivals(claims: Sequence[str], bar: float = 1.0) -> list[Card]:
     return cards + [card_of(card.yields_to) for card in cards if card.yields_to]
 
 
-@dataclass(frozen=True)
-class _Points:
+class _Points(msgspec.Struct, frozen=True, dict=True):
     """The rows of a WINDOW frame as arrays, which are sliced in no time."""
 
     frame: pl.DataFrame
@@ -244,15 +243,14 @@ def _alike(placed: pl.DataFrame, due: pl.DataFrame) -> Iterator[tuple[Ints, Floa
         yield np.concatenate([numbers for numbers, _ in group]), np.concatenate([rows for _, rows in group])
 
 
-@dataclass(frozen=True)
-class _Suspects:
+class _Suspects(msgspec.Struct, frozen=True):
     """Cards that may page of a series, whatever its noise and companions are.
 
     Those ``in_doubt`` would if the run ended here. Those ``to_read`` may at once.
     """
 
-    in_doubt: list[Card] = field(default_factory=list)
-    to_read: list[Card] = field(default_factory=list)
+    in_doubt: list[Card] = msgspec.field(default_factory=list)
+    to_read: list[Card] = msgspec.field(default_factory=list)
 
 
 def _suspects(

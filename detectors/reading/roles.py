@@ -1,7 +1,8 @@
 """What a signal is for in a run: an outcome, or a companion of one; and whether more of it is better."""
 
-from dataclasses import dataclass
 from enum import StrEnum
+
+import msgspec
 
 from sentinel.detectors.signals import Signal
 
@@ -33,8 +34,7 @@ OUTCOMES = Role.METRIC, Role.REWARD, Role.HELD_OUT_LOSS, Role.TRAINING_LOSS
 """Roles about whose series a claim can be made."""
 
 
-@dataclass(frozen=True)
-class Part:
+class Part(msgspec.Struct, frozen=True):
     """The role of a signal, and whether more of it is better."""
 
     role: Role

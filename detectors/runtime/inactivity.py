@@ -2,8 +2,9 @@
 
 import math
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any
+
+import msgspec
 
 from sentinel.detectors.evidence import Measure, Unit
 from sentinel.detectors.run_checks import Completion, RunView, Writer
@@ -28,8 +29,7 @@ SILENCE_EVIDENCE = {
 }
 
 
-@dataclass(frozen=True)
-class Long:
+class Long(msgspec.Struct, frozen=True):
     """A silence that is longer than the run's own pauses allow, or that began with the end of its process,
     and nothing says that the run is over.
 

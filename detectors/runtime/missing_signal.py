@@ -27,7 +27,8 @@ Catalogue G8, O23, O24, A-kl, A-logging. The lines that log a signal stand in de
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+
+import msgspec
 
 from sentinel.detectors.api import INFO, Maturity, Variant
 from sentinel.detectors.evidence import Measure, Unit
@@ -40,8 +41,7 @@ TRAINING_SIGNALS = frozenset({Signal.LOSS, Signal.POLICY_LOSS, Signal.PREFERENCE
 """Signals of which a training logs one."""
 
 
-@dataclass(frozen=True)
-class ExpectedSignal:
+class ExpectedSignal(msgspec.Struct, frozen=True):
     """A signal, those that do in its place, and the catalogue entry about it."""
 
     signal: Signal

@@ -22,7 +22,8 @@ process that wrote the log, where it ran on the machine of the watch (Linux 6.15
 """
 
 from collections.abc import Iterator
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from sentinel.detectors.api import CRITICAL, Cause, Maturity, Variant
 from sentinel.detectors.run_checks import RunFinding, RunView, run_check

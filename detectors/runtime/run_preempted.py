@@ -22,7 +22,8 @@ slurmstepd's messages; torch/distributed/elastic/multiprocessing/api.py; Lightni
 """
 
 from collections.abc import Iterator
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from sentinel.detectors.api import INFO, Maturity, Variant
 from sentinel.detectors.evidence import Measure, Unit

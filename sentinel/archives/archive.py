@@ -2,7 +2,6 @@
 
 import logging
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from functools import partial
 from importlib.metadata import version
 from pathlib import Path
@@ -27,8 +26,7 @@ from sentinel.sources.location import Location, Url
 _log = logging.getLogger(__name__)
 
 
-@dataclass
-class JudgedParts:
+class JudgedParts(msgspec.Struct):
     """How much of an archive, or of a shard, is judged: ``reused`` parts had been before.
 
     ``damaged`` files are those of parts that had been, too, and are judged again. ``runs`` and ``failed`` are

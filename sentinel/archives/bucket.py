@@ -8,12 +8,13 @@ import re
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from functools import lru_cache, partial
 from importlib.util import find_spec
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
+
+import msgspec
 
 from sentinel.archives.origin import OpenPart
 from sentinel.archives.parts import ListedFile, Part
@@ -40,8 +41,7 @@ _NOTHING = "nothing lies there, or nothing that may be seen"
 _DENIED = re.compile(r"\b(401|403) |PermissionDenied|Unauthenticated")  # in a type or a text of the library
 
 
-@dataclass(frozen=True)
-class Bucket:
+class Bucket(msgspec.Struct, frozen=True):
     """What lies below an address. A worker fetches its part, and removes it when it is judged."""
 
     url: Url
@@ -99,8 +99,7 @@ class Bucket:
         return f"{self.url.scheme}://{self.url.parts[0]}/{folder}".rstrip("/")
 
 
-@dataclass(frozen=True)
-class _ScratchCopies:
+class _ScratchCopies(msgspec.Struct, frozen=True):
     """What was fetched from a bucket, under its own keys. Nothing is added to it."""
 
     url: Url

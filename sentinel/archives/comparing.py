@@ -1,10 +1,10 @@
 """Compares the runs of an archive from what is kept of them."""
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
 
+import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
@@ -58,8 +58,7 @@ def compared(contents: "Contents") -> "Sequence[Comparison]":
     return compare(subjects)
 
 
-@dataclass(frozen=True)
-class StoredCourses:
+class StoredCourses(msgspec.Struct, frozen=True):
     """The courses of a run that is over. ``packed`` gives them, and may read them anew."""
 
     packed: Callable[[], PackedCourses]

@@ -5,11 +5,11 @@ records stay on disk.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
+import msgspec
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
@@ -48,8 +48,7 @@ _COLUMNS: Mapping[str, type[pl.DataType] | pl.DataType] = {
 }
 
 
-@dataclass(frozen=True)
-class Contents:
+class Contents(msgspec.Struct, frozen=True):
     """The runs of an archive, each called by its number in the order of paths.
 
     ``rows`` says of each run in which row of which of the ``parts`` its record is, and whether it was

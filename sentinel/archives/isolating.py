@@ -1,9 +1,9 @@
 """Finds the run that no process survives, so that it costs no other run its verdict."""
 
 from collections.abc import Iterable, Iterator
-from dataclasses import replace
 
 import msgspec
+from msgspec.structs import replace
 
 from sentinel.archives.engine import Engine
 from sentinel.archives.judging import Judge

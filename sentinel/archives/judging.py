@@ -1,10 +1,10 @@
 """Judges one part of an archive, in whatever process or machine."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
 from functools import cached_property
 
 import msgspec
+from msgspec.structs import replace
 
 from sentinel.archives.comparing import comparable
 from sentinel.archives.origin import ArchiveSource
@@ -25,8 +25,7 @@ from sentinel.runs.training_groups import trace_of
 _MAX_RUNS = 192  # that are judged at once, so that memory does not grow with the size of a directory
 
 
-@dataclass
-class Judge:
+class Judge(msgspec.Struct, dict=True):
     """What judges parts with one configuration at one time of day. It can be pickled.
 
     With ``compare``, records keep what a comparison of runs needs.

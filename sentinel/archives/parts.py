@@ -10,9 +10,11 @@ with that, and every other directory by itself.
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
 from hashlib import blake2b
 from typing import NamedTuple
+
+import msgspec
+from msgspec.structs import replace
 
 from sentinel.common.shard import stable_hash
 
@@ -58,8 +60,7 @@ class RunName(NamedTuple):
     name: str
 
 
-@dataclass(frozen=True)
-class Part:
+class Part(msgspec.Struct, frozen=True):
     """What is judged together. Its result is called by its ``key``; ``files`` is how many it has.
 
     Of a part that could not be judged as a whole, ``only`` some runs are left to try.
@@ -86,13 +87,12 @@ class Part:
         return replace(self, only=self.only[:middle]), replace(self, only=self.only[middle:])
 
 
-@dataclass
-class _JoinedFolders:
+class _JoinedFolders(msgspec.Struct):
     """Directories that belong together, whose paths begin with ``prefix``."""
 
     prefix: str
-    names: dict[str, list[str]] = field(default_factory=dict)  # by directory
-    stamps: list[str] = field(default_factory=list)
+    names: dict[str, list[str]] = msgspec.field(default_factory=dict)  # by directory
+    stamps: list[str] = msgspec.field(default_factory=list)
 
     def add(self, file: ListedFile) -> None:
         names = self.names.setdefault(file.directory, [])

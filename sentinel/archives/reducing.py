@@ -2,13 +2,13 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
 from heapq import heappop, heappush
 from io import SEEK_END
 from tempfile import TemporaryFile
 from typing import IO, TYPE_CHECKING
 
 import msgspec
+from msgspec.structs import replace
 
 from sentinel.archives.index import Contents
 from sentinel.archives.record import Record
@@ -33,8 +33,7 @@ if TYPE_CHECKING:
 _Notifications = Mapping[str, Sequence[SinkDecision]]
 
 
-@dataclass(frozen=True)
-class SettledRun:
+class SettledRun(msgspec.Struct, frozen=True):
     """A run that was judged, what became of it, and by incident what the sinks would have been sent.
 
     ``training`` is the id of the first log of its training.
@@ -47,8 +46,7 @@ class SettledRun:
     training: str
 
 
-@dataclass(frozen=True)
-class Archive:
+class Archive(msgspec.Struct, frozen=True):
     """The runs of an archive, which are read and settled on demand.
 
     ``sibling_changes`` is what happened in runs beside their siblings, by their numbers. ``comparisons`` is

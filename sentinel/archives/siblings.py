@@ -1,7 +1,6 @@
 """Holds the runs of an archive against their siblings from what is kept of them, as one replay does."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import lru_cache, partial
 
 import msgspec
@@ -151,8 +150,7 @@ def _signals(packed: bytes) -> Mapping[str, Sequence[str]]:
     return _SIGNALS.decode(packed)
 
 
-@dataclass(frozen=True)
-class _SiblingRule:
+class _SiblingRule(msgspec.Struct, frozen=True):
     """The rule, as the archive was judged with it."""
 
     pipeline: Pipeline

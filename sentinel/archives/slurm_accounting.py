@@ -8,12 +8,12 @@ makes the columns, which polars turns into Parquet: ``pl.read_csv(FILE, separato
 import math
 import os
 import re
-from dataclasses import dataclass, field
 from datetime import datetime
 from hashlib import blake2b
 from pathlib import Path
 from typing import Any, NamedTuple, Self
 
+import msgspec
 import polars as pl
 
 from sentinel.common.errors import SentinelError
@@ -36,11 +36,10 @@ class _Job(NamedTuple):
     owner: Owner
 
 
-@dataclass(frozen=True)
-class Owners:
+class Owners(msgspec.Struct, frozen=True):
     """The jobs by their working directory. ``stamp`` is another one for another table."""
 
-    jobs: dict[str, list[_Job]] = field(default_factory=dict)
+    jobs: dict[str, list[_Job]] = msgspec.field(default_factory=dict)
     stamp: str = ""
 
     @classmethod

@@ -3,8 +3,9 @@
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
+
+import msgspec
 
 from sentinel.archives.origin import OpenPart
 from sentinel.archives.parts import ListedFile, Part
@@ -14,8 +15,7 @@ from sentinel.sources.discovery import common_path, run_name, runs_among
 from sentinel.sources.walking import Walk
 
 
-@dataclass(frozen=True)
-class Tree:
+class Tree(msgspec.Struct, frozen=True):
     """Files on this machine, or on a file system that all workers see alike."""
 
     roots: tuple[Path, ...]

@@ -3,9 +3,9 @@
 The unit is that of the calibration: the run or, where runs have no end, the run-day.
 """
 
-from dataclasses import dataclass
 from typing import Annotated, Literal, Self
 
+import msgspec
 from pydantic import AwareDatetime, Field, model_validator
 
 from sentinel.calibration.page_rates import Rate
@@ -20,8 +20,7 @@ USEFUL: Opinion = "useful"
 FALSE: Opinion = "false-alarm"
 
 
-@dataclass(frozen=True)
-class PageSent:
+class PageSent(msgspec.Struct, frozen=True):
     """An incident above `info` that was sent to a sink on a day, with what a person said; empty if nothing.
     If it comes back on a later day, that is another page.
     """

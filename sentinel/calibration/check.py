@@ -2,8 +2,8 @@
 
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
 
+import msgspec
 import numpy as np
 
 from sentinel.calibration.calibration import FALSE, USEFUL, Calibration, PageSent, of_metrics, variants
@@ -13,8 +13,7 @@ from sentinel.common.days import Extent, day_of, last_before
 from sentinel.common.text import counted
 
 
-@dataclass(frozen=True)
-class CalibrationCheck:
+class CalibrationCheck(msgspec.Struct, frozen=True):
     """What came of a promise since.
 
     ``runs`` wrote since and count as healthy: they did not crash, and no page was called useful. ``paged``

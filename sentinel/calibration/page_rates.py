@@ -8,13 +8,13 @@ for proportions with small expected number of positive counts estimated from sur
 """
 
 from collections.abc import Collection
-from dataclasses import dataclass
+
+import msgspec
 
 _TAIL = 0.025  # the probability on each side of an interval
 
 
-@dataclass(frozen=True)
-class Rate:
+class Rate(msgspec.Struct, frozen=True):
     """The number of some healthy runs, or of their days, that page, with the exact 95 % interval of Clopper
     and Pearson.
 

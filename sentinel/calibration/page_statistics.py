@@ -7,9 +7,11 @@ runs have no end it is the run-day, of which each counts once however often it p
 import math
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import chain
+
+import msgspec
+from msgspec.structs import replace
 
 from sentinel.calibration.calibration import USEFUL, of_metrics
 from sentinel.calibration.page_rates import Rate
@@ -22,8 +24,7 @@ from sentinel.runs.log import RunOverview
 from sentinel.sources.base import EndKind
 
 
-@dataclass(frozen=True, order=True)
-class Kind:
+class Kind(msgspec.Struct, frozen=True, order=True):
     """What pages: one variant of a detector."""
 
     detector: str
@@ -37,8 +38,7 @@ class Kind:
         return f"{self.detector}: {self.variant}"
 
 
-@dataclass(frozen=True, order=True)
-class Stricter:
+class Stricter(msgspec.Struct, frozen=True, order=True):
     """A detector that is stricter by a factor; see `sentinel.detectors.strictness`."""
 
     detector: str
@@ -67,8 +67,7 @@ LENGTHS = 100, 1_000
 """Points of a metric, in the mean over the metrics of a run; longer runs are one stratum."""
 
 
-@dataclass(frozen=True, order=True)
-class Stratum:
+class Stratum(msgspec.Struct, frozen=True, order=True):
     """Runs that are alike: of one framework and about as long."""
 
     framework: str  # empty if it is not known
@@ -87,8 +86,7 @@ class Stratum:
         return f"{self.framework or 'unknown framework'}, {length}"
 
 
-@dataclass(frozen=True)
-class ArchivedRun:
+class ArchivedRun(msgspec.Struct, frozen=True, dict=True):
     """A run of an archive, or some days of it: the first incident of each kind that paged then, and what runs
     it is like.
 
@@ -101,8 +99,8 @@ class ArchivedRun:
     stratum: Stratum
     ended_at: float | None = None
     logged: Sequence[int] = ()
-    days: Mapping[int, frozenset[Kind]] = field(default_factory=dict)
-    stricter: "Mapping[Stricter, ArchivedRun]" = field(default_factory=dict)
+    days: Mapping[int, frozenset[Kind]] = msgspec.field(default_factory=dict)
+    stricter: "Mapping[Stricter, ArchivedRun]" = msgspec.field(default_factory=dict)
 
     @classmethod
     def of(
@@ -164,14 +162,13 @@ class ArchivedRun:
         return self.paged if day is None else self.days.get(day, ())
 
 
-@dataclass
-class Pages:
+class Pages(msgspec.Struct):
     """The runs of an archive by their names: ``healthy`` ones and ``others``. What counts are runs that page,
     or, if ``daily``, days of runs, and one run may have some that are healthy and others.
     """
 
-    healthy: dict[str, ArchivedRun] = field(default_factory=dict)
-    others: dict[str, ArchivedRun] = field(default_factory=dict)
+    healthy: dict[str, ArchivedRun] = msgspec.field(default_factory=dict)
+    others: dict[str, ArchivedRun] = msgspec.field(default_factory=dict)
     daily: bool = False
 
     def add(

@@ -9,9 +9,10 @@ writes it.
 import json
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+
+import msgspec
 
 from sentinel.calibration.page_rates import Rate
 from sentinel.calibration.page_statistics import Change, Kind, Pages, Stratum
@@ -23,8 +24,7 @@ ENOUGH = 50
 DATA = Path(__file__).with_suffix(".json")
 
 
-@dataclass(frozen=True)
-class PublicRuns:
+class PublicRuns(msgspec.Struct, frozen=True):
     """The healthy public runs of a stratum, and the kinds that paged in each run in which any did."""
 
     runs: int

@@ -14,9 +14,11 @@ nobody marked are healthy.
 
 import math
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import cache, partial
+
+import msgspec
+from msgspec.structs import replace
 
 from sentinel.calibration.calibration import Calibration
 from sentinel.calibration.page_rates import Rate
@@ -33,8 +35,7 @@ Judge = Callable[[Stricter, Sequence[str]], Iterable[tuple[RunOverview, Telling]
 """Judges the runs of these names once more, with a detector stricter."""
 
 
-@dataclass(frozen=True)
-class Move:
+class Move(msgspec.Struct, frozen=True):
     """A change, and what it does."""
 
     change: Change
@@ -181,8 +182,7 @@ def _choices(pages: Pages, changes: Collection[Change]) -> list[Change]:
     ]
 
 
-@dataclass(frozen=True)
-class _Paging:
+class _Paging(msgspec.Struct, frozen=True):
     """The numbers of what pages after some changes."""
 
     units: int  # healthy runs or days

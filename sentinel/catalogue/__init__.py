@@ -21,7 +21,6 @@ letter.
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from datetime import date
 from functools import cache
 from importlib.resources import files
@@ -91,8 +90,7 @@ _to_rules = converter(tuple[CauseRule, ...])
 _to_checked = converter(Checked)
 
 
-@dataclass(frozen=True)
-class Entry:
+class Entry(msgspec.Struct, frozen=True):
     """One failure: what it is called, what to try first, and its page."""
 
     id: str

@@ -23,7 +23,6 @@ whose numbers are not known does not hold.
 import re
 import tomllib
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
 from functools import cache
 from importlib.resources import files
 from typing import Any, Literal, Protocol
@@ -54,15 +53,16 @@ class Known(Protocol):
         """Return the value that a setting has there; a switch is true or false."""
 
 
-@dataclass(frozen=True)
-class Clues:
+class Clues(msgspec.Struct, frozen=True):
     """All that rules may look at. ``log`` is None where an incident belongs to no stream of points.
 
     ``detector`` is that of the incident, which is one of the ``findings``.
     """
 
     evidence: Mapping[str, Any]
-    findings: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)  # their evidence, by detector
+    findings: Mapping[str, Mapping[str, Any]] = msgspec.field(
+        default_factory=dict
+    )  # their evidence, by detector
     log: Known | None = None
     position: int = 0
     step: int = 0

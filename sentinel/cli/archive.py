@@ -1,13 +1,13 @@
 """`sentinel archive`: judge an archive part by part, and report on the whole."""
 
 import sys
-from dataclasses import replace
 from enum import StrEnum
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+from msgspec.structs import replace
 
 from sentinel.cli.options import ConfigFile, configuration, shard
 from sentinel.cli.progress import archive_progress

@@ -2,11 +2,11 @@
 
 from collections.abc import Iterable, Iterator
 from contextlib import nullcontext
-from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, TextIO
 
+import msgspec
 import typer
 
 from sentinel.cli.options import ConfigFile, Paths, configuration, here, opened
@@ -153,8 +153,7 @@ def replay(
     return outcome.status(fail_on)
 
 
-@dataclass
-class _ExitStatus:
+class _ExitStatus(msgspec.Struct):
     """What the exit status depends on, of all parts of a replay."""
 
     worst: Severity = Severity.CLEAN

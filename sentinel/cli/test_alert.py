@@ -1,10 +1,10 @@
 """`sentinel test-alert`: check that each sink can deliver."""
 
-from dataclasses import replace
 from functools import partial
 from typing import Annotated
 
 import typer
+from msgspec.structs import replace
 
 from sentinel.cli.options import ConfigFile, Notify, configuration
 from sentinel.common.clock import SystemClock

@@ -1,10 +1,9 @@
 """Where a server listens."""
 
-from dataclasses import dataclass
+import msgspec
 
 
-@dataclass(frozen=True)
-class Address:
+class Address(msgspec.Struct, frozen=True):
     """A host and a port."""
 
     host: str

@@ -2,10 +2,10 @@
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Self
 
+import msgspec
 from pydantic import (
     AfterValidator,
     BaseModel,
@@ -69,8 +69,7 @@ def _raised(
     ]
 
 
-@dataclass(frozen=True)
-class Lazily:
+class Lazily(msgspec.Struct, frozen=True):
     """Annotates a value whose type is made when a file is read, because making it takes time."""
 
     make: Callable[[], Any]

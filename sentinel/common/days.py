@@ -5,8 +5,8 @@ Days that follow one another make a span, so a log takes as many spans as it has
 
 from bisect import bisect_right
 from collections.abc import Sequence
-from dataclasses import dataclass
 
+import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
@@ -45,8 +45,7 @@ def spans_with(spans: Sequence[Span], times: NDArray[np.float64]) -> list[Span]:
     return merged
 
 
-@dataclass(frozen=True)
-class Extent:
+class Extent(msgspec.Struct, frozen=True):
     """When a log has points, by its own clock: its first and its last time, and the days with points.
 
     The times are None without a clock. Without ``spans`` all days between the times have points.

@@ -2,10 +2,11 @@
 
 import traceback
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import Protocol, TypeVar
+
+import msgspec
 
 from sentinel.common.errors import is_defect
 from sentinel.common.processor_budget import Budget, unlimited
@@ -29,8 +30,7 @@ class Guarded(Protocol):
         """A `Path` if it lies on this machine, else its address."""
 
 
-@dataclass
-class Guard:
+class Guard(msgspec.Struct):
     """Does the work of a stage for one run at a time and records which runs failed.
 
     ``failures`` holds, by run id, the first stage that failed and the reason. The state of a failed run may
@@ -38,7 +38,7 @@ class Guard:
     and raises an error where that takes too long.
     """
 
-    failures: dict[str, str] = field(default_factory=dict)
+    failures: dict[str, str] = msgspec.field(default_factory=dict)
     budget: Budget = unlimited
 
     def __call__(self, run: Guarded, stage: str, work: Callable[[], _R]) -> _R | None:

@@ -1,12 +1,12 @@
 """Parts of what several processes do together, such that each finds its part without asking the others."""
 
-from dataclasses import dataclass
 from hashlib import blake2b
 from typing import Self
 
+import msgspec
 
-@dataclass(frozen=True)
-class Shard:
+
+class Shard(msgspec.Struct, frozen=True):
     """One of ``count`` parts; ``index`` counts from 0."""
 
     index: int = 0

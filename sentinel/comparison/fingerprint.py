@@ -8,7 +8,8 @@ two scripts that both log a loss are not one program.
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+
+import msgspec
 
 MAX_DIFFERENT = 2
 """Settings in which siblings may differ."""
@@ -35,8 +36,7 @@ def matters(name: str, value: object) -> bool:
     return not is_time and not IDENTITY.search(name)
 
 
-@dataclass(frozen=True)
-class Fingerprint:
+class Fingerprint(msgspec.Struct, frozen=True):
     """What a run shows of its training program."""
 
     framework: str | None

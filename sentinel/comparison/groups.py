@@ -3,13 +3,13 @@
 import math
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+
+import msgspec
 
 from sentinel.comparison.fingerprint import NOT_STATED, SEED, matters
 
 
-@dataclass(frozen=True)
-class Group:
+class Group(msgspec.Struct, frozen=True):
     """Runs that are equal in all settings but one. ``arms`` has the indices of the runs by its value."""
 
     setting: str

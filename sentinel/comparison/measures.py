@@ -2,9 +2,9 @@
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import NamedTuple
 
+import msgspec
 import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 from numpy.typing import NDArray
@@ -53,8 +53,7 @@ class ComparedRun(NamedTuple):
     means: TagCourses
 
 
-@dataclass(frozen=True)
-class SignalInArms:
+class SignalInArms(msgspec.Struct, frozen=True):
     """Where a signal ends in each arm and its best value there, as means over its runs.
 
     ``bests`` is empty for a signal that runs are not judged by. Single points do not count as the best.
@@ -69,16 +68,14 @@ class SignalInArms:
     beyond_chance: bool | None
 
 
-@dataclass(frozen=True)
-class Finding:
+class Finding(msgspec.Struct, frozen=True):
     """What a comparison shows, in a sentence, with the catalogue entries that it is about."""
 
     text: str
     catalogue: Sequence[str] = ()
 
 
-@dataclass(frozen=True)
-class Comparison:
+class Comparison(msgspec.Struct, frozen=True):
     """Runs that differ in one setting. ``arms`` has their names by its value.
 
     Or a run beside its baseline: the arms are "this run" and "baseline".

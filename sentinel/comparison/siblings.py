@@ -6,11 +6,11 @@ worse than another is no fault.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from functools import lru_cache
 from types import MappingProxyType
 from typing import NamedTuple, TypeVar
 
+import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
@@ -88,8 +88,7 @@ def compared_tags(tags: Sequence[str]) -> Sequence[str]:
     return sorted(tags, key=lambda tag: (len(tag), tag))[:MAX_TAGS]
 
 
-@dataclass(frozen=True)
-class Sibling:
+class Sibling(msgspec.Struct, frozen=True):
     """A run as far as others are compared with it.
 
     ``name`` is what people call it, ``training`` is the same in all logs of one training, ``signals`` has
@@ -106,7 +105,7 @@ class Sibling:
     last_step: int
     healthy: bool
     whole: bool = True
-    _courses: dict[tuple[str, float], Course] = field(default_factory=dict, repr=False)
+    _courses: dict[tuple[str, float], Course] = msgspec.field(default_factory=dict)
 
     def tags(self, signal: Signal) -> Sequence[str]:
         """Return the tags of a signal by which it may be compared."""

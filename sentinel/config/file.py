@@ -6,11 +6,11 @@ like any other unknown key, and the JSON Schema holds them all.
 
 import tomllib
 from collections.abc import Mapping
-from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, Self, Union
 
+from msgspec.structs import replace
 from pydantic import (
     AfterValidator,
     Field,
@@ -26,7 +26,7 @@ from sentinel.calibration.calibration import Calibration
 from sentinel.common.address import Address
 from sentinel.common.config_table import ConfigTable, Lazily, LocalPath, beside_the_file
 from sentinel.common.errors import ConfigError
-from sentinel.common.shard import WHOLE, Shard
+from sentinel.common.shard import Shard
 from sentinel.common.state_dir import default_state_dir
 from sentinel.common.text import clean_text
 from sentinel.config import CONFIG_FILE
@@ -192,7 +192,8 @@ class Config(ConfigTable):
         description="poll instead of waiting for file system events; NFS and FUSE send none",
     )
     shard: ShardOfRuns = Field(
-        default=WHOLE,
+        default_factory=Shard,
+        json_schema_extra={"default": str(Shard())},
         description="the share of the runs that this watch follows, where several share a tree, such as "
         '"0/4"; each needs its own `state_dir`',
     )

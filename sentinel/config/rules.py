@@ -2,11 +2,11 @@
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from string import Formatter
 from typing import Annotated, Any, Literal, Self
 
+import msgspec
 from pydantic import Field, PlainValidator, model_validator
 
 from sentinel.common.config_table import ConfigTable
@@ -94,8 +94,7 @@ class Rule(ConfigTable):
         return own_rule(self.detector_name, signal, bounds, self.for_points, severity, self.message)
 
 
-@dataclass(frozen=True)
-class WrittenRule:
+class WrittenRule(msgspec.Struct, frozen=True):
     """A rule, its keys as they are written, and the file and the line where its name stands."""
 
     rule: Rule

@@ -8,11 +8,11 @@ import math
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import pairwise
 from typing import Any, overload
 
+import msgspec
 import numpy as np
 import polars as pl
 
@@ -185,8 +185,7 @@ def _finite_or_none(time: float) -> float | None:
     return float(time) if math.isfinite(time) else None
 
 
-@dataclass(frozen=True)
-class RowDetection:
+class RowDetection(msgspec.Struct, frozen=True):
     """The detectors of rows, with the user's thresholds by detector. ``failed`` is called when one raises.
 
     ``row_counts`` counts the rows of each run by detector and by the reason why the detector skipped them; an
@@ -195,7 +194,7 @@ class RowDetection:
 
     parameters: Mapping[str, Mapping[str, Any]]
     failed: Callable[[str, str, BaseException], None]
-    row_counts: dict[str, Counter[tuple[str, str]]] = field(default_factory=dict)
+    row_counts: dict[str, Counter[tuple[str, str]]] = msgspec.field(default_factory=dict)
 
     def segments(self, new_rows: Sequence[SeriesRows], tracked_keys: set[Key]) -> Iterator[Segment]:
         """Yield the verdicts on new rows, but clean ones only for ``tracked_keys`` and for keys with a

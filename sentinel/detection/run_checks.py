@@ -1,9 +1,10 @@
 """Calls the run checks on one run."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cache, partial
 from typing import Any
+
+import msgspec
 
 from sentinel.catalogue import signatures
 from sentinel.detectors.api import Severity
@@ -32,8 +33,7 @@ Segments = Iterator[Segment]
 _ATTEMPT = 1  # of all findings about the run as a whole, which belong to no attempt
 
 
-@dataclass(frozen=True)
-class RunChecks:
+class RunChecks(msgspec.Struct, frozen=True):
     """The checks of a whole run, and the user's thresholds by check. ``failed`` is called when one raises."""
 
     checks: Sequence[RunCheck]

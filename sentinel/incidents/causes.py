@@ -28,7 +28,6 @@ the same however the log was cut into polls.
 import math
 import tomllib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
 from typing import Self
@@ -97,8 +96,7 @@ class Likelihoods(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         return self.entries[entry].factor if entry in self.entries else 1.0
 
 
-@dataclass(frozen=True)
-class Listed:
+class Listed(msgspec.Struct, frozen=True):
     """An entry, and how much speaks for it and against it."""
 
     id: str
@@ -137,8 +135,7 @@ def likelihoods() -> Likelihoods:
     return _to_likelihoods(tomllib.loads((files(__package__) / "likelihoods.toml").read_text("utf-8")))
 
 
-@dataclass(frozen=True, slots=True)
-class PossibleCause:
+class PossibleCause(msgspec.Struct, frozen=True):
     """An entry that may be behind an incident. The scores of all causes of an incident add up to 1."""
 
     id: str
@@ -193,8 +190,7 @@ def possible_causes(
     return tuple(sorted(causes, key=lambda cause: -cause.score))
 
 
-@dataclass(frozen=True)
-class _Weighed:
+class _Weighed(msgspec.Struct, frozen=True):
     """A listed entry, with what the run says of it in words."""
 
     listed: Listed

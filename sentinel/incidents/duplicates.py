@@ -6,8 +6,9 @@ loggers. Each log is a run and has the incident, but a person should be notified
 
 import math
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
 from typing import Any, Protocol
+
+import msgspec
 
 from sentinel.incidents.incident import Incident, near, same_moment
 
@@ -39,8 +40,7 @@ class JoinKeys(Protocol):
         """The keys that join logs of one format, too."""
 
 
-@dataclass(frozen=True)
-class _Anything:
+class _Anything(msgspec.Struct, frozen=True):
     format: str = ""
     join_keys: frozenset[str] = frozenset({""})
     processes: frozenset[str] = frozenset({""})

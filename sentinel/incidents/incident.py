@@ -1,7 +1,6 @@
 """An incident: a finding that held, and its life."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from enum import StrEnum
 from hashlib import blake2b
 from string import Formatter
@@ -194,8 +193,7 @@ def incident_id(
     return blake2b(key.encode("utf-8", "surrogatepass"), digest_size=8).hexdigest()
 
 
-@dataclass(frozen=True)
-class Change:
+class Change(msgspec.Struct, frozen=True):
     """An incident after an event."""
 
     event: Event

@@ -8,8 +8,9 @@ an open incident again when something else is found in its stream.
 """
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
 from typing import Any
+
+import msgspec
 
 from sentinel.detectors.api import Cause, Declaration, Severity
 from sentinel.detectors.reading.looks import Look
@@ -30,8 +31,7 @@ ENDLESS = 1 << 62
 _MAX_DOUBLINGS = 6  # each return doubles the clean rows that end it: 10 rows become 640 at most
 
 
-@dataclass(slots=True)
-class Track:
+class Track(msgspec.Struct):
     """The state of one key. ``incident`` is None while a finding waits to hold. A resolved incident stays for
     a while in case it returns.
     """
@@ -40,7 +40,9 @@ class Track:
     index: int  # of the first row of the finding, as are the next two
     step: int
     time: float | None
-    streak: list[int] = field(default_factory=list)  # severities of the last rows found, ``hold`` at most
+    streak: list[int] = msgspec.field(
+        default_factory=list
+    )  # severities of the last rows found, ``hold`` at most
     last_step: int = 0
     last_time: float | None = None
     findings: int = 0

@@ -92,8 +92,7 @@ def sort_key(verdict: Verdict) -> SortKey:
     )
 
 
-@dataclass(slots=True)
-class _Cursor:
+class _Cursor(msgspec.Struct):
     """How far the segments of one key are read. The rows from ``counted`` to ``turn`` are not counted yet."""
 
     segments: list[tuple[Verdict, Segment]]  # each after its first verdict; the present one last

@@ -3,11 +3,14 @@
 import threading
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import cached_property
 from glob import escape
 from typing import Any, cast
+
+import msgspec
+from msgspec.structs import asdict
 
 from sentinel.common.errors import SentinelError, UnknownName
 from sentinel.common.run_glob import fits, run_glob
@@ -53,8 +56,7 @@ _SEVERITIES = {severity.label: severity for severity in Severity if severity}
 _OPEN = ("firing", "escalated", "lost")
 
 
-@dataclass(frozen=True)
-class Wanted:
+class Wanted(msgspec.Struct, frozen=True):
     """Which incidents an agent asks for. ``since`` is in seconds since the epoch."""
 
     since: float = 0.0
@@ -81,6 +83,10 @@ class Wanted:
             and _SEVERITIES[incident["severity"]] >= self.min_severity
             and (is_open or not self.open_only)
         )
+
+
+EVERYTHING = Wanted()
+"""All incidents."""
 
 
 @dataclass(frozen=True)
@@ -113,7 +119,7 @@ class Answers:
         max_rows = _limited(limit)
         return {"schema": 1, "runs": rows[:max_rows], "left_off": max(len(rows) - max_rows, 0)}
 
-    def incidents(self, run: str, wanted: Wanted = Wanted(), limit: int = MAX_ROWS) -> IncidentsBody:
+    def incidents(self, run: str, wanted: Wanted = EVERYTHING, limit: int = MAX_ROWS) -> IncidentsBody:
         """Return the incidents of runs that fit a glob."""
         if self.paths:
             rows = [_located(incident, body) for body in self._judged(run) for incident in body["incidents"]]

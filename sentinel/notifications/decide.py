@@ -5,10 +5,11 @@ A policy says which incidents a sink asks for, and at what times of day.
 
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from enum import StrEnum
 from typing import Self
+
+import msgspec
 
 from sentinel.common.globs import matches
 from sentinel.common.run_glob import any_fits
@@ -18,8 +19,7 @@ from sentinel.incidents.track import FLAPPING_RETURNS
 from sentinel.sources.identity import RunIdentity
 
 
-@dataclass(frozen=True)
-class Route:
+class Route(msgspec.Struct, frozen=True):
     """Globs, of which one each must match; without any, everything does."""
 
     runs: Sequence[str] = ()  # `sentinel.common.run_glob`
@@ -44,8 +44,7 @@ def _matches(globs: Sequence[str], name: str) -> bool:
     return not globs or any(matches(name, glob) for glob in globs)
 
 
-@dataclass(frozen=True)
-class QuietHours:
+class QuietHours(msgspec.Struct, frozen=True):
     """A time of each day, in minutes since midnight where the machine is. It may go over midnight."""
 
     begin: int
@@ -134,8 +133,7 @@ class FirstLook(StrEnum):
     ALL = "all"
 
 
-@dataclass(frozen=True)
-class SinkPolicy:
+class SinkPolicy(msgspec.Struct, frozen=True):
     """The incidents that a sink asks for, and when it may be sent them."""
 
     name: str
@@ -166,8 +164,7 @@ class SinkPolicy:
         return severity < Severity.CRITICAL and self.quiet_hours is not None and self.quiet_hours.cover(now)
 
 
-@dataclass(frozen=True)
-class Sent:
+class Sent(msgspec.Struct, frozen=True):
     """The last notification of one event of an incident to a sink, and the incident at that time.
 
     ``number`` is the place in the order in which notifications of the incident were decided for the sink.
@@ -181,8 +178,7 @@ class Sent:
     untried: bool = False  # never tried: the receiver takes nothing now, or the initial scan is not done
 
 
-@dataclass(frozen=True)
-class TroubleSent:
+class TroubleSent(msgspec.Struct, frozen=True):
     """What a sink was sent of the trouble of an incident by other incidents.
 
     ``explained`` is the worst severity of those that it explains; CLEAN if there are none. ``goes_on``: one
@@ -198,8 +194,7 @@ class TroubleSent:
 NO_TROUBLE = TroubleSent()
 
 
-@dataclass(frozen=True)
-class Decision:
+class Decision(msgspec.Struct, frozen=True):
     """The reason to notify or not. ``event`` is what the notification says, if ``reason.sends``."""
 
     event: Event

@@ -4,11 +4,11 @@ It is pure: `watch` sends the result, and `replay` reports what would have been 
 """
 
 from collections.abc import Callable, Iterator, Mapping, MutableMapping, Sequence
-from dataclasses import dataclass, replace
 from hashlib import blake2b
 from typing import Any
 
 import msgspec
+from msgspec.structs import replace
 
 from sentinel.common.text import duration_text
 from sentinel.detectors.api import Severity
@@ -38,8 +38,7 @@ _MAX_OUTAGE_END_SECONDS = 600.0  # within which logs that fell silent together g
 _PLOTTED_EVENTS = frozenset({Event.FIRING, Event.ESCALATED})
 
 
-@dataclass(frozen=True)
-class SinkDecision:
+class SinkDecision(msgspec.Struct, frozen=True):
     """The decision about one change for one sink.
 
     If it is to be sent, ``body`` holds the fields of a Notification in built-in types, and ``number`` counts
@@ -58,8 +57,7 @@ class SinkDecision:
         return self.decision.reason in PAGES and self.incident.severity > Severity.INFO
 
 
-@dataclass(frozen=True)
-class RunChanges:
+class RunChanges(msgspec.Struct, frozen=True):
     """What sinks may be notified of about one run.
 
     ``run`` is the run as notifications name it, and ``still_open`` are all its open incidents after the
@@ -76,8 +74,7 @@ class RunChanges:
     excerpts: Callable[[Incident], Sequence[Excerpt]] = lambda _: ()
 
 
-@dataclass(frozen=True)
-class RoutingContext:
+class RoutingContext(msgspec.Struct, frozen=True):
     """The sinks and what they were sent before.
 
     ``sent`` is what each sink was sent; `route_changes` updates it. ``known`` are the incidents of all runs,

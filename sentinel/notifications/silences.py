@@ -1,7 +1,8 @@
 """Silences, with which people stop notifications about some runs for a while."""
 
-from dataclasses import dataclass
 from hashlib import blake2b
+
+import msgspec
 
 from sentinel.common.errors import SentinelError
 from sentinel.common.globs import bounded, matches
@@ -14,8 +15,7 @@ MAX_REASON = 2000
 """Characters of the reason for a silence."""
 
 
-@dataclass(frozen=True)
-class Silence:
+class Silence(msgspec.Struct, frozen=True):
     """A time in which nothing is sent about some incidents.
 
     ``incident`` is the id of the only incident that it is about; empty for all that match both globs.

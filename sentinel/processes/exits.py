@@ -12,7 +12,8 @@ import signal
 import struct
 import weakref
 from contextlib import suppress
-from dataclasses import dataclass
+
+import msgspec
 
 from sentinel.detectors.runtime.endings import SPARED
 from sentinel.processes.kernel_log import faulted_in, killed_by_oom
@@ -25,8 +26,7 @@ _GET_INFO = (3 << 30) | (_INFO.size << 16) | (0xFF << 8) | 11  # PIDFD_GET_INFO
 _MAX_TRIES = 20  # to learn how a process of somebody else ended that nobody reaps
 
 
-@dataclass(frozen=True)
-class Exit:
+class Exit(msgspec.Struct, frozen=True):
     """How a process ended: with a status, or by a signal; both are None if that is unknown.
 
     ``killer`` says who killed it, where that is known: "the OOM killer (cgroup limit 64 GiB)"; it was

@@ -4,8 +4,9 @@ import os
 import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
 from pathlib import Path
+
+from msgspec.structs import replace
 
 from sentinel.detectors.run_checks import HangDiagnosis
 from sentinel.processes.description import waits_in

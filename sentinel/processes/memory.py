@@ -7,9 +7,11 @@ processes of a group.
 import os
 from collections.abc import Iterator
 from contextlib import suppress
-from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Self
+
+import msgspec
+from msgspec.structs import replace
 
 from sentinel.common.paths import exists
 from sentinel.processes.kernel_log import killed_by_oom
@@ -24,8 +26,7 @@ _USES = "memory.current", "memory.usage_in_bytes"
 _COUNTS = "memory.events", "memory.oom_control"
 
 
-@dataclass(frozen=True)
-class GroupMemory:
+class GroupMemory(msgspec.Struct, frozen=True):
     """The memory of a process's control group: its directory, and how many kills it had counted at first."""
 
     process: Process

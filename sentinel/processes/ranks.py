@@ -9,8 +9,9 @@ and not through the environment, so they are "the 2nd of 2 spawned".
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from typing import NamedTuple
+
+import msgspec
 
 from sentinel.common.text import duration_text
 from sentinel.processes.description import title
@@ -149,8 +150,7 @@ def is_spawned(target: Process) -> bool:
     return any(_SPAWN_CALL in word for word in arguments(target.pid))
 
 
-@dataclass(frozen=True)
-class Death:
+class Death(msgspec.Struct, frozen=True):
     """The end of a rank, the time awake at which it was noticed, and how long before that the rank lived."""
 
     rank: Rank

@@ -4,11 +4,12 @@ import os
 import stat
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field
 from functools import cache
 from itertools import islice
 from pathlib import Path
 from typing import NamedTuple
+
+import msgspec
 
 PROC = Path("/proc")
 
@@ -42,15 +43,14 @@ class Process(NamedTuple):
     state: str  # a letter of proc(5)
 
 
-@dataclass
-class Descriptors:
+class Descriptors(msgspec.Struct):
     """The files and pipes that a process has open."""
 
-    writes: set[File] = field(default_factory=set)
-    reads: set[File] = field(default_factory=set)
-    pipes: set[File] = field(default_factory=set)  # those that it reads
+    writes: set[File] = msgspec.field(default_factory=set)
+    reads: set[File] = msgspec.field(default_factory=set)
+    pipes: set[File] = msgspec.field(default_factory=set)  # those that it reads
     stdin: File | None = None
-    prints: set[File] = field(default_factory=set)  # its standard output and error
+    prints: set[File] = msgspec.field(default_factory=set)  # its standard output and error
 
 
 def process(pid: int) -> Process | None:

@@ -1,7 +1,8 @@
 """Compares what two configurations find in the same logs."""
 
-from dataclasses import dataclass
 from itertools import zip_longest
+
+import msgspec
 
 from sentinel.incidents.incident import Incident
 from sentinel.replays.replay import Replay
@@ -10,8 +11,7 @@ _Series = tuple[str, str, int, str, str]
 """Run, stream, attempt, tag and detector. Incidents of one series follow one another."""
 
 
-@dataclass(frozen=True)
-class Difference:
+class Difference(msgspec.Struct, frozen=True):
     """An incident under the old and the new configuration; None under the one that does not find it."""
 
     old: Incident | None

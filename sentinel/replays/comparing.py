@@ -1,7 +1,8 @@
 """Compares the runs of a replay: with one another, and with a baseline."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from sentinel.comparison.baseline import against
 from sentinel.comparison.compare import compare

@@ -1,14 +1,14 @@
 """Counts the runs that a replay read and the detectors that were able to judge them."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+
+import msgspec
 
 from sentinel.common.text import counted
 from sentinel.detectors.skip_reason import SkipReason
 
 
-@dataclass(frozen=True)
-class Coverage:
+class Coverage(msgspec.Struct, frozen=True):
     """What was read and judged, whatever part of it a report shows.
 
     ``able`` has for each run that was read the number of detectors that found the signals that they need.

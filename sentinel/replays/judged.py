@@ -2,7 +2,9 @@
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+
+import msgspec
+from msgspec.structs import replace
 
 from sentinel.comparison.means import Means
 from sentinel.detectors.api import Detector
@@ -17,21 +19,20 @@ from sentinel.series.curves import Curves
 from sentinel.sources.base import ReadIssue
 
 
-@dataclass
-class JudgedRun:
+class JudgedRun(msgspec.Struct):
     """A run that was read, and what was found in it: by a replay, or by the watch that follows the run."""
 
     run_pipeline: RunPipeline
-    incidents: dict[str, Incident] = field(default_factory=dict)  # by id, in the order of firing
-    changes: list[Change] = field(default_factory=list)
-    notifications: dict[str, list[SinkDecision]] = field(default_factory=dict)
+    incidents: dict[str, Incident] = msgspec.field(default_factory=dict)  # by id, in the order of firing
+    changes: list[Change] = msgspec.field(default_factory=list)
+    notifications: dict[str, list[SinkDecision]] = msgspec.field(default_factory=dict)
     """By incident id, without reminders."""
-    read_issues: list[ReadIssue] = field(default_factory=list)
+    read_issues: list[ReadIssue] = msgspec.field(default_factory=list)
     failure: str | None = None
     curves: Curves | None = None  # if they are wanted
     means: Means | None = None  # if the run is to be compared with others
     among: SiblingComparison | None = None  # if it was compared with its siblings
-    row_counts: Counter[tuple[str, str]] = field(default_factory=Counter)  # see `RowDetection`
+    row_counts: Counter[tuple[str, str]] = msgspec.field(default_factory=Counter)  # see `RowDetection`
 
     @property
     def stopped(self) -> str | None:

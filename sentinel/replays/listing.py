@@ -4,9 +4,10 @@ To answer at once, it reads a few runs whole, but only the beginnings of many.
 """
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cache, partial
 from pathlib import Path
+
+import msgspec
 
 from sentinel.common.errors import SentinelError
 from sentinel.common.fault_isolation import Guard
@@ -29,8 +30,7 @@ _ENOUGH = 0.75  # fraction of the limit; sources give whole rows, and another po
 _MIN_POINTS = 64  # of a run, if there are very many; even fewer are enough to recognise a framework
 
 
-@dataclass(frozen=True)
-class ListedRun:
+class ListedRun(msgspec.Struct, frozen=True):
     """A run that was found. If it was not read ``whole``, it may have more points and attempts.
 
     ``training`` is the id of the log that tells most of its training: its own id, if there is no other.
@@ -49,8 +49,7 @@ class ListedRun:
         return self.training == _id(self.overview)
 
 
-@dataclass(frozen=True)
-class Listing:
+class Listing(msgspec.Struct, frozen=True):
     """The runs under some paths, sorted by path, and what could not be read."""
 
     runs: Sequence[ListedRun]
@@ -59,8 +58,7 @@ class Listing:
     unread: Sequence[ReadIssue] = ()  # files that look like logs and hold no numbers that are understood
 
 
-@dataclass(frozen=True)
-class Siblings:
+class Siblings(msgspec.Struct, frozen=True):
     """Runs of one training program, and the values of the settings in which they differ."""
 
     runs: Sequence[ListedRun]
@@ -161,8 +159,7 @@ def _trainings(logs: Sequence[RunOverview]) -> dict[str, str]:
     return trainings_of({_id(log): log.metadata for log in best_first})
 
 
-@dataclass(frozen=True)
-class _Scanned:
+class _Scanned(msgspec.Struct, frozen=True):
     observation: Observation
     failure: str | None
     read_issues: Sequence[ReadIssue]

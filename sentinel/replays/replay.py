@@ -1,9 +1,10 @@
 """Runs that were read to their end and judged, as reports get them."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
+
+import msgspec
 
 from sentinel.pipeline import Pipeline
 from sentinel.replays.coverage import Coverage
@@ -15,8 +16,7 @@ if TYPE_CHECKING:
     from sentinel.comparison.measures import Comparison
 
 
-@dataclass(frozen=True)
-class Replay:
+class Replay(msgspec.Struct, frozen=True, dict=True):
     """Runs that were read to their end, and complaints about what could not be read.
 
     The runs are all runs under the paths, sorted by path, or a part of them; see `replaying.replay_in_parts`.

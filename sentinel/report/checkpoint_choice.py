@@ -2,7 +2,8 @@
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+
+import msgspec
 
 from sentinel.common.text import clean_text, duration_text
 from sentinel.detectors.evidence import measure_of
@@ -23,16 +24,14 @@ _SELECTS_BY = "metric_for_best_model"  # transformers' TrainingArguments
 _PREFERS_HIGHER = "greater_is_better"
 
 
-@dataclass(frozen=True)
-class Keep:
+class Keep(msgspec.Struct, frozen=True):
     """The checkpoint to keep, and why, in sentences."""
 
     path: str
     reason: str
 
 
-@dataclass(frozen=True)
-class _Metric:
+class _Metric(msgspec.Struct, frozen=True):
     """A metric of held-out data. ``stated`` says that the run's settings name it."""
 
     name: str

@@ -1,10 +1,11 @@
 """What the failures of an archive cost, as plain data and as lines of text."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from heapq import nsmallest
 from typing import Self
+
+import msgspec
 
 from sentinel.archives.record import Record
 from sentinel.archives.reducing import Archive, SettledRun
@@ -21,8 +22,7 @@ _MAX_WORST = 50  # failures in a list
 _HOUR_SECONDS = 3600.0
 
 
-@dataclass(frozen=True)
-class Failure:
+class Failure(msgspec.Struct, frozen=True):
     """The first trouble of a training that a sink would have been sent, as a log of it tells it.
 
     ``run`` and ``path`` are those of the log. ``seconds`` went by from the onset to the last point; 0 where
@@ -76,8 +76,7 @@ class Failure:
         return alone.spent
 
 
-@dataclass
-class CostGroup:
+class CostGroup(msgspec.Struct):
     """Failures that have something in common: their number, and what they cost.
 
     ``hours`` are the GPU-hours after the onset of the ``sized`` ones, whose number of GPUs is known.
@@ -110,8 +109,7 @@ class CostGroup:
         return f"{time}, {self.hours:,.1f} GPU-hours{scope}"
 
 
-@dataclass(frozen=True)
-class CostOfFailures:
+class CostOfFailures(msgspec.Struct, frozen=True):
     """What the failures of an archive cost. ``tables`` have the costliest groups by title.
 
     ``failures`` are the costliest, and ``more`` is how many there are beside them. Each of ``comparisons``
@@ -177,8 +175,7 @@ def lines(cost: CostOfFailures) -> Iterator[tuple[int, str]]:
         yield from ((2, sentence) for sentence in sentences)
 
 
-@dataclass
-class _Count:
+class _Count(msgspec.Struct):
     """What is counted of an archive while it is read: ``logs`` and ``trainings`` that could be read, and the
     groups of failures by title and name.
     """
@@ -187,7 +184,7 @@ class _Count:
     trainings: int = 0
     failures: int = 0
     critical: int = 0
-    groups: dict[str, dict[str, CostGroup]] = field(default_factory=dict)
+    groups: dict[str, dict[str, CostGroup]] = msgspec.field(default_factory=dict)
 
     def add(self, failure: Failure) -> None:
         self.failures += 1

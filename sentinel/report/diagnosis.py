@@ -1,7 +1,8 @@
 """What a person would read of one run, on one page."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from sentinel.report.markdown import plain, run_markdown
 from sentinel.report.model import RunReport

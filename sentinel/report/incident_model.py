@@ -1,8 +1,9 @@
 """An incident as plain data for programs and for every layout of a report. All text is safe to show."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
+
+import msgspec
 
 from sentinel import catalogue
 from sentinel.catalogue import Entry
@@ -23,8 +24,7 @@ from sentinel.sinks.message import lasted
 _MAX_CAUSES = 4
 
 
-@dataclass(frozen=True)
-class CauseReport:
+class CauseReport(msgspec.Struct, frozen=True):
     """A catalogue entry that may be behind an incident. ``share`` says how likely; it may be empty.
     ``favoured`` says whether something in the run speaks for it.
     """
@@ -35,8 +35,7 @@ class CauseReport:
     favoured: bool
 
 
-@dataclass(frozen=True)
-class IncidentReport:
+class IncidentReport(msgspec.Struct, frozen=True):
     """An incident, as `sentinel.replay` and a `Monitor` give it.
 
     ``life`` says in words from when to when it lasted. What only a report looks up is empty in a monitor:

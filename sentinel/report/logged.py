@@ -2,9 +2,10 @@
 
 from base64 import b64encode
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
+
+import msgspec
 
 from sentinel.common.secrets import masked_text
 from sentinel.sources.base import Illustrated, Run
@@ -17,8 +18,7 @@ _TEXT_ENDING = "/text_summary"  # PyTorch's, behind every name
 _IMAGES = {b"\x89PNG\r\n\x1a\n": "png", b"\xff\xd8\xff": "jpeg"}
 
 
-@dataclass(frozen=True)
-class Sample:
+class Sample(msgspec.Struct, frozen=True):
     """A text, or an image as a data URI. Both are whatever the run logged, and the text has line breaks."""
 
     tag: str

@@ -2,9 +2,11 @@
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
+
+import msgspec
+from msgspec.structs import replace
 
 from sentinel.common.text import clean_text, counted, counted_runs, duration_text, sentence
 from sentinel.detectors.api import Cause
@@ -42,8 +44,7 @@ _LEAD_POINTS = 60  # of the curve in the table of runs
 _MAX_SAMPLED = 3  # incidents of a run whose texts, images and console lines are shown
 
 
-@dataclass(frozen=True)
-class Blind:
+class Blind(msgspec.Struct, frozen=True):
     """Signals that a run lacks, the detectors that need them, and the lines that would log them."""
 
     signals: str
@@ -51,8 +52,7 @@ class Blind:
     lines: Sequence[str]
 
 
-@dataclass(frozen=True)
-class RunReport:
+class RunReport(msgspec.Struct, frozen=True):
     """A run. ``tags`` are its tags by signal, those without a meaning under the empty name."""
 
     name: str
@@ -109,8 +109,7 @@ class RunReport:
         return max(severities, default=Severity.CLEAN)
 
 
-@dataclass(frozen=True)
-class ReplayReport:
+class ReplayReport(msgspec.Struct, frozen=True):
     """All runs, in the requested order, and read issues that belong to none of them."""
 
     verdict: str

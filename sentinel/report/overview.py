@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
+import msgspec
 from typing_extensions import TypedDict
 
 from sentinel.common.distinct_names import distinct
@@ -51,24 +52,24 @@ class Loss:
         return self.label.beside(self.name)
 
 
-@dataclass
-class Kind:
+class Kind(msgspec.Struct):
     """The runs with one kind of trouble, as siblings have."""
 
     worst: Loss
     runs: int
 
 
-@dataclass
-class Overview:
+class Overview(msgspec.Struct):
     """Counts over all runs, and the runs that lost most. Its size does not grow with the number of runs."""
 
     runs: int = 0
     logs: int = 0
     unread: int = 0
-    severities: Counter[Severity] = field(default_factory=Counter)  # the worst one of each run
-    states: Counter[RunState] = field(default_factory=Counter)
-    kinds: dict[tuple[str, ...], Kind] = field(default_factory=dict)  # by severity, detector and variant
+    severities: Counter[Severity] = msgspec.field(default_factory=Counter)  # the worst one of each run
+    states: Counter[RunState] = msgspec.field(default_factory=Counter)
+    kinds: dict[tuple[str, ...], Kind] = msgspec.field(
+        default_factory=dict
+    )  # by severity, detector and variant
     unread_files: Sequence[ReadIssue] = ()  # that look like logs
 
     def add(self, replay: Replay, now: float) -> None:

@@ -3,7 +3,8 @@
 import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+
+import msgspec
 
 from sentinel.common.secrets import masked_text
 from sentinel.common.text import clean_text
@@ -17,8 +18,7 @@ _LINES_AFTER = 10  # its first line is the onset
 _MAX_SEARCHED_CHARACTERS = 2000  # of a line
 
 
-@dataclass(frozen=True)
-class ConsoleExcerpt:
+class ConsoleExcerpt(msgspec.Struct, frozen=True):
     """Lines that follow one another. ``first`` is the number of the first one, ``at`` of the one meant."""
 
     origin: str  # the name of the file; empty for the log itself

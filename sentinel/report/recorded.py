@@ -1,8 +1,9 @@
 """An incident as the state directory holds it, with what is known of its run."""
 
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+
+import msgspec
 
 from sentinel import catalogue
 from sentinel.common.fault_isolation import Guard
@@ -27,8 +28,7 @@ _EVENTS = {
 }
 
 
-@dataclass(frozen=True)
-class _NoSource:
+class _NoSource(msgspec.Struct, frozen=True):
     """The source of a log that is not read here."""
 
     def poll(self, cursor: Cursor, limit: int) -> PollResult:  # noqa: ARG002

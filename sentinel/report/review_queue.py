@@ -1,8 +1,10 @@
 """The pages of an archive to look at first, as one HTML file with a question about each."""
 
 from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass, replace
 from itertools import islice, zip_longest
+
+import msgspec
+from msgspec.structs import replace
 
 from sentinel.calibration.calibration import FALSE, USEFUL
 from sentinel.calibration.page_statistics import Kind, Pages, Stricter
@@ -43,8 +45,7 @@ def doubtful(
     return [*islice(in_turn, max_pages)]
 
 
-@dataclass(frozen=True)
-class Doubt:
+class Doubt(msgspec.Struct, frozen=True):
     """A page that may be false: its run, reduced to the one incident, and the curves as JSON."""
 
     run: RunReport

@@ -1,9 +1,11 @@
 """Which incidents of a replay a report shows, and in which order its runs stand."""
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Literal, Self
+
+import msgspec
+from msgspec.structs import replace
 
 from sentinel.common.errors import SentinelError, UnknownName
 from sentinel.detectors.severity import Severity
@@ -20,8 +22,7 @@ Order = Literal["worst", "name", "newest"]
 """The run with the worst incident and then with the most first, by name, or what was written last first."""
 
 
-@dataclass(frozen=True)
-class Selection:
+class Selection(msgspec.Struct, frozen=True):
     """Incidents of these detectors or at least this severe that began at this step or time, or later.
 
     An incident is selected if one of ``detectors`` and ``severity`` fits it, or if there are neither.

@@ -2,10 +2,11 @@
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
+
+import msgspec
 
 from sentinel.calibration.calibration import Calibration, PageSent
 from sentinel.calibration.check import CalibrationCheck
@@ -53,8 +54,7 @@ _OVER = (RunState.CRASHED, RunState.PREEMPTED, RunState.FINISHED, RunState.LOST)
 NEED_EVIDENCE = STATES[: STATES.index(RunState.RUNNING)]
 
 
-@dataclass(frozen=True)
-class KnownRun:
+class KnownRun(msgspec.Struct, frozen=True):
     """A run as the last commit left it. ``severity`` is that of its worst open incident.
 
     ``training`` is the id of the log that stands for its training: its own id, if there is no other.
@@ -151,8 +151,7 @@ class KnownRun:
         return self.state in _OVER
 
 
-@dataclass(frozen=True)
-class Status:
+class Status(msgspec.Struct, frozen=True):
     """The content of a state directory. Runs and incidents are sorted, the worst first.
 
     The logs of one training stand together, the one that stands for it first.

@@ -5,9 +5,9 @@ import math
 import os
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, TextIO
 
+import msgspec
 from rich.console import Console, Group, RenderableType
 from rich.padding import Padding
 from rich.table import Table
@@ -139,8 +139,7 @@ def _groups(roots: Sequence[_Found]) -> list[list[_Found]]:
     return groups
 
 
-@dataclass(frozen=True)
-class _Row:
+class _Row(msgspec.Struct, frozen=True):
     """A row of the summary."""
 
     severity: Severity

@@ -1,7 +1,9 @@
 """What is worth a look in a run by itself: settings that catalogue entries warn of, and lines it printed."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+
+import msgspec
+from msgspec.structs import replace
 
 from sentinel import catalogue
 from sentinel.catalogue.rules import Clues
@@ -10,8 +12,7 @@ from sentinel.runs.log import RunLog
 from sentinel.series.plan import meant, planned
 
 
-@dataclass(frozen=True)
-class Advisory:
+class Advisory(msgspec.Struct, frozen=True):
     """What in a run gives reason to read some entries. It is no incident, and nobody is notified."""
 
     catalogue: tuple[str, ...]  # ids of the entries
@@ -56,8 +57,7 @@ def _from_console(log: RunLog) -> Iterator[Advisory]:
         yield Advisory((remark.entry,), f'it printed "{clean_text(remark.text.strip(), 200)}", {where}', {})
 
 
-@dataclass(frozen=True)
-class _AllSettings:
+class _AllSettings(msgspec.Struct, frozen=True):
     """A `Known` of a whole run, which has no position."""
 
     framework: str | None

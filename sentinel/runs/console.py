@@ -7,7 +7,6 @@ does not depend on how the lines were cut into polls.
 import math
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from functools import partial
 from itertools import islice
 from typing import Any
@@ -241,8 +240,7 @@ def _printed(origin: _Origin, name: str, line: Line, text: str, severity: Severi
     return Printed(name, origin.lines, masked_text(text), line.step, time, severity, **more)
 
 
-@dataclass(frozen=True)
-class _Error:
+class _Error(msgspec.Struct, frozen=True):
     """An error that one line states, or that the last line of a traceback ends."""
 
     text: str

@@ -2,9 +2,10 @@
 
 from bisect import bisect_right
 from collections.abc import Hashable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
 
+import msgspec
 import numpy as np
+from msgspec.structs import replace
 
 from sentinel.runs.copied_logs import silence_of
 from sentinel.runs.end_inference import infer_end
@@ -17,8 +18,7 @@ from sentinel.sources.base import Ending
 _MAX_START = 1  # the first step of a run that continues no other one, at most
 
 
-@dataclass(frozen=True)
-class Observation:
+class Observation(msgspec.Struct, frozen=True):
     """A run, whether its log was read ``whole``, and for how long it was silent (None: the log is gone).
 
     ``evidence`` is what the log says of its training, if that is known without a look at its files.
@@ -108,8 +108,7 @@ def kind_of(run: RunOverview) -> tuple[str | None, ...]:
     return run.path.rpartition("/")[0], run.format, run.understanding.framework
 
 
-@dataclass(frozen=True)
-class Member:
+class Member(msgspec.Struct, frozen=True):
     """A run that others of its ``kind`` may continue. If it is ``asked``, the one that does is searched."""
 
     name: str

@@ -6,7 +6,8 @@ is not asked for the score of an object detector.
 
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+
+import msgspec
 
 from sentinel.detectors.signals import Signal
 
@@ -35,8 +36,7 @@ _ANY = frozenset({Signal.LEARNING_RATE, Signal.GRAD_NORM, Signal.TOKENS_PER_SECO
 _SUPERVISED = frozenset({Signal.LOSS, Signal.EVAL_LOSS, Signal.EVAL_ACCURACY})
 
 
-@dataclass(frozen=True)
-class Fit:
+class Fit(msgspec.Struct, frozen=True):
     """How many detectors can judge a run, how many fit it, and how many more each number would let judge."""
 
     able: int

@@ -1,13 +1,13 @@
 """What a watch knows of a run whose log is silent."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+
+import msgspec
 
 from sentinel.detectors.run_checks import HangDiagnosis, Together, Writer
 
 
-@dataclass(frozen=True)
-class Inactivity:
+class Inactivity(msgspec.Struct, frozen=True):
     """``seconds`` since points arrived and ``pauses`` between earlier arrivals, on the clock of the watch.
 
     ``goes_on_in`` names the run that continues this one, and ``likewise`` says how runs like it ended.

@@ -44,8 +44,7 @@ _ENDS = {
 }
 
 
-@dataclass(frozen=True)
-class RunOverview:
+class RunOverview(msgspec.Struct, frozen=True):
     """What reports show of a run. It can be pickled, and cannot read on."""
 
     name: str

@@ -5,7 +5,6 @@ framework wrote it, and what its tags mean.
 import math
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import msgspec
@@ -181,8 +180,7 @@ def lost_after_seconds(intervals: Sequence[float]) -> float:
     return max(LONG_INTERVALS * long_interval, _MIN_LOST_SECONDS)
 
 
-@dataclass(frozen=True)
-class Understanding:
+class Understanding(msgspec.Struct, frozen=True):
     """What a run's log is taken to say: framework, tags by signal, tags that mean nothing."""
 
     framework: str | None

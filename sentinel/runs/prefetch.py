@@ -3,8 +3,10 @@
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
 from threading import Lock
+
+import msgspec
+from msgspec.structs import replace
 
 from sentinel.runs.log import RunLog
 from sentinel.sources.base import Cursor, PollResult, Source
@@ -25,8 +27,7 @@ def reading_ahead(logs: Sequence[RunLog]) -> Iterator[None]:
                 log.run = run
 
 
-@dataclass
-class _PrefetchingSource:
+class _PrefetchingSource(msgspec.Struct):
     """A source that begins with the next poll as soon as one is done, if the log goes on."""
 
     source: Source

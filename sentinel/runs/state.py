@@ -3,11 +3,12 @@
 import math
 import os
 from collections.abc import Iterable
-from dataclasses import dataclass
 from enum import StrEnum
 from itertools import islice
 from pathlib import Path
 from stat import S_ISDIR
+
+import msgspec
 
 from sentinel.common.text import duration_text
 from sentinel.sources.base import Ending
@@ -55,8 +56,7 @@ _MOST_TELLING_FIRST = (
 )
 
 
-@dataclass(frozen=True)
-class RunStatus:
+class RunStatus(msgspec.Struct, frozen=True):
     """A state, and a sentence with the evidence for it."""
 
     state: RunState

@@ -26,8 +26,10 @@ import os
 import re
 from collections.abc import Iterable, Mapping
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass, replace
 from pathlib import Path
+
+import msgspec
+from msgspec.structs import replace
 
 from sentinel.common.paths import is_directory
 from sentinel.runs.metadata import RunMetadata
@@ -68,8 +70,7 @@ _FILES = "files"
 """Where W&B keeps what was printed, beside its record. A copy of `latest-run` has no id in its name."""
 
 
-@dataclass(frozen=True)
-class TrainingEvidence:
+class TrainingEvidence(msgspec.Struct, frozen=True):
     """What one log says of its training.
 
     ``join_keys`` are what it may share with other logs, ``processes`` are those among them that name a

@@ -6,11 +6,11 @@ binary search finds the last point before each row, for all tags and all rows to
 """
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import astuple, dataclass, field, replace
 from typing import Any, Self
 
 import msgspec
 import numpy as np
+from msgspec.structs import astuple, replace
 from numpy.typing import NDArray
 
 from sentinel.detectors.schema import Every, First, Mean, Standing, Use
@@ -36,8 +36,7 @@ Tags = Mapping[str, Sequence[str]]
 """The tags of each signal, in the order of their appearance."""
 
 
-@dataclass
-class Sum:
+class Sum(msgspec.Struct):
     """The sum of a tag since the last row of a series. ``end`` is the number of the next point to add."""
 
     total: float = 0.0
@@ -71,20 +70,22 @@ class JoinRequest(msgspec.Struct, frozen=True, gc=False):
     uses: Sequence[Use]
 
 
-@dataclass(slots=True)
-class AsOfJoin:
+class AsOfJoin(msgspec.Struct):
     """Points of one attempt that rows may ask for: a table with the columns ``key``, ``step`` and ``value``.
 
     A tag has two slots in the table: one for its last points, at most one for each step, and the next one
     for its first point.
     """
 
-    slots: dict[str, int] = field(default_factory=dict)  # tag -> slot of its last points; its first is next
-    key: Steps = field(default_factory=lambda: np.array([_BEFORE_ALL]))
-    step: Steps = field(default_factory=lambda: np.zeros(1, np.int64))
-    value: Floats = field(default_factory=lambda: np.full(1, np.nan))
-    counts: dict[str, int] = field(default_factory=dict)  # tag -> how many points it has, if it has sums
-    sums: dict[str, dict[str, Sum]] = field(default_factory=dict)  # tag -> series -> since its last row
+    # tag -> slot of its last points; its first is next
+    slots: dict[str, int] = msgspec.field(default_factory=dict)
+    key: Steps = msgspec.field(default_factory=lambda: np.array([_BEFORE_ALL]))
+    step: Steps = msgspec.field(default_factory=lambda: np.zeros(1, np.int64))
+    value: Floats = msgspec.field(default_factory=lambda: np.full(1, np.nan))
+    # tag -> how many points it has, if it has sums
+    counts: dict[str, int] = msgspec.field(default_factory=dict)
+    # tag -> series -> since its last row
+    sums: dict[str, dict[str, Sum]] = msgspec.field(default_factory=dict)
 
     def extend(self, fresh: Mapping[str, Points], uses: Collection[Use], tags: Tags) -> None:
         """Add new points by tag, if one of the ``uses`` asks for them."""

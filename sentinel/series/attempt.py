@@ -9,9 +9,9 @@ The way in which polls cut the stream never matters:
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any, Self
 
+import msgspec
 import numpy as np
 from msgspec.structs import replace
 
@@ -42,23 +42,28 @@ _PLANNED = {Last(Signal.TOTAL_STEPS), Last(Signal.WARMUP_STEPS)}
 _DERIVED = frozenset(derived.signal for derived in DERIVED)
 
 
-@dataclass(slots=True)
-class Attempt:
+class Attempt(msgspec.Struct):
     """The histories of one attempt, and the points that its joins still need."""
 
     number: int
-    sums: dict[str, list[str]] = field(default_factory=dict)  # signal -> all tags that are summed at a step
-    tags: dict[str, list[str]] = field(default_factory=dict)  # signal -> tags with a finite point, in order
-    raw_tags: dict[str, list[str]] = field(default_factory=dict)  # the same with those without a finite point
-    context: AsOfJoin = field(default_factory=AsOfJoin)
-    joins: dict[str, Join] = field(default_factory=dict)  # by spec and tag, or by derived signal
-    partners: dict[str, Points] = field(default_factory=dict)  # tag -> points that a tag yet to come may need
-    series: dict[str, dict[str, SeriesHistory]] = field(default_factory=dict)  # spec -> tag -> history
-    earlier: dict[str, dict[str, Rows]] = field(default_factory=dict)  # spec -> tag -> of the attempt before
+    # signal -> all tags that are summed at a step
+    sums: dict[str, list[str]] = msgspec.field(default_factory=dict)
+    # signal -> tags with a finite point, in order
+    tags: dict[str, list[str]] = msgspec.field(default_factory=dict)
+    # the same with those without a finite point
+    raw_tags: dict[str, list[str]] = msgspec.field(default_factory=dict)
+    context: AsOfJoin = msgspec.field(default_factory=AsOfJoin)
+    joins: dict[str, Join] = msgspec.field(default_factory=dict)  # by spec and tag, or by derived signal
+    # tag -> points that a tag yet to come may need
+    partners: dict[str, Points] = msgspec.field(default_factory=dict)
+    # spec -> tag -> history
+    series: dict[str, dict[str, SeriesHistory]] = msgspec.field(default_factory=dict)
+    # spec -> tag -> of the attempt before
+    earlier: dict[str, dict[str, Rows]] = msgspec.field(default_factory=dict)
     # signal -> step and time of the first point that is left out
-    left_out: dict[str, tuple[int, float]] = field(default_factory=dict)
-    standings: dict[str, Standing] = field(default_factory=dict)  # by tag
-    courses: dict[str, Buckets] = field(default_factory=dict)  # by tag
+    left_out: dict[str, tuple[int, float]] = msgspec.field(default_factory=dict)
+    standings: dict[str, Standing] = msgspec.field(default_factory=dict)  # by tag
+    courses: dict[str, Buckets] = msgspec.field(default_factory=dict)  # by tag
 
     def next(self, number: int, specs: SeriesSpecs) -> "Attempt":
         """Return the attempt that begins where this one ends."""

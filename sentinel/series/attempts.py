@@ -12,7 +12,6 @@ these tags are not compared at all:
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
 from typing import Any, Self
 
 import msgspec
@@ -88,14 +87,14 @@ MAX_ATTEMPTS = 64
 _MIN_SEARCH = 4096  # points searched at first for a step that goes back; doubled as long as there is none
 
 
-@dataclass(slots=True)
-class Attempts:
+class Attempts(msgspec.Struct):
     """The attempts of one stream so far, and the last step of each tag in the present attempt."""
 
     number: int = 1
-    last_step: dict[str, int] = field(default_factory=dict)
+    last_step: dict[str, int] = msgspec.field(default_factory=dict)
     disordered_at: tuple[int, float] | None = None  # step and time of the point that went back once too often
-    resumes: list[int] = field(default_factory=list)  # steps after which the console says that it was resumed
+    # steps after which the console says that it was resumed
+    resumes: list[int] = msgspec.field(default_factory=list)
 
     @property
     def disordered(self) -> bool:

@@ -7,9 +7,9 @@ same, however its rows arrived.
 
 from collections.abc import Callable, Mapping, Sequence
 from copy import copy
-from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Self
 
+import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
@@ -53,8 +53,7 @@ def next_checkpoint(rows: int) -> int:
     return (rows // quarter + 1) * quarter
 
 
-@dataclass(slots=True)
-class Buckets:
+class Buckets(msgspec.Struct):
     """The lowest, the mean and the highest finite value of each bucket, and its first step and row.
 
     A bucket has ``width`` rows, the last one fewer. ``table`` has all columns, because a fleet has very many
@@ -73,7 +72,7 @@ class Buckets:
     steps: Steps | None = None
     extremes: bool = True
     columns: tuple[int, ...] = ()
-    table: Floats = field(default_factory=lambda: _NO_TABLE)
+    table: Floats = msgspec.field(default_factory=lambda: _NO_TABLE)
     missing: Floats | None = None
 
     def push(self, values: Floats, steps: Steps, beside: Mapping[int, Floats] | None = None) -> None:

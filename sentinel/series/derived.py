@@ -1,8 +1,8 @@
 """Computes what a log does not state: signals that follow from others, and the unit or sign of a tag."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 
+import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
@@ -10,8 +10,7 @@ from sentinel.detectors.signals import Signal
 from sentinel.series.buckets import Floats
 
 
-@dataclass(frozen=True)
-class Derived:
+class Derived(msgspec.Struct, frozen=True):
     """A signal that is a function of other signals at the same step.
 
     ``value`` takes one array for the first tag of each of the ``parts``. If there is a single part, it takes
@@ -69,11 +68,10 @@ def derived(tags: Mapping[str, Sequence[str]]) -> Iterator[tuple[Signal, str]]:
             yield signal.signal, signal.name(*parts)
 
 
-@dataclass(slots=True)
-class Units:
+class Units(msgspec.Struct):
     """Factors for the values of tags. The first value of a tag that is not 0 decides its factor."""
 
-    factors: dict[str, float] = field(default_factory=dict)  # by tag
+    factors: dict[str, float] = msgspec.field(default_factory=dict)  # by tag
 
     def shares(self, tag: str, values: Floats) -> tuple[Floats, NDArray[np.bool_]]:
         """Return the values as shares, and which of them can be shares. A percentage may begin below 1.5."""

@@ -1,12 +1,11 @@
 """An excerpt of a signal, as a plot of an incident needs it: bounded, and in built-in types."""
 
-from dataclasses import dataclass
+import msgspec
 
 Number = float | None
 
 
-@dataclass(frozen=True)
-class Excerpt:
+class Excerpt(msgspec.Struct, frozen=True):
     """A signal over the attempt, in at most 64 buckets, and its last points.
 
     ``step``, ``mean``, ``low`` and ``high`` have an entry for each bucket, None where no value is finite. The

@@ -1,8 +1,7 @@
 """The first points of a stream, from which its tags get their meanings."""
 
-from dataclasses import replace
-
 import numpy as np
+from msgspec.structs import replace
 
 from sentinel.series.naming import is_of_histogram
 from sentinel.sources.base import Chunk

@@ -6,9 +6,10 @@ The words of a tag are looked up together, whatever their order and separators. 
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from functools import cache
 from itertools import pairwise
+
+from msgspec.structs import replace
 
 from sentinel.detectors.signals import Signal
 from sentinel.series.derived import SHARES

@@ -6,10 +6,11 @@ polls. Times are those of the log; for a log without times, those at which a wat
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import astuple, dataclass, field
 from typing import Any, Self
 
+import msgspec
 import numpy as np
+from msgspec.structs import astuple
 from numpy.typing import NDArray
 
 from sentinel.detectors.run_checks import Absence, Expected, Inventory
@@ -24,8 +25,7 @@ ROWS = 20
 """Steps with points that it needs as well: a run that logs each 2048th step has shown little after 100."""
 
 
-@dataclass(slots=True)
-class InventoryTaker:
+class InventoryTaker(msgspec.Struct):
     """Takes the inventory of its stream, once the stream has gone on long enough."""
 
     first: int | None = None  # step of the first point
@@ -77,8 +77,7 @@ MAX_TAGS = 128
 """How many tags of one rule are expected. Further ones are left out."""
 
 
-@dataclass(frozen=True)
-class _LastPoint:
+class _LastPoint(msgspec.Struct, frozen=True):
     """The last point of a tag. ``since`` is when its absence began to count. ``is_missed`` is true once the
     absence was reported.
     """
@@ -89,12 +88,11 @@ class _LastPoint:
     is_missed: bool
 
 
-@dataclass(slots=True)
-class MissingTags:
+class MissingTags(msgspec.Struct):
     """When each expected tag was last logged, by rule and by tag. A tag that never was cannot be missed."""
 
     newest: float = math.nan  # time of the last point of the stream
-    last: dict[str, dict[str, _LastPoint]] = field(default_factory=dict)
+    last: dict[str, dict[str, _LastPoint]] = msgspec.field(default_factory=dict)
 
     def extend(
         self, chunk: Chunk, position: int, expected: Mapping[Expected, Sequence[str]], read_at: float

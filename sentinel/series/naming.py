@@ -28,11 +28,13 @@ import re
 import tomllib
 from collections import ChainMap
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass, field, replace
 from enum import Enum
 from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any
+
+import msgspec
+from msgspec.structs import replace
 
 from sentinel.detectors.signals import Signal, tag_pattern
 from sentinel.series.generic_names import fallback
@@ -74,19 +76,18 @@ class Origin(Enum):
     PROFILE = "profile"
 
 
-@dataclass(frozen=True)
-class Profile:
+class Profile(msgspec.Struct, frozen=True):
     """How one framework names its metrics."""
 
     name: str
     title: str
     source: str
-    names: Patterns = field(repr=False)
-    words: Mapping[str, str] = field(repr=False)
-    marks: Collection[Collection[str]] = field(repr=False)
-    formats: Collection[str] = field(repr=False)
-    summary: Collection[str] = field(repr=False)
-    shows: Collection[str] = field(repr=False)
+    names: Patterns
+    words: Mapping[str, str]
+    marks: Collection[Collection[str]]
+    formats: Collection[str]
+    summary: Collection[str]
+    shows: Collection[str]
     depth: int  # how many profiles it extends, one after the other
 
     def meaning(self, tag: str) -> Meaning | None:

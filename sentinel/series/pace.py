@@ -7,11 +7,12 @@ divided by the steps between them.
 
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import astuple, dataclass, field
 from functools import lru_cache
 from typing import Any, Self
 
+import msgspec
 import numpy as np
+from msgspec.structs import astuple
 from numpy.typing import NDArray
 
 from sentinel.detectors.signals import Signal
@@ -57,12 +58,11 @@ def elapsed_seconds(tag: str) -> Seconds | None:
     return None
 
 
-@dataclass(slots=True)
-class Clock:
+class Clock(msgspec.Struct):
     """The last points of one clock, and whether it showed whole seconds so far."""
 
-    steps: list[int] = field(default_factory=list)
-    seconds: list[float] = field(default_factory=list)
+    steps: list[int] = msgspec.field(default_factory=list)
+    seconds: list[float] = msgspec.field(default_factory=list)
     whole: bool = True
 
     def paces(self, steps: Steps, seconds: Floats) -> tuple[NDArray[np.int64], Floats]:
@@ -102,12 +102,11 @@ class Clock:
         return np.array(indices, dtype=np.int64), np.array(paces)
 
 
-@dataclass(slots=True)
-class Pace:
+class Pace(msgspec.Struct):
     """The clocks of an attempt of a stream, by the names of their series."""
 
     attempt: int = 0
-    clocks: dict[str, Clock] = field(default_factory=dict)
+    clocks: dict[str, Clock] = msgspec.field(default_factory=dict)
 
     def extend(
         self, chunk: Chunk, part: slice, position: int, attempt: int, losses: Sequence[bool]

@@ -2,14 +2,14 @@
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from functools import cached_property
+
+import msgspec
 
 from sentinel.detectors.signals import Signal
 
 
-@dataclass(frozen=True)
-class Meaning:
+class Meaning(msgspec.Struct, frozen=True):
     """A signal, and the factor for its unit and sign (-1 for a negated entropy, 0.01 for percent).
 
     If people log a tag with ``either_sign``, its first value decides the sign.

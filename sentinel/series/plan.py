@@ -9,7 +9,6 @@ import math
 import re
 import tomllib
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from functools import cache
 from itertools import accumulate
 from operator import or_
@@ -31,8 +30,7 @@ _OFF = ("false", "none", "null", "no", "off", "0", "")  # texts of a switch that
 _VERSION = re.compile(r"(\d{1,4})\.(\d{1,3})(?!\d)")
 
 
-@dataclass(frozen=True)
-class _Name:
+class _Name(msgspec.Struct, frozen=True):
     """One name of a setting. If names of different ranks are there, the lowest rank counts."""
 
     setting: Setting
@@ -131,12 +129,11 @@ def _names() -> dict[tuple[str, ...], list[_Name]]:
     return names
 
 
-@dataclass(slots=True)
-class Plans:
+class Plans(msgspec.Struct):
     """The settings of one stream: ``first`` counts from its beginning, others from a later position."""
 
-    first: dict[str, float] = field(default_factory=dict)
-    later: list[tuple[int, dict[str, float]]] = field(default_factory=list)
+    first: dict[str, float] = msgspec.field(default_factory=dict)
+    later: list[tuple[int, dict[str, float]]] = msgspec.field(default_factory=list)
 
     def add(self, position: int, settings: Mapping[str, Any]) -> None:
         """Add settings that count from this position on."""

@@ -5,9 +5,10 @@ history.
 """
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
+
+import msgspec
 
 from sentinel.detectors.api import Declaration, Detector
 from sentinel.detectors.run_checks import Expected, RunCheck
@@ -18,8 +19,7 @@ from sentinel.series.derived import DERIVED
 from sentinel.series.state_schema import STATE
 
 
-@dataclass(frozen=True)
-class SeriesSpec:
+class SeriesSpec(msgspec.Struct, frozen=True, dict=True):
     """A judged signal with its context.
 
     ``columns`` stand beside the signal: needed signals, used ones, then settings of the run. So do ``lists``,

@@ -4,9 +4,9 @@
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from typing import Any, Self
 
+import msgspec
 import numpy as np
 
 from sentinel.detectors.reading.roles import PARTS
@@ -19,11 +19,10 @@ def _no_buckets() -> Buckets:
     return Buckets(extremes=False)
 
 
-@dataclass(slots=True)
-class Standing:
+class Standing(msgspec.Struct):
     """The course of one tag in an attempt, and the number of its points at the next look."""
 
-    buckets: Buckets = field(default_factory=_no_buckets)
+    buckets: Buckets = msgspec.field(default_factory=_no_buckets)
     look: int = FIRST_LOOK
 
     def extend(self, points: Points, tag: str) -> Points:

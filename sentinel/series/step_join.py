@@ -5,10 +5,10 @@ the points in the stream decide what is joined, and in which order.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from functools import reduce
 from typing import Any, Self
 
+import msgspec
 import numpy as np
 from msgspec.structs import replace
 
@@ -24,11 +24,10 @@ A partner may never come, and each tag that waits for one keeps so many points i
 _NO_STEP = -(2**63)
 
 
-@dataclass(slots=True)
-class Join:
+class Join(msgspec.Struct):
     """Points that wait for their partners. If points of a tag repeat a step, only one counts."""
 
-    waiting: dict[str, Points] = field(default_factory=dict)  # by tag
+    waiting: dict[str, Points] = msgspec.field(default_factory=dict)  # by tag
     passed: int = _NO_STEP  # everything up to this step is joined
 
     def extend(

@@ -6,12 +6,12 @@ enough of them. The positions of points decide this as well, so it does not depe
 
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, NamedTuple
 
 import msgspec
 import numpy as np
+from msgspec.structs import replace
 
 from sentinel.detectors.run_checks import Absence, Expected, Inventory
 from sentinel.detectors.signals import Signal
@@ -62,8 +62,7 @@ class Extension(NamedTuple):
     absences: Sequence[Absence] = ()
 
 
-@dataclass(slots=True)
-class Stream:
+class Stream(msgspec.Struct):
     """The state of one stream of the run with the id ``run``.
 
     ``format`` is the format of the source, on which some names depend. ``part`` is the part of the data to
@@ -81,22 +80,23 @@ class Stream:
     first_points: Chunk | None = None
     has_names: bool = False  # the tags have their meanings
     profile: Profile | None = None
-    tag_context: TagContext = field(default_factory=TagContext)
-    role_signals: dict[str, Signal] = field(default_factory=dict)  # where their names say otherwise
-    values: TagValues = field(default_factory=TagValues)
-    attempts: Attempts = field(default_factory=Attempts)
-    attempt: Attempt = field(default_factory=lambda: Attempt(1))
-    meanings: dict[str, Meaning | None] = field(default_factory=dict)
-    used_meanings: dict[str, Sequence[Meaning]] = field(default_factory=dict)  # a spec or the plan uses these
-    plans: Plans = field(default_factory=Plans)
-    signals: dict[str, int] = field(default_factory=dict)  # position of the first point of each
-    units: Units = field(default_factory=Units)
-    inventory_taker: InventoryTaker = field(default_factory=InventoryTaker)
-    expected: dict[str, Sequence[Expected]] = field(default_factory=dict)  # by tag
-    missing_tags: MissingTags = field(default_factory=MissingTags)
-    unmapped_nonfinite: UnmappedNonFinite = field(default_factory=UnmappedNonFinite)
-    unmapped_shape: UnmappedShape = field(default_factory=UnmappedShape)
-    pace: Pace = field(default_factory=Pace)
+    tag_context: TagContext = msgspec.field(default_factory=TagContext)
+    role_signals: dict[str, Signal] = msgspec.field(default_factory=dict)  # where their names say otherwise
+    values: TagValues = msgspec.field(default_factory=TagValues)
+    attempts: Attempts = msgspec.field(default_factory=Attempts)
+    attempt: Attempt = msgspec.field(default_factory=lambda: Attempt(1))
+    meanings: dict[str, Meaning | None] = msgspec.field(default_factory=dict)
+    # a spec or the plan uses these
+    used_meanings: dict[str, Sequence[Meaning]] = msgspec.field(default_factory=dict)
+    plans: Plans = msgspec.field(default_factory=Plans)
+    signals: dict[str, int] = msgspec.field(default_factory=dict)  # position of the first point of each
+    units: Units = msgspec.field(default_factory=Units)
+    inventory_taker: InventoryTaker = msgspec.field(default_factory=InventoryTaker)
+    expected: dict[str, Sequence[Expected]] = msgspec.field(default_factory=dict)  # by tag
+    missing_tags: MissingTags = msgspec.field(default_factory=MissingTags)
+    unmapped_nonfinite: UnmappedNonFinite = msgspec.field(default_factory=UnmappedNonFinite)
+    unmapped_shape: UnmappedShape = msgspec.field(default_factory=UnmappedShape)
+    pace: Pace = msgspec.field(default_factory=Pace)
 
     @property
     def has_points(self) -> bool:

@@ -1,8 +1,10 @@
 """What a tag means beside the other tags of its stream, where its name alone does not say it."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
 from typing import Any, Self
+
+import msgspec
+from msgspec.structs import replace
 
 from sentinel.detectors.signals import Signal
 from sentinel.series.patterns import Meaning
@@ -33,8 +35,7 @@ _OF_TRAINING = frozenset({Signal.LOSS, Signal.POLICY_LOSS, Signal.REWARD})
 """Signals of a training, beside which an accuracy may be that of held-out data."""
 
 
-@dataclass(frozen=True, slots=True)
-class TagContext:
+class TagContext(msgspec.Struct, frozen=True):
     """What the first points of a stream say of its tags.
 
     ``epochs`` are the stems of pairs ``X_step`` and ``X_epoch`` of which the epochs count. ``held_out`` says

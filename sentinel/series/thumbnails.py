@@ -2,9 +2,9 @@
 
 from bisect import bisect_right
 from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
+import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
@@ -14,8 +14,7 @@ OBJECTIVES = ("loss", "reward", "policy_loss", "eval_loss")
 """Signals that say most about a run in which nothing is wrong, the best first."""
 
 
-@dataclass(frozen=True)
-class Lead:
+class Lead(msgspec.Struct, frozen=True):
     """The curve that says most about a run; empty if it has none.
 
     ``program`` is equal for runs of one training program, as far as what they log tells. ``onset`` is the
@@ -28,8 +27,7 @@ class Lead:
     onset: int | None = None
 
 
-@dataclass(frozen=True)
-class Outline:
+class Outline(msgspec.Struct, frozen=True):
     """The signal of a tag, and the curve of its means."""
 
     signal: str

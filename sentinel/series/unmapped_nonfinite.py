@@ -8,9 +8,9 @@ themselves has none.
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from typing import Any, Self
 
+import msgspec
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
@@ -56,15 +56,14 @@ def _stem(tag: str) -> str:
     return _DIGITS.sub("", tag).strip()
 
 
-@dataclass(slots=True)
-class UnmappedNonFinite:
+class UnmappedNonFinite(msgspec.Struct):
     """Which tags without a meaning are finite. ``reported`` is true once nothing more is to be found, and
     ``followed`` is the tag of what was found.
     """
 
-    finite: dict[str, int] = field(default_factory=dict)  # points so far, at most `MIN_FINITE_BEFORE`
+    finite: dict[str, int] = msgspec.field(default_factory=dict)  # points so far, at most `MIN_FINITE_BEFORE`
     # points in a row that are not, with the step and the time of the first
-    broken: dict[str, tuple[int, int, float]] = field(default_factory=dict)
+    broken: dict[str, tuple[int, int, float]] = msgspec.field(default_factory=dict)
     reported: bool = False
     followed: str = ""
 

@@ -8,10 +8,11 @@ however the log was cut into polls.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import astuple, dataclass, field
 from typing import Any, Self
 
+import msgspec
 import numpy as np
+from msgspec.structs import astuple
 from numpy.typing import NDArray
 
 from sentinel.detectors.signals import Signal
@@ -45,8 +46,7 @@ ODD = Signal.FROZEN_METRIC, Signal.LEAPT_METRIC
 """What a number without a meaning can do."""
 
 
-@dataclass(frozen=True, slots=True)
-class Life:
+class Life(msgspec.Struct, frozen=True):
     """What one number did up to its last finite point."""
 
     points: int = 0
@@ -121,17 +121,16 @@ def _leaps(size: Floats, top: Floats) -> NDArray[np.bool_]:
     return np.append(np.zeros(len(size) - count, bool), leaps)
 
 
-@dataclass(slots=True)
-class UnmappedShape:
+class UnmappedShape(msgspec.Struct):
     """The numbers of a stream that mean no signal.
 
     ``waiting`` holds what is to be reported at the next step: the present step, and the names. What is in
     ``reported`` is not reported again.
     """
 
-    lives: dict[str, Life] = field(default_factory=dict)
-    waiting: dict[Signal, tuple[int, list[str]]] = field(default_factory=dict)
-    reported: list[Signal] = field(default_factory=list)
+    lives: dict[str, Life] = msgspec.field(default_factory=dict)
+    waiting: dict[Signal, tuple[int, list[str]]] = msgspec.field(default_factory=dict)
+    reported: list[Signal] = msgspec.field(default_factory=list)
 
     def extend(self, chunk: Chunk, part: slice, position: int, unnamed: Sequence[bool]) -> list[Points]:
         """Return the points that report what is due in this part of a chunk; ``position`` is the chunk's.

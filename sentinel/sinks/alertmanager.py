@@ -7,9 +7,9 @@ that stops for a while resolves nothing.
 
 import json
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
+import msgspec
 from pydantic import Field, SecretStr
 
 from sentinel.common.text import clean_text
@@ -26,8 +26,7 @@ _TEST_LASTS_SECONDS = 300.0  # how long a test alert lasts
 _PATH = "/api/v2/alerts"  # below the address of an Alertmanager
 
 
-@dataclass(frozen=True)
-class AlertmanagerSink:
+class AlertmanagerSink(msgspec.Struct, frozen=True):
     """Posts alerts to the Alertmanager at ``url``."""
 
     name: str

@@ -7,9 +7,9 @@ nothing but the status is read from it.
 import logging
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
+import msgspec
 from pydantic import Field, SecretStr
 
 from sentinel.common.config_table import LocalPath
@@ -39,8 +39,7 @@ _log.propagate = False
 _log.addHandler(logging.NullHandler())
 
 
-@dataclass(frozen=True)
-class AppriseSink:
+class AppriseSink(msgspec.Struct, frozen=True):
     """Sends to the service at ``address``."""
 
     name: str

@@ -6,9 +6,9 @@ configuration; the table in ``discovery`` or an entry point names it.
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar, Literal, Protocol, runtime_checkable
 
+import msgspec
 from pydantic import AfterValidator, Field, PlainValidator
 
 from sentinel.common.config_table import JointlyChecked
@@ -20,8 +20,7 @@ from sentinel.series.excerpt import Excerpt
 from sentinel.sources.identity import RunIdentity
 
 
-@dataclass(frozen=True)
-class Notification:
+class Notification(msgspec.Struct, frozen=True):
     """A message about one incident. ``key`` is the same at every retry, so a receiver can ignore repeats."""
 
     key: str
@@ -41,8 +40,7 @@ class Notification:
     thread: str = ""  # where the receiver put the first message about the incident, as `Sink.send` gave it
 
 
-@dataclass(frozen=True)
-class Digest:
+class Digest(msgspec.Struct, frozen=True):
     """Many waiting notifications in one message: the latest of each incident, worst first.
 
     ``key`` is the same for the same notifications. Each notification keeps its own key as well. ``why`` says

@@ -2,10 +2,10 @@
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from hashlib import blake2b
 
 import msgspec
+from msgspec.structs import replace
 
 from sentinel import catalogue
 from sentinel.common.conversion import converter

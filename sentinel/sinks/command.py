@@ -13,11 +13,11 @@ import signal
 import subprocess
 import threading
 from contextlib import ExitStack, suppress
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Annotated, Literal
 
+import msgspec
 from pydantic import Field
 
 from sentinel.sinks.base import Digest, Notification, Permanent, SinkConfig, Transient
@@ -26,8 +26,7 @@ from sentinel.sinks.webhook import digest_body, webhook_body
 _MARK = "SENTINEL_COMMAND"  # name of the variable with the mark
 
 
-@dataclass(frozen=True)
-class CommandSink:
+class CommandSink(msgspec.Struct, frozen=True):
     """Runs ``command`` with the JSON that a webhook would get."""
 
     name: str

@@ -14,10 +14,11 @@ import logging
 import math
 import threading
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
 from typing import Self
+
+from msgspec.structs import replace
 
 from sentinel.common.clock import Clock
 from sentinel.common.errors import StateError

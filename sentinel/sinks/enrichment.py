@@ -8,8 +8,9 @@ import re
 import threading
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import replace
 from urllib.parse import quote
+
+from msgspec.structs import replace
 
 from sentinel.sinks.base import Notification
 from sentinel.sinks.checkpoints import last_checkpoint

@@ -8,8 +8,9 @@ has passed ``clean_text``. Catalogue text may hold `code` between backticks.
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import NamedTuple
+
+import msgspec
 
 from sentinel.common.text import clean_text, duration_text, sentence
 from sentinel.detectors.api import Maturity
@@ -38,8 +39,7 @@ MAX_IN_FULL = 10
 """How many messages of a digest are shown in detail."""
 
 
-@dataclass(frozen=True)
-class LikelyCause:
+class LikelyCause(msgspec.Struct, frozen=True):
     """A catalogue entry that may be behind the incident; likelier ones come first."""
 
     id: str
@@ -65,8 +65,7 @@ class MessageLine(NamedTuple):
     ours: bool = False
 
 
-@dataclass(frozen=True)
-class Message:
+class Message(msgspec.Struct, frozen=True):
     """The parts of a notification in reading order. Empty parts are not shown."""
 
     headline: str  # what is wrong, as a sentence
@@ -117,8 +116,7 @@ def message(notification: Notification) -> Message:
     )
 
 
-@dataclass(frozen=True)
-class Summary:
+class Summary(msgspec.Struct, frozen=True):
     """The parts of a digest in reading order."""
 
     title: str

@@ -5,9 +5,9 @@ the alert, a second delivery changes nothing, and an equal path on another machi
 """
 
 import json
-from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
+import msgspec
 from pydantic import Field, SecretBytes, SecretStr
 
 from sentinel.common.config_table import LocalPath
@@ -26,8 +26,7 @@ _MAX_KEY_CHARACTERS = 255  # of `dedup_key`
 _MAX_INCIDENTS = 100  # of a digest; an event of more than 512 kB is refused
 
 
-@dataclass(frozen=True)
-class PagerDutySink:
+class PagerDutySink(msgspec.Struct, frozen=True):
     """Posts events to ``url`` for the integration that ``routing_key`` belongs to."""
 
     name: str

@@ -5,12 +5,12 @@ matplotlib is an extra. Text from runs is drawn literally, never as mathematics.
 
 import threading
 from collections.abc import Sequence
-from dataclasses import replace
 from importlib.util import find_spec
 from io import BytesIO
 from textwrap import wrap
 from typing import TYPE_CHECKING, Any
 
+from msgspec.structs import replace
 from pydantic import Field
 
 from sentinel.common.errors import ConfigError

@@ -6,10 +6,11 @@ problem once, and its end if it got the problem. What cannot be sent is tried ag
 
 import threading
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
 from queue import SimpleQueue
 from socket import gethostname
 from uuid import uuid4
+
+from msgspec.structs import replace
 
 from sentinel.common.clock import Clock
 from sentinel.detectors.api import Maturity, Severity

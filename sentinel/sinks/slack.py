@@ -5,9 +5,9 @@ address.
 """
 
 import json
-from dataclasses import dataclass
 from typing import Literal
 
+import msgspec
 from pydantic import Field, SecretStr
 
 from sentinel.sinks import http
@@ -30,8 +30,7 @@ _REFUSALS = {
 """The bodies of Slack's permanent refusals, and what to do about each."""
 
 
-@dataclass(frozen=True)
-class SlackSink:
+class SlackSink(msgspec.Struct, frozen=True):
     """Posts to the incoming webhook at ``url``."""
 
     name: str

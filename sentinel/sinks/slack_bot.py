@@ -8,9 +8,9 @@ import json
 import logging
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
+import msgspec
 from pydantic import Field, SecretStr
 
 from sentinel.common.config_table import LocalPath
@@ -41,8 +41,7 @@ _ERROR = re.compile(r"[a-z_]{1,60}")
 _log = logging.getLogger(__name__)
 
 
-@dataclass(frozen=True)
-class SlackBotSink:
+class SlackBotSink(msgspec.Struct, frozen=True):
     """Posts to ``channel`` through Slack's Web API at ``url``."""
 
     name: str

@@ -1,10 +1,10 @@
 """Notifications on the standard error stream, a few lines each."""
 
 import sys
-from dataclasses import dataclass
 from io import StringIO
 from typing import Any, Literal, TextIO
 
+import msgspec
 from pydantic import Field
 
 from sentinel.detectors.api import Severity
@@ -16,8 +16,7 @@ from sentinel.sinks.message import MAX_IN_FULL, summary, text
 _COLOURS = {Severity.CRITICAL: "bold red", Severity.WARNING: "bold yellow"}
 
 
-@dataclass(frozen=True)
-class TerminalSink:
+class TerminalSink(msgspec.Struct, frozen=True):
     """Prints to ``stream``; its default is standard error as it is at the time of printing."""
 
     name: str

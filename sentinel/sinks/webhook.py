@@ -9,10 +9,10 @@ import hashlib
 import hmac
 import json
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any, Literal
 from urllib.parse import urlsplit
 
+import msgspec
 from pydantic import Field, SecretStr, field_validator
 from typing_extensions import TypedDict
 
@@ -166,8 +166,7 @@ def _run_body(notification: Notification) -> WebhookRun:
     }
 
 
-@dataclass(frozen=True)
-class WebhookSink:
+class WebhookSink(msgspec.Struct, frozen=True):
     """Posts ``WebhookBody`` or ``DigestBody`` to ``url``, signed if there is a ``secret``."""
 
     name: str

@@ -19,13 +19,14 @@ import errno
 import os
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
 
+import msgspec
 import numpy as np
+from msgspec.structs import force_setattr, replace
 from numpy.typing import NDArray
 
 from sentinel.sources.identity import NO_LABEL, Label
@@ -35,8 +36,7 @@ Cursor = Mapping[str, Any]
 """Where a source stopped reading, as JSON-able data that only the source understands; ``{}`` at the start."""
 
 
-@dataclass(frozen=True)
-class Chunk:
+class Chunk(msgspec.Struct, frozen=True):
     """Consecutive points of one stream.
 
     A *stream* holds the points of one writer: a process that appends to a file or to a chain of files. Points
@@ -54,11 +54,11 @@ class Chunk:
     time: NDArray[np.float64]  # seconds since the epoch; NaN where the log has no time
     value: NDArray[np.float64]  # NaN and infinities as logged
     restarted: bool = False  # the file began anew: as another training, or as the next part of a rotated log
-    config: Mapping[str, Any] = field(default_factory=dict)  # flat run settings that precede these points
+    config: Mapping[str, Any] = msgspec.field(default_factory=dict)  # flat settings that precede these points
 
     def __post_init__(self) -> None:
         """Intern the tags: the runs of a fleet log the same ones, and hold each of them once."""
-        object.__setattr__(self, "tags", [*map(sys.intern, self.tags)])
+        force_setattr(self, "tags", [*map(sys.intern, self.tags)])
 
     @classmethod
     def of_rows(
@@ -103,8 +103,7 @@ def of_each_tag(tag: NDArray[np.uint32]) -> Iterator[slice]:
     return (slice(*pair) for pair in pairwise([0, *ends.tolist(), len(tag)])) if len(tag) else iter(())
 
 
-@dataclass(frozen=True)
-class ReadIssue:
+class ReadIssue(msgspec.Struct, frozen=True):
     """What could not be read in a log, for a person: the file, the place, the problem and what to do."""
 
     path: Location
@@ -115,8 +114,7 @@ class ReadIssue:
         return f"{self.path}{f' at {self.location}' if self.location else ''}: {self.problem}"
 
 
-@dataclass(frozen=True)
-class Line:
+class Line(msgspec.Struct, frozen=True):
     """A line that the training printed. ``time`` is NaN if the log does not tell it.
 
     ``step`` is the last step before the line, if the log holds both steps and lines.
@@ -135,8 +133,7 @@ class EndKind(StrEnum):
     PREEMPTED = "preempted"
 
 
-@dataclass(frozen=True)
-class Ending:
+class Ending(msgspec.Struct, frozen=True):
     """That a run ended, and how one knows: "exit code 1 in the exit record".
 
     It is ``inferred`` where neither the log nor a server states it, so that the run may still go on. It is
@@ -149,8 +146,7 @@ class Ending:
     exited: bool = False
 
 
-@dataclass(frozen=True)
-class PollResult:
+class PollResult(msgspec.Struct, frozen=True):
     """The result of one poll. ``more`` is true if the limit ended the poll, and not the end of the log.
 
     ``config`` holds settings of the whole run. They count for streams that begin with this poll or later.
@@ -163,7 +159,7 @@ class PollResult:
     chunks: Sequence[Chunk] = ()
     read_issues: Sequence[ReadIssue] = ()
     more: bool = False
-    config: Mapping[str, Any] = field(default_factory=dict)  # run settings found in this poll, flat
+    config: Mapping[str, Any] = msgspec.field(default_factory=dict)  # run settings found in this poll, flat
     ending: Ending | None = None
     lines: Sequence[Line] = ()
     label: Label = NO_LABEL
@@ -208,8 +204,7 @@ def flush(source: Source, cursor: Cursor) -> Sequence[Chunk]:
     return [chunk.flat for chunk in source.flush(cursor)] if isinstance(source, Flushable) else []
 
 
-@dataclass(frozen=True)
-class Samples:
+class Samples(msgspec.Struct, frozen=True):
     """Texts and images that were logged nearest to some steps: an event file for each step.
 
     ``problems`` says where none were looked for, and why.
@@ -228,8 +223,7 @@ class Illustrated(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
-class Run:
+class Run(msgspec.Struct, frozen=True):
     """A run that was found. ``path`` is its directory, file or address, and unique together with ``format``.
 
     A run in a database has the path of the database, followed by the name of the run there. ``copy`` is the

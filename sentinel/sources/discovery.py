@@ -7,10 +7,11 @@ once and has one name wherever the search began.
 import os
 import tempfile
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from functools import cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+import msgspec
 
 from sentinel.common.errors import SentinelError, did_you_mean
 from sentinel.common.processor_budget import Budget, unlimited
@@ -35,8 +36,7 @@ _MAX_UNREAD = 5  # names in a line
 _MAX_NAME_CHARACTERS = 60  # characters of a name that is refused
 
 
-@dataclass(frozen=True)
-class Discovery:
+class Discovery(msgspec.Struct, frozen=True):
     """What lies under some paths. Runs are sorted by path, then format."""
 
     runs: Sequence[Run]

@@ -4,18 +4,18 @@ import glob
 import os
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from itertools import takewhile
 from pathlib import Path
 from typing import Self
+
+import msgspec
 
 from sentinel.common.paths import exists, is_denied, is_directory
 
 _ADDRESS = re.compile(r"(?P<scheme>[a-z][a-z0-9+.-]+)://(?P<rest>.*)", re.DOTALL)
 
 
-@dataclass(frozen=True)
-class Url:
+class Url(msgspec.Struct, frozen=True):
     """An address such as ``wandb://team/project``. It has ``parts`` and a ``name``, like a path."""
 
     scheme: str

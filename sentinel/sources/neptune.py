@@ -11,10 +11,10 @@ import hashlib
 import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import msgspec
 import numpy as np
 
 from sentinel.sources.base import Chunk, Cursor, Line, PollResult, ReadIssue, Run
@@ -53,8 +53,7 @@ def find(directory: Path, names: Sequence[str]) -> Iterator[Run]:
             yield Run(directory / name, FORMAT, NeptuneExport(directory / name))
 
 
-@dataclass(frozen=True)
-class NeptuneExport:
+class NeptuneExport(msgspec.Struct, frozen=True):
     """One exported run. ``path`` is that of its part 0."""
 
     path: Path

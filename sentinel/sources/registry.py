@@ -5,11 +5,12 @@ A module is imported when its format or its scheme is asked for. A plugin is a m
 """
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, fields
 from functools import cache
 from importlib import import_module
 from pathlib import Path
 from typing import Any
+
+import msgspec
 
 from sentinel.plugins import Group, Plugin, use_plugins
 from sentinel.sources.base import Run
@@ -42,8 +43,7 @@ BUILT_IN_SCHEMES: Mapping[str, str] = {
 """The module that knows the addresses of each scheme; its ``SCHEMES`` name those here."""
 
 
-@dataclass(frozen=True)
-class Format:
+class Format(msgspec.Struct, frozen=True):
     """What the module of a format defines, under the same names; only ``find`` is required.
 
     ``hidden_logs`` are the names of hidden directories that hold logs; a search skips all others.
@@ -69,8 +69,7 @@ class Format:
     written_at_checkpoints: bool = False
 
 
-@dataclass(frozen=True)
-class Remote:
+class Remote(msgspec.Struct, frozen=True):
     """What the module for some schemes of addresses defines.
 
     ``check`` raises ValueError for an invalid address and says how to correct it. ``search`` returns the runs
@@ -139,7 +138,7 @@ def _plugins() -> tuple[Mapping[str, Format], Mapping[str, Remote]]:
 
 
 def _format(module: Any) -> Format:
-    declared = {field.name for field in fields(Format)} & vars(module).keys()
+    declared = {*Format.__struct_fields__} & vars(module).keys()
     return Format(**{name: getattr(module, name) for name in declared})
 
 

@@ -8,9 +8,10 @@ which they were written.
 import math
 import sqlite3
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+import msgspec
 
 from sentinel.sources.base import Cursor, PollResult, ReadIssue, Run
 from sentinel.sources.readers import sqlite
@@ -39,8 +40,7 @@ def find(directory: Path, names: Sequence[str]) -> Iterator[Run]:
             yield from _runs(path)
 
 
-@dataclass(frozen=True)
-class Trackio:
+class Trackio(msgspec.Struct, frozen=True):
     """A run in a project's database: the rows with ``value`` in the column ``key``."""
 
     path: Path

@@ -1,8 +1,9 @@
 """The decisions about notifications: each is recorded with what follows from it, and kept for people."""
 
 import sqlite3
-from dataclasses import dataclass
 from typing import Any, Self
+
+import msgspec
 
 from sentinel.common.conversion import converter
 from sentinel.incidents.incident import Event
@@ -14,8 +15,7 @@ from sentinel.storage.pages import record_page
 _to_reason = converter(Reason)
 
 
-@dataclass(frozen=True)
-class DecisionRow:
+class DecisionRow(msgspec.Struct, frozen=True):
     """The decision about one event of an incident for one sink."""
 
     at: float

@@ -11,8 +11,9 @@ that was found in such runs leaves in one message.
 import json
 import sqlite3
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
+
+import msgspec
 
 from sentinel.incidents.incident import Event, Incident
 from sentinel.storage.database import Database, utf8
@@ -44,8 +45,7 @@ _OF_GROUP = """
 """
 
 
-@dataclass(frozen=True)
-class OutboxEntry:
+class OutboxEntry(msgspec.Struct, frozen=True):
     """A notification to deliver. ``body`` holds the fields of a Notification as JSON."""
 
     number: int
@@ -57,16 +57,14 @@ class OutboxEntry:
     batch: str  # leaves in one message with the others of this batch; empty if alone
 
 
-@dataclass(frozen=True)
-class Receiver:
+class Receiver(msgspec.Struct, frozen=True):
     """The state of a sink's receiver after the last try."""
 
     failures: int = 0  # in a row
     next_attempt: float = 0.0  # seconds since the epoch
 
 
-@dataclass(frozen=True)
-class Undelivered:
+class Undelivered(msgspec.Struct, frozen=True):
     """A notification that waits or was given up."""
 
     sink: str

@@ -11,9 +11,11 @@ deliver at the same time. A ``Store`` belongs to the thread that opened it.
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import astuple, dataclass
 from pathlib import Path
 from typing import Any, Self
+
+import msgspec
+from msgspec.structs import astuple
 
 from sentinel.common.days import DAY_SECONDS
 from sentinel.common.errors import SentinelError
@@ -36,8 +38,7 @@ BEHIND = ": behind"
 """Ends a key of the health record that holds, in seconds by run id, how far runs are behind their logs."""
 
 
-@dataclass(frozen=True)
-class RunRow:
+class RunRow(msgspec.Struct, frozen=True):
     """A run that was committed before."""
 
     id: str
@@ -46,8 +47,7 @@ class RunRow:
     updated: float
 
 
-@dataclass(frozen=True)
-class Update:
+class Update(msgspec.Struct, frozen=True):
     """What one poll changed in one run. ``state`` is the whole state of the run, opaque to the store."""
 
     run: str

@@ -1,12 +1,11 @@
 """The runs that are not judged, and why."""
 
-from dataclasses import dataclass
+import msgspec
 
 from sentinel.storage.database import Database, utf8
 
 
-@dataclass(frozen=True)
-class UnjudgedRun:
+class UnjudgedRun(msgspec.Struct, frozen=True):
     """Why a run is not judged, and since when."""
 
     run: str

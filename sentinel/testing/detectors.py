@@ -3,12 +3,12 @@
 import random
 import string
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from itertools import accumulate, takewhile
 from pathlib import Path
 from typing import ClassVar
 
 import polars as pl
+from msgspec.structs import replace
 from polars.testing import assert_frame_equal
 
 from sentinel import catalogue

@@ -48,11 +48,11 @@ import sys
 import tomllib
 import zlib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
@@ -79,8 +79,7 @@ _TOKEN = re.compile(
 _GROUP = re.compile(r"\(([^()]*)\)x(\d+)")
 
 
-@dataclass(frozen=True)
-class Stream:
+class Stream(msgspec.Struct, frozen=True):
     """Points of one signal, missing ones left out."""
 
     signal: Signal
@@ -102,8 +101,7 @@ class Stream:
         return cls(Signal(name), step[logged], value[logged], tag, attempt)
 
 
-@dataclass(frozen=True, eq=False)
-class Scenario:
+class Scenario(msgspec.Struct, frozen=True, eq=False, dict=True):
     """One heading of a golden page."""
 
     detector: Detector

@@ -4,11 +4,11 @@ import logging
 import math
 import traceback
 from collections.abc import Mapping
-from dataclasses import replace
 from pathlib import Path
 from typing import Any, ClassVar
 
 import pytest
+from msgspec.structs import replace
 from pydantic import ValidationError
 
 from sentinel.detectors.api import Maturity, Severity

@@ -7,12 +7,12 @@ one's own follows them.
 import glob
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 from types import TracebackType
 from typing import Literal, Self
 
+import msgspec
 from typing_extensions import TypedDict
 
 from sentinel.common.clock import Clock
@@ -67,8 +67,7 @@ EXIT_STATUS: Mapping[Outcome, int] = {
 """The exit status of `sentinel wait`. The 2 of other commands, for unusable arguments, holds here, too."""
 
 
-@dataclass(frozen=True)
-class Request:
+class Request(msgspec.Struct, frozen=True):
     """What somebody waits for. ``ignored`` are incidents that are dealt with, by the beginnings of their
     ids.
     """
@@ -80,8 +79,7 @@ class Request:
     ignored: Collection[str] = ()
 
 
-@dataclass(frozen=True)
-class WaitResult:
+class WaitResult(msgspec.Struct, frozen=True):
     """The end of a wait. ``notification`` is about the worst incident; None if there is none."""
 
     outcome: Outcome

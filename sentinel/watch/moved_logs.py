@@ -8,11 +8,12 @@ training, so that its incidents are not told again.
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
 from enum import Enum, auto
 from itertools import islice
 from pathlib import Path
 from typing import Any
+
+import msgspec
 
 from sentinel.common.paths import is_directory, is_file
 from sentinel.runs.copied_logs import was_written_at_once
@@ -37,8 +38,7 @@ class Relation(Enum):
     COPY = auto()
 
 
-@dataclass(frozen=True)
-class _KnownLog:
+class _KnownLog(msgspec.Struct, frozen=True):
     """A known log, and how far each of its files was read."""
 
     id: str
@@ -48,11 +48,10 @@ class _KnownLog:
     marks: Sequence[Mark]
 
 
-@dataclass(frozen=True)
-class KnownLogs:
+class KnownLogs(msgspec.Struct, frozen=True):
     """The known logs, by the first bytes of their files."""
 
-    _by_head: Mapping[str, list[_KnownLog]] = field(default_factory=dict)
+    _by_head: Mapping[str, list[_KnownLog]] = msgspec.field(default_factory=dict)
 
     @staticmethod
     def of(logs: Iterable[RunLog], rows: Iterable[RunRow], store: Store) -> "KnownLogs":

@@ -5,10 +5,11 @@ import resource
 import select
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import NamedTuple
+
+from msgspec.structs import replace
 
 from sentinel.common.clock import Clock
 from sentinel.config.file import ProcessConfig

@@ -2,8 +2,10 @@
 
 import threading
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
 from functools import partial
+
+import msgspec
+from msgspec.structs import replace
 
 from sentinel.common.fault_isolation import Guard
 from sentinel.detection.duplicates import Traces, known_incidents, traces_of
@@ -23,8 +25,7 @@ ChangesByRun = Mapping[str, Sequence[Change]]
 """Changes by run id."""
 
 
-@dataclass(frozen=True)
-class RecordResult:
+class RecordResult(msgspec.Struct, frozen=True):
     """Ids of the runs that were recorded, and by run id what failed instead."""
 
     runs: Collection[str]

@@ -6,9 +6,10 @@ with its file system, so a run is forgotten only after some time.
 
 import logging
 from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+
+import msgspec
 
 from sentinel.common.fault_isolation import Guard
 from sentinel.common.text import clean_text, duration_text
@@ -28,8 +29,7 @@ _MAX_NAMES = 3  # of removed runs in a log line
 _log = logging.getLogger(__name__)
 
 
-@dataclass(frozen=True)
-class _EmptySource:
+class _EmptySource(msgspec.Struct, frozen=True):
     """The source of a log that is gone."""
 
     def poll(self, cursor: Cursor, limit: int) -> PollResult:  # noqa: ARG002

@@ -5,9 +5,10 @@ import math
 import os
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
+
+import msgspec
 
 from sentinel.common.fault_isolation import Guard
 from sentinel.common.paths import exists, is_denied, is_file
@@ -40,8 +41,7 @@ Settings = frozenset[tuple[str, str]]
 """Names and values."""
 
 
-@dataclass
-class WatchedRun:
+class WatchedRun(msgspec.Struct, weakref=True):
     """A run under watch. All times are times awake.
 
     ``committed_at`` is minus infinity before the first commit. ``stopped`` says why the run is not judged,
@@ -53,7 +53,7 @@ class WatchedRun:
     arrived_at: float
     committed_at: float
     uncommitted: int = 0  # points
-    intervals: deque[float] = field(default_factory=lambda: deque(maxlen=_MAX_INTERVALS))  # seconds
+    intervals: deque[float] = msgspec.field(default_factory=lambda: deque(maxlen=_MAX_INTERVALS))  # seconds
     failures: int = 0  # in a row
     rests_until: float = float("-inf")
     stopped: str | None = None

@@ -2,7 +2,8 @@
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+
+import msgspec
 
 from sentinel.processes.activity import Activity
 from sentinel.processes.exits import Handle
@@ -19,8 +20,7 @@ FIRST_PAUSE_SECONDS = 5.0
 _INACTIVE_SECONDS = 30.0  # of a log, after which its process is observed
 
 
-@dataclass(slots=True)
-class WriterProcess:
+class WriterProcess(msgspec.Struct):
     """What is known of the process that writes the log of one run. Times are times awake."""
 
     search_at: float
@@ -32,7 +32,7 @@ class WriterProcess:
     working_directory: str = ""
     write_rate: WriteRate | None = None
     write_rate_at: float = -math.inf  # when points arrived before it was refreshed last
-    team: Team = field(default_factory=Team)
+    team: Team = msgspec.field(default_factory=Team)
     meet_at: float = -math.inf
     sampling: HangSampling | None = None
     sampling_points: int = -1  # points of the run when the sampling began

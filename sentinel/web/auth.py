@@ -9,12 +9,12 @@ import hmac
 import ipaddress
 import socket
 from collections.abc import Mapping
-from dataclasses import dataclass
 from hashlib import blake2b
 from http import HTTPStatus
 from http.cookies import CookieError, SimpleCookie
 from urllib.parse import parse_qsl, urlencode, urlsplit
 
+import msgspec
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.responses import HTMLResponse, PlainTextResponse, RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -41,8 +41,7 @@ _ENTRANCE = """<!doctype html><html lang="en"><meta charset="utf-8"><title>senti
 autocomplete="current-password"></label> <button>Enter</button></form></html>"""
 
 
-@dataclass(frozen=True)
-class Access:
+class Access(msgspec.Struct, frozen=True):
     """Middleware that lets only the holder of ``token`` reach ``app``.
 
     ``port`` names the cookie, because browsers send a cookie to all ports of a machine.

@@ -6,10 +6,12 @@ page gets fewer and larger updates, and none has to be remembered for it.
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from hashlib import blake2b
 from itertools import groupby
 from typing import Any
+
+import msgspec
+from msgspec.structs import asdict, replace
 
 from sentinel.common.text import sentence
 from sentinel.detectors.severity import Severity
@@ -23,8 +25,7 @@ from sentinel.series.thumbnails import Lead
 from sentinel.web.state_cache import StateCache
 
 
-@dataclass(frozen=True)
-class FleetRow(KnownRun):
+class FleetRow(KnownRun, frozen=True):
     """A log in the table, with the names that `sentinel.report.model.RunReport` has for the same."""
 
     title: str
@@ -33,14 +34,12 @@ class FleetRow(KnownRun):
     lead: Lead
 
 
-@dataclass(frozen=True)
-class _HtmlRow:
+class _HtmlRow(msgspec.Struct, frozen=True):
     version: int  # at which it last changed
     html: str
 
 
-@dataclass(frozen=True)
-class FleetTable:
+class FleetTable(msgspec.Struct, frozen=True):
     """The rows by the key of the log that stands for a training, the worst first, and what stands above them.
 
     A row that is gone stays as an empty one, for the pages that still show it.
@@ -50,7 +49,7 @@ class FleetTable:
     verdict: str = ""
     counted: str = ""  # the runs, by state
     trouble: str = ""  # why what stands here may be old; empty if it is not
-    rows: Mapping[str, _HtmlRow] = field(default_factory=dict)
+    rows: Mapping[str, _HtmlRow] = msgspec.field(default_factory=dict)
 
     def since(self, version: int) -> dict[str, Any]:
         """Return what a page of a version has to change, JSON-able. A row that was removed is empty."""
@@ -113,7 +112,7 @@ class Fleet:
     def _row(self, run: KnownRun, incidents: Sequence[Incident]) -> FleetRow:
         state = f"{run.state}, not judged" if run.not_judged else str(run.state)
         return FleetRow(
-            **vars(replace(run, state=state)),
+            **asdict(replace(run, state=state)),
             title=self.names[run.row.id],
             worst=max((incident.severity for incident in incidents), default=Severity.CLEAN),
             found=[*dict.fromkeys(incident.detector for incident in incidents)],

@@ -1,10 +1,11 @@
 """A run that somebody looks at: its curves come from its log, and its incidents from the watch."""
 
-import dataclasses
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
 from typing import TypeVar
+
+import msgspec
+from msgspec.structs import replace
 
 from sentinel.common.fault_isolation import Guard
 from sentinel.common.paths import exists
@@ -32,8 +33,7 @@ _MAX_READ_ISSUES = 20  # the newest
 _R = TypeVar("_R")
 
 
-@dataclass(frozen=True)
-class WatchRecords:
+class WatchRecords(msgspec.Struct, frozen=True):
     """What the watch recorded of a run, read from its state at one moment."""
 
     run: KnownRun
@@ -98,7 +98,7 @@ class RunSession:
         report = run_report(run, records.run.status, self._run_pipeline.id, self._samples)
         siblings = {clean_text(tag): band for tag, band in records.bands.items()}
         # Nothing was judged here, so it is not known which rows were skipped.
-        return dataclasses.replace(report, skipped=(), siblings=siblings)
+        return replace(report, skipped=(), siblings=siblings)
 
     def _guarded(self, stage: str, work: Callable[[], _R]) -> _R | None:
         guard = Guard()

@@ -1,8 +1,9 @@
 """The fleet over time: incidents of all runs, how many runs were alive, and what trouble cost."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from math import ceil
+
+import msgspec
 
 from sentinel.common.text import seconds_in
 from sentinel.detectors.severity import Severity
@@ -19,8 +20,7 @@ _COLUMNS = 120  # of the curve of how many runs were alive
 _MIN_WIDTH_PERCENT = 0.4  # of the period, so that a bar can be seen
 
 
-@dataclass(frozen=True)
-class Bar:
+class Bar(msgspec.Struct, frozen=True):
     """An incident on the timeline, in percent of the period."""
 
     incident: Incident
@@ -28,8 +28,7 @@ class Bar:
     width: float
 
 
-@dataclass(frozen=True)
-class _Period:
+class _Period(msgspec.Struct, frozen=True):
     begin: float
     end: float
 
@@ -41,8 +40,7 @@ class _Period:
         return 100.0 * (time - self.begin) / (self.end - self.begin)
 
 
-@dataclass(frozen=True)
-class FleetTime:
+class FleetTime(msgspec.Struct, frozen=True):
     """What happened in a period. ``alive`` counts runs in equal parts of it, the oldest first."""
 
     bars: Mapping[str, Sequence[Bar]]  # by detector, the most first

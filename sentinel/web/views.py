@@ -2,9 +2,11 @@
 
 import gzip
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
+
+import msgspec
+from msgspec.structs import replace
 
 from sentinel.calibration.calibration import Calibration
 from sentinel.common.text import clean_text, duration_text
@@ -23,8 +25,7 @@ _MAX_AGE_SECONDS = 60.0  # after which a page is made again, because it says how
 _MAX_DECISIONS = 1000  # of a run, the newest
 
 
-@dataclass(frozen=True)
-class WebPage:
+class WebPage(msgspec.Struct, frozen=True):
     """A page as it is sent. ``version`` grows with each change.
 
     Of the page of a run, other pages show its ``report`` and its curves, ``data`` (`data_of`).
@@ -164,8 +165,7 @@ def report_of(pages: Mapping[str, WebPage], now: float) -> str:
     return render(report_of_runs(runs, "Chosen on the live page, with what the watch recorded of them.", now))
 
 
-@dataclass(frozen=True)
-class _SilenceRow:
+class _SilenceRow(msgspec.Struct, frozen=True):
     id: str
     text: str
 

@@ -2,11 +2,11 @@
 
 import time
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import polars as pl
+from msgspec.structs import replace
 
 from sentinel.detectors.reading.cards import Bar, Card, all_cards
 from sentinel.detectors.reading.company import COMPANY

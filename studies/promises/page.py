@@ -1,7 +1,8 @@
 """The page of promises, kept and broken."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from sentinel.calibration.e_process import PATIENCE, PROMISED_PAGES
 from sentinel.calibration.page_statistics import Pages

@@ -1,9 +1,9 @@
 """Runs of an archive beside one another, as one replay compares them."""
 
 import json
-from dataclasses import replace
 
 import pytest
+from msgspec.structs import replace
 
 from sentinel.archives.comparing import compared
 from sentinel.archives.index import Contents

@@ -1,10 +1,10 @@
 """What came of a promise is counted by runs, and its breach is told when chance does not explain it."""
 
-from dataclasses import replace
 from datetime import UTC, datetime
 
 import numpy as np
 import pytest
+from msgspec.structs import replace
 
 from sentinel.calibration.calibration import Calibration, PageSent, variants
 from sentinel.calibration.check import CalibrationCheck, Ledger

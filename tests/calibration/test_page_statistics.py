@@ -1,7 +1,8 @@
 """Which pages the runs of an archive would have sent, and how many that makes."""
 
-from dataclasses import replace
 from datetime import UTC, datetime
+
+from msgspec.structs import replace
 
 from sentinel.calibration.calibration import USEFUL, Calibration, PageSent
 from sentinel.calibration.check import CalibrationCheck

@@ -1,11 +1,11 @@
 import re
-from dataclasses import replace
 from datetime import date
 from importlib.resources import files
 
 import frontmatter
 import msgspec
 import pytest
+from msgspec.structs import replace
 
 from sentinel import catalogue
 from sentinel.catalogue.rules import needs

@@ -2,10 +2,10 @@
 
 import json
 import time
-from dataclasses import replace
 from pathlib import Path
 
 import orjson
+from msgspec.structs import replace
 
 import sentinel as library
 from sentinel.config.file import Config, load

@@ -1,7 +1,6 @@
-from dataclasses import replace
-
 import numpy as np
 import pytest
+from msgspec.structs import replace
 
 from sentinel.comparison.fingerprint import Fingerprint
 from sentinel.comparison.means import Means

@@ -1,9 +1,9 @@
 """sentinel.toml: each bad one, named for its defect, begins with the line it has to give."""
 
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from sentinel.calibration.page_rates import Rate
 from sentinel.common.errors import ConfigError

@@ -1,12 +1,12 @@
 """Run checks in the pipeline: what a run printed, and its silence."""
 
 import json
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from sentinel.detectors.discovery import all_detectors
 from sentinel.detectors.run_checks import RunCheck, Writer, run_check

@@ -1,9 +1,9 @@
 """What every run check keeps to, whoever wrote it."""
 
 import string
-from dataclasses import replace
 
 import pytest
+from msgspec.structs import replace
 
 from sentinel import catalogue
 from sentinel.detectors.api import Severity

@@ -1,12 +1,12 @@
 """A run that hovers at a detector's threshold is one incident, and a handful of messages."""
 
 from collections import Counter
-from dataclasses import replace
 from itertools import groupby
 
 import numpy as np
 import polars as pl
 import pytest
+from msgspec.structs import replace
 
 from sentinel.detection.row_detection import Verdicts
 from sentinel.detectors.api import Detector, Severity

@@ -1,8 +1,7 @@
 """One message a cause."""
 
-from dataclasses import replace
-
 import pytest
+from msgspec.structs import replace
 
 from sentinel.detectors.discovery import all_detectors
 from sentinel.incidents.lifecycle import IncidentTracker

@@ -4,11 +4,11 @@
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from itertools import groupby
 from typing import Any
 
 import msgspec
+from msgspec.structs import replace
 
 from sentinel.detectors import api
 from sentinel.detectors.api import Cause, Detector, History, Maturity, Variant

@@ -1,7 +1,8 @@
 """One incident, one message, the worst first."""
 
 import json
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from sentinel.detectors.api import Severity
 from sentinel.incidents.duplicates import KnownIncidents

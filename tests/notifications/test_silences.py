@@ -1,8 +1,8 @@
 import math
-from dataclasses import replace
 
 import orjson
 import pytest
+from msgspec.structs import replace
 
 from sentinel.common.errors import SentinelError
 from sentinel.notifications.silences import silence

@@ -6,10 +6,10 @@ import signal
 import subprocess
 import sys
 import threading
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from sentinel.processes import exits
 from sentinel.processes.alarm import Alarm

@@ -1,6 +1,6 @@
 """Archives of runs, each given as the kinds that page in it."""
 
-from dataclasses import replace
+from msgspec.structs import replace
 
 from sentinel.calibration.page_statistics import ArchivedRun, Kind, Pages, Stratum, Stricter
 from tests.sinks.samples import INCIDENT

@@ -1,6 +1,6 @@
 """What failures cost is told with GPU-hours only where the number of GPUs is known."""
 
-from dataclasses import replace
+from msgspec.structs import replace
 
 from sentinel.report.cost import lines
 from tests.report.test_cost_page import cost, failure, group

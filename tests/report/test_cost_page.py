@@ -1,8 +1,7 @@
 """The page of what an archive cost stays small, and shows no text of a run as anything else."""
 
-from dataclasses import replace
-
 import pytest
+from msgspec.structs import replace
 
 from sentinel.archives.record import Record
 from sentinel.detectors.api import Maturity

@@ -1,6 +1,5 @@
-from dataclasses import replace
-
 import pytest
+from msgspec.structs import replace
 
 from sentinel.incidents.incident import Event, State
 from sentinel.report.incident_page import lines

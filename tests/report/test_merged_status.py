@@ -1,6 +1,6 @@
 """What several state directories hold, as one."""
 
-from dataclasses import replace
+from msgspec.structs import replace
 
 from sentinel.calibration.calibration import PageSent
 from sentinel.common.days import DAY_SECONDS

@@ -4,10 +4,10 @@ import json
 import os
 import re
 import time
-from dataclasses import replace
 from io import StringIO
 
 import pytest
+from msgspec.structs import replace
 from rich.console import Console
 
 from sentinel.detectors.api import Severity

@@ -2,10 +2,10 @@
 
 import json
 import os
-from dataclasses import replace
 
 import numpy as np
 import pytest
+from msgspec.structs import replace
 
 from sentinel.common.days import DAY_SECONDS
 from sentinel.detectors.discovery import all_detectors

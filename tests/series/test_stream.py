@@ -1,7 +1,6 @@
 """Whatever a stream is cut into, detectors see the same windows."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
 from itertools import pairwise
 from typing import Annotated, Any
 
@@ -11,6 +10,7 @@ import polars as pl
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from sentinel.detection.row_detection import RowDetection
 from sentinel.detectors.api import Detector, History, Variant, detector

@@ -1,13 +1,13 @@
 """Numbers without a meaning that stop being numbers, however the log was cut into polls."""
 
 import math
-from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from sentinel.detectors.signals import Signal
 from sentinel.series.naming import Naming

@@ -8,10 +8,10 @@ catalogue is left out, because its pages change more often than messages do; so 
 
 import json
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 
 import polars as pl
+from msgspec.structs import replace
 
 from sentinel.detectors.api import Declaration, Detector
 from sentinel.detectors.discovery import all_detectors

@@ -4,11 +4,11 @@ import socket
 import subprocess
 import time
 from contextlib import contextmanager
-from dataclasses import replace
 
 import httpx
 import msgspec
 import pytest
+from msgspec.structs import replace
 
 from sentinel.detectors.severity import Severity
 from sentinel.incidents.incident import Event

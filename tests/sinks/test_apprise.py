@@ -2,10 +2,10 @@ import io
 import json
 import logging
 import socket
-from dataclasses import replace
 
 import msgspec
 import pytest
+from msgspec.structs import replace
 from pydantic import SecretStr, ValidationError
 
 from sentinel.common.errors import ConfigError

@@ -1,8 +1,7 @@
 """A fleet that sends too much: what is critical leaves at once, the rest in digests."""
 
-from dataclasses import replace
-
 import pytest
+from msgspec.structs import replace
 
 from sentinel.config.file import Config
 from sentinel.detectors.api import Severity

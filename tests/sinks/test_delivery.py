@@ -4,11 +4,11 @@ import random
 import sqlite3
 import threading
 from contextlib import closing
-from dataclasses import replace
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from sentinel.detectors.api import Severity
 from sentinel.incidents.incident import Event

@@ -1,9 +1,9 @@
 import os
 import threading
-from dataclasses import replace
 
 import msgspec
 import pytest
+from msgspec.structs import replace
 
 from sentinel.config.file import Config
 from sentinel.sinks import enrichment

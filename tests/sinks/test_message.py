@@ -1,6 +1,5 @@
-from dataclasses import replace
-
 import pytest
+from msgspec.structs import replace
 
 from sentinel.common.text import sentence
 from sentinel.detectors.api import Maturity

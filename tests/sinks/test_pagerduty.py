@@ -1,8 +1,8 @@
 import json
-from dataclasses import replace
 
 import msgspec
 import pytest
+from msgspec.structs import replace
 
 from sentinel.incidents.incident import OVER, Event
 from sentinel.sinks.pagerduty import PagerDutyConfig, event

@@ -3,10 +3,10 @@
 import base64
 import io
 import json
-from dataclasses import replace
 
 import pytest
 from matplotlib import image
+from msgspec.structs import replace
 
 from sentinel.common.errors import ConfigError
 from sentinel.config.file import Config

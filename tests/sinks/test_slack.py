@@ -1,9 +1,9 @@
 import json
-from dataclasses import replace
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from sentinel.incidents.causes import PossibleCause
 from sentinel.sinks.base import Digest, Permanent, Transient

@@ -1,7 +1,7 @@
 import json
-from dataclasses import replace
 
 import pytest
+from msgspec.structs import replace
 
 from sentinel.incidents.incident import Event
 from sentinel.sinks.base import Permanent, Transient

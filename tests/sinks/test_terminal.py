@@ -1,7 +1,7 @@
 import io
-from dataclasses import replace
 
 import pytest
+from msgspec.structs import replace
 
 from sentinel.incidents.incident import Event
 from sentinel.sinks.base import Transient

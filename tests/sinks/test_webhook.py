@@ -2,9 +2,9 @@ import hashlib
 import hmac
 import json
 import math
-from dataclasses import replace
 
 import pytest
+from msgspec.structs import replace
 from pydantic import ValidationError
 
 from sentinel.common.errors import ConfigError

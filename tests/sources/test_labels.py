@@ -2,10 +2,10 @@
 
 import shutil
 import sqlite3
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from sentinel.sinks.message import message
 from sentinel.sinks.webhook import webhook_body

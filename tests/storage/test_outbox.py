@@ -2,9 +2,9 @@
 
 import sqlite3
 from contextlib import closing
-from dataclasses import replace
 
 import pytest
+from msgspec.structs import replace
 
 from sentinel.detectors.api import Severity
 from sentinel.incidents.incident import Event

@@ -9,9 +9,9 @@ import stat
 import subprocess
 import sys
 from contextlib import closing
-from dataclasses import replace
 
 import pytest
+from msgspec.structs import replace
 
 from sentinel.common.errors import StateError, StateOfAnotherSchema
 from sentinel.incidents.duplicates import KnownIncidents

@@ -7,7 +7,6 @@ import socket
 import subprocess
 import time
 from contextlib import ExitStack, suppress
-from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from types import SimpleNamespace
@@ -15,6 +14,7 @@ from types import SimpleNamespace
 import httpx
 import pytest
 import yaml
+from msgspec.structs import replace
 
 from sentinel.calibration.calibration import Calibration
 from sentinel.common.address import Address

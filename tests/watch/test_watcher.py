@@ -8,6 +8,7 @@ from pathlib import Path
 
 import polars as pl
 import pytest
+from msgspec.structs import replace
 
 from sentinel.config.file import Config
 from sentinel.detectors.discovery import all_detectors
@@ -339,7 +340,8 @@ def test_a_detector_in_which_polars_panics_stops_no_other(house, monkeypatch):
     def raising(*_: object, **__: object):
         raise Panic("index out of bounds")
 
-    monkeypatch.setitem(all_detectors()["entropy-collapse"].__dict__, "rule", raising)
+    detectors = all_detectors()
+    monkeypatch.setitem(detectors, "entropy-collapse", replace(detectors["entropy-collapse"], rule=raising))
     house.log("good", range(60), kl=9.0)
     assert house.look(house.watch()) == ["firing: first-notification"]
     with Store(house.state) as store:
@@ -355,7 +357,8 @@ def test_a_detector_that_fails_and_a_source_that_fails_stop_nobody(house, monkey
     monkeypatch.setattr(
         JsonLines, "poll", lambda self, *rest: fail() if self.path.stem == "bad" else poll(self, *rest)
     )
-    monkeypatch.setitem(all_detectors()["entropy-collapse"].__dict__, "rule", fail)
+    detectors = all_detectors()
+    monkeypatch.setitem(detectors, "entropy-collapse", replace(detectors["entropy-collapse"], rule=fail))
     house.log("bad", range(60), kl=9.0)
     house.log("good", range(60), kl=9.0)
     assert house.look(house.watch()) == ["firing: first-notification"]

@@ -3,10 +3,10 @@ stays as small as it is.
 """
 
 from collections.abc import Hashable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from math import floor, isfinite, log10
 from sys import float_info
 
+import msgspec
 import numpy as np
 
 from sentinel.report.sparkline import LOG_RATIO
@@ -22,8 +22,7 @@ _USUAL = 25.0, 75.0  # percentiles between which the middle half lies
 _DIGITS = 2  # of the ends of a scale, so that it stays while the values move a little
 
 
-@dataclass(frozen=True)
-class Scale:
+class Scale(msgspec.Struct, frozen=True):
     """From where to where curves are drawn, and between what their middle half lies. All four are powers of
     ten if it is logarithmic.
     """
@@ -59,8 +58,7 @@ class Scale:
         return min(max((value / 2 - self.low / 2) / span, 0.0), 1.0)
 
 
-@dataclass(frozen=True)
-class Spark:
+class Spark(msgspec.Struct, frozen=True):
     """A small curve as SVG has it, the band in which the middle half of the values lies, where the trouble of
     the run began (None without one), and the scale in words.
     """

@@ -5,9 +5,10 @@ What a person or a profile says wins. Then come the whole name, corrected by the
 
 import tomllib
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from functools import cache
 from pathlib import Path
+
+from msgspec.structs import replace
 
 from sentinel.detectors.reading import roles as parts
 from sentinel.detectors.signals import Signal

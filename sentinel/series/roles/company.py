@@ -5,8 +5,10 @@ person gave is never changed.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from functools import cached_property
+
+import msgspec
+from msgspec.structs import replace
 
 from sentinel.series.roles.names import Reading, reading, table
 from sentinel.series.roles.role import MAIN_RANK, Direction, Kind, Mark, Measure, Role, Source, Split, Unit
@@ -31,8 +33,7 @@ _DISCRIMINATORS = frozenset(
 )
 
 
-@dataclass(frozen=True)
-class Series:
+class Series(msgspec.Struct, frozen=True, dict=True):
     """A series of a run. ``part`` is the part of the data that its directory states."""
 
     stream: str

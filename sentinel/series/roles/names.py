@@ -7,10 +7,12 @@ A name is read in steps: as it is, then without means and places, then without t
 import re
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from functools import cache, cached_property, lru_cache
 from pathlib import Path
 from typing import Any
+
+import msgspec
+from msgspec.structs import replace
 
 from sentinel.series.roles.role import MAIN_RANK, Direction, Kind, Mark, Measure, Role, Source, Split, Unit
 
@@ -21,8 +23,7 @@ _WORD = re.compile(
 _PAIRWISE = frozenset({"reward accuracy", "preference accuracy", "pairwise accuracy"})
 
 
-@dataclass(frozen=True)
-class Table:
+class Table(msgspec.Struct, frozen=True):
     """The data of ``roles.toml``."""
 
     names: Mapping[str, Role | None]
@@ -43,8 +44,7 @@ class Table:
     spellings: Mapping[str, str]
 
 
-@dataclass(frozen=True)
-class Reading:
+class Reading(msgspec.Struct, frozen=True, dict=True):
     """What a name says. ``role`` is None if the table does not know it, or says that it is nothing."""
 
     role: Role | None

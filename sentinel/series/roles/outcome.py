@@ -1,7 +1,8 @@
 """Finds the series by which a careful reader judges a run."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+
+import msgspec
 
 from sentinel.series.roles.company import Key, Roles, Series, trains_an_agent
 from sentinel.series.roles.role import MAIN_RANK, Kind, Mark, Measure, Role, Source, Split, Unit
@@ -10,8 +11,7 @@ _MIN_POINTS = 2  # of a series by which a run can be judged
 _MIN_EVALUATIONS = 3  # that come before the rewards of training
 
 
-@dataclass(frozen=True)
-class Outcome:
+class Outcome(msgspec.Struct, frozen=True):
     """The series by which a reader judges a run, and why."""
 
     stream: str

@@ -1,7 +1,8 @@
 """What a series is for in its run, in which direction it is better, and how sure that is."""
 
-from dataclasses import dataclass
 from enum import IntEnum, StrEnum
+
+import msgspec
 
 
 class Kind(StrEnum):
@@ -77,8 +78,7 @@ MAIN_RANK = 1
 """The rank of a series by which a run may be judged whatever else it logs."""
 
 
-@dataclass(frozen=True, slots=True)
-class Role:
+class Role(msgspec.Struct, frozen=True):
     """The role of one series. Of several outcomes the one with the lowest ``rank`` comes first."""
 
     kind: Kind

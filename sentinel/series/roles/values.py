@@ -1,10 +1,11 @@
 """What the values of a series say, whatever its name. It takes constant memory and grows with a log."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import astuple, dataclass, field
 from typing import Any, Self
 
+import msgspec
 import numpy as np
+from msgspec.structs import astuple
 from numpy.typing import NDArray
 
 from sentinel.sources.base import Chunk, of_each_tag, order_by_tag
@@ -15,8 +16,7 @@ _MAX_TAGS = 512  # of a stream that are followed; further ones are left out
 _MIN_POINTS = 4  # finite ones, before their order says something
 
 
-@dataclass(frozen=True, slots=True)
-class Values:
+class Values(msgspec.Struct, frozen=True):
     """A summary of values in the order of the log: ``points`` of them, of which ``count`` are finite."""
 
     points: int = 0
@@ -93,11 +93,10 @@ class Values:
         return self.count >= _MIN_POINTS and self.falls == 0 and self.rises > 0
 
 
-@dataclass(frozen=True, slots=True)
-class TagValues:
+class TagValues(msgspec.Struct, frozen=True):
     """The summaries of the tags of a stream, in the order of their first points."""
 
-    by_tag: Mapping[str, Values] = field(default_factory=dict)
+    by_tag: Mapping[str, Values] = msgspec.field(default_factory=dict)
 
     def after(self, chunk: Chunk, is_followed: Callable[[str], bool]) -> Self:
         """Return the summaries after a chunk, of tags that are followed."""

@@ -2,8 +2,9 @@
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import lru_cache
+
+import msgspec
 
 from sentinel.sources.readers.printed_numbers import NUMBER_ALONE
 from sentinel.sources.readers.slots import METRIC, STAMP, Slot
@@ -23,8 +24,7 @@ _PLACE = re.compile(r"\{([^{}]{0,100})\}")
 _MOMENT = r"\d[\d:T./ -]{6,30}\d(?:[.,]\d{1,9})?(?:Z|[-+]\d\d:?\d\d)?"
 
 
-@dataclass(frozen=True)
-class LineForm:
+class LineForm(msgspec.Struct, frozen=True):
     """A form: what stands in braces is the name of a number, of what counts, or ``time``.
 
     ``{*}`` stands for any text, and blanks for any blanks. A line may hold more before and behind.

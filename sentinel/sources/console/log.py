@@ -18,6 +18,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import msgspec
+
 from sentinel.sources.base import Chunk, Cursor, PollResult, Run, Source
 from sentinel.sources.console.passages import MAX_LINE
 from sentinel.sources.readers.files import open_log
@@ -111,8 +113,7 @@ class Console(TwoReaders):
         return TextLog(self.path, forms=self.forms)
 
 
-@dataclass(frozen=True)
-class ConsoleLog:
+class ConsoleLog(msgspec.Struct, frozen=True):
     """One file of printed lines."""
 
     path: Path

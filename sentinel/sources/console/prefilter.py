@@ -6,8 +6,8 @@ A few signs are searched in all lines at once, which is some hundred times faste
 import functools
 import operator
 from collections.abc import Sequence
-from dataclasses import dataclass
 
+import msgspec
 import numpy as np
 import polars as pl
 
@@ -43,8 +43,7 @@ _IN_TABLE = _BEGIN + "[|│┃]"
 _IN_COLUMNS = _BEGIN + r"(?:\d{1,15}| {0,20}all) {2}"
 
 
-@dataclass(frozen=True)
-class Wanted:
+class Wanted(msgspec.Struct, frozen=True):
     """What else than lines with a step counts, given the lines so far."""
 
     table: bool  # rows of a table of two columns

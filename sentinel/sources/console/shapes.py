@@ -5,13 +5,13 @@ Every pattern takes time linear in the line.
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+
+import msgspec
 
 from sentinel.sources.console.printed import NUMBER
 
 
-@dataclass(frozen=True)
-class Shape:
+class Shape(msgspec.Struct, frozen=True):
     """A form of metric lines.
 
     ``line`` finds the step, in some of the groups ``step``, ``planned`` (the last step), ``iter`` (which may

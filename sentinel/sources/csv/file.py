@@ -8,9 +8,11 @@ the file became shorter but does not differ, somebody is still writing it.
 import hashlib
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
+
+import msgspec
+from msgspec.structs import asdict, replace
 
 from sentinel.sources.base import Chunk, Cursor, PollResult, ReadIssue
 from sentinel.sources.csv.header import INDEX_NAMES, CsvRows, Header, read_header
@@ -59,8 +61,7 @@ def _with_exported_names(path: Path, header: Header | None) -> Header | None:
     return replace(header, names=names)
 
 
-@dataclass(frozen=True)
-class CsvLog:
+class CsvLog(msgspec.Struct, frozen=True):
     """One file. ``columns`` are the names of its columns, if it has no header that names them."""
 
     path: Path
@@ -134,8 +135,8 @@ class _Reader:
             "top": self._top.hex(),
             "top_bytes": self._top_bytes,
             "tail": self._tail.hex(),
-            "axis": dict(vars(self._axis)),
-            "seen": {**vars(self.seen), "after": dict(self.seen.after)},
+            "axis": asdict(self._axis),
+            "seen": {**asdict(self.seen), "after": dict(self.seen.after)},
             "refused": self.refused,
             "lines": self._lines,
             "broken": self._broken,

@@ -3,10 +3,10 @@
 import csv
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from functools import cache, cached_property
 from typing import Any
 
+import msgspec
 import numpy as np
 import orjson
 from numpy.typing import NDArray
@@ -28,14 +28,13 @@ MAX_COLUMNS = 1 << 14
 _MAX_SETTINGS = 4096  # bytes
 
 
-@dataclass(frozen=True)
-class Header:
+class Header(msgspec.Struct, frozen=True, dict=True):
     """The names of the columns, and the settings in a first line ``#{...}`` (Stable-Baselines' Monitor)."""
 
     names: list[str]
     separator: str
     size: int  # bytes up to the first row
-    settings: Mapping[str, Any] = field(default_factory=dict)
+    settings: Mapping[str, Any] = msgspec.field(default_factory=dict)
     left_out: int = 0  # columns that are not read
 
     def memory(self) -> dict[str, Any]:
@@ -73,16 +72,15 @@ class Header:
         return None if name is None else self.names.index(name)
 
 
-@dataclass(frozen=True)
-class CsvRows:
+class CsvRows(msgspec.Struct, frozen=True):
     """The rows of some lines. ``values`` is rows x columns, with NaN where nothing was ``logged``."""
 
     values: NDArray[np.float64]
     logged: NDArray[np.bool_]
     gaps: bool  # whether some cell was not logged
     times: Mapping[int, str]  # the cells of the time column that are text, by row
-    held_out: Mapping[int, str] = field(default_factory=dict)  # the part of the data, by row
-    broken: Mapping[int, str] = field(default_factory=dict)  # what is wrong, by line, from 0
+    held_out: Mapping[int, str] = msgspec.field(default_factory=dict)  # the part of the data, by row
+    broken: Mapping[int, str] = msgspec.field(default_factory=dict)  # what is wrong, by line, from 0
     next_header: Header | None = None  # in the line after those that were read
     lines: int = 0  # that were read, including a header among them
     cut: bool = False  # whether there may be more

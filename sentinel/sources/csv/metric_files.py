@@ -6,9 +6,11 @@ Each file is a stream, because nothing says in which order the points of two fil
 
 import os
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
 from itertools import pairwise
 from pathlib import Path
+
+import msgspec
+from msgspec.structs import replace
 
 from sentinel.common.paths import exists, is_directory
 from sentinel.sources.base import Chunk, Cursor, PollResult, ReadIssue, Run
@@ -24,8 +26,7 @@ _CATBOOST_PARTS = {_CATBOOST: "", "test_error.tsv": "test"}
 _MAX_FILES = 4096
 
 
-@dataclass(frozen=True)
-class MetricFiles:
+class MetricFiles(msgspec.Struct, frozen=True):
     """The files of one run, in ``directory`` or below."""
 
     directory: Path

@@ -5,10 +5,10 @@ bounded, so that reading in many pieces gives the same points as reading in one.
 """
 
 import hashlib
-from dataclasses import dataclass, field
 from functools import lru_cache
 from itertools import chain
 
+import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
@@ -19,8 +19,7 @@ from sentinel.sources.readers.records import MAY_BE_LENGTHS, seconds
 from sentinel.sources.readers.splits import of_part
 
 
-@dataclass
-class CsvAxis:
+class CsvAxis(msgspec.Struct):
     """The step of each row, from the column of steps, else from whole epochs, else from the index that pandas
     writes, else the number of the row.
 
@@ -82,8 +81,7 @@ class CsvAxis:
         return steps
 
 
-@dataclass
-class RowFingerprints:
+class RowFingerprints(msgspec.Struct):
     """Fingerprints of all rows up to the first, second, fourth, eighth row and so on, and up to the last.
 
     They stay the same if the file is rewritten with more columns or with its columns in another order.
@@ -91,7 +89,7 @@ class RowFingerprints:
 
     count: int = 0  # rows
     total: int = 0
-    after: dict[str, int] = field(default_factory=dict)  # by the number of rows
+    after: dict[str, int] = msgspec.field(default_factory=dict)  # by the number of rows
 
     def add(self, header: Header, rows: CsvRows, steps: NDArray[np.int64]) -> None:
         """Add the next rows."""

@@ -5,9 +5,9 @@ quotes, no number, or a step that is no number. A header that comes again, as af
 """
 
 from collections.abc import Mapping
-from dataclasses import replace
 
 import numpy as np
+from msgspec.structs import replace
 
 from sentinel.sources.csv.header import BLANKS, MAX_COLUMNS, CsvRows, Header, cells_of
 from sentinel.sources.readers.records import EPOCH_KEYS, NUMBER, STEP_KEYS, named

@@ -1,9 +1,8 @@
 """Reads many lines of a CSV file at once, with polars."""
 
-from dataclasses import replace
-
 import numpy as np
 import polars as pl
+from msgspec.structs import replace
 
 from sentinel.sources.csv.header import BLANKS, CsvRows, Header
 from sentinel.sources.readers.growing import whole_rows

@@ -7,9 +7,10 @@ looks like the log of a training, like data, or like a training that crashed bef
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from enum import StrEnum
 from itertools import pairwise
+
+import msgspec
 
 from sentinel.sources.console.recurring import RecurringLines
 from sentinel.sources.csv import delimited as tables
@@ -95,8 +96,7 @@ class Kind(StrEnum):
     TREE = "tree"
 
 
-@dataclass(frozen=True)
-class Judgement:
+class Judgement(msgspec.Struct, frozen=True):
     """What a file is. ``reason`` says, for a person, why it is no log, or what came nearest."""
 
     kind: Kind | None

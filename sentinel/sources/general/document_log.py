@@ -2,10 +2,10 @@
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import numpy as np
 import orjson
 
@@ -23,8 +23,7 @@ MAX_SERIES = 1024
 """Series of a document; further ones are not read."""
 
 
-@dataclass(frozen=True)
-class DocumentLog:
+class DocumentLog(msgspec.Struct, frozen=True):
     """One document. Series with the same steps share a stream."""
 
     path: Path

@@ -6,11 +6,12 @@ One judgement of their content counts for both: see `sentinel.sources.general.co
 import os
 import re
 from collections.abc import Callable, Collection, Iterator, Sequence
-from dataclasses import dataclass
 from errno import EACCES
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+import msgspec
 
 from sentinel.common.paths import exists, is_denied
 from sentinel.sources.base import ReadIssue, Run
@@ -75,8 +76,7 @@ _NO_LOGS = re.compile(
 )
 
 
-@dataclass(frozen=True)
-class Answer:
+class Answer(msgspec.Struct, frozen=True):
     """What a file is: the format of its run, or, in ``reason``, why it is none."""
 
     format: str

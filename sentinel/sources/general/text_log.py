@@ -5,9 +5,10 @@ the log is over, it counts as it is, and so do lines that came too seldom to be 
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+import msgspec
 
 from sentinel.sources.base import Chunk, Cursor, PollResult, ReadIssue
 from sentinel.sources.console.line_forms import LineForm
@@ -33,8 +34,7 @@ MAX_TEXT = 2000
 _BYTES_A_POINT = 32  # a guess of how far to read for some points; a wrong one only costs time
 
 
-@dataclass(frozen=True)
-class TextLog:
+class TextLog(msgspec.Struct, frozen=True):
     """One file. ``is_table`` says that its lines are the rows of a table, ``forms`` which forms of lines a
     person named.
     """

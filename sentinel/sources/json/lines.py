@@ -16,10 +16,10 @@ on its line is read as a line of its own.
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import orjson
 
 from sentinel.sources.base import Chunk, Cursor, PollResult, ReadIssue, Run
@@ -74,8 +74,7 @@ def run_in(path: Path) -> Run | None:
     return Run(path, FORMAT, JsonLines(path), has_parallel_streams=True) if _is_log(path) else None
 
 
-@dataclass(frozen=True)
-class JsonLines:
+class JsonLines(msgspec.Struct, frozen=True):
     """One file with a JSON object on each line."""
 
     path: Path

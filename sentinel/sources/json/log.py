@@ -14,6 +14,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import msgspec
+
 from sentinel.sources.base import Cursor, PollResult, Run, Source
 from sentinel.sources.json.documents import BrokenError, is_complete, load, parse_new
 from sentinel.sources.json.trainer_state import STATE, settings
@@ -67,8 +69,7 @@ class JsonDocument(TwoReaders):
         return DocumentLog(self.path)
 
 
-@dataclass(frozen=True)
-class JsonLog:
+class JsonLog(msgspec.Struct, frozen=True):
     """One document."""
 
     path: Path

@@ -9,9 +9,10 @@ import os
 import re
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+import msgspec
 
 from sentinel.common.paths import is_file
 from sentinel.sources.base import Cursor, Ending, EndKind, PollResult, ReadIssue, Run
@@ -41,8 +42,7 @@ def find(directory: Path, names: Sequence[str]) -> Iterator[Run]:
         yield Run(output, FORMAT, TrainerState(output))
 
 
-@dataclass(frozen=True)
-class TrainerState:
+class TrainerState(msgspec.Struct, frozen=True):
     """The states in one output directory."""
 
     directory: Path

@@ -5,8 +5,9 @@ are more than a few dozen, the column holds something else, and all that follows
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
+
+from msgspec.structs import replace
 
 from sentinel.sources.base import Chunk
 from sentinel.sources.readers.plain import Plain

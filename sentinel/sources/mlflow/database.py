@@ -5,10 +5,10 @@ import re
 import sqlite3
 import sys
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import numpy as np
 
 from sentinel.sources.base import Chunk, Cursor, Ending, EndKind, PollResult
@@ -46,8 +46,7 @@ def _setting(text: str) -> str | float:
     return float(text) if NUMBER.fullmatch(text) else text
 
 
-@dataclass(frozen=True)
-class SqliteRun:
+class SqliteRun(msgspec.Struct, frozen=True):
     """A run in a SQLite store."""
 
     path: Path

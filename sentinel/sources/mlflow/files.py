@@ -10,10 +10,10 @@ import os
 import re
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
@@ -40,8 +40,7 @@ _MIN_READ = 1 << 12  # of a file; also the longest line
 _MAX_SETTING = 1 << 16  # bytes
 
 
-@dataclass(frozen=True)
-class Files:
+class Files(msgspec.Struct, frozen=True):
     """A run in the file store."""
 
     directory: Path
@@ -56,8 +55,7 @@ class Files:
         return _StorePoll(self.directory, cursor).batch(names, params, limit)
 
 
-@dataclass(frozen=True)
-class _MetricLines:
+class _MetricLines(msgspec.Struct, frozen=True):
     """The complete lines in a piece of the file of one metric."""
 
     name: str

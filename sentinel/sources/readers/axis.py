@@ -2,16 +2,16 @@
 
 import math
 import re
-from dataclasses import dataclass
 from typing import Any
+
+import msgspec
 
 from sentinel.sources.readers.plain import MAX_STEP
 
 _COUNT = re.compile(r"\s*(\d{1,18})\s*(?:/\s*(\d{1,18})\s*)?", re.ASCII)
 
 
-@dataclass
-class Axis:
+class Axis(msgspec.Struct):
     """Decides what the step of each record is, from the records so far.
 
     1. If the record has a step, that is it.

@@ -19,12 +19,13 @@ import os
 import threading
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
 from typing import Any, BinaryIO
 
+import msgspec
 import polars as pl
+from msgspec.structs import replace
 
 from sentinel.sources.base import Cursor, PollResult, ReadIssue
 from sentinel.sources.location import Location
@@ -56,8 +57,7 @@ BYTES_READ = Total()
 """What this process has read of growing files."""
 
 
-@dataclass(frozen=True)
-class Read:
+class Read(msgspec.Struct, frozen=True):
     """``data`` begins at byte ``offset`` of the file. ``more`` is true if the file has bytes after it.
 
     If the file is text in UTF-16, `read_text` gives ``data`` in UTF-8, and ``_encoding`` is that of the file.

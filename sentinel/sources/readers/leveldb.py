@@ -11,10 +11,10 @@ https://github.com/google/leveldb/blob/main/doc/log_format.md
 
 import zlib
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from struct import Struct
 
+import msgspec
 import numpy as np
 
 from sentinel.sources.readers.growing import Mark, Read, read_new
@@ -38,8 +38,7 @@ _MAX_BROKEN = 16  # chunks of one block; after them the rest of the block is ski
 _MAX_SEARCHED = 128 * BLOCK_BYTES  # bytes whose checksums a search for a sound chunk may compute
 
 
-@dataclass(frozen=True)
-class FileHeader:
+class FileHeader(msgspec.Struct, frozen=True):
     """How the files of a logger begin: with 6 bytes of its own, and a byte for the version of the format."""
 
     logger: str
@@ -67,8 +66,7 @@ class FileHeader:
         return version
 
 
-@dataclass(frozen=True)
-class Log:
+class Log(msgspec.Struct, frozen=True):
     """What ``split`` found. Offsets count from the start of the bytes that were split."""
 
     records: Sequence[bytes]

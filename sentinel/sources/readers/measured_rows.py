@@ -3,10 +3,10 @@
 import math
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict
 from typing import Any, NamedTuple
 
 import numpy as np
+from msgspec.structs import asdict
 
 from sentinel.sources.base import Chunk
 from sentinel.sources.readers import records

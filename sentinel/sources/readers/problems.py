@@ -1,7 +1,6 @@
 """What is wrong in a log, and where, in few words however much is broken."""
 
-from dataclasses import dataclass
-
+import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
@@ -19,8 +18,7 @@ def skipped(problem: str, number: int) -> str:
     return f"{problem} and was skipped{suffix}"
 
 
-@dataclass(frozen=True)
-class Problem:
+class Problem(msgspec.Struct, frozen=True):
     """What is wrong in a binary log. ``offset`` counts from the start of the bytes that were split."""
 
     offset: int

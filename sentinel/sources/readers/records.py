@@ -9,13 +9,14 @@ bounded, so that reading in many pieces gives the same points as reading in one.
 import math
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from datetime import datetime
 from functools import lru_cache
 from itertools import compress
 from typing import TYPE_CHECKING, Any
 
+import msgspec
 import numpy as np
+from msgspec.structs import asdict
 
 from sentinel.sources.base import Chunk
 from sentinel.sources.readers.axis import Axis, count_of
@@ -96,8 +97,7 @@ def _named(names: tuple[str, ...], keys: tuple[str, ...]) -> str | None:
     return next((by_key[key] for key in keys if key in by_key), None)
 
 
-@dataclass(frozen=True)
-class _RecordShape:
+class _RecordShape(msgspec.Struct, frozen=True):
     """How to read every record that has these names and kinds of values. Positions are in the record."""
 
     numeric: list[bool]  # which values are points as they stand
@@ -132,7 +132,7 @@ class Records:
 
     def memory(self) -> dict[str, Any]:
         """Return what the next records need to know of these; JSON-able."""
-        return {"axis": vars(self._axis), "presence": self._presence.always}
+        return {"axis": asdict(self._axis), "presence": self._presence.always}
 
     def step_at(self, line: int) -> int:
         """Return the last step, in a log of which ``line`` is the last line."""
@@ -253,8 +253,7 @@ class Records:
         return self._tag_ids.setdefault(name, len(self._tag_ids))
 
 
-@dataclass
-class _NullMeaning:
+class _NullMeaning(msgspec.Struct):
     """Distinguishes a null that stands for NaN from a null that means "not logged".
 
     ``always`` holds, for each series, whether every record that named it had a number for it. orjson writes

@@ -6,8 +6,9 @@ knows has the name that stands before it.
 
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
 from itertools import pairwise
+
+import msgspec
 
 from sentinel.sources.readers.words import (
     MAX_NAME,
@@ -79,21 +80,19 @@ MEASURE = "measure"
 OTHER = "other"
 
 
-@dataclass(frozen=True, slots=True)
-class Slot:
+class Slot(msgspec.Struct, frozen=True):
     """One number of a template. ``kind`` is one of the words above, or what it counts."""
 
     name: str
     kind: str
 
 
-@dataclass(slots=True)
-class Reading:
+class Reading(msgspec.Struct):
     """The numbers of a line so far. ``texts`` stand around them, ``stamps`` are those that are times."""
 
     texts: Sequence[str]
     stamps: frozenset[int]
-    slots: list[Slot] = field(default_factory=list)
+    slots: list[Slot] = msgspec.field(default_factory=list)
     label: str = ""  # of the line: "metrics: ..."
     is_fresh: bool = True  # whether the message of the line has not begun
     heading: str = ""  # the words before the first number
@@ -102,7 +101,7 @@ class Reading:
     members: int = 0  # of a tuple so far
     members_of: str = ""
     section: str = ""  # the part of the data that the next names belong to
-    sections: list[str] = field(default_factory=list)
+    sections: list[str] = msgspec.field(default_factory=list)
     tuple_name: str = ""
     elapsed: int = -1  # place of the time that a bar took
     before: str = ""  # the text before the next number, without the unit of the one before it

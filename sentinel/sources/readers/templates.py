@@ -3,8 +3,9 @@
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
+
+import msgspec
 
 from sentinel.sources.readers.printed_numbers import NUMBER
 from sentinel.sources.readers.slots import (
@@ -62,8 +63,7 @@ _RAISED = re.compile(r"\s*(?:\w+\.)*[A-Z]\w*Error: (?=[\[A-Za-z'\"])")
 _PAD = re.compile(r"   +")
 
 
-@dataclass(frozen=True, slots=True)
-class Template:
+class Template(msgspec.Struct, frozen=True):
     """The slots of a line, and what its beginning says.
 
     ``values`` are the places and names of what may be a metric, ``counters`` the places, kinds and places of

@@ -6,8 +6,10 @@ a log of no format, so a cursor is read on by the reader that made it.
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec.structs import replace
 
 from sentinel.sources.base import Chunk, Cursor, Flushable, PollResult, Source, stopped
 

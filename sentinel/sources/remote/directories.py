@@ -6,12 +6,14 @@ one like any other file.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
 from functools import cache
 from hashlib import sha256
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Protocol
+
+import msgspec
+from msgspec.structs import replace
 
 from sentinel.common.installation import install
 from sentinel.sources.base import Chunk, Cursor, PollResult, Run, Source, flush
@@ -78,8 +80,7 @@ def remote_runs(copies: Copies, runs: Iterable[Run]) -> Iterator[Run]:
             )
 
 
-@dataclass(frozen=True)
-class RemoteRun:
+class RemoteRun(msgspec.Struct, frozen=True):
     """A run that is read from its copy."""
 
     path: Url

@@ -7,10 +7,11 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 from typing import Any
+
+import msgspec
 
 from sentinel.common.paths import exists
 from sentinel.sources.location import Url
@@ -30,8 +31,7 @@ _LOG = re.compile(r"\.(jsonl|ndjson|log|out|err|csv|wandb)$|tfevents|(^|/)(metri
 _DOCUMENT = re.compile(r"\.(json|yaml|yml|txt|tsv)$")  # some of them are no logs, and some are huge
 
 
-@dataclass(frozen=True)
-class _File:
+class _File(msgspec.Struct, frozen=True):
     remote: str
     copy: Path
     size: int

@@ -9,11 +9,12 @@ import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
 from math import isnan
 from pathlib import Path
 from stat import S_ISREG
 from typing import Any
+
+import msgspec
 
 from sentinel.common.paths import exists, is_directory
 from sentinel.sources.base import ReadIssue, Run
@@ -76,8 +77,7 @@ _INNER = re.compile(r"checkpoint-\d+|vis_data|tensorboard|tb|tb_logs|run_\d+_\d+
 _HUGGING_FACE = re.compile(r"[A-Z][a-z]{2}\d\d_\d\d-\d\d-\d\d_.+")  # below runs/, in the output directory
 
 
-@dataclass(frozen=True)
-class ConfigFile:
+class ConfigFile(msgspec.Struct, frozen=True):
     """``name`` is relative to the run's directory; ``modified`` is in seconds since the epoch."""
 
     name: str
@@ -93,12 +93,11 @@ class ConfigFile:
         return self.modified < begin or (isnan(begin) and name in _WRITTEN_AT_START)
 
 
-@dataclass(slots=True)
-class ConfigFiles:
+class ConfigFiles(msgspec.Struct):
     """The settings beside one run. A file is read again only if it changed."""
 
     run: Run
-    _files: dict[str, tuple[tuple[int, int, int], ConfigFile | None]] = field(default_factory=dict)
+    _files: dict[str, tuple[tuple[int, int, int], ConfigFile | None]] = msgspec.field(default_factory=dict)
 
     def read(self) -> tuple[list[ConfigFile], list[ReadIssue]]:
         """Return the files that are there now, in order of precedence, and complaints that are new."""

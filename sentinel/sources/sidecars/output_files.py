@@ -3,8 +3,9 @@
 import os
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
+
+import msgspec
 
 from sentinel.common.paths import is_directory, is_file
 from sentinel.sources.base import Run
@@ -17,8 +18,7 @@ _MAX_FILES = 50  # more files cannot be the console output of one run
 _MAX_AT_ONCE = 1 << 20  # bytes of a file in one poll
 
 
-@dataclass(frozen=True)
-class Output:
+class Output(msgspec.Struct, frozen=True):
     """The lines that were completed since a cursor, by file. ``more`` is true if a file has further lines.
 
     Each text ends with a line break. A line may have any length, and includes what a progress bar overwrote.
@@ -29,8 +29,7 @@ class Output:
     more: bool
 
 
-@dataclass(frozen=True)
-class OutputFiles:
+class OutputFiles(msgspec.Struct, frozen=True):
     """The console output beside one run."""
 
     run: Run

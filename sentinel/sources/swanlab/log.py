@@ -9,9 +9,9 @@ Metrics of the machine, such as the load of the GPU, count steps of their own an
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 
+import msgspec
 import numpy as np
 
 from sentinel.sources.base import Chunk, Cursor, Ending, Line, PollResult, ReadIssue, Run
@@ -46,8 +46,7 @@ def is_internal(directory: str) -> bool:
     return name in _INTERNAL and _RUN_DIRECTORY.fullmatch(above.rpartition("/")[2]) is not None
 
 
-@dataclass(frozen=True)
-class SwanLabFile:
+class SwanLabFile(msgspec.Struct, frozen=True):
     """One ``.swanlab`` file."""
 
     path: Path
@@ -101,15 +100,14 @@ def _batch(path: Path, cursor: Cursor, piece: Read, log: Log, limit: int) -> Pol
     )
 
 
-@dataclass
-class _Messages:
+class _Messages(msgspec.Struct):
     """What the first records of a piece of a log hold."""
 
-    scalars: list[Scalar] = field(default_factory=list)
-    lines: list[Line] = field(default_factory=list)
-    foreign: list[int] = field(default_factory=list)  # about where records begin that are no messages
+    scalars: list[Scalar] = msgspec.field(default_factory=list)
+    lines: list[Line] = msgspec.field(default_factory=list)
+    foreign: list[int] = msgspec.field(default_factory=list)  # about where records begin that are no messages
     ending: Ending | None = None
-    label: Label = field(default_factory=Label)
+    label: Label = msgspec.field(default_factory=Label)
     end: int = 0  # behind the last record
 
     def read(self, log: Log, version: int, limit: int) -> None:

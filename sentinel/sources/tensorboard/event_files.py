@@ -16,9 +16,10 @@ import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+import msgspec
 
 from sentinel.sources.base import Chunk, Cursor, PollResult, ReadIssue, Run, Samples
 from sentinel.sources.readers.files import is_text
@@ -64,8 +65,7 @@ def find(directory: Path, names: Sequence[str]) -> Iterator[Run]:
         yield Run(directory, FORMAT, EventFiles(directory), part_of=part_of, part=part, also=also)
 
 
-@dataclass(frozen=True)
-class EventFiles:
+class EventFiles(msgspec.Struct, frozen=True):
     """The event files of one directory."""
 
     directory: Path

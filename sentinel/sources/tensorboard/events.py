@@ -7,9 +7,9 @@ and numpy then reads the holes of all alike records at once.
 
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
+import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
@@ -29,8 +29,7 @@ _Columns = tuple[NDArray[Any], ...]
 """The number of the record, the tag, the step, the time and the value of each scalar."""
 
 
-@dataclass(frozen=True)
-class _SingleRecords:
+class _SingleRecords(msgspec.Struct, frozen=True):
     """What records that were read one by one hold."""
 
     columns: _Columns
@@ -38,8 +37,7 @@ class _SingleRecords:
     broken: Sequence[int]  # numbers of records that are no events
 
 
-@dataclass(frozen=True)
-class ScalarPoints:
+class ScalarPoints(msgspec.Struct, frozen=True):
     """The scalars of some records, in order, with arrays as in `sentinel.sources.base.Chunk`.
 
     ``settings`` holds settings of the run, each with the number of points that precede it. Points and

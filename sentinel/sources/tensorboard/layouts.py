@@ -14,6 +14,7 @@ from functools import cached_property
 from struct import Struct
 from typing import Any
 
+import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
@@ -97,11 +98,10 @@ class Layout:
         return self.proved[skeleton]
 
 
-@dataclass
-class _EventsOfLength:
+class _EventsOfLength(msgspec.Struct):
     """What is known of events of one length."""
 
-    layouts: list[Layout] = field(default_factory=list)
+    layouts: list[Layout] = msgspec.field(default_factory=list)
     unknown: int = 0  # events since a proof was tried
     due: int = WORTH_A_PROOF  # and when the next one is
 

@@ -11,12 +11,12 @@ of a few lengths, so all records of one length are handled at once:
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import cache, lru_cache
 from struct import Struct
 from typing import Any
 
 import google_crc32c
+import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
@@ -40,8 +40,7 @@ _CRC32C_REVERSED = 0x82F63B78  # the polynomial of Castagnoli
 _MASK_DELTA = 0xA282EAD8  # that masks a checksum, as in LevelDB
 
 
-@dataclass(frozen=True)
-class RecordGroup:
+class RecordGroup(msgspec.Struct, frozen=True):
     """Many records of one length: ``rows[i]`` is the payload of record ``number[i]``."""
 
     number: NDArray[np.int64]
@@ -49,8 +48,7 @@ class RecordGroup:
     varying: NDArray[np.bool_]  # the columns in which the rows are not all equal
 
 
-@dataclass(frozen=True)
-class Frames:
+class Frames(msgspec.Struct, frozen=True):
     """What ``split`` found. Numbers count all records; the payloads of broken ones are left out."""
 
     starts: NDArray[np.int64]  # offset of each record, by number

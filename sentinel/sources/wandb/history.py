@@ -12,10 +12,10 @@ import math
 import sys
 from bisect import bisect_left
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
+import msgspec
 import numpy as np
 import orjson
 from numpy.typing import NDArray
@@ -47,8 +47,7 @@ _MAX_DEPTH = 16  # levels of nesting; what lies deeper is no metric either
 _Array = NDArray[np.int64]
 
 
-@dataclass(frozen=True)
-class Numbers:
+class Numbers(msgspec.Struct, frozen=True, dict=True):
     """The numbers in some records, in the order of the log. The arrays have one entry for each number."""
 
     names: Sequence[str]

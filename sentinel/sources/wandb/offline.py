@@ -10,12 +10,13 @@ import math
 import re
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import numpy as np
 from google.protobuf.message import DecodeError
+from msgspec.structs import replace
 
 from sentinel.sources.base import Chunk, Cursor, Ending, EndKind, Line, PollResult, ReadIssue, Run
 from sentinel.sources.identity import Label
@@ -68,8 +69,7 @@ def has_text_of(directory: Path) -> bool:
     return directory.name == "files" and any(directory.parent.glob("run-*.wandb"))
 
 
-@dataclass(frozen=True)
-class WandbFile:
+class WandbFile(msgspec.Struct, frozen=True):
     """One ``.wandb`` file."""
 
     path: Path

@@ -5,10 +5,12 @@ If the history became shorter, somebody rewound the run, and the source reads it
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 from typing import Any
+
+import msgspec
+from msgspec.structs import replace
 
 from sentinel.sources.base import Cursor, Ending, EndKind, PollResult, Run
 from sentinel.sources.identity import Label
@@ -58,8 +60,7 @@ def _project(url: Url) -> Project:
     return Project(entity, project, run[0] if run else None)
 
 
-@dataclass(frozen=True)
-class OnlineRun:
+class OnlineRun(msgspec.Struct, frozen=True):
     """One run of a project."""
 
     path: Url
@@ -99,8 +100,7 @@ class OnlineRun:
         )
 
 
-@dataclass(frozen=True)
-class _Fetched:
+class _Fetched(msgspec.Struct, frozen=True):
     """What the server said about a run."""
 
     state: str

@@ -14,9 +14,10 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
 from functools import cache
 from typing import Any, TypeVar
+
+import msgspec
 
 from sentinel.sources.readers.retry import NO_ANSWER, Patience, Unavailable
 
@@ -40,8 +41,7 @@ _MEANINGS = {
 }
 
 
-@dataclass(frozen=True)
-class ServerRun:
+class ServerRun(msgspec.Struct, frozen=True):
     """A run in the list of its project. ``heartbeat`` changes whenever there may be news."""
 
     run: Any
