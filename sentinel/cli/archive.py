@@ -188,7 +188,7 @@ def report(
 
     all_results = [Results(directory) for directory in dict.fromkeys(map(Path.resolve, directories))]
     results = all_results[0] if len(all_results) == 1 else MergedResults(all_results)
-    policies = [sink.policy() for sink in configuration(config).sinks]
+    policies = configuration(config).policies
     reduced_archive = reduced(results, policies)
     if compare:
         from sentinel.archives.comparing import compared

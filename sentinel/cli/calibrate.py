@@ -191,7 +191,7 @@ def _stored(config: "Config", out: Path, workers: int | None) -> "Iterator[tuple
     if judge_parts(config, out, Local(workers)):
         raise typer.Exit(INTERRUPTED)
     results = Results(out)
-    policies = [sink.policy() for sink in config.sinks]
+    policies = config.policies
     for run in reduced(results, policies).runs():
         yield run.overview, run.notifications
 

@@ -2,7 +2,7 @@
 
 import typer
 
-from sentinel.cli.options import ConfigFile, Paths, ReportFormat, TextOrJson, configuration, here
+from sentinel.cli.options import ConfigFile, Paths, ReportFormat, TextOrJson, judging
 from sentinel.cli.progress import progress_bar
 from sentinel.common.errors import SentinelError
 
@@ -17,11 +17,12 @@ def compare(
     from sentinel.report.json import ComparedBody, comparison_body
     from sentinel.report.lines import print_lines
     from sentinel.report.pair import pair_body, pair_lines
+    from sentinel.sources.discovery import locations_of
 
     log_to_stderr()
-    settings = here(configuration(config, paths=paths or ()))
+    named, judging_config = judging(config, paths or ())
     with progress_bar() as progress:
-        replayed = replay(settings.paths, settings, progress, curves=True, compare=True)
+        replayed = replay(named or locations_of(["."]), judging_config, progress, curves=True, compare=True)
     trainings = {replayed.trainings[run.run_pipeline.id]: run for run in reversed(replayed.runs)}
     pair = pair_body(*reversed(trainings.values())) if len(trainings) == 2 else None
     if pair is None and not replayed.comparisons:

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from sentinel.common.address import Address
     from sentinel.common.shard import Shard
     from sentinel.config.file import Config
+    from sentinel.config.judging import JudgingConfig
+    from sentinel.sources.location import Location
 
 ConfigFile = Annotated[
     Path | None,
@@ -135,6 +137,20 @@ def here(config: Config) -> Config:
     from sentinel.sources.discovery import locations_of
 
     return config if config.paths else config.model_copy(update={"paths": locations_of(["."])})
+
+
+def judging(file: Path | None, paths: Sequence[str]) -> tuple[Sequence[Location], JudgingConfig]:
+    """Return the locations that a command is to judge, none where none is named, and how it judges them.
+
+    Raises ConfigError for an invalid file.
+    """
+    if config_file(file):
+        config = configuration(file, paths=paths)
+        return config.paths, config
+    from sentinel.config.judging import Defaults
+    from sentinel.sources.discovery import locations_of
+
+    return locations_of(paths), Defaults()
 
 
 def watching(config: Config, file: Path | None, paths: Sequence[str]) -> Config:

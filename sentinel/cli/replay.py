@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, TextIO
 import msgspec
 import typer
 
-from sentinel.cli.options import ConfigFile, Paths, configuration, here, opened
+from sentinel.cli.options import ConfigFile, Paths, judging, opened
 from sentinel.cli.progress import progress_bar
 from sentinel.common.clock import SystemClock
 from sentinel.common.errors import SentinelError
@@ -123,7 +123,8 @@ def replay(
     if form is _Form.JSONL and (compare or baseline):
         raise SentinelError("jsonl has a line for each run and none for comparisons; use json")
     log_to_stderr()
-    settings = here(configuration(config, paths=paths or ()))
+    named, settings = judging(config, paths or ())
+    locations = named or locations_of(["."])
     names_of_detectors = {*all_detectors(), *(detector.name for detector in settings.enabled_detectors)}
     selection = Selection.parse(only or (), since, names_of_detectors)
     outcome = _ExitStatus()
@@ -133,7 +134,7 @@ def replay(
         names = run or ()
         if compare or baseline or form in (_Form.TERMINAL, _Form.JSON):
             replayed = replay_whole(
-                settings.paths,
+                locations,
                 settings,
                 progress,
                 curves=curves,
@@ -148,7 +149,7 @@ def replay(
                 )
             parts = iter([replayed])
         else:
-            parts = replay_in_parts(settings.paths, settings, progress, curves=curves, names=names)
+            parts = replay_in_parts(locations, settings, progress, curves=curves, names=names)
         _write(outcome.through(map(selection.apply, parts)), form, sort, file, details)
     return outcome.status(fail_on)
 

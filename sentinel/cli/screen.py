@@ -2,7 +2,7 @@
 
 import typer
 
-from sentinel.cli.options import ConfigFile, Paths, ReportFormat, TextOrJson, configuration, here
+from sentinel.cli.options import ConfigFile, Paths, ReportFormat, TextOrJson, judging
 from sentinel.cli.progress import progress_bar
 from sentinel.common.clock import SystemClock
 from sentinel.common.errors import SentinelError
@@ -22,18 +22,18 @@ def show(paths: Paths = None, format_: ReportFormat = TextOrJson.TERMINAL, confi
     from sentinel.replays.replaying import replay_in_parts
     from sentinel.report.lines import print_lines, terminal_width
     from sentinel.report.overview import lines, overview, overview_body
+    from sentinel.sources.discovery import locations_of
 
     log_to_stderr()
     clock = SystemClock()
     started_at = clock.monotonic()
-    named = configuration(config, paths=paths or ())
-    is_default = not named.paths
-    settings = here(named)
+    named, judging_config = judging(config, paths or ())
+    locations = named or locations_of(["."])
     try:
         with progress_bar() as progress:
-            screen = overview(replay_in_parts(settings.paths, settings, progress), clock.now())
+            screen = overview(replay_in_parts(locations, judging_config, progress), clock.now())
     except SentinelError as error:
-        advice = "; name a directory of runs, or see `sentinel --help`" if is_default else ""
+        advice = "; name a directory of runs, or see `sentinel --help`" if not named else ""
         raise SentinelError(f"{error}{advice}") from None
     if format_ is TextOrJson.JSON:
         import orjson
@@ -42,4 +42,4 @@ def show(paths: Paths = None, format_: ReportFormat = TextOrJson.TERMINAL, confi
         typer.echo(orjson.dumps(body, option=orjson.OPT_INDENT_2).decode())
         return
     seconds = clock.monotonic() - started_at
-    print_lines(lines(screen, seconds, [str(path) for path in settings.paths], terminal_width()))
+    print_lines(lines(screen, seconds, [str(path) for path in locations], terminal_width()))

@@ -36,6 +36,7 @@ from sentinel.config.rules import Duration, Rule, WrittenRule, unique
 from sentinel.detectors.api import Declaration
 from sentinel.detectors.discovery import all_detectors
 from sentinel.detectors.signals import Signal
+from sentinel.notifications.decide import SinkPolicy
 from sentinel.series.naming import IGNORE
 from sentinel.sinks.base import SinkConfig
 from sentinel.sinks.budget import BudgetConfig
@@ -278,6 +279,11 @@ class Config(ConfigTable):
     def forms(self) -> tuple[LineForm, ...]:
         """The forms of lines of consoles."""
         return tuple(LineForm(table.line) for table in self.console)
+
+    @property
+    def policies(self) -> list[SinkPolicy]:
+        """What each sink asks for."""
+        return [sink.policy() for sink in self.sinks]
 
     @property
     def daily(self) -> frozenset[str]:

@@ -164,6 +164,10 @@ class SinkPolicy(msgspec.Struct, frozen=True):
         return severity < Severity.CRITICAL and self.quiet_hours is not None and self.quiet_hours.cover(now)
 
 
+TERMINAL = SinkPolicy("terminal", first_look=FirstLook.ALL)
+"""The policy of the terminal, the one sink where no configuration names any."""
+
+
 class Sent(msgspec.Struct, frozen=True):
     """The last notification of one event of an incident to a sink, and the incident at that time.
 

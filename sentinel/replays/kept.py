@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
 
 from sentinel.common.paths import is_directory
-from sentinel.config.file import Config
+from sentinel.config.judging import JudgingConfig
 from sentinel.pipeline import Pipeline
 from sentinel.replays.judged import JudgedRun
 from sentinel.replays.replay import Replay
@@ -26,7 +26,7 @@ Stamp = tuple[object, ...]
 class KeptReplay:
     """The runs under some paths, judged without decisions about time. It may be asked from any thread."""
 
-    def __init__(self, config: Config, paths: Sequence[Location]) -> None:
+    def __init__(self, config: JudgingConfig, paths: Sequence[Location]) -> None:
         self._config = config
         self._paths = paths
         self._pipeline = Pipeline(config.enabled_detectors, config.parameters, config.signals)
@@ -58,7 +58,7 @@ class KeptReplay:
             runs = [self._runs[run.id] for run in discovered.runs if run.id in self._runs]
             changed_ids = {run.id for run in changed}
             compare_siblings(self._pipeline, runs, compared=self._runs.keys() - changed_ids)
-            simulate_notifications(runs, [sink.policy() for sink in self._config.sinks])
+            simulate_notifications(runs, self._config.policies)
             coverage = coverage_of(self._pipeline, runs, read_issues)
             self._replay = Replay(runs, read_issues, self._pipeline, coverage, unread=discovered.unread)
             return self._replay

@@ -9,7 +9,7 @@ from sentinel.common.errors import SentinelError
 from sentinel.common.run_glob import any_fits, run_glob
 from sentinel.common.text import one_of
 from sentinel.comparison.means import Means
-from sentinel.config.file import Config
+from sentinel.config.judging import JudgingConfig
 from sentinel.detection.duplicates import known_incidents, traces_of
 from sentinel.notifications.decide import SinkPolicy
 from sentinel.notifications.routing import RoutingContext
@@ -34,7 +34,7 @@ _MAX_RUNS_AT_ONCE = 256  # if they lie in one directory
 
 def replay(
     paths: Sequence[Location],
-    config: Config,
+    config: JudgingConfig,
     progress: Callable[[int, int], None],
     *,
     curves: bool = False,
@@ -54,7 +54,7 @@ def replay(
     baseline_parts = _parts(baseline, config, lambda *_: None, curves=False, names=()) if baseline else ()
     baseline_runs = [run for part in baseline_parts for run in part.runs]
     compare_siblings(parts[0].pipeline, runs, baseline_runs)
-    simulate_notifications(runs, [sink.policy() for sink in config.sinks])
+    simulate_notifications(runs, config.policies)
     read_issues = [issue for part in parts for issue in part.read_issues]
     coverage = reduce(add, [part.coverage for part in parts])
     comparisons = _comparisons(runs, compare, baseline_runs)
@@ -64,7 +64,7 @@ def replay(
 
 def replay_in_parts(
     paths: Sequence[Location],
-    config: Config,
+    config: JudgingConfig,
     progress: Callable[[int, int], None],
     *,
     curves: bool = False,
@@ -79,13 +79,13 @@ def replay_in_parts(
     """
     for part in _parts(paths, config, progress, curves=curves, names=names):
         compare_siblings(part.pipeline, part.runs)
-        simulate_notifications(part.runs, [sink.policy() for sink in config.sinks])
+        simulate_notifications(part.runs, config.policies)
         yield part
 
 
 def _parts(
     paths: Sequence[Location],
-    config: Config,
+    config: JudgingConfig,
     progress: Callable[[int, int], None],
     *,
     curves: bool,

@@ -20,7 +20,7 @@ def with_factors(paths: Sequence[Location], config: Config) -> Judge:
     """Return a function that judges named runs below some paths, which are searched once. Results are stored
     nowhere, so they cannot be mixed up with others.
     """
-    policies = [sink.policy() for sink in config.sinks]
+    policies = config.policies
 
     @cache
     def runs_by_name() -> Mapping[str, Run]:

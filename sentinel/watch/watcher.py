@@ -80,7 +80,7 @@ class Watcher:
         )
         self._inactivity = InactivityMonitor(self._pipeline, store, config.paths, clock, config.process)
         self._deferral = Deferral(store.outbox, config.enabled_detectors, clock, config.poll_seconds)
-        self._policies = [sink.policy() for sink in config.sinks]
+        self._policies = config.policies
         self._new: list[WatchedRun] = []  # their initial scans are not done
         self._discovery_schedule = DiscoverySchedule(clock)
         self._nonfinite_scan = NonFiniteScan()

@@ -63,7 +63,7 @@ def archived(out, path, engine=None, **options):
 
 
 def whole(results):
-    policies = [sink.policy() for sink in config("/").sinks]
+    policies = config("/").policies
     return reduced(results, policies)
 
 

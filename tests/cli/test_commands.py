@@ -134,16 +134,22 @@ def test_help_comes_without_the_heavy_libraries():
 
 
 @pytest.mark.long  # a real process
-def test_a_replay_comes_without_what_sends_and_stores():
+@pytest.mark.parametrize("command", [[], ["replay"]])
+def test_a_finished_run_is_judged_without_what_sends_stores_and_validates(tmp_path, command):
+    rows = [f'{{"step": {step}, "loss": {1 / (1 + step)}}}\n' for step in range(60)]
+    (tmp_path / "metrics.jsonl").write_text("".join(rows))
     program = """if True:
-        import sys
-        import sentinel.replays.replaying
-        from sentinel.cli.options import configuration
-        configuration(None)
+        import contextlib, sys
+        from sentinel.cli.app import main
+        with contextlib.suppress(SystemExit):
+            main(sys.argv[1:])
         print(*sys.modules)"""
-    loaded = subprocess.check_output([sys.executable, "-c", program], text=True).split()
-    senders = {"asyncio", "httpx", "prometheus_client", "sqlite3", "sentinel.sinks.slack"}
-    assert not senders & set(loaded)
+    words = [sys.executable, "-c", program, *command, str(tmp_path)]
+    *printed, modules = subprocess.check_output(words, text=True, cwd=tmp_path).splitlines()
+    assert any("1 run" in line for line in printed)
+    loaded = set(modules.split())
+    assert not {"asyncio", "httpx", "prometheus_client", "sentinel.sinks.base", "sentinel.storage"} & loaded
+    assert not {"pydantic", "scipy", "tensorboard", "yaml"} & loaded
 
 
 @pytest.mark.slow
