@@ -161,7 +161,7 @@ def test_only_sources_ask_for_a_format_by_its_name(file):
 
 @pytest.mark.slow
 def test_detectors_are_a_library_of_their_own():
-    allowed = {"polars", "numpy", "scipy"} | sys.stdlib_module_names
+    allowed = {"msgspec", "polars", "numpy", "scipy"} | sys.stdlib_module_names
     finds = ("sentinel.detectors", "sentinel.plugins")  # which needs nothing itself
     for file in FILES:
         if module(file).startswith("sentinel.detectors"):

@@ -4,14 +4,16 @@ Most commands about finished logs have no configuration file. They start faster 
 """
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import msgspec
 
 from sentinel.detectors.api import Declaration
 from sentinel.detectors.discovery import all_detectors
 from sentinel.notifications.decide import TERMINAL, SinkPolicy
-from sentinel.sources.console.line_forms import LineForm
+
+if TYPE_CHECKING:
+    from sentinel.sources.console.line_forms import LineForm
 
 
 class JudgingConfig(Protocol):
@@ -33,7 +35,7 @@ class JudgingConfig(Protocol):
         ...
 
     @property
-    def forms(self) -> Sequence[LineForm]:
+    def forms(self) -> "Sequence[LineForm]":
         """The forms of lines of consoles."""
         ...
 
@@ -48,7 +50,7 @@ class Defaults(msgspec.Struct, frozen=True):
 
     parameters: Mapping[str, Mapping[str, Any]] = msgspec.field(default_factory=dict)
     signals: Mapping[str, str] = msgspec.field(default_factory=dict)
-    forms: Sequence[LineForm] = ()
+    forms: "Sequence[LineForm]" = ()
     policies: Sequence[SinkPolicy] = (TERMINAL,)
 
     @property

@@ -12,7 +12,6 @@ from typing_extensions import TypedDict
 from sentinel.incidents.json_body import IncidentBody, incident_body
 from sentinel.notifications.routing import SinkDecision
 from sentinel.replays.judged import JudgedRun
-from sentinel.replays.listing import ListedRun, Listing
 from sentinel.replays.replay import Replay
 from sentinel.report.pair import PairBody
 from sentinel.report.run_body import RunBody, absolute
@@ -25,6 +24,7 @@ from sentinel.series.roles.outcome import Outcome
 
 if TYPE_CHECKING:
     from sentinel.comparison.measures import Comparison
+    from sentinel.replays.listing import ListedRun, Listing
 
 
 class NotJudgedBody(TypedDict):
@@ -209,7 +209,7 @@ def lines(replay: Replay, now: float) -> Iterator[LineBody]:
         yield {"schema": 1, **body}
 
 
-def listing_document(listing: Listing) -> ListingBody:
+def listing_document(listing: "Listing") -> ListingBody:
     """Return the runs that were found."""
     return {
         "schema": 1,
@@ -277,7 +277,7 @@ def notification_bodies(outcomes: Iterable[SinkDecision]) -> list[NotificationBo
     ]
 
 
-def _listed(run: ListedRun, detectors: int) -> ListedRunBody:
+def _listed(run: "ListedRun", detectors: int) -> ListedRunBody:
     config = run.overview.metadata.config
     body = run_body(run.overview, run.standing, run.training, run.stopped, run.lacking, {})
     body["judged_by"] = detectors - len(run.lacking)  # a listing keeps only what is lacking

@@ -1,11 +1,14 @@
 """The groups of siblings among listed runs, for a person and as data."""
 
 from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
 
 from typing_extensions import TypedDict
 
 from sentinel.common.text import clean_text
-from sentinel.replays.listing import Siblings
+
+if TYPE_CHECKING:
+    from sentinel.replays.listing import Siblings
 
 _MAX_VALUES = 5
 
@@ -17,7 +20,7 @@ class SiblingsBody(TypedDict):
     differ: dict[str, list[str]]
 
 
-def sibling_bodies(groups: Sequence[Siblings]) -> list[SiblingsBody]:
+def sibling_bodies(groups: "Sequence[Siblings]") -> list[SiblingsBody]:
     """Return the groups as data."""
     return [
         {
@@ -28,7 +31,7 @@ def sibling_bodies(groups: Sequence[Siblings]) -> list[SiblingsBody]:
     ]
 
 
-def sibling_lines(groups: Sequence[Siblings]) -> Iterator[tuple[int, str]]:
+def sibling_lines(groups: "Sequence[Siblings]") -> Iterator[tuple[int, str]]:
     """Yield the groups of siblings, with what differs within each; see `sentinel.report.listing.lines`."""
     for group in groups:
         framework = group.runs[0].overview.understanding.framework
@@ -39,7 +42,7 @@ def sibling_lines(groups: Sequence[Siblings]) -> Iterator[tuple[int, str]]:
         yield 0, "no siblings: no two runs log the same tags and differ in few settings"
 
 
-def _differ(group: Siblings) -> str:
+def _differ(group: "Siblings") -> str:
     settings = []
     for name, values in group.differ.items():
         first = ", ".join(clean_text(value, 40) for value in values[:_MAX_VALUES])

@@ -233,19 +233,23 @@ def _checksums(rows: NDArray[np.uint8], varying: NDArray[np.bool_]) -> NDArray[n
     """Return the CRC-32C of each row; columns that do not vary are equal in all of them."""
     shared = np.where(varying, 0, rows[:1]).astype(np.uint8)
     crc = np.full(len(rows), google_crc32c.value(shared.tobytes()), np.uint32)
+    width = rows.shape[1]
+    effects = _effects(1 << (width - 1).bit_length())  # most rows are short, and few tables serve all widths
     for column in np.flatnonzero(varying):
-        crc ^= _effects()[rows.shape[1] - 1 - column].take(rows[:, column])
+        crc ^= effects[width - 1 - column].take(rows[:, column])
     return crc
 
 
 @cache
-def _effects() -> NDArray[np.uint32]:
-    """Return what a byte adds to the checksum: entry [d, b] is for byte b with d bytes after it."""
+def _effects(width: int) -> NDArray[np.uint32]:
+    """Return what a byte adds to the checksum of a row of at most ``width`` bytes: entry [d, b] is for byte b
+    with d bytes after it.
+    """
     crc = np.arange(256, dtype=np.uint32)
     for _ in range(8):
         crc = np.where(crc & 1, crc >> 1 ^ _CRC32C_REVERSED, crc >> 1)
     effects = [crc]
-    for _ in range(MAX_ROW - 1):
+    for _ in range(width - 1):
         effects.append(effects[-1] >> 8 ^ crc[effects[-1] & 0xFF])
     return np.array(effects, np.uint32)
 
