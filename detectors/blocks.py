@@ -80,8 +80,8 @@ def _of_rows(frame: pl.DataFrame, due: pl.DataFrame) -> tuple[Ints, Floats]:
     for rows_in_block in np.unique(width):
         wide = width == rows_in_block
         begin = (last - count + 1)[wide, None]
-        taken = values[np.minimum(begin + np.arange(MAX_BLOCKS * rows_in_block), len(values) - 1)]
-        means[wide] = taken.reshape(-1, MAX_BLOCKS, rows_in_block).mean(axis=2)
+        sampled = values[np.minimum(begin + np.arange(MAX_BLOCKS * rows_in_block), len(values) - 1)]
+        means[wide] = sampled.reshape(-1, MAX_BLOCKS, rows_in_block).mean(axis=2)
     return count // width, means
 
 

@@ -210,8 +210,8 @@ def now_and_then(
     `recent_median` takes them, ``before``. Names begin with ``of``. Of the last rows ``at_least`` so many
     have to be known, by default all.
     """
-    then = {"before": recent_median(column, **past)} if past else {"start": start_median(column, start)}
-    medians = {"level": recent_median(column, now, at_least=at_least)} | then
+    columns = {"before": recent_median(column, **past)} if past else {"start": start_median(column, start)}
+    medians = {"level": recent_median(column, now, at_least=at_least)} | columns
     return {of + name: median for name, median in medians.items()}
 
 
@@ -283,9 +283,9 @@ def row_quantiles(values: Floats, *quantiles: float) -> Iterator[Floats]:
     ordered = np.sort(values, axis=1)
     rows = np.arange(len(values))
     last = values.shape[1] - 1
-    known = np.maximum(np.isfinite(values).sum(axis=1) - 1, 0)
+    last_index = np.maximum(np.isfinite(values).sum(axis=1) - 1, 0)
     for q in quantiles:
-        rank = q * known
+        rank = q * last_index
         below = rank.astype(int)
         low = ordered[rows, below]
         high = ordered[rows, np.minimum(below + 1, last)]

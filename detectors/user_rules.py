@@ -66,12 +66,12 @@ class Bounds(msgspec.Struct, frozen=True):
     @property
     def message(self) -> str:
         """What is said of a value that is wrong."""
-        said = [
+        texts = [
             *([f"above {self.above:g}"] if self.above is not None else ()),
             *([f"below {self.below:g}"] if self.below is not None else ()),
         ]
-        if said:
-            return f"{{tag}} is {{value:.4g}}, and should not be {' or '.join(said)}"
+        if texts:
+            return f"{{tag}} is {{value:.4g}}, and should not be {' or '.join(texts)}"
         if self.rises_by is not None:
             return f"{{tag}} rose from {{lowest:.4g}} to {{value:.4g}}, by more than {self.rises_by:g}"
         return f"{{tag}} fell from {{highest:.4g}} to {{value:.4g}}, by more than {self.falls_by:g}"

@@ -62,8 +62,8 @@ def beginning(column: str, most: int) -> pl.Expr:
 
     Nothing of another signal stands beside the first row.
     """
-    known = (pl.col(INDEX) >= 0) & pl.col(column).is_not_null()
-    rows = pl.col(column).filter(known & (known.cum_sum() <= _third(most)))
+    is_value = (pl.col(INDEX) >= 0) & pl.col(column).is_not_null()
+    rows = pl.col(column).filter(is_value & (is_value.cum_sum() <= _third(most)))
     return pl.when(ENDED).then(rows.mean().over(SERIES))
 
 
@@ -80,11 +80,13 @@ def with_ends_apart(points: pl.LazyFrame, *, most: int) -> pl.LazyFrame:
     """
     index = pl.col(INDEX)
     third = _third(most)
-    of = {
+    columns = {
         "low": pl.col(VALUE).filter(index > index.max() - third).min(),
         "high": pl.col(VALUE).filter((index >= 0) & (index < third)).max(),
     }
-    return points.with_columns(pl.when(ENDED).then(end.over(SERIES)).alias(name) for name, end in of.items())
+    return points.with_columns(
+        pl.when(ENDED).then(end.over(SERIES)).alias(name) for name, end in columns.items()
+    )
 
 
 def rests_since(value: pl.Expr, most: int) -> pl.Expr:
@@ -150,9 +152,9 @@ def never_fell(steps: int, least_fall: float) -> pl.Expr:
         steps, pl.when(poor.is_null()).then(EPOCHS).otherwise(MIN_EPOCHS_WITH_ACCURACY)
     )
     resumed = pl.col("resumed").fill_null(False)
-    alike = (rows >= pl.when(resumed).then(MIN_ROWS_ALONE).otherwise(MIN_EQUAL_ROWS)) & (
+    is_enough = (rows >= pl.when(resumed).then(MIN_ROWS_ALONE).otherwise(MIN_EQUAL_ROWS)) & (
         pl.col("range") < PRECISION
     )
     few = ~resumed & enough & no_lower & trained & (pl.col(SIGNAL) == Signal.LOSS)
     fell = pl.col("fell").fill_null(False)
-    return (pl.col(ENDED) & (pl.col("begins") > 0) & (alike | few) & ~fell).fill_null(False)
+    return (pl.col(ENDED) & (pl.col("begins") > 0) & (is_enough | few) & ~fell).fill_null(False)

@@ -255,11 +255,11 @@ def _beside(
     row = due["row"].to_numpy()
     begin = due["begin"].to_numpy()
     near = np.maximum(row[:, None] - np.arange(LONG), begin[:, None])
-    then = np.clip(near - since[:, None] + 1, begin[:, None], near)
+    earlier_rows = np.clip(near - since[:, None] + 1, begin[:, None], near)
     medians = {}
     for name, signal in (("metric", Signal.EVAL_ACCURACY), ("train", "loss_mean")):
         column = frame[signal].fill_null(np.nan).to_numpy()
-        for when, at in (("", near), ("_then", then)):
+        for when, at in (("", near), ("_then", earlier_rows)):
             few, many = (np.median(column[at[:, :n]], axis=1) for n in (SHORT, LONG))
             medians[name + when] = np.where(short, few, many)
     return medians

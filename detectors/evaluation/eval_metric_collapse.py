@@ -95,9 +95,9 @@ def eval_metric_collapse(
 ) -> pl.LazyFrame:
     few = pl.col(INDEX) < MANY_FROM
 
-    def both(of: Callable[[int], pl.Expr]) -> pl.Expr:
+    def both(of_rows: Callable[[int], pl.Expr]) -> pl.Expr:
         """Return an expression of the number of evaluations that count now."""
-        return pl.when(few).then(of(FEW)).otherwise(of(MANY))
+        return pl.when(few).then(of_rows(FEW)).otherwise(of_rows(MANY))
 
     measured = (
         points.with_columns(

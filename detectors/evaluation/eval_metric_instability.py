@@ -112,8 +112,8 @@ def _chance(frame: pl.DataFrame, due: pl.DataFrame) -> dict[str, Floats]:
     """Return the standard deviation of a share of so few samples that one of them makes the smallest
     difference seen.
     """
-    seen = last_values(frame[VALUE].to_numpy(), due["row"].to_numpy(), REACH + 1)
-    values = np.where(np.arange(REACH + 1) <= due[INDEX].to_numpy()[:, None], seen, np.nan)
+    recent_values = last_values(frame[VALUE].to_numpy(), due["row"].to_numpy(), REACH + 1)
+    values = np.where(np.arange(REACH + 1) <= due[INDEX].to_numpy()[:, None], recent_values, np.nan)
     gaps = np.diff(np.sort(values, axis=1), axis=1)
     smallest = np.where(gaps > EQUAL, gaps, 1).min(axis=1)
     return {"chance": np.sqrt(smallest) / 2}

@@ -92,8 +92,8 @@ def _compare(frame: pl.DataFrame, due: pl.DataFrame) -> dict[str, Floats]:
     row = due["row"].to_numpy()
     count = due[INDEX].to_numpy() + 1
     loss = frame["loss_mean"].fill_null(np.nan).to_numpy()
-    known = np.arange(REACH) < count[:, None]
-    values = np.where(known, last_values(frame[VALUE].to_numpy(), row, REACH), np.nan)
+    is_present = np.arange(REACH) < count[:, None]
+    values = np.where(is_present, last_values(frame[VALUE].to_numpy(), row, REACH), np.nan)
     levels = np.median([values[:, i : REACH - LAST + 1 + i] for i in range(LAST)], axis=0)
     at = np.nanargmin(levels, axis=1)
     return {

@@ -180,7 +180,7 @@ def init_loss_mismatch(
     is_loss = is_of(Signal.LOSS)
     accumulates_much = steps >= SURE_STEPS
     late = recent_median(VALUE, LATE) > most_times * pl.col("guess")
-    own = pl.any_horizontal(pl.col(r).is_not_null() for r in OWN)
+    has_own_rate = pl.any_horizontal(pl.col(r).is_not_null() for r in OWN)
     return verdicts(
         measured,
         judged={
@@ -196,7 +196,7 @@ def init_loss_mismatch(
         found={name: is_of(one.signal) & one.broken for name, one in table.items()},
         severities={
             WARNING: pl.when(is_loss).then(late.fill_null(False) | _is_stuck()).otherwise(accumulates_much),
-            CRITICAL: own | (pl.col("level") < -1),
+            CRITICAL: has_own_rate | (pl.col("level") < -1),
         },
     )
 

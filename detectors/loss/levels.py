@@ -91,9 +91,9 @@ def with_rise(points: pl.LazyFrame) -> pl.LazyFrame:
     logarithms. Second differences tell the noise, so neither a trend nor a fall is any.
     """
     apart, enough = APART
-    alike = recent_noise("log", NOISE, at_least=FEW)
+    close = recent_noise("log", NOISE, at_least=FEW)
     # A divergence makes points that are apart differ. So the rows before the recent ones tell their noise.
-    unlike = recent_noise("log", NOISE, apart=apart, at_least=enough).shift(enough).over(SERIES)
+    distant = recent_noise("log", NOISE, apart=apart, at_least=enough).shift(enough).over(SERIES)
     levels = {n: f"level_{n}" for n in WINDOWS}
     before = {n: pl.col(name).shift(n).over(SERIES) for n, name in levels.items()}
     buckets = pl.element().rolling_mean(BUCKETS)
@@ -102,7 +102,7 @@ def with_rise(points: pl.LazyFrame) -> pl.LazyFrame:
         points.with_columns(log=pl.when(pl.col(VALUE) > 0).then(pl.col(VALUE).log()))
         .with_columns(
             climbs=_climbs_from_zero(),
-            noise=pl.max_horizontal(alike, unlike).clip(MIN_NOISE),
+            noise=pl.max_horizontal(close, distant).clip(MIN_NOISE),
             low=_by_points(
                 {n: _of_full(n, recent_quantile(0.2, "log", n, at_least=_most(n))) for n in WINDOWS}
             ),

@@ -146,8 +146,8 @@ def _are_classes_known() -> pl.Expr:
     An accuracy that has doubled since tells that.
     """
     first = pl.coalesce(First(rate).column for rate in RATES)
-    known = pl.col(Setting.NUM_CLASSES).is_not_null() | (pl.col("right") > LEARNED * first)
-    return known & (pl.col("classes") > CLASSES - HALF)
+    are_known = pl.col(Setting.NUM_CLASSES).is_not_null() | (pl.col("right") > LEARNED * first)
+    return are_known & (pl.col("classes") > CLASSES - HALF)
 
 
 def _halfway() -> pl.Expr:

@@ -120,9 +120,9 @@ def _stands(most_change: float) -> pl.Expr:
     """
     change = pl.col("change").abs()
     error = pl.col("error")
-    alike = (change < error.clip(most_change / STILL)) & (change + SURELY * error < most_change)
+    is_unchanged = (change < error.clip(most_change / STILL)) & (change + SURELY * error < most_change)
     alike_before = (pl.col("earlier") / pl.col("now") - 1).abs() < most_change
-    return alike & alike_before.fill_null(True)
+    return is_unchanged & alike_before.fill_null(True)
 
 
 def _is_certain(most_change: float) -> pl.Expr:

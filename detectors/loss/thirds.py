@@ -100,9 +100,9 @@ def with_fall(points: pl.LazyFrame, *, most: int, every: int) -> pl.LazyFrame:
     it ``fell`` where one is certain, and it ``came_back`` where it had fallen in between.
     """
     names = ("start", "now", "low", "fall", "error", "spread", "early_fall")
-    begun = points.with_columns(trained=pl.col(STEP) - start_value(STEP), resumed=was_resumed())
+    with_start = points.with_columns(trained=pl.col(STEP) - start_value(STEP), resumed=was_resumed())
     compared = with_arrays(
-        begun, names, partial(_first_and_last, most=most), every=every, at_least=LEAST
+        with_start, names, partial(_first_and_last, most=most), every=every, at_least=LEAST
     ).with_columns(start=pl.when(~pl.col("resumed")).then("start"))
     fall, error, early_fall, bound = (pl.col(n) for n in ("fall", "error", "early_fall", "most"))
     deepest = 1 - of_buckets(pl.col("coarse_mean").list.min()) / pl.col("start")
@@ -154,8 +154,10 @@ def with_rest(points: pl.LazyFrame, *, most: int, every: int, at_least: int) -> 
     for ``change``. It and its standard error ``slide_error`` are shares of ``earlier``.
     """
     names = ("earlier", "start", "now", "now_error", "change", "error", "since")
-    begun = points.with_columns(resumed=was_resumed())
-    compared = with_arrays(begun, names, partial(_last_and_before, most=most), every=every, at_least=at_least)
+    with_start = points.with_columns(resumed=was_resumed())
+    compared = with_arrays(
+        with_start, names, partial(_last_and_before, most=most), every=every, at_least=at_least
+    )
     buckets = pl.col("coarse_mean").list
     sixth = buckets.len() // 6
     second = buckets.slice(sixth, sixth).list

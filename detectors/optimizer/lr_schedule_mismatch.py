@@ -192,13 +192,13 @@ def _stands(near_zero: float) -> pl.Expr:
         pl.col("rested") >= MIN_STANDING_FRACTION * planned_end
     )
     is_between = pl.col("of_peak").is_between(near_zero, TOP)
-    left = 1 - pl.col("since") / planned_end
+    left_share = 1 - pl.col("since") / planned_end
     return (
         pl.col(Setting.SCHEDULER).is_in(COMING_DOWN)
         & pl.col("smooth")
         & is_long
         & is_between
-        & (left > MAX_LEFT)
+        & (left_share > MAX_LEFT)
     )
 
 

@@ -126,8 +126,8 @@ def loss_scale_collapse(
 def _rests(steps: int) -> pl.Expr:
     """Return whether the scale has not changed for so many steps."""
     scale = pl.col(VALUE)
-    alike = _lowest(scale, steps) == -_lowest(-scale, steps)
-    return alike & (scale == scale.shift(1).over(SERIES))
+    is_constant = _lowest(scale, steps) == -_lowest(-scale, steps)
+    return is_constant & (scale == scale.shift(1).over(SERIES))
 
 
 def _halves_row_by_row() -> pl.Expr:

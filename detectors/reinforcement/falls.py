@@ -61,15 +61,15 @@ def _fall(means: Floats, width: int) -> dict[str, Floats]:
     now = eighths[:, -1]
     best = eighths[:, :-width].max(axis=1)
     low = means < ((best + now) / 2)[:, None]
-    held = np.cumprod(low[:, ::-1], axis=1).sum(axis=1)
-    scatter = _scatter(means, eighths, count - held)
+    low_rows = np.cumprod(low[:, ::-1], axis=1).sum(axis=1)
+    scatter = _scatter(means, eighths, count - low_rows)
     return {
         "best": best,
-        "now": np.where(held >= width, now, best),
+        "now": np.where(low_rows >= width, now, best),
         "start": np.median(means[:, :width], axis=1),
         "scatter": scatter,
         "error": scatter * np.sqrt(2 / width),
-        "held": held / count,
+        "held": low_rows / count,
     }
 
 

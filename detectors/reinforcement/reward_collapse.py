@@ -162,6 +162,6 @@ def _has_explored() -> pl.Expr:
 def _since() -> pl.Expr:
     """Return the step from which on the reward has been low; null where the recent rows tell it better."""
     step = pl.col(STEP)
-    begun = start_value(STEP)
-    since = begun + ((1 - pl.col("held")) * (step - begun)).round().cast(pl.Int64)
+    start_step = start_value(STEP)
+    since = start_step + ((1 - pl.col("held")) * (step - start_step)).round().cast(pl.Int64)
     return pl.when(since < step.shift(ROWS).over(SERIES)).then(since)

@@ -119,7 +119,7 @@ def reward_zero_std(
         )
     )
     tells_most = logs_groups | pl.col(Signal.FRAC_REWARD_ZERO_STD).is_null()
-    alike = pl.col("share").is_not_null()
+    has_share = pl.col("share").is_not_null()
     silent = pl.col("silent") >= NEARLY_ALL - ROUNDING
     reward = pl.col("reward_level")
     near = NEAR * (pl.col("highest") - pl.col("lowest"))
@@ -128,7 +128,7 @@ def reward_zero_std(
         measured,
         judged={SkipReason.OTHER_TAG: tells_most, SkipReason.FEW_POINTS: has_points(START)},
         lasts=_share(START) > healthy_share,  # of chance that is less sure, but no healthy share either
-        found={"solved": alike & solved, "alike": alike},
+        found={"solved": has_share & solved, "alike": has_share},
         severities={WARNING: ~silent},
         above=pl.when(logs_groups).then(healthy_share),
         below=pl.when(~logs_groups).then(2 * SAME_STD),

@@ -57,6 +57,6 @@ def goes_on(rows: int = EARLIER_ROWS) -> pl.Expr:
     """
     first_step = pl.col("first_step")
     is_whole = is_earlier().sum().over(SERIES) < rows
-    begun = pl.col(STEP).filter(is_earlier()).first().over(SERIES)
-    repeats = is_whole & (first_step <= begun)
+    earlier_step = pl.col(STEP).filter(is_earlier()).first().over(SERIES)
+    repeats = is_whole & (first_step <= earlier_step)
     return (first_step > MIN_STEPS_FRACTION * pl.col("last_step")) & ~repeats

@@ -133,10 +133,10 @@ def _rate_began_again(other: float, of_peak: float) -> pl.Expr:
     A rate that goes on, or that falls in steps, belongs to steps that begin again in each epoch.
     """
     now = pl.col(FIRST_RATE.column)
-    then = earlier_value(FIRST_RATE.column)
+    first_rate = earlier_value(FIRST_RATE.column)
     end = earlier_value(RATE.column)
     peak = pl.max_horizontal(now, pl.col(RATE.column).filter(is_earlier()).max().over(SERIES))
-    begins_alike = (now - then).abs() <= SAME_RATE * peak
+    begins_alike = (now - first_rate).abs() <= SAME_RATE * peak
     return _are_apart(now, end, other, of_peak * peak) & ((now > end) | begins_alike)
 
 
@@ -169,7 +169,7 @@ def _rate_before(frame: pl.DataFrame, due: pl.DataFrame) -> dict[str, Floats]:
     steps = due[STEP].to_numpy()
     for key, rows in earlier.group_by(SERIES):
         at = np.flatnonzero(series == key[0])
-        then = rows[STEP].to_numpy()
-        inside = at[(steps[at] >= then[0]) & (steps[at] <= then[-1])]
-        rates[inside] = np.interp(steps[inside], then, rows[VALUE].to_numpy())
+        step = rows[STEP].to_numpy()
+        inside = at[(steps[at] >= step[0]) & (steps[at] <= step[-1])]
+        rates[inside] = np.interp(steps[inside], step, rows[VALUE].to_numpy())
     return {"rate_before": rates}

@@ -94,16 +94,16 @@ def resume_loss_jump(
     scatters: Annotated[float, "multiple of the scatter before by which it must have risen"] = 10.0,
 ) -> pl.LazyFrame:
     value, level, earlier, begun = (pl.col(n) for n in (VALUE, "level", "earlier", "begun"))
-    then = (pl.col(INDEX) < 0) & (pl.col(STEP) <= pl.col("first_step"))
+    is_earlier_row = (pl.col(INDEX) < 0) & (pl.col(STEP) <= pl.col("first_step"))
     measured = (
         with_restart(points)
         .with_columns(
             begun=earlier_value(First(Signal.LOSS).column),
             level=start_median(VALUE, FIRST_POINTS),
-            rows=then.sum().over(SERIES),
-            earlier=_median_of(value, then),
+            rows=is_earlier_row.sum().over(SERIES),
+            earlier=_median_of(value, is_earlier_row),
         )
-        .with_columns(scatter=MAD * _median_of((value - earlier).abs(), then))
+        .with_columns(scatter=MAD * _median_of((value - earlier).abs(), is_earlier_row))
         .with_columns(**_outcome_before())
         .with_columns(share_lost=(pl.col("before") - level) / (pl.col("before") - pl.col("outcome_begun")))
     )
@@ -139,9 +139,9 @@ def resume_loss_jump(
     )
 
 
-def _median_of(values: pl.Expr, then: pl.Expr) -> pl.Expr:
+def _median_of(values: pl.Expr, rows: pl.Expr) -> pl.Expr:
     """Return the median of the last rows of the attempt before, up to the step of the restart."""
-    return values.filter(then).tail(TAIL_ROWS).median().over(SERIES)
+    return values.filter(rows).tail(TAIL_ROWS).median().over(SERIES)
 
 
 def _outcome_before() -> dict[str, pl.Expr]:

@@ -53,7 +53,7 @@ KILLED = (
 def run_crashed(run: RunView) -> Iterator[RunFinding]:
     """Yield one finding once a run that crashed is over."""
     if run.finalized is not None and run.finalized.outcome == "crashed":
-        said = f"{run.finalized.evidence} "
-        killed = any(code in said for code in KILLED)
-        finding = ended(run, "stopped" if SPARED in said else "killed" if killed else "crashed")
+        evidence = f"{run.finalized.evidence} "
+        killed = any(code in evidence for code in KILLED)
+        finding = ended(run, "stopped" if SPARED in evidence else "killed" if killed else "crashed")
         yield replace(finding, catalogue=() if killed else tuple(run.last_entries()))

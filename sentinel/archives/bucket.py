@@ -52,13 +52,13 @@ class Bucket(msgspec.Struct, frozen=True):
         any_there = False
         with _reasoned_errors(self.url):
             for objects in self._store().list(prefix or None):
-                for listed in objects:
+                for listing in objects:
                     any_there = True
-                    folder, _, name = listed["path"].rpartition("/")
-                    below = listed["path"].removeprefix(prefix).lstrip("/")
+                    folder, _, name = listing["path"].rpartition("/")
+                    below = listing["path"].removeprefix(prefix).lstrip("/")
                     directory = below.removesuffix(_SETTINGS).rpartition("/")[0]
-                    if is_wanted(below, listed["size"]) and not _is_left_out(directory):
-                        stamp = f"{listed['size']}\0{listed['e_tag'] or listed['last_modified']}"
+                    if is_wanted(below, listing["size"]) and not _is_left_out(directory):
+                        stamp = f"{listing['size']}\0{listing['e_tag'] or listing['last_modified']}"
                         yield ListedFile(self._address(folder), name, stamp)
         if not any_there:
             raise SentinelError(f"{self.url}: {_NOTHING}")
@@ -110,7 +110,6 @@ class _ScratchCopies(msgspec.Struct, frozen=True):
         """Do nothing: what was fetched does not change."""
 
     def address(self, copy: Path) -> Url:
-        """Return the address of a copy."""
         return Url(self.url.scheme, (self.url.parts[0], *copy.relative_to(self.root).parts))
 
 

@@ -86,7 +86,6 @@ class Contents(msgspec.Struct, frozen=True):
         return Row(self.parts[self.rows["part"][number]], self.rows["row"][number])
 
     def record(self, number: int) -> Record:
-        """Return the record of a run."""
         return self.results.record(self.row(number))
 
     def glance(self, number: int) -> Glance:
@@ -130,7 +129,6 @@ def _in_chunks(rows: Iterable[tuple[Any, ...]]) -> Iterator[list[tuple[Any, ...]
 
 
 def _run_row(part: int, row: int, content: bytes) -> tuple[Any, ...]:
-    """Return the row of a run."""
     run = glance(content)
     sort_key = "\0".join((*Path(run.path).parts, "", run.format))
     id_ = hash((run.id, run.failure))

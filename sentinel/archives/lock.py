@@ -30,8 +30,8 @@ def sole_writer(directory: Path, shard: Shard) -> Iterator[None]:
             file.write(f"process {os.getpid()} on {socket.gethostname()}".encode())
         for lock_file in directory.glob(".lock-*"):
             if not lock_file.name.endswith(f"-of-{shard.count}"):
-                with suppress(FileNotFoundError), open(lock_file, "rb") as held:
-                    _take(held.fileno(), fcntl.LOCK_SH, directory, lock_file)
+                with suppress(FileNotFoundError), open(lock_file, "rb") as handle:
+                    _take(handle.fileno(), fcntl.LOCK_SH, directory, lock_file)
         yield
 
 

@@ -110,7 +110,6 @@ def failed(run: RunName, why: str) -> Record:
 
 
 def packed_record(record: Record) -> bytes:
-    """Return the record in bytes."""
     return msgspec.msgpack.encode(record)
 
 

@@ -83,7 +83,6 @@ def with_siblings(record: Record, changes: Sequence[Change]) -> Record:
 def _beside(
     stored: "_StoredSiblings", rule: "_SiblingRule", healthy: Near, runs: pl.DataFrame
 ) -> Iterator[tuple[int, Sequence[Change]]]:
-    """Yield what `beside_siblings` returns, for some runs."""
     siblings_of: dict[int, Sequence[Sibling]] = {}  # by program
     for number, program in runs.select("run", "program").iter_rows():
         if program in siblings_of and len(siblings_of[program]) < MIN_SIBLINGS:

@@ -77,7 +77,6 @@ def columns(row: type) -> Mapping[str, type[pl.DataType] | pl.DataType]:
 
 
 def run_row(record: Record, fingerprint: str, owners: Owners) -> RunColumns:
-    """Return the row of a run."""
     overview = record.overview
     metadata = overview.metadata if overview else None
     began, ended = (metadata.first_time, metadata.last_time) if metadata else (None, None)
@@ -114,7 +113,6 @@ def run_row(record: Record, fingerprint: str, owners: Owners) -> RunColumns:
 
 
 def incident_row(record: Record, incident: Incident) -> IncidentColumns:
-    """Return the row of an incident."""
     return {
         "run": record.name,
         "path": record.path,

@@ -31,7 +31,6 @@ class Kind(msgspec.Struct, frozen=True, order=True):
     variant: str
 
     def covers(self, kind: "Kind") -> bool:
-        """Return whether it is that kind."""
         return kind == self
 
     def __str__(self) -> str:
@@ -75,7 +74,6 @@ class Stratum(msgspec.Struct, frozen=True, order=True):
 
     @classmethod
     def of(cls, run: RunOverview) -> "Stratum":
-        """Return the stratum of a run."""
         tags = run.understanding
         tag_count = len(tags.unmapped) + sum(map(len, tags.signals.values()))
         up_to = next((length for length in LENGTHS if run.metadata.points <= length * tag_count), math.inf)
@@ -265,7 +263,6 @@ class Pages(msgspec.Struct):
         return self._by_run(self.healthy.values(), changes)
 
     def rate_by_run(self, counts: Collection[tuple[int, int]]) -> Rate:
-        """Return the rate of what `by_run` counts."""
         return Rate.of_days(counts) if self.daily else Rate(sum(paged for paged, _ in counts), len(counts))
 
     def _rate(self, runs: Iterable[ArchivedRun], changes: Collection[Change]) -> Rate:

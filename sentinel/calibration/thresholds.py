@@ -111,7 +111,6 @@ def drifted(first: Rate, later: Rate) -> bool:
 
 
 def changes_of(moves: Iterable[Move]) -> set[Change]:
-    """Return what the moves change."""
     return {move.change for move in moves}
 
 

@@ -127,7 +127,7 @@ def load() -> Mapping[str, Entry]:
 
     A plugin with a page that is not of the form of a page is left out.
     """
-    own = Pages(files(__name__), "")
+    built_in = Pages(files(__name__), "")
     plugins: dict[str, Entry] = {}
 
     def use(plugin: Plugin) -> None:
@@ -136,12 +136,12 @@ def load() -> Mapping[str, Entry]:
             raise ValueError("it has no page")
         for entry in brought.values():
             _check(entry)
-            if entry.id in own or entry.id in plugins:
+            if entry.id in built_in or entry.id in plugins:
                 raise ValueError(f"two entries have the id {entry.id}")
         plugins.update(brought)
 
     use_plugins(Group.CATALOGUE, use)
-    return {**own, **plugins} if plugins else own
+    return {**built_in, **plugins} if plugins else built_in
 
 
 class Pages(Mapping[str, Entry]):

@@ -161,8 +161,8 @@ def watching(config: Config, file: Path | None, paths: Sequence[str]) -> Config:
     if _names_state(config) or not config.paths:
         return config
     share = str(config.shard) if config.shard.count > 1 else ""
-    own = state_of_config(described) if described and not paths and not share else None
-    return config.model_copy(update={"state_dir": own or state_of_paths(config.paths, share)})
+    config_state = state_of_config(described) if described and not paths and not share else None
+    return config.model_copy(update={"state_dir": config_state or state_of_paths(config.paths, share)})
 
 
 def recorded(file: Path | None, state_dir: Path | None, incident: str = "") -> Config:
@@ -184,8 +184,10 @@ def beside_a_watch(file: Path | None, state_dir: Path | None, paths: Sequence[st
     config = configuration(file, state_dir, paths)
     if _names_state(config):
         return config
-    own = watching(config, file, paths).state_dir
-    return config.model_copy(update={"state_dir": own if is_directory(own) else states(config, file)[0]})
+    config_state = watching(config, file, paths).state_dir
+    return config.model_copy(
+        update={"state_dir": config_state if is_directory(config_state) else states(config, file)[0]}
+    )
 
 
 def states(config: Config, file: Path | None) -> list[Path]:
@@ -199,8 +201,8 @@ def _states(config: Config, file: Path | None, incident: str = "") -> list[Path]
     if _names_state(config):
         return [config.state_dir]
     described = config_file(file)
-    own = state_of_config(described) if described and config.paths else None
-    return fitting_states(own, Path.cwd(), incident) or ([own] if own else [])
+    config_state = state_of_config(described) if described and config.paths else None
+    return fitting_states(config_state, Path.cwd(), incident) or ([config_state] if config_state else [])
 
 
 def _names_state(config: Config) -> bool:

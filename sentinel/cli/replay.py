@@ -170,7 +170,6 @@ class _ExitStatus(msgspec.Struct):
             yield part
 
     def status(self, fail_on: SeverityName | None) -> int:
-        """Return the exit status."""
         if not self.any_read:
             return 2
         return int(fail_on is not None and (self.unjudged or self.worst >= Severity.named(fail_on)))

@@ -27,13 +27,13 @@ def show(paths: Paths = None, format_: ReportFormat = TextOrJson.TERMINAL, confi
     log_to_stderr()
     clock = SystemClock()
     started_at = clock.monotonic()
-    named, judging_config = judging(config, paths or ())
-    locations = named or locations_of(["."])
+    named_paths, judging_config = judging(config, paths or ())
+    locations = named_paths or locations_of(["."])
     try:
         with progress_bar() as progress:
             screen = overview(replay_in_parts(locations, judging_config, progress), clock.now())
     except SentinelError as error:
-        advice = "; name a directory of runs, or see `sentinel --help`" if not named else ""
+        advice = "; name a directory of runs, or see `sentinel --help`" if not named_paths else ""
         raise SentinelError(f"{error}{advice}") from None
     if format_ is TextOrJson.JSON:
         import orjson

@@ -66,7 +66,7 @@ def wait(
 
     log_to_stderr(logging.WARNING)
     settings = here(configuration(config, state_dir, paths or ()))
-    own = (
+    config_state = (
         [state_dir]
         if state_dir
         else [*dict.fromkeys([*states(settings, config), *fitting_states(None, Path.cwd())])]
@@ -74,7 +74,7 @@ def wait(
     request = Request(settings.paths, until, timeout, start_within, ignore or ())
     clock = SystemClock()
     pause = Event()
-    with Waiting(settings, request, own, clock) as waiting:
+    with Waiting(settings, request, config_state, clock) as waiting:
         while (result := waiting.check()) is None:
             pause.wait(CHECK_SECONDS)
     if format_ is TextOrJson.JSON:

@@ -23,8 +23,8 @@ def distinct(names: Sequence[str], max_characters: int) -> list[str]:
     words = {name: _WORDS.findall(name) for name in names}
     short: dict[str, str] = {}
     for size in dict.fromkeys(len(each) for each in words.values()):
-        alike = {name: each for name, each in words.items() if len(each) == size}
-        short |= dict(zip(alike, _without_common([*alike.values()], max_characters), strict=True))
+        same_size = {name: each for name, each in words.items() if len(each) == size}
+        short |= dict(zip(same_size, _without_common([*same_size.values()], max_characters), strict=True))
     numbered = _numbered(short, max_characters)
     return [numbered[name] for name in names]
 
@@ -66,13 +66,13 @@ def _numbered(short: Mapping[str, str], max_characters: int) -> dict[str, str]:
     """
     cut = {name: elided(each, max_characters) for name, each in short.items()}
     uses = Counter(cut.values())
-    taken = {*uses}
+    used_names = {*uses}
     endings = {each: (f"~{number}" for number in count(1)) for each in uses}
     for name, each in cut.items():
         if uses[each] > 1:
             numbered = (
                 f"{elided(short[name], max_characters - len(ending))}{ending}" for ending in endings[each]
             )
-            cut[name] = next(text for text in numbered if text not in taken)
-            taken.add(cut[name])
+            cut[name] = next(text for text in numbered if text not in used_names)
+            used_names.add(cut[name])
     return cut

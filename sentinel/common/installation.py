@@ -22,13 +22,13 @@ def install(extra: str) -> str:
 
 def command(extra: str, source: str, prefix: Path, *, has_pip: bool) -> str:
     """Return the command that installs sentinel from a ``source`` with an extra into an environment."""
-    wanted = shlex.quote(f"{_PACKAGE}[{extra}]{source}")
+    package = shlex.quote(f"{_PACKAGE}[{extra}]{source}")
     if is_file(prefix / "uv-receipt.toml"):
-        return f"uv tool install {wanted}"
+        return f"uv tool install {package}"
     if {"archive-v0", "environments-v2"} & {*prefix.parts}:
-        return f"uvx --from {wanted} sentinel"
+        return f"uvx --from {package} sentinel"
     python = shlex.quote(str(prefix / "bin" / "python"))
-    return f"{python} -m pip install {wanted}" if has_pip else f"uv pip install --python {python} {wanted}"
+    return f"{python} -m pip install {package}" if has_pip else f"uv pip install --python {python} {package}"
 
 
 def origin() -> str:

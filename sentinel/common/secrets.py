@@ -133,19 +133,19 @@ def _without_named(text: str) -> str:
     """Return the text with a mask for each value that stands behind the name of a secret."""
     parts = []
     end = 0
-    for named in _NAMED.finditer(text):
-        value = _VALUE.match(text, named.end())
-        if value is not None and named.end() >= end and _is_secret_value(named, value[0]):
-            parts += [text[end : named.end()], MASK]
+    for match in _NAMED.finditer(text):
+        value = _VALUE.match(text, match.end())
+        if value is not None and match.end() >= end and _is_secret_value(match, value[0]):
+            parts += [text[end : match.end()], MASK]
             end = value.end()
     return "".join([*parts, text[end:]])
 
 
-def _is_secret_value(named: re.Match[str], value: str) -> bool:
-    meaning = _meaning(named["flag"] or named["name"])
+def _is_secret_value(match: re.Match[str], value: str) -> bool:
+    meaning = _meaning(match["flag"] or match["name"])
     if not meaning or _NO_SECRET.fullmatch(value):
         return False
-    if meaning == _PASSWORD or (named["flag"] and named[0].endswith("=")):
+    if meaning == _PASSWORD or (match["flag"] and match[0].endswith("=")):
         return True
-    is_sure = named["flag"] or len(_WORD.findall(named["name"])) > 1
+    is_sure = match["flag"] or len(_WORD.findall(match["name"])) > 1
     return bool(is_sure) and len(value) >= _MIN_CHARACTERS and not _NUMBER.fullmatch(value)

@@ -170,12 +170,12 @@ class IncidentTracker:
 
     def _with_detector(self, tracks: Iterable[Track]) -> list[Track]:
         """Return those of detectors that exist, as tracks of this run: its log may have been moved since."""
-        own = [track for track in tracks if track.key.detector in self.detectors]
-        for track in own:
+        judged_tracks = [track for track in tracks if track.key.detector in self.detectors]
+        for track in judged_tracks:
             if track.key.run != self._run:
                 track.key = replace(track.key, run=self._run)
                 track.incident = track.incident and track.incident.replace(run=self._run)
-        return own
+        return judged_tracks
 
     def _open(self) -> list[tuple[Track, Incident]]:
         return [

@@ -119,13 +119,13 @@ class Answers:
         max_rows = _limited(limit)
         return {"schema": 1, "runs": rows[:max_rows], "left_off": max(len(rows) - max_rows, 0)}
 
-    def incidents(self, run: str, wanted: Wanted = EVERYTHING, limit: int = MAX_ROWS) -> IncidentsBody:
+    def incidents(self, run: str, selection: Wanted = EVERYTHING, limit: int = MAX_ROWS) -> IncidentsBody:
         """Return the incidents of runs that fit a glob."""
         if self.paths:
             rows = [_located(incident, body) for body in self._judged(run) for incident in body["incidents"]]
         else:
             rows = self._recorded_incidents(run)
-        selected = [incident for incident in rows if wanted.selects(incident)]
+        selected = [incident for incident in rows if selection.selects(incident)]
         max_rows = _limited(limit)
         return {"schema": 1, "incidents": selected[:max_rows], "left_off": max(len(selected) - max_rows, 0)}
 
@@ -145,10 +145,10 @@ class Answers:
         if self.paths:
             return locations_of([body["path"] for body in self._judged(run)])
         pattern = run_glob(run)
-        found = [path for path in self._recorded() if fits(pattern, path)]
-        if not found:
+        fitting_paths = [path for path in self._recorded() if fits(pattern, path)]
+        if not fitting_paths:
             raise SentinelError(f"no run is called {run!r}; `list_runs` has them")
-        return locations_of(dict.fromkeys(found))
+        return locations_of(dict.fromkeys(fitting_paths))
 
     def names(self, run: str) -> Mapping[str, str]:
         """Return the names of the runs that fit a glob, by their paths."""

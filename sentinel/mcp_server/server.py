@@ -57,8 +57,8 @@ class Tools:
         has nothing in the run that speaks for it. An incident with `inhibited_by` is an effect of the other.
         """
         with _refusing():
-            wanted = Wanted.parse(since, min_severity, open_only=open_only, now=self._answers.now())
-            return marked(self._answers.incidents(run, wanted, limit))
+            selection = Wanted.parse(since, min_severity, open_only=open_only, now=self._answers.now())
+            return marked(self._answers.incidents(run, selection, limit))
 
     def diagnose(self, run: str) -> str:
         """Show what a person would read of one run: its state, what is wrong, causes, what to do."""

@@ -177,11 +177,11 @@ def _without_lines(ranks: Sequence[RankSample]) -> str:
     reasons = {member.sample.stack.unknown for member in ranks if member.sample.location is None}
     if len(ranks) == 1 or len(reasons) > 1 or any(member.sample.location for member in ranks):
         return "; ".join(map(_alone, ranks))
-    alike: dict[str, list[RankSample]] = {}
+    same_call: dict[str, list[RankSample]] = {}
     for member in ranks:
-        alike.setdefault(f"{member.sample.activity}{_in_kernel([member])}", []).append(member)
-    odd = len(alike) == 2 and len(ranks) >= _MIN_RANKS
-    groups = sorted(alike.items(), key=lambda group: len(group[1])) if odd else alike.items()
+        same_call.setdefault(f"{member.sample.activity}{_in_kernel([member])}", []).append(member)
+    odd = len(same_call) == 2 and len(ranks) >= _MIN_RANKS
+    groups = sorted(same_call.items(), key=lambda group: len(group[1])) if odd else same_call.items()
     parts = [
         f"{_who(some)} {_is(some)} {'the odd one, ' if odd and len(some) == 1 else ''}{does}"
         for does, some in groups

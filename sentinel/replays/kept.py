@@ -65,10 +65,10 @@ class KeptReplay:
 
     def _judge(self, changed: Sequence[Run]) -> None:
         base = common_path(self._paths)
-        named = [(run, run_name(run, base)) for run in changed]
+        named_runs = [(run, run_name(run, base)) for run in changed]
         for run in changed:
             self._runs.pop(run.id, None)
-        for group in groups(named):
+        for group in groups(named_runs):
             for judged_run in judged(self._pipeline, group, means=True):
                 self._runs[judged_run.run_pipeline.id] = judged_run
 

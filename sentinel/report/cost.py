@@ -91,7 +91,6 @@ class CostGroup(msgspec.Struct):
     costliest: tuple[float, str] = (0.0, "")
 
     def add(self, failure: Failure) -> None:
-        """Count a failure."""
         self.costliest = min(self.costliest, failure.rank) if self.failures else failure.rank
         self.failures += 1
         self.seconds += failure.seconds
@@ -130,7 +129,6 @@ class CostOfFailures(msgspec.Struct, frozen=True):
 
 
 def cost(archive: Archive) -> CostOfFailures:
-    """Return what the failures of an archive cost."""
     count = _Count()
     failures = nsmallest(_MAX_FAILURES, _failures(archive, count), key=lambda failure: failure.rank)
     quiet = count.trainings - count.failures

@@ -105,7 +105,6 @@ class Overview(msgspec.Struct):
 
 
 def overview(parts: Iterable[Replay], now: float) -> Overview:
-    """Return the overview of all parts of a replay."""
     summary = Overview()
     for replay in parts:
         summary.add(replay, now)

@@ -96,7 +96,6 @@ class KnownRun(msgspec.Struct, frozen=True):
 
     @property
     def last_step(self) -> int | None:
-        """The last step that was read."""
         return self.stored.metadata.last_step if self.stored else None
 
     @property

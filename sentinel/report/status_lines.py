@@ -136,13 +136,13 @@ def _groups(status: Status) -> list[list[Incident]]:
             groups.append(group)
         group.append(incident)
     often = Counter((training[group[0].run], _finding(group[0])) for group in groups)
-    alike: dict[_Finding, list[Incident]] = {}
+    by_finding: dict[_Finding, list[Incident]] = {}
     for number, group in enumerate(groups):
         finding = _finding(group[0])
         # Equal ones of one training are different troubles.
         is_one_of_several = often[training[group[0].run], finding] > 1
-        alike.setdefault((number if is_one_of_several else None, *finding), []).extend(group)
-    return [*alike.values()]
+        by_finding.setdefault((number if is_one_of_several else None, *finding), []).extend(group)
+    return [*by_finding.values()]
 
 
 _Finding = tuple[Any, ...]

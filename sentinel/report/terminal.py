@@ -135,7 +135,7 @@ def _groups(roots: Sequence[_Found]) -> list[list[_Found]]:
         equal.setdefault(_kind(run, incident), []).append((incident, run))
     groups: list[list[_Found]] = []
     for group in equal.values():
-        groups += [group] if len(group) >= _MANY_EQUAL else [[found] for found in group]
+        groups += [group] if len(group) >= _MANY_EQUAL else [[finding] for finding in group]
     return groups
 
 

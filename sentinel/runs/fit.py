@@ -49,8 +49,8 @@ class Fit(msgspec.Struct, frozen=True):
         if not self.would_add:
             return text
         *names, last = [f"`{name}`" for name in self.would_add]
-        listed = f"{', '.join(names)} and {last}" if names else last
-        return f"{text}; logging {listed} would add {sum(self.would_add.values())}"
+        names_text = f"{', '.join(names)} and {last}" if names else last
+        return f"{text}; logging {names_text} would add {sum(self.would_add.values())}"
 
 
 def fit(signals: Collection[str], lacking: Mapping[str, Sequence[str]], detectors: int) -> Fit:

@@ -86,16 +86,15 @@ class RunMetadata(msgspec.Struct):
         self.parts = [*self.parts, *marks_to_store][-_MAX_PARTS:]
 
     def count(self, chunk: Chunk) -> None:
-        """Count the points of a chunk."""
         self.points += len(chunk.step)
         low = int(chunk.step.min())
         high = int(chunk.step.max())
         if self.last_step is None or high > self.last_step:
             steps = np.unique(chunk.step)
-            known = (
+            finite = (
                 steps if self.last_step is None else np.append(self.last_step, steps[steps > self.last_step])
             )
-            self.step_intervals = (self.step_intervals + np.diff(known).tolist())[-_MAX_STEP_INTERVALS:]
+            self.step_intervals = (self.step_intervals + np.diff(finite).tolist())[-_MAX_STEP_INTERVALS:]
         self.first_step = low if self.first_step is None else min(self.first_step, low)
         self.last_step = high if self.last_step is None else max(self.last_step, high)
         time = chunk.time[np.isfinite(chunk.time)]

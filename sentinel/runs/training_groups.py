@@ -130,7 +130,6 @@ class _TrainingSets:
         self._open: dict[tuple[str, str], list[int]] = {}
 
     def find(self, number: int) -> "_Training":
-        """Return the training with this number."""
         return self._trainings[number]
 
     def add(self, log: TrainingEvidence) -> int:
@@ -207,7 +206,6 @@ class _Training:
 
     @property
     def formats(self) -> AbstractSet[str]:
-        """The formats of its logs."""
         return self.processes.keys()
 
     def may_take(self, log: TrainingEvidence, key: str) -> bool:
@@ -221,7 +219,6 @@ class _Training:
         return not has_log_without_process and (log.times is None or end >= log.times[0])
 
     def takes(self, log: TrainingEvidence) -> bool:
-        """Return whether the log is of this training."""
         if log.format in self.processes:
             begin, end = self._common_times(log.times or (-math.inf, math.inf), log.format)
             common = [log.processes & others for others in self.processes[log.format]]

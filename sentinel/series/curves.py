@@ -112,7 +112,6 @@ class CurvePoints(NamedTuple):
 
 
 def by_tag(chunks: Iterable[Chunk]) -> Iterator[tuple[str, CurvePoints]]:
-    """Yield each tag of each chunk with its points."""
     for chunk in (chunk.flat for chunk in chunks if chunk.value.size):
         order = order_by_tag(chunk.tag)
         tag = chunk.tag[order]

@@ -86,7 +86,6 @@ class SeriesHistory:
 
     @property
     def recent(self) -> Rows:
-        """The last rows."""
         return self._buffer[-self._recent_rows :]
 
     def last_steps(self, rows: int) -> Steps:

@@ -114,7 +114,6 @@ def _rows() -> dict[str, Any]:
 
 @cache
 def _names() -> dict[tuple[str, ...], list[_Name]]:
-    """Return all names by their parts."""
     names: dict[tuple[str, ...], list[_Name]] = {}
     for setting in Setting:
         row = _rows()[setting]

@@ -100,7 +100,6 @@ class Stream(msgspec.Struct):
 
     @property
     def has_points(self) -> bool:
-        """Whether the stream has a point."""
         return self.position > 0 or self.first_points is not None
 
     @property
@@ -350,8 +349,8 @@ class Stream(msgspec.Struct):
         tags = [*zip(is_free, signals, strict=True)]
         points: list[Points] = []
         if Signal.OTHER_METRIC in self.specs.signals:
-            named = JUDGED_THEMSELVES | UNDEFINED_AT_REST
-            unjudged = [free and signal not in named for free, signal in tags]
+            left_out_signals = JUDGED_THEMSELVES | UNDEFINED_AT_REST
+            unjudged = [free and signal not in left_out_signals for free, signal in tags]
             losses = [signal in LOSSES for signal in signals]
             points += self.unmapped_nonfinite.extend(chunk, part, self.position, unjudged, losses)
         if not self.specs.signals.isdisjoint(ODD):

@@ -42,10 +42,10 @@ def notification(body: str) -> Notification | None:
     What the catalogue says of the incident is not stored: it follows from the incident.
     """
     try:
-        read = _to_notification({**json.loads(body), "catalogue": ()})
+        decoded = _to_notification({**json.loads(body), "catalogue": ()})
     except (ValueError, TypeError, msgspec.MsgspecError):
         return None
-    return replace(read, catalogue=catalogue.cited(read.incident.catalogue))
+    return replace(decoded, catalogue=catalogue.cited(decoded.incident.catalogue))
 
 
 def up_to_date(notification: Notification, store: Store) -> Notification:

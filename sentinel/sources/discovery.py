@@ -180,8 +180,8 @@ class _Search:
         without: list[Files] = []
         for listing, scanned in zip(files, spread(lambda files: _scan(finds, *files), files), strict=True):
             if self._forms and all(run.format == _CONSOLE for run in scanned[0]):
-                named = _found(listing[0], partial(logs.of_forms, *listing, self._forms))
-                scanned = ([*scanned[0], *named[0]], [*scanned[1], *named[1]])
+                run_of_form = _found(listing[0], partial(logs.of_forms, *listing, self._forms))
+                scanned = ([*scanned[0], *run_of_form[0]], [*scanned[1], *run_of_form[1]])
             self._add(scanned)
             if not any(scanned) and logs.candidates(listing[1]):
                 without.append(listing)
@@ -191,8 +191,10 @@ class _Search:
             self._add(scanned)
             self.unread += unread
         for path in paths:
-            named = _found(path, partial(logs.of_forms, path.parent, [path.name], self._forms))
-            self._add(named if self._forms and any(named) else _named(finds, path, self._are_over))
+            run_of_form = _found(path, partial(logs.of_forms, path.parent, [path.name], self._forms))
+            self._add(
+                run_of_form if self._forms and any(run_of_form) else _named(finds, path, self._are_over)
+            )
         logs_here = frozenset(run.local for run in self.runs.values() if run.local)
         for directory, names in files:
             self.read_issues += logs.denied(directory, names, logs_here)

@@ -26,9 +26,9 @@ class Label(msgspec.Struct, frozen=True):
 
     def beside(self, run: str) -> str:
         """Return the name of a run with its label: `run-5f3a (swift-sun-3 in rlhf)`."""
-        own = "" if self.name in run else self.name
-        project = f"in {self.project}" if self.project and (own or self.project not in run) else ""
-        words = " ".join(filter(None, (own, project)))
+        name = "" if self.name in run else self.name
+        project = f"in {self.project}" if self.project and (name or self.project not in run) else ""
+        words = " ".join(filter(None, (name, project)))
         return f"{run} ({words})" if words else run
 
 

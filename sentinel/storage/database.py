@@ -173,11 +173,9 @@ class Database:
                 )
 
     def close(self) -> None:
-        """Close the connection."""
         self._connection.close()
 
     def rows(self, query: str, *arguments: Any) -> list[Any]:
-        """Return all rows of a query."""
         with self._errors():
             if self._is_at_rest and exists(Path(f"{self._path}-shm")):  # a watch began
                 self._connection.close()

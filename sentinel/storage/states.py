@@ -46,21 +46,21 @@ def note_watched(directory: Path, paths: Iterable[object]) -> None:
         file.write_text("".join(f"{line}\n" for line in lines), "utf-8", "surrogateescape")
 
 
-def fitting_states(own: Path | None, here: Path, incident: str = "") -> list[Path]:
+def fitting_states(config_state: Path | None, directory: Path, incident: str = "") -> list[Path]:
     """Return the states that a command may mean that does not say which one.
 
-    These are the ones that hold the ``incident``, else its ``own``, else those of what lies near ``here``,
-    else all. Empty if there is none.
+    These are the ones that hold the ``incident``, else its ``config_state``, else those of what lies near
+    the ``directory``, else all. Empty if there is none.
     """
     states = _states()
     if incident:
         holding = [state for state in states if _holds(state, incident)]
         if holding:
             return holding
-    if own is not None and own in states:
-        return [own]
-    near = [state for state, watched in states.items() if any(_is_near(path, here) for path in watched)]
-    return near or ([*states] if own is None else [])
+    if config_state is not None and config_state in states:
+        return [config_state]
+    near = [state for state, watched in states.items() if any(_is_near(path, directory) for path in watched)]
+    return near or ([*states] if config_state is None else [])
 
 
 def one_of(states: Sequence[Path]) -> Path:
@@ -97,9 +97,9 @@ def _watched(directory: Path) -> list[str]:
         return []
 
 
-def _is_near(path: str, here: Path) -> bool:
-    common = os.path.commonpath([path, here]) if path.startswith("/") else ""
-    return common in (path.rstrip("/"), str(here))
+def _is_near(path: str, directory: Path) -> bool:
+    common = os.path.commonpath([path, directory]) if path.startswith("/") else ""
+    return common in (path.rstrip("/"), str(directory))
 
 
 def _holds(directory: Path, incident: str) -> bool:

@@ -80,7 +80,6 @@ class Store:
         self.feedback = Feedback(self._database)
 
     def close(self) -> None:
-        """Close the connection."""
         self._database.close()
 
     def __enter__(self) -> Self:
@@ -185,7 +184,6 @@ class Store:
         return [Silence(*row) for row in rows]
 
     def add_silence(self, silence: Silence) -> None:
-        """Add a silence."""
         with self._database.transaction(durable=True) as connection:
             connection.execute(
                 "INSERT OR REPLACE INTO silences VALUES (?, ?, ?, ?, ?, ?, ?)", astuple(silence)

@@ -37,8 +37,8 @@ class OwnWatch:
         self._stack = ExitStack()
         directory = tempfile.TemporaryDirectory(prefix="sentinel-wait-", ignore_cleanup_errors=True)
         self.state = Path(self._stack.enter_context(directory)) / "state"
-        own = {"paths": [*paths], "state_dir": self.state, "sinks": [], "calibration": None}
-        self._config = config.model_copy(update=own)
+        settings = {"paths": [*paths], "state_dir": self.state, "sinks": [], "calibration": None}
+        self._config = config.model_copy(update=settings)
         self._watchers: Watchers | None = None
         self._thread = threading.Thread(target=self._work, name="sentinel-wait", daemon=True)
 

@@ -190,7 +190,6 @@ class _Signals:
 
     @property
     def end(self) -> bool:
-        """Whether the watch is to end."""
         return self.ended.is_set()
 
     def _handle(self, number: int, _: object) -> None:

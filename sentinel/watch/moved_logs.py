@@ -56,12 +56,12 @@ class KnownLogs(msgspec.Struct, frozen=True):
     @staticmethod
     def of(logs: Iterable[RunLog], rows: Iterable[RunRow], store: Store) -> "KnownLogs":
         """Return the logs under watch, and those of further rows of the store that are gone."""
-        known = [
+        present = [
             _KnownLog(log.run.id, log.run.path, log.run.format, log.metadata, marks_in(log.cursor))
             for log in logs
         ]
         by_head: dict[str, list[_KnownLog]] = {}
-        for each in (*known, *_gone(rows, store)):
+        for each in (*present, *_gone(rows, store)):
             heads = {mark["head"] for mark in (*each.marks, *each.metadata.parts)}
             for head in heads:
                 by_head.setdefault(head, []).append(each)
@@ -72,9 +72,9 @@ class KnownLogs(msgspec.Struct, frozen=True):
         files = _files(run.path) if isinstance(run.path, Path) and self._by_head else []
         for path in files:
             for other in self._by_head.get(head_of(path), ()):
-                found = _relation(run, path, other)
-                if found is not None:
-                    return found, other.id
+                relation = _relation(run, path, other)
+                if relation is not None:
+                    return relation, other.id
         return None
 
 

@@ -166,7 +166,6 @@ class WatchedRun(msgspec.Struct, weakref=True):
         return max(lost_after_seconds(self.intervals), self.run_pipeline.log.metadata.lost_after_seconds)
 
     def points_arrived(self, points: int, now: float) -> None:
-        """Note how many points arrived."""
         self.uncommitted += points
         self.past = self.past and not self.initial_scan_done
         self.grew = self.initial_scan_done

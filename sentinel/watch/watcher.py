@@ -203,9 +203,9 @@ class Watcher:
         added = [self._watch(run, now, stopped) for run in runs if run.id in stored]
         unknown = [run for run in runs if run.id not in stored]
         gone = [row for row in stored.values() if unknown and row.id not in self._runs]
-        known = KnownLogs.of(self.logs() if unknown else (), gone, self._store)
+        known_logs = KnownLogs.of(self.logs() if unknown else (), gone, self._store)
         for run in unknown:
-            relation, other = known.relation(run) or (None, "")
+            relation, other = known_logs.relation(run) or (None, "")
             if relation is Relation.MOVED:
                 self._move(other, run)
             if relation is not Relation.PART:

@@ -56,7 +56,6 @@ class StateView:
         self.fleet = Fleet(self._states)
 
     def close(self) -> None:
-        """Close the stores."""
         for state in self._states:
             state.store.close()
 

@@ -308,9 +308,9 @@ def _sole_rewards(all_series: Sequence[Series], roles: Roles) -> Iterator[tuple[
     """Yield a longer name of a reward or return, where it is the only one of the run."""
     if any(role.measure is Measure.REWARD for role in roles.values()):
         return
-    named = [series for series in all_series if _names_a_reward(series)]
-    if len(named) == 1 and named[0].key not in roles:
-        series = named[0]
+    reward_series = [series for series in all_series if _names_a_reward(series)]
+    if len(reward_series) == 1 and reward_series[0].key not in roles:
+        series = reward_series[0]
         why = "the only reward of the run"
         yield (
             series.key,

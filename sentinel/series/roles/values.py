@@ -1,6 +1,6 @@
 """What the values of a series say, whatever its name. It takes constant memory and grows with a log."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Self
 
 import msgspec
@@ -27,12 +27,6 @@ class Values(msgspec.Struct, frozen=True):
     most: float = 0.0
     falls: int = 0
     rises: int = 0
-
-    @classmethod
-    def from_values(cls, values: Iterable[float]) -> Self:
-        """Return the summary of all of these values."""
-        array = np.array([*values], dtype=float)
-        return cls().after(array)
 
     def after(self, values: NDArray[np.float64]) -> Self:
         """Return the summary after more values."""

@@ -47,17 +47,17 @@ class DocumentLog(msgspec.Struct, frozen=True):
         document = {each.name: each for each in all_series}
         if not document:  # which is empty or being saved
             return PollResult({**cursor, "newest": newest})
-        read: Mapping[str, Sequence[Any]] = cursor.get("series", {})
+        read_marks: Mapping[str, Sequence[Any]] = cursor.get("series", {})
         restarts: Sequence[str] = cursor.get("restarts", [])
         if any(
             name not in document or not _goes_on(document[name], read_mark)
-            for name, read_mark in read.items()
+            for name, read_mark in read_marks.items()
         ):
             if cursor.get("examined") != newest and not _is_whole(data):
                 return PollResult({**cursor, "examined": newest})  # as it may still be being written
-            restarts = sorted({str(read_mark[-1]) for read_mark in read.values()})
-            read = {}
-        series = {name: [*read_mark] for name, read_mark in read.items()}
+            restarts = sorted({str(read_mark[-1]) for read_mark in read_marks.values()})
+            read_marks = {}
+        series = {name: [*read_mark] for name, read_mark in read_marks.items()}
         chunks: list[Chunk] = []
         points = 0
         for stream, names in _streams(document, series, self.path.name).items():
@@ -95,18 +95,18 @@ def _fingerprint(series: tree.Series, index: int) -> list[str]:
 
 
 def _streams(
-    document: Mapping[str, tree.Series], read: Mapping[str, Sequence[Any]], file: str
+    document: Mapping[str, tree.Series], read_marks: Mapping[str, Sequence[Any]], file: str
 ) -> dict[str, list[str]]:
     """Return the series of each stream. A series stays in its stream; new ones share one if their steps are
     equal.
     """
     streams: dict[str, list[str]] = {}
     by_steps: dict[tuple[int, ...], str] = {}
-    for name, read_mark in read.items():
+    for name, read_mark in read_marks.items():
         streams.setdefault(str(read_mark[-1]), []).append(name)
         by_steps.setdefault(document[name].steps, str(read_mark[-1]))
     for name, series in document.items():
-        if name in read:
+        if name in read_marks:
             continue
         stream = by_steps.get(series.steps)
         if stream is None:
@@ -116,14 +116,16 @@ def _streams(
     return streams
 
 
-def _chunk(stream: str, members: Sequence[tree.Series], read: dict[str, list[Any]], restarted: bool) -> Chunk:
+def _chunk(
+    stream: str, members: Sequence[tree.Series], read_marks: dict[str, list[Any]], restarted: bool
+) -> Chunk:
     """Return the new points of some series, row by row, and note that they were read."""
     points: list[tuple[int, int, float]] = []
     for number, series in enumerate(members):
-        count = int(read[series.name][0]) if series.name in read else 0
+        count = int(read_marks[series.name][0]) if series.name in read_marks else 0
         points += [(index, number, value) for index, value in enumerate(series.values[count:], start=count)]
         last = len(series.values)
-        read[series.name] = [last, *_fingerprint(series, last - 1), stream]
+        read_marks[series.name] = [last, *_fingerprint(series, last - 1), stream]
     points.sort(key=lambda point: point[:2])
     return Chunk(
         stream=stream,

@@ -47,23 +47,23 @@ class TextLog(msgspec.Struct, frozen=True):
         """Return what was written since ``cursor``; see `sentinel.sources.base.Source`."""
         size = min(MAX_READ, max(MIN_READ, limit * _BYTES_A_POINT))
         try:
-            read = read_lines(self.path, cursor.get("mark", {}), size, MAX_LINE)
+            piece = read_lines(self.path, cursor.get("mark", {}), size, MAX_LINE)
         except OSError as error:
             return unreadable(self.path, cursor, error)
-        if read is None:
+        if piece is None:
             return nothing_new(cursor)
-        streams = Streams(self.path.name, cursor.get("streams", {}), read.restarted)
-        cursor = {} if read.restarted else cursor
+        streams = Streams(self.path.name, cursor.get("streams", {}), piece.restarted)
+        cursor = {} if piece.restarted else cursor
         reader = self._reader(cursor)
-        rows, consumed, is_overlong = _parse(reader, read.data, limit, cursor.get("overlong", False))
-        more = consumed > 0 and (read.more or consumed < end_of_lines(read.data))
+        rows, consumed, is_overlong = _parse(reader, piece.data, limit, cursor.get("overlong", False))
+        more = consumed > 0 and (piece.more or consumed < end_of_lines(piece.data))
         problems: list[ReadIssue] = []
         if is_overlong and not cursor.get("overlong"):
             problem = f"a line is longer than {MAX_LINE >> 20} MiB and was skipped"
-            problems.append(ReadIssue(self.path, f"byte {read.offset}", problem))
+            problems.append(ReadIssue(self.path, f"byte {piece.offset}", problem))
         chunks = streams.chunks(rows)
         state = {
-            "mark": read.mark(consumed, waiting=not more),
+            "mark": piece.mark(consumed, waiting=not more),
             "reader": reader.dump(),
             "streams": streams.memory(),
             "overlong": is_overlong,
@@ -75,11 +75,11 @@ class TextLog(msgspec.Struct, frozen=True):
         `Flushable`.
         """
         try:
-            read = read_rest(self.path, cursor.get("mark", {}), MAX_LINE)
+            piece = read_rest(self.path, cursor.get("mark", {}), MAX_LINE)
         except OSError:
             return ()
         streams = Streams(self.path.name, cursor.get("streams", {}), False)
-        return streams.chunks(self._reader(cursor).end(read.data if read else b""))
+        return streams.chunks(self._reader(cursor).end(piece.data if piece else b""))
 
     def _reader(self, cursor: Cursor) -> RecurringLines | Table:
         state: Mapping[str, Any] = cursor.get("reader", {})

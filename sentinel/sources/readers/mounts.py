@@ -69,5 +69,5 @@ def is_of_kernel(major: int, minor: int) -> bool:
     """Return whether the device of a file, as `os.stat` gives it, is a file system of the kernel."""
     if not exists(MOUNTS):
         return False  # not on Linux
-    own = [mount for mount in mounts(MOUNTS.read_text()) if mount.device == f"{major}:{minor}"]
-    return any(mount.type in _KERNEL_TYPES for mount in own)
+    device_mounts = [mount for mount in mounts(MOUNTS.read_text()) if mount.device == f"{major}:{minor}"]
+    return any(mount.type in _KERNEL_TYPES for mount in device_mounts)

@@ -401,9 +401,9 @@ def _name_elsewhere(reading: Reading, is_behind_comma: bool) -> str:
 
 def _note_section(reading: Reading, name: str, before: str) -> None:
     """Note the part of the data that stands before a name."""
-    own = before.rfind(name) if name else -1
-    if reading.has_counter and own > 0:
-        parts = (part[1] for part in _SECTION.finditer(before[:own]))
+    name_begin = before.rfind(name) if name else -1
+    if reading.has_counter and name_begin > 0:
+        parts = (part[1] for part in _SECTION.finditer(before[:name_begin]))
         reading.section = next(parts, reading.section)
     reading.sections += [reading.section] * (len(reading.slots) + 1 - len(reading.sections))
 

@@ -260,7 +260,7 @@ def _with_parts(names: list[str], is_whole: bool) -> list[str]:
     is_of_one = is_whole and len(parts) == 1 and first_name.startswith(f"{parts[0]} ")
     uses = Counter(names)
     part = ""
-    named = []
+    named_slots = []
     for name in names:
         part = phase(name) or part
         belongs = name and not phase(name) and part and (is_of_one or uses[name] > 1)
@@ -268,5 +268,5 @@ def _with_parts(names: list[str], is_whole: bool) -> list[str]:
             part_above = above  # "bench val acc: 1, test acc: 2"
         else:
             part_above = part if belongs else ""
-        named.append(f"{part_above} {name}".strip())
-    return named
+        named_slots.append(f"{part_above} {name}".strip())
+    return named_slots

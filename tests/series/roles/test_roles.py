@@ -90,7 +90,7 @@ NOTHING = (
 
 
 def _series(tag: str, *values: float) -> Series:
-    return Series("", tag, Values.from_values(values))
+    return Series("", tag, Values().after(np.asarray(values, dtype=float)))
 
 
 def _falling(tag: str, count: int = 20) -> Series:
@@ -289,7 +289,7 @@ def test_any_cut_gives_the_same_summary(values: list[float], cuts: list[int]) ->
     summary = Values()
     for begin, end in pairwise([0, *sorted(cuts), max(20, len(values))]):
         summary = summary.after(np.array(values[begin:end], dtype=float))
-    assert summary == Values.from_values(values)
+    assert summary == Values().after(np.asarray(values, dtype=float))
 
 
 def test_a_loss_that_is_not_finite_stays_the_outcome() -> None:
