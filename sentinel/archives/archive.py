@@ -125,4 +125,4 @@ def _salt(config: Config, compare: bool) -> str:
     rules = [repr(rule) for rule in config.rules]
     base = str(common_path(config.paths))  # the names of the runs depend on it
     releases = (version("training-sentinel"), *packages_with_plugins())
-    return repr((*releases, base, config.detectors, config.signals, rules, compare))
+    return repr((*releases, base, config.detectors, config.signals, config.forms, rules, compare))

@@ -5,7 +5,7 @@ The keys are those of the usual variables of the environment, or of the machine'
 
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from functools import lru_cache, partial
@@ -21,6 +21,7 @@ from sentinel.archives.parts import ListedFile, Part
 from sentinel.common.errors import SentinelError
 from sentinel.common.installation import install
 from sentinel.common.paths import exists, is_directory
+from sentinel.sources.console.line_forms import LineForm
 from sentinel.sources.discovery import common_path, run_name, runs_among
 from sentinel.sources.location import Url
 from sentinel.sources.readers.retry import NO_ANSWER
@@ -64,7 +65,7 @@ class Bucket(msgspec.Struct, frozen=True):
             raise SentinelError(f"{self.url}: {_NOTHING}")
 
     @contextmanager
-    def opened(self, part: Part) -> Iterator[OpenPart]:
+    def opened(self, part: Part, forms: Sequence[LineForm] = ()) -> Iterator[OpenPart]:
         """Open the runs of a part; see `sentinel.archives.origin.ArchiveSource.opened`."""
         with TemporaryDirectory(prefix="sentinel-") as scratch:
             copies = _ScratchCopies(self.url, Path(scratch).resolve())
@@ -73,7 +74,8 @@ class Bucket(msgspec.Struct, frozen=True):
                 for path, names in part.directories.items()
             ]
             self._fetch(copies.root, [directory / name for directory, names in files for name in names])
-            local_runs, read_issues = runs_among([file for file in files if not is_skipped(file[0].name)], [])
+            walked = [file for file in files if not is_skipped(file[0].name)]
+            local_runs, read_issues = runs_among(walked, [], forms)
             local_paths = [run.local for run in local_runs if run.local]
             folders = [path if is_directory(path) else path.parent for path in local_paths]
             settings_files = {path for folder in folders for path in settings_above(folder)}

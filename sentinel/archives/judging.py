@@ -45,12 +45,12 @@ class Judge(msgspec.Struct, dict=True):
 
     def names(self, part: Part) -> list[bytes]:
         """Return the packed names of the runs of a part, each a `RunName`."""
-        with self.origin.opened(part) as opened:
+        with self.origin.opened(part, self.config.forms) as opened:
             return [msgspec.msgpack.encode(RunName(run.id, name)) for run, name in opened.runs]
 
     def _records(self, part: Part) -> Iterator[Record]:
         only = {run.id for run in part.only}
-        with self.origin.opened(part) as opened:
+        with self.origin.opened(part, self.config.forms) as opened:
             runs = [run for run in opened.runs if not only or run[0].id in only]
             for first in range(0, len(runs), _MAX_RUNS):
                 group = runs[first : first + _MAX_RUNS]

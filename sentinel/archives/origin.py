@@ -6,6 +6,7 @@ from typing import NamedTuple, Protocol
 
 from sentinel.archives.parts import ListedFile, Part
 from sentinel.sources.base import ReadIssue, Run
+from sentinel.sources.console.line_forms import LineForm
 
 
 class OpenPart(NamedTuple):
@@ -25,9 +26,10 @@ class ArchiveSource(Protocol):
         """
         ...
 
-    def opened(self, part: Part) -> AbstractContextManager[OpenPart]:
+    def opened(self, part: Part, forms: Sequence[LineForm] = ()) -> AbstractContextManager[OpenPart]:
         """Open the runs of a part, which can be read within the context.
 
+        ``forms`` are forms of lines that a person named: a text that has one is a console.
         Raises SentinelError with a reason.
         """
         ...

@@ -1,7 +1,7 @@
 """Archives of files on this machine, or on a file system that all workers see alike."""
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -11,6 +11,7 @@ from sentinel.archives.origin import OpenPart
 from sentinel.archives.parts import ListedFile, Part
 from sentinel.common.errors import SentinelError
 from sentinel.sources.base import ReadIssue
+from sentinel.sources.console.line_forms import LineForm
 from sentinel.sources.discovery import common_path, run_name, runs_among
 from sentinel.sources.walking import Walk
 
@@ -34,12 +35,11 @@ class Tree(msgspec.Struct, frozen=True):
         read_issues += map(str, [*missing, *walk.read_issues])
 
     @contextmanager
-    def opened(self, part: Part) -> Iterator[OpenPart]:
+    def opened(self, part: Part, forms: Sequence[LineForm] = ()) -> Iterator[OpenPart]:
         """Open the runs of a part; see `ArchiveSource.opened`."""
         files = [(Path(path), names) for path, names in part.directories.items()]
-        runs, read_issues = runs_among(
-            files, [Path(folder.path) for folder in part.folders if not folder.names]
-        )
+        named = [Path(folder.path) for folder in part.folders if not folder.names]
+        runs, read_issues = runs_among(files, named, forms)
         base = common_path(self.roots)
         yield OpenPart([(run, run_name(run, base)) for run in runs], read_issues)
 

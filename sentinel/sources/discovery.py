@@ -108,11 +108,15 @@ def discover(
     )
 
 
-def runs_among(files: Sequence[Files], paths: Sequence[Path]) -> tuple[Sequence[Run], Sequence[ReadIssue]]:
+def runs_among(
+    files: Sequence[Files], paths: Sequence[Path], forms: Sequence["LineForm"] = ()
+) -> tuple[Sequence[Run], Sequence[ReadIssue]]:
     """Return the runs in some files of a walk and in files that a person named, sorted by path, then
     format.
+
+    ``forms`` are forms of lines that a person named.
     """
-    search = _Search(are_over=True, budget=unlimited)
+    search = _Search(are_over=True, budget=unlimited, forms=tuple(forms))
     search.visit(files, paths, map)
     return search.whole(), search.read_issues
 

@@ -38,6 +38,7 @@ class RunPool:
         self, config: Config, clock: Clock, views: StateView, worker: Executor, changed: Callable[[], None]
     ) -> None:
         self._pipeline = Pipeline(config.enabled_detectors, config.parameters, config.signals)
+        self._forms = config.forms
         self._clock = clock
         self._views = views
         self._worker = worker
@@ -128,7 +129,8 @@ class RunPool:
 
     async def _open_run(self, key: str) -> bool:
         """Open a run, and close another one if too many are open. Return False if no run has this key."""
-        opening = await self._in(self._worker, partial(self._views.open, key, self._pipeline))
+        open_run = partial(self._views.open, key, self._pipeline, self._forms)
+        opening = await self._in(self._worker, open_run)
         if opening is None:
             self._close(key)
             return False

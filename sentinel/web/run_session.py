@@ -23,6 +23,7 @@ from sentinel.report.samples import Samples
 from sentinel.report.status import KnownRun
 from sentinel.series.curves import Curves
 from sentinel.sources.base import ReadIssue, Run
+from sentinel.sources.console.line_forms import LineForm
 from sentinel.sources.discovery import discover
 from sentinel.sources.location import Url
 from sentinel.storage.decisions import DecisionRow
@@ -48,13 +49,20 @@ class WatchRecords(msgspec.Struct, frozen=True):
 class RunSession:
     """An open run: reads its log as it grows, and judges nothing, because the watch recorded what it found.
 
-    If the log is not on this machine, the run shows what the watch stored of it (``state``). Only one thread
-    at a time may use a session.
+    If the log is not on this machine, the run shows what the watch stored of it (``state``). ``forms`` are
+    forms of lines that a person named. Only one thread at a time may use a session.
     """
 
-    def __init__(self, pipeline: Pipeline, row: RunRow, name: str, state: bytes | None) -> None:
+    def __init__(
+        self,
+        pipeline: Pipeline,
+        row: RunRow,
+        name: str,
+        state: bytes | None,
+        forms: Sequence[LineForm] = (),
+    ) -> None:
         self._pipeline = pipeline
-        run = _local_run(row)
+        run = _local_run(row, forms)
         self._run_pipeline = pipeline.track(run or recorded_run(row), name)
         self._curves = Curves()
         self._failure = ""
@@ -108,14 +116,14 @@ class RunSession:
         return result
 
 
-def _local_run(row: RunRow) -> Run | None:
+def _local_run(row: RunRow, forms: Sequence[LineForm]) -> Run | None:
     """Return the run as it lies on this machine; a run in a database lies where the database does."""
     location = location_of(row)
     if isinstance(location, Url):
         return None
     for folder in (location, location.parent):
         if exists(folder):
-            return next((run for run in discover([folder]).runs if run.id == row.id), None)
+            return next((run for run in discover([folder], forms=forms).runs if run.id == row.id), None)
     return None
 
 

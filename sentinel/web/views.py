@@ -16,6 +16,7 @@ from sentinel.pipeline import Pipeline
 from sentinel.report.html import ROWS_AT_FIRST, cited, data_of, environment, render
 from sentinel.report.model import RunReport, report_of_runs
 from sentinel.report.status_lines import workings
+from sentinel.sources.console.line_forms import LineForm
 from sentinel.web.fleet import Fleet
 from sentinel.web.run_session import RunSession, WatchRecords
 from sentinel.web.state_cache import StateCache
@@ -63,13 +64,18 @@ class StateView:
         """Read the states again. If one cannot be read, the table says why."""
         self.fleet.refresh(now, awake)
 
-    def open(self, key: str, pipeline: Pipeline) -> Callable[[], RunSession] | None:
-        """Return what opens a run, from any thread; None if no run has this key. Raises StateError."""
+    def open(
+        self, key: str, pipeline: Pipeline, forms: Sequence[LineForm] = ()
+    ) -> Callable[[], RunSession] | None:
+        """Return what opens a run, from any thread; None if no run has this key. Raises StateError.
+
+        ``forms`` are forms of lines that a person named.
+        """
         run = self.fleet.runs.get(key)
         if run is None:
             return None
         state = self.fleet.states[run.row.id].store.run_state(run.row.id)
-        return partial(RunSession, pipeline, run.row, self.fleet.names[run.row.id], state)
+        return partial(RunSession, pipeline, run.row, self.fleet.names[run.row.id], state, forms)
 
     def records(self, key: str) -> WatchRecords:
         """Return what the watch recorded of a run. Raises StateError."""

@@ -19,6 +19,7 @@ from sentinel.archives.parts import Folder, Part, RunName
 from sentinel.archives.record import failed, packed_record, unpacked_record
 from sentinel.common.errors import SentinelError
 from sentinel.common.shard import Shard
+from sentinel.config.file import Config
 from sentinel.notifications.decide import Reason
 from sentinel.replays.replaying import replay
 from sentinel.report import archive as report
@@ -71,6 +72,19 @@ def test_shards_that_are_not_done_are_said(tmp_path, tree):
     results, _ = archived(tmp_path / "results", tree, shard=Shard(0, 3))
     with pytest.raises(SentinelError, match="2 of 3 shards are not done yet"):
         records(results)
+
+
+def test_a_form_of_lines_that_a_person_named_is_read_and_judged_again_when_it_changes(tmp_path):
+    (tmp_path / "logs").mkdir()
+    lines = (f"qq {n / 4} after {n * 10}\n" for n in range(1, 9))
+    (tmp_path / "logs" / "own.log").write_text("".join(lines))
+    without, _ = archived(tmp_path / "results", tmp_path / "logs")
+    assert not records(without)
+    form = {"line": "qq {qq} after {step}"}
+    settings = Config.model_validate({"paths": [str(tmp_path / "logs")], "console": [form]})
+    results, judged = archived(tmp_path / "results", tmp_path / "logs", settings=settings)
+    assert judged.completed == 1
+    assert [record.format for record in records(results)] == ["console"]
 
 
 @pytest.mark.long  # processes
