@@ -11,13 +11,25 @@ from typing import Any
 from sentinel.sources.readers.measured_rows import Laps, Row
 from sentinel.sources.readers.printed_numbers import MAX_STEP, cell, count
 from sentinel.sources.readers.redrawn_lines import printed_lines
-from sentinel.sources.readers.words import counter
+from sentinel.sources.readers.words import counter, says_metric
 
 MIN_LINES = 4
 """Lines that decide about the columns."""
 
 MAX_BANNERS = 24
 """Lines before the header."""
+
+MAX_UNNAMED = 2
+"""Columns behind those that the header names."""
+
+MIN_NAMES = 3
+"""Names in a header that is shorter than its rows."""
+
+MIN_EPOCH_SECONDS = 1e9
+"""Seconds since 1970 from which on a number may be a time."""
+
+MAX_EPOCH_SECONDS = 1e10
+"""Seconds since 1970 up to which a number may be a time."""
 
 MAX_COLUMNS = 512
 """Columns that are read."""
@@ -40,9 +52,19 @@ _NAMING = re.compile(
 _LONG_FORM = re.compile(r"metric|tag|key|series|variable|phase|split|stage", re.IGNORECASE)
 _VALUE = re.compile(r"value|mean|0|y|metric_value", re.IGNORECASE)
 _PLAIN_STEP = re.compile(r"x\d?|n|num|unnamed: ?0", re.IGNORECASE)
+_STATISTIC = re.compile(r"(?:running_?)?(?:avg|average|mean|median|min|max|std|sum|last|best)", re.IGNORECASE)
+"""Names of columns that only the name of the file says something about."""
+
 _HEADING = re.compile(r"\W{0,9}(\w{1,20})\W{0,3}\d{1,12}\W{0,9}")
 """What stands above the numbers of an epoch in one column: "Epoch 0"."""
 
+_MISSING = frozenset({"", "_", "-", "--", "None", "null", "n/a", "N/A", "NA"})
+"""Texts of a cell that holds nothing."""
+
+_BRACKETS = re.compile(r"[\[(]([^\[\]()]*)[\])],?\s*")
+"""A row that is printed as a list or a tuple of numbers."""
+
+_DATE = re.compile(r"\d[-/:.]\d")
 _DECIMAL_COMMA = re.compile(r"[-+]?\d{1,20},\d{1,20}")
 _UNCOUNTED = re.compile(r"(?<!\s)\s*+(?:\([^)]{0,40}\)|\[[^\]]{0,40}\])\s*$")
 
@@ -60,6 +82,9 @@ class Table:
         self.values: list[int] = list(state.get("values", []))
         self.labels: list[int] = list(state.get("labels", []))
         self.step: int = state.get("step", -1)
+        self._blank: list[int] = list(state.get("blank", []))  # columns that the header leaves out
+        self.has_row_names: bool = state.get("row_names", False)
+        self.has_clock: bool = state.get("clock", False)
         self._epoch: int = state.get("epoch", -1)
         self._unit: str = state.get("unit", "row")
         self._wall: int = state.get("wall", -1)
@@ -82,6 +107,9 @@ class Table:
             "values": self.values,
             "labels": self.labels,
             "step": self.step,
+            "blank": self._blank,
+            "row_names": self.has_row_names,
+            "clock": self.has_clock,
             "epoch": self._epoch,
             "unit": self._unit,
             "wall": self._wall,
@@ -141,15 +169,29 @@ class Table:
             above = first
             first += 1
         if 0 <= above < len(rows):
-            names = [text.strip().strip("\"'").lstrip("#").strip() for text in rows[above]]
-            if len(names) == self._width + 1 and rows[above][0].strip() == "#":
-                names = names[1:]
-            is_heading = len(names) == 1 and (heading := _HEADING.fullmatch(names[0])) and counter(heading[1])
-            if len(names) == self._width and not all(map(cell, rows[above])) and not is_heading:
-                self.header = names
+            self._name_columns(rows[above], rows[first:])
+            rows = [without(row, self._blank) for row in rows]
         self._choose(rows[first:])
         for line in head[first:]:
             self._row(line)
+
+    def _name_columns(self, above: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+        """Take the names of the columns from what stands above the rows, if it names them."""
+        names = [text.strip().strip("\"'").lstrip("#").strip(" ,") for text in above]
+        if len(names) > 1 and above[0].strip() == "#":
+            names = names[1:]
+        if all(map(cell, above)):
+            return
+        if len(names) == 1:
+            heading = _HEADING.fullmatch(names[0])
+            if self._width == 1 and not (heading and counter(heading[1])):
+                self.header = names
+            return
+        blank = [at for at in range(self._width) if not any(row[at].strip() for row in rows if at < len(row))]
+        if 0 < len(blank) == self._width - len(names):
+            self._blank = blank
+            self._width = len(names)
+        self.header = _fitted(names, self._width)
 
     def _choose(self, rows: Sequence[Sequence[str]]) -> None:
         """Decide which column counts, which ones name and which ones are values."""
@@ -160,17 +202,17 @@ class Table:
         for at in range(width):
             column = [row[at] for row in rows]
             of_numbers = sum(_value(text, self.delimiter) is not None for text in column)
-            with_text = sum(bool(text.strip()) for text in column)
+            with_text = sum(text.strip() not in _MISSING for text in column)
             is_text = of_numbers * 2 < with_text
             (texts if is_text else numeric).append(at)
         names = self.header or [""] * self._width
         kinds = {at: counter(_UNCOUNTED.sub("", names[at])) for at in numeric}
-        may_step = [at for at in numeric if kinds[at] and _orders([row[at] for row in rows])]
-        rising = [at for at in may_step if _rises([row[at] for row in rows])]
+        may_step = [at for at in numeric if kinds[at] and _orders([_whole(row[at]) for row in rows])]
+        rising = [at for at in may_step if _rises([_whole(row[at]) for row in rows])]
         for kind in ("step", "batch", "episode", "count", "epoch", "frame"):
             counters = [at for at in may_step if kinds[at] == kind]
             is_length = kind == "step" and rising and not set(counters) & set(rising)
-            if counters and not (is_length and _falls([row[counters[0]] for row in rows])):
+            if counters and not (is_length and _falls([_whole(row[counters[0]]) for row in rows])):
                 self.step = counters[0]
                 self._unit = kind
                 break
@@ -182,18 +224,30 @@ class Table:
             and may_count
             and len(numeric) > 1
             and numeric[0] == 0
-            and _rises([row[0] for row in rows])
+            and _rises([_count(row[0]) for row in rows])
         ):
             self.step = 0
             self._unit = "number"
+        if not self.header and self.step < 0 and len(numeric) > 2 and _are_laps(rows):
+            self._epoch = 0
+            self.step = 1
+            self._unit = "batch"
         walls = [at for at in numeric if _WALL.fullmatch(names[at])]
         self._wall = next((at for at in walls if re.match(r"wall|time", names[at], re.IGNORECASE)), -1)
+        clocks = [at for at in numeric[1:] if _is_clock([row[at] for row in rows])]
+        if clocks and not self.header:
+            self.has_clock = True
+            self._wall = clocks[0]
+            walls = clocks
         self.values = [
             at for at in numeric if at != self.step and at not in walls and (not kinds[at] or not self.header)
         ]
         self.values = self.values or [at for at in numeric if at != self.step and at not in walls]
+        self.values = [at for at in self.values if at != self._epoch or self.header]
         self.is_plain = bool(self.header) or all(len({row[at] for row in rows}) == 1 for at in texts)
         self.labels = [at for at in texts if self._names_series(names[at], [row[at].strip() for row in rows])]
+        self.labels = [at for at in self.labels if any(row[at].strip() not in _MISSING for row in rows)]
+        self.has_row_names = bool(texts) and texts[0] == 0 and _are_names([row[0] for row in rows])
         if self.header and any(names[at].lower() in ("metric", "tag", "key", "name") for at in self.labels):
             self.labels = [at for at in self.labels if names[at].lower() in ("metric", "tag", "key", "name")]
 
@@ -210,7 +264,7 @@ class Table:
         )
 
     def _row(self, line: str) -> None:
-        cells = _cells(line, self.delimiter)
+        cells = without(_cells(line, self.delimiter), self._blank)
         if len(cells) < 2 and self._width > 1:
             self.others += 1
             return
@@ -249,11 +303,11 @@ class Table:
 
     def _step(self, cells: Sequence[str], lap: str) -> int:
         if 0 <= self.step < len(cells):
-            value = count(cells[self.step].strip().strip("\"'"))
+            value = _whole(cells[self.step])
             if value is not None and abs(value) < MAX_STEP:
                 if self._epoch < 0 or self._epoch >= len(cells):
                     return value
-                epoch = count(cells[self._epoch].strip().strip("\"'"))
+                epoch = _whole(cells[self._epoch])
                 step = self._laps.setdefault(lap, Laps()).step(value, None, epoch)
                 return step if abs(step) < MAX_STEP else self._counts[lap]
         return self._counts[lap]
@@ -264,10 +318,59 @@ class Table:
         if is_only and (not name or _VALUE.fullmatch(name)):
             return label or self.name
         name = name.rstrip(":") or str(at)
+        if _STATISTIC.fullmatch(name) and says_metric(self.name):
+            name = f"{self.name} {name}"
         return f"{label} {name}" if label else name
 
 
+def without(cells: list[str], blank: Sequence[int]) -> list[str]:
+    """Return the cells without those that the header leaves out."""
+    return [text for at, text in enumerate(cells) if at not in blank] if blank else cells
+
+
+def _fitted(names: list[str], width: int) -> list[str]:
+    """Return a name for each column; none if there are too few or too many names.
+
+    A header is short where the last cells of a row have no name, and in a log of DeepXDE, which writes a
+    loss for each equation: the step, those of the training, those of the test, and a metric.
+    """
+    if len(names) == width:
+        return names
+    if names[1:3] == ["loss_train", "loss_test"] and width > len(names):
+        losses = (width - 1) // 2
+        of_parts = [f"{name} {number}" for name in names[1:3] for number in range(1, losses + 1)]
+        return [names[0], *of_parts, *names[3:4] * (width - 1 - 2 * losses)]
+    if 0 < width - len(names) <= MAX_UNNAMED and len(names) >= MIN_NAMES:
+        return [*names, *(f"{names[-1]} {number + 2}" for number in range(width - len(names)))]
+    return []
+
+
+def _are_laps(rows: Sequence[Sequence[str]]) -> bool:
+    """Return whether the first two columns are an epoch and the place in it: ``0 0``, ``0 1``, ``0 2``."""
+    epochs = {_count(row[0]) for row in rows}
+    return (
+        len(rows) > 1 and len(epochs) == 1 and None not in epochs and _rises([_count(row[1]) for row in rows])
+    )
+
+
+def _is_clock(column: Sequence[str]) -> bool:
+    """Return whether a column without a name holds the time, which grows, in seconds since 1970."""
+    values = [cell(text) for text in column]
+    times = [
+        value for value in values if value is not None and MIN_EPOCH_SECONDS <= value < MAX_EPOCH_SECONDS
+    ]
+    return len(times) == len(values) >= MIN_LINES - 1 and times == sorted(times)
+
+
+def _are_names(column: Sequence[str]) -> bool:
+    """Return whether each row has a name of its own, which is no date."""
+    texts = {text.strip() for text in column}
+    return len(texts) == len(column) >= MIN_LINES - 1 and not any(_DATE.search(text) for text in texts)
+
+
 def _cells(line: str, delimiter: str) -> list[str]:
+    if line[:1] in "[(" and (inner := _BRACKETS.fullmatch(line)):
+        line = inner[1]
     if delimiter == " ":
         return line.split()
     if not delimiter:
@@ -304,6 +407,8 @@ def _delimiter(lines: Sequence[str]) -> str:
     """Return what separates the cells of the lines; nothing for a single column."""
     best = ""
     most = 0
+    if all(line.startswith("tensor(") for line in lines[1:] or lines):
+        return ""
     for delimiter in _DELIMITERS:
         rows = [_cells(line, delimiter) for line in lines]
         widths = {len(row) for row in rows[1:] or rows}
@@ -333,20 +438,27 @@ def _is_header(row: Sequence[str], below: Sequence[Sequence[str]]) -> bool:
     return not row[0].strip() and all(cell(each[0]) is not None for each in below if each)
 
 
-def _rises(column: Sequence[str]) -> bool:
-    values = [count(text.strip().strip("\"'")) for text in column]
-    whole = [value for value in values if value is not None]
-    if len(whole) < len(values) or len(values) < 2:
+def _count(text: str) -> int | None:
+    return count(text.strip().strip("\"'"))
+
+
+def _whole(text: str) -> int | None:
+    """Return the number in a cell of a column whose name says that it counts, such as 2 for ``2.0000``."""
+    value = cell(text.strip().strip("\"'")) if "." in text else None
+    return int(value) if value is not None and value.is_integer() and abs(value) < MAX_STEP else _count(text)
+
+
+def _rises(column: Sequence[int | None]) -> bool:
+    whole = [value for value in column if value is not None]
+    if len(whole) < len(column) or len(column) < 2:
         return False
     return all(later > earlier for earlier, later in pairwise(whole))
 
 
-def _falls(column: Sequence[str]) -> bool:
-    values = [count(text.strip().strip("\"'")) for text in column]
-    whole = [value for value in values if value is not None]
+def _falls(column: Sequence[int | None]) -> bool:
+    whole = [value for value in column if value is not None]
     return any(later < earlier for earlier, later in pairwise(whole))
 
 
-def _orders(column: Sequence[str]) -> bool:
-    values = [count(text.strip().strip("\"'")) for text in column]
-    return bool(values) and sum(value is None for value in values) * 2 <= len(values)
+def _orders(column: Sequence[int | None]) -> bool:
+    return bool(column) and sum(value is None for value in column) * 2 <= len(column)

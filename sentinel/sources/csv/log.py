@@ -79,11 +79,17 @@ def _has_columns_of_log(path: Path, stem: str) -> bool:
     first, *others = head[header.size :].decode(errors="replace").split("\n")[:_MAX_ROWS]
     cell = first.split(header.separator)[0].strip(' "\r')
     is_name = bool(cell) and 0 not in (header.time, header.part) and not NUMBER.fullmatch(cell)
-    if not others or is_name:
+    if not others or is_name or not _fits(header, [first, *others[:-1]]):
         return False
     if {"r", "l", "t"} <= {*header.names} or (len(others) > 1 and are_metrics(header.names)):
         return True
     return is_log(stem, header.names, _counts(header, [first, *others[:-1]]))
+
+
+def _fits(header: Header, lines: Sequence[str]) -> bool:
+    """Return whether one of the lines has a cell for each name."""
+    rows = (cells_of(line, header.separator) for line in lines if line.strip())
+    return any(len(row) == len(header.names) + header.left_out for row in rows)
 
 
 def _counts(header: Header, lines: Sequence[str]) -> Sequence[str]:

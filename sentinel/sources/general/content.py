@@ -16,6 +16,7 @@ from sentinel.sources.console.recurring import RecurringLines
 from sentinel.sources.csv import delimited as tables
 from sentinel.sources.json import tree as trees
 from sentinel.sources.readers.measured_rows import Row
+from sentinel.sources.readers.printed_numbers import cell
 from sentinel.sources.readers.redrawn_lines import end_of_lines
 from sentinel.sources.readers.words import counter, may_be_metric, phase, says_metric, says_other
 
@@ -36,6 +37,9 @@ MIN_POINTS = 3
 
 MIN_OF_SPLITS = 2
 """Metrics with the name of a split of the data that make a table that counts a log."""
+
+MIN_OF_LISTS = 2
+"""Lists of a document that is a log if each of them has the name of a metric."""
 
 MIN_SERIES = 4
 """Series of lines in which only its growth shows what counts."""
@@ -61,7 +65,7 @@ _TRAINS = re.compile(
     re.IGNORECASE,
 )
 _DATA_NAME = re.compile(
-    r"(?:data(?:set)?|iris|annotations?|labels?|vocab|token|split|prediction|pred_true|samples?|grid_?search|params)",
+    r"(?:data(?:set)?|(?<![a-z])ids?(?![a-z])|iris|annotations?|labels?|vocab|token|split|prediction|pred_true|samples?|grid_?search|params)",
     re.IGNORECASE,
 )
 
@@ -73,13 +77,22 @@ _LOG_NAME = re.compile(
 _SPLIT_OF_DATA = re.compile(r"(?:x_|y_)?(?:train|training|test|valid|validation|val|dev)", re.IGNORECASE)
 """The whole name of a table that may be a part of a data set."""
 
+_RESULTS_NAME = re.compile(r"(?:\w*_)?(?:results?|stats|episodes?|games?)", re.IGNORECASE)
+"""The whole name of a table without names that is a log if it counts and holds the time."""
+
 _PREFIX = re.compile(rb"\s*\[(?:\d{4}-|[ A-Za-z(]|\d{1,9}[\],/ :])")
 """What a console begins its lines with, and no JSON."""
 
 _IS_REWARD = re.compile(r"(?:episode_|ep_)?(?:reward|return)", re.IGNORECASE)
 """Names that only a training gives."""
 
+_WORDS = re.compile(r"[A-Za-z]{2}[\w ]{0,20}[:=]\s?[-\d]")
+"""A word before a number."""
+
 _REQUEST = re.compile(rb"HTTP/[12]\b")
+_OUTCOME = re.compile(r"loss|acc|reward|score|error|return|precision|recall|f1", re.IGNORECASE)
+"""Names of metrics that are no settings."""
+
 _UNITS = frozenset({"epoch", "step", "episode", "batch", "frame", "part"})
 _BOARD = ["Wall time", "Step", "Value"]
 """The header of a table that TensorBoard exports."""
@@ -103,6 +116,26 @@ class Judgement(msgspec.Struct, frozen=True):
     is_training: bool
     is_crash: bool
     reason: str
+
+
+class _Columns(msgspec.Struct, frozen=True):
+    """What the series of a table or a document have in common.
+
+    ``has_clock`` says that a column without a name holds the time.
+    """
+
+    count: int
+    has_names: bool
+    has_step: bool = False
+    has_clock: bool = False
+    has_row_names: bool = False
+    is_of_board: bool = False
+    is_document: bool = True
+    is_log_file: bool = False
+
+
+def _is_log_file(name: str) -> bool:
+    return name.lower().endswith((".log", ".out", ".err"))
 
 
 def _series(rows: Iterable[Row]) -> dict[str, list[tuple[int, float, str]]]:
@@ -132,6 +165,9 @@ def kind_of(data: bytes, name: str) -> Kind:
     rows = _rows(table, data)
     total = table.rows + table.others
     is_row = len(rows) >= MIN_POINTS and table.rows >= (1 - MAX_TEXT_SHARE) * total
+    is_row = is_row or (
+        bool(table.header) and table.delimiter in (",", "\t", ";") and 0 < table.rows == total
+    )
     if (
         is_row
         and table.is_plain
@@ -154,15 +190,18 @@ def _is_tree(data: bytes) -> bool:
 def _reads_words(data: bytes) -> bool:
     """Return whether most lines hold words beside numbers within a cell, as a console does."""
     lines = data.decode("utf-8", "replace").splitlines()[2:42]
-    words = [line for line in lines if re.search(r"[A-Za-z]{2}[\w ]{0,20}[:=]\s?[-\d]", line)]
+    words = [line for line in lines if cell(line) is None and _WORDS.search(line)]
     return len(words) * 2 > len(lines) > 0
 
 
-def judge(data: bytes, name: str, is_over: bool = True, is_whole: bool = True) -> Judgement:
+def judge(
+    data: bytes, name: str, is_over: bool = True, is_whole: bool = True, is_named: bool = True
+) -> Judgement:
     """Judge a file by its first and last bytes and its name.
 
     ``is_over`` says that nobody writes it any more, so that a metric that was logged once is all there is.
-    ``is_whole`` says that what is redrawn now will not be a line of another kind.
+    ``is_whole`` says that what is redrawn now will not be a line of another kind. ``is_named`` says that a
+    person named the file; in another one a line that came once has to count, and to hold no setting.
     """
     if not is_whole and len(data) < MIN_REDRAWN:
         data = b"\n".join(line.rpartition(b"\r")[2] for line in data.replace(b"\r\n", b"\n").split(b"\n"))
@@ -180,22 +219,25 @@ def judge(data: bytes, name: str, is_over: bool = True, is_whole: bool = True) -
         }
         if _has_texts(sample) and name.endswith((".jsonl", ".ndjson")):
             return Judgement(kind, False, False, "its lines hold texts")
-        is_named = not trees.is_of_plain_rows(data)
-        is_document = not name.endswith((".jsonl", ".ndjson"))
-        return _of_series(kind, names, stem, len(all_series), is_over, is_named, is_document=is_document)
+        rows_of = _Columns(
+            count=len(all_series),
+            has_names=not trees.is_of_plain_rows(data),
+            is_document=not name.endswith((".jsonl", ".ndjson")),
+        )
+        return _of_series(kind, names, stem, rows_of, is_over)
     if kind is Kind.TABLE:
         table = tables.Table(stem)
         rows = _rows(table, sample)
-        return _of_series(
-            kind,
-            _series(rows),
-            stem,
-            len(table.values),
-            is_over,
-            bool(table.header),
-            table.step >= 0,
-            table.header[:3] == _BOARD,
+        columns = _Columns(
+            count=len(table.values),
+            has_names=bool(table.header),
+            has_step=table.step >= 0,
+            has_clock=table.has_clock,
+            has_row_names=table.has_row_names,
+            is_of_board=table.header[:3] == _BOARD,
+            is_log_file=_is_log_file(name),
         )
+        return _of_series(kind, _series(rows), stem, columns, is_over)
     console = RecurringLines(stem)
     tail = data[max(MAX_SAMPLE, len(data) - MAX_SAMPLE) :]
     rows = console.read(sample[: end_of_lines(sample)])
@@ -203,7 +245,7 @@ def judge(data: bytes, name: str, is_over: bool = True, is_whole: bool = True) -
     rows += console.end() if is_over else []
     series = _series(rows)
     if series:
-        return _of_console(series, stem, sample, is_over)
+        return _of_console(series, stem, sample, is_over, _is_log_file(name), is_named)
     ending = data[-MAX_SAMPLE:].decode("utf-8", "replace")
     is_end = _TRACEBACK.search(ending[-MAX_ENDING:]) or _ERROR.search(ending[-MAX_ENDING:])
     if is_end and _TRACEBACK.search(ending) and _TRAINS.search(ending):
@@ -212,7 +254,12 @@ def judge(data: bytes, name: str, is_over: bool = True, is_whole: bool = True) -
 
 
 def _of_console(
-    series: Mapping[str, Sequence[tuple[int, float, str]]], stem: str, sample: bytes, is_over: bool
+    series: Mapping[str, Sequence[tuple[int, float, str]]],
+    stem: str,
+    sample: bytes,
+    is_over: bool,
+    is_log_file: bool,
+    is_named: bool,
 ) -> Judgement:
     """Judge a text by its records: one names a metric that changes, and counts or is surely of a training."""
     if len(_REQUEST.findall(sample)) * 4 > sample.count(b"\n"):
@@ -222,7 +269,8 @@ def _of_console(
     reason = "no name of a metric and nothing that counts"
     has_nan = any(value != value for points in series.values() for _, value, _ in points)
     changing = [name for name, points in series.items() if len({value for _, value, _ in points}) > 1]
-    if sum(says_metric(name) and len(series[name]) >= MIN_POINTS for name in changing) >= MIN_METRICS:
+    metrics = sum(says_metric(name) and len(series[name]) >= MIN_POINTS for name in changing)
+    if metrics >= MIN_METRICS and (speaks or is_log_file):
         return Judgement(Kind.CONSOLE, True, False, "")
     for name, points in series.items():
         is_counted = points[0][2] not in ("row", "number") or (
@@ -236,8 +284,9 @@ def _of_console(
             continue
         varies = has_nan or len({value for _, value, _ in points}) > 1
         varies = varies or (is_metric and is_counted and len({step for step, _, _ in points}) > 1)
+        is_once = len(points) < MIN_POINTS and points[0][2] in _UNITS and _OUTCOME.search(name) is not None
         if (len(points) >= MIN_POINTS and varies and (is_counted or speaks)) or (
-            is_over and is_metric and speaks
+            is_over and is_metric and speaks and (is_named or is_once)
         ):
             return Judgement(Kind.CONSOLE, True, False, "")
         reason = f"“{name}” comes {len(points)} times and {'counts nothing' if varies else 'does not change'}"
@@ -258,45 +307,75 @@ def _of_series(
     kind: Kind,
     series: Mapping[str, Sequence[tuple[int, float, str]]],
     stem: str,
-    columns: int,
+    columns: _Columns,
     is_over: bool,
-    has_header: bool = True,
-    has_step: bool = False,
-    is_of_board: bool = False,
-    is_document: bool = True,
 ) -> Judgement:
-    long = {name: points for name, points in series.items() if len(points) >= MIN_POINTS}
     if not series:
         return Judgement(kind, False, False, "no numbers that come in rows")
+    long = [name for name, points in series.items() if len(points) >= MIN_POINTS]
     words = [name for name in series if says_metric(name)]
-    weak = [name for name in series if may_be_metric(name)]
-    file_speaks = says_metric(stem) or bool(_LOG_NAME.search(stem) and not _SPLIT_OF_DATA.fullmatch(stem))
-    is_counted = any(
-        points[0][2] in _UNITS or counter(points[0][2].rsplit("/", 1)[-1]) for points in series.values()
-    )
-    counts = has_step or any(points[0][2] != "row" for points in series.values())
-    if columns > MAX_COLUMNS and not (counts and words):
-        return Judgement(kind, False, False, f"{columns} columns, of which none counts")
-    if kind is Kind.TABLE and len(long) * 2 < len(series):
+    counts = columns.has_step or any(points[0][2] != "row" for points in series.values())
+    if columns.count > MAX_COLUMNS and not (counts and words):
+        return Judgement(kind, False, False, f"{columns.count} columns, of which none counts")
+    is_short = len(long) * 2 < len(series) if kind is Kind.TABLE else not is_over and not long
+    if is_short and not (is_over and len(set(map(phase, words))) > 1):
         return Judgement(kind, False, False, "most of its series have one or two values")
     if kind is Kind.TABLE and not _is_in_order(series):
         return Judgement(kind, False, False, "its counter is in no order")
     if _DATA_NAME.search(stem) and not (counts and words):
         return Judgement(kind, False, False, "the name is that of data")
-    if not is_over and not long:
-        return Judgement(kind, False, False, "most of its series have one or two values")
-    is_log = is_counted and bool(words or weak or file_speaks or is_of_board)
-    is_log = (
-        is_log
-        or (bool(words) and file_speaks)
-        or (says_metric(stem) and (not has_header or len(series) == 1))
-    )
-    is_log = is_log or (file_speaks and not has_header)
-    is_log = is_log or (kind is Kind.TREE and any(map(_IS_REWARD.fullmatch, series)) and not is_document)
-    is_log = is_log or (counts and sum(bool(phase(name)) for name in words) >= MIN_OF_SPLITS)
-    if not is_log:
+    if columns.has_row_names and not counts:
+        return Judgement(kind, False, False, "its rows have names")
+    if not _is_log(kind, series, words, stem, columns, counts):
         return Judgement(kind, False, False, "no counter of a training and no name of a metric")
     return Judgement(kind, True, False, "")
+
+
+def _is_log(
+    kind: Kind,
+    series: Mapping[str, Sequence[tuple[int, float, str]]],
+    words: Sequence[str],
+    stem: str,
+    columns: _Columns,
+    counts: bool,
+) -> bool:
+    """Return whether the names and the counters of some series are those of a log. ``words`` are the names
+    of metrics among them.
+    """
+    weak = any(may_be_metric(name) for name in series)
+    is_of_metric = says_metric(stem)
+    is_split = _SPLIT_OF_DATA.fullmatch(stem) is not None and not columns.is_log_file
+    file_speaks = is_of_metric or bool(_LOG_NAME.search(stem) and not is_split)
+    is_counted = any(
+        points[0][2] in _UNITS or counter(points[0][2].rsplit("/", 1)[-1]) for points in series.values()
+    )
+    return (
+        (is_counted and bool(words or weak or file_speaks or columns.is_of_board))
+        or (bool(words) and file_speaks)
+        or (is_of_metric and (not columns.has_names or len(series) == 1))
+        or (file_speaks and not columns.has_names and _has_fractions(series))
+        or (kind is Kind.TREE and any(map(_IS_REWARD.fullmatch, series)) and not columns.is_document)
+        or (counts and _has_splits(words))
+        or (kind is Kind.TREE and len(words) == len(series) >= MIN_OF_LISTS and _are_lists(series))
+        or (columns.has_clock and counts and _RESULTS_NAME.fullmatch(stem) is not None)
+    )
+
+
+def _has_splits(words: Sequence[str]) -> bool:
+    """Return whether enough metrics have the name of a part of the data."""
+    return sum(bool(phase(name)) for name in words) >= MIN_OF_SPLITS
+
+
+def _has_fractions(series: Mapping[str, Sequence[tuple[int, float, str]]]) -> bool:
+    return any(
+        value != value or not value.is_integer() for points in series.values() for _, value, _ in points
+    )
+
+
+def _are_lists(series: Mapping[str, Sequence[tuple[int, float, str]]]) -> bool:
+    """Return whether the series are equally long lists that hold fractions."""
+    lengths = {len(points) for points in series.values()}
+    return len(lengths) == 1 and lengths.pop() >= MIN_POINTS and _has_fractions(series)
 
 
 def _is_in_order(series: Mapping[str, Sequence[tuple[int, float, str]]]) -> bool:

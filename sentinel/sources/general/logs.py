@@ -35,6 +35,12 @@ MAX_FILES = 24
 MAX_DOCUMENT = 1 << 20
 """Bytes of a JSON document that a walk finds; a larger one is data. One that a person names may be larger."""
 
+MIN_REDRAWN = 4
+"""States for each line, from which on a text consists of progress bars."""
+
+MAX_OF_BARS = 1 << 20
+"""Bytes of a text of progress bars that are judged by what stands behind them."""
+
 MAX_NAMED_DOCUMENT = 32 << 20
 """Bytes of a JSON document that a person names."""
 
@@ -90,13 +96,16 @@ class Answer(msgspec.Struct, frozen=True):
 def find(directory: Path, names: Sequence[str], are_over: bool = False) -> Iterator[Run]:
     """Yield the runs among the files of a directory where no format finds one.
 
-    ``are_over`` says that no log is expected to grow, so that what was redrawn counts.
+    ``are_over`` says that no log is expected to grow, so that what was redrawn counts, and a metric that was
+    logged once in a file with the name of a log.
     """
     names = candidates(names)
     if names and not any(each.has_text_of(directory) for each in formats().values()):
         for name in names:
             path = directory / name
-            answer = _judge(path, MAX_DOCUMENT, False, is_whole=True) if are_over else judged(path)
+            answer = judged(path)
+            if are_over and not answer.format:
+                answer = _judge(path, MAX_DOCUMENT, _is_log_name(name), is_whole=True, is_named=False)
             if answer.format:
                 yield _run(directory / name, answer)
 
@@ -222,7 +231,9 @@ def judged(path: Path) -> Answer:
     return _judge(path, MAX_DOCUMENT, False)
 
 
-def _judge(path: Path, max_document: int, is_over: bool, is_whole: bool = False) -> Answer:
+def _judge(
+    path: Path, max_document: int, is_over: bool, is_whole: bool = False, is_named: bool = True
+) -> Answer:
     from sentinel.sources.general.content import MAX_SAMPLE, Kind, judge  # slow to import
 
     try:
@@ -234,11 +245,18 @@ def _judge(path: Path, max_document: int, is_over: bool, is_whole: bool = False)
                 return Answer("", False, "is a large document")
             file.seek(len(head) if is_document else max(len(head), size - MAX_SAMPLE))
             data = head + file.read(max_document if is_document else MAX_SAMPLE)
+            bars = b""
+            if not is_document and head.count(b"\r") > MIN_REDRAWN * head.count(b"\n"):
+                file.seek(0)
+                bars = file.read(MAX_OF_BARS)
     except OSError:
         return Answer("", False, "")
     if not data.strip():
         return Answer("", False, "")
-    judgement = judge(plain_utf_8(data), path.name, is_over, is_over or is_whole)
+    judgement = judge(plain_utf_8(data), path.name, is_over, is_over or is_whole, is_named)
+    if bars and not judgement.is_training:
+        shown = b"\n".join(line[line.rstrip(b"\r").rfind(b"\r") + 1 :] for line in bars.split(b"\n"))
+        judgement = judge(plain_utf_8(shown), path.name, is_over, is_over or is_whole, is_named)
     formats_of = {Kind.CONSOLE: CONSOLE, Kind.TABLE: TABLE, Kind.TREE: DOCUMENT}
     if judgement.kind is None or not (judgement.is_training or judgement.is_crash):
         return Answer("", False, judgement.reason if judgement.kind else "")

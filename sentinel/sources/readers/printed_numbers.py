@@ -40,7 +40,7 @@ MAX_STEP = 2**62
 
 CELL = re.compile(
     rf"\s{{0,40}}(?:tensor\()?([-+]?(?:{_FIGURE}|nan|inf(?:inity)?))(?:[KMGB]|%)?"
-    r"(?:,[^()]{0,60}\)|\)| \(tracked\))?\s{0,40}",
+    r"(?:,[^()]{0,90}\)|\)| \(tracked\))?\s{0,40}",
     re.IGNORECASE,
 )
 """A whole cell that is a number."""

@@ -25,6 +25,9 @@ MAX_WORDS = 5
 
 _LEVEL = re.compile(r"\b(?:INFO|DEBUG|WARNING|WARN|ERROR|CRITICAL|SUCCESS|NOTICE)\b")
 _LOGGER = re.compile(r"(?:root|__main__|[A-Za-z_]\w{0,40}(?:\.\w{1,40}){1,6})\s{0,2}[:\]|>-]{1,2}\s?")
+_FUNCTION = re.compile(r"(?:^|[\s|])[A-Za-z_][\w.]*:[\w<>.]+:$")
+"""The module and the function before a line of source, as Loguru prints them."""
+
 _SEPARATOR = re.compile(
     r"[,;|:=()\[\]{}\t/<>~*!?\u2502\u2503\u2192]|\s{2,}|(?<=\s)[-\u2013\u2014]{1,3}(?=\s|\w)|\s-{2,}|^-\s"
 )
@@ -173,8 +176,11 @@ def _time(reading: Reading) -> bool:
 
 
 def _place_in_the_program(reading: Reading) -> bool:
-    """Recognise a line of source, or a process or a thread that a logger names: "train.py:12", "pid=34"."""
-    is_place = reading.before.rstrip().endswith((".py:", "pid=", "thread=", "file.py:"))
+    """Recognise a line of source, or a process or a thread that a logger names: "train.py:12", "pid=34",
+    "__main__:reward:112 - ".
+    """
+    is_place = reading.before.rstrip().endswith((".py:", ".cpp:", ".cc:", ".cu:", "pid=", "thread="))
+    is_place |= reading.is_fresh and _FUNCTION.search(reading.texts[reading.at][-MAX_NAME:]) is not None
     is_level_next = (
         reading.is_fresh and not reading.before.strip(_TRIM) and _LEVEL.match(reading.after.lstrip(" ]|:-"))
     )

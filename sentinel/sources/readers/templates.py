@@ -54,7 +54,7 @@ _WINDOW_ASIDE = re.compile(r" \((1\d{0,6}) (?:eps?|episodes?|games?)\)(?=\s?[:=]
 _DOTTED = re.compile(r"poch\.(?=\d)")
 """What stands between the word and the number: "---Epoch.12"."""
 
-_LAYER = re.compile(r"\s*\([\w.-]+\): [A-Z]\w*\(")
+_LAYER = re.compile(r"\s*\([\w.\0-]+\): [A-Z]\w*\(")
 """A line of a printed model: "(norm1): BatchNorm2d(64, eps=1e-05)"."""
 
 _RAISED = re.compile(r"\s*(?:\w+\.)*[A-Z]\w*Error: (?=[\[A-Za-z'\"])")

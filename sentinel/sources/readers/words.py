@@ -4,7 +4,7 @@ import re
 from functools import lru_cache
 
 _SURE = re.compile(
-    r"loss|(?<![a-z])accs?(?![a-z])|accuracy|(?<=[a-z])Acc(?![a-z])|(?<![a-z])err(?![a-z])|error|reward|return(?![a-z])|score"
+    r"loss|(?<![a-z])accs?(?![a-z])|accurac(?:y|ies)|(?<=[a-z])Acc(?![a-z])|(?<![a-z])err(?![a-z])|error|reward|return(?![a-z])|score"
     r"|(?<![a-z])(?:auc|auroc|f1|fb1|map|ap|mrr|ndcg|iou|miou|dice|fid|psnr|ssim|kl|nll|elbo|bpd|bpc|mmd|wer|cer|"
     r"mse|mae|rmse|mape|mpjpe|r2|ppl|lr|rew|eps|nsdr|xent|corr|lm|reco|l1|l2|mcc|eer|top\d)(?![a-z])"
     r"|fscore|f.?measure|precision|recall|perplexity|bleu|rouge|entropy|grad|(?<![a-z])norm(?![a-z])"
@@ -55,7 +55,7 @@ _COUNTERS = (
     (
         "step",
         r"(?:global|env|train|training|gradient|optimizer|total|num|current|time)?[ _-]?"
-        r"(?:steps?|iters?|iterations?|updates?|timesteps?)|steps?_done|its|itr|round|kimg|total_num_steps"
+        r"(?:steps?|iters?|iterations?|updates?|timesteps?)|steps?_done|its|itr|round(?:_?(?:number|num|idx|id))?|kimg|total_num_steps"
         r"|num_updates|total T|t|tick|rollout|trees",
     ),
     ("batch", r"(?:mini[ _-]?)?batch(?:es)?(?:[ _-]?(?:id|idx|index|no|num))?|it"),

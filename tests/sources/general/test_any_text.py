@@ -45,6 +45,7 @@ LINES = st.one_of(
     ),
     NUMBERS,
     st.builds("{},{}".format, NUMBERS, NUMBERS),
+    st.builds("[{}, {}, {}]".format, st.integers(0, 3), st.integers(0, 9), NUMBERS),
     st.text(max_size=60),
 )
 TEXTS = st.lists(LINES, max_size=60).map(lambda lines: "\n".join(lines).encode("utf-8", "replace"))

@@ -114,6 +114,54 @@ TABLES = {
         ["update,return", *(f"{n},{n / 2}" for n in range(1, 5)), "update,return", "5,2.5", "6,3.0"],
         ("return", 6, "3.0"),
     ),
+    "a header with commas above blanks": (
+        "loss.dat",
+        ["# step, loss_train, loss_test", *(f"{n}e+02 {1 / n} {2 / n}" for n in range(1, 6))],
+        ("loss_test", 500, "0.4"),
+    ),
+    "a loss for each equation": (
+        "loss.dat",
+        [
+            "# step, loss_train, loss_test, metrics_test",
+            *(f"{n}e+02 {1 / n} 2.5 {2 / n} 3.5 0.{n}" for n in range(1, 6)),
+        ],
+        ("loss_test 1", 500, "0.4"),
+    ),
+    "a header without the last name": (
+        "log.txt",
+        ["epoch\tlr\ttestAcc", *(f"{n}\t0.1\t7{n}.5\t6{n}.5" for n in range(5))],
+        ("testAcc 2", 4, "64.5"),
+    ),
+    "a cell that the header leaves out": (
+        "loss.tsv",
+        ["EPOCH\tTRAIN_LOSS\tF1\tDEV_LOSS", *(f"{n}\t{1 / (n + 1)}\t\t_\t0.{n}" for n in range(5))],
+        ("DEV_LOSS", 4, "0.4"),
+    ),
+    "a count with a point": (
+        "scores.tsv",
+        ["epoch\tval_loss", *(f"\t{n}.0000\t{1 / (n + 1)}" for n in range(5))],
+        ("val_loss", 4, "0.2"),
+    ),
+    "printed lists": (
+        "train.log",
+        [f"[{n // 4}, {n % 4}, {1 / (n + 1)}]" for n in range(8)],
+        ("train", 7, "0.125"),
+    ),
+    "printed tensors": (
+        "PSNR.csv",
+        [f"tensor({n}.5, device='cuda:0', grad_fn=<MulBackward0>)" for n in range(1, 6)],
+        ("PSNR", 5, "5.5"),
+    ),
+    "statistics of what the name of the file says": (
+        "scores.tsv",
+        ["avg\tmin\tmax", *(f"{n}.5\t{n}.0\t{n}.75" for n in range(1, 6))],
+        ("scores max", 5, "5.75"),
+    ),
+    "a count and the time": (
+        "results.csv",
+        [f"{n},{n / 4},{90 - n},{1755339958 + n}" for n in range(6)],
+        ("1", 5, "1.25"),
+    ),
     "bars": (
         "history.txt",
         ["epoch | loss | acc", *(f"{n} | {1 / n} | 0.{n}" for n in range(1, 6))],
@@ -135,6 +183,16 @@ DOCUMENTS = {
         "train_loss.json",
         [[1700000000.5 + n, n * 10, 1 / n] for n in range(1, 6)],
         ("train_loss", 50, "0.2"),
+    ),
+    "rounds of clients": (
+        "fedavg_metrics.json",
+        {"algorithm": "avg", "round_metrics": [{"round_number": n, "accuracy": 1 / n} for n in range(1, 6)]},
+        ("round_metrics/accuracy", 5, "0.2"),
+    ),
+    "lists of metrics": (
+        "grpo_metrics.json",
+        {"rewards_avg": [0.5, 0.25, 0.125], "val_accuracies": [0.5, 0.75, 0.875]},
+        ("val_accuracies", 3, "0.875"),
     ),
     "a list of numbers": ("losses.json", [1.0, 0.5, 0.25, 0.125], ("losses", 4, "0.125")),
     "clients": (
@@ -190,6 +248,14 @@ DATA = {
     "train.csv": ["id,age,cost,loss", *(f"{n},{n * 7 % 90},{n * 3},0.{n}" for n in range(1, 9))],
     "predictions.csv": ["id,score", *(f"{n * 7919 % 1000},0.{n}" for n in range(1, 9))],
     "access.log": [f'127.0.0.1 "GET /run?epoch={n}&loss=1.{n} HTTP/1.1" 200 {n}' for n in range(1, 9)],
+    "train_ids.txt": [f"{n * 7919 % 1000}" for n in range(1, 9)],
+    "train_order.txt": [f"{n * 7919 % 1000}" for n in range(1, 9)],
+    "sensitivity.csv": ["scenario,delay", *(f"case {n},{n}.5" for n in range(1, 9))],
+    "pockets.txt": [
+        f"{name}score: 0.{n}" for n in range(1, 6) for name in ("", "drug ", "charge ", "volume ")
+    ],
+    "sizes.txt": [f"  ({n}): GroupNorm(8, {n * 8}, eps=1e-0{n})" for n in range(1, 6)],
+    "readings.csv": [f"{n},{n}.5,{1755339958 + n}" for n in range(1, 9)],
     "notes.txt": [f"{n}. Lower the loss to 0.{n} and try again" for n in range(1, 3)],
 }
 
@@ -225,6 +291,48 @@ def test_one_line_of_a_log_that_is_over_is_enough_where_a_person_names_it(tmp_pa
     (run,) = discover([path], are_over=True).runs
     (chunk,) = flush(run.source, run.source.poll({}, 10).cursor)
     assert 0.88 in chunk.value
+
+
+@pytest.mark.parametrize(
+    ("file", "lines"),
+    [
+        ("log.txt", ["training", "Epoch: [0][50/333] Time 0.951 (0.989) Loss 0.3506 (0.5085)"]),
+        ("training_history.csv", ["accuracy,loss,val_accuracy,val_loss", "0.5,1.25,0.5,1.5"]),
+    ],
+)
+def test_one_line_of_a_log_that_is_over_is_enough(tmp_path, file, lines):
+    write(tmp_path / file, lines)
+    assert not discover([tmp_path]).runs
+    assert len(discover([tmp_path], are_over=True).runs) == 1
+
+
+@pytest.mark.parametrize(
+    ("file", "line"),
+    [
+        ("train_opt.txt", "lr: 0.0002 in epoch 1"),
+        ("debug.log", "config: {'epochs': 20, 'max_lr': 0.5, 'sigma': 0.25}"),
+        ("notes.txt", "epoch 3 loss 0.5 was the best one"),
+    ],
+)
+def test_one_line_of_settings_is_no_log(tmp_path, file, line):
+    write(tmp_path / file, ["training", line])
+    assert not discover([tmp_path], are_over=True).runs
+
+
+def test_what_stands_behind_long_bars_is_a_log(tmp_path):
+    states = "\r".join(f"{n}%|##| {n}/100 [00:09<00:00, 61.9it/s]" for n in range(1, 101))
+    lines = [f"{states * 20}epoch  {n} | train_loss: {1 / n} | test_loss: {2 / n}" for n in range(1, 6)]
+    write(tmp_path / "train.log", lines)
+    assert [point for point in read(tmp_path) if point[0] == "test_loss"][-1][2] == "0.4"
+
+
+def test_the_place_in_a_program_is_no_metric(tmp_path):
+    lines = []
+    for n in range(1, 6):
+        lines.append(f"2026-01-18 16:32:0{n}.236 | DEBUG    | __main__:accuracy_reward:112 - answer {n}")
+        lines.append(f"I0604 21:38:0{n}.000 861 solver.cpp:222] Iteration {n}00, loss = 0.{n}")
+    write(tmp_path / "train.log", lines)
+    assert {tag for tag, _, _ in read(tmp_path)} == {"loss"}
 
 
 def test_lines_without_metrics_are_passed_on_with_the_step_before(tmp_path):
