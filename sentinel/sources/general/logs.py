@@ -77,7 +77,7 @@ _NO_LOGS = re.compile(
     r"requirements.*|licen[cs]e.*|readme.*|copying|notice|authors|makefile|dockerfile|vocab.*|merges.*|"
     r"tokenizer.*|special_tokens.*|added_tokens.*|package(?:-lock)?\.json|tsconfig.*|label\.json|"
     r"debug-(?:internal|core)\.log|(?:.*[_-])?(?:install|setup|pip|build|access|tb|tensorboard)\.log|"
-    r"cmakelists.*|manifest.*|.*config\.json|generation_config.*",
+    r"cmakelists.*|manifest.*|.*(?:config|params?|settings|arguments)\.json|generation_config.*",
     re.IGNORECASE,
 )
 
