@@ -28,6 +28,7 @@ MAX_LINE = 500
 
 _MIN_ORDINARY_LINES = 50  # after an error, that show that the run went on; a launcher prints fewer at the end
 _MAX_TRACEBACK_LINES = 500
+_MAX_WRAPPED_LINES = 12  # of a traceback that is cut at a width, in a row, which do not begin with blanks
 _MAX_WRITERS = 64  # processes whose tracebacks are collected; further ones are ignored
 _MAX_ORIGINS = 64  # files that are read; further ones are ignored
 _MAX_LAST_LINES = 3  # of a file that are remembered
@@ -38,6 +39,13 @@ _WRITER = re.compile(
     r"(?:\[(?:rank|default)?\d{1,5}\]:? ?|\s{0,4}\d{1,5}: (?=\S)|\([\w:.]{1,80} pid=\d{1,9}[^)]{0,60}\) ?)"
     r"(?:\[rank\d{1,5}\]: ?)?"
 )  # torchrun, srun, Ray; and, behind what a launcher prints, PyTorch in a traceback
+_POWERSHELL = re.compile(r"[\w.-]{1,40} : " + re.escape(_TRACEBACK))
+"""A traceback as PowerShell redirects it: behind the name of the program, with lines of its own, and cut at
+the width of the terminal."""
+
+_RAISED = re.compile(r"[A-Za-z_][\w.]{0,150}(?:Error|Exception|Interrupt|Exit)(?::\s|:?$)")
+"""The last line of such a traceback."""
+
 _BAR = re.compile(  # the speed, with which a bar of tqdm ends; it ends no line, so a traceback follows on it
     r"(?:/s|s/\w{1,30})(?:, [^\]]{0,200})?\] ?" + re.escape(_TRACEBACK)
 )
@@ -57,19 +65,38 @@ _INTENDED = ("KeyboardInterrupt", "SystemExit", "GeneratorExit")  # exceptions t
 
 
 class _Traceback(msgspec.Struct):
-    """A traceback that is not complete yet. ``caught`` means that a logger announced it."""
+    """A traceback that is not complete yet. ``caught`` means that a logger announced it, ``is_wrapped`` that
+    its lines are cut at a width.
+    """
 
     line: int
     caught: bool
+    is_wrapped: bool = False
+    wrapped: int = 0  # lines in a row that do not begin with blanks
+    open_frame: str = ""  # the beginning of a frame whose rest stands on the next line
     location: str = ""  # of the last frame of the user's code
     innermost: str = ""  # location of the last frame of any code
 
     def add(self, line: str) -> None:
         """Add a line, which may name a frame."""
-        if frame := _FRAME.match(line, 0, MAX_LINE):
+        line = self.open_frame + line
+        frame = _FRAME.match(line, 0, MAX_LINE)
+        is_open = (
+            self.is_wrapped and not frame and line.lstrip().startswith('File "') and len(line) < MAX_LINE
+        )
+        self.open_frame = line if is_open else ""
+        if frame:
             self.innermost = f"{frame[1]}:{frame[2]}" + (f" in {frame[3]}" if frame[3] else "")
             if not (self.location and _OF_A_LIBRARY.search(frame[1])):
                 self.location = self.innermost
+
+    def holds(self, line: str) -> bool:
+        """Return whether a line is within the traceback, and not the last one, which names the exception."""
+        if line[:1].isspace():
+            self.wrapped = 0
+            return True
+        self.wrapped += 1
+        return self.is_wrapped and self.wrapped <= _MAX_WRAPPED_LINES and not _RAISED.match(line)
 
 
 class Remark(msgspec.Struct):
@@ -257,11 +284,12 @@ def _error(
     """
     prefix = _WRITER.match(whole_line)
     writer, text = (prefix[0], whole_line[prefix.end() :]) if prefix else ("", whole_line)
-    if text.startswith(_TRACEBACK) or (_TRACEBACK in text and _BAR.search(text)):
+    is_wrapped = _TRACEBACK in text and _POWERSHELL.match(text) is not None
+    if text.startswith(_TRACEBACK) or is_wrapped or (_TRACEBACK in text and _BAR.search(text)):
         if len(origin.tracebacks) < _MAX_WRITERS:
             # Between lines of two steps, lines with metrics were printed.
             caught = origin.announced and (origin.announced_by, origin.announced_at) == (writer, line().step)
-            origin.tracebacks[writer] = _Traceback(origin.lines, caught)
+            origin.tracebacks[writer] = _Traceback(origin.lines, caught, is_wrapped)
         return None
     traceback = origin.tracebacks.get(writer)
     origin.announced = _CAUGHT.search(text) is not None
@@ -269,7 +297,7 @@ def _error(
         origin.announced_by = writer
         origin.announced_at = line().step
     if traceback is not None:
-        if text[:1].isspace() and origin.lines - traceback.line < _MAX_TRACEBACK_LINES:
+        if traceback.holds(text) and origin.lines - traceback.line < _MAX_TRACEBACK_LINES:
             traceback.add(text)
             return None
         del origin.tracebacks[writer]

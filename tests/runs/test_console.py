@@ -59,6 +59,39 @@ def test_a_traceback_follows_on_the_line_of_a_progress_bar(bar):
     assert results == [(5, ERROR, "train.py:52 in step", ())]
 
 
+POWERSHELL = """\
+python : Traceback (most recent call last):
+At line:1 char:1
++ python train.py > train.log 2>&1
++ ~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~
+    + CategoryInfo          : NotSpecified: (Traceback (most recent call last)::String) [], RemoteExcep
+   tion
+    + FullyQualifiedErrorId : NativeCommandError
+
+  File "C:\\Users\\ann\\a_long_name\\another_one\\train.py", line 42, in <module>
+    main()
+  File "C:\\Users\\ann\\a_long_name\\another_one\\my_model.p
+y", line 17, in forward
+    return self.head(x, a_long_argument,
+another_one)
+ValueError: the input has 3 channels, and the layer was made for
+4 of them
+"""
+
+
+def test_a_traceback_that_powershell_wraps_is_put_together():
+    place = "C:\\Users\\ann\\a_long_name\\another_one\\my_model.py:17 in forward"
+    text = "ValueError: the input has 3 channels, and the layer was made for"
+    assert said(f"begun\n{POWERSHELL}") == [(16, text, place, ())]
+
+
+def test_what_powershell_says_of_a_warning_is_no_error():
+    warning = POWERSHELL.replace("Traceback (most recent call last):", "UserWarning: no GPU", 1)
+    assert said(warning.partition('  File "')[0]) == []
+    survived = POWERSHELL.partition("ValueError")[0] + "epoch 1 loss 0.5\n" * 60
+    assert said(survived) == []
+
+
 def test_an_exception_outside_ones_own_code_has_its_last_place():
     text = 'Traceback (most recent call last):\n  File "<frozen runpy>", line 8, in run\nE: x\n'
     assert said(text) == [(3, "E: x", "<frozen runpy>:8 in run", ())]
@@ -170,6 +203,7 @@ PIECES = [
     "ERROR: retry\n",
     "Gradient overflow.  Skipping step, loss scaler 0 reducing loss scale to 32768.0\n",
     "[rank1]: Traceback (most recent call last):\n",
+    "python : Traceback (most recent call last):\n",
     "[rank1]: E: x\n",
     '  File "model.py", line 7, in forward\n    1 / 0\n \n',
     "  12: E: x\n",

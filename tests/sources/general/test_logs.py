@@ -490,6 +490,23 @@ def test_a_crash_before_the_first_number_is_a_run(tmp_path):
     assert batch.lines[-1].text == "ValueError: no such layer"
 
 
+def test_a_crash_that_powershell_redirected_is_a_run(tmp_path):
+    lines = [
+        "using torch 2.9",
+        "python : Traceback (most recent call last):",
+        "At line:1 char:1",
+        "+ python train.py > train.log 2>&1",
+        '  File "C:\\me\\train.py", line 4, in <module>',
+        "    main()",
+        "ValueError: the input has 3 channels, and the layer was made ",
+        "for 4 of them",
+    ]
+    (tmp_path / "train.log").write_bytes("\r\n".join([*lines, ""]).encode("utf-16"))
+    (run,) = discover([tmp_path]).runs
+    batch = run.source.poll({}, 1000)
+    assert [line.text for line in batch.lines][-2:] == lines[-2:]
+
+
 def test_a_traceback_that_a_program_survived_is_no_crash(tmp_path):
     error = ["import torch", "Traceback (most recent call last):", '  File "a.py", line 1', "ValueError: x"]
     write(tmp_path / "service.log", [*error, *["all is well again"] * 400])
