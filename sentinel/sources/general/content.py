@@ -324,7 +324,7 @@ def _of_series(
         return Judgement(kind, False, False, "its counter is in no order")
     if _DATA_NAME.search(stem) and not (counts and words):
         return Judgement(kind, False, False, "the name is that of data")
-    if columns.has_row_names and not counts:
+    if columns.has_row_names and not counts and not (words and _LOG_NAME.search(stem)):
         return Judgement(kind, False, False, "its rows have names")
     if not _is_log(kind, series, words, stem, columns, counts):
         return Judgement(kind, False, False, "no counter of a training and no name of a metric")
