@@ -5,8 +5,9 @@ After a restart that goes on with the steps, a loss whose first five points lie 
 before at the same step, by half of what that attempt had gained, by 30 %, and by ten times their scatter. A
 fifth of the gain and a tenth of the loss are a note, and a warning once they stay lost for twenty more
 points. And a held-out metric or a reward whose first five points after a restart lie below the last five
-before it, by five times their scatter and by a twentieth of what had been gained; from a fifth on it is a
-warning.
+before it, by five times their scatter and by a twentieth of what had been gained, as long as it is lost. From
+a fifth on it is a warning; of a reward, whose first rows are means of a few short episodes, only once it
+stays lost for twenty more points, or where nearly all is gone.
 
 ## Why it matters
 A resume that goes on with the weights goes on with the loss. A loss near its old start means that the weights
@@ -46,6 +47,7 @@ SMALL_RISE = 0.1  # share of the loss before by which it must then have risen
 STAYS = 20  # last points of those after a restart in which it must still be lost
 SMALL_LOSS = 0.05  # share of the gain that is worth a note
 LARGE_LOSS = 0.2  # share of the gain that is worth a message
+WHOLE_LOSS = 0.9  # share of the gain that no few episodes explain
 OUTCOMES = (
     *(Signal.EVAL_ACCURACY, Signal.EVAL_SCORE, Signal.MEAN_AVERAGE_PRECISION),
     *(Signal.MEAN_INTERSECTION_OVER_UNION, Signal.REWARD, Signal.EVAL_REWARD),
@@ -105,18 +107,23 @@ def resume_loss_jump(
         )
         .with_columns(scatter=MAD * _median_of((value - earlier).abs(), is_earlier_row))
         .with_columns(**_outcome_before())
-        .with_columns(share_lost=(pl.col("before") - level) / (pl.col("before") - pl.col("outcome_begun")))
+        .with_columns(
+            share_lost=_share_lost(level), share_lost_now=_share_lost(recent_median(VALUE, FIRST_POINTS))
+        )
     )
     is_loss = is_of(Signal.LOSS)
     gained = pl.col("before") - pl.col("outcome_begun") > MIN_SCATTERS * pl.col("step_scatter")
     fell = pl.col("before") - level > MIN_SCATTERS * pl.col("step_scatter")
-    lost_outcome = ~is_loss & gained & fell & (pl.col("share_lost") > SMALL_LOSS)
+    least_lost = pl.min_horizontal("share_lost", "share_lost_now")
+    lost_outcome = ~is_loss & gained & fell & (least_lost > SMALL_LOSS)
     rise = level - earlier
     lost_gain = rise > lost * (begun - earlier)
     partly = (rise > PART * (begun - earlier)) & (rise > SMALL_RISE * earlier)
     partly = partly & (rise > MIN_SCATTERS * pl.col("step_scatter"))
     now = recent_median(VALUE, STAYS)
-    stays = (pl.col(INDEX) >= FIRST_POINTS + STAYS) & (now - earlier > PART * (begun - earlier))
+    is_late = pl.col(INDEX) >= FIRST_POINTS + STAYS
+    stays = is_late & (now - earlier > PART * (begun - earlier))
+    is_sure = ~is_of(Signal.REWARD) | is_late | (pl.col("share_lost") > WHOLE_LOSS)
     return verdicts(
         measured,
         judged={
@@ -134,9 +141,14 @@ def resume_loss_jump(
             "partly": is_loss & partly,
             "outcome": lost_outcome,
         },
-        severities={WARNING: pl.when(is_loss).then(stays).otherwise(pl.col("share_lost") > LARGE_LOSS)},
+        severities={WARNING: pl.when(is_loss).then(stays).otherwise(is_sure & (least_lost > LARGE_LOSS))},
         onset=pl.col("first_step"),
     )
+
+
+def _share_lost(level: pl.Expr) -> pl.Expr:
+    """Return the share of what an outcome had gained before the restart that is lost at a level."""
+    return (pl.col("before") - level) / (pl.col("before") - pl.col("outcome_begun"))
 
 
 def _median_of(values: pl.Expr, rows: pl.Expr) -> pl.Expr:
