@@ -65,8 +65,12 @@ class Attempt(msgspec.Struct):
     standings: dict[str, Standing] = msgspec.field(default_factory=dict)  # by tag
     courses: dict[str, Buckets] = msgspec.field(default_factory=dict)  # by tag
 
-    def next(self, number: int, specs: SeriesSpecs) -> "Attempt":
-        """Return the attempt that begins where this one ends."""
+    def next(self, number: int, specs: SeriesSpecs, *, goes_on: bool = True) -> "Attempt":
+        """Return the attempt that begins where this one ends; it knows nothing of this one unless it
+        ``goes_on`` with its training.
+        """
+        if not goes_on:
+            return Attempt(number, self.sums, left_out=self.left_out)
         earlier = {spec.key: dict(self.earlier.get(spec.key, {})) for spec in specs if spec.earlier_rows}
         for key, rows_by_tag in earlier.items():
             rows_by_tag.update({tag: history.recent for tag, history in self.series.get(key, {}).items()})

@@ -9,6 +9,9 @@ these tags are not compared at all:
 
 - tags without a meaning and histograms, because people log them at the number of the batch in its epoch,
 - tags of the machine, such as its speed, because a validation logs them at steps of its own.
+
+Steps may also go on through several trainings, as those of a W&B run in which each fold is trained. So an
+attempt begins too where epoch and loss begin again: some epochs on, both are back where the attempt began.
 """
 
 from collections.abc import Iterator, Sequence
@@ -79,10 +82,91 @@ def finite(points: Sequence[Points]) -> Sequence[Points]:
 
 
 MAX_TOLD_ATTEMPTS = 8
-"""Attempts up to which the console is believed where the steps do not go back."""
+"""Attempts up to which the console and the epoch are believed where the steps do not go back."""
+
+MIN_EPOCHS = 3
+"""Epochs that an attempt has passed before one that begins again begins another."""
 
 MAX_ATTEMPTS = 64
 """How often a stream may go back. One that does so more often has several writers, and its steps no order."""
+
+
+class Epochs(msgspec.Struct):
+    """The epochs and the losses of an attempt so far, as each tag logs them.
+
+    The attempt is a training of its own if they ``began_again`` with it. ``falls`` counts the epochs that did
+    so while the loss went on, as after a resume that lost the count.
+    """
+
+    attempt: int = 1
+    began_again: bool = False
+    falls: int = 0
+    first: dict[str, float] = msgspec.field(default_factory=dict)
+    last: dict[str, float] = msgspec.field(default_factory=dict)
+    highest: dict[str, float] = msgspec.field(default_factory=dict)
+
+    def learn(self, chunk: Chunk, codes: Sequence[int], part: slice) -> None:
+        """Remember the values of some tags in a part of a chunk."""
+        for code in codes:
+            values = chunk.value[part][chunk.tag[part] == code]
+            values = values[np.isfinite(values)]
+            if len(values):
+                tag = chunk.tags[code]
+                self.first.setdefault(tag, float(values[0]))
+                self.last[tag] = float(values[-1])
+                self.highest[tag] = max(self.highest.get(tag, -np.inf), float(values.max()))
+
+    def places_of_falls(self, chunk: Chunk, codes: Sequence[int], part: slice) -> list[int]:
+        """Return the indices of the points at which epochs of some tags are back where the attempt began."""
+        places: list[int] = []
+        for code in codes:
+            at = part.start + np.flatnonzero(chunk.tag[part] == code)
+            at = at[np.isfinite(chunk.value[at])]
+            values = chunk.value[at]
+            if len(values):
+                first = self.first.get(chunk.tags[code], values[0])
+                before = np.append(self.last.get(chunk.tags[code], first), values[:-1])
+                places += at[(values <= first) & (before > first)].tolist()
+        return sorted(places)
+
+    def begin_again(self, chunk: Chunk, index: int, losses: Sequence[int], row: slice) -> bool:
+        """Return whether, some epochs on, all losses in the row of an epoch are nearer to their first values
+        than to their last ones.
+        """
+        tag = chunk.tags[chunk.tag[index]]
+        value = float(chunk.value[index])
+        is_long = self.highest[tag] >= self.first[tag] + MIN_EPOCHS
+        self.highest[tag] = value
+        of_row = [
+            (abs(value - self.first[name]), abs(value - self.last[name]))
+            for code, value in zip(chunk.tag[row].tolist(), chunk.value[row].tolist(), strict=True)
+            if code in losses and (name := chunk.tags[code]) in self.first
+        ]
+        return is_long and bool(of_row) and all(to_first < to_last for to_first, to_last in of_row)
+
+
+def _row_of(chunk: Chunk, index: int, part: slice) -> slice:
+    """Return where the row of a point lies in a part of a chunk.
+
+    A row logs its tags in their order, at one step and one time. It is never cut by a poll. Points that come
+    one by one, as in event files, have times of their own, so each is a row.
+    """
+    begin = index
+    while begin > part.start and _is_of_row(chunk, begin):
+        begin -= 1
+    end = index + 1
+    while end < part.stop and _is_of_row(chunk, end):
+        end += 1
+    return slice(begin, end)
+
+
+def _is_of_row(chunk: Chunk, index: int) -> bool:
+    """Return whether a point belongs to the row of the point before."""
+    if chunk.tag[index - 1] >= chunk.tag[index] or chunk.step[index - 1] != chunk.step[index]:
+        return False
+    times = chunk.time[index - 1 : index + 1]
+    return bool(times[0] == times[1] or np.isnan(times).all())
+
 
 _MIN_SEARCH = 4096  # points searched at first for a step that goes back; doubled as long as there is none
 
@@ -95,18 +179,33 @@ class Attempts(msgspec.Struct):
     disordered_at: tuple[int, float] | None = None  # step and time of the point that went back once too often
     # steps after which the console says that it was resumed
     resumes: list[int] = msgspec.field(default_factory=list)
+    epochs: Epochs = msgspec.field(default_factory=Epochs)
+
+    @property
+    def goes_on(self) -> bool:
+        """Whether the present attempt may go on with the training of the one before."""
+        return not self.epochs.began_again
 
     @property
     def disordered(self) -> bool:
         """Whether steps went back so often that nothing more can be judged."""
         return self.number > MAX_ATTEMPTS
 
-    def split(self, chunk: Chunk, is_compared: NDArray[np.bool_]) -> Iterator[tuple[int, slice]]:
+    def split(
+        self, chunk: Chunk, is_compared: NDArray[np.bool_], signals: Sequence[Signal | None]
+    ) -> Iterator[tuple[int, slice]]:
         """Yield the attempts within a chunk: the number and the slice of points of each.
 
-        ``is_compared`` says for each tag of the chunk whether its steps are compared. Nothing follows once
-        the stream is disordered.
+        ``is_compared`` says for each tag of the chunk whether its steps are compared, and ``signals`` have
+        its meanings. Nothing follows once the stream is disordered.
         """
+        epochs = [code for code, signal in enumerate(signals) if signal is Signal.EPOCH]
+        losses = [code for code, signal in enumerate(signals) if signal in (Signal.LOSS, Signal.EVAL_LOSS)]
+        for _, part in self._split_by_steps(chunk, is_compared):
+            yield from self._split_by_epochs(chunk, epochs, losses, part)
+
+    def _split_by_steps(self, chunk: Chunk, is_compared: NDArray[np.bool_]) -> Iterator[tuple[int, slice]]:
+        """Yield the attempts that steps and the console tell."""
         if chunk.restarted:
             self.last_step = {tag: step + 1 for tag, step in self.last_step.items()}
             self.resumes = []
@@ -187,11 +286,45 @@ class Attempts(msgspec.Struct):
         self.last_step.update(zip(names, step[last_of_tags].tolist(), strict=True))
         return None
 
+    def _split_by_epochs(
+        self, chunk: Chunk, epochs: Sequence[int], losses: Sequence[int], part: slice
+    ) -> Iterator[tuple[int, slice]]:
+        """Yield the attempts within one that the steps tell, as its epochs tell."""
+        begin: int = part.start
+        while (place := self._first_epoch_again(chunk, epochs, losses, slice(begin, part.stop))) is not None:
+            if place > begin:
+                yield self.number, slice(begin, place)
+            self.number += 1
+            self.epochs = Epochs(self.number, began_again=True)
+            begin = place
+        yield self.number, slice(begin, part.stop)
+
+    def _first_epoch_again(
+        self, chunk: Chunk, epochs: Sequence[int], losses: Sequence[int], part: slice
+    ) -> int | None:
+        """Return the index of the first point in ``part`` whose row begins a training of its own."""
+        if self.epochs.attempt != self.number:
+            self.epochs = Epochs(self.number)
+        begin: int = part.start
+        for index in self.epochs.places_of_falls(chunk, epochs, part):
+            if max(self.number, self.epochs.falls) >= MAX_TOLD_ATTEMPTS:
+                return None
+            row = _row_of(chunk, index, part)
+            self.epochs.learn(chunk, [*epochs, *losses], slice(begin, row.start))
+            begin = row.start
+            if self.epochs.begin_again(chunk, index, losses, row):
+                return int(row.start)
+            self.epochs.falls += 1
+        self.epochs.learn(chunk, [*epochs, *losses], slice(begin, part.stop))
+        return None
+
     def dump(self) -> list[Any]:
         """Return everything that `load` needs."""
-        return [self.number, self.last_step, self.disordered_at, self.resumes]
+        epochs = msgspec.structs.astuple(self.epochs)
+        return [self.number, self.last_step, self.disordered_at, self.resumes, epochs]
 
     @classmethod
     def load(cls, state: Sequence[Any]) -> Self:
         """Undo `dump`."""
-        return cls(*state)
+        number, last_step, disordered_at, resumes, epochs = state
+        return cls(number, last_step, disordered_at, resumes, Epochs(*epochs))

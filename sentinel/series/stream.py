@@ -176,9 +176,11 @@ class Stream(msgspec.Struct):
         absences = [*self.missing_tags.extend(chunk, self.position, expected, read_at)]
         is_compared = np.array([self._has_comparable_steps(tag) for tag in chunk.tags], dtype=bool)
         rows: list[SeriesRows] = []
-        for number, part in self.attempts.split(chunk, is_compared):
+        meanings = [self.meanings[tag] for tag in chunk.tags]
+        signals = [None if meaning is None else meaning.signal for meaning in meanings]
+        for number, part in self.attempts.split(chunk, is_compared, signals):
             if number != self.attempt.number:
-                self.attempt = self.attempt.next(number, self.specs)
+                self.attempt = self.attempt.next(number, self.specs, goes_on=self.attempts.goes_on)
             points = [*self._points(chunk, part), *self._odd_points(chunk, part)]
             rows += self._series_rows(self.attempt.windows(points, self.specs, self.plans), stream_facts)
         self.values = self.values.after(chunk, self._has_role)

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import sentinel
+from sentinel.detectors.signals import Signal
 from sentinel.runs.resumes import resumed_after
 from sentinel.series.attempts import MAX_TOLD_ATTEMPTS, Attempts
 from sentinel.sources.base import Chunk, Line
@@ -47,7 +48,7 @@ def attempts(steps, *resumes, ends=()):
     first = {}
     for begin, end in pairwise([0, *ends, len(steps)]):
         chunk = log(steps[begin:end])
-        for number, part in found.split(chunk, np.array([True])):
+        for number, part in found.split(chunk, np.array([True]), [Signal.LOSS]):
             first.setdefault(number, int(chunk.step[part][0]))
         found = Attempts.load(found.dump())
     return [*first.values()]

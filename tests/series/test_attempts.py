@@ -1,0 +1,97 @@
+"""Epochs that begin again tell of another training where the steps go on."""
+
+import json
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import sentinel
+from sentinel.detectors.signals import Signal
+from sentinel.series.attempts import MAX_TOLD_ATTEMPTS, Attempts
+from sentinel.sources.base import Chunk
+
+NAN = float("nan")
+
+
+SIGNALS = {"epoch": Signal.EPOCH, "loss": Signal.LOSS}
+
+
+def fell(epochs):
+    """A loss that falls with the epochs."""
+    return [2.0 - 0.2 * epoch for epoch in epochs]
+
+
+def split(epochs, losses, *ends):
+    """The number and the first step of each attempt, and whether it may go on with the one before, if a log
+    whose steps go on comes in pieces.
+    """
+    found = Attempts()
+    first = {}
+    for begin, end in pairwise([0, *ends, len(epochs)]):
+        steps = np.arange(begin, end)
+        values = np.column_stack([epochs[begin:end], losses[begin:end]]).astype(float)
+        chunk = Chunk.of_rows("s", [*SIGNALS], steps, np.full(len(steps), NAN), values, False).flat
+        for number, part in found.split(chunk, np.array([True, True]), [*SIGNALS.values()]):
+            first.setdefault(number, (int(chunk.step[part][0]), found.goes_on))
+        found = Attempts.load(found.dump())
+    return [(number, *of) for number, of in first.items()]
+
+
+def test_each_fold_of_a_run_is_a_training_of_its_own():
+    folds = [*range(5), *range(5), *range(5)]
+    assert split(folds, fell(folds)) == [(1, 0, True), (2, 5, False), (3, 10, False)]
+
+
+def test_fractions_of_epochs_begin_again_too():
+    epochs = [0.5, 1.0, 2.0, 4.0, 0.5, 1.0]
+    assert split(epochs, fell(epochs)) == [(1, 0, True), (2, 4, False)]
+
+
+@pytest.mark.parametrize(
+    "epochs",
+    [
+        [1, 1, 1, 2, 2, 2, 3, 3, 3],
+        [0, 1, 2, 0, 1, 2, 0, 1, 2],  # too few to tell
+        [3, 4, 5, 6, 7, 5, 6, 7],  # not back at the begin
+        [0, 1, 2, NAN, 3],
+    ],
+)
+def test_other_epochs_tell_no_attempt(epochs):
+    assert split(epochs, fell(np.nan_to_num(epochs))) == [(1, 0, True)]
+
+
+def test_a_resume_that_counts_its_epochs_anew_goes_on_with_its_loss():
+    epochs = [*range(6), *range(6)]
+    assert split(epochs, fell(range(12))) == [(1, 0, True)]
+
+
+def test_epochs_that_begin_again_and_again_are_not_believed():
+    epochs = [*range(4)] * 20
+    assert len(split(epochs, fell(epochs))) == MAX_TOLD_ATTEMPTS
+
+
+@given(st.lists(st.tuples(st.integers(0, 5), st.integers(0, 3)), min_size=2, max_size=40), st.data())
+def test_the_attempts_do_not_depend_on_how_the_log_is_cut(rows, data):
+    epochs, losses = zip(*rows, strict=True)
+    cuts = data.draw(st.sets(st.integers(1, len(rows) - 1)))
+    assert split(epochs, losses, *sorted(cuts)) == split(epochs, losses)
+
+
+@pytest.mark.slow  # replays a log
+@pytest.mark.parametrize("tags", [("epoch", "train_loss", "val_loss"), ("train_loss", "val_loss", "epoch")])
+def test_the_folds_of_one_run_are_not_compared(tmp_path, tags):
+    random = np.random.default_rng(2)
+    rows = []
+    for _ in range(4):
+        for epoch in range(20):
+            train = 0.2 + 1.5 * np.exp(-epoch / 6) + random.normal(0, 0.01)
+            row = {"epoch": epoch, "train_loss": train, "val_loss": 1.1 * train}
+            rows.append(json.dumps({"_step": len(rows), **{tag: row[tag] for tag in tags}}))
+    path = tmp_path / "metrics.jsonl"
+    path.write_text("\n".join(rows) + "\n")
+    (run,) = sentinel.replay(path).runs
+    assert run.attempts == 4
+    assert [one.detector for one in run.incidents if one.severity != "info"] == []
