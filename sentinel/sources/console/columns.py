@@ -1,4 +1,6 @@
-"""Tables whose columns only blanks separate, as fastai, skorch, spaCy and YOLO print them, row by row.
+"""Tables with a column for each metric, row by row: fastai, skorch, spaCy and YOLO separate them by blanks.
+
+Loops of one's own often put bars between the columns.
 
 YOLO draws a row as the title of a progress bar, of which the full one counts. Below it stands the evaluation
 of the epoch, as a table of classes, of which the row of all counts.
@@ -13,6 +15,8 @@ from sentinel.sources.console.printed import NUMBER, Record, number
 from sentinel.sources.console.shapes import has_word
 
 _GAP = re.compile(r" {2,}")
+_BARS = "|\u2502\u2503"
+_BAR = re.compile(rf" *[{_BARS}] *")
 _MIN_COLUMNS = 3
 _AXES = {"epoch": "epoch", "e": "epoch", "step": "step", "#": "step", "iteration": "step"}
 """Names of the first column, and of the step wherever it stands, in lower case. spaCy's are "E" and "#"."""
@@ -42,7 +46,7 @@ class Columns:
         if self.names and line.startswith(_CLASS):
             self._evaluated = _AROUND.sub("", _FULL.sub("", line)).split()
             return True
-        names = _GAP.split(line) if line[:1].lower() in ("e", "s", "i") else []
+        names = _cells(line) if line.lstrip(_BARS + " ")[:1].lower() in ("e", "s", "i") else []
         if len(names) < _MIN_COLUMNS or names[0].lower() not in _AXES:
             return False
         if not any(is_metric(name) or name.lower() == _OF_TRAINING for name in names):
@@ -56,7 +60,8 @@ class Columns:
         """Return the numbers in the next row of the table; none if the line is no row of it."""
         if line.startswith(_ALL):
             return self._evaluation(line.split())
-        cells = _GAP.split(_FULL.sub("", line)) if self.names and line[:1].isdigit() else []
+        begins = self.names and line.lstrip(_BARS + " ")[:1].isdigit()
+        cells = _cells(_FULL.sub("", line)) if begins else []
         count = cells[0].partition("/")[0] if cells else ""
         if len(cells) != len(self.names) or not count.isdecimal():
             return {}
@@ -76,3 +81,8 @@ class Columns:
         record["epoch"] = self._epoch
         self._epoch = None
         return record
+
+
+def _cells(line: str) -> list[str]:
+    """Return the cells of a row, which bars separate, or else blanks."""
+    return (_BAR if any(bar in line for bar in _BARS) else _GAP).split(line.strip(_BARS + " "))

@@ -40,14 +40,14 @@ _TELLING = (
 _COUNTED = (r"(?i)epoch[: ]{1,3}\[?\d", r"(?i)^(?:update|iteration|step): \d+\s*$", r":\s*$")  # or a heading
 _BEGIN = r"^(?:\x1b\[[0-9;]*m|\[\w{1,30}\]:? ?|\([^)]{1,120}\) ?)*[ \t]{0,9}"  # and a process
 _IN_TABLE = _BEGIN + "[|│┃]"
-_IN_COLUMNS = _BEGIN + r"(?:\d{1,15}| {0,20}all) {2}"
+_IN_COLUMNS = _BEGIN + r"(?:(?:\d{1,15}| {0,20}all) {2}|(?:[|│┃] {0,9})?\d{1,15}(?:/\d{1,15})? {0,9}[|│┃])"
 
 
 class Wanted(msgspec.Struct, frozen=True):
     """What else than lines with a step counts, given the lines so far."""
 
     table: bool  # rows of a table of two columns
-    columns: bool  # rows of a table whose columns blanks separate
+    columns: bool  # rows of a table with a column for each metric
     rows: bool  # metrics without a step
     plan: bool  # what is printed before the first step
 

@@ -40,6 +40,9 @@ MAX_LABEL = 40
 MAX_LABELS = 64
 """Texts of a column that name series; of one with more none does."""
 
+_RULE = "-=+|: \u2500\u2501\u2502\u253c"
+"""What a rule below the header of a table is made of."""
+
 _DELIMITERS = (",", "\t", ";", "|", "_", " ")
 _WALL = re.compile(
     r"(?:wall[ _]?)?time(?:stamp)?|date(?:time)?|elapsed.*|.*[_ ]time(?:[_ (].*)?|run ?time.*|duration",
@@ -151,7 +154,7 @@ class Table:
 
     def _begin(self) -> None:
         """Decide about the columns by the first lines."""
-        head = self._head
+        head = [line for line in self._head if line.strip(_RULE)]
         self._head = []
         self._is_open = True
         start = max(0, len(head) - MIN_LINES)

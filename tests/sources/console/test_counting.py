@@ -233,18 +233,33 @@ TABLES = {
         "  0       0        72.00    43.12    0.43",
         "  1      20       822.60   100.00    1.00",
     ],
+    "bars": [
+        "Epoch | Train Loss | Confidence | LR",
+        "-" * 50,
+        "    1 |   0.014930 |     0.0309 | 0.000100",
+        "    2 |        nan |        nan | 0.000100",
+    ],
+    "frame": [
+        "| Epoch | Train Loss | Val Acc |",
+        "|-------|------------|---------|",
+        "|   1/9 |     0.4930 |   0.309 |",
+        "|   2/9 |     0.4830 |   0.319 |",
+    ],
 }
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", TABLES)
-def test_tables_whose_columns_blanks_separate(tmp_path, name):
+def test_tables_with_a_column_for_each_metric(tmp_path, name):
     points = Reader(log(tmp_path, ["Training", *TABLES[name], "saved 3 files"])).poll().points
     losses = {"fastai": "train_loss", "skorch": "train_loss", "spacy": "LOSS TAGGER"}
+    losses |= {"bars": "Train Loss", "frame": "Train Loss"}
     expected = {
         "fastai": [(0, "0.834567"), (1, "0.434567")],
         "skorch": [(1, "0.6868"), (2, "0.6068")],
         "spacy": [(0, "72.0"), (20, "822.6")],
+        "bars": [(1, "0.01493"), (2, "nan")],
+        "frame": [(1, "0.493"), (2, "0.483")],
     }
     assert [(step, value) for tag, step, value in points if tag == losses[name]] == expected[name]
 
