@@ -79,7 +79,7 @@ def zero_eval_metric(
         learned=recent_max(pl.col(VALUE), LEARNED),
         highest=recent_max(pl.col(VALUE), REACH, at_least=1),
         name=metric_name(),
-        **{EXCUSED: _has_another()},
+        **{EXCUSED: (pl.col(VALUE) == 0) & _has_another()},  # above 0 it does not excuse what its card says
     )
     of_score = pl.col(SIGNAL) == Signal.EVAL_SCORE  # F1 is often 0 while a model begins to learn
     fell = (pl.col("again") == 0) & (pl.col("highest") > 0)

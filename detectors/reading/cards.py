@@ -16,6 +16,7 @@ import numpy as np
 from msgspec.structs import replace
 
 from sentinel.detectors.reading.company import COMPANY
+from sentinel.detectors.reading.curves import Bools
 from sentinel.detectors.reading.measurements import MEASUREMENTS
 from sentinel.detectors.reading.roles import OUTCOMES, Role
 from sentinel.detectors.stats import Floats
@@ -42,6 +43,7 @@ BEGINS = ("start", "best")
 LISTS = ("roles", "catalogue")
 NUMBERS = ("least_points", "page_from")
 BOUNDS = ("needs", "excuses")
+PROGRESS = "progress"
 OPTIONAL = {*BOUNDS, "yields_to", "running", "lines"}
 LINE = {"measurement", "says", "marks", "points"}
 
@@ -107,13 +109,18 @@ class Line(msgspec.Struct, frozen=True):
 class Bar(msgspec.Struct, frozen=True):
     """What a card has to reach: on a series of ``least_points`` points at least that measures what it
     ``needs``, and of which no measurement as large as one of the ``excuses`` says that it is well, it pages
-    from ``page_from`` points on.
+    from ``page_from`` points on. With ``progress`` it is for a run that has done that share of its plan.
     """
 
     least_points: int
     needs: Mapping[str, float]
     excuses: Mapping[str, float]
     page_from: float
+    progress: float = 0.0
+
+    def is_for(self, progress: Floats) -> Bools:
+        """Return whether it is for runs with such shares of their plans done; NaN where none is known."""
+        return (progress >= self.progress) | (self.progress == 0)
 
     def raised(self, times: float) -> "Bar":
         """Return the bar where so many times the points are needed, one at least."""
@@ -129,9 +136,9 @@ class Card(msgspec.Struct, frozen=True, eq=False):
     """A claim: what it means, on series of which roles it is made, and its lines.
 
     The trouble ``begins`` at the start of the run, or at its best. It is told by the ``detector``, and
-    ``catalogue`` has its likely causes, likeliest first. The bar of a run that is ``over`` is lower than that
-    of one that is still ``running``, of which it is read again and again; without the latter it waits for the
-    end. It says nothing where the claim that it ``yields_to`` pages.
+    ``catalogue`` has its likely causes, likeliest first. The bar of a run that is ``over`` is lower than
+    those of one that is still ``running``, of which it is read again and again; it has to reach one of these,
+    and without any it waits for the end. It says nothing where the claim that it ``yields_to`` pages.
     """
 
     claim: str
@@ -142,7 +149,7 @@ class Card(msgspec.Struct, frozen=True, eq=False):
     catalogue: tuple[str, ...]
     over: Bar
     lines: tuple[Line, ...]
-    running: Bar | None = None
+    running: tuple[Bar, ...] = ()
     yields_to: str = ""
 
     @property
@@ -153,8 +160,7 @@ class Card(msgspec.Struct, frozen=True, eq=False):
     @property
     def measurements(self) -> frozenset[str]:
         """The names of all that it takes to read it."""
-        bars = [self.over] if self.running is None else [self.over, self.running]
-        bounds = {name for bar in bars for name in (*bar.needs, *bar.excuses)}
+        bounds = {name for bar in (self.over, *self.running) for name in (*bar.needs, *bar.excuses)}
         return frozenset({line.measurement for line in self.lines} | bounds)
 
     def raised(self, times: float) -> "Card":
@@ -171,13 +177,15 @@ class Card(msgspec.Struct, frozen=True, eq=False):
         """Return the points of one series by all lines."""
         return float(self.points({name: np.array([value]) for name, value in measured.items()}).sum())
 
-    def text(self, measured: Mapping[str, float], *, most: int = MAX_LINES, is_running: bool = False) -> str:
+    def text(
+        self, measured: Mapping[str, float], *, most: int = MAX_LINES, running: Bar | None = None
+    ) -> str:
         """Return how the points of one series came about, as a sentence that can be read aloud.
 
-        It tells ``most`` lines, those with the most points.
+        It tells ``most`` lines, those with the most points; of a run that goes on, by one of its bars.
         """
-        bar = self.running if is_running and self.running else self.over
-        when = " while it runs" if is_running else ""
+        bar = running or self.over
+        when = " while it runs" if running else ""
         values = [measured[line.measurement] for line in self.lines]
         points = [
             float(line.score(np.array([value]))[0]) for line, value in zip(self.lines, values, strict=True)
@@ -234,7 +242,9 @@ def card_in(file: str, text: str) -> Card:
         detector=content["detector"],
         catalogue=tuple(content["catalogue"]),
         over=over,
-        running=_bar(f"{file}: running", content["running"], over) if "running" in content else None,
+        running=tuple(
+            _bar(f"{file}: running {n}", bar, over) for n, bar in enumerate(content.get("running", ()), 1)
+        ),
         yields_to=content.get("yields_to", ""),
         lines=tuple(_line(f"{file}: line {n}", line) for n, line in enumerate(content["lines"], 1)),
     )
@@ -246,19 +256,24 @@ def _kind(kinds: Any) -> str:
 
 def _bar(where: str, content: Any, below: Bar | None = None) -> Bar:
     """Return a bar; what it needs and what excuses it are asked beside those of the bar ``below``."""
-    if not isinstance(content, dict) or not content.keys() <= {*NUMBERS, *BOUNDS}:
-        raise CardError(f"{where} has {', '.join(NUMBERS)}, {', '.join(BOUNDS)} and nothing else")
+    if not isinstance(content, dict) or not content.keys() <= {*NUMBERS, *BOUNDS, PROGRESS}:
+        raise CardError(f"{where} has {', '.join((*NUMBERS, *BOUNDS, PROGRESS))} and nothing else")
     for key in NUMBERS:
         if not isinstance(content.get(key), int | float):
             raise CardError(f"{where}: {key} is missing, or no number")
-    if content["page_from"] <= (below.page_from if below else 0):
-        raise CardError(f"{where}: page_from must lie above {f'{below.page_from:g}' if below else 0}")
+    progress = content.get(PROGRESS, 0)
+    if not isinstance(progress, int | float) or not 0 <= progress < 1:
+        raise CardError(f"{where}: {PROGRESS} must be a share of the plan")
+    least = below.page_from if below else 0
+    if content["page_from"] < least or (content["page_from"] == least and not progress):
+        raise CardError(f"{where}: page_from must lie above {least:g}")
     bounds = {key: _bounds(f"{where}: {key}", content.get(key, {})) for key in BOUNDS}
     return Bar(
         least_points=int(content["least_points"]),
         needs={**(below.needs if below else {}), **bounds["needs"]},
         excuses={**(below.excuses if below else {}), **bounds["excuses"]},
         page_from=float(content["page_from"]),
+        progress=float(progress),
     )
 
 

@@ -100,7 +100,7 @@ def uses_of(claims: Collection[str]) -> tuple[Signal | Course, ...]:
     roles = {companion.role for name, companion in COMPANY.items() if name in asked}
     courses = (use for use in COURSES if PARTS[use.signal].role in roles or use.signal in OF_AGENTS)
     is_of_loss = any(role in LOSSES for card in cards for role in card.roles)
-    return (*courses, *(OF_AGENTS if is_of_loss else ()))
+    return (*courses, *(OF_AGENTS if is_of_loss else ()), Signal.TOTAL_STEPS)
 
 
 def with_opinion(
@@ -215,11 +215,13 @@ def _opinions(frame: pl.DataFrame, is_look: pl.Series, claims: Sequence[str], ba
     counts = due[INDEX].to_numpy() + 1.0
     signals = np.array(due[SIGNAL].to_list())
     has_ended = due[ENDED].to_numpy()
+    progress = due.select(pl.col(STEP) / pl.col(Signal.TOTAL_STEPS)).to_series().to_numpy()
     points = _Points(frame)
     found: list[dict[str, Any]] = [{} for _ in range(len(due))]
     with np.errstate(all="ignore"):
         for numbers, courses in _alike(placed, due):
-            suspects = _suspects(courses, signals[numbers], counts[numbers], has_ended[numbers], cards)
+            seen = _Seen(counts[numbers], has_ended[numbers], progress[numbers])
+            suspects = _suspects(courses, signals[numbers], seen, cards)
             for place, of_series in suspects.items():
                 number = int(numbers[place])
                 is_doubtful = any(card.claim in claims for card in of_series.in_doubt)
@@ -243,6 +245,18 @@ def _alike(placed: pl.DataFrame, due: pl.DataFrame) -> Iterator[tuple[Ints, Floa
         yield np.concatenate([numbers for numbers, _ in group]), np.concatenate([rows for _, rows in group])
 
 
+class _Seen(msgspec.Struct, frozen=True):
+    """How much of each series was seen: points, whether it is over, and the share of the plan."""
+
+    counts: Floats
+    has_ended: Bools
+    progress: Floats
+
+    def at(self, places: Ints) -> "_Seen":
+        """Return this of some of the series."""
+        return _Seen(self.counts[places], self.has_ended[places], self.progress[places])
+
+
 class _Suspects(msgspec.Struct, frozen=True):
     """Cards that may page of a series, whatever its noise and companions are.
 
@@ -254,7 +268,7 @@ class _Suspects(msgspec.Struct, frozen=True):
 
 
 def _suspects(
-    courses: Floats, signals: NDArray[np.str_], counts: Floats, has_ended: Bools, cards: Sequence[Card]
+    courses: Floats, signals: NDArray[np.str_], seen: _Seen, cards: Sequence[Card]
 ) -> dict[int, _Suspects]:
     """Return the suspects of series that have any, by their places."""
     suspects: defaultdict[int, _Suspects] = defaultdict(_Suspects)
@@ -264,12 +278,13 @@ def _suspects(
         if part is None or not of_role:
             continue
         places = np.flatnonzero(signals == signal)
-        outcome = _curves(courses[places], np.nan, counts[places], part)
+        own = seen.at(places)
+        outcome = _curves(courses[places], np.nan, own.counts, part)
         for card in of_role:
-            may_page = _may_page(card, card.over, outcome, has_ended[places])
-            is_read = may_page & has_ended[places]
-            if card.running is not None and may_page.any():
-                is_read |= may_page & _may_page(card, card.running, outcome, has_ended[places])
+            may_page = _may_page(card, card.over, outcome, own.has_ended)
+            is_read = may_page & own.has_ended
+            for bar in card.running if may_page.any() else ():
+                is_read |= may_page & bar.is_for(own.progress) & _may_page(card, bar, outcome, own.has_ended)
             for place in places[may_page].tolist():
                 suspects[place].in_doubt.append(card)
             for place in places[is_read].tolist():
@@ -332,15 +347,17 @@ def _of_series(
     if any(card.begins == "start" for card in found.values()) and _may_yet_leave(points, last):
         found = {claim: card for claim, card in found.items() if card.begins == "best"}
     of_claims = [card for card in found.values() if card.claim in claims and card.yields_to not in found]
+    progress = np.array([last[STEP] / (last.get(Signal.TOTAL_STEPS) or np.nan)])
     paging = [
-        (scores[card] / bar.page_from, card)
+        (scores[card] / bar.page_from, card, bar)
         for card in of_claims
-        for bar in [card.over if last[ENDED] else card.running]
-        if bar is not None and _reaches(bar, count, measured, scores[card])
+        for bar in ((card.over,) if last[ENDED] else card.running)
+        if bar.is_for(progress).all() and _reaches(bar, count, measured, scores[card])
     ]
     if not paging:
         return {} if of_claims or not last[ENDED] else {LOOK: int(Look.WELL)}
-    _, card = max(paging, key=lambda pair: pair[0])
+    _, card, bar = max(paging, key=lambda found: found[0])
+    running = None if last[ENDED] else bar
     begun = points.first_step.get(last[SERIES])
     return {
         LOOK: int(Look.PAGES),
@@ -348,8 +365,8 @@ def _of_series(
         "card_severity": int(WARNING),
         "card_onset": _fallen_since(points, last, outcome, part) if card.begins == "best" else begun,
         "card_points": scores[card],
-        "reading": card.text(measured, most=MAX_TOLD_LINES, is_running=not last[ENDED]),
-        "card": card.text(measured, is_running=not last[ENDED]),
+        "reading": card.text(measured, most=MAX_TOLD_LINES, running=running),
+        "card": card.text(measured, running=running),
     }
 
 

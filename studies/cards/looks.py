@@ -70,7 +70,8 @@ def measured(seen: Iterator[tuple[str, Series, int]]) -> pl.DataFrame:
 def first_pages(card: Card, bar: Bar, table: pl.DataFrame) -> dict[str, float]:
     """Return by which share of the run a card pages first, by directory."""
     fresh = pl.col("is_fresh") | (card.begins == "best")
-    own = table.filter(pl.col("role").is_in(card.roles) & fresh & (pl.col("count") >= bar.least_points))
+    is_due = (pl.col("count") >= bar.least_points) & (pl.col("share") >= bar.progress)
+    own = table.filter(pl.col("role").is_in(card.roles) & fresh & is_due)
     values = {name: own[name].to_numpy() for name in card.measurements - COMPANY.keys()}
     values |= {name: np.full(len(own), np.nan) for name in card.measurements & COMPANY.keys()}
     pages = card.points(values).sum(axis=0) >= bar.page_from
@@ -86,27 +87,28 @@ def page(table: pl.DataFrame, labels: Mapping[str, Label]) -> str:
     """Return a page of what each card finds while runs go on, and with bars chosen on other repositories."""
     parts = [
         "# What the cards say while a run goes on\n",
-        "At looks, of the outcome alone, against the bar for a run that goes on. Left out: the points of the",
-        "bar page no healthy run in four folds of repositories, and what is counted lies in the fifth.\n",
+        "At looks, of the outcome alone, against a bar for a run that goes on; the share of the log stands",
+        "for that of the plan. Left out: the points of the bar page no healthy run in four folds of",
+        "repositories, and what is counted lies in the fifth.\n",
         "| card | bar | problems named by half | by nine tenths | healthy paged | left out: by half | by nine"
         " tenths | healthy paged |\n| --- | --- | --- | --- | --- | --- | --- | --- |",
     ]
     for card in all_cards():
-        if card.running is not None:
-            own = _counted(card, first_pages(card, card.running, table), labels, {*labels})
-            left_out = np.sum([_left_out(card, table, labels, fold) for fold in range(FOLDS)], axis=0)
+        for bar in card.running:
+            own = _counted(card, first_pages(card, bar, table), labels, {*labels})
+            left_out = np.sum([_left_out(card, bar, table, labels, fold) for fold in range(FOLDS)], axis=0)
             numbers = " | ".join(f"{number}" for number in (*own, *left_out.tolist()))
-            parts.append(f"| {card.claim} | {card.running.page_from:g} of {card.most} | {numbers} |")
+            plan = f", from {bar.progress:.0%} of the plan" if bar.progress else ""
+            parts.append(f"| {card.claim} | {bar.page_from:g} of {card.most}{plan} | {numbers} |")
     return "\n".join(parts) + "\n"
 
 
-def _left_out(card: Card, table: pl.DataFrame, labels: Mapping[str, Label], fold: int) -> list[int]:
+def _left_out(card: Card, bar: Bar, table: pl.DataFrame, labels: Mapping[str, Label], fold: int) -> list[int]:
     """Return the counts of one fold, with the least bar that pages hardly a healthy run of the others."""
-    assert card.running is not None
     others = {home for home, label in labels.items() if label.fold != fold}
     healthy = sum(labels[home].truth(frozenset([card.detector])) is False for home in others)
     for page_from in range(int(card.over.page_from) + 1, card.most + 1):
-        found = first_pages(card, replace(card.running, page_from=page_from), table)
+        found = first_pages(card, replace(bar, page_from=page_from), table)
         if _counted(card, found, labels, others)[-1] <= MAX_FALSE * healthy:
             return _counted(card, found, labels, labels.keys() - others)
     return [0, 0, 0]

@@ -38,7 +38,7 @@ def toml(card: FittedCard, tail: Tail, model: Model) -> str:
         *_bounds("needs", card.form.needs),
         *_bounds("excuses", card.form.excuses),
         f"page_from = {page}",
-        *_running(CLAIMS[claim].get("running")),
+        *(line for bar in CLAIMS[claim].get("running", ()) for line in _running(bar)),
     ]
     for line in sorted(card.lines, key=lambda one: -abs(one.points[1])):
         name = line.candidate.measurement
@@ -52,13 +52,12 @@ def toml(card: FittedCard, tail: Tail, model: Model) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _running(bar: Mapping[str, Any] | None) -> list[str]:
-    """Return the bar of a run that goes on, which no fit moves."""
-    if bar is None:
-        return []
+def _running(bar: Mapping[str, Any]) -> list[str]:
+    """Return a bar of a run that goes on, which no fit moves."""
     bounds = [line for key in ("needs", "excuses") for line in _bounds(key, bar.get(key, {}))]
     return [
-        "\n[running]",
+        "\n[[running]]",
+        *([f"progress = {bar['progress']}"] if "progress" in bar else []),
         f"least_points = {bar['least_points']}",
         *bounds,
         f"page_from = {bar['page_from']}",

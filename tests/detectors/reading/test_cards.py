@@ -36,7 +36,7 @@ excuses = { late_share = 0.85 }
 page_from = 4
 """
 RUNNING = """
-[running]
+[[running]]
 least_points = 20
 needs = { lost_of_size = 0.2 }
 page_from = 5
@@ -91,11 +91,15 @@ WRONG = {
     "points that turn": (HEAD + LINE.replace("[0, 2, 4]", "[0, 4, 2]"), "points must only grow"),
     "says": (HEAD + LINE.replace("{value:.0%}", "{worth}"), "says cannot be filled in"),
     "no says": (HEAD + LINE.replace("says", "sais"), "line 1: has"),
-    "a lower bar": (HEAD + RUNNING.replace("= 5", "= 4") + LINE, "running: page_from must lie above 4"),
-    "an empty bar": (HEAD + "[running]" + LINE, "running: least_points is missing, or no number"),
+    "a lower bar": (HEAD + RUNNING.replace("= 5", "= 4") + LINE, "running 1: page_from must lie above 4"),
+    "an empty bar": (HEAD + "[[running]]" + LINE, "running 1: least_points is missing, or no number"),
     "a wrong bar": (
         HEAD + RUNNING.replace("needs", "wants") + LINE,
-        "running has least_points, page_from, ne",
+        "running 1 has least_points, page_from, ne",
+    ),
+    "no share of the plan": (
+        HEAD + RUNNING + "progress = 1\n" + LINE,
+        "progress must be a share of the plan",
     ),
     "no TOML": ("claim = ", "Invalid value"),
 }
@@ -121,7 +125,7 @@ def test_a_card_stands_for_detectors_and_causes_that_exist(card):
     assert {card.claim, card.yields_to} <= {"", *(one.claim for one in all_cards())}
     assert {*card.catalogue} <= {*catalogue.load()}
     assert card.over.page_from <= card.most
-    assert card.running is None or card.running.page_from <= card.most
+    assert all(bar.page_from <= card.most for bar in card.running)
     assert len(card.lines) <= MAX_LINES
 
 
@@ -191,12 +195,21 @@ def test_a_card_is_read_where_it_has_what_it_needs_and_nothing_excuses_it():
     assert not card.over.allows({"low_for": 0.1, "late_share": 0.9})
 
 
+def test_a_bar_for_a_part_of_the_plan_may_be_as_low_as_the_one_at_the_end():
+    planned = RUNNING.replace("= 5", "= 4") + "progress = 0.5\n"
+    low, high = card_in("worse.toml", HEAD + planned + RUNNING + LINE).running
+    assert (low.page_from, high.page_from) == (4.0, 5.0)
+    shares = np.array([np.nan, 0.4, 0.5, 1.0])
+    assert low.is_for(shares).tolist() == [False, False, True, True]
+    assert high.is_for(shares).all()
+
+
 def test_a_run_that_goes_on_has_a_higher_bar_beside_the_one_at_its_end():
     card = card_in("worse.toml", HEAD + RUNNING + LINE)
-    assert card.running is not None
-    assert (card.running.least_points, card.running.page_from) == (20, 5.0)
-    assert card.running.needs == {"low_for": 0.1, "lost_of_size": 0.2}
-    assert card.running.excuses == {"late_share": 0.85}
+    [bar] = card.running
+    assert (bar.least_points, bar.page_from) == (20, 5.0)
+    assert bar.needs == {"low_for": 0.1, "lost_of_size": 0.2}
+    assert bar.excuses == {"late_share": 0.85}
     assert card.measurements == {"lost_of_gain", "low_for", "lost_of_size", "late_share"}
-    text = card.text({"lost_of_gain": 1.0}, is_running=True)
+    text = card.text({"lost_of_gain": 1.0}, running=bar)
     assert text == "it got worse: it lost 100% of its gain (+4): 4 of 4, pages while it runs from 5"

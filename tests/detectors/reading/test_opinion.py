@@ -16,24 +16,42 @@ NOISE = np.random.default_rng(1).normal(0, 8, 150)
 FLAT = np.full(150, -200.0) + NOISE
 
 
-def found(name: str, signal: Signal, *logs: np.ndarray, first: int = 0) -> pl.DataFrame:
-    """What a detector finds in one signal, of which each log is an attempt."""
+def found(
+    name: str, signal: Signal, *logs: np.ndarray, first: int = 0, plan: float | None = None
+) -> pl.DataFrame:
+    """What a detector finds in one signal, of which each log is an attempt of so many planned steps."""
     detector = all_detectors()[name]
     assert isinstance(detector, Detector)
     streams = [
         Stream(signal, np.arange(first, first + len(values)), values, attempt=number)
         for number, values in enumerate(logs, 1)
     ]
+    if plan:
+        streams.append(Stream(Signal.TOTAL_STEPS, np.array([first]), np.array([plan])))
     return judge(detector, windows(detector, streams)).drop_nulls(VARIANT)
 
 
-def variants(name: str, signal: Signal, *logs: np.ndarray, first: int = 0) -> set[str]:
+def variants(
+    name: str, signal: Signal, *logs: np.ndarray, first: int = 0, plan: float | None = None
+) -> set[str]:
     """The variants that a detector finds in one signal, of which each log is an attempt."""
-    return {*found(name, signal, *logs, first=first)[VARIANT].to_list()}
+    return {*found(name, signal, *logs, first=first, plan=plan)[VARIANT].to_list()}
 
 
 def test_a_card_speaks_under_the_name_of_the_detector_that_reads_it():
     assert variants("reward-stagnation", Signal.REWARD, FLAT) == {"reward-never-left-its-start"}
+
+
+SELDOM = np.abs(NOISE) / 800  # a share of successes that never rises
+
+
+def test_a_run_that_has_done_a_part_of_its_plan_has_a_lower_bar():
+    steps = {
+        plan: found("reward-stagnation", Signal.REWARD, SELDOM, plan=plan)["step"] for plan in (None, 150)
+    }
+    assert steps[None].to_list() == [149]  # at its end
+    assert 50 <= steps[150].min() < 75
+    assert variants("reward-stagnation", Signal.REWARD, SELDOM, plan=10_000) == set()
 
 
 def test_the_first_row_of_a_resume_is_no_start():
