@@ -164,8 +164,8 @@ class Card(msgspec.Struct, frozen=True, eq=False):
         return frozenset({line.measurement for line in self.lines} | bounds)
 
     def raised(self, times: float) -> "Card":
-        """Return the card with both bars raised. It pages nowhere where it did not before."""
-        running = None if self.running is None else self.running.raised(times)
+        """Return the card with all bars raised. It pages nowhere where it did not before."""
+        running = tuple(bar.raised(times) for bar in self.running)
         return replace(self, over=self.over.raised(times), running=running)
 
     def points(self, measured: Mapping[str, Floats]) -> Floats:
