@@ -6,7 +6,8 @@ nor 1, while the loss does not fall or after 30 % of the plan; if neither is kno
 over: the same of five, an accuracy that rests for eight below its best or, below 80 %, for most of the run,
 one that stayed at 1/n for eight while the held-out loss was never below ln n, as if guessing among n classes,
 and a training accuracy that did not rise while the loss fell by a tenth or to nothing.
-Once the run is over, a score card is read as well: points for what a person sees in the plot.
+A score card is read as well, while the run goes on and at its end: points for what a person sees in its
+plot.
 
 ## Why it matters
 A classifier that learns changes its mind. The same accuracy each time is mostly the share of one class.

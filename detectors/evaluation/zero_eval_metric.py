@@ -5,7 +5,8 @@ A mean average precision or intersection over union of exactly 0 at three evalua
 is measured after each epoch and the training loss is not known to have fallen by 30 %. A score such as Dice
 or F1 needs 25, or 10 while the training loss has fallen so far. Five in a row are enough of a metric that was
 above 0 before. Nothing is said where the same metric of another class or threshold is above 0.
-Once the run is over, a score card is read as well, also of error rates: a metric that never left its start.
+A score card is read as well, also of error rates, while the run goes on and at its end: a metric that never
+left its start.
 
 ## Why it matters
 The losses of a detector fall although none of its boxes counts: wrong box format, shifted class ids or a

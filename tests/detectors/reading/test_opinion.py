@@ -54,6 +54,18 @@ def test_a_run_that_has_done_a_part_of_its_plan_has_a_lower_bar():
     assert variants("reward-stagnation", Signal.REWARD, SELDOM, plan=10_000) == set()
 
 
+def test_another_score_excuses_a_zero_and_no_score_that_never_left_its_start():
+    detector = all_detectors()["zero-eval-metric"]
+    assert isinstance(detector, Detector)
+    rows = np.arange(15)
+    recall = Stream(Signal.EVAL_SCORE, rows, np.full(15, 0.65), tag="val_recall")
+    for precision, variants_of_it in ((0.21, {"metric-never-left-its-start"}), (0.0, set())):
+        wavers = np.where(rows % 3, precision, 0.99 * precision)
+        streams = [Stream(Signal.EVAL_SCORE, rows, wavers, tag="val_precision"), recall]
+        told = judge(detector, windows(detector, streams)).drop_nulls(VARIANT)
+        assert {*told[VARIANT]} == variants_of_it
+
+
 def test_the_first_row_of_a_resume_is_no_start():
     assert variants("reward-stagnation", Signal.REWARD, FLAT, first=50_000) == set()
 
