@@ -63,7 +63,9 @@ def by_count(frame: pl.DataFrame, due: pl.DataFrame) -> list[tuple[Ints, Floats]
     short = np.flatnonzero(is_short)
     long = np.flatnonzero(~is_short)
     blocks, means = _of_rows(frame, due[short])
-    parts = [(short[blocks == n], means[blocks == n, :n]) for n in np.unique(blocks).tolist()]
+    parts = [
+        (short[blocks == number], means[blocks == number, :number]) for number in np.unique(blocks).tolist()
+    ]
     return [*parts, *_of_coarse(frame, due, long)]
 
 
@@ -75,7 +77,7 @@ def _of_rows(frame: pl.DataFrame, due: pl.DataFrame) -> tuple[Ints, Floats]:
     values = frame[VALUE].to_numpy()
     last = due["row"].to_numpy()
     count = due[INDEX].to_numpy() + 1
-    width = np.array([_width(n) for n in count.tolist()], np.int64)
+    width = np.array([_width(row_count) for row_count in count.tolist()], np.int64)
     means = np.empty((len(due), MAX_BLOCKS))
     for rows_in_block in np.unique(width):
         wide = width == rows_in_block

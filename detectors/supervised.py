@@ -64,7 +64,7 @@ def cost_of_guessing(loss: pl.Expr, *, near: float, settings: Sequence[Setting] 
     nearest one of the usual numbers of classes.
     """
     of_settings = pl.min_horizontal(*settings).log()
-    usual = nearest(loss, [log(n) for n in CLASSES])
+    usual = nearest(loss, [log(classes) for classes in CLASSES])
     return pl.when((loss / of_settings - 1).abs() < near).then(of_settings).otherwise(usual)
 
 

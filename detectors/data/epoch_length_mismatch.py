@@ -69,7 +69,7 @@ def epoch_length_mismatch(
     *,
     tolerance: Annotated[float, "largest distance from a whole factor, as a share of the factor"] = 0.05,
 ) -> pl.LazyFrame:
-    passed = {n: pl.col(n) - pl.col(n).first().over(SERIES) for n in (STEP, VALUE)}
+    passed = {column: pl.col(column) - pl.col(column).first().over(SERIES) for column in (STEP, VALUE)}
     measured = points.with_columns(length=passed[STEP] / passed[VALUE], epochs=passed[VALUE]).with_columns(
         times=pl.col("length") / pl.col(Setting.STEPS_PER_EPOCH)
     )

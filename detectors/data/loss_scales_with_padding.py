@@ -107,16 +107,18 @@ def loss_scales_with_padding(
 
 def _line(frame: pl.DataFrame, due: pl.DataFrame) -> dict[str, Floats]:
     """Return the line through the last points: log loss over log share of real tokens."""
-    columns = (frame[n].to_numpy() for n in (VALUE, Signal.PAD_FRACTION))
-    loss, padding = (last_values(c, due["row"].to_numpy(), LINE_POINTS + TREND_POINTS) for c in columns)
-    y, x = (_detrended(values) for values in (np.log(loss), np.log1p(-padding)))
-    squares = (x * x).sum(axis=1)
-    slope = (x * y).sum(axis=1) / squares
-    off = y - slope[:, None] * x
+    columns = (frame[name].to_numpy() for name in (VALUE, Signal.PAD_FRACTION))
+    loss, padding = (
+        last_values(column, due["row"].to_numpy(), LINE_POINTS + TREND_POINTS) for column in columns
+    )
+    log_loss, log_content = (_detrended(values) for values in (np.log(loss), np.log1p(-padding)))
+    squares = (log_content * log_content).sum(axis=1)
+    slope = (log_content * log_loss).sum(axis=1) / squares
+    off = log_loss - slope[:, None] * log_content
     return {
         "slope": slope,
         "slope_error": np.sqrt((off * off).sum(axis=1) / (LINE_POINTS - 2) / squares),
-        "order": spearman(x, y),
+        "order": spearman(log_content, log_loss),
         "padding": padding[:, :LINE_POINTS].mean(axis=1),
         "variation": padding[:, :LINE_POINTS].std(axis=1),
     }

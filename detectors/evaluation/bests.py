@@ -158,10 +158,10 @@ def _with_levels(points: pl.LazyFrame, scale: str) -> pl.LazyFrame:
         value.rolling_min(SHORT).over(SERIES).alias(f"{scale}_low"),
         value.rolling_median(LONG).over(SERIES).alias(f"{scale}_mid"),
         *(
-            value.rolling_median(n, min_samples=1 if n == SHORT else n)
+            value.rolling_median(rows, min_samples=1 if rows == SHORT else rows)
             .over(SERIES)
-            .alias(f"{scale}_third_{n}")
-            for n in THIRDS
+            .alias(f"{scale}_third_{rows}")
+            for rows in THIRDS
         ),
     ).with_columns(
         recent_noise(scale, NOISE).alias(f"{scale}_noise"),
@@ -218,7 +218,8 @@ def _compare_in(scale: str, frame: pl.DataFrame, due: pl.DataFrame) -> dict[str,
     count = due[INDEX].to_numpy()
     short = count < LONG_FROM
     mid, low, trio = (
-        frame[f"{scale}_{n}"].fill_null(np.nan).to_numpy() for n in ("mid", "low", f"third_{SHORT}")
+        frame[f"{scale}_{measure}"].fill_null(np.nan).to_numpy()
+        for measure in ("mid", "low", f"third_{SHORT}")
     )
     size = np.where(short, SHORT, LONG)
     levels = np.where(short[:, None], _past(trio, row, count, size), _past(mid, row, count, size))
@@ -260,7 +261,7 @@ def _beside(
     for name, signal in (("metric", Signal.EVAL_ACCURACY), ("train", "loss_mean")):
         column = frame[signal].fill_null(np.nan).to_numpy()
         for when, at in (("", near), ("_then", earlier_rows)):
-            few, many = (np.median(column[at[:, :n]], axis=1) for n in (SHORT, LONG))
+            few, many = (np.median(column[at[:, :rows]], axis=1) for rows in (SHORT, LONG))
             medians[name + when] = np.where(short, few, many)
     return medians
 

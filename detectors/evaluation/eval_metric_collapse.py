@@ -101,14 +101,14 @@ def eval_metric_collapse(
 
     measured = (
         points.with_columns(
-            level=both(lambda n: recent_median(VALUE, n)),
-            highest=both(lambda n: recent_max(pl.col(VALUE), n)),
+            level=both(lambda rows: recent_median(VALUE, rows)),
+            highest=both(lambda rows: recent_max(pl.col(VALUE), rows)),
             scatter=recent_noise(VALUE, REACH, at_least=1).clip(MIN_NOISE),
             name=metric_name(),
         )
         .with_columns(
-            past=both(lambda n: pl.col("level").shift(n).over(SERIES)),
-            noise=both(lambda n: pl.col("scatter").shift(n).over(SERIES)),
+            past=both(lambda rows: pl.col("level").shift(rows).over(SERIES)),
+            noise=both(lambda rows: pl.col("scatter").shift(rows).over(SERIES)),
         )
         .with_columns(best=seen_max("past", REACH, REACH))
     )

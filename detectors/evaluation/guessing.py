@@ -56,8 +56,11 @@ ROUNDED = 5e-5
 
 def is_of_few_samples(accuracy: pl.Expr) -> pl.Expr:
     """Return whether an accuracy is a share of so few samples that it may repeat itself by chance."""
-    right = {n: accuracy * n for n in range(1, FEW_SAMPLES + 1)}
-    return pl.any_horizontal((k - k.round()).abs() < ROUNDED * n for n, k in right.items())
+    right = {samples: accuracy * samples for samples in range(1, FEW_SAMPLES + 1)}
+    return pl.any_horizontal(
+        (right_count - right_count.round()).abs() < ROUNDED * samples
+        for samples, right_count in right.items()
+    )
 
 
 def with_guess(points: pl.LazyFrame) -> pl.LazyFrame:

@@ -122,7 +122,10 @@ def train_eval_mismatch(
     is_far = (pl.col("least_far") > FAR * start) & (pl.col("most_far") > SPREAD * pl.col("least_far"))
     stuck = pl.col("lowest") >= SAME * pl.max_horizontal("first", start)
     risen = pl.col("near") > RISEN * pl.col("lowest")
-    kappa = {n: (pl.col(n) - pl.col("guess")) / (1 - pl.col("guess")) for n in ("highest", "accuracy_level")}
+    kappa = {
+        column: (pl.col(column) - pl.col("guess")) / (1 - pl.col("guess"))
+        for column in ("highest", "accuracy_level")
+    }
     is_loss = is_of(Signal.EVAL_LOSS)
     train = pl.when(is_loss).then("loss_level").otherwise("accuracy_level")
     return verdicts(

@@ -74,7 +74,9 @@ def vanishing_grad_norm(
     depth: Annotated[float, "largest ratio between the norms of two layers"] = 1e5,
     loss_left: Annotated[float, "share of its start above which the loss has not fallen"] = 0.9,
 ) -> pl.LazyFrame:
-    level, start, loss, loss_start = (pl.col(n) for n in ("level", "start", "loss_level", "loss_start"))
+    level, start, loss, loss_start = (
+        pl.col(column) for column in ("level", "start", "loss_level", "loss_start")
+    )
     layers = pl.col(Every(Signal.LAYER_GRAD_NORM).column).list
     positive = layers.eval(pl.element().filter(pl.element() > 0)).list
     smallest_layer = pl.col("smallest_layer")

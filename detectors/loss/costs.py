@@ -59,5 +59,5 @@ def with_costs(points: pl.LazyFrame, *, reach: int) -> pl.LazyFrame:
 
 def _spread(column: str, reach: int) -> pl.Expr:
     """Range of the middle four fifths of a column, as a share of its median."""
-    low, mid, high = (recent_quantile(q, column, reach, at_least=FEW) for q in (0.1, 0.5, 0.9))
+    low, mid, high = (recent_quantile(quantile, column, reach, at_least=FEW) for quantile in (0.1, 0.5, 0.9))
     return (high - low) / mid

@@ -104,8 +104,10 @@ def flat_loss_at_init(
     least_fall: Annotated[float, "share of the start by which a loss must fall to have moved"] = 0.02,
     doubtful_fall: Annotated[float, "the same at a level of guessing, and once the run is over"] = 0.01,
 ) -> pl.LazyFrame:
-    plan, start, gradient, most = (pl.col(n) for n in (Signal.TOTAL_STEPS, "start", "gradient", "most"))
-    over, never, guesses, flat = (pl.col(n) for n in ("over", "never", "guesses", "flat"))
+    plan, start, gradient, most = (
+        pl.col(column) for column in (Signal.TOTAL_STEPS, "start", "gradient", "most")
+    )
+    over, never, guesses, flat = (pl.col(column) for column in ("over", "never", "guesses", "flat"))
     context = points.with_columns(warms_up=warms_up(MOST), gradient=recent_max(pl.col(Signal.GRAD_NORM), FEW))
     context = context.with_columns(
         first=start_value(VALUE),

@@ -180,7 +180,7 @@ def init_loss_mismatch(
     is_loss = is_of(Signal.LOSS)
     accumulates_much = steps >= SURE_STEPS
     late = recent_median(VALUE, LATE) > most_times * pl.col("guess")
-    has_own_rate = pl.any_horizontal(pl.col(r).is_not_null() for r in OWN)
+    has_own_rate = pl.any_horizontal(pl.col(rate).is_not_null() for rate in OWN)
     return verdicts(
         measured,
         judged={
@@ -234,7 +234,7 @@ def _is_enormous() -> pl.Expr:
 
 def _classifies() -> pl.Expr:
     """Return whether the log has a rate beside the loss, so that the loss is a cross-entropy."""
-    return pl.any_horizontal(pl.col(r).is_not_null() for r in RATES)
+    return pl.any_horizontal(pl.col(rate).is_not_null() for rate in RATES)
 
 
 def _is_huge() -> pl.Expr:

@@ -103,7 +103,7 @@ def loss_accuracy_mismatch(
         with_costs(context, reach=REACH)
         .with_columns(
             level=pl.when(long).then(recent_median(VALUE, REACH)).otherwise(recent_median(VALUE, FEW)),
-            right=pl.coalesce(recent_median("accuracy", n) for n in (REACH, FEW)),
+            right=pl.coalesce(recent_median("accuracy", rows) for rows in (REACH, FEW)),
             halfway=_halfway(),
             lowest=seen_min(VALUE, REACH, REACH),
         )

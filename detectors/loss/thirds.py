@@ -104,7 +104,7 @@ def with_fall(points: pl.LazyFrame, *, most: int, every: int) -> pl.LazyFrame:
     compared = with_arrays(
         with_start, names, partial(_first_and_last, most=most), every=every, at_least=LEAST
     ).with_columns(start=pl.when(~pl.col("resumed")).then("start"))
-    fall, error, early_fall, bound = (pl.col(n) for n in ("fall", "error", "early_fall", "most"))
+    fall, error, early_fall, bound = (pl.col(column) for column in ("fall", "error", "early_fall", "most"))
     deepest = 1 - of_buckets(pl.col("coarse_mean").list.min()) / pl.col("start")
     came_back = (deepest > pl.max_horizontal(BACK[0], BACK[1] * pl.col("spread"))).fill_null(False)
     certain = fall > CLEARLY * error
@@ -124,7 +124,7 @@ def _first_and_last(frame: pl.DataFrame, due: pl.DataFrame, *, most: int) -> dic
     third = np.minimum((due[INDEX].to_numpy() + 1) // 3, most)
     ends = begin + third - 1, due["row"].to_numpy()
     head, tail = (mean_level(last_values(values, end, most), third) for end in ends)
-    early = [(last_values(values, begin + n - 1, n).mean(axis=1), third / n) for n in EARLY]
+    early = [(last_values(values, begin + rows - 1, rows).mean(axis=1), third / rows) for rows in EARLY]
     return {
         "start": head.mean,
         "now": tail.mean,

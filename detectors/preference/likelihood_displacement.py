@@ -74,7 +74,9 @@ def likelihood_displacement(
     scatters: Annotated[float, "multiple of the scatter of the first points that a fall must exceed"] = 3.0,
     large_fall: Annotated[float, "fall, as a share of its start, that is worth knowing"] = 0.5,
 ) -> pl.LazyFrame:
-    level, start, rejected, first = (pl.col(n) for n in ("level", "start", "rejected", "rejected_start"))
+    level, start, rejected, first = (
+        pl.col(column) for column in ("level", "start", "rejected", "rejected_start")
+    )
     scatter = pl.col(VALUE).filter(pl.col(INDEX) < LEVEL_POINTS).std().over(SERIES)
     grows = pl.col("margin") > pl.col("margin_before")
     both = (start - level > fall * start.abs()) & (start - level > scatters * pl.col("scatter"))

@@ -89,7 +89,7 @@ def metric_band(
     *,
     most_out: Annotated[float, "share of the last 20 points that may be red"] = 0.7,
 ) -> pl.LazyFrame:
-    signal, healthy, red = (pl.col(n) for n in (SIGNAL, "healthy", "red"))
+    signal, healthy, red = (pl.col(column) for column in (SIGNAL, "healthy", "red"))
     banded = points.with_columns(
         healthy=signal.replace_strict({name: band.healthy for name, band in BANDS.items()}),
         red=signal.replace_strict({name: band.red for name, band in BANDS.items()}),

@@ -78,7 +78,7 @@ def off_policy_drift(
     lowest: Annotated[float, "mean importance ratio that is too small"] = 0.8,
     highest: Annotated[float, "mean importance ratio that is too large"] = 1.2,
 ) -> pl.LazyFrame:
-    level, start, limit, signal = (pl.col(n) for n in ("level", "start", "limit", SIGNAL))
+    level, start, limit, signal = (pl.col(column) for column in ("level", "start", "limit", SIGNAL))
     is_gap = signal.is_in(GAPS)
     in_nats = is_gap & (signal != Signal.SAMPLING_PROBABILITY_DIFFERENCE)
     gap, kl = (recent_median(measure, NOW, at_least=1) for measure in GAPS[:2])

@@ -79,7 +79,7 @@ def reward_scale_instability(
 def _compare(frame: pl.DataFrame, due: pl.DataFrame, least_variation: float) -> dict[str, Floats]:
     """Return how much the spread varies; where that is much, how the gradient norm follows it."""
     row = due["row"].to_numpy()
-    spread, norm = (last_values(frame[n].to_numpy(), row, REACH) for n in (VALUE, Signal.GRAD_NORM))
+    spread, norm = (last_values(frame[name].to_numpy(), row, REACH) for name in (VALUE, Signal.GRAD_NORM))
     mean = spread.mean(axis=1)
     variation = np.where(mean > 0, spread.std(axis=1) / mean, np.nan)
     correlation = np.full(len(row), np.nan)

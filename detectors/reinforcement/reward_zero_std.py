@@ -110,7 +110,9 @@ def reward_zero_std(
             is_silent=(pl.col("at_point") >= silent_point).cast(pl.Float64),
         )
         .with_columns(
-            share=pl.coalesce(pl.when(learnt).then(_share(n)) for n, learnt in little_learnt.items()),
+            share=pl.coalesce(
+                pl.when(learnt).then(_share(window)) for window, learnt in little_learnt.items()
+            ),
             points=pl.min_horizontal(first_true(little_learnt), pl.col(INDEX) + 1),
             silent=recent_mean("is_silent", START, at_least=START),
             reward_level=recent_median(Signal.REWARD, START, at_least=1),

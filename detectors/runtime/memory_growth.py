@@ -104,7 +104,7 @@ def _growth(means: Floats) -> Mapping[str, Floats]:
     spread.
     """
     edges = np.linspace(0, means.shape[1], PARTS + 1).astype(int)
-    parts = np.stack([means[:, a:b].mean(axis=1) for a, b in pairwise(edges)], axis=1)
+    parts = np.stack([means[:, begin:end].mean(axis=1) for begin, end in pairwise(edges)], axis=1)
     start = parts[:, QUARTER_PARTS - 1]
     now = parts[:, -1]
     shares = np.diff(parts[:, QUARTER_PARTS - 1 :], axis=1) / (now - start)[:, None]

@@ -95,7 +95,7 @@ def resume_loss_jump(
     least_rise: Annotated[float, "share of the loss before by which it must have risen"] = 0.3,
     scatters: Annotated[float, "multiple of the scatter before by which it must have risen"] = 10.0,
 ) -> pl.LazyFrame:
-    value, level, earlier, begun = (pl.col(n) for n in (VALUE, "level", "earlier", "begun"))
+    value, level, earlier, begun = (pl.col(column) for column in (VALUE, "level", "earlier", "begun"))
     is_earlier_row = (pl.col(INDEX) < 0) & (pl.col(STEP) <= pl.col("first_step"))
     measured = (
         with_restart(points)
