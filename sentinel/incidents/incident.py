@@ -127,6 +127,11 @@ class Incident(msgspec.Struct, frozen=True):
             findings=newest.findings,
         )
 
+    @property
+    def is_sent_by_default(self) -> bool:
+        """Whether sinks are sent it unless their configuration says otherwise."""
+        return self.severity > Severity.INFO and self.maturity is Maturity.STABLE
+
     def replace(self, **fields: Any) -> Self:
         """Return a copy with some fields replaced."""
         return msgspec.structs.replace(self, **fields)
@@ -136,11 +141,7 @@ def began_first(incident: Incident, others: Iterable[Incident]) -> Incident:
     """Return the open incident of a run that began first: this one, or another that sinks are sent by
     default.
     """
-    sent_by_default = (
-        other
-        for other in others
-        if other.open and other.severity > Severity.INFO and other.maturity is Maturity.STABLE
-    )
+    sent_by_default = (other for other in others if other.open and other.is_sent_by_default)
     return min((incident, *sent_by_default), key=lambda first: (first.attempt, first.onset_step))
 
 

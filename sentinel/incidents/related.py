@@ -3,7 +3,6 @@
 from collections.abc import Iterable, Sequence
 
 from sentinel.common.text import sentence
-from sentinel.detectors.api import Maturity, Severity
 from sentinel.incidents.incident import Incident
 
 _MAX_CONSEQUENCES = 3
@@ -26,22 +25,19 @@ def consequence_texts(incident: Incident, others: Iterable[Incident]) -> list[st
     The other processes that report the same are one line.
     """
     explained = sorted(
-        (other for other in others if other.inhibited_by == incident.id and _is_sent_by_default(other)),
+        (other for other in others if other.inhibited_by == incident.id and other.is_sent_by_default),
         key=lambda other: (other.attempt, other.onset_step),
     )
     streams = [other.stream for other in explained if _is_of_other_process(other, incident)]
     processes = dict.fromkeys(filter(None, map(_process, streams)))
     texts = [_said(other) for other in explained if not _is_of_other_process(other, incident)]
-    same = [f"the same in {_listed([*processes], _MAX_PROCESSES)}"] if processes else []
+    of_processes = ", ".join(_first([*processes], _MAX_PROCESSES))
+    same = [f"the same in {of_processes}"] if processes else []
     return [*same, *_first([*dict.fromkeys(texts)], _MAX_CONSEQUENCES)]
 
 
 def _said(incident: Incident) -> str:
     return sentence(incident.latest or incident.summary).removesuffix(".")
-
-
-def _is_sent_by_default(incident: Incident) -> bool:
-    return incident.severity > Severity.INFO and incident.maturity is Maturity.STABLE
 
 
 def _is_of_other_process(other: Incident, incident: Incident) -> bool:
@@ -51,10 +47,6 @@ def _is_of_other_process(other: Incident, incident: Incident) -> bool:
 def _process(stream: str) -> str:
     """Return the name of a process, which stands in that of its stream behind the file; may be empty."""
     return stream.partition(":")[2].removesuffix(_ROWS).strip("[]")
-
-
-def _listed(names: Sequence[str], max_names: int) -> str:
-    return ", ".join(_first(names, max_names))
 
 
 def _first(texts: Sequence[str], max_texts: int) -> list[str]:

@@ -85,7 +85,8 @@ def trains_an_agent(all_series: Sequence[Series], roles: Roles) -> bool:
     ):
         return True
     agents = any(word in table().agents for series in all_series for word in series.reading.words)
-    return _has_policy_loss(all_series) or (bool(rewards) and agents)
+    has_policy_loss = any(series.reading.name in _OF_POLICIES for series in all_series)
+    return has_policy_loss or (bool(rewards) and agents)
 
 
 def _is_reward(role: Role | None) -> bool:
@@ -95,10 +96,6 @@ def _is_reward(role: Role | None) -> bool:
         and role.measure is Measure.REWARD
         and role.rank <= MAIN_RANK
     )
-
-
-def _has_policy_loss(all_series: Sequence[Series]) -> bool:
-    return any(series.reading.name in _OF_POLICIES for series in all_series)
 
 
 def _same_row(series: Series, other: Series) -> bool:

@@ -159,7 +159,7 @@ def kind_of(data: bytes, name: str) -> Kind:
     if trees.is_of_plain_rows(data):
         return Kind.TREE
     may_be_tree = first_byte in (b"{", b"[") and not _PREFIX.match(data)
-    if may_be_tree and (name.endswith((".json", ".jsonl")) or _is_tree(data)):
+    if may_be_tree and (name.endswith((".json", ".jsonl")) or trees.read(data, "")):
         return Kind.TREE
     table = tables.Table(name)
     rows = _rows(table, data)
@@ -181,10 +181,6 @@ def kind_of(data: bytes, name: str) -> Kind:
 def _has_texts(data: bytes) -> bool:
     """Return whether a JSON object among the first lines holds a text."""
     return any(re.search(rb":\s?\"", line) for line in data.split(b"\n", 40)[:40])
-
-
-def _is_tree(data: bytes) -> bool:
-    return bool(trees.read(data, ""))
 
 
 def _reads_words(data: bytes) -> bool:
