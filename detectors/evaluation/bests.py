@@ -252,7 +252,7 @@ def _lowest_lately(levels: Floats, row: Ints, count: Ints) -> Floats:
 def _beside(
     frame: pl.DataFrame, due: pl.DataFrame, since: Ints, short: NDArray[np.bool_]
 ) -> dict[str, Floats]:
-    """Medians of what else was logged beside the evaluations of the present level and of the best one."""
+    """Return the medians of what else was logged beside the evaluations of the present and the best level."""
     row = due["row"].to_numpy()
     begin = due["begin"].to_numpy()
     near = np.maximum(row[:, None] - np.arange(LONG), begin[:, None])
@@ -275,7 +275,7 @@ def _past(levels: Floats, row: Ints, count: Ints, size: Ints) -> Floats:
 
 
 def _rise_of_thirds(scale: str, frame: pl.DataFrame, row: Ints, count: Ints) -> Floats:
-    """How far the median of the last third stands above the lowest of the thirds before it, in a scale."""
+    """Return how far the median of the last third stands above the lowest third before it, in a scale."""
     rise = np.empty(len(row))
     for size, begin in THIRDS.items():
         at = count >= begin

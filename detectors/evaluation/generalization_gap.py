@@ -132,7 +132,7 @@ def generalization_gap(
     least = pl.when(signed).then(least_lost).otherwise(least_rise)
     clear = sure & (rise > least) & (pl.col("trend") > RISES)
     far = pl.when(signed).then(least_lost).otherwise(far_rise)
-    is_far = pl.col("stays") > far * _asked(FAR_LEFT)
+    is_far = pl.col("stays") > far * _required(FAR_LEFT)
     trends = is_far & (pl.col("trend") > TREND) & _exceeds_noise(MIN_NOISES)
     risen = clear | trends | ends
     # An accuracy that ended off its best does not hold.
@@ -177,14 +177,14 @@ def _learned() -> pl.Expr:
     return (pl.col("kept") < LEARNED).fill_null(False)
 
 
-def _asked(least: float) -> pl.Expr:
+def _required(least: float) -> pl.Expr:
     """Share that is asked of a bound: what is left of the training loss, once the model has learned."""
     return pl.when(_learned()).then("kept").otherwise(1.0).clip(least)
 
 
 def _exceeds_noise(noises: pl.Expr | float) -> pl.Expr:
     """Return whether the rise exceeds so many standard deviations of the noise."""
-    return pl.col("noises") > noises * _asked(MIN_LEFT)
+    return pl.col("noises") > noises * _required(MIN_LEFT)
 
 
 def _widens() -> pl.Expr:

@@ -68,7 +68,7 @@ def long_silence(run: RunView, least_seconds: float) -> Long | None:
     if completion.over:
         return None
     evidence = {"silent_seconds": silent, "usual_seconds": usual, "allowed_seconds": allowed}
-    evidence = {**evidence, **dict(_told(run, process))}
+    evidence = {**evidence, **dict(_process_evidence(run, process))}
     if silent > allowed:  # else the others are between two points
         evidence |= _together(run)
     sure = process.lives or (completion.amid and process.lives is None)
@@ -84,7 +84,7 @@ def _goes_on(completion: Completion, process: Writer) -> str:
     return completion.goes_on or (process.text if process.lives else "")
 
 
-def _told(run: RunView, process: Writer) -> Iterator[tuple[str, Any]]:
+def _process_evidence(run: RunView, process: Writer) -> Iterator[tuple[str, Any]]:
     """Yield what else is known of a silent run."""
     if process.text:
         yield "process", process.text

@@ -19,7 +19,7 @@ from sentinel.incidents.duplicates import KnownIncidents
 from sentinel.incidents.incident import Change
 from sentinel.notifications.decide import SinkPolicy
 from sentinel.notifications.routing import RoutingContext, SinkDecision
-from sentinel.notifications.simulate import retold
+from sentinel.notifications.simulate import simulated_decisions
 from sentinel.runs.continuations import Observation, statuses
 from sentinel.runs.log import RunOverview
 from sentinel.runs.state import RunStatus
@@ -98,7 +98,7 @@ class Archive(msgspec.Struct, frozen=True):
             for record in records
         ]
         states = statuses(observations, self.contents.goes_on_in)
-        notifications = retold(
+        notifications = simulated_decisions(
             [(record.described, record.changes) for record in records], _audience(records, self.policies)
         )
         training = trainings({record.id: record.training_evidence for record in records})

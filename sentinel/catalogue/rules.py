@@ -104,7 +104,7 @@ class ValueRange(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename
             and (self.is_ is None or value in choices)
         )
 
-    def said_of(self, name: str) -> str:
+    def text_for(self, name: str) -> str:
         """Return the question to a value of that name, in words."""
         choices = self.is_ if isinstance(self.is_, tuple) else (self.is_,)
         number_text = (
@@ -132,9 +132,9 @@ class Condition(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         """Return what it asks for, in words."""
         owner = f"{self.finding}'s " if self.finding is not None else ""
         conditions = [f"{self.finding} is open"] if owner and not self.evidence else []
-        conditions += [f"{owner}{bounds.said_of(name)}" for name, bounds in self.evidence.items()]
+        conditions += [f"{owner}{bounds.text_for(name)}" for name, bounds in self.evidence.items()]
         conditions += [f"{name} is {state}" for name, state in self.signals.items()]
-        conditions += [bounds.said_of(name) for name, bounds in self.settings.items()]
+        conditions += [bounds.text_for(name) for name, bounds in self.settings.items()]
         conditions += [f"it printed `{self.console}`"] if self.console is not None else []
         conditions += [f"the log is of {one_of(self.framework)}"] if self.framework else []
         return ", ".join(conditions)

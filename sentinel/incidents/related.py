@@ -16,7 +16,7 @@ def cause_text(incident: Incident, others: Iterable[Incident]) -> str:
     cause = next((other for other in others if other.id == incident.inhibited_by), None)
     if cause is None:
         return ""
-    return f"{_said(cause)}, since step {cause.onset_step:,}"
+    return f"{_clause(cause)}, since step {cause.onset_step:,}"
 
 
 def consequence_texts(incident: Incident, others: Iterable[Incident]) -> list[str]:
@@ -30,13 +30,13 @@ def consequence_texts(incident: Incident, others: Iterable[Incident]) -> list[st
     )
     streams = [other.stream for other in explained if _is_of_other_process(other, incident)]
     processes = dict.fromkeys(filter(None, map(_process, streams)))
-    texts = [_said(other) for other in explained if not _is_of_other_process(other, incident)]
+    texts = [_clause(other) for other in explained if not _is_of_other_process(other, incident)]
     of_processes = ", ".join(_first([*processes], _MAX_PROCESSES))
     same = [f"the same in {of_processes}"] if processes else []
     return [*same, *_first([*dict.fromkeys(texts)], _MAX_CONSEQUENCES)]
 
 
-def _said(incident: Incident) -> str:
+def _clause(incident: Incident) -> str:
     return sentence(incident.latest or incident.summary).removesuffix(".")
 
 

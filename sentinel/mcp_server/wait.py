@@ -33,15 +33,15 @@ async def waited(
     run_paths = await anyio.to_thread.run_sync(answers.locations_of, run)
     request = Request(run_paths, Until(until), seconds, ignored=ignored)
     states = [*dict.fromkeys([answers.config.state_dir, *fitting_states(None, Path.cwd())])]
-    told_at = 0.0
+    progress_at = 0.0
     with Waiting(answers.config, request, states, SystemClock()) as waiting:
         while True:
             result = await anyio.to_thread.run_sync(waiting.check)
             if result is not None:
                 return result
-            if waiting.waited_seconds >= told_at:
+            if waiting.waited_seconds >= progress_at:
                 await tell(waiting.waited_seconds, seconds, waiting.summary)
-                told_at = waiting.waited_seconds + _PROGRESS_SECONDS
+                progress_at = waiting.waited_seconds + _PROGRESS_SECONDS
             await anyio.sleep(CHECK_SECONDS)
 
 

@@ -186,13 +186,13 @@ class TroubleSent(msgspec.Struct, frozen=True):
     """What a sink was sent of the trouble of an incident by other incidents.
 
     ``explained`` is the worst severity of those that it explains; CLEAN if there are none. ``goes_on``: one
-    is still open. ``end_is_told``: one that explains it, or the crash that it explains, tells how the run
+    is still open. ``end_is_sent``: one that explains it, or the crash that it explains, tells how the run
     ended.
     """
 
     explained: Severity = Severity.CLEAN
     goes_on: bool = False
-    end_is_told: bool = False
+    end_is_sent: bool = False
 
 
 NO_TROUBLE = TroubleSent()
@@ -234,7 +234,7 @@ def decide(
     elif reason is Reason.FIRST_NOTIFICATION and trouble.explained:
         is_worse = change.incident.severity > trouble.explained
         reason = Reason.ESCALATED if is_worse else Reason.CAUSE_FOUND
-    elif (reason is Reason.RESOLVED and trouble.goes_on) or (reason is Reason.ENDED and trouble.end_is_told):
+    elif (reason is Reason.RESOLVED and trouble.goes_on) or (reason is Reason.ENDED and trouble.end_is_sent):
         reason = Reason.OF_SAME_TROUBLE
     event = _event(reason, change) if reason.sends else change.event
     return Decision(event, Reason.EVENT_NOT_WANTED if reason.sends and event not in policy.events else reason)

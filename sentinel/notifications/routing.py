@@ -219,8 +219,8 @@ class _Routing:
         if not policy.wants(self._incidents[cause], self._news.run):
             return None
         is_of_metric = self._incidents[cause].stream != OF_THE_RUN
-        was_told = (cause, policy.name) in self._sent_before
-        return None if incident.stream == OF_THE_RUN and is_of_metric and was_told else cause
+        was_sent = (cause, policy.name) in self._sent_before
+        return None if incident.stream == OF_THE_RUN and is_of_metric and was_sent else cause
 
     def _sent_of_trouble(self, incident: Incident, policy: SinkPolicy) -> TroubleSent:
         """Return what a sink was sent of the same trouble by other open incidents."""
@@ -236,7 +236,7 @@ class _Routing:
         return TroubleSent(
             explained=max(explained, default=Severity.CLEAN),
             goes_on=any(other.trouble == incident.trouble for other in others),
-            end_is_told=any(_tells_end(other, incident) for other in others),
+            end_is_sent=any(_tells_end(other, incident) for other in others),
         )
 
     def _incident_of_run(self, policy: SinkPolicy) -> str | None:
@@ -316,7 +316,7 @@ def _body(
         "cause": cause_text(incident, others),
         "consequences": consequence_texts(incident, others),
         "first_onset": [first.onset_step, first.onset_time],
-        "heard_at": now if event is Event.FIRING and incident.fired_time is None else None,
+        "found_at": now if event is Event.FIRING and incident.fired_time is None else None,
         "excerpts": msgspec.to_builtins(excerpts),
     }
 

@@ -10,7 +10,9 @@ Story = tuple[RunIdentity, Sequence[Change]]
 """A run as notifications name it, and what happened to its incidents, in order."""
 
 
-def retold(stories: Sequence[Story], context: RoutingContext) -> list[dict[str, list[SinkDecision]]]:
+def simulated_decisions(
+    stories: Sequence[Story], context: RoutingContext
+) -> list[dict[str, list[SinkDecision]]]:
     """Return the decisions about each run by incident id, without reminders."""
     decisions: list[dict[str, list[SinkDecision]]] = [{} for _ in stories]
     dated_changes = [

@@ -103,7 +103,7 @@ class probe:  # noqa: N801  it reads as a function at its call, as `contextlib.s
             try:
                 self._sets[name].glance(moment)
             except Exception as error:  # noqa: BLE001  a defect of a probe must not end the training
-                self._switch_off(name, _said(error))
+                self._switch_off(name, _error_text(error))
         if step % self._every == 0:
             self._send(step, self._each(self._sets, partial(self._measured, moment)))
         if self._steps % self._every == 0:
@@ -194,7 +194,7 @@ class probe:  # noqa: N801  it reads as a function at its call, as `contextlib.s
             except Exception as error:  # noqa: BLE001  whatever a logger raises must not end the training
                 self._waiting = []
                 self._disarm()
-                _log.error("probes are off: the numbers cannot be written: %s", _said(error))
+                _log.error("probes are off: the numbers cannot be written: %s", _error_text(error))
 
     def _each(self, names: Iterable[str], work: Callable[[str], Numbers | None]) -> Numbers:
         """Return what work with sets gives, without gradients. A set that raises or hangs is switched off."""
@@ -207,7 +207,7 @@ class probe:  # noqa: N801  it reads as a function at its call, as `contextlib.s
                     try:
                         numbers |= work(name) or {}
                     except Exception as error:  # noqa: BLE001  a defect of a probe must not end the training
-                        self._switch_off(name, _said(error))
+                        self._switch_off(name, _error_text(error))
         except TimeoutError:  # the alarm came just when a set had ended, so the others wait for the next time
             _log.warning("some probes are late: another one took all the time")
         self._subject.forget_parts()
@@ -245,5 +245,5 @@ def _is_first_process() -> bool:
     return not (together.is_available() and together.is_initialized()) or together.get_rank() == 0
 
 
-def _said(error: Exception) -> str:
+def _error_text(error: Exception) -> str:
     return str(error) if isinstance(error, Unsuitable) else f"{type(error).__name__}: {error}"

@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from sentinel.processes.finder import SHELLS, Host
 from sentinel.processes.table import PROC, File, Process
-from sentinel.runs.end_markers import said_in
+from sentinel.runs.end_markers import ending_in_file
 from sentinel.sources.base import Ending, EndKind
 
 _STDERR = "2"  # descriptor
@@ -53,7 +53,7 @@ def printed_end(files: Sequence[OutputFile], host: Host) -> tuple[Path, Ending] 
             status = os.stat(path)
             others = {host.processes[pid].name for pid in host.writers(file)} - SHELLS
             same = (status.st_dev, status.st_ino) == file
-            ending = said_in(path) if same and not others else None
+            ending = ending_in_file(path) if same and not others else None
             if ending is not None and ending.outcome is not EndKind.FINISHED:
                 return path, ending
     return None

@@ -13,7 +13,7 @@ from sentinel.config.judging import JudgingConfig
 from sentinel.detection.duplicates import known_incidents, traces_of
 from sentinel.notifications.decide import SinkPolicy
 from sentinel.notifications.routing import RoutingContext
-from sentinel.notifications.simulate import retold
+from sentinel.notifications.simulate import simulated_decisions
 from sentinel.pipeline import Pipeline
 from sentinel.replays.coverage import Coverage
 from sentinel.replays.judged import JudgedRun
@@ -204,7 +204,7 @@ def _comparisons(
 
 
 def simulate_notifications(runs: Sequence[JudgedRun], policies: Sequence[SinkPolicy]) -> None:
-    """Decide what the sinks would have been sent of the runs; see `retold`."""
+    """Decide what the sinks would have been sent of the runs; see `simulated_decisions`."""
     run_pipelines = [run.run_pipeline for run in runs]
     incidents = known_incidents(
         (incident for run in runs for incident in run.incidents.values()),
@@ -213,5 +213,5 @@ def simulate_notifications(runs: Sequence[JudgedRun], policies: Sequence[SinkPol
     )
     stories = [(run.run_pipeline.described(), run.changes) for run in runs]
     context = RoutingContext(policies, (), {}, incidents)
-    for run, decisions in zip(runs, retold(stories, context), strict=True):
+    for run, decisions in zip(runs, simulated_decisions(stories, context), strict=True):
         run.notifications = decisions

@@ -343,7 +343,7 @@ def _standing(row: RunRow, stored: StoredRun | None, now: float, goes_on: str) -
 
 
 def _outage(health: Mapping[str, Any], process: str | None, now: float) -> str:
-    polled_at = [value["looked_at"] for value in health.values() if isinstance(value, dict)]
+    polled_at = [value["polled_at"] for value in health.values() if isinstance(value, dict)]
     idle_seconds = now - max(polled_at, default=now)
     if idle_seconds > _OUTAGE_SECONDS and process:
         return f"process {process} watches, but recorded nothing for {duration_text(idle_seconds)}"

@@ -50,13 +50,13 @@ def last_words(run: Run, attempts: int = 1) -> Ending | None:
         with suppress(OSError):
             # Words that are older than the log are not the last ones of the run.
             is_as_late = file == path or file.stat().st_mtime >= last_write(path) - _MAX_LATE_SECONDS
-            ending = said_in(file, attempts) if is_as_late else None
+            ending = ending_in_file(file, attempts) if is_as_late else None
             if ending is not None:
                 return ending
     return None
 
 
-def said_in(file: Path, attempts: int = 1) -> Ending | None:
+def ending_in_file(file: Path, attempts: int = 1) -> Ending | None:
     """Return how a run ended by the last lines that it printed into a file. Raises OSError."""
     return ending_in([*_visible_lines(_tail(file))], attempts, partial(_head, file))
 

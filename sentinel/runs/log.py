@@ -121,7 +121,7 @@ class RunLog:
             read_issues += config_issues
         grew = self.metadata.points > points_before
         if batch.ending or grew:
-            self.metadata.told_ending = batch.ending
+            self.metadata.logged_ending = batch.ending
         self.live = self.live or (grew and self.reached_end)
         self.reached_end = self.reached_end or not batch.more
         printed, prints_more = self._scan(self.console, batch) if self.console is not None else ([], False)
@@ -166,10 +166,10 @@ class RunLog:
         printed = [*chain.from_iterable(scans)]
         for line in printed:
             if line.severity is Severity.CLEAN:
-                self.metadata.told_ending = None
-            elif self.metadata.told_ending is None and (line.preempted or line.location):
+                self.metadata.logged_ending = None
+            elif self.metadata.logged_ending is None and (line.preempted or line.location):
                 outcome = EndKind.PREEMPTED if line.preempted else EndKind.CRASHED
-                self.metadata.told_ending = Ending(outcome, f"it printed {line.text!r}", inferred=True)
+                self.metadata.logged_ending = Ending(outcome, f"it printed {line.text!r}", inferred=True)
         return printed, more
 
     def _plan_at(self, begin: float) -> tuple[dict[str, float], Sequence[ReadIssue]]:

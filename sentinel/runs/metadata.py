@@ -52,7 +52,7 @@ class RunMetadata(msgspec.Struct):
     step_intervals: list[int] = []  # between the last steps that have points
     config: dict[str, FoundSetting] = {}
     plan: dict[str, float] = {}  # planned values by signal, for streams that begin from now on
-    told_ending: Ending | None = None  # by a record of the log
+    logged_ending: Ending | None = None  # by a record of the log
     last_words: Ending | None = None  # stated by other means than records of the log, once it is silent
     exit: Ending | None = None  # of the process that wrote the log
     process_gone: str = ""  # that this process ended, and how is not known
@@ -126,8 +126,8 @@ class RunMetadata(msgspec.Struct):
 
     def ending(self, planned_steps: float | None) -> Ending | None:
         """Return how the run ended; None if its log does not say that it ended."""
-        if self.told_ending is not None:
-            return self.told_ending
+        if self.logged_ending is not None:
+            return self.logged_ending
         if self.exit is not None and self.exit.outcome is not EndKind.FINISHED:
             return self.exit
         if self.last_step is None:

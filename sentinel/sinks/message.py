@@ -275,7 +275,7 @@ def _since(notification: Notification) -> Iterator[MessageLine]:
     if not incident.open or notification.event is Event.TEST:
         return
     planned = run.planned_steps
-    received = clock_text(notification.heard_at)
+    received = clock_text(notification.found_at)
     clock = clock_text(incident.onset_time) or (f"heard {received}" if received else "")
     of_plan = f" of {planned:,.0f}" if planned and planned >= incident.onset_step else ""
     lasts = f"for {lasted(incident)}" if _last_step(incident) > incident.onset_step else ""

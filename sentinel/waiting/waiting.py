@@ -128,8 +128,8 @@ class Waiting:
         limit = self._request.timeout_seconds + (0.0 if is_read else _MAX_READ_SECONDS)
         is_due = self.waited_seconds >= limit
         look = state_dir, _signature(state_dir)
-        last_look, looked_at = self._last_look
-        if look == last_look and not is_due and self._clock.monotonic() - looked_at < _MAX_CHECK_AGE:
+        last_look, checked_at = self._last_look
+        if look == last_look and not is_due and self._clock.monotonic() - checked_at < _MAX_CHECK_AGE:
             return None
         self._last_look = look, self._clock.monotonic()
         with Store(state_dir, read_only=True) as store:

@@ -52,7 +52,7 @@ class Reports:
         """Record for `sentinel status` that this watcher is alive, now and then or ``immediately``."""
         awake = self._clock.monotonic()
         if immediately or awake - self._recorded_at >= _RECORD_SECONDS:
-            state = {"looked_at": self._clock.now(), "runs": len(self._runs)}
+            state = {"polled_at": self._clock.now(), "runs": len(self._runs)}
             last = {f"{self._name}: last complaint": self._warnings.latest}
             longest = [*self._backlog.lags().items()][:_MAX_LAGS]
             lags = {f"{self._name}{BEHIND}": {run: round(lag, 1) for run, lag in longest} or None}

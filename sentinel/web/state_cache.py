@@ -49,8 +49,8 @@ class StateCache:
 
     def holds(self, runs: Sequence[KnownRun]) -> Iterator[str]:
         """Yield the ids of those of these runs that were read here."""
-        held_here = {id(run) for run in self.status.runs} if self.status else ()
-        yield from (run.row.id for run in runs if id(run) in held_here)
+        recorded_runs = {id(run) for run in self.status.runs} if self.status else ()
+        yield from (run.row.id for run in runs if id(run) in recorded_runs)
 
     def lead(self, row: RunRow, onsets: Mapping[str, int]) -> Lead:
         """Return the rough curve of the first of these tags, else of the objective. ``onsets`` has the step

@@ -291,12 +291,12 @@ def test_status_tells_of_a_watch_that_records_nothing(sentinel, sick_run, tmp_pa
     state = state_of_config(tmp_path / "sentinel.toml")
     sentinel("watch", "--once")
     with Store(state) as store:
-        store.set_health({"watch": {"looked_at": SystemClock().now() - 1000, "runs": 1}})
+        store.set_health({"watch": {"polled_at": SystemClock().now() - 1000, "runs": 1}})
     assert "recorded nothing" not in sentinel("status").out, "nobody watches"
     with sole_watcher(state):
         assert f"process {os.getpid()} watches, but recorded nothing for 16 min" in sentinel("status").out
         with Store(state) as store:
-            store.set_health({"watch": {"looked_at": SystemClock().now(), "runs": 1}})
+            store.set_health({"watch": {"polled_at": SystemClock().now(), "runs": 1}})
         assert "recorded nothing" not in sentinel("status").out
 
 

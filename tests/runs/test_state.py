@@ -72,7 +72,7 @@ def facts(*points, ending=None):
     for tag, step, time in points:
         one = (np.array([v]) for v in (step, time, 1.0))
         metadata.count(Chunk("s", [tag], np.array([0], np.uint32), *one))
-    metadata.told_ending = ending
+    metadata.logged_ending = ending
     return metadata
 
 

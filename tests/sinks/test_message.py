@@ -75,7 +75,7 @@ def test_without_a_known_cause_the_page_says_what_to_do_first():
 
 def test_of_a_log_without_times_it_is_said_when_it_was_heard():
     bare = INCIDENT.replace(onset_time=None, fired_time=None, last_time=None)
-    told = replace(NOTIFICATION, incident=bare, heard_at=1_767_225_610.0)
+    told = replace(NOTIFICATION, incident=bare, found_at=1_767_225_610.0)
     (since,) = (line for line in text(told).splitlines() if line.startswith("Since:"))
     assert "heard 2026-01-01 00:00:10 UTC" in since
     assert "heard" not in text(NOTIFICATION)

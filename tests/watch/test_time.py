@@ -69,7 +69,7 @@ def test_a_clock_that_jumps_delays_nothing_and_loses_nothing(house, jump):
     house.clock.advance(60)
     assert house.look() == ["lost: inhibited"]
     (health,) = house.store.health().values()
-    assert health["looked_at"] == house.clock.now()
+    assert health["polled_at"] == house.clock.now()
 
 
 def test_a_machine_that_sleeps_loses_no_incident(house):

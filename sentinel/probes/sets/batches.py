@@ -48,7 +48,7 @@ class Batches(
 
     def __init__(self, subject: Subject) -> None:
         super().__init__(subject)
-        self._seen: dict[int, int] = {}  # the number of the batch at which a hash came last
+        self._last_by_hash: dict[int, int] = {}  # the number of the batch at which a hash came last
         self._pairs: set[tuple[int, int]] = set()
         self._augmentations: set[int] = set()
         self._count = 0
@@ -66,12 +66,12 @@ class Batches(
         if batch is None:
             return
         self._count += 1
-        if len(self._seen) >= _MIN_BATCHES:
-            is_repeat = self._count - self._seen.get(batch, -_MAX_BATCHES) <= _MAX_NEAR_BATCHES
+        if len(self._last_by_hash) >= _MIN_BATCHES:
+            is_repeat = self._count - self._last_by_hash.get(batch, -_MAX_BATCHES) <= _MAX_NEAR_BATCHES
             self._note("data/batches_again", is_repeat)
             self._note("data/batches_in_old_order", not is_repeat and (self._last, batch) in self._pairs)
-        if len(self._seen) < _MAX_BATCHES:
-            self._seen[batch] = self._count
+        if len(self._last_by_hash) < _MAX_BATCHES:
+            self._last_by_hash[batch] = self._count
             if self._last is not None and self._last != batch:
                 self._pairs.add((self._last, batch))
         self._last = batch

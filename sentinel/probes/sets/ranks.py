@@ -59,7 +59,7 @@ class Ranks(
         self._store = _store(subject)
         self._rank = together.get_rank()
         self._measured = 0
-        self._told: list[int] = []  # measurements of which not all ranks told yet
+        self._unfinished: list[int] = []  # measurements of which not all ranks told yet
         self._sum: torch.Tensor | None = None
         self._batch: int | None = None
 
@@ -69,7 +69,7 @@ class Ranks(
             self._arrival()
             key = self._key(self._measured, self._rank)
             self._store.set(key, f"{int(self._sum)} {'' if self._batch is None else self._batch}")
-            self._told = [*self._told, self._measured][-_MAX_WAITING:]
+            self._unfinished = [*self._unfinished, self._measured][-_MAX_WAITING:]
             self._sum = None
 
     def measure(self, moment: Moment) -> Numbers:
@@ -84,11 +84,11 @@ class Ranks(
         return self._compared() if self._rank == 0 else {}
 
     def _compared(self) -> Numbers:
-        for number in reversed(self._told):
+        for number in reversed(self._unfinished):
             keys = [self._key(number, rank) for rank in range(self._others)]
             if self._store.check(keys):
                 answers = [self._store.get(key).decode().split(" ") for key in keys]
-                self._told = [later for later in self._told if later > number]
+                self._unfinished = [later for later in self._unfinished if later > number]
                 for key in keys:
                     self._store.delete_key(key)
                 batches = [batch for _, batch in answers if batch]

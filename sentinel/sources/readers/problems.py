@@ -4,7 +4,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-_MAX_TOLD = 5  # broken records of one file
+_MAX_ISSUES = 5  # broken records of one file
 
 
 def skipped(problem: str, number: int) -> str:
@@ -12,9 +12,9 @@ def skipped(problem: str, number: int) -> str:
 
     ``number`` counts the broken records of the file from 1.
     """
-    if number > _MAX_TOLD:
+    if number > _MAX_ISSUES:
         return ""
-    suffix = "; more like it are skipped silently" if number == _MAX_TOLD else ""
+    suffix = "; more like it are skipped silently" if number == _MAX_ISSUES else ""
     return f"{problem} and was skipped{suffix}"
 
 

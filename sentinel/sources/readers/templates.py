@@ -243,10 +243,10 @@ def _prefix(reading: Reading, at: int, name: str, counts: bool) -> str:
 
 def _with_prefix(name: str, prefix: str, heading: str) -> str:
     """Return the name with what stands before it, if it does not say so itself."""
-    is_told = (
+    is_stated = (
         prefix.lower() in name.lower() or phase(name) or (heading.startswith("(") and "loss" not in name)
     )
-    return name if not prefix or is_told else f"{prefix} {name}"
+    return name if not prefix or is_stated else f"{prefix} {name}"
 
 
 def _with_parts(names: list[str], is_whole: bool) -> list[str]:
