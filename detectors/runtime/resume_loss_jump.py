@@ -5,9 +5,9 @@ After a restart that goes on with the steps, a loss whose first five points lie 
 before at the same step, by half of what that attempt had gained, by 30 %, and by ten times their scatter. A
 fifth of the gain and a tenth of the loss are a note, and a warning once they stay lost for twenty more
 points. And a held-out metric or a reward whose first five points after a restart lie below the last five
-before it, by five times their scatter and by a twentieth of what had been gained, as long as it is lost. From
-a fifth on it is a warning; of a reward, whose first rows are means of a few short episodes, only once it
-stays lost for twenty more points, or where nearly all is gone.
+before it, by five times their scatter and by a twentieth of itself and of what had been gained, as long as
+it is lost. From a fifth of the gain on it is a warning; of a reward, whose first rows are means of a few
+short episodes, only once it stays lost for twenty more points, or where nearly all is gone.
 
 ## Why it matters
 A resume that goes on with the weights goes on with the loss. A loss near its old start means that the weights
@@ -45,7 +45,7 @@ MIN_SCATTERS = 5  # from one point to the next, by which a level must differ
 PART = 0.2  # share of the gain of a loss that is worth a note, and a message once it stays lost
 SMALL_RISE = 0.1  # share of the loss before by which it must then have risen
 STAYS = 20  # last points of those after a restart in which it must still be lost
-SMALL_LOSS = 0.05  # share of the gain that is worth a note
+SMALL_LOSS = 0.05  # share of the gain, and of the metric, that is worth a note
 LARGE_LOSS = 0.2  # share of the gain that is worth a message
 WHOLE_LOSS = 0.9  # share of the gain that no few episodes explain
 OUTCOMES = (
@@ -113,7 +113,9 @@ def resume_loss_jump(
     )
     is_loss = is_of(Signal.LOSS)
     gained = pl.col("before") - pl.col("outcome_begun") > MIN_SCATTERS * pl.col("step_scatter")
-    fell = pl.col("before") - level > MIN_SCATTERS * pl.col("step_scatter")
+    fell = pl.col("before") - level > pl.max_horizontal(
+        MIN_SCATTERS * pl.col("step_scatter"), SMALL_LOSS * pl.col("before").abs()
+    )
     least_lost = pl.min_horizontal("share_lost", "share_lost_now")
     lost_outcome = ~is_loss & gained & fell & (least_lost > SMALL_LOSS)
     rise = level - earlier
