@@ -6,6 +6,7 @@ import shutil
 from pathlib import Path
 from textwrap import dedent
 
+import numpy as np
 import pytest
 
 from sentinel.common.clock import SystemClock
@@ -88,6 +89,22 @@ def test_a_detector_becomes_stricter_where_that_is_enough(sentinel, archive, far
     assert kept.partition("\n")[2] == ran.out, "of kept results the same runs are judged again"
     stricter = sentinel("archive", "judge", "runs", "--out", "results", "--workers", 1).out
     assert "; 0 parts known before" in stricter, "results of other thresholds are others"
+
+
+def test_a_score_card_asks_for_more_points_where_a_healthy_run_has_enough(sentinel, tmp_path):
+    random = np.random.default_rng(1)
+    for number in range(4):
+        rewards = -200 + random.normal(0, 8, 150) + (2 * np.arange(150) if number else 0)
+        rows = [json.dumps({"step": step, "reward": reward}) for step, reward in enumerate(rewards)]
+        log = tmp_path / "runs" / f"run-{number}" / "metrics.jsonl"
+        log.parent.mkdir(parents=True)
+        log.write_text("\n".join(rows) + "\n")
+    ran = sentinel("calibrate", "runs")
+    assert "reward-stagnation: 1.5 times as strict (card_bar from 1 to 1.5): it paged in 1 of 4" in ran.out
+    assert "after: 0 of 4 healthy runs" in ran.out
+    compared = sentinel("backtest", "runs", "--config", "calibration.toml").out
+    assert "lost: reward-stagnation in jsonl:" in compared
+    assert compared.endswith("0 gained, 1 lost, 0 moved, 0 same\n")
 
 
 @pytest.mark.long
