@@ -54,6 +54,12 @@ _NAMING = re.compile(
 )
 _LONG_FORM = re.compile(r"metric|tag|key|series|variable|phase|split|stage", re.IGNORECASE)
 _VALUE = re.compile(r"value|mean|0|y|metric_value", re.IGNORECASE)
+_OF_ROWS = re.compile(
+    r"(?:sample|image|img|file|case|patient|subject|item)(?:[ _]?(?:id|name|path))?|uu?id|path|filename",
+    re.IGNORECASE,
+)
+"""Names of columns that name the rows."""
+
 _PLAIN_STEP = re.compile(r"x\d?|n|num|unnamed: ?0", re.IGNORECASE)
 _STATISTIC = re.compile(r"(?:running_?)?(?:avg|average|mean|median|min|max|std|sum|last|best)", re.IGNORECASE)
 """Names of columns that only the name of the file says something about."""
@@ -67,6 +73,7 @@ _MISSING = frozenset({"", "_", "-", "--", "None", "null", "n/a", "N/A", "NA"})
 _BRACKETS = re.compile(r"[\[(]([^\[\]()]*)[\])],?\s*")
 """A row that is printed as a list or a tuple of numbers."""
 
+_DATE_AND_TIME = re.compile(r"\d{4}-\d\d?-\d\d?[T ]\d\d?:\d\d")
 _DATE = re.compile(r"\d[-/:.]\d")
 _DECIMAL_COMMA = re.compile(r"[-+]?\d{1,20},\d{1,20}")
 _UNCOUNTED = re.compile(r"(?<!\s)\s*+(?:\([^)]{0,40}\)|\[[^\]]{0,40}\])\s*$")
@@ -210,12 +217,15 @@ class Table:
             (texts if is_text else numeric).append(at)
         names = self.header or [""] * self._width
         kinds = {at: counter(_UNCOUNTED.sub("", names[at])) for at in numeric}
-        may_step = [at for at in numeric if kinds[at] and _orders([_whole(row[at]) for row in rows])]
-        rising = [at for at in may_step if _rises([_whole(row[at]) for row in rows])]
+        whole = {at: [_whole(row[at]) for row in rows] for at in numeric if kinds[at]}
+        may_step = [
+            at for at, column in whole.items() if _orders(column) and not _is_total(names[at], column)
+        ]
+        rising = [at for at in may_step if _rises(whole[at])]
         for kind in ("step", "batch", "episode", "count", "epoch", "frame"):
             counters = [at for at in may_step if kinds[at] == kind]
             is_length = kind == "step" and rising and not set(counters) & set(rising)
-            if counters and not (is_length and _falls([_whole(row[counters[0]]) for row in rows])):
+            if counters and not (is_length and _falls(whole[counters[0]])):
                 self.step = counters[0]
                 self._unit = kind
                 break
@@ -247,10 +257,14 @@ class Table:
         ]
         self.values = self.values or [at for at in numeric if at != self.step and at not in walls]
         self.values = [at for at in self.values if at != self._epoch or self.header]
-        self.is_plain = bool(self.header) or all(len({row[at] for row in rows}) == 1 for at in texts)
+        dated = {at for at in texts if all(_DATE_AND_TIME.match(row[at].strip()) for row in rows)}
+        is_plain = all(len({row[at] for row in rows}) == 1 for at in texts if at not in dated)
+        self.is_plain = bool(self.header) or is_plain or bool(dated and len(numeric) > 2 * len(texts))
         self.labels = [at for at in texts if self._names_series(names[at], [row[at].strip() for row in rows])]
         self.labels = [at for at in self.labels if any(row[at].strip() not in _MISSING for row in rows)]
-        self.has_row_names = bool(texts) and texts[0] == 0 and _are_names([row[0] for row in rows])
+        self.has_row_names = any(
+            _are_names([row[at] for row in rows]) for at in texts if at == 0 or _OF_ROWS.fullmatch(names[at])
+        )
         if self.header and any(names[at].lower() in ("metric", "tag", "key", "name") for at in self.labels):
             self.labels = [at for at in self.labels if names[at].lower() in ("metric", "tag", "key", "name")]
 
@@ -461,6 +475,11 @@ def _rises(column: Sequence[int | None]) -> bool:
 def _falls(column: Sequence[int | None]) -> bool:
     whole = [value for value in column if value is not None]
     return any(later < earlier for earlier, later in pairwise(whole))
+
+
+def _is_total(name: str, column: Sequence[int | None]) -> bool:
+    """Return whether a column says the same of each row: how many rounds there were."""
+    return name.lower().endswith("s") and len(column) >= MIN_LINES - 1 and len(set(column)) == 1
 
 
 def _orders(column: Sequence[int | None]) -> bool:

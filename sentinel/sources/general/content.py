@@ -71,7 +71,7 @@ _DATA_NAME = re.compile(
 
 
 _LOG_NAME = re.compile(
-    r"(?<![a-z])(?:train|training|valid|validation|val|history|progress|monitor|learning|log)(?![a-z])",
+    r"(?<![a-z])(?:train|training|valid|validation|val|history|progress|monitor|learning|curves?|log)(?![a-z])",
     re.IGNORECASE,
 )
 _SPLIT_OF_DATA = re.compile(r"(?:x_|y_)?(?:train|training|test|valid|validation|val|dev)", re.IGNORECASE)
@@ -80,13 +80,19 @@ _SPLIT_OF_DATA = re.compile(r"(?:x_|y_)?(?:train|training|test|valid|validation|
 _RESULTS_NAME = re.compile(r"(?:\w*_)?(?:results?|stats|episodes?|games?)", re.IGNORECASE)
 """The whole name of a table without names that is a log if it counts and holds the time."""
 
+_NOT_HEXADECIMAL = re.compile(r"[g-z]", re.IGNORECASE)
+"""What names have that are no ids."""
+
+_METRICS_NAME = re.compile(r"(?<![a-z])metrics(?![a-z])", re.IGNORECASE)
+"""Names of a log, if its columns have none."""
+
 _PREFIX = re.compile(rb"\s*\[(?:\d{4}-|[ A-Za-z(]|\d{1,9}[\],/ :])")
 """What a console begins its lines with, and no JSON."""
 
 _IS_REWARD = re.compile(r"(?:episode_|ep_)?(?:reward|return)", re.IGNORECASE)
 """Names that only a training gives."""
 
-_WORDS = re.compile(r"[A-Za-z]{2}[\w ]{0,20}[:=]\s?[-\d]")
+_WORDS = re.compile(r"[^\W\d_]{2}[\w ]{0,20}[:=]\s?[-\d]")
 """A word before a number."""
 
 _REQUEST = re.compile(rb"HTTP/[12]\b")
@@ -311,7 +317,7 @@ def _of_series(
     long = [name for name, points in series.items() if len(points) >= MIN_POINTS]
     words = [name for name in series if says_metric(name)]
     counts = columns.has_step or any(points[0][2] != "row" for points in series.values())
-    if columns.count > MAX_COLUMNS and not (counts and words):
+    if columns.count > MAX_COLUMNS and not (counts and any(map(_NOT_HEXADECIMAL.search, words))):
         return Judgement(kind, False, False, f"{columns.count} columns, of which none counts")
     is_short = len(long) * 2 < len(series) if kind is Kind.TABLE else not is_over and not long
     if is_short and not (is_over and len(set(map(phase, words))) > 1):
@@ -320,7 +326,12 @@ def _of_series(
         return Judgement(kind, False, False, "its counter is in no order")
     if _DATA_NAME.search(stem) and not (counts and words):
         return Judgement(kind, False, False, "the name is that of data")
-    if columns.has_row_names and not counts and not (words and _LOG_NAME.search(stem)):
+    counts_training = any(points[0][2] in _UNITS for points in series.values())
+    if (
+        columns.has_row_names
+        and not counts_training
+        and not (words and _LOG_NAME.search(stem) and not counts)
+    ):
         return Judgement(kind, False, False, "its rows have names")
     if not _is_log(kind, series, words, stem, columns, counts):
         return Judgement(kind, False, False, "no counter of a training and no name of a metric")
@@ -345,11 +356,11 @@ def _is_log(
     is_counted = any(
         points[0][2] in _UNITS or counter(points[0][2].rsplit("/", 1)[-1]) for points in series.values()
     )
-    return (
+    return bool(
         (is_counted and bool(words or weak or file_speaks or columns.is_of_board))
         or (bool(words) and file_speaks)
         or (is_of_metric and (not columns.has_names or len(series) == 1))
-        or (file_speaks and not columns.has_names and _has_fractions(series))
+        or ((file_speaks or _METRICS_NAME.search(stem)) and not columns.has_names and _has_fractions(series))
         or (kind is Kind.TREE and any(map(_IS_REWARD.fullmatch, series)) and not columns.is_document)
         or (counts and _has_splits(words))
         or (kind is Kind.TREE and len(words) == len(series) >= MIN_OF_LISTS and _are_lists(series))

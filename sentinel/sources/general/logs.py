@@ -30,7 +30,10 @@ if TYPE_CHECKING:
     from sentinel.sources.console.line_forms import LineForm
 
 MAX_FILES = 24
-"""Files of one ending in a directory; more are data."""
+"""Files of one ending in a directory; of more, those that are called as logs are count."""
+
+MAX_LOGS = 256
+"""Files of one ending that are called as logs are; more are data."""
 
 MAX_DOCUMENT = 1 << 20
 """Bytes of a JSON document that a walk finds; a larger one is data. One that a person names may be larger."""
@@ -222,7 +225,10 @@ def candidates(names: Sequence[str]) -> list[str]:
             continue
         if ending in _ENDINGS and name != STATE and not _NO_LOGS.fullmatch(name):
             by_ending.setdefault(ending, []).append(name)
-    return [name for group in by_ending.values() if len(group) <= MAX_FILES for name in group]
+    groups = (
+        group if len(group) <= MAX_FILES else [*filter(_is_log_name, group)] for group in by_ending.values()
+    )
+    return [name for group in groups if len(group) <= MAX_LOGS for name in group]
 
 
 @remembered

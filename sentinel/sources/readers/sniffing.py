@@ -18,6 +18,7 @@ from sentinel.sources.readers.records import (
     named,
     seconds,
 )
+from sentinel.sources.readers.words import says_other_loss
 
 HEAD_BYTES = 1 << 16
 """How much of a file is looked at."""
@@ -67,7 +68,7 @@ def is_log(stem: str, columns: Collection[str], counts: Sequence[Any] | None = N
     if not is_log_name(stem):
         return counted and metrics and (counts is None or _rises(counts))
     counted |= len(columns) > 1 and named(columns, _INDEX) is not None
-    chosen = stem in _LOGGERS or _METRIC.search(stem) is not None
+    chosen = stem in _LOGGERS or (_METRIC.search(stem) is not None and not says_other_loss(stem))
     return (counted and (chosen or metrics)) or (metrics and chosen)
 
 

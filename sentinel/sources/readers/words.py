@@ -9,7 +9,8 @@ _SURE = re.compile(
     r"mse|mae|rmse|mape|mpjpe|r2|ppl|lr|rew|eps|nsdr|xent|corr|lm|reco|l1|l2|mcc|eer|top\d)(?![a-z])"
     r"|fscore|f.?measure|precision|recall|perplexity|bleu|rouge|entropy|grad|(?<![a-z])norm(?![a-z])"
     r"|learning.?rate|epsilon|fitness|win.?rate|success.?rate|likelihood|advantage|penalty|fidelity|divergence|residual|exploitability|specificity"
-    r"|sensitivity|explained.?variance|approx_kl|clip.?frac|hit.?ratio",
+    r"|sensitivity|explained.?variance|approx_kl|clip.?frac|hit.?ratio"
+    r"|损失|准确率|正确率|精确率|召回率|奖励|回报|误差|学习率|損失|正解率|報酬|손실|정확도|보상",
     re.IGNORECASE,
 )
 _NO_LOSS = re.compile(
@@ -46,7 +47,7 @@ _UNIT = re.compile(
 
 _PHASE = re.compile(
     r"(?<![a-z])(?:train|training|trn|val|valid|validate|validating|validation|test|testing|eval|evaluation|evaluating|dev|"
-    r"holdout|summary|teacher|student|ema)(?![a-z])",
+    r"holdout|summary|teacher|student|ema)(?![a-z])|训练|验证|测试",
     re.IGNORECASE,
 )
 
@@ -55,7 +56,7 @@ _COUNTERS = (
     (
         "step",
         r"(?:global|env|train|training|gradient|optimizer|total|num|current|time)?[ _-]?"
-        r"(?:steps?|iters?|iterations?|updates?|timesteps?)|steps?_done|its|itr|round(?:_?(?:number|num|idx|id))?|kimg|total_num_steps"
+        r"(?:steps?|iters?|iterations?|updates?|timesteps?)|steps?_done|its|itr|rounds?|round_?(?:number|num|idx|id)|kimg|total_num_steps"
         r"|num_updates|total T|t|tick|rollout|trees",
     ),
     ("batch", r"(?:mini[ _-]?)?batch(?:es)?(?:[ _-]?(?:id|idx|index|no|num))?|it"),
@@ -99,7 +100,12 @@ def counter(name: str) -> str | None:
 def says_metric(name: str) -> bool:
     """Return whether a name surely is that of a metric."""
     name = name[:MAX_NAME]
-    return bool(_SURE.search(name)) and not _NO_LOSS.search(name) and not says_other(name)
+    return bool(_SURE.search(name)) and not says_other_loss(name) and not says_other(name)
+
+
+def says_other_loss(name: str) -> bool:
+    """Return whether a name is that of a loss that no training has: of heat, of weight, of packets."""
+    return _NO_LOSS.search(name[:MAX_NAME]) is not None
 
 
 @lru_cache(4096)

@@ -73,6 +73,16 @@ def test_a_console_of_an_own_loop_is_read(tmp_path, name):
     assert len(points) == len(lines)
 
 
+def test_metrics_in_another_language_are_read(tmp_path):
+    lines = []
+    for n in range(1, 6):
+        lines += [f"INFO:__main__:Epoch {n}/5", f"INFO:__main__:  - 平均训练损失: 0.{n}"]
+        lines += [f"INFO:__main__:  - 阈值 0.{at} 训练准确率: 0.{n}{at}" for at in (5, 7, 9)]
+    write(tmp_path / "bert_training.log", lines)
+    points = [point for point in read(tmp_path) if point[0] == "平均训练损失"]
+    assert points == [("平均训练损失", n, f"0.{n}") for n in range(1, 6)]
+
+
 def test_the_index_in_a_list_of_tuples_is_no_metric(tmp_path):
     lines = [
         f"[2026-01-01 06:31:{n:02},060][23170] Avg episode reward: [(0, '17{n}.2'), (1, '3{n}.5')]"
@@ -142,6 +152,21 @@ TABLES = {
         ["epoch\tval_loss", *(f"\t{n}.0000\t{1 / (n + 1)}" for n in range(5))],
         ("val_loss", 4, "0.2"),
     ),
+    "rounds": (
+        "federated.csv",
+        ["rounds,accuracy_avg,accuracy_mime", *(f"{n},0.{n},0.{n}5" for n in range(1, 6))],
+        ("accuracy_mime", 5, "0.55"),
+    ),
+    "dates and names without a header": (
+        "training_metrics.csv",
+        [f"2026-08-08T11:3{n}:46.6,{n},{9 / n},0.{n},0.5,0.25,{n}.npz" for n in range(1, 6)],
+        ("3", 5, "0.5"),
+    ),
+    "metrics without a header": (
+        "metrics.csv",
+        [f"one,0.{n},{n * 7}" for n in range(1, 6)],
+        ("one 1", 5, "0.5"),
+    ),
     "printed lists": (
         "train.log",
         [f"[{n // 4}, {n % 4}, {1 / (n + 1)}]" for n in range(8)],
@@ -188,6 +213,11 @@ DOCUMENTS = {
         "fedavg_metrics.json",
         {"algorithm": "avg", "round_metrics": [{"round_number": n, "accuracy": 1 / n} for n in range(1, 6)]},
         ("round_metrics/accuracy", 5, "0.2"),
+    ),
+    "curves of seeds": (
+        "merged_curves.json",
+        {"steps": [50, 60], "curves": {"0": [{"step": 50 + n, "em": n / 4} for n in range(4)]}},
+        ("curves/0/em", 53, "0.75"),
     ),
     "lists of metrics": (
         "grpo_metrics.json",
@@ -248,6 +278,15 @@ DATA = {
     "train.csv": ["id,age,cost,loss", *(f"{n},{n * 7 % 90},{n * 3},0.{n}" for n in range(1, 9))],
     "predictions.csv": ["id,score", *(f"{n * 7919 % 1000},0.{n}" for n in range(1, 9))],
     "access.log": [f'127.0.0.1 "GET /run?epoch={n}&loss=1.{n} HTTP/1.1" 200 {n}' for n in range(1, 9)],
+    "stackloss.csv": ["STACKLOSS,AIRFLOW", *(f"{n * 7 % 40},{n * 5 % 80}" for n in range(1, 9))],
+    "gate_metrics.csv": [
+        "source_index,sample_id,iou,loss",
+        *(f"{n},sample_{n:03},0.{n},0.{n}5" for n in range(1, 9)),
+    ],
+    "summary_report.csv": [
+        "scope,rounds,last_accuracy,best_accuracy",
+        *(f"client {n},10,0.{n},0.{n}5" for n in range(1, 9)),
+    ],
     "train_ids.txt": [f"{n * 7919 % 1000}" for n in range(1, 9)],
     "train_order.txt": [f"{n * 7919 % 1000}" for n in range(1, 9)],
     "sensitivity.csv": ["scenario,delay", *(f"case {n},{n}.5" for n in range(1, 9))],
@@ -264,6 +303,21 @@ DATA = {
 def test_data_are_no_run(tmp_path, name):
     write(tmp_path / name, DATA[name])
     assert not discover([tmp_path]).runs
+
+
+def test_a_document_of_puzzles_is_no_run(tmp_path):
+    grid = [[n, n % 5] for n in range(9)]
+    document = {f"{n:04x}f1{n:02x}": [grid] for n in range(4)} | {f"{n:08x}": [grid] for n in range(400)}
+    (tmp_path / "training_solutions.json").write_text(json.dumps(document))
+    assert not discover([tmp_path]).runs
+
+
+def test_many_tables_of_metrics_are_runs_and_many_tables_of_data_are_none(tmp_path):
+    for number in range(30):
+        lines = ["round,test_accuracy", *(f"{n},0.{n}" for n in range(1, 6))]
+        write(tmp_path / f"eval_metrics_{number}.csv", lines)
+        write(tmp_path / f"readings_{number}.csv", lines)
+    assert len(discover([tmp_path]).runs) == 30
 
 
 def test_a_log_beside_one_of_a_known_format_is_left_to_it(tmp_path):
