@@ -151,7 +151,7 @@ class ProbeSet:
 
     def measure(self, moment: Moment) -> Numbers:
         """Return the numbers of the step that ended; none of what it cannot know. Raises Unsuitable."""
-        raise AssertionError(f"{type(self).__name__} measures nothing at {moment}")
+        return {}
 
     def evaluate(self, moment: Moment) -> None:
         """Take a batch of an evaluation into account. Most sets do not."""

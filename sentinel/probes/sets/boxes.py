@@ -33,10 +33,6 @@ class Boxes(
         super().__init__(subject)
         self._counts: list[tuple[int, int]] = []
 
-    def measure(self, moment: Moment) -> Numbers:
-        """Return nothing of a step."""
-        return {}
-
     def evaluate(self, moment: Moment) -> None:
         """Add the boxes of a batch."""
         if moment.boxes is not None:

@@ -32,10 +32,6 @@ class GeneratedSamples(
         super().__init__(subject)
         self._features: tuple[Any, Any] | None = None
 
-    def measure(self, moment: Moment) -> Numbers:
-        """Return nothing of a step."""
-        return {}
-
     def evaluate(self, moment: Moment) -> None:
         """Take the features, if the evaluation hands them over."""
         if moment.features is not None:

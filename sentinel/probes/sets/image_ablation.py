@@ -39,10 +39,6 @@ class ImageAblation(
         super().__init__(subject)
         self._losses: list[tuple[torch.Tensor, torch.Tensor]] = []
 
-    def measure(self, moment: Moment) -> Numbers:
-        """Return nothing of a step."""
-        return {}
-
     def evaluate(self, moment: Moment) -> None:
         """Ask for the loss of a batch twice, in evaluation mode alone."""
         ask = self.subject.loss_of

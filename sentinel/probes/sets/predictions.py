@@ -38,10 +38,6 @@ class Predictions(
         super().__init__(subject)
         self._counts: torch.Tensor | None = None  # labels, hits and predictions x classes
 
-    def measure(self, moment: Moment) -> Numbers:
-        """Return nothing of a step."""
-        return {}
-
     def evaluate(self, moment: Moment) -> None:
         """Count a batch."""
         import torch

@@ -34,13 +34,13 @@ class LineForm(msgspec.Struct, frozen=True):
 
     def __post_init__(self) -> None:
         """Raise ValueError for a form that no line can have, or that names nothing."""
-        places = _PLACE.findall(self.line)
-        names = [name for name in places if name not in ("*", TIME)]
+        slot_names = _PLACE.findall(self.line)
+        names = [name for name in slot_names if name not in ("*", TIME)]
         if len(self.line) > MAX_FORM:
             raise ValueError(f"has more than {MAX_FORM} characters")
         if any("{" in text or "}" in text for text in _PLACE.split(self.line)[::2]):
             raise ValueError("has a brace without the other one")
-        if "" in places or len(set(names)) < len(names):
+        if "" in slot_names or len(set(names)) < len(names):
             raise ValueError("should have a name of its own in each pair of braces")
         if all(counter(name) for name in names):
             raise ValueError("names no metric; write {loss} where the loss stands")

@@ -137,21 +137,21 @@ class Text:
 
     def _parse_lines(self, lines: Sequence[str], limit: int) -> int:
         """Read lines, up to one after which others may count than before. Gives the number of those read."""
-        at = 0
+        index = 0
         wanted = self._wanted
         counting = may_count(lines, wanted)
         skipped = redrawn(lines, counting)
-        for place in (*counting, len(lines)):
-            while at < place and any(writer.expects for writer in self._writers.values()):
-                if self._counts(lines[at]) and self.count >= limit:
-                    return at + 1
-                at += 1
-            self._pass(lines[at:place])
-            at = place + 1
-            if place in skipped or place == len(lines):
+        for counting_index in (*counting, len(lines)):
+            while index < counting_index and any(writer.expects for writer in self._writers.values()):
+                if self._counts(lines[index]) and self.count >= limit:
+                    return index + 1
+                index += 1
+            self._pass(lines[index:counting_index])
+            index = counting_index + 1
+            if counting_index in skipped or counting_index == len(lines):
                 continue
-            if self._counts(lines[place]) and (self.count >= limit or self._wanted != wanted):
-                return at
+            if self._counts(lines[counting_index]) and (self.count >= limit or self._wanted != wanted):
+                return index
         return len(lines)
 
     def _counts(self, line: str) -> bool:

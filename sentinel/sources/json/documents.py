@@ -31,9 +31,9 @@ _MAX_TOKEN = 10  # bytes of a word or an escape that the end of a torn document 
 class BrokenError(Exception):
     """The document is too large, or cannot become JSON by growing."""
 
-    def __init__(self, path: Path, place: str, problem: str) -> None:
+    def __init__(self, path: Path, location: str, problem: str) -> None:
         super().__init__(problem)
-        self.complaint = ReadIssue(path, place, problem)
+        self.complaint = ReadIssue(path, location, problem)
 
 
 def is_complete(data: bytes) -> bytes:

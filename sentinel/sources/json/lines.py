@@ -206,8 +206,8 @@ class _Lines:
     def _location(self) -> str:
         return f"line {self._finished + 1}"
 
-    def _complain(self, place: str, problem: str) -> None:
-        self.read_issues.append(ReadIssue(self.path, place, problem))
+    def _complain(self, location: str, problem: str) -> None:
+        self.read_issues.append(ReadIssue(self.path, location, problem))
 
 
 def _read(path: Path, mark: Mapping[str, Any], limit: int) -> Read | None:

@@ -106,13 +106,13 @@ class Reading(msgspec.Struct):
     section: str = ""  # the part of the data that the next names belong to
     sections: list[str] = msgspec.field(default_factory=list)
     tuple_name: str = ""
-    elapsed: int = -1  # place of the time that a bar took
+    elapsed: int = -1  # slot of the time that a bar took
     before: str = ""  # the text before the next number, without the unit of the one before it
     after: str = ""
 
     @property
     def at(self) -> int:
-        """The place of the next number."""
+        """The slot of the next number."""
         return len(self.slots)
 
     @property

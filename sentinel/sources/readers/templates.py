@@ -66,7 +66,7 @@ _PAD = re.compile(r"   +")
 class Template(msgspec.Struct, frozen=True):
     """The slots of a line, and what its beginning says.
 
-    ``values`` are the places and names of what may be a metric, ``counters`` the places, kinds and places of
+    ``values`` are the slots and names of what may be a metric, ``counters`` the slots, kinds and places of
     the totals (-1 for none) of what counts. ``sure`` says that one name surely is that of a metric,
     ``is_named`` that a person named the slots.
     """
@@ -131,7 +131,7 @@ def template(masked: str) -> Template:
 
 
 Count = tuple[int, str, int]
-"""The place, the kind and the place of the total of what counts; -1 for no total."""
+"""The slot, the kind and the slot of the total of what counts; -1 for no total."""
 
 
 def _of(reading: Reading) -> Template:
