@@ -1,14 +1,19 @@
 """The progress bar of commands that read many runs."""
 
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from rich.progress import Progress as RichProgress
+
     from sentinel.archives.archive import JudgedParts
 
+PATIENCE_SECONDS = 0.5
+"""Before a bar is shown. Few logs take less, and what draws the bar is slow to import."""
 _REPORT_SECONDS = 60.0  # between two lines where there is no terminal
 
 Progress = Callable[[int, int], None]
@@ -17,28 +22,65 @@ Progress = Callable[[int, int], None]
 
 @contextmanager
 def progress_bar() -> Iterator[Progress]:
-    """Show a progress bar on stderr if that is a terminal."""
+    """Show a progress bar on stderr if that is a terminal and if there is something to wait for."""
     if not sys.stderr.isatty():
         yield lambda *_: None
         return
-    from rich import progress
-    from rich.console import Console
+    bar = _LateBar()
+    timer = threading.Timer(PATIENCE_SECONDS, bar.start)
+    timer.daemon = True
+    timer.start()
+    try:
+        yield bar.show
+    finally:
+        timer.cancel()
+        bar.stop()
 
-    columns = (
-        progress.TextColumn("{task.description}"),
-        progress.BarColumn(),
-        progress.MofNCompleteColumn(),
-        progress.TimeRemainingColumn(),
-    )
-    with progress.Progress(*columns, console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task("runs", total=None)
 
-        def show(completed: int, total: int) -> None:
-            bar.update(task, completed=completed, total=total)
-            if completed == total:
-                bar.stop()  # before the report is written, perhaps to the same terminal
+class _LateBar:
+    """A progress bar that is told of progress before it is seen. Any thread may start it."""
 
-        yield show
+    def __init__(self) -> None:
+        self._completed = 0
+        self._total: int | None = None
+        self._is_over = False
+        self._bar: RichProgress | None = None
+        self._lock = threading.Lock()
+
+    def start(self) -> None:
+        """Show the bar, unless all is done."""
+        from rich import progress
+        from rich.console import Console
+
+        columns = (
+            progress.TextColumn("{task.description}"),
+            progress.BarColumn(),
+            progress.MofNCompleteColumn(),
+            progress.TimeRemainingColumn(),
+        )
+        with self._lock:
+            if self._is_over:
+                return
+            self._bar = progress.Progress(*columns, console=Console(stderr=True), transient=True)
+            self._bar.add_task("runs", total=self._total, completed=self._completed)
+            self._bar.start()
+
+    def show(self, completed: int, total: int) -> None:
+        """Show how many runs are done, of how many."""
+        with self._lock:
+            self._completed = completed
+            self._total = total
+            if self._bar is not None:
+                self._bar.update(self._bar.task_ids[0], completed=completed, total=total)
+        if completed == total:
+            self.stop()  # before the report is written, perhaps to the same terminal
+
+    def stop(self) -> None:
+        """Remove the bar; it is not shown any more."""
+        with self._lock:
+            self._is_over = True
+            if self._bar is not None:
+                self._bar.stop()
 
 
 @contextmanager
