@@ -178,6 +178,18 @@ def test_a_type_is_learned_before_threads_start(file):
 
 @pytest.mark.slow
 @each(FILES, module)
+def test_a_value_is_a_struct_unless_its_fields_need_more(file):
+    """To make the class of a `msgspec.Struct` takes a thirtieth of the time, and a command makes hundreds."""
+    if module(file).startswith(("sentinel.api", "sentinel.probes", "sentinel.callbacks")):
+        return  # they are for programs of others, where msgspec need not be imported
+    for node in nodes(file):
+        if isinstance(node, ast.ClassDef) and any("dataclass" in ast.unparse(d) for d in node.decorator_list):
+            special = ("compare=False", "repr=False", "init=False")
+            assert node.bases or any(each in ast.unparse(node) for each in special), node.name
+
+
+@pytest.mark.slow
+@each(FILES, module)
 def test_time_is_an_argument(file):
     if file == ROOT / "sentinel" / "common" / "clock.py" or "cli" in file.parts:
         return

@@ -6,6 +6,9 @@ and completions run into their cap. Each contender is a process of its own, star
 the same way: the median of five runs, taken in turns, so that what else the machine does hits all. One run
 before them leaves the byte code of all modules behind, as an installation does. The time on processors says
 less about what else the machine does than the time on the clock.
+
+Before that it times `sentinel ONE_RUN`, which reads one of the sample logs, beside the import of polars. That
+ratio is what a first look costs, and it should be three at most.
 """
 
 import json
@@ -16,6 +19,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import numpy as np
@@ -26,6 +30,8 @@ from tests.sources.tensorboard.writer import NAME, VERSION, event
 
 SCALARS = 1_000_000
 REPEATS = 5
+STARTS = 20  # of the processes that take less than a second
+ONE_RUN = Path(__file__).parents[2] / "sample_logs" / "kl-blowup"
 
 TBPARSE = """
 import sys
@@ -86,36 +92,81 @@ def seconds(command: list[str], byte_code: Path) -> tuple[float, float, str]:
     return taken, computed, printed
 
 
-def main(scalars: int = SCALARS, repeats: int = REPEATS) -> None:
-    with tempfile.TemporaryDirectory() as scratch, tempfile.TemporaryDirectory() as byte_code:
+def timed(
+    contenders: Mapping[str, list[str]], repeats: int, check: Callable[[str, str], None]
+) -> dict[str, list[tuple[float, float]]]:
+    """Run all contenders in turns. Return their times on the clock and on processors, by name.
+
+    ``check`` is called with a name and what that one printed.
+    """
+    taken: dict[str, list[tuple[float, float]]] = {name: [] for name in contenders}
+    with tempfile.TemporaryDirectory() as byte_code:
+        for turn in range(1 + repeats):
+            for name, command in contenders.items():
+                on_the_clock, on_processors, printed = seconds(command, Path(byte_code))
+                check(name, printed)
+                if turn:
+                    taken[name].append((on_the_clock, on_processors))
+    return taken
+
+
+def show(taken: Mapping[str, list[tuple[float, float]]], yardstick: str) -> None:
+    """Print the medians, and how they compare with that of the yardstick."""
+    for place, clock in enumerate(("on the clock", "on processors")):
+        print(f"{clock}:")
+        unit = statistics.median(both[place] for both in taken[yardstick])
+        for name, both in taken.items():
+            times = [one[place] for one in both]
+            median = statistics.median(times)
+            print(f"{name:<20}{median:8.2f} s   {median / unit:6.3f} times {yardstick}", end="")
+            print(f"   ({min(times):.2f} to {max(times):.2f})")
+
+
+def whole_log(scalars: int, repeats: int) -> None:
+    """Time contenders that read a long log."""
+    with tempfile.TemporaryDirectory() as scratch:
         path = Path(scratch, NAME)
         write_log(path, scalars)
+        incidents = 0
+
+        def check(name: str, printed: str) -> None:
+            nonlocal incidents
+            if name != "sentinel replay":
+                assert int(printed) == scalars, f"{name} read something else"
+                return
+            (run,) = json.loads(printed)["runs"]
+            assert run["points"] == scalars
+            incidents = len(run["incidents"])
+
         contenders = {
             "sentinel replay": [sys.executable, "-m", "sentinel", "replay", scratch, "--format", "json"],
             "tbparse": [sys.executable, "-c", TBPARSE, str(path)],
             "EventAccumulator": [sys.executable, "-c", ACCUMULATOR, str(path)],
         }
-        taken: dict[str, list[tuple[float, float]]] = {name: [] for name in contenders}
-        for turn in range(1 + repeats):
-            for name, command in contenders.items():
-                *spent, printed = seconds(command, Path(byte_code))
-                if turn:
-                    taken[name].append((spent[0], spent[1]))
-                if name != "sentinel replay":
-                    assert int(printed) == scalars, f"{name} read something else"
-                    continue
-                (run,) = json.loads(printed)["runs"]
-                assert run["points"] == scalars
+        taken = timed(contenders, repeats, check)
         print(f"{scalars:,} scalars of {len(TAGS)} tags, {path.stat().st_size / 1e6:.0f} MB, ", end="")
-        print(f"{len(run['incidents'])} incidents; medians of {repeats} whole processes")
-    for place, clock in enumerate(("on the clock", "on processors")):
-        print(f"{clock}:")
-        yardstick = statistics.median(both[place] for both in taken["tbparse"])
-        for name, both in taken.items():
-            times = [one[place] for one in both]
-            median = statistics.median(times)
-            print(f"{name:<20}{median:8.2f} s   {median / yardstick:6.3f} of tbparse's time", end="")
-            print(f"   ({min(times):.2f} to {max(times):.2f})")
+        print(f"{incidents} incidents; medians of {repeats} whole processes")
+    show(taken, "tbparse")
+
+
+def start(repeats: int) -> None:
+    """Time `sentinel` on a small log beside the import of the library that no command could do without."""
+
+    def check(name: str, printed: str) -> None:
+        assert name != "sentinel ONE_RUN" or "kl-blowup" in printed, "it found something else"
+
+    contenders = {
+        "sentinel ONE_RUN": [sys.executable, "-m", "sentinel", str(ONE_RUN)],
+        "import polars": [sys.executable, "-c", "import polars"],
+    }
+    taken = timed(contenders, repeats, check)
+    print(f"a small log, {ONE_RUN.name}; medians of {repeats} whole processes")
+    show(taken, "import polars")
+
+
+def main(scalars: int = SCALARS, repeats: int = REPEATS, starts: int = STARTS) -> None:
+    start(starts)
+    whole_log(scalars, repeats)
 
 
 if __name__ == "__main__":
