@@ -10,12 +10,18 @@ def main() -> None:
 
         sys.stdout.write(f"sentinel {version('training-sentinel')}\n")
         return
-    from sentinel.common.collection import collect_seldom
+    from sentinel.common.collection import QuickEnd, collect_seldom
 
+    end = QuickEnd()
     collect_seldom()  # also while the commands are imported
     from sentinel.cli.app import main as run
 
-    run()
+    try:
+        run()
+    except SystemExit as exit_:
+        if not isinstance(exit_.code, str):
+            end.status = exit_.code or 0
+        raise
 
 
 if __name__ == "__main__":

@@ -9,7 +9,7 @@ callback in a training may drive the pipeline as well. This page knows no format
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from functools import partial
+from functools import cached_property, partial
 from hashlib import sha256
 from importlib.metadata import version
 from socket import gethostname
@@ -64,16 +64,22 @@ class Pipeline:
         self._naming = Naming(signals, self._specs.requested)
         self._judging = Judging(self.detectors.values(), parameters, failed)
         self.checking = self._judging.checking
-        releases = (version("training-sentinel"), *packages_with_plugins()) if self._specs else ("",)
-        shape = repr((*releases, layout(self._specs), bool(self.checking.checks), sorted(signals.items())))
-        self._layout = sha256(shape.encode("utf-8", "backslashreplace")).hexdigest()  # every state holds it
+        self._signals = signals
 
     def track(self, run: Run, name: str) -> RunPipeline:
         """Return a run in the pipeline, at the start of its log."""
         tracker = IncidentTracker(run.id, self.detectors, self._parameters)
         console = ConsoleState() if self.checking.checks else None
         log = RunLog(run, name, self._naming, self._specs, console=console)
-        return RunPipeline(log, tracker, self._layout, self._host, gethostname())
+        return RunPipeline(log, tracker, lambda: self._layout, self._host, gethostname())
+
+    @cached_property
+    def _layout(self) -> str:
+        """What identifies the detectors and the names of tags; every state holds it."""
+        releases = (version("training-sentinel"), *packages_with_plugins()) if self._specs else ("",)
+        has_checks = bool(self.checking.checks)
+        shape = repr((*releases, layout(self._specs), has_checks, sorted(self._signals.items())))
+        return sha256(shape.encode("utf-8", "backslashreplace")).hexdigest()
 
     def advance(
         self,

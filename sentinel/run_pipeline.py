@@ -2,7 +2,7 @@
 
 import math
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -41,7 +41,7 @@ class RunPipeline(msgspec.Struct):
 
     log: RunLog
     incidents: IncidentTracker
-    layout: str
+    layout: Callable[[], str]
     host: str
     machine: str
     means: Means | None = None  # if a watch compares the run with others
@@ -135,7 +135,7 @@ class RunPipeline(msgspec.Struct):
     def dump(self) -> bytes:
         """Return everything that `restore` needs. Raises TypeError for a value that cannot be stored."""
         state = {
-            "layout": self.layout,
+            "layout": self.layout(),
             "machine": self.machine,
             **self.log.dump(),
             "incidents": self.incidents.dump(),
@@ -153,7 +153,7 @@ class RunPipeline(msgspec.Struct):
         """
         stored = unpacked(state)
         self.machine = stored.get("machine", self.machine)
-        if stored.get("layout") != self.layout:
+        if stored.get("layout") != self.layout():
             return False
         self.log.restore(stored)
         self.incidents.restore(stored["incidents"])

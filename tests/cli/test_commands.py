@@ -137,7 +137,19 @@ def test_help_comes_without_the_heavy_libraries():
 @pytest.mark.parametrize(
     ("command", "heavy"),
     [
-        ([], {"multiprocessing", "pydantic", "rich", "scipy", "sentinel.sinks.base", "tensorboard", "yaml"}),
+        (
+            [],
+            {
+                "multiprocessing",
+                "numpy.ma",
+                "pydantic",
+                "rich",
+                "scipy",
+                "sentinel.sinks.base",
+                "tensorboard",
+                "yaml",
+            },
+        ),
         (["replay"], {"multiprocessing", "scipy", "sentinel.sinks.slack", "tensorboard"}),
     ],
 )
