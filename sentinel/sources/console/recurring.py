@@ -10,6 +10,8 @@ from functools import lru_cache
 from itertools import pairwise
 from typing import Any, NamedTuple
 
+import msgspec
+
 from sentinel.sources.console.line_forms import LineForm
 from sentinel.sources.readers.measured_rows import Laps, Row
 from sentinel.sources.readers.printed_numbers import MAX_STEP, count, number
@@ -143,84 +145,28 @@ class Columns(NamedTuple):
         return all(len(set(column)) == 1 for column in self.texts)
 
 
-class Record:
+class Record(msgspec.Struct, array_like=True):
     """One template that recurs, of one process."""
 
-    __slots__ = (
-        "at",
-        "base",
-        "by",
-        "first_lines",
-        "heading",
-        "lap",
-        "make",
-        "names",
-        "number",
-        "rest",
-        "rows",
-        "state",
-        "unit",
-        "writer",
-    )
-
-    def __init__(self, number_: int) -> None:
-        self.number = number_
-        self.state = PENDING
-        self.first_lines: list[PrintedLine] = []
-        self.names: tuple[str, ...] = ()
-        self.at: tuple[int, ...] = ()
-        self.by = -1  # slot of the counter that only its values show
-        self.unit = ""
-        self.heading = ""
-        self.writer = ""
-        self.rest: tuple[int, ...] = ()  # values of a line that are a record of their own
-        self.make = ""
-        self.base = ""  # key of the record whose steps these lines go on with
-        self.rows = 0
-        self.lap = Laps()
+    number: int
+    state: int = PENDING
+    first_lines: list[PrintedLine] = []
+    names: tuple[str, ...] = ()
+    at: tuple[int, ...] = ()
+    by: int = -1  # slot of the counter that only its values show
+    unit: str = ""
+    rows: int = 0
+    lap: Laps = msgspec.field(default_factory=Laps)
+    heading: str = ""
+    make: str = ""
+    base: str = ""  # key of the record whose steps these lines go on with
+    writer: str = ""
+    rest: tuple[int, ...] = ()  # values of a line that are a record of their own
 
     @property
     def counts(self) -> bool:
         """Whether its lines hold a counter."""
         return not self.make.endswith("\n")
-
-    def dump(self) -> list[Any]:
-        """Return the state, JSON-able."""
-        return [
-            self.number,
-            self.state,
-            [list(line) for line in self.first_lines],
-            self.names,
-            self.at,
-            self.by,
-            self.unit,
-            self.rows,
-            self.lap.dump(),
-            self.heading,
-            self.make,
-            self.base,
-            self.writer,
-            self.rest,
-        ]
-
-    @classmethod
-    def load(cls, state: list[Any]) -> "Record":
-        """Make the record that gave a state."""
-        record = cls(state[0])
-        record.state = state[1]
-        record.first_lines = [PrintedLine(*line) for line in state[2]]
-        record.names = tuple(state[3])
-        record.at = tuple(state[4])
-        record.by = state[5]
-        record.unit = state[6]
-        record.rows = state[7]
-        record.lap = Laps(state[8])
-        record.heading = state[9]
-        record.make = state[10]
-        record.base = state[11]
-        record.writer = state[12]
-        record.rest = tuple(state[13])
-        return record
 
 
 class RecurringLines:
@@ -236,9 +182,7 @@ class RecurringLines:
         state = state or {}
         self.name = name
         self._forms = forms
-        self._records: dict[str, Record] = {
-            key: Record.load(value) for key, value in state.get("records", {}).items()
-        }
+        self._records = msgspec.convert(state.get("records", {}), dict[str, Record])
         self._waiting = sum(record.state == PENDING for record in self._records.values())
         self._number: int = state.get("number", 0)
         self._line: int = state.get("line", 0)
@@ -260,7 +204,7 @@ class RecurringLines:
     def dump(self) -> dict[str, Any]:
         """Return all that the next bytes need to know, JSON-able."""
         return {
-            "records": {key: record.dump() for key, record in self._records.items()},
+            "records": msgspec.to_builtins(self._records),
             "number": self._number,
             "line": self._line,
             "context": self._context,

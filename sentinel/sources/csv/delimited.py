@@ -8,6 +8,8 @@ from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from typing import Any
 
+import msgspec
+
 from sentinel.sources.readers.measured_rows import Laps, Row
 from sentinel.sources.readers.printed_numbers import MAX_STEP, cell, count
 from sentinel.sources.readers.redrawn_lines import printed_lines
@@ -98,7 +100,7 @@ class Table:
         self._epoch: int = state.get("epoch", -1)
         self._unit: str = state.get("unit", "row")
         self._wall: int = state.get("wall", -1)
-        self._laps: dict[str, Laps] = {k: Laps(v) for k, v in state.get("laps", {}).items()}
+        self._laps = msgspec.convert(state.get("laps", {}), dict[str, Laps])
         self._counts: dict[str, int] = dict(state.get("counts", {}))
         self._line: int = state.get("line", 0)
         self._width: int = state.get("width", 0)
@@ -123,7 +125,7 @@ class Table:
             "epoch": self._epoch,
             "unit": self._unit,
             "wall": self._wall,
-            "laps": {name: lap.dump() for name, lap in self._laps.items()},
+            "laps": msgspec.to_builtins(self._laps),
             "counts": self._counts,
             "line": self._line,
             "width": self._width,

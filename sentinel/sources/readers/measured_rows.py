@@ -2,11 +2,11 @@
 
 import math
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
+import msgspec
 import numpy as np
-from msgspec.structs import asdict
 
 from sentinel.sources.base import Chunk
 from sentinel.sources.readers import records
@@ -34,22 +34,14 @@ class Row(NamedTuple):
     line: int
 
 
-class Laps:
+class Laps(msgspec.Struct, array_like=True):
     """Counts on over the epochs where a line tells only its place within the epoch."""
 
-    __slots__ = ("axis", "before", "epoch", "last", "stride")
-
-    def __init__(self, state: Sequence[Any] = (0, -1, 1, -1, {})) -> None:
-        self.before: int = state[0]
-        self.last: int = state[1]
-        self.stride: int = state[2]
-        self.epoch: int = state[3]
-        self.axis = Axis(**state[4])  # of lines that tell the size of an epoch
-
-    def dump(self) -> list[Any]:
-        """Return the state, JSON-able."""
-        axis = asdict(self.axis) if self.axis != Axis() else {}
-        return [self.before, self.last, self.stride, self.epoch, axis]
+    before: int = 0  # steps of the epochs before
+    last: int = -1
+    stride: int = 1
+    epoch: int = -1
+    axis: Axis = msgspec.field(default_factory=Axis)  # of lines that tell the size of an epoch
 
     def step(self, value: int, total: int | None, epoch: int | None, is_final: bool = False) -> int:
         """Return the step of a line that tells its place, and perhaps its epoch and the size of an epoch."""
