@@ -2,12 +2,13 @@
 
 ## What it catches
 A reward that has rested on exactly one value for 20 points (60 % of that if the value has decimals), a third
-of the run at least, and not at its best. If it changed a few times in the whole log, it counts even at its
-best: episodes have ceased to end, so the mean over them is old. And a mean reward that after 1000 points has
-gained nothing over its first quarter: the upper end of the gain's 3-sigma interval is below a tenth of its
-level. This is info until half of the planned steps are done or the run is over. The same of a critic whose
-explained variance stays within 0.01 of 0 for 200 points, while the reward gains less than a twentieth of its
-level. A share of successes that began above 0.85 need gain nothing.
+of the run at least, and not at its best. (In a long log it is 255 points and a tenth of the run, so that the
+last evaluation, which a log may repeat until the next one, does not count.) If it changed a few times in the
+whole log, it counts even at its best: episodes have ceased to end, so the mean over them is old. And a mean
+reward that after 1000 points has gained nothing over its first quarter: the upper end of the gain's 3-sigma
+interval is below a tenth of its level. This is info until half of the planned steps are done or the run is
+over. The same of a critic whose explained variance stays within 0.01 of 0 for 200 points, while the reward
+gains less than a twentieth of its level. A share of successes that began above 0.85 need gain nothing.
 A score card is read as well, while the run goes on and at its end: points for what a person sees in the plot.
 
 ## Why it matters
@@ -22,8 +23,9 @@ writes the format that the reward looks for. A sparse reward that is never met n
 A reward that rests at its best is a solved task. Where the spread of rewards is logged, a mean that rests may
 be made by a ranking, and `reward-zero-std` tells of one that is stuck. A policy of control may explore for
 long before it meets its first reward: for 100 points, or episodes where their length is known, and while a
-fifth of the actions are random, a rest is info. A sparse reward must rest for five times its usual gap. The
-last rule leaves alone a reward near zero, as in self-play, single episodes, and what a resume goes on from.
+fifth of the actions are random, a rest is info. So is one of an evaluation while the rewards of training
+move, until the run is over. A sparse reward must rest for five times its usual gap. The last rule leaves
+alone a reward near zero, as in self-play, single episodes, and what a resume goes on from.
 
 ## Source
 Catalogue A-reward-never (0 at more than 20 points), A-rewards-mean. Blocks hold the log's autocorrelation.
@@ -39,7 +41,7 @@ from sentinel.detectors.evidence import Measure, Unit, logged
 from sentinel.detectors.reinforcement.rests import LEAST, USED, with_rests
 from sentinel.detectors.schema import ENDED, INDEX, SERIES, STEP, VALUE
 from sentinel.detectors.signals import Signal
-from sentinel.detectors.stats import PRECISION, recent_max, start_median, was_resumed
+from sentinel.detectors.stats import PRECISION, is_of, of_buckets, recent_max, start_median, was_resumed
 from sentinel.detectors.verdict import SkipReason, verdicts
 
 SOLVED = "the reward rests at its best, {value:.6g}, for {still} points: solved, or as good as it gets"
@@ -50,6 +52,7 @@ FINE = 0.6  # of the rest, where rewards are no whole numbers
 AT_BEST = 0.02  # of the range
 OF_MEANS = 0.25  # of the size, scatter of a mean
 HALF = 0.5  # of the plan
+TENTH = 0.1  # of the coarse history
 MIN_BLIND = 200  # points in which a critic ought to have learned something
 NOTHING_EXPLAINED = 0.01  # of the variance of the returns
 SUCCESS = 0.85  # of a task that was solved before it was trained
@@ -58,7 +61,7 @@ SUCCESS = 0.85  # of a task that was solved before it was trained
 @detector(
     judges=(Signal.REWARD, Signal.EVAL_REWARD),
     uses=(
-        *(*USED, Signal.REWARD_STD, Signal.FRAC_REWARD_ZERO_STD),
+        *(*USED, Signal.REWARD, Signal.REWARD_STD, Signal.FRAC_REWARD_ZERO_STD),
         *(Signal.TOTAL_STEPS, Signal.EXPLAINED_VARIANCE, Signal.POLICY_ENTROPY),
     ),
     history=History(recent=ROWS, head=LEAST, coarse=True),
@@ -109,6 +112,7 @@ def reward_stagnation(
         entropy_left=pl.col(Signal.POLICY_ENTROPY) / start_median(Signal.POLICY_ENTROPY, LEAST),
         blind=_blind_points(),
         begun=~was_resumed().fill_null(False),
+        trains=(pl.col(Signal.REWARD).diff() != 0).over(SERIES).cast(pl.Float64),
     )
     measured = with_blocks(context, tuple(GAIN), gain, every=1, at_least=LEAST)
     at_best = rests & _ranges(PRECISION) & _is_at_best()
@@ -127,7 +131,7 @@ def reward_stagnation(
             & ~_began_solved(),
             "no-gain": (rows >= patience) & _gained_nothing(least_gain) & pl.col("begun") & ~_began_solved(),
         },
-        severities={INFO: pl.when(rests).then("explores").otherwise(~late)},
+        severities={INFO: pl.when(rests).then(pl.col("explores") | _differs_in_training()).otherwise(~late)},
         onset=pl.when(rests).then("rests_from"),
     )
 
@@ -141,7 +145,30 @@ def _rests(points: int, share: float) -> pl.Expr:
     still = pl.col("still")
     enough = pl.when(value == value.round()).then(points).otherwise(FINE * points)
     long = (still >= enough) & (still >= pl.min_horizontal(share * (pl.col(INDEX) + 1), ROWS - 1))
-    return long & pl.coalesce(Signal.REWARD_STD, Signal.FRAC_REWARD_ZERO_STD).is_null()
+    is_told = pl.coalesce(Signal.REWARD_STD, Signal.FRAC_REWARD_ZERO_STD).is_not_null()
+    return long & _rested_long_before() & ~is_told
+
+
+def _rested_long_before() -> pl.Expr:
+    """Return whether the last tenth of the coarse history has the present value, where there is one.
+
+    A log of many episodes may repeat its last evaluation for hundreds of points until the next one.
+    """
+    means = pl.col("coarse_mean").list
+    last = means.tail((means.len() * TENTH).ceil().cast(pl.Int64)).list
+    value = pl.col(VALUE)
+    off = pl.max_horizontal((of_buckets(end) - value).abs() for end in (last.min(), last.max()))
+    is_same = off <= PRECISION * value.abs()
+    return is_same.fill_null(value=True)
+
+
+def _differs_in_training() -> pl.Expr:
+    """Return whether a run goes on whose training rewards move while those of its evaluation rest.
+
+    Before its first evaluation a log has no value of one, and some write 0.
+    """
+    lively = recent_max(pl.col("trains"), ROWS - 1, at_least=1) > 0
+    return is_of(Signal.EVAL_REWARD) & ~pl.col(ENDED) & lively.fill_null(value=False)
 
 
 def _blind_points() -> pl.Expr:

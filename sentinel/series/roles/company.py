@@ -24,6 +24,7 @@ _MAX_EVALUATION_COUNT = 0.7  # of an evaluation, relative to training
 _OF_POLICIES = frozenset(
     {"policy loss", "policy grad loss", "surrogate loss", "loss policy", "grad loss policy"}
 )
+_OF_ACTIONS = frozenset({"q", "q value", "q values", "q vals", "td error", "td loss", "q loss"})
 _OF_BOXES = frozenset({"box", "giou", "ciou", "box loss"})
 _SCORES = (("score",), ("scores",))
 _REWARDS = frozenset({"reward", "return"})
@@ -86,7 +87,12 @@ def trains_an_agent(all_series: Sequence[Series], roles: Roles) -> bool:
         return True
     agents = any(word in table().agents for series in all_series for word in series.reading.words)
     has_policy_loss = any(series.reading.name in _OF_POLICIES for series in all_series)
-    return has_policy_loss or (bool(rewards) and agents)
+    return has_policy_loss or values_actions(all_series) or (bool(rewards) and agents)
+
+
+def values_actions(all_series: Sequence[Series]) -> bool:
+    """Return whether what actions are worth is logged, which an agent learns from its own values."""
+    return any(series.reading.name in _OF_ACTIONS for series in all_series)
 
 
 def _is_reward(role: Role | None) -> bool:

@@ -4,7 +4,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 
 from sentinel.detectors.signals import Signal
 from sentinel.series.roles.assignment import role_of_signal, roles_of
-from sentinel.series.roles.company import Roles, Series
+from sentinel.series.roles.company import Roles, Series, values_actions
 from sentinel.series.roles.role import MAIN_RANK, Direction, Kind, Mark, Measure, Role, Source, Split, Unit
 
 _HELD_OUT_METRICS = frozenset(
@@ -38,13 +38,14 @@ def corrections(
     if present.isdisjoint(_CORRECTABLE):
         return {}
     roles = roles_of(all_series, stated)
+    is_of_actions = values_actions(all_series)
     result: dict[str, Signal] = {}
     for series in all_series:
         role = roles.get(series.key)
         signal = signals.get(series.tag)
         if role is None or signal is None or series.key in stated:
             continue
-        if _is_value_loss(series, role, signal, present):
+        if _is_value_loss(series, role, signal, present, is_of_actions=is_of_actions):
             result[series.tag] = Signal.VALUE_LOSS
         elif signal is Signal.ACCURACY and _is_held_out_metric(role) and Signal.EVAL_ACCURACY not in present:
             result[series.tag] = Signal.EVAL_ACCURACY
@@ -53,13 +54,18 @@ def corrections(
     return result
 
 
-def _is_value_loss(series: Series, role: Role, signal: Signal, present: Collection[Signal]) -> bool:
-    """Return whether a loss is that of values: beside a loss of the policy, or of an agent that explores."""
+def _is_value_loss(
+    series: Series, role: Role, signal: Signal, present: Collection[Signal], *, is_of_actions: bool
+) -> bool:
+    """Return whether a loss is that of values: beside a loss of the policy, or what actions are worth, or of
+    an agent that explores.
+    """
     if role.kind is not Kind.INNER or Signal.VALUE_LOSS in present:
         return False
     if signal is Signal.EVAL_LOSS:
         return series.reading.role is not None and series.reading.role.kind is Kind.HELD_OUT_LOSS
-    is_of_agent = signal in (Signal.LOSS, Signal.POLICY_LOSS) and Signal.EXPLORATION_RATE in present
+    is_agent = is_of_actions or Signal.EXPLORATION_RATE in present
+    is_of_agent = signal in (Signal.LOSS, Signal.POLICY_LOSS) and is_agent
     is_plain = series.reading.role is not None and series.reading.role.kind is Kind.TRAINING_LOSS
     return is_of_agent and is_plain
 

@@ -223,6 +223,7 @@ class Table:
         may_step = [
             at for at, column in whole.items() if _orders(column) and not _is_total(names[at], column)
         ]
+        may_step = [at for at in may_step if any(whole[at])] or may_step  # what stays 0 counts nothing
         rising = [at for at in may_step if _rises(whole[at])]
         for kind in ("step", "batch", "episode", "count", "epoch", "frame"):
             counters = [at for at in may_step if kinds[at] == kind]

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from sentinel import catalogue
 from sentinel.detectors.api import Detector
 from sentinel.detectors.discovery import all_detectors
-from sentinel.detectors.reading.cards import MAX_LINES, CardError, Line, all_cards, card_in
+from sentinel.detectors.reading.cards import MAX_LINES, CardError, Line, all_cards, card_in, card_of
 from sentinel.detectors.reading.company import COMPANY
 from sentinel.detectors.reading.curves import curve_of
 from sentinel.detectors.reading.measurements import MEASUREMENTS
@@ -127,6 +127,20 @@ def test_a_card_stands_for_detectors_and_causes_that_exist(card):
     assert card.over.page_from <= card.most
     assert all(bar.page_from <= card.most for bar in card.running)
     assert len(card.lines) <= MAX_LINES
+
+
+@pytest.mark.parametrize("claim", ["left-its-level", "reward-got-worse"])
+def test_what_kept_its_start_waits_for_a_part_of_the_plan_or_the_end(claim):
+    """A dip heals as often as not; what lies below the start learned nothing that is left."""
+    for bar in card_of(claim).running:
+        lost = dict.fromkeys(bar.needs, 1.0) | dict.fromkeys(bar.excuses, -1.0)
+        assert bar.allows(lost | {"below_start": 0.2})
+        assert bar.progress or not bar.allows(lost | {"below_start": 0.05})
+
+
+def test_a_metric_that_got_worse_waits_for_the_end():
+    """Another metric may rise meanwhile, and companions count once a run is over."""
+    assert card_of("got-worse").running == ()
 
 
 @each(all_cards(), lambda card: card.claim)

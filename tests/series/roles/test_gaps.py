@@ -121,6 +121,12 @@ def test_any_cut_gives_the_same_signals(rows: int, later: list[str], cuts: list[
         ("reward reward_of_walking", "reward_of_walking", None),
         ("std_of_rewards", "std_of_rewards", None),
         ("mean_reward success_rate", "success_rate", None),
+        ("mean_loss mean_td_error mean_q_value", "mean_loss", Signal.VALUE_LOSS),
+        ("Avg_Loss Avg_Q Avg_Coverage", "Avg_Loss", Signal.VALUE_LOSS),
+        ("loss loss_q0 q_proj_norm", "loss", Signal.LOSS),
+        ("reward_mean_raw cov_rew_mean aux_rew_mean", "aux_rew_mean", None),
+        ("reward_mean_raw cov_rew_mean aux_rew_mean", "reward_mean_raw", Signal.REWARD),
+        ("transition_rewards", "transition_rewards", None),
     ],
 )
 def test_the_other_tags_correct_a_signal(tags: str, tag: str, signal: Signal | None) -> None:

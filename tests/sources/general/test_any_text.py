@@ -203,6 +203,13 @@ def test_places_within_epochs_count_on(lines, steps):
     assert [laps.step(*line) for line in lines] == steps
 
 
+def test_a_column_that_stays_0_counts_nothing_beside_one_that_counts():
+    rows = [f"20260422_170916,{epoch},{1 / epoch:.4f},0" for epoch in range(1, 9)]
+    table = Table("log")
+    read = table.read("\n".join(["run_id,epoch,avg_loss,inf_batches", *rows, ""]).encode())
+    assert [row.step for row in read] == [*range(1, 9)]
+
+
 def parts(data, cuts):
     """The data in pieces that end with a line."""
     whole = data[: end_of_lines(data)]
