@@ -9,7 +9,9 @@ than `far_rise`, and the evaluations since the best show a clear upward trend (M
 is info unless the training loss lies below half of the held-out one. From 40 evaluations on, medians of ten
 are compared, and those over a tenth of the run, 100 at most, must all exceed the noise. Of a run that is over
 the last three evaluations need only stand 8 % above the best, above the noise, with a trend, while the
-training loss fell by a tenth and the accuracy, if there is one, is 0.02 off its best.
+training loss fell by a tenth and the accuracy, if there is one, is 0.02 off its best. Of only three
+evaluations each is worse than the one before and the last one 8 % above the first, while the training loss
+fell by a tenth and no metric became better.
 A loss that goes below zero, as that of a density, has no ratios: it has lost a quarter of what it gained.
 A score card is read as well, while the run goes on and at its end: points for what a person sees in the plot.
 Of error rates and of distances such as FID it alone speaks.
@@ -43,11 +45,12 @@ from typing import Annotated
 import polars as pl
 
 from sentinel.detectors.api import INFO, WARNING, Cause, History, Maturity, Variant, detector
-from sentinel.detectors.evaluation.bests import GAP, LONG, REACH, SHORT, ends_above, with_gap
+from sentinel.detectors.evaluation.bests import ENDS, FELL, GAP, LONG, REACH, SHORT, ends_above, with_gap
+from sentinel.detectors.evidence import Measure, Unit
 from sentinel.detectors.reading.standing import AT_BEST
-from sentinel.detectors.schema import INDEX, Mean, Standing
+from sentinel.detectors.schema import ENDED, INDEX, SERIES, VALUE, Course, Mean, Standing
 from sentinel.detectors.signals import Signal
-from sentinel.detectors.stats import is_of
+from sentinel.detectors.stats import is_of, start_value, was_resumed
 from sentinel.detectors.strictness import Strictness
 from sentinel.detectors.verdict import SkipReason, verdicts
 
@@ -64,6 +67,10 @@ DOUBTLESS = 0.5  # a rise that no metric excuses
 SAME = 1.1  # times a training loss that is as low as then
 ONSET = 4  # the trouble begins where this part of the rise is passed
 OUTRANKS = Signal.MEAN_AVERAGE_PRECISION, Signal.MEAN_INTERSECTION_OVER_UNION
+METRICS = (  # of which more is better
+    *(Signal.EVAL_ACCURACY, Signal.EVAL_SCORE, Signal.EVAL_QUALITY),
+    *OUTRANKS,
+)
 COSTS = (  # metrics of which less is better, and of which the card alone speaks
     *(Signal.EVAL_ERROR_RATE, Signal.EVAL_DISTANCE),
     Signal.FRECHET_INCEPTION_DISTANCE,
@@ -71,6 +78,7 @@ COSTS = (  # metrics of which less is better, and of which the card alone speaks
 LOST = (
     "loss on held-out data stands at {level:.4g} after a best of {best:.4g}: {lost:.0%} of its gain is gone"
 )
+ROSE = "loss on held-out data rose at each of three evaluations, from {first:.4g} to {value:.4g}"
 RISEN = "loss on held-out data stands at {level:.4g}, {rise:.1%} above its best of {best:.4g}"
 OVERFIT = ("A-overfit", "A-eval-loss", "V1", "DP14", "DP1", "O6")
 
@@ -83,11 +91,12 @@ OVERFIT = ("A-overfit", "A-eval-loss", "V1", "DP14", "DP1", "O6")
     maturity=Maturity.STABLE,
     hold=1,  # a verdict rests on three evaluations already
     cause=Cause.EVALUATION,
-    evidence=GAP,
+    evidence=GAP | {"first": Measure("first evaluation", Unit.SAME)},
     variants={
         "metric-holds": Variant(RISEN + "; accuracy holds at {metric:.4g}", OVERFIT, (WARNING, INFO)),
         "rises": Variant(RISEN, OVERFIT, (WARNING, INFO)),
         "loses": Variant(LOST, OVERFIT, (WARNING, INFO)),
+        "rose": Variant(ROSE, OVERFIT, (WARNING,)),
     },
     stricter=Strictness(
         larger=(
@@ -141,11 +150,13 @@ def generalization_gap(
     patient = (pl.col("since") < metric_patience) & (rise < DOUBTLESS)
     first_is_best = pl.col("since") == pl.col(INDEX)  # few evaluations or much noise make it so
     may_be_chance = first_is_best & ((pl.col(INDEX) < FIRST) | ~sure) & ~_learned()
+    rose = of_loss & pl.col("rose")
     far_below = pl.when(signed).then(best).otherwise(MEMORISED * level)
     memorises = (pl.col("train") < far_below).fill_null(False)
     return verdicts(
-        with_gap(points).fill_nan(None),
+        with_gap(points.with_columns(rose=_rose_at_each_of_few())).fill_nan(None),
         found={
+            "rose": rose,
             "loses": of_loss & risen & signed,
             "metric-holds": of_loss
             & risen
@@ -153,17 +164,37 @@ def generalization_gap(
             & (rise > metric_rise * pl.when(patient).then(2).otherwise(1)),
             "rises": of_loss & risen & ~holds.fill_null(False),
         },
-        lasts=of_loss & (rise > least / 2),
+        lasts=of_loss & ((rise > least / 2) | rose),
         severities={
-            INFO: ~ends
+            INFO: ~(ends | rose)
             & ((holds & (patient | signed)) | may_be_chance | ~(clear | memorises) | _detects_better())
         },
         judged={
-            SkipReason.FEW_POINTS: pl.col(INDEX) >= SHORT,
-            SkipReason.EXPLAINED: ~of_loss | _widens().fill_null(True),
+            SkipReason.FEW_POINTS: (pl.col(INDEX) >= SHORT) | rose,
+            SkipReason.EXPLAINED: ~of_loss | rose | _widens().fill_null(True),
         },
-        above=best + (level - best) / ONSET,
+        above=(best + (level - best) / ONSET).fill_null(pl.col("first")),
     )
+
+
+def _rose_at_each_of_few() -> pl.Expr:
+    """Return whether a run is over whose loss rose at each of three evaluations, and no metric got better."""
+    value = pl.col(VALUE)
+    first = start_value(VALUE)
+    before = value.shift(1).over(SERIES)
+    rises = (before > first) & (value > before) & (value > (1 + ENDS["rise"]) * first) & (first > 0)
+    begins, ends = _course(Signal.LOSS)
+    risen = [last > begin for begin, last in map(_course, METRICS)]
+    fallen = [last < begin for begin, last in map(_course, COSTS)]
+    is_better = pl.any_horizontal(*risen, *fallen).fill_null(False)
+    memorises = (ends < FELL * begins).fill_null(False) & ~is_better
+    return pl.col(ENDED) & (pl.col(INDEX) == SHORT - 1) & rises & memorises & ~was_resumed()
+
+
+def _course(signal: Signal) -> tuple[pl.Expr, pl.Expr]:
+    """Return where a signal of a run that is over began and ended."""
+    course = pl.col(Course(signal).column).list
+    return course.first(), course.last()
 
 
 def _detects_better() -> pl.Expr:

@@ -3,8 +3,9 @@
 ## What it catches
 A mean average precision or intersection over union of exactly 0 at three evaluations in a row; at 25 where it
 is measured after each epoch and the training loss is not known to have fallen by 30 %. A score such as Dice
-or F1 needs 25, or 10 while the training loss has fallen so far. Five in a row are enough of a metric that was
-above 0 before. Nothing is said where the same metric of another class or threshold is above 0.
+or F1 needs 25, or 10 while the training loss has fallen so far; of a run that is over, all of 4 are enough.
+Five in a row are enough of a metric that was above 0 before. Nothing is said where the same metric of another
+class or threshold is above 0.
 A score card is read as well, also of error rates, while the run goes on and at its end: a metric that never
 left its start.
 
@@ -34,7 +35,7 @@ import polars as pl
 
 from sentinel.detectors.api import Cause, History, Maturity, Variant, detector
 from sentinel.detectors.evidence import Measure, Unit
-from sentinel.detectors.schema import EXCUSED, INDEX, SERIES, SIGNAL, STEP, VALUE, Every
+from sentinel.detectors.schema import ENDED, EXCUSED, INDEX, SERIES, SIGNAL, STEP, VALUE, Every
 from sentinel.detectors.signals import Signal
 from sentinel.detectors.stats import NOTHING, metric_name, recent_max
 from sentinel.detectors.verdict import SkipReason, verdicts
@@ -43,6 +44,7 @@ REACH = 50  # evaluations
 METRICS = Signal.MEAN_AVERAGE_PRECISION, Signal.MEAN_INTERSECTION_OVER_UNION, Signal.EVAL_SCORE
 LEARNED = 10  # evaluations at which a score is 0 although the training loss fell
 AGAIN = 5  # evaluations in a row at which a metric is 0 that was above it
+AT_END = 4  # evaluations of a run that is over, at all of which a score is 0
 FALLEN = 0.7  # of its first value: a loss that has learned something
 
 
@@ -50,6 +52,7 @@ FALLEN = 0.7  # of its first value: a loss that has learned something
     judges=(*METRICS, Signal.EVAL_ERROR_RATE),
     uses=(Signal.LOSS, *(Every(metric) for metric in METRICS)),
     history=History(recent=REACH, head=2),
+    at_end=True,
     maturity=Maturity.STABLE,
     hold=1,  # a verdict rests on several evaluations already
     clear=1,
@@ -84,7 +87,8 @@ def zero_eval_metric(
     )
     of_score = pl.col(SIGNAL) == Signal.EVAL_SCORE  # F1 is often 0 while a model begins to learn
     fell = (pl.col("again") == 0) & (pl.col("highest") > 0)
-    never_rose = (
+    at_end = of_score & pl.col(ENDED) & (pl.col(INDEX) + 1 >= AT_END) & (pl.col("highest") == 0)
+    never_rose = at_end | (
         pl.when(of_score & has_learned.fill_null(False))
         .then(pl.col("learned") == 0)
         .when(of_score | (each_epoch & ~has_learned.fill_null(False)))
