@@ -141,7 +141,6 @@ def test_help_comes_without_the_heavy_libraries():
             [],
             {
                 "multiprocessing",
-                "numpy.ma",
                 "pydantic",
                 "rich",
                 "scipy",
