@@ -7,8 +7,8 @@ from sentinel.common.text import clean_text, sentence
 from sentinel.report.evidence import evidence_rows
 from sentinel.report.sparkline import sparkline
 from sentinel.series.excerpt import Excerpt
-from sentinel.sinks.base import Notification
 from sentinel.sinks.message import LikelyCause, message
+from sentinel.sinks.notification import Notification
 
 _INDENT = 2
 

@@ -12,8 +12,8 @@ from sentinel.incidents.related import cause_text, consequence_texts
 from sentinel.notifications.routing import idempotency_key
 from sentinel.pipeline import Pipeline
 from sentinel.report.status import stored_run
-from sentinel.sinks.base import Notification
 from sentinel.sinks.enrichment import completed
+from sentinel.sinks.notification import Notification
 from sentinel.sources.base import Cursor, PollResult, Run
 from sentinel.sources.identity import RunIdentity
 from sentinel.sources.location import Url

@@ -12,8 +12,8 @@ from urllib.parse import quote
 
 from msgspec.structs import replace
 
-from sentinel.sinks.base import Notification
 from sentinel.sinks.checkpoints import last_checkpoint
+from sentinel.sinks.notification import Notification
 
 _MAX_LISTING_SECONDS = 5.0  # for the checkpoints of a run
 _WANDB_RUN = re.compile(r"wandb://([^/]+)/([^/]+)/([^/]+)")

@@ -17,7 +17,7 @@ from sentinel.detectors.api import Maturity
 from sentinel.incidents.causes import share
 from sentinel.incidents.incident import Event, Incident, State, lasted_text
 from sentinel.incidents.json_body import clock_text
-from sentinel.sinks.base import Digest, Notification
+from sentinel.sinks.notification import Digest, Notification
 
 _EVENT_TEXTS = {
     Event.FIRING: "",

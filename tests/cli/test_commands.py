@@ -149,7 +149,7 @@ def test_help_comes_without_the_heavy_libraries():
                 "yaml",
             },
         ),
-        (["replay"], {"multiprocessing", "scipy", "sentinel.sinks.slack", "tensorboard"}),
+        (["replay"], {"multiprocessing", "pydantic", "scipy", "sentinel.sinks.base", "tensorboard"}),
     ],
 )
 def test_a_finished_run_is_judged_without_what_sends_and_validates(tmp_path, command, heavy):

@@ -18,7 +18,6 @@ from sentinel.sources.readers.records import (
     named,
     seconds,
 )
-from sentinel.sources.readers.words import says_other_loss
 
 HEAD_BYTES = 1 << 16
 """How much of a file is looked at."""
@@ -68,8 +67,14 @@ def is_log(stem: str, columns: Collection[str], counts: Sequence[Any] | None = N
     if not is_log_name(stem):
         return counted and metrics and (counts is None or _rises(counts))
     counted |= len(columns) > 1 and named(columns, _INDEX) is not None
-    chosen = stem in _LOGGERS or (_METRIC.search(stem) is not None and not says_other_loss(stem))
+    chosen = stem in _LOGGERS or _names_a_metric(stem)
     return (counted and (chosen or metrics)) or (metrics and chosen)
+
+
+def _names_a_metric(stem: str) -> bool:
+    from sentinel.sources.readers.words import says_other_loss  # whose many patterns are slow to make
+
+    return _METRIC.search(stem) is not None and not says_other_loss(stem)
 
 
 def are_metrics(columns: Collection[str]) -> bool:
