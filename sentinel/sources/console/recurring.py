@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
+from sentinel.common.conversion import converter
 from sentinel.sources.console.line_forms import LineForm
 from sentinel.sources.readers.measured_rows import Laps, Row
 from sentinel.sources.readers.printed_numbers import MAX_STEP, count, number
@@ -169,6 +170,9 @@ class Record(msgspec.Struct, array_like=True):
         return not self.make.endswith("\n")
 
 
+_to_records = converter(dict[str, Record])
+
+
 class RecurringLines:
     """Reads a console while it grows: `feed` it bytes, and `end` it when nothing more comes.
 
@@ -182,7 +186,7 @@ class RecurringLines:
         state = state or {}
         self.name = name
         self._forms = forms
-        self._records = msgspec.convert(state.get("records", {}), dict[str, Record])
+        self._records = _to_records(state.get("records", {}))
         self._waiting = sum(record.state == PENDING for record in self._records.values())
         self._number: int = state.get("number", 0)
         self._line: int = state.get("line", 0)

@@ -10,6 +10,7 @@ from typing import Any
 
 import msgspec
 
+from sentinel.common.conversion import converter
 from sentinel.sources.readers.measured_rows import Laps, Row
 from sentinel.sources.readers.printed_numbers import MAX_STEP, cell, count
 from sentinel.sources.readers.redrawn_lines import printed_lines
@@ -80,6 +81,8 @@ _DATE = re.compile(r"\d[-/:.]\d")
 _DECIMAL_COMMA = re.compile(r"[-+]?\d{1,20},\d{1,20}")
 _UNCOUNTED = re.compile(r"(?<!\s)\s*+(?:\([^)]{0,40}\)|\[[^\]]{0,40}\])\s*$")
 
+_to_laps = converter(dict[str, Laps])
+
 
 class Table:
     """Reads a table while it grows: `feed` it bytes, and `end` it when nothing more comes."""
@@ -100,7 +103,7 @@ class Table:
         self._epoch: int = state.get("epoch", -1)
         self._unit: str = state.get("unit", "row")
         self._wall: int = state.get("wall", -1)
-        self._laps = msgspec.convert(state.get("laps", {}), dict[str, Laps])
+        self._laps = _to_laps(state.get("laps", {}))
         self._counts: dict[str, int] = dict(state.get("counts", {}))
         self._line: int = state.get("line", 0)
         self._width: int = state.get("width", 0)
