@@ -330,8 +330,10 @@ def _sole_rewards(all_series: Sequence[Series], roles: Roles) -> Iterator[tuple[
 
 
 def _names_a_reward(series: Series) -> bool:
+    """Return whether a longer name is of a reward: of the whole one, and of the policy that learns."""
     words = {*series.reading.name.split()}
-    is_plain = words.isdisjoint(table().spread) and Mark.BEST not in series.reading.marks
+    others = table().spread | table().other_rewards
+    is_plain = words.isdisjoint(others) and Mark.BEST not in series.reading.marks
     return is_plain and not series.reading.is_in_table and not words.isdisjoint(_REWARDS)
 
 

@@ -38,6 +38,7 @@ class Table(msgspec.Struct, frozen=True):
     sums: frozenset[str]
     spread: frozenset[str]
     agents: frozenset[str]
+    other_rewards: frozenset[str]
     members: frozenset[str]
     classes: frozenset[str]
     ranks: frozenset[str]
@@ -90,6 +91,7 @@ def table() -> Table:
         sums=words["sums"],
         spread=words["spread"],
         agents=words["agents"],
+        other_rewards=words["other_rewards"],
         members=words["members"],
         classes=words["classes"],
         ranks=frozenset(data["names_of_ranks"]),

@@ -127,6 +127,8 @@ def test_any_cut_gives_the_same_signals(rows: int, later: list[str], cuts: list[
         ("reward_mean_raw cov_rew_mean aux_rew_mean", "aux_rew_mean", None),
         ("reward_mean_raw cov_rew_mean aux_rew_mean", "reward_mean_raw", Signal.REWARD),
         ("transition_rewards", "transition_rewards", None),
+        ("shaping_reward_of_goals other", "shaping_reward_of_goals", None),
+        ("expert_policy_return", "expert_policy_return", None),
     ],
 )
 def test_the_other_tags_correct_a_signal(tags: str, tag: str, signal: Signal | None) -> None:
