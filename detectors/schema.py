@@ -34,6 +34,7 @@ TIME = "time"
 NEW = "new"
 VALUE = "value"
 RAW = "raw"
+CONTINUES = "continues"
 ENDED = "ended"
 SIGNAL = "signal"
 SEVERITY = "severity"
@@ -53,6 +54,7 @@ WINDOW: dict[str, pl.DataType] = {
     STEP: pl.Int64(),  # as the framework counts
     TIME: pl.Float64(),  # seconds since the epoch; null where the log has no times
     NEW: pl.Boolean(),  # rows to be judged now; the others are history
+    CONTINUES: pl.Boolean(),  # whether the attempt goes on with a loss that had fallen
     VALUE: pl.Float64(),  # finite; null in a row of a point that is not, see RAW
 }
 

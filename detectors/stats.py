@@ -16,7 +16,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from sentinel.detectors.schema import EARLY_ROWS, ENDED, INDEX, NEW, SERIES, SIGNAL, STEP, VALUE
+from sentinel.detectors.schema import CONTINUES, EARLY_ROWS, ENDED, INDEX, NEW, SERIES, SIGNAL, STEP, VALUE
 from sentinel.detectors.signals import Signal
 
 Floats = NDArray[np.float64]
@@ -169,11 +169,13 @@ def start_value(column: str) -> pl.Expr:
 
 
 def was_resumed() -> pl.Expr:
-    """Return whether the attempt begins later than a log begins, by the steps between its first rows."""
+    """Return whether the attempt goes on with a training: with a loss that had fallen, or later than a log
+    begins, by the steps between its first rows.
+    """
     intervals = pl.col(STEP).filter(_is_among_first(FIRST_INTERVALS + 1)).diff()
     even = (intervals.max() == intervals.min()).over(SERIES)
     late = pl.when(even).then(LATE_INTERVALS).otherwise(LATE_UNEVEN_INTERVALS)
-    return start_value(STEP) > late * intervals.mean().over(SERIES)
+    return pl.col(CONTINUES) | (start_value(STEP) > late * intervals.mean().over(SERIES))
 
 
 def first_of_mostly(bad: NDArray[np.bool_]) -> int | None:

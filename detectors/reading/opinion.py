@@ -27,6 +27,7 @@ from sentinel.detectors.reading.roles import OF_AGENTS, PARTS, Part, Role, part_
 from sentinel.detectors.schema import (
     ABOVE,
     BELOW,
+    CONTINUES,
     ENDED,
     EXCUSED,
     FINDINGS,
@@ -178,7 +179,7 @@ class _Points(msgspec.Struct, frozen=True, dict=True):
     @cached_property
     def resumed(self) -> Mapping[int, bool]:
         """Whether the attempt of each series goes on from a resume."""
-        first = self.frame.filter(pl.col(INDEX) <= FIRST_INTERVALS).select(SERIES, INDEX, STEP)
+        first = self.frame.filter(pl.col(INDEX) <= FIRST_INTERVALS).select(SERIES, INDEX, STEP, CONTINUES)
         goes_on = (pl.col(INDEX) < 0) | was_resumed().fill_null(value=False)
         return dict(first.group_by(SERIES).agg(goes_on.any()).iter_rows())
 

@@ -87,6 +87,9 @@ MAX_TOLD_ATTEMPTS = 8
 MIN_EPOCHS = 3
 """Epochs that an attempt has passed before one that begins again begins another."""
 
+MIN_LEARNED = 0.1
+"""Share of its first value by which a loss has fallen that has learned something."""
+
 MAX_ATTEMPTS = 64
 """How often a stream may go back. One that does so more often has several writers, and its steps no order."""
 
@@ -94,12 +97,14 @@ MAX_ATTEMPTS = 64
 class Epochs(msgspec.Struct):
     """The epochs and the losses of an attempt so far, as each tag logs them.
 
-    The attempt is a training of its own if they ``began_again`` with it. ``falls`` counts the epochs that did
-    so while the loss went on, as after a resume that lost the count.
+    The attempt is a training of its own if they ``began_again`` with it. It goes on with one that had learned
+    something if it ``continues`` its loss. ``falls`` counts the epochs that began again while the loss went
+    on, as after a resume that lost the count.
     """
 
     attempt: int = 1
     began_again: bool = False
+    continues: bool = False
     falls: int = 0
     first: dict[str, float] = msgspec.field(default_factory=dict)
     last: dict[str, float] = msgspec.field(default_factory=dict)
@@ -137,12 +142,32 @@ class Epochs(msgspec.Struct):
         value = float(chunk.value[index])
         is_long = self.highest[tag] >= self.first[tag] + MIN_EPOCHS
         self.highest[tag] = value
-        of_row = [
-            (abs(value - self.first[name]), abs(value - self.last[name]))
+        of_row = self._losses_of(chunk, losses, row)
+        return is_long and bool(of_row) and all(abs(now - at[0]) < abs(now - at[1]) for now, at in of_row)
+
+    def next(self, number: int, chunk: Chunk, losses: Sequence[int], row: slice) -> "Epochs":
+        """Return those of the attempt that begins with a row.
+
+        Its losses go on if they are nearer to their last values than to the first ones of the training. So
+        they may in each epoch, if its steps count batches.
+        """
+        of_row = self._losses_of(chunk, losses, row)
+        goes_on = [abs(now - last) < abs(now - first) for now, (first, last) in of_row]
+        if not goes_on or not all(goes_on):
+            return Epochs(number)
+        has_learned = all(first - last > MIN_LEARNED * abs(first) for _, (first, last) in of_row)
+        first = {name: self.first[name] for code in losses if (name := chunk.tags[code]) in self.first}
+        return Epochs(number, continues=has_learned, first=first, last=dict(first))
+
+    def _losses_of(
+        self, chunk: Chunk, losses: Sequence[int], row: slice
+    ) -> list[tuple[float, tuple[float, float]]]:
+        """Return the losses in a row, each with the first and the last value of its tag before."""
+        return [
+            (value, (self.first[name], self.last[name]))
             for code, value in zip(chunk.tag[row].tolist(), chunk.value[row].tolist(), strict=True)
             if code in losses and (name := chunk.tags[code]) in self.first
         ]
-        return is_long and bool(of_row) and all(to_first < to_last for to_first, to_last in of_row)
 
 
 def _row_of(chunk: Chunk, index: int, part: slice) -> slice:
@@ -185,6 +210,11 @@ class Attempts(msgspec.Struct):
     def goes_on(self) -> bool:
         """Whether the present attempt may go on with the training of the one before."""
         return not self.epochs.began_again
+
+    @property
+    def continues(self) -> bool:
+        """Whether the present attempt goes on with a loss that had fallen, wherever its steps begin."""
+        return self.epochs.continues
 
     @property
     def disordered(self) -> bool:
@@ -304,7 +334,7 @@ class Attempts(msgspec.Struct):
     ) -> int | None:
         """Return the index of the first point in ``part`` whose row begins a training of its own."""
         if self.epochs.attempt != self.number:
-            self.epochs = Epochs(self.number)
+            self.epochs = self.epochs.next(self.number, chunk, losses, _row_of(chunk, part.start, part))
         begin: int = part.start
         for index in self.epochs.places_of_falls(chunk, epochs, part):
             if max(self.number, self.epochs.falls) >= MAX_TOLD_ATTEMPTS:

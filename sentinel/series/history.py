@@ -26,6 +26,7 @@ class Window(msgspec.Struct, frozen=True, gc=False):
     head: Rows  # from row 0 on
     earlier: Rows  # up to row 0, of the attempt before
     coarse: dict[str, Floats]
+    continues: bool = False  # the attempt goes on with a loss that had fallen
     ended: bool = False  # the row to judge is the last one of a run that is over
     courses: dict[str, Floats] = {}  # of other signals, by column, if it is
 

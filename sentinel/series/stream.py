@@ -148,7 +148,7 @@ class Stream(msgspec.Struct):
                 spec=spec,
                 attempt=self.attempt.number,
                 tag=tag,
-                window=window,
+                window=replace(window, continues=True) if self.attempts.continues else window,
                 known=stream_facts,
             )
 

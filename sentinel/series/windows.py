@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from sentinel.detectors.api import Detector
 from sentinel.detectors.schema import (
     COARSE,
+    CONTINUES,
     EARLY_ROWS,
     ENDED,
     INDEX,
@@ -69,6 +70,9 @@ def frame(detector: Detector, series: Sequence[Judged]) -> pl.DataFrame:
             STEP: rows.step,
             TIME: _with_nulls(rows.time),
             NEW: index >= first_indices[number],
+            CONTINUES: pl.Series([window.continues for _, window in series], dtype=pl.Boolean).gather(
+                row_series
+            ),
             VALUE: _with_nulls(np.where(np.isfinite(value), value, np.nan)),
             **{str(name): _with_nulls(column) for name, column in zip(names, columns, strict=True)},
         }

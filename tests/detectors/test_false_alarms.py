@@ -10,7 +10,18 @@ import pytest
 
 from sentinel.detectors.api import Severity
 from sentinel.detectors.discovery import all_detectors
-from sentinel.detectors.schema import INDEX, NEW, SERIES, SEVERITY, SIGNAL, STEP, TIME, VALUE, WINDOW
+from sentinel.detectors.schema import (
+    CONTINUES,
+    INDEX,
+    NEW,
+    SERIES,
+    SEVERITY,
+    SIGNAL,
+    STEP,
+    TIME,
+    VALUE,
+    WINDOW,
+)
 from sentinel.detectors.signals import Signal
 
 pytestmark = pytest.mark.slow  # many runs
@@ -41,6 +52,7 @@ def judged(detector, signal, value, reward=None):
         STEP: np.tile(np.arange(1, points + 1), runs),
         TIME: np.full(value.size, np.nan),
         NEW: np.ones(value.size, bool),
+        CONTINUES: np.zeros(value.size, bool),
         VALUE: value.ravel(),
         **{name: column.ravel() for name, column in context.items()},
     }

@@ -7,7 +7,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from sentinel.detectors.schema import INDEX, SERIES, STEP
+from sentinel.detectors.schema import CONTINUES, INDEX, SERIES, STEP
 from sentinel.detectors.stats import row_quantile, spearman, was_resumed
 
 
@@ -58,5 +58,7 @@ def test_quantiles_of_rows_are_those_of_numpy(q, columns):
     ],
 )
 def test_a_log_that_begins_late_by_its_own_steps_is_that_of_a_resumed_run(steps, resumed):
-    rows = pl.DataFrame({SERIES: 0, INDEX: range(len(steps)), STEP: steps})
+    rows = pl.DataFrame({SERIES: 0, INDEX: range(len(steps)), STEP: steps, CONTINUES: False})
     assert [*rows.select(was_resumed().fill_null(False)).to_series()] == [resumed] * len(steps)
+    rows = rows.with_columns(pl.lit(value=True).alias(CONTINUES))
+    assert rows.select(was_resumed().all()).item(), "a loss that had fallen is no start, whatever the steps"

@@ -73,6 +73,35 @@ def test_epochs_that_begin_again_and_again_are_not_believed():
     assert len(split(epochs, fell(epochs))) == MAX_TOLD_ATTEMPTS
 
 
+def continued(losses, begins):
+    """Whether each attempt of a log whose steps begin again continues the loss of the one before."""
+    found = Attempts()
+    flags = {}
+    for losses_of_attempt in np.split(np.array(losses, dtype=float), begins):
+        steps = np.arange(len(losses_of_attempt))
+        values = losses_of_attempt[:, None]
+        chunk = Chunk.of_rows("s", ["loss"], steps, np.full(len(steps), NAN), values, False).flat
+        for number, _ in found.split(chunk, np.array([True]), [Signal.LOSS]):
+            flags[number] = found.continues
+        found = Attempts.load(found.dump())
+    return [*flags.values()]
+
+
+@pytest.mark.parametrize(
+    ("losses", "flags"),
+    [
+        ([9, 8, 7, 6, 5, 5, 5, 5, 5], [False, True, True]),  # steps count the batches of an epoch
+        ([9.0, 8.9, 8.8, 8.7, 8.6, 8.5, 8.1, 8.0, 8.0], [False, False, False]),  # too little to tell, so far
+        ([9.0, 8.9, 8.8, 8.7, 8.6, 8.5, 8.1, 8.0, 7.9, 7.9, 7.9, 7.9], [False, False, False, True]),
+        ([9, 7, 5, 9, 7, 5, 9, 7, 5], [False, False, False]),  # folds
+        ([9, 9, 9, 9, 9, 9], [False, False]),  # nothing was learned
+        ([1, -1, -3, -3, -3, -3], [False, True]),
+    ],
+)
+def test_an_attempt_goes_on_with_a_loss_that_had_fallen(losses, flags):
+    assert continued(losses, range(3, len(losses), 3)) == flags
+
+
 @given(st.lists(st.tuples(st.integers(0, 5), st.integers(0, 3)), min_size=2, max_size=40), st.data())
 def test_the_attempts_do_not_depend_on_how_the_log_is_cut(rows, data):
     epochs, losses = zip(*rows, strict=True)
@@ -95,3 +124,17 @@ def test_the_folds_of_one_run_are_not_compared(tmp_path, tags):
     (run,) = sentinel.replay(path).runs
     assert run.attempts == 4
     assert [one.detector for one in run.incidents if one.severity != "info"] == []
+
+
+@pytest.mark.slow  # replays a log
+@pytest.mark.parametrize("has_epochs", [True, False])
+def test_steps_that_count_the_batches_of_an_epoch_page_nobody(tmp_path, has_epochs):
+    losses = 0.45 + 0.24 * np.exp(-np.arange(900) / 90)
+    losses *= 1 + np.random.default_rng(4).normal(0, 0.01, 900)
+    path = tmp_path / "metrics.jsonl"
+    with path.open("w") as file:
+        for batch, loss in enumerate(losses.tolist()):
+            epoch = {"epoch": batch // 60} if has_epochs else {}
+            print(json.dumps({**epoch, "step": batch % 60, "loss": loss}), file=file)
+    (run,) = sentinel.replay(path).runs
+    assert [one.detector for one in run.incidents] == []
