@@ -187,8 +187,9 @@ class _Search:
                 run_of_form = _found(listing[0], partial(logs.of_forms, *listing, self._forms))
                 scanned = ([*scanned[0], *run_of_form[0]], [*scanned[1], *run_of_form[1]])
             self._add(scanned)
-            if not any(scanned) and logs.candidates(listing[1]):
-                without.append(listing)
+            others = logs.others(listing[1], scanned[0]) if any(scanned) else logs.candidates(listing[1])
+            if others:
+                without.append((listing[0], others) if any(scanned) else listing)
         without = _apart(without, frozenset(run.local for run in self.runs.values() if run.local))
         of_no_format = partial(_of_no_format, self._limited(partial(logs.find, are_over=self._are_over)))
         for scanned, unread in spread(of_no_format, without):

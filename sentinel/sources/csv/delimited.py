@@ -269,7 +269,11 @@ class Table:
         dated = {at for at in texts if all(_DATE_AND_TIME.match(row[at].strip()) for row in rows)}
         is_plain = all(len({row[at] for row in rows}) == 1 for at in texts if at not in dated)
         self.is_plain = bool(self.header) or is_plain or bool(dated and len(numeric) > 2 * len(texts))
-        self.labels = [at for at in texts if self._names_series(names[at], [row[at].strip() for row in rows])]
+        self.labels = [
+            at
+            for at in texts
+            if at not in dated and self._names_series(names[at], [row[at].strip() for row in rows])
+        ]
         self.labels = [at for at in self.labels if any(row[at].strip() not in _MISSING for row in rows)]
         self.has_row_names = any(
             _are_names([row[at] for row in rows]) for at in texts if at == 0 or _OF_ROWS.fullmatch(names[at])

@@ -83,6 +83,9 @@ _RESULTS_NAME = re.compile(r"(?:\w*_)?(?:results?|stats|episodes?|games?)", re.I
 _NOT_HEXADECIMAL = re.compile(r"[g-z]", re.IGNORECASE)
 """What names have that are no ids."""
 
+_TRIALS = re.compile(r"(?<![a-z])(?:trials?|sweeps?|leaderboard|ablations?)(?![a-z])", re.IGNORECASE)
+"""Names of what compares trainings."""
+
 _METRICS_NAME = re.compile(r"(?<![a-z])metrics(?![a-z])", re.IGNORECASE)
 """Names of a log, if its columns have none."""
 
@@ -226,7 +229,7 @@ def judge(
             has_names=not trees.is_of_plain_rows(data),
             is_document=not name.endswith((".jsonl", ".ndjson")),
         )
-        return _of_series(kind, names, stem, rows_of, is_over)
+        return _of_series(kind, names, stem, rows_of, is_over, is_named)
     if kind is Kind.TABLE:
         table = tables.Table(stem)
         rows = _rows(table, sample)
@@ -239,7 +242,7 @@ def judge(
             is_of_board=table.header[:3] == _BOARD,
             is_log_file=_is_log_file(name),
         )
-        return _of_series(kind, _series(rows), stem, columns, is_over)
+        return _of_series(kind, _series(rows), stem, columns, is_over, is_named)
     console = RecurringLines(stem)
     tail = data[max(MAX_SAMPLE, len(data) - MAX_SAMPLE) :]
     rows = console.read(sample[: end_of_lines(sample)])
@@ -311,7 +314,10 @@ def _of_series(
     stem: str,
     columns: _Columns,
     is_over: bool,
+    is_named: bool,
 ) -> Judgement:
+    if not is_named and _TRIALS.search(stem):
+        return Judgement(kind, False, False, "its rows are trainings")
     if not series:
         return Judgement(kind, False, False, "no numbers that come in rows")
     long = [name for name, points in series.items() if len(points) >= MIN_POINTS]

@@ -113,6 +113,18 @@ def find(directory: Path, names: Sequence[str], are_over: bool = False) -> Itera
                 yield _run(directory / name, answer)
 
 
+def others(names: Sequence[str], runs: Sequence[Run]) -> list[str]:
+    """Return the names of further tables of metrics beside tables in which a format finds runs."""
+    if any(run.format != TABLE or not run.path.suffix for run in runs if isinstance(run.path, Path)):
+        return []
+    read = {run.path.name for run in runs if isinstance(run.path, Path)}
+    return [
+        name
+        for name in candidates(names)
+        if name not in read and name.endswith((".csv", ".tsv")) and _is_log_name(name)
+    ]
+
+
 def of_forms(directory: Path, names: Sequence[str], forms: tuple["LineForm", ...]) -> Iterator[Run]:
     """Yield the runs among the files of a directory some of whose lines have a form that a person named."""
     has_form = _form_sniffer(forms)
@@ -234,7 +246,7 @@ def candidates(names: Sequence[str]) -> list[str]:
 @remembered
 def judged(path: Path) -> Answer:
     """Return what a file is that a walk found."""
-    return _judge(path, MAX_DOCUMENT, False)
+    return _judge(path, MAX_DOCUMENT, False, is_named=False)
 
 
 def _judge(

@@ -162,6 +162,11 @@ TABLES = {
         [f"2026-08-08T11:3{n}:46.6,{n},{9 / n},0.{n},0.5,0.25,{n}.npz" for n in range(1, 6)],
         ("3", 5, "0.5"),
     ),
+    "a date that comes again": (
+        "fl_metrics.csv",
+        ["start,model,round,acc", *(f"2025-12-03 22:27:44,CNN,{n},0.{n}" for n in range(1, 6))],
+        ("CNN acc", 5, "0.5"),
+    ),
     "metrics without a header": (
         "metrics.csv",
         [f"one,0.{n},{n * 7}" for n in range(1, 6)],
@@ -287,6 +292,7 @@ DATA = {
         "scope,rounds,last_accuracy,best_accuracy",
         *(f"client {n},10,0.{n},0.{n}5" for n in range(1, 9)),
     ],
+    "all_trials.csv": ["trial,step,eval_loss", *(f"{n},100,0.{n}" for n in range(1, 9))],
     "train_ids.txt": [f"{n * 7919 % 1000}" for n in range(1, 9)],
     "train_order.txt": [f"{n * 7919 % 1000}" for n in range(1, 9)],
     "sensitivity.csv": ["scenario,delay", *(f"case {n},{n}.5" for n in range(1, 9))],
@@ -303,6 +309,17 @@ DATA = {
 def test_data_are_no_run(tmp_path, name):
     write(tmp_path / name, DATA[name])
     assert not discover([tmp_path]).runs
+
+
+def test_further_tables_of_metrics_beside_one_of_a_known_form_are_read(tmp_path):
+    write(tmp_path / "baseline_metrics.csv", ["epoch,train_loss", *(f"{n},0.{n}" for n in range(1, 6))])
+    write(
+        tmp_path / "client_metrics.csv", ["phase,round,cid,acc", *(f"fit,{n},0,0.{n}" for n in range(1, 6))]
+    )
+    write(tmp_path / "global_metrics.csv", ["round,acc", *(f"{n},0.{n}" for n in range(1, 6))])
+    write(tmp_path / "predictions.csv", ["round,acc", *(f"{n},0.{n}" for n in range(1, 6))])
+    runs = discover([tmp_path]).runs
+    assert [run.path.stem for run in runs] == ["baseline_metrics", "client_metrics", "global_metrics"]
 
 
 def test_a_document_of_puzzles_is_no_run(tmp_path):
