@@ -87,6 +87,13 @@ CONFIRMED = 1
 REJECTED = -1
 """State of a template without metrics."""
 
+_SAMPLE = re.compile(
+    r"(?:test |val )?(?:samples?|images?|img|files?|cases?|videos?|questions?|examples?|quer(?:y|ies))"
+    r"(?: (?:no|id|number|index|idx))?",
+    re.IGNORECASE,
+)
+"""Names of what lines tell of one by one in an evaluation."""
+
 _NAMED = "named"
 """Marks a record whose slots a person named."""
 
@@ -669,13 +676,23 @@ class RecurringLines:
             return False
         return not (any(map(_RATE.search, record.names)) and _stand_below(lines))
 
+    @staticmethod
+    def _tells_of_samples(record: Record, columns: Columns) -> bool:
+        """Return whether each line is about one sample of an evaluation, so that its numbers are no curve."""
+        if record.by < 0 or not _SAMPLE.fullmatch(record.names[record.by]):
+            return False
+        numbers = [count(text) or 0 for text in columns.texts[record.by]]
+        return all(later - earlier == 1 for earlier, later in pairwise(numbers))
+
     def _slots_of_values(self, record: Record, lines: Sequence[PrintedLine], columns: Columns) -> list[int]:
         """Return the slots that hold metrics or what is read beside them; none if there are no metrics."""
         is_named = record.unit == _NAMED
         is_sure = record.unit == "sure"
         if not (is_named or is_sure or self._varies_by_a_counter(record, lines, columns)):
             return []
-        if not is_named and self._holds_settings(record, lines, columns):
+        if not is_named and (
+            self._holds_settings(record, lines, columns) or self._tells_of_samples(record, columns)
+        ):
             return []
         beside = {at for at, name in enumerate(record.names) if not is_named and _is_beside(name)}
         if record.by in beside:

@@ -397,6 +397,21 @@ def test_what_stands_behind_long_bars_is_a_log(tmp_path):
     assert [point for point in read(tmp_path) if point[0] == "test_loss"][-1][2] == "0.4"
 
 
+def test_what_an_evaluation_says_of_each_sample_is_no_curve(tmp_path):
+    lines = []
+    for epoch in range(1, 6):
+        lines += [f"INFO - Sample {n}, pixAcc: 9{n}.5%, mIoU: 3{n}.5%" for n in range(1, 6)]
+        lines.append(f"INFO - Epoch: {epoch} Average: pixAcc: 8{epoch}.5%, mIoU: 4{epoch}.5%")
+    write(tmp_path / "evaluation.log", lines)
+    points = [point for point in read(tmp_path) if "pixAcc" in point[0]]
+    assert [(step, value) for _, step, value in points] == [(n, f"8{n}.5") for n in range(1, 6)]
+
+
+def test_a_training_that_counts_its_samples_has_a_curve(tmp_path):
+    write(tmp_path / "train.log", [f"samples {n * 64}, loss {1 / n}" for n in range(1, 6)])
+    assert [value for tag, _, value in read(tmp_path) if tag == "loss"][-1] == "0.2"
+
+
 def test_the_place_in_a_program_is_no_metric(tmp_path):
     lines = []
     for n in range(1, 6):
