@@ -38,8 +38,8 @@ class Tree(msgspec.Struct, frozen=True):
     def opened(self, part: Part, forms: Sequence[LineForm] = ()) -> Iterator[OpenPart]:
         """Open the runs of a part; see `ArchiveSource.opened`."""
         files = [(Path(path), names) for path, names in part.directories.items()]
-        named = [Path(folder.path) for folder in part.folders if not folder.names]
-        runs, read_issues = runs_among(files, named, forms)
+        folders = [Path(folder.path) for folder in part.folders if not folder.names]
+        runs, read_issues = runs_among(files, folders, forms)
         base = common_path(self.roots)
         yield OpenPart([(run, run_name(run, base)) for run in runs], read_issues)
 

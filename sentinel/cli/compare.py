@@ -20,9 +20,11 @@ def compare(
     from sentinel.sources.discovery import locations_of
 
     log_to_stderr()
-    named, judging_config = judging(config, paths or ())
+    named_paths, judging_config = judging(config, paths or ())
     with progress_bar() as progress:
-        replayed = replay(named or locations_of(["."]), judging_config, progress, curves=True, compare=True)
+        replayed = replay(
+            named_paths or locations_of(["."]), judging_config, progress, curves=True, compare=True
+        )
     trainings = {replayed.trainings[run.run_pipeline.id]: run for run in reversed(replayed.runs)}
     pair = pair_body(*reversed(trainings.values())) if len(trainings) == 2 else None
     if pair is None and not replayed.comparisons:

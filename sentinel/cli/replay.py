@@ -123,8 +123,8 @@ def replay(
     if form is _Form.JSONL and (compare or baseline):
         raise SentinelError("jsonl has a line for each run and none for comparisons; use json")
     log_to_stderr()
-    named, settings = judging(config, paths or ())
-    locations = named or locations_of(["."])
+    named_paths, settings = judging(config, paths or ())
+    locations = named_paths or locations_of(["."])
     names_of_detectors = {*all_detectors(), *(detector.name for detector in settings.enabled_detectors)}
     selection = Selection.parse(only or (), since, names_of_detectors)
     outcome = _ExitStatus()

@@ -312,8 +312,8 @@ class Answers:
         """Return the runs below the paths that fit a glob, the worst first. A state may be a minute old."""
         replayed = self._kept.replay()
         with self._lock:
-            of, made_at, bodies = self._bodies.get("", (None, 0.0, []))
-            if of is not replayed or not 0 <= self.now() - made_at < _MAX_AGE_SECONDS:
+            bodies_of, made_at, bodies = self._bodies.get("", (None, 0.0, []))
+            if bodies_of is not replayed or not 0 <= self.now() - made_at < _MAX_AGE_SECONDS:
                 bodies = replays.document(ordered(replayed, "worst"), self.now())["runs"]
                 self._bodies[""] = replayed, self.now(), bodies
         pattern = run_glob(run)

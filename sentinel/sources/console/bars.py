@@ -58,7 +58,7 @@ def states(line: str) -> list[str]:
     """
     if "%|" in line:
         if "][" in line and (cut := _CUT.sub("\r", line)) != line:
-            line = cut[begun.end() :] if (begun := _PROCESS.match(cut)) else cut
+            line = cut[process.end() :] if (process := _PROCESS.match(cut)) else cut
         line = _REDRAWN.sub("", line) if "\r" in line else line
     return line.split("\r")
 
@@ -153,11 +153,11 @@ class Bars:
 
     def _rest(self, without_late: bool = False) -> Record:
         """Return what the bars of this epoch show and is no point yet."""
-        shown = self._all
-        axis = {name: shown.pop(name) for name in ("epoch", "iter") if name in shown}
+        metrics = self._all
+        axis = {name: metrics.pop(name) for name in ("epoch", "iter") if name in metrics}
         rest = {
             name: value
-            for name, value in shown.items()
+            for name, value in metrics.items()
             if name not in self._told and not (without_late and self._is_old(name, value))
         }
         if self._told:
@@ -184,10 +184,10 @@ class StepBar:
 
     def memory(self) -> dict[str, Any]:
         """Return what the next states need to know of these; JSON-able."""
-        shown = kept(self._shown)
-        told = kept(self._told)
+        shown_text = kept(self._shown)
+        told_text = kept(self._told)
         bar = {"title": self._title, "count": self._count, "before": self._before}
-        return {**bar, "longest": self._longest, "shown": shown, "told": told}
+        return {**bar, "longest": self._longest, "shown": shown_text, "told": told_text}
 
     def parse(self, bar: re.Match[str], metrics: Record, ended: bool) -> list[Record]:
         """Return the points that are due when the bar shows these metrics; ``ended`` says that its line ends

@@ -75,8 +75,8 @@ class Columns:
         if self._epoch is None or len(cells) != len(self._evaluated):
             return {}
         # Of the same name, the first one counts.
-        shown = dict(zip(reversed(self._evaluated), reversed(cells), strict=True))
-        pairs = ((name, number(cell)) for name, cell in shown.items() if name not in self.names)
+        cell_by_name = dict(zip(reversed(self._evaluated), reversed(cells), strict=True))
+        pairs = ((name, number(cell)) for name, cell in cell_by_name.items() if name not in self.names)
         record: Record = {name: value for name, value in pairs if value is not None}
         record["epoch"] = self._epoch
         self._epoch = None

@@ -212,8 +212,8 @@ def _count(count: re.Match[str]) -> Record:
     groups = {name: text.replace(",", "") for name, text in count.groupdict().items() if text is not None}
     if _EVALUATES.search(count[0]):
         groups = {name: text for name, text in groups.items() if name == "epoch"}
-    for name, of in (("step", "planned"), ("iter", "batches")):
-        if name in groups and of in groups:
-            groups[name] = f"{groups[name]}/{groups.pop(of)}"
+    for name, total_name in (("step", "planned"), ("iter", "batches")):
+        if name in groups and total_name in groups:
+            groups[name] = f"{groups[name]}/{groups.pop(total_name)}"
     values = {name: text if "/" in text else number(text) for name, text in groups.items()}
     return {name: value for name, value in values.items() if value is not None}

@@ -70,11 +70,11 @@ _OF_A_TRAINING = re.compile(
 
 def find(directory: Path, names: Sequence[str]) -> Iterator[Run]:
     """Yield the console logs of a directory whose metrics stand in no other log there."""
-    own = [name for name in names if name not in _OF_TOOLS]
-    texts = [name for name in own if name.endswith(".txt")]
-    usual = [name for name in own if _NAME.fullmatch(name)]
-    named = dict.fromkeys([*usual, *texts] if len(texts) <= _MAX_TEXTS else usual)
-    paths = [directory / name for name in named]
+    trainer_names = [name for name in names if name not in _OF_TOOLS]
+    texts = [name for name in trainer_names if name.endswith(".txt")]
+    usual = [name for name in trainer_names if _NAME.fullmatch(name)]
+    candidate_names = dict.fromkeys([*usual, *texts] if len(texts) <= _MAX_TEXTS else usual)
+    paths = [directory / name for name in candidate_names]
     logs = [path for path in paths if _proof(path)]
     if not logs and not any(each.has_text_of(directory) for each in formats().values()):
         logs = [path for path in paths if _tells_crash(path)]
@@ -121,15 +121,15 @@ class ConsoleLog(msgspec.Struct, frozen=True):
     def poll(self, cursor: Cursor, limit: int) -> PollResult:
         """Return what was printed since ``cursor``; see `sentinel.sources.base.Source`."""
         try:
-            read = _read(self.path, cursor.get("mark", {}), limit)
+            piece = _read(self.path, cursor.get("mark", {}), limit)
         except OSError as error:
             return unreadable(self.path, cursor, error)
-        if read is None:
+        if piece is None:
             return nothing_new(cursor)
-        text = _text(self.path, cursor, read.restarted)
-        consumed = text.parse(read.data, read.offset, limit)
-        more = consumed > 0 and (read.more or text.count >= limit)
-        cursor = text.memory(read.mark(consumed, waiting=not more))
+        text = _text(self.path, cursor, piece.restarted)
+        consumed = text.parse(piece.data, piece.offset, limit)
+        more = consumed > 0 and (piece.more or text.count >= limit)
+        cursor = text.memory(piece.mark(consumed, waiting=not more))
         return PollResult(cursor, text.chunks(), text.read_issues, more, config=text.config, lines=text.lines)
 
     def flush(self, cursor: Cursor) -> Sequence[Chunk]:
@@ -137,11 +137,11 @@ class ConsoleLog(msgspec.Struct, frozen=True):
         `Flushable`.
         """
         try:
-            read = read_rest(self.path, cursor.get("mark", {}), MAX_LINE)
+            piece = read_rest(self.path, cursor.get("mark", {}), MAX_LINE)
         except OSError:
             return ()
         text = _text(self.path, cursor, False)
-        text.end(read.data if read else b"")
+        text.end(piece.data if piece else b"")
         return text.chunks()
 
 

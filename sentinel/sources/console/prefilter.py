@@ -57,9 +57,9 @@ def may_count(lines: Sequence[str], wanted: Wanted) -> list[int]:
     signs = ("\r", *_STRONG, *(_OF_A_PLAN if wanted.plan else ()), *(_OF_METRICS if wanted.rows else ()))
     patterns = [*([_IN_TABLE] if wanted.table else []), *([_IN_COLUMNS] if wanted.columns else [])]
     text = pl.DataFrame({_LINE: lines}, schema={_LINE: pl.String})
-    held = text.select(strong=_holds(signs, patterns), weak=_holds(_WEAK))
-    counts = held["strong"].to_numpy(writable=True)
-    weak = np.flatnonzero(held["weak"].to_numpy() & ~counts)
+    signs_by_line = text.select(strong=_holds(signs, patterns), weak=_holds(_WEAK))
+    counts = signs_by_line["strong"].to_numpy(writable=True)
+    weak = np.flatnonzero(signs_by_line["weak"].to_numpy() & ~counts)
     if len(weak):
         counts[weak] = text[weak].select(_holds(_TELLING, _COUNTED)).to_series().to_numpy()
     numbers: list[int] = np.flatnonzero(counts).tolist()

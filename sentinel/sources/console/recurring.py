@@ -475,12 +475,12 @@ class RecurringLines:
         """Remember how far the longest bar came, for lines that tell no step."""
         for at, kind, total in plan.counters:
             value = count(numbers[at])
-            of = count(numbers[total]) if total >= 0 else None
-            if kind == PART and value is not None and of is not None:
+            total_count = count(numbers[total]) if total >= 0 else None
+            if kind == PART and value is not None and total_count is not None:
                 bar = self._bars.get(writer, [0, 0])
-                if of >= bar[1] and (writer in self._bars or len(self._bars) < MAX_WRITERS):
+                if total_count >= bar[1] and (writer in self._bars or len(self._bars) < MAX_WRITERS):
                     self._release(writer, value or bar[0])
-                    self._bars[writer] = [value or bar[0], of]
+                    self._bars[writer] = [value or bar[0], total_count]
 
     def _lead(self, writer: str, step: int) -> None:
         """Remember the step of a line of the training, for lines below that tell none."""

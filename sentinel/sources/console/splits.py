@@ -60,8 +60,8 @@ def of_part(line: str) -> Record:
     The names begin with that part. The step or epoch of the line stands above it.
     """
     begin = message_at(line)
-    if (own := _OWN_PART.match(line) or _OWN_PART.match(line, begin)) is not None:
-        record: Record = dict(pairs(line[own.end() :], {}))
+    if (own_part := _OWN_PART.match(line) or _OWN_PART.match(line, begin)) is not None:
+        record: Record = dict(pairs(line[own_part.end() :], {}))
         return record if any(map(is_metric, record)) else {}
     heading = _PART.match(line) or _PART.match(line, begin)
     if heading is None:
@@ -92,15 +92,15 @@ def _named(metrics: Iterator[tuple[str, float]], part: str) -> Iterator[tuple[st
     A name that comes twice belongs to the parts that are named before it: "Train loss 2, acc 0.1; Test loss
     3, acc 0.2".
     """
-    listed = [*metrics]
-    often = Counter(name for name, _ in listed)
+    names = [*metrics]
+    often = Counter(name for name, _ in names)
     part = _USUAL.get(part.lower(), part)
     before = ""
-    for name, value in listed:
-        if own := _own_part(name):
-            before = own
-        of = "" if own or name.lower() in _AXES else part or (before if often[name] > 1 else "")
-        yield f"{of} {name}" if of else name, value
+    for name, value in names:
+        if own_part := _own_part(name):
+            before = own_part
+        name_part = "" if own_part or name.lower() in _AXES else part or (before if often[name] > 1 else "")
+        yield f"{name_part} {name}" if name_part else name, value
 
 
 @lru_cache(maxsize=1 << 10)  # there are few names, and many of each

@@ -59,8 +59,8 @@ class Text:
     def chunks(self) -> list[Chunk]:
         """Return the points that were read, a chunk for each process."""
         return [
-            part.records.chunk(":".join(filter(None, (self._path.name, of, kind))), part.restarted)
-            for of, writer in self._writers.items()
+            part.records.chunk(":".join(filter(None, (self._path.name, name, kind))), part.restarted)
+            for name, writer in self._writers.items()
             for kind, part in (("", writer), ("rows", writer.rows))
             if part.records
         ]
@@ -76,17 +76,17 @@ class Text:
             start = data.find(b"\n") + 1
             self._overlong = False
         lines = _lines(data[start:end])
-        read = 0
-        while read < len(lines):
-            read += self._parse_lines(lines[read:], limit)
+        lines_read = 0
+        while lines_read < len(lines):
+            lines_read += self._parse_lines(lines[lines_read:], limit)
             if self.count >= limit:
-                return start + size_of(read, data[start:end])
+                return start + size_of(lines_read, data[start:end])
         start = max(start, end)
-        shown = data.rfind(b"\r", start, len(data) - 1)  # not the last byte: a line break may follow it
+        bar_begin = data.rfind(b"\r", start, len(data) - 1)  # not the last byte: a line break may follow it
         if b"\0" not in data:
-            if shown >= 0:
-                self._parse_overwritten(_segments(data[start:shown]))
-                start = shown + 1
+            if bar_begin >= 0:
+                self._parse_overwritten(_segments(data[start:bar_begin]))
+                start = bar_begin + 1
             if self._glance(data[start:]):
                 return len(data)
         if len(data) - start < MAX_LINE:
@@ -165,8 +165,8 @@ class Text:
 
     def _pass(self, lines: Sequence[str]) -> None:
         """Pass lines on that tell no metrics."""
-        if told := [line[:_MAX_TEXT] for line in lines if line and not line.isspace()]:
-            self.lines.add(told, self._step)
+        if texts := [line[:_MAX_TEXT] for line in lines if line and not line.isspace()]:
+            self.lines.add(texts, self._step)
 
     def _glance(self, torn: bytes) -> bool:
         """Take what a last line without its end tells for sure. True if nothing more is expected of it.

@@ -85,10 +85,10 @@ class CsvLog(msgspec.Struct, frozen=True):
 
     def _poll(self, cursor: Cursor, limit: int) -> PollResult:
         reader = _Reader(self.path, cursor.get("reader", {}), self.columns)
-        read = reader.read(limit)
-        if read is None:
+        piece = reader.read(limit)
+        if piece is None:
             return nothing_new(cursor)
-        if read.restarted or not reader.goes_on():
+        if piece.restarted or not reader.goes_on():
             now = stamp(self.path)
             if now != cursor.get("examined"):
                 again = reader.reread()
@@ -100,8 +100,8 @@ class CsvLog(msgspec.Struct, frozen=True):
             else:
                 return PollResult(cursor)
             reader = again
-            read = again.read(limit)
-        more = reader.parse(read, limit) if read else False
+            piece = again.read(limit)
+        more = reader.parse(piece, limit) if piece else False
         state = {"reader": reader.state(), "refused": reader.refused}
         return PollResult(state, reader.chunks, reader.read_issues, more, reader.config)
 
@@ -150,20 +150,20 @@ class _Reader:
 
     def read(self, limit: int) -> Read | None:
         """Read about ``limit`` new points, but at least one line, unless that is overlong."""
-        wanted = limit * _BYTES_A_POINT if self._header else 0  # what is read with a header is copied
-        size = min(_MAX_READ, max(_MIN_READ, wanted))
-        read = read_lines(self._path, self._mark, size, MAX_LINE)
-        if read and read.more and self._header is None and read_header(read.data) is None:
+        wanted_bytes = limit * _BYTES_A_POINT if self._header else 0  # what is read with a header is copied
+        size = min(_MAX_READ, max(_MIN_READ, wanted_bytes))
+        piece = read_lines(self._path, self._mark, size, MAX_LINE)
+        if piece and piece.more and self._header is None and read_header(piece.data) is None:
             return read_text(self._path, self._mark, MAX_LINE)
-        return read
+        return piece
 
     def flush(self) -> Sequence[Chunk]:
         """Return the points of a last row without a line break. Nothing else is read with this reader after
         that.
         """
-        read = read_rest(self._path, self._mark, MAX_LINE) if self._header else None
-        if read is not None:
-            self.parse(replace(read, data=read.data + b"\n"), MAX_LINE)
+        piece = read_rest(self._path, self._mark, MAX_LINE) if self._header else None
+        if piece is not None:
+            self.parse(replace(piece, data=piece.data + b"\n"), MAX_LINE)
         return self.chunks
 
     def goes_on(self) -> bool:
@@ -179,8 +179,8 @@ class _Reader:
         """Return a reader that has read the file from its start, up to this reader's row count."""
         again = _Reader(self._path, {"restarted": self._restarted}, self._columns)
         more = True
-        while more and again.rows < self.rows and (read := again.read(MAX_LINE)):
-            more = again.parse(read, MAX_LINE, self.rows - again.rows)
+        while more and again.rows < self.rows and (piece := again.read(MAX_LINE)):
+            more = again.parse(piece, MAX_LINE, self.rows - again.rows)
             again.chunks.clear()
         again._broken = self._broken
         again._restarted = self._restarted
@@ -191,28 +191,29 @@ class _Reader:
         """Return whether both readers read the same rows, as far as both read."""
         return self.seen.agrees(other.seen)
 
-    def parse(self, read: Read, limit: int, most_rows: int = sys.maxsize) -> bool:
+    def parse(self, piece: Read, limit: int, most_rows: int = sys.maxsize) -> bool:
         """Parse about ``limit`` points of what was read. True if there is more to read."""
-        data = read.data
+        data = piece.data
         start = 0
         end = data.rfind(b"\n") + 1
         if self._header is None:
-            named = Header([*self._columns], ",", 0) if self._columns else read_header(data)
-            self._header = _with_exported_names(self._path, named)
+            new_header = Header([*self._columns], ",", 0) if self._columns else read_header(data)
+            self._header = _with_exported_names(self._path, new_header)
             if self._header is None:
-                return self._wait(read)
+                return self._wait(piece)
             start = self._header.size
-            top = read.in_file(0, start)
+            top = piece.in_file(0, start)
             self._top = _fingerprint(top)
             self._top_bytes = len(top)
             self._lines = data.count(b"\n", 0, start)
             self.config = self._header.settings
             if self._header.left_out:
-                kept = len(self._header.names)
+                column_count = len(self._header.names)
                 left_out = self._header.left_out
-                problem = f"has {kept + left_out} columns; only the first {kept} are read, so log fewer"
+                columns = f"has {column_count + left_out} columns"
+                problem = f"{columns}; only the first {column_count} are read, so log fewer"
                 self.read_issues.append(ReadIssue(self._path, "line 1", problem))
-            if read.more and limit * _BYTES_A_POINT > len(data):
+            if piece.more and limit * _BYTES_A_POINT > len(data):
                 end = start  # the next read brings these rows and many more
         consumed = start
         if end > start:
@@ -222,11 +223,11 @@ class _Reader:
             rows = read_rows(lines, most, self._header)
             consumed = start + size_of(rows.lines, lines) if rows.cut else end
             self._add(rows, self._header)
-        elif read.more and len(data) - start >= MAX_LINE:
-            return self._wait(read)
-        more = read.more or consumed < end
-        self._tail = (self._tail + read.in_file(max(0, consumed - _TAIL_BYTES), consumed))[-_TAIL_BYTES:]
-        self._mark = read.mark(consumed, waiting=not more)
+        elif piece.more and len(data) - start >= MAX_LINE:
+            return self._wait(piece)
+        more = piece.more or consumed < end
+        self._tail = (self._tail + piece.in_file(max(0, consumed - _TAIL_BYTES), consumed))[-_TAIL_BYTES:]
+        self._mark = piece.mark(consumed, waiting=not more)
         return more
 
     def _add(self, rows: CsvRows, header: Header) -> None:
@@ -243,12 +244,12 @@ class _Reader:
         self._lines += rows.lines
         self._header = rows.next_header or header
 
-    def _wait(self, read: Read) -> bool:
+    def _wait(self, piece: Read) -> bool:
         """Wait until the file has grown, or for good if a line is too long."""
-        if len(read.data) >= MAX_LINE and not self.refused:
+        if len(piece.data) >= MAX_LINE and not self.refused:
             self.refused = f"is longer than {MAX_LINE >> 20} MiB, so that the file is not read on"
             self.read_issues.append(ReadIssue(self._path, f"line {self._lines + 1}", self.refused))
-        self._mark = read.mark(0, waiting=True)
+        self._mark = piece.mark(0, waiting=True)
         return False
 
 

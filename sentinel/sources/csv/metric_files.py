@@ -43,8 +43,8 @@ class MetricFiles(msgspec.Struct, frozen=True):
                 more = True
                 break
             cursors[name] = batch.cursor
-            chunks += (named := [self._named(chunk, log.path, name) for chunk in batch.chunks])
-            limit -= sum(chunk.value.size for chunk in named)
+            chunks += (named_chunks := [self._named(chunk, log.path, name) for chunk in batch.chunks])
+            limit -= sum(chunk.value.size for chunk in named_chunks)
             complaints += batch.read_issues
             more = more or batch.more
         return PollResult(cursors, chunks, complaints, more)

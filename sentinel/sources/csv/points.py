@@ -44,12 +44,12 @@ class CsvAxis(msgspec.Struct):
         values = rows.values[:, column]
         can_count = whole(values)
         before = self.last
-        begun = self.rows > count
+        has_begun = self.rows > count
         steps = self._carried(values, can_count)
         if column == header.index:
-            return self._onwards(steps, before if begun else int(steps[0]) - 1 if count else 0, 1)
+            return self._onwards(steps, before if has_begun else int(steps[0]) - 1 if count else 0, 1)
         if header.step is not None and header.names[column].lower() in MAY_BE_LENGTHS:
-            return self._onwards(steps, before if begun else int(steps[0]) if count else 0)
+            return self._onwards(steps, before if has_begun else int(steps[0]) if count else 0)
         if header.step is None:
             fraction = np.flatnonzero(rows.logged[:, column] & ~can_count)
             if len(fraction):

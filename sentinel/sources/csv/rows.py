@@ -28,8 +28,8 @@ def read_rows(data: bytes, most: int, header: Header) -> CsvRows:
     if not few:
         from sentinel.sources.csv.table import read_table  # with polars, which is slow to import
 
-        if read := read_table(data, most, header):
-            return read
+        if table := read_table(data, most, header):
+            return table
     return _read_each(data, most, header)
 
 
@@ -42,7 +42,7 @@ def _narrow(line: bytes, separator: bytes) -> bytes:
 
 def _read_each(data: bytes, most: int, header: Header) -> CsvRows:
     """Read rows line by line."""
-    kept: list[list[str]] = []
+    rows_of_text: list[list[str]] = []
     broken: dict[int, str] = {}
     next_header = None
     count = 0
@@ -64,16 +64,16 @@ def _read_each(data: bytes, most: int, header: Header) -> CsvRows:
         ):
             broken[count - 1] = "has a step that is no number"
         else:
-            kept.append(cells)
-    numbers = [[float(cell) if NUMBER.fullmatch(cell) else None for cell in cells] for cells in kept]
+            rows_of_text.append(cells)
+    numbers = [[float(cell) if NUMBER.fullmatch(cell) else None for cell in cells] for cells in rows_of_text]
     values = np.array(numbers, np.float64).reshape(-1, len(header.names))
     logged = np.array([[number is not None for number in row] for row in numbers], np.bool_)
     texts: Mapping[int, str] = {}
     if (time := header.time) is not None:
-        texts = {i: row[time] for i, row in enumerate(kept) if row[time] and numbers[i][time] is None}
+        texts = {i: row[time] for i, row in enumerate(rows_of_text) if row[time] and numbers[i][time] is None}
     parts: dict[int, str] = {}
     if (column := header.part) is not None:
-        parts = {i: part for i, row in enumerate(kept) if (part := held_out(row[column]))}
+        parts = {i: part for i, row in enumerate(rows_of_text) if (part := held_out(row[column]))}
     logged = logged.reshape(values.shape)
     cut = count == most or next_header is not None
     return CsvRows(values, logged, not logged.all(), texts, parts, broken, next_header, count, cut)

@@ -273,8 +273,8 @@ def _judge(
         return Answer("", False, "")
     judgement = judge(plain_utf_8(data), path.name, is_over, is_over or is_whole, is_named)
     if bars and not judgement.is_training:
-        shown = b"\n".join(line[line.rstrip(b"\r").rfind(b"\r") + 1 :] for line in bars.split(b"\n"))
-        judgement = judge(plain_utf_8(shown), path.name, is_over, is_over or is_whole, is_named)
+        last_states = b"\n".join(line[line.rstrip(b"\r").rfind(b"\r") + 1 :] for line in bars.split(b"\n"))
+        judgement = judge(plain_utf_8(last_states), path.name, is_over, is_over or is_whole, is_named)
     formats_of = {Kind.CONSOLE: CONSOLE, Kind.TABLE: TABLE, Kind.TREE: DOCUMENT}
     if judgement.kind is None or not (judgement.is_training or judgement.is_crash):
         return Answer("", False, judgement.reason if judgement.kind else "")

@@ -80,18 +80,18 @@ def parse_new(
         count = 0
         cursor = {"restarted": True}
     records = Records(cursor.get("records", {}))
-    told = cursor.get("facts", {})
+    facts_before = cursor.get("facts", {})
     while count < len(entries) and len(records) < limit:
         entry = entries[count]
         count += 1
         if isinstance(entry, dict):
-            records.add(entry if told == facts else {**entry, **facts}, count)
-            told = facts
+            records.add(entry if facts_before == facts else {**entry, **facts}, count)
+            facts_before = facts
     state = {
         "entries": count,
         "last": _last(entries, count),
         "records": records.memory(),
-        "facts": dict(told),
+        "facts": dict(facts_before),
     }
     restarted = cursor.get("restarted", False)
     if not records:

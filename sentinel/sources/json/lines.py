@@ -82,18 +82,18 @@ class JsonLines(msgspec.Struct, frozen=True):
     def poll(self, cursor: Cursor, limit: int) -> PollResult:
         """Return the points of the lines that were completed since ``cursor``."""
         try:
-            read = _read(self.path, cursor.get("mark", {}), limit)
+            piece = _read(self.path, cursor.get("mark", {}), limit)
         except OSError as error:
             return unreadable(self.path, cursor, error)
-        if read is None:
+        if piece is None:
             return nothing_new(cursor)
-        lines = _Lines(self.path, cursor, read.restarted)
-        consumed = lines.parse(read, limit)
-        limited = (lines.at_once or lines.points >= limit) and consumed < len(read.data)
-        more = read.more or limited
+        lines = _Lines(self.path, cursor, piece.restarted)
+        consumed = lines.parse(piece, limit)
+        limited = (lines.at_once or lines.points >= limit) and consumed < len(piece.data)
+        more = piece.more or limited
         chunks = lines.chunks()
         return PollResult(
-            lines.memory(read.mark(consumed, waiting=not more)), chunks, lines.read_issues, more
+            lines.memory(piece.mark(consumed, waiting=not more)), chunks, lines.read_issues, more
         )
 
 
@@ -132,24 +132,24 @@ class _Lines:
         """Return the points and settings that were read, if there are any."""
         return [*self._writers.chunks()]
 
-    def parse(self, read: Read, limit: int) -> int:
+    def parse(self, piece: Read, limit: int) -> int:
         """Read lines until there are ``limit`` points. Gives the number of bytes consumed."""
-        data = read.data
+        data = piece.data
         start = 0
         if not self._overlong and (start := self._parse_at_once(data, limit)):
             return start
         while start < len(data) and self.points < limit:
             end = data.find(b"\n", start)
-            taken = (
+            length = (
                 self._parse_line(data[start:end])
                 if end >= 0
-                else self._parse_unfinished(data[start:], read.more)
+                else self._parse_unfinished(data[start:], piece.more)
             )
-            if not taken:
+            if not length:
                 break
-            start += taken
-            if self._finished == 1 and self._settled and (taken := self._parse_at_once(data[start:], limit)):
-                return start + taken
+            start += length
+            if self._finished == 1 and self._settled and (length := self._parse_at_once(data[start:], limit)):
+                return start + length
         return start
 
     def _parse_at_once(self, data: bytes, limit: int) -> int:
@@ -167,11 +167,11 @@ class _Lines:
         return 0
 
     def _parse_line(self, line: bytes) -> int:
-        objects, taken = ([], len(line)) if self._overlong else _objects(line)
+        objects, length = ([], len(line)) if self._overlong else _objects(line)
         self._add(objects)
-        if taken < len(line):
+        if length < len(line):
             if len(objects) == _MAX_AT_ONCE:
-                return taken
+                return length
             self._broken += 1
             if problem := skipped("is not a JSON object", self._broken):
                 self._complain(self._location, problem)
@@ -184,10 +184,10 @@ class _Lines:
             return len(rest)
         if more and len(rest) < MAX_LINE:
             return 0  # the next poll reads more of the line
-        objects, taken = _objects(rest)
+        objects, length = _objects(rest)
         self._add(objects)
         if objects:
-            return taken
+            return length
         if len(rest) < MAX_LINE:
             return 0
         self._complain(self._location, f"is longer than {MAX_LINE >> 20} MiB and was skipped")
@@ -283,9 +283,9 @@ def _is_log(path: Path) -> bool:
     broken = 0
     records = list[dict[str, Any]]()
     for number, line in enumerate((*whole, rest)[:_SNIFFED_LINES]):
-        objects, taken = _objects(line)
+        objects, length = _objects(line)
         records += objects
-        broken += number < len(whole) and taken < len(line)
+        broken += number < len(whole) and length < len(line)
         if not is_named and 4 * broken > len(whole):
             return False
     if not is_named and (len(records) < 2 or not any(map(is_metrics, records))):

@@ -89,8 +89,8 @@ class JsonLog(msgspec.Struct, frozen=True):
         if document is None:
             return PollResult({**cursor, "newest": newest})
         plan = settings(document) if isinstance(document, dict) and "log_history" in document else {}
-        taken, chunks, more = parse_new(cursor, _entries(document), limit, self.path.name, {})
-        return PollResult({**taken, "newest": None if more else newest}, chunks, more=more, config=plan)
+        new_cursor, chunks, more = parse_new(cursor, _entries(document), limit, self.path.name, {})
+        return PollResult({**new_cursor, "newest": None if more else newest}, chunks, more=more, config=plan)
 
 
 def _entries(document: Any) -> Sequence[Any]:

@@ -72,10 +72,10 @@ class TrainerState(msgspec.Struct, frozen=True):
             return PollResult({**cursor, "newest": newest, **refused}, read_issues=complaints)
         plan = settings(state)
         steps = {name: plan[name] for name in ("max_steps",) if name in plan}
-        taken, chunks, more = parse_new(cursor, state["log_history"], limit, STATE, steps)
+        new_cursor, chunks, more = parse_new(cursor, state["log_history"], limit, STATE, steps)
         ending = None if more else _ending(state)
         return PollResult(
-            {**taken, "newest": None if more else newest}, chunks, complaints, more, plan, ending
+            {**new_cursor, "newest": None if more else newest}, chunks, complaints, more, plan, ending
         )
 
     def _newest_first(self) -> list[Path]:

@@ -29,14 +29,14 @@ class Writers:
 
     def __init__(self, stream: str, memory: Mapping[str, Any], restarted: bool) -> None:
         self.count = 0  # points of this poll
-        known = memory.get("writers", {"": {}})
+        memories = memory.get("writers", {"": {}})
         if restarted:
-            known = {name: {"restarted": True} for name in known}
+            memories = {name: {"restarted": True} for name in memories}
             memory = {}
         self._stream = stream
         self._first: str | None = memory.get("first")  # process that wrote first
         self._are_processes: bool = memory.get("are_processes", True)
-        self._writers = {name: _ProcessRecords(own) for name, own in known.items()}
+        self._writers = {name: _ProcessRecords(process_memory) for name, process_memory in memories.items()}
 
     def memory(self) -> dict[str, Any]:
         """Return what the next records need to know of these; JSON-able."""
