@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
     from sentinel.archives.archive import JudgedParts
 
-PATIENCE_SECONDS = 0.5
+PATIENCE_SECONDS = 1.0
 """Before a bar is shown. Few logs take less, and what draws the bar is slow to import."""
 _REPORT_SECONDS = 60.0  # between two lines where there is no terminal
 
