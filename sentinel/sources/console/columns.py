@@ -16,7 +16,7 @@ from sentinel.sources.console.shapes import has_word
 
 _GAP = re.compile(r" {2,}")
 _BARS = "|\u2502\u2503"
-_BAR = re.compile(rf" *[{_BARS}] *")
+_BAR = re.compile(f"[{_BARS}]")
 _MIN_COLUMNS = 3
 _AXES = {"epoch": "epoch", "e": "epoch", "step": "step", "#": "step", "iteration": "step"}
 """Names of the first column, and of the step wherever it stands, in lower case. spaCy's are "E" and "#"."""
@@ -85,4 +85,5 @@ class Columns:
 
 def _cells(line: str) -> list[str]:
     """Return the cells of a row, which bars separate, or else blanks."""
-    return (_BAR if any(bar in line for bar in _BARS) else _GAP).split(line.strip(_BARS + " "))
+    separator = _BAR if any(bar in line for bar in _BARS) else _GAP
+    return [cell.strip(" ") for cell in separator.split(line.strip(_BARS + " "))]

@@ -84,9 +84,6 @@ _UNCOUNTED = re.compile(r"(?<!\s)\s*+(?:\([^)]{0,40}\)|\[[^\]]{0,40}\])\s*$")
 _to_laps = converter(dict[str, Laps])
 
 
-_to_laps = converter(dict[str, Laps])
-
-
 class Table:
     """Reads a table while it grows: `feed` it bytes, and `end` it when nothing more comes."""
 
