@@ -65,18 +65,14 @@ def runs(
         discovery = discover(_locations(paths, config), are_over=True, forms=_forms(config))
         print_lines(unread_lines(discovery.unread))
         return
-    from sentinel.replays.workers import begin
-
-    settings = begin(lambda: _settings(config))  # in another process, because pydantic is slow to import
-    # Without a configuration the user maps no tags, so reading can start before the settings are known.
-    signals = (lambda: settings()[0]) if config_file(config) else dict[str, str]
+    signals, demands = _settings(config)
     with _no_garbage():
         from sentinel.replays.listing import list_runs
         from sentinel.replays.listing import siblings as groups_of
 
         now = SystemClock().now()
         locations = _locations(paths, config)
-        listing = list_runs(locations, signals, lambda: settings()[1], now, _forms(config))
+        listing = list_runs(locations, signals, demands, now, _forms(config))
         groups = groups_of(listing) if siblings else None
     complain_of_plugins()
     if format_ is TextOrJson.JSON:

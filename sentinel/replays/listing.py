@@ -3,7 +3,7 @@
 To answer at once, it reads a few runs whole, but only the beginnings of many.
 """
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from functools import cache, partial
 from pathlib import Path
 
@@ -85,16 +85,15 @@ def _fingerprint(log: RunOverview) -> Fingerprint:
 
 def list_runs(
     paths: Sequence[Location],
-    signals: Callable[[], Mapping[str, str]],
-    demands: Callable[[], Mapping[str, Demand]],
+    signals: Mapping[str, str],
+    demands: Mapping[str, Demand],
     now: float,
     forms: Sequence[LineForm] = (),
 ) -> Listing:
     """List every run under the paths.
 
-    ``signals`` gives the meaning of the user's own tags, and ``demands`` what each detector needs. Both are
-    called as late as possible, because another process may still be working on the answers. ``forms`` are
-    forms of lines that the user named.
+    ``signals`` gives the meaning of the user's own tags, and ``demands`` what each detector needs. ``forms``
+    are forms of lines that the user named.
 
     Raises SentinelError if no path exists or no run is found.
     """
@@ -108,7 +107,7 @@ def list_runs(
         raise SentinelError(nothing_read(paths, discovered.unread))
     count = len(discovered.runs)  # each run has a fixed cost, so many runs leave less time for points
     limit = max(_MIN_POINTS, _MAX_POINTS // max(count, count**2 // _FEW_RUNS))
-    pipeline = Pipeline((), {}, signals())
+    pipeline = Pipeline((), {}, signals)
     base = common_path(paths)
 
     def scan(run: Run) -> _Scanned:
@@ -117,11 +116,10 @@ def list_runs(
     scanned_runs = spread(scan, discovered.runs)
     trainings = _trainings([scanned.observation.run for scanned in scanned_runs])
     run_statuses = statuses([scanned.observation for scanned in scanned_runs])
-    demand_by_detector = demands()
 
     @cache  # equal in all runs of a project
     def lacking(signals: Collection[str]) -> dict[str, list[str]]:
-        missing = {detector: demand.missing(signals) for detector, demand in demand_by_detector.items()}
+        missing = {detector: demand.missing(signals) for detector, demand in demands.items()}
         return {detector: names for detector, names in missing.items() if names}
 
     runs = [
@@ -136,7 +134,7 @@ def list_runs(
         for scanned, status in zip(scanned_runs, run_statuses, strict=True)
     ]
     read_issues = [*discovery_issues, *(issue for scanned in scanned_runs for issue in scanned.read_issues)]
-    return Listing(runs, read_issues, len(demand_by_detector), discovered.unread)
+    return Listing(runs, read_issues, len(demands), discovered.unread)
 
 
 def _id(log: RunOverview) -> str:

@@ -125,7 +125,7 @@ def _try(writer: type[Writer], harm: Harm, tag: str, place: Path) -> None:
     (sick / "metrics.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     before = _stamps(harmed)
     result = replay([place / "runs"], Config(), lambda *_: None)
-    list_runs([place / "runs"], dict, dict, 0.0)
+    list_runs([place / "runs"], {}, {}, 0.0)
     found = {run.run_pipeline.log.name: run for run in result.runs}
     require("sick/metrics.jsonl" in found, "the run beside it is gone")
     require(found["sick/metrics.jsonl"].incidents, "the run beside it lost its incident")

@@ -196,7 +196,7 @@ def test_on_a_terminal_each_run_has_one_line_and_no_two_read_alike(run, tmp_path
     long = "a-name-that-goes-on-for-longer-than-a-terminal-is-wide"
     for number in range(3):
         run(f"{long}-{number}", LOSS)
-    listing = list_runs([tmp_path / "runs"], dict, dict, time.time())
+    listing = list_runs([tmp_path / "runs"], {}, {}, time.time())
     shown = [text for _, text in lines(listing, False, 80)]
     assert max(map(len, shown)) <= 80
     assert len({*shown}) == len(shown)
