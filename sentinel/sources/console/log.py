@@ -24,7 +24,7 @@ from sentinel.sources.base import Chunk, Cursor, PollResult, Run, Source
 from sentinel.sources.console.passages import MAX_LINE
 from sentinel.sources.readers.files import open_log
 from sentinel.sources.readers.growing import Mark, Read, nothing_new, read_lines, read_rest, unreadable
-from sentinel.sources.readers.sniffing import remembered
+from sentinel.sources.readers.sniffing import is_of_tracker, remembered
 from sentinel.sources.readers.two_readers import TwoReaders
 from sentinel.sources.registry import formats
 
@@ -57,8 +57,7 @@ _KNOWN_FORMS = frozenset(
 )  # fmt: skip
 """Forms of consoles that have a reader of their own. All others are read as lines that recur."""
 
-_OF_TOOLS = frozenset({"requirements.txt", "debug-internal.log", "debug-core.log"})
-"""Files that lie beside each run of W&B and are no log of a training."""
+_REQUIREMENTS = "requirements.txt"  # beside each run of W&B
 
 _TRACEBACK = re.compile(
     rb"Traceback \(most recent call last\):\r?\n(?:[ \t].*\n)+[\w.]+(?:Error|Exception|Interrupt)\b"
@@ -70,7 +69,7 @@ _OF_A_TRAINING = re.compile(
 
 def find(directory: Path, names: Sequence[str]) -> Iterator[Run]:
     """Yield the console logs of a directory whose metrics stand in no other log there."""
-    trainer_names = [name for name in names if name not in _OF_TOOLS]
+    trainer_names = [name for name in names if name != _REQUIREMENTS and not is_of_tracker(name, names)]
     texts = [name for name in trainer_names if name.endswith(".txt")]
     usual = [name for name in trainer_names if _NAME.fullmatch(name)]
     candidate_names = dict.fromkeys([*usual, *texts] if len(texts) <= _MAX_TEXTS else usual)

@@ -23,7 +23,7 @@ from sentinel.sources.json.log import FORMAT as DOCUMENT
 from sentinel.sources.json.log import JsonDocument
 from sentinel.sources.json.trainer_state import STATE
 from sentinel.sources.readers.files import open_log, plain_utf_8
-from sentinel.sources.readers.sniffing import HEAD_BYTES, is_log_name, remembered
+from sentinel.sources.readers.sniffing import HEAD_BYTES, is_log_name, is_of_tracker, remembered
 from sentinel.sources.registry import formats
 
 if TYPE_CHECKING:
@@ -79,7 +79,7 @@ _JOB = re.compile(r"\.[oe]\d{1,12}")
 _NO_LOGS = re.compile(
     r"requirements.*|licen[cs]e.*|readme.*|copying|notice|authors|makefile|dockerfile|vocab.*|merges.*|"
     r"tokenizer.*|special_tokens.*|added_tokens.*|package(?:-lock)?\.json|tsconfig.*|label\.json|"
-    r"debug-(?:internal|core)\.log|(?:.*[_-])?(?:install|setup|pip|build|access|tb|tensorboard)\.log|"
+    r"(?:.*[_-])?(?:install|setup|pip|build|access|tb|tensorboard)\.log|"
     r"cmakelists.*|manifest.*|.*(?:config|params?|settings|arguments)\.json|generation_config.*",
     re.IGNORECASE,
 )
@@ -233,7 +233,7 @@ def candidates(names: Sequence[str]) -> list[str]:
             ending = ".o"
         if not ending and not _BARE_NAME.search(name):
             continue
-        if ending in _LINES and not _LINES_NAME.match(name):
+        if (ending in _LINES and not _LINES_NAME.match(name)) or is_of_tracker(name, names):
             continue
         if ending in _ENDINGS and name != STATE and not _NO_LOGS.fullmatch(name):
             by_ending.setdefault(ending, []).append(name)

@@ -35,6 +35,7 @@ _LONG_TEXT = 200  # characters of a text that belongs into a data set: a prompt,
 _MIN_REMEMBERED = 1 << 10  # files
 _QUESTIONS_A_FILE = 8  # a search may ask for a file more than once
 _LOGGERS = frozenset({"metrics", "progress"})  # names that loggers choose: a column of steps is enough
+_OF_TRACKER = frozenset({"debug-internal.log", "debug-core.log"})  # beside the settings in W&B's debug.log
 _INDEX = ("", "unnamed: 0")  # what pandas writes before the columns
 _EXPORTED = {"wall time", "step", "value"}  # the columns of TensorBoard's CSV files
 COUNTS = (*STEP_KEYS, *EPOCH_KEYS)
@@ -50,6 +51,11 @@ _METRIC = re.compile(
 def is_log_name(stem: str) -> bool:
     """Return whether a training log may well have this name, without its ending."""
     return _NAME.search(stem) is not None
+
+
+def is_of_tracker(name: str, names: Collection[str]) -> bool:
+    """Return whether a file beside others of these names is what W&B says of itself."""
+    return name in _OF_TRACKER or (name == "debug.log" and not _OF_TRACKER.isdisjoint(names))
 
 
 def is_log(stem: str, columns: Collection[str], counts: Sequence[Any] | None = None) -> bool:

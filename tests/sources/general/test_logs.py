@@ -322,6 +322,13 @@ def test_further_tables_of_metrics_beside_one_of_a_known_form_are_read(tmp_path)
     assert [run.path.stem for run in runs] == ["baseline_metrics", "client_metrics", "global_metrics"]
 
 
+def test_what_a_tracker_says_of_itself_is_no_run(tmp_path):
+    (tmp_path / "debug-internal.log").write_text("{}\n")
+    lines = [f"config: {{'epochs': {n}00, 'max_lr': 0.{n}, 'loss_weight': 0.{n}5}}" for n in range(1, 6)]
+    write(tmp_path / "debug.log", lines)
+    assert not discover([tmp_path], are_over=True).runs
+
+
 def test_a_document_of_puzzles_is_no_run(tmp_path):
     grid = [[n, n % 5] for n in range(9)]
     document = {f"{n:04x}f1{n:02x}": [grid] for n in range(4)} | {f"{n:08x}": [grid] for n in range(400)}
