@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from sentinel import catalogue
 from sentinel.detection.duplicates import known_incidents, traces_of
 from sentinel.detectors.discovery import all_detectors
 from sentinel.notifications.decide import SinkPolicy
@@ -55,6 +56,7 @@ def test_a_point_goes_through_few_rooms_to_the_bytes_that_slack_gets(tmp_path):
     log = tmp_path / "metrics.jsonl"
     log.write_bytes(b"".join(line(step, 1.0 + step % 7 / 10) for step in range(300)))
     rules = [all_detectors()["non-finite-metric"]]
+    catalogue.load()  # which a process reads once, with those of plugins
     pipeline = Pipeline(rules, {}, {})
     run_pipeline = pipeline.track(discover([tmp_path]).runs[0], "run")
     pipeline.advance([run_pipeline])
