@@ -110,6 +110,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     program = app if "_SENTINEL_COMPLETE" in os.environ else program_for(words)
     judges = program is screen or " ".join(words).startswith(_JUDGING)
     os.environ.setdefault("POLARS_MAX_THREADS", "2" if judges else "1")
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # numpy would start them whoever needs them
     os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")  # it would look for them in each package
     getattr(ctypes.CDLL(None), "mallopt", lambda *_: None)(_M_ARENA_MAX, _MAX_ARENAS)  # other libcs have none
     try:
