@@ -1,6 +1,6 @@
 """The command line: one file for each command. Slow imports stay inside the functions that use them."""
 
-import os
+from sentinel.common.environment import set_default
 
 # Without this, numpy starts a thread for each core. No command multiplies matrices.
-os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+set_default("OPENBLAS_NUM_THREADS", "1")

@@ -31,6 +31,7 @@ from sentinel.cli.status import status
 from sentinel.cli.test_alert import send_test
 from sentinel.cli.wait import wait
 from sentinel.cli.watch import watch
+from sentinel.common.environment import set_default
 from sentinel.common.errors import SentinelError
 from sentinel.common.paths import exists
 
@@ -109,9 +110,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     words = sys.argv[1:] if arguments is None else arguments
     program = app if "_SENTINEL_COMPLETE" in os.environ else program_for(words)
     judges = program is screen or " ".join(words).startswith(_JUDGING)
-    os.environ.setdefault("POLARS_MAX_THREADS", "2" if judges else "1")
-    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # numpy would start them whoever needs them
-    os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")  # it would look for them in each package
+    set_default("POLARS_MAX_THREADS", "2" if judges else "1")
+    set_default("PYDANTIC_DISABLE_PLUGINS", "__all__")  # it would look for them in each package
     getattr(ctypes.CDLL(None), "mallopt", lambda *_: None)(_M_ARENA_MAX, _MAX_ARENAS)  # other libcs have none
     try:
         _check_form(words)

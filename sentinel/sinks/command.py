@@ -20,6 +20,7 @@ from typing import Annotated, Literal
 import msgspec
 from pydantic import Field
 
+from sentinel.common.environment import user_environment
 from sentinel.sinks.base import Digest, Notification, Permanent, SinkConfig, Transient
 from sentinel.sinks.webhook import digest_body, webhook_body
 
@@ -47,7 +48,7 @@ class CommandSink(msgspec.Struct, frozen=True):
                 stdin=subprocess.PIPE,
                 stdout=subprocess.DEVNULL,
                 stderr=subprocess.DEVNULL,
-                env={**os.environ, _MARK: mark},
+                env={**user_environment(), _MARK: mark},
             )
         except OSError as error:
             raise Transient(f"the command cannot be started: {error.strerror}") from None

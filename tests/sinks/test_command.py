@@ -1,6 +1,7 @@
 import errno
 import json
 import os
+import subprocess
 import sys
 import threading
 import time
@@ -49,6 +50,20 @@ def test_no_shell_reads_the_command(tmp_path):
 def test_the_exit_status_says_whether_a_retry_helps(script, error, why):
     with pytest.raises(error, match=why):
         run("sh", "-c", script)
+
+
+def test_a_command_has_the_environment_of_the_user(tmp_path):
+    """It may begin the training again, which must not inherit what a watch sets to stay small."""
+    set_by_watch = {"POLARS_MAX_THREADS", "OPENBLAS_NUM_THREADS", "PYDANTIC_DISABLE_PLUGINS"}
+    user = {name: value for name, value in os.environ.items() if name not in set_by_watch}
+    config = tmp_path / "sentinel.toml"
+    command = ["sh", "-c", f"env >> {tmp_path / 'it'}"]
+    config.write_text(f'[[sinks]]\ntype = "command"\ncommand = {json.dumps(command)}\n')
+    words = [sys.executable, "-m", "sentinel", "test-alert", "--config", str(config)]
+    subprocess.run(words, check=True, capture_output=True, env={**user, "OMP_NUM_THREADS": "3"})
+    names = {line.partition("=")[0] for line in (tmp_path / "it").read_text().splitlines()}
+    assert "OMP_NUM_THREADS" in names
+    assert names.isdisjoint(set_by_watch)
 
 
 def test_a_command_that_reads_nothing_may_succeed(tmp_path):

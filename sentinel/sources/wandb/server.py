@@ -8,7 +8,6 @@ The client's text of an error may hold everything that the server answered, so i
 
 import logging
 import math
-import os
 import re
 import tempfile
 import time
@@ -19,6 +18,7 @@ from typing import Any, TypeVar
 
 import msgspec
 
+from sentinel.common.environment import set_default
 from sentinel.sources.readers.retry import NO_ANSWER, Patience, Unavailable
 
 # Its records say what a server answered.
@@ -99,9 +99,9 @@ def _connect() -> Any:
     """Return the client, for the configured server and key. Raises Unavailable and the client's own
     errors.
     """
-    os.environ.setdefault("WANDB_ERROR_REPORTING", "false")  # the client must not report errors to others
+    set_default("WANDB_ERROR_REPORTING", "false")  # the client must not report errors to others
     for name in ("WANDB_DIR", "WANDB_CACHE_DIR"):  # the client writes directories for every run, and logs
-        os.environ.setdefault(name, _scratch().name)
+        set_default(name, _scratch().name)
     import wandb
     from wandb.sdk.lib import wbauth
 
