@@ -5,7 +5,6 @@ To answer at once, it reads a few runs whole, but only the beginnings of many.
 
 from collections.abc import Collection, Mapping, Sequence
 from functools import cache, partial
-from pathlib import Path
 
 import msgspec
 
@@ -14,7 +13,6 @@ from sentinel.common.fault_isolation import Guard
 from sentinel.comparison.fingerprint import Fingerprint, differing, sibling_groups
 from sentinel.detectors.api import Demand
 from sentinel.pipeline import Pipeline
-from sentinel.replays.workers import in_copies, in_turn
 from sentinel.runs.continuations import Observation, observe, statuses
 from sentinel.runs.log import RunOverview
 from sentinel.runs.state import RunStatus
@@ -97,9 +95,7 @@ def list_runs(
 
     Raises SentinelError if no path exists or no run is found.
     """
-    local = all(isinstance(path, Path) for path in paths)  # otherwise copies would share a connection
-    spread = in_copies if local else in_turn
-    discovered = discover(paths, spread=spread, are_over=True, forms=forms)
+    discovered = discover(paths, are_over=True, forms=forms)
     discovery_issues = discovered.complained()
     if not discovered.runs and discovery_issues:
         raise SentinelError("\n".join(map(str, discovery_issues)))
@@ -110,10 +106,7 @@ def list_runs(
     pipeline = Pipeline((), {}, signals)
     base = common_path(paths)
 
-    def scan(run: Run) -> _Scanned:
-        return _scan(pipeline, run, run_name(run, base), limit, now)
-
-    scanned_runs = spread(scan, discovered.runs)
+    scanned_runs = [_scan(pipeline, run, run_name(run, base), limit, now) for run in discovered.runs]
     trainings = _trainings([scanned.observation.run for scanned in scanned_runs])
     run_statuses = statuses([scanned.observation for scanned in scanned_runs])
 

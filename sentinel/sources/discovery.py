@@ -8,8 +8,9 @@ import os
 import tempfile
 from collections.abc import Callable, Iterable, Sequence
 from functools import cache, partial
+from itertools import starmap
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -27,7 +28,6 @@ if TYPE_CHECKING:
     from sentinel.sources.console.line_forms import LineForm
 
 _Found = tuple[Sequence[Run], Sequence[ReadIssue]]
-Spread = Callable[[Callable[[Files], Any], Sequence[Files]], Iterable[Any]]
 
 _CONSOLE = "console"
 _ABOVE_RUNS = 3  # directories above that of a run
@@ -80,7 +80,6 @@ def locations_of(texts: Iterable[str]) -> list[Location]:
 def discover(
     locations: Iterable[Location],
     copies: Path | None = None,
-    spread: Spread = map,
     are_over: bool = False,
     budget: Budget = unlimited,
     forms: Sequence["LineForm"] = (),
@@ -91,9 +90,7 @@ def discover(
     forms of lines that a person named: a text that has one is a console.
 
     ``copies`` is a directory for what is copied from addresses. A later process goes on with these copies.
-    ``spread`` applies a function to all directories, as ``map`` does, and may do so in other processes. This
-    process then does not remember which files are logs, so a later search looks at them again. ``budget``
-    limits what the search of one directory for one format may cost.
+    ``budget`` limits what the search of one directory for one format may cost.
     """
     search = _Search(are_over, budget, tuple(forms))
     locations = [*locations]
@@ -102,7 +99,7 @@ def discover(
         search.ask(url, copies or Path(_scratch().name))
     files = [*walk]
     search.read_issues += walk.read_issues
-    search.visit(files, walk.named, spread)
+    search.visit(files, walk.named)
     return Discovery(
         search.whole(), search.read_issues, walk.missing, len(locations) > len(walk.missing), search.unread
     )
@@ -117,7 +114,7 @@ def runs_among(
     ``forms`` are forms of lines that a person named.
     """
     search = _Search(are_over=True, budget=unlimited, forms=tuple(forms))
-    search.visit(files, paths, map)
+    search.visit(files, paths)
     return search.whole(), search.read_issues
 
 
@@ -179,10 +176,10 @@ class _Search:
     def ask(self, url: Url, copies: Path) -> None:
         self._add(_found(url, lambda: remotes()[url.scheme].search(url, copies)))
 
-    def visit(self, files: Sequence[Files], paths: Sequence[Path], spread: Spread) -> None:
+    def visit(self, files: Sequence[Files], paths: Sequence[Path]) -> None:
         finds = [self._limited(each.find) for each in formats().values()]
         without: list[Files] = []
-        for listing, scanned in zip(files, spread(lambda files: _scan(finds, *files), files), strict=True):
+        for listing, scanned in zip(files, starmap(partial(_scan, finds), files), strict=True):
             if self._forms and all(run.format == _CONSOLE for run in scanned[0]):
                 run_of_form = _found(listing[0], partial(logs.of_forms, *listing, self._forms))
                 scanned = ([*scanned[0], *run_of_form[0]], [*scanned[1], *run_of_form[1]])
@@ -192,7 +189,7 @@ class _Search:
                 without.append((listing[0], others) if any(scanned) else listing)
         without = _apart(without, frozenset(run.local for run in self.runs.values() if run.local))
         of_no_format = partial(_of_no_format, self._limited(partial(logs.find, are_over=self._are_over)))
-        for scanned, unread in spread(of_no_format, without):
+        for scanned, unread in map(of_no_format, without):
             self._add(scanned)
             self.unread += unread
         for path in paths:
