@@ -17,6 +17,8 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 
+from msgspec import structs
+
 from studies import MEASUREMENTS, ROOT
 from studies.strangers.judge import Outcome, judged
 from studies.strangers.labels import read
@@ -52,7 +54,7 @@ def data(outcomes: Sequence[Outcome]) -> str:
         for one in outcomes
     ]
     return json.dumps(
-        rows, indent=1, default=lambda one: sorted(one) if isinstance(one, frozenset) else asdict(one)
+        rows, indent=1, default=lambda one: sorted(one) if isinstance(one, frozenset) else structs.asdict(one)
     )
 
 

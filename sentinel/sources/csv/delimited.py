@@ -168,6 +168,8 @@ class Table:
         """Decide about the columns by the first lines."""
         head = [line for line in self._head if line.strip(_RULE)]
         self._head = []
+        if not head:
+            return
         self._is_open = True
         start = max(0, len(head) - MIN_LINES)
         self.delimiter = _delimiter(head[start:])

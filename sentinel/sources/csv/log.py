@@ -79,7 +79,8 @@ def _has_columns_of_log(path: Path, stem: str) -> bool:
     first, *others = head[header.size :].decode(errors="replace").split("\n")[:_MAX_ROWS]
     cell = first.split(header.separator)[0].strip(' "\r')
     is_name = bool(cell) and 0 not in (header.time, header.part) and not NUMBER.fullmatch(cell)
-    if not others or is_name or not _fits(header, [first, *others[:-1]]):
+    whole = [first, *others[:-1]][: -2 if is_cut else None]
+    if not others or is_name or not _fits(header, whole):
         return False
     if {"r", "l", "t"} <= {*header.names} or (len(others) > 1 and are_metrics(header.names)):
         return True
@@ -87,9 +88,9 @@ def _has_columns_of_log(path: Path, stem: str) -> bool:
 
 
 def _fits(header: Header, lines: Sequence[str]) -> bool:
-    """Return whether one of the lines has a cell for each name."""
-    rows = (cells_of(line, header.separator) for line in lines if line.strip())
-    return any(len(row) == len(header.names) + header.left_out for row in rows)
+    """Return whether one of the lines has a cell for each name, or none is a row."""
+    rows = [cells_of(line, header.separator) for line in lines if line.strip()]
+    return not rows or any(len(row) == len(header.names) + header.left_out for row in rows)
 
 
 def _counts(header: Header, lines: Sequence[str]) -> Sequence[str]:
