@@ -2,6 +2,7 @@
 
 import inspect
 import mmap
+import os
 from pathlib import Path
 
 import pytest
@@ -114,7 +115,7 @@ def test_a_wrong_key_is_said_and_not_shown(anew, monkeypatch, capfd):
         "sentinel: wandb://team/project: cannot be read (the server does not accept the key;"
     )
     assert secret not in said
-    home = Path(wandb_server.os.environ["WANDB_CACHE_DIR"])
+    home = Path(os.environ["WANDB_CACHE_DIR"])
     assert not any(secret.encode() in file.read_bytes() for file in home.rglob("*") if file.is_file())
 
 
@@ -127,7 +128,7 @@ def test_no_key_is_said_without_asking(anew, monkeypatch):
 
 def test_a_key_in_netrc(anew, monkeypatch):
     monkeypatch.delenv("WANDB_API_KEY")
-    netrc = Path(wandb_server.os.environ["NETRC"])
+    netrc = Path(os.environ["NETRC"])
     netrc.write_text(f"machine {anew.url.removeprefix('http://')} login user password {KEY}\n")
     netrc.chmod(0o600)
     anew.runs["r1"] = StoredRun()
