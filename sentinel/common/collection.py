@@ -1,4 +1,4 @@
-"""Makes Python search seldom for objects that nothing reaches any more."""
+"""Spends little time on objects that nothing reaches: searches for them seldom, and ends without them."""
 
 import atexit
 import gc

@@ -202,8 +202,6 @@ class _Search:
             self.read_issues += logs.denied(directory, names, logs_here)
 
     def _limited(self, find: Find) -> Find:
-        if self._budget is unlimited:
-            return find  # which other processes can be sent
         return lambda directory, names: self._budget(lambda: [*find(directory, names)])
 
     def whole(self) -> list[Run]:
