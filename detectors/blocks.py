@@ -56,9 +56,7 @@ def with_blocks(
 
 
 def by_count(frame: pl.DataFrame, due: pl.DataFrame) -> list[tuple[Ints, Floats]]:
-    """Return the block means of the due rows, those with as many blocks together; one row where all are
-    equal.
-    """
+    """Return the block means of the due rows, those with as many blocks together; one row where all equal."""
     is_short = due[INDEX].to_numpy() <= ROWS
     short = np.flatnonzero(is_short)
     long = np.flatnonzero(~is_short)
@@ -88,9 +86,7 @@ def _of_rows(frame: pl.DataFrame, due: pl.DataFrame) -> tuple[Ints, Floats]:
 
 
 def _of_coarse(frame: pl.DataFrame, due: pl.DataFrame, long: Ints) -> list[tuple[Ints, Floats]]:
-    """Return the coarse history at the due rows of long series. A window never crosses a checkpoint, so its
-    rows share one list.
-    """
+    """Return the coarse history at the due rows of long series. The rows of a window share one list."""
     series = due[SERIES].to_numpy()
     windows = np.split(long, np.flatnonzero(np.diff(series[long])) + 1) if len(long) else []
     shared = frame.select(SERIES, "coarse_mean").drop_nulls()

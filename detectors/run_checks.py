@@ -245,9 +245,7 @@ class RunFinding(msgspec.Struct, frozen=True):
 
 
 class RunCheck(Declaration, frozen=True, kw_only=True):
-    """A rule about a run as a whole. ``reads`` says for people what it looks at, ``expects`` what a run that
-    it judges logs.
-    """
+    """A rule about a whole run. ``reads`` says what it looks at, ``expects`` what a judged run logs."""
 
     check: Callable[..., Iterable[RunFinding]]
     reads: str

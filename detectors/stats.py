@@ -51,16 +51,12 @@ PRECISION = 1e-5
 
 
 def first_true(cases: Mapping[Any, pl.Expr]) -> pl.Expr:
-    """Return the key of the first case that holds, such as a variant; null if none does. Null does not
-    hold.
-    """
+    """Return the key of the first case that holds, such as a variant; null if none. Null does not hold."""
     return pl.coalesce(*(pl.when(case).then(pl.lit(key)) for key, case in cases.items()), pl.lit(None))
 
 
 def metric_name() -> pl.Expr:
-    """Return the judged signal as a sentence names a metric on held-out data: "accuracy" for
-    `eval_accuracy`.
-    """
+    """Return the judged signal as a sentence names a held-out metric: "accuracy" for `eval_accuracy`."""
     return pl.col(SIGNAL).str.replace("eval_", "").str.replace_all("_", " ")
 
 
@@ -129,9 +125,7 @@ def resting(values: pl.Expr, n: int) -> pl.Expr:
 
 
 def moved() -> pl.Expr:
-    """Return whether a value differs from the one before by more than a log loses of it; null in the first
-    row.
-    """
+    """Return whether a value differs from the one before by more than rounding; null in the first row."""
     value = pl.col(VALUE)
     before = pl.col(VALUE).shift(1).over(SERIES)
     return (value - before).abs() > PRECISION * pl.max_horizontal(value.abs(), before.abs())
@@ -157,9 +151,7 @@ def _is_among_first(n: int) -> pl.Expr:
 
 
 def of_buckets(measured: pl.Expr) -> pl.Expr:
-    """Return what was measured of a coarse column, which is in one row of a series alone, for all its
-    rows.
-    """
+    """Return what was measured of a coarse column, which one row of a series holds, for all its rows."""
     return measured.drop_nulls().first().over(SERIES)
 
 

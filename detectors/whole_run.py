@@ -90,9 +90,7 @@ def with_ends_apart(points: pl.LazyFrame, *, most: int) -> pl.LazyFrame:
 
 
 def rests_since(value: pl.Expr, most: int) -> pl.Expr:
-    """Return the step at which a value became what it still is, in the last ``most`` rows; null if it was
-    before.
-    """
+    """Return the step at which a value became what it is, in the last ``most`` rows; null if earlier."""
     return pl.when(value != value.shift(1).over(SERIES)).then(STEP).forward_fill(most).over(SERIES)
 
 
@@ -128,9 +126,7 @@ def with_whole(points: pl.LazyFrame, *, most: int) -> pl.LazyFrame:
 
 
 def is_training(steps: int, epochs: pl.Expr | int) -> pl.Expr:
-    """Return whether a loss was trained for long enough to have fallen, rather than tried on a few
-    batches.
-    """
+    """Return whether a loss was trained for long enough to have fallen, and not tried on a few batches."""
     long = [pl.col("rows") >= MANY, pl.col("trained") >= steps, pl.col(Signal.EPOCH) >= epochs]
     return pl.any_horizontal(long).fill_null(False)
 

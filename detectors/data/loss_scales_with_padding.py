@@ -125,9 +125,7 @@ def _line(frame: pl.DataFrame, due: pl.DataFrame) -> dict[str, Floats]:
 
 
 def _detrended(values: Floats) -> Floats:
-    """Return the last points, newest first, less the mean of the `TREND_POINTS` up to each of them, and
-    centred.
-    """
+    """Return the last points, newest first, less the mean of the `TREND_POINTS` before each, and centred."""
     sums = np.cumsum(values, axis=1)
     off = (
         values[:, :LINE_POINTS]

@@ -109,9 +109,7 @@ def eval_metric_instability(
 
 
 def _chance(frame: pl.DataFrame, due: pl.DataFrame) -> dict[str, Floats]:
-    """Return the standard deviation of a share of so few samples that one of them makes the smallest
-    difference seen.
-    """
+    """Return the standard deviation of a share of as few samples as the smallest difference tells."""
     recent_values = last_values(frame[VALUE].to_numpy(), due["row"].to_numpy(), REACH + 1)
     values = np.where(np.arange(REACH + 1) <= due[INDEX].to_numpy()[:, None], recent_values, np.nan)
     gaps = np.diff(np.sort(values, axis=1), axis=1)

@@ -115,9 +115,7 @@ def pretrained_regression(
 
 
 def _from_scratch(first: pl.Expr) -> pl.Expr:
-    """Return whether the training loss shows that the model knew nothing at its first evaluation, and
-    learned.
-    """
+    """Return whether the training loss shows that the model knew nothing at its first evaluation."""
     loss_first = pl.col(First(Signal.LOSS).column)
     loss = pl.col(Mean(Signal.LOSS).column)
     return ((first > UNTRAINED * loss_first) & (loss < LEARNED * loss_first)).fill_null(False)

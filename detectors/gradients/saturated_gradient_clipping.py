@@ -95,9 +95,7 @@ def saturated_gradient_clipping(
 
 
 def _with_shares(points: pl.LazyFrame, reach: int, above: float) -> pl.LazyFrame:
-    """Return the largest norm, and which shares of the last ones are equal to it or far above the
-    threshold.
-    """
+    """Return the largest norm, and which shares of the last norms equal it or lie far above the threshold."""
     value = pl.col(VALUE)
     top = pl.col("top")
     threshold = pl.col("threshold")

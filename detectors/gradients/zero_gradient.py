@@ -112,9 +112,7 @@ def zero_gradient(
 
 
 def _is_harmless() -> pl.Expr:
-    """Return whether there is nothing to learn from, nothing left to learn, or a log that rounds small
-    norms.
-    """
+    """Return whether there is nothing to learn, nothing left to learn, or a log that rounds small norms."""
     loss = pl.col("loss_level")
     loss_start = pl.col("loss_start")
     without_advantage = pl.col("no_advantage") > MAX_GROUPS_WITHOUT_ADVANTAGE

@@ -203,9 +203,7 @@ def _rose_to_guessing() -> pl.Expr:
 
 
 def _has_waited(clear_bound: float) -> pl.Expr:
-    """Return whether the wait is over; half of it is enough where the noise allows for so small a fall at
-    most.
-    """
+    """Return whether the wait is over; half of it will do where the noise allows at most so small a fall."""
     trained = pl.col("trained")
     wait = pl.col("wait")
     return (trained >= wait) | ((trained >= wait / 2) & (pl.col("most") < clear_bound))

@@ -142,9 +142,7 @@ def with_rise(points: pl.LazyFrame) -> pl.LazyFrame:
 
 
 def _climbs_from_zero() -> pl.Expr:
-    """Return whether a series begins as a moving average does that starts at 0, without a correction for
-    that.
-    """
+    """Return whether a series begins as a moving average does that starts at 0 without a correction."""
     value = pl.col(VALUE)
     index = pl.col(INDEX)
     level, next_level, last_level = (value.filter(index // FIRST == n).median() for n in range(3))

@@ -115,9 +115,7 @@ def loss_plateau(
 
 
 def _stands(most_change: float) -> pl.Expr:
-    """Return whether the last third is surely where the one before was, and the second sixth of the run,
-    too.
-    """
+    """Return whether the last third is surely where the one before was, and the second sixth of the run."""
     change = pl.col("change").abs()
     error = pl.col("error")
     is_unchanged = (change < error.clip(most_change / STILL)) & (change + SURELY * error < most_change)

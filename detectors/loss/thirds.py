@@ -137,9 +137,7 @@ def _first_and_last(frame: pl.DataFrame, due: pl.DataFrame, *, most: int) -> dic
 
 
 def _early_fall(early: Floats, times: Floats, tail: Level) -> Floats:
-    """Return the standard errors from an early mean, of so many times fewer points, to the tail's; 0 if
-    ``SLIGHT``.
-    """
+    """Return the standard errors from an early mean, of far fewer points, to the tail's; 0 if ``SLIGHT``."""
     error = np.maximum(tail.error * np.sqrt(1 + times), PRECISION * early)
     return np.where(early - tail.mean > SLIGHT * early, (early - tail.mean) / error, 0)
 

@@ -170,9 +170,7 @@ def lr_schedule_mismatch(
 
 
 def _was_never_above_zero() -> pl.Expr:
-    """Return whether the rate was zero from the first step on, and the first group's, too: others may be
-    frozen.
-    """
+    """Return whether the learning rate was always zero, and the first group's, too: others may be frozen."""
     first_group = pl.col(Signal.LEARNING_RATE).fill_null(0)
     long = (pl.col("trained") >= MIN_UNTRAINED_STEPS) & has_points(MIN_UNTRAINED_ROWS)
     return long & (pl.max_horizontal("peak", first_group) <= ZERO_RATE)

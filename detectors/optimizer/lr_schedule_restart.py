@@ -120,9 +120,7 @@ def _compare(frame: pl.DataFrame, due: pl.DataFrame) -> dict[str, Floats]:
 
 
 def _repetition(step: Floats, rate: Floats, loss: Floats, at: int) -> Sequence[float]:
-    """Return the values of ``MEASURES`` for an attempt that restarted at a row; NaN where it does not begin
-    anew.
-    """
+    """Return the values of ``MEASURES`` for an attempt that restarted at a row; NaN where none begins."""
     off = _off(step, rate, at)
     if off is None:
         return [np.nan] * len(MEASURES)

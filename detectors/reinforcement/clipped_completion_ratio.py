@@ -109,9 +109,7 @@ def clipped_completion_ratio(
 
 
 def _measured(points: pl.LazyFrame, skip_steps: int) -> pl.LazyFrame:
-    """Return the share of cut-off completions now and at the start, how it scatters, and the rewards beside
-    it.
-    """
+    """Return the share of cut-off completions now and at the start, its scatter, and the rewards."""
     return (
         points.with_columns(share=pl.when(pl.col(STEP) >= skip_steps).then(pl.col(VALUE).clip(0, 1)))
         .with_columns(counted=pl.col("share").is_not_null().cast(pl.Float64))

@@ -137,9 +137,7 @@ def entropy_collapse(
 
 
 def _rewards() -> dict[str, pl.Expr]:
-    """Return the reward now and at the start; where none was logged then, rewards of long ago stand for
-    it.
-    """
+    """Return the reward now and at the start; where none was logged then, early rewards stand for it."""
     reward = Signal.REWARD
     long_ago = {"n": REWARDS, "skip": BACK, "at_least": 1}
     return {

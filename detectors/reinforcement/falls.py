@@ -29,9 +29,7 @@ MEASURES = tuple(FALLS)
 
 
 def levels(means: Floats) -> Mapping[str, Floats]:
-    """Return the columns of ``MEASURES``, for `blocks.with_blocks`: levels are means over eighths of the
-    run.
-    """
+    """Return the columns of ``MEASURES`` for `blocks.with_blocks`: levels are means of eighths of the run."""
     eighth = max(5, means.shape[1] // 8)
     tenth = max(1, means.shape[1] // 10)
     tenths = rolling(means, tenth)
@@ -53,9 +51,7 @@ def _of_span(difference: Floats, span: Floats) -> Floats:
 
 
 def _fall(means: Floats, width: int) -> dict[str, Floats]:
-    """Return the level now and the best one before. A fall counts once the whole last eighth is nearer its
-    end.
-    """
+    """Return the level now and the best before. A fall counts once the last eighth is nearer its end."""
     count = means.shape[1]
     eighths = rolling(means, width)
     now = eighths[:, -1]
@@ -74,9 +70,7 @@ def _fall(means: Floats, width: int) -> dict[str, Floats]:
 
 
 def _scatter(means: Floats, levels: Floats, fell_at: Ints) -> Floats:
-    """Return the standard deviation of the blocks about their level, and of their changes; the fall itself
-    is none.
-    """
+    """Return the standard deviation of the blocks about their level, and of changes without the fall."""
     width = means.shape[1] - levels.shape[1] + 1
     about = means[:, width // 2 :][:, : levels.shape[1]] - levels
     begin = np.arange(levels.shape[1])

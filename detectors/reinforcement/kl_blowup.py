@@ -145,18 +145,14 @@ def kl_blowup(
 
 
 def _before() -> pl.Expr:
-    """Return the level before the last points; of updates that of the first ones, once others have
-    followed.
-    """
+    """Return the level before the last points; of updates that of the first ones, once others followed."""
     lately = recent_median(VALUE, BEFORE, skip=NOW)
     first = start_median(VALUE, NOW)
     return pl.when(~is_of(Signal.APPROX_KL)).then(lately).when(has_points(2 * NOW)).then(first)
 
 
 def _band(per_token: float, per_sequence: float) -> pl.Expr:
-    """Return the KL to the reference that is ignored: as much for a response as for all its tokens, if not
-    more.
-    """
+    """Return the KL to the reference that is ignored: at least as much for a response as for its tokens."""
     of_tokens = per_token * recent_median(Signal.COMPLETION_LENGTH, NOW, at_least=1).fill_null(0)
     summed = of_tokens.clip(per_sequence)
     return pl.when(is_of(Signal.KL_PER_SEQUENCE)).then(summed).otherwise(per_token)

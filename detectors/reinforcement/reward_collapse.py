@@ -144,9 +144,7 @@ def reward_collapse(
 
 
 def _fell(scatters: float, sure: float, least_fall: float) -> pl.Expr:
-    """Return whether the level fell below the best by so many scatters and errors, and such a share of its
-    size.
-    """
+    """Return whether the level fell below the best by so many scatters and errors, and enough of its size."""
     fall = pl.col("best") - pl.col("now")
     clear = (fall > scatters * pl.col("scatter")) & (fall > sure * pl.col("error"))
     return clear & (fall > least_fall * pl.col("size"))

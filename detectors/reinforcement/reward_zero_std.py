@@ -150,9 +150,7 @@ def _share(rows: int) -> pl.Expr:
 
 
 def _is_little_learnt(rows: int, warning_share: float, healthy_share: float) -> pl.Expr:
-    """Return whether so many of the last groups are without spread, and more than a healthy run has,
-    surely.
-    """
+    """Return whether so many of the last groups are without spread, surely more than a healthy run has."""
     share = _share(rows)
     groups = pl.col("groups") * pl.min_horizontal(rows, pl.col(INDEX) + 1)
     is_no_chance = wilson_lower(share, groups, SURE) > healthy_share + ROUNDING

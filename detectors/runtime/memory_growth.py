@@ -100,9 +100,7 @@ def memory_growth(
 
 
 def _growth(means: Floats) -> Mapping[str, Floats]:
-    """Return the last sixteenths of the first quarter and of all, and how the change between them is
-    spread.
-    """
+    """Return the last sixteenths of the first quarter and of all, and the spread of the change between."""
     edges = np.linspace(0, means.shape[1], PARTS + 1).astype(int)
     parts = np.stack([means[:, begin:end].mean(axis=1) for begin, end in pairwise(edges)], axis=1)
     start = parts[:, QUARTER_PARTS - 1]

@@ -120,9 +120,7 @@ def resume_discontinuity(
 
 
 def _differs(other: float, of_peak: float) -> pl.Expr:
-    """Return whether the rate is another one than before at this step, by shares of the larger and of the
-    peak.
-    """
+    """Return whether the rate differs from the one before, by shares of the larger and of the peak."""
     return _are_apart(pl.col(VALUE), pl.col("rate_before"), other, of_peak * pl.col("peak"))
 
 

@@ -104,9 +104,7 @@ class ArchivedRun(msgspec.Struct, frozen=True, dict=True):
     def of(
         cls, run: RunOverview, logged: Sequence[int], pages: Iterable[tuple[int | None, Incident]]
     ) -> "ArchivedRun":
-        """Return a run on some days on which it logged, with its pages about metrics on these days or on
-        none.
-        """
+        """Return a run on some days on which it logged, with its pages about metrics on these days."""
         first: dict[Kind, Incident] = {}
         days: dict[int, set[Kind]] = {}
         for day, page in pages:
@@ -129,9 +127,7 @@ class ArchivedRun(msgspec.Struct, frozen=True, dict=True):
         return self.kinds.union(*(run.kinds for run in self.stricter.values()))
 
     def units(self, changes: Collection[Change] = (), *, daily: bool) -> list[frozenset[Kind]]:
-        """Return the kinds that page after some changes in each unit that has any: in the run, or on each of
-        its days.
-        """
+        """Return the kinds that page after some changes in each unit that has any: the run, or a day."""
         if not (self.paged or self.days or self.stricter):  # as most runs
             return []
         units = self.by_day(changes).values() if daily else [self._kinds_after(None, changes)]
@@ -279,9 +275,7 @@ class Pages(msgspec.Struct):
 
 
 def _pages(decisions: Telling, logged: Sequence[int]) -> Iterable[tuple[int | None, Incident]]:
-    """Yield the pages that were sent, each after its day among those on which the run logged; None without a
-    time.
-    """
+    """Yield the pages that were sent, each after its day among those of the run; None without a time."""
     for decision in chain.from_iterable(decisions.values()):
         if decision.is_page:
             at = decision.incident.last_time

@@ -31,9 +31,7 @@ class PublicRuns(msgspec.Struct, frozen=True):
     paged: Collection[frozenset[Kind]]
 
     def rate(self, changes: Collection[Change] = ()) -> Rate:
-        """Return how many of the runs page if some kinds only inform. What stricter detectors would do is not
-        known.
-        """
+        """Return how many of the runs page if some kinds only inform, with the detectors as they are."""
         return Rate(sum(not kinds <= {*changes} for kinds in self.paged), self.runs)
 
 
@@ -64,9 +62,7 @@ def faults_lost(change: Change) -> int:
 
 
 def written(pages: Pages) -> str:
-    """Return the runs of an archive as the content of `DATA`. Each was judged with each factor of the
-    detectors that paged.
-    """
+    """Return the runs of an archive, judged with each factor of paging detectors, as content of `DATA`."""
     healthy = []
     for stratum in pages.by_stratum():
         runs = [run for run in pages.healthy.values() if run.stratum == stratum]

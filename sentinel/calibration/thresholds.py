@@ -158,9 +158,7 @@ def _all_factors(change: Stricter) -> list[Stricter]:
 
 
 def _milder(changes: Sequence[Change]) -> Iterator[list[Change]]:
-    """Yield the changes without one of them, or with a smaller factor; first without the one that was added
-    last.
-    """
+    """Yield the changes without one of them, or with a smaller factor; first without the last added."""
     for change in reversed(changes):
         others = [other for other in changes if other != change]
         yield others

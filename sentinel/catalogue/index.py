@@ -38,9 +38,7 @@ def families() -> Mapping[str, Sequence[Entry]]:
 
 
 def search(words: Sequence[str]) -> list[Entry]:
-    """Return the entries that hold all the words, in any case; first those that hold more of them in the
-    title.
-    """
+    """Return the entries that hold all the words, in any case; first those that hold more in the title."""
     folded = [word.casefold() for word in words]
 
     def holds(entry: Entry) -> bool:

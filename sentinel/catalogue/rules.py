@@ -84,9 +84,7 @@ class ValueRange(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename
     modulo: str | None = None
 
     def hold(self, name: str, look_up: Callable[[str], Any]) -> bool:
-        """Return whether the value of that name lies there; ``look_up`` gives a value by name, None if
-        unknown.
-        """
+        """Return whether the value of that name lies there; ``look_up`` gives None for an unknown name."""
         value = look_up(name)
         choices = self.is_ if isinstance(self.is_, tuple) else (self.is_,)
         if value is None:

@@ -61,9 +61,7 @@ def _joined(name: Sequence[str], chosen: set[int]) -> str:
 
 
 def _numbered(short: Mapping[str, str], max_characters: int) -> dict[str, str]:
-    """Return short names by names, with at most so many characters. Different names that are alike then get
-    numbers.
-    """
+    """Return short names by names, each of at most so many characters. Names that are alike get numbers."""
     cut = {name: elided(each, max_characters) for name, each in short.items()}
     uses = Counter(cut.values())
     used_names = {*uses}

@@ -36,9 +36,7 @@ class StateDamaged(StateError):
 
 
 class StateOfAnotherSchema(StateError):
-    """The tables in the state directory are of another schema. A watch keeps the database aside and begins a
-    new one.
-    """
+    """The state has tables of another schema. A watch keeps them aside and begins a new database."""
 
 
 class StateUnavailable(StateError):

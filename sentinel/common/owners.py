@@ -7,9 +7,7 @@ from pathlib import Path
 
 
 def owner_of(path: Path) -> str | None:
-    """Return the name of the user who owns a file, or the number of one without a name; None if it is
-    gone.
-    """
+    """Return the name of the user who owns a file, or the number without a name; None if it is gone."""
     try:
         return _name(os.stat(path).st_uid)
     except OSError:

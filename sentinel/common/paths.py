@@ -38,9 +38,7 @@ def is_denied(path: str | Path) -> bool:
 
 
 def closure(path: Path) -> str:
-    """Return what keeps this user from a path: "/home/alice is closed to you (mode 0700, of alice)". Empty
-    if nothing does.
-    """
+    """Return what keeps this user from a path, as in "/home/alice is closed to you (mode 0700, of alice)"."""
     path = path.absolute()
     for directory in (*reversed(path.parents), path):
         try:

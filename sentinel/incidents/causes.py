@@ -168,9 +168,7 @@ def share(cause: PossibleCause, causes: Sequence[PossibleCause]) -> str:
 def possible_causes(
     cited: Sequence[str], clues: Clues, entries: Mapping[str, Entry]
 ) -> tuple[PossibleCause, ...]:
-    """Return the cited entries that the run allows, the likeliest first; among equals the more usual one
-    first.
-    """
+    """Return the cited entries that the run allows, the likeliest first; of equals the more usual first."""
     text = str(clues.evidence.get("text", ""))
     raised_in = str(clues.evidence.get("place", ""))
     unmet_needs = {

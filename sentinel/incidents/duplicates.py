@@ -166,9 +166,7 @@ def kind_of(incident: Incident) -> tuple[str, str]:
 
 
 def _same_numbers(this: Incident, other: Incident) -> bool:
-    """Return whether the numbers of the evidence agree, as far as both have them. An escalation brings new
-    ones.
-    """
+    """Return whether the numbers in both pieces of evidence agree. An escalation brings new ones."""
     if this.severity != other.severity:
         return True
     shared = (

@@ -138,9 +138,7 @@ class Incident(msgspec.Struct, frozen=True):
 
 
 def began_first(incident: Incident, others: Iterable[Incident]) -> Incident:
-    """Return the open incident of a run that began first: this one, or another that sinks are sent by
-    default.
-    """
+    """Return the run's open incident that began first: this one, or another that sinks get by default."""
     sent_by_default = (other for other in others if other.open and other.is_sent_by_default)
     return min((incident, *sent_by_default), key=lambda first: (first.attempt, first.onset_step))
 
@@ -176,9 +174,7 @@ DURATION = "duration"
 
 
 def lasted_text(steps: int, seconds: float | None) -> str:
-    """Return how long something has lasted, in words: "218 steps (7 min)"; without known times "218
-    steps".
-    """
+    """Return how long something lasted, in words: "218 steps (7 min)"; without known times "218 steps"."""
     text = f"{max(steps, 0):,} {'step' if steps == 1 else 'steps'}"
     return text if seconds is None or round(seconds) < 1 else f"{text} ({duration_text(seconds)})"
 

@@ -101,9 +101,7 @@ def _claims(declaration: Declaration) -> tuple[str, ...]:
 
 
 def _explains_card(cause: Incident, effect: Incident, detectors: Mapping[str, Declaration]) -> bool:
-    """Return whether what was found in a run comes before a card about the whole of it, whatever began
-    first.
-    """
+    """Return whether a finding in a run comes before a card about the whole of it, whichever began first."""
     ends_run = detectors[cause.detector].cause in (Cause.CRASH, Cause.STALL)
     return effect.is_of_card and not cause.is_of_card and not ends_run
 

@@ -112,9 +112,7 @@ class Track(msgspec.Struct):
         return (above is not None and level > above) or (below is not None and level < below)
 
     def skippable_rows(self, severity: int, detector: Declaration) -> int:
-        """Return how many further rows of this severity cannot change the incident, unless another key
-        changes.
-        """
+        """Return how many further rows of this severity cannot change the incident, if no other key does."""
         if not severity and self.is_of_card:
             return ENDLESS
         if not severity:
@@ -125,9 +123,7 @@ class Track(msgspec.Struct):
         return ENDLESS if self.alone is None else detector.clear - self.alone - 1
 
     def _clean_rows(self, detector: Declaration) -> int:
-        """Return the number of clean rows after which the incident ends, or after which the track is
-        dropped.
-        """
+        """Return after how many clean rows the incident ends, or the track is dropped."""
         if self.incident is None:
             return 1
         enough = detector.clear << min(self.incident.reopen_count, _MAX_DOUBLINGS)
@@ -177,9 +173,7 @@ def findings(open_: Iterable[tuple[Track, Incident]], stream: str) -> Findings:
 
 
 class Weighing:
-    """What was found last in the stream of each incident, until its causes are needed, once for many
-    findings.
-    """
+    """The last finding in the stream of each incident, weighed for causes once for many findings."""
 
     def __init__(self) -> None:
         self._clues: dict[Key, tuple[Verdict, Findings]] = {}

@@ -8,9 +8,7 @@ from sentinel.sources.readers.files import real_path
 
 
 def is_given(path: str, allowed: Sequence[Location]) -> bool:
-    """Return whether a run at this path or address lies at or below a place that was given; true if none
-    was.
-    """
+    """Return whether a run's path or address lies at or below a given place; true if none was given."""
     return not allowed or any(f"{path}/".startswith(f"{top.rstrip('/')}/") for top in _tops(allowed))
 
 

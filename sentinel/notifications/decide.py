@@ -327,9 +327,7 @@ def _last(sent: Mapping[Event, Sent]) -> tuple[Event, Sent]:
 
 
 def _is_silence_news(incident: Incident, last: Sent | None, policy: SinkPolicy, now: float) -> bool:
-    """Return whether a sink should be sent that the log is silent: it was not lately, or something was found
-    since.
-    """
+    """Return whether silence is news for a sink: none was sent lately, or something was found since."""
     if last is None or incident.findings > last.findings:
         return True
     return not 0 <= now - last.at < policy.repeat_seconds

@@ -332,9 +332,7 @@ def idempotency_key(run: RunIdentity, incident: Incident, event: Event, number: 
 
 
 def cost(incident: Incident) -> str:
-    """Return what the run has spent from the onset to the newest finding: "340 steps, 2 h 5 min"; may be
-    empty.
-    """
+    """Return what the run has spent from the onset to the newest finding: "340 steps, 2 h 5 min"."""
     parts = []
     if incident.last_step is not None and incident.last_step > incident.onset_step:
         parts.append(f"{incident.last_step - incident.onset_step} steps")

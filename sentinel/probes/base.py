@@ -196,9 +196,7 @@ class Hooks:
 
 
 def arrival() -> Callable[[], object]:
-    """Return what waits for copies from a CUDA device that are on their way; a step later they have long
-    arrived.
-    """
+    """Return the event of copies on their way from a CUDA device; a step later they have arrived."""
     if "torch" not in sys.modules or not sys.modules["torch"].cuda.is_initialized():
         return lambda: None
     event = sys.modules["torch"].cuda.Event()

@@ -22,9 +22,7 @@ def probe_sets() -> dict[str, type[ProbeSet]]:
 
 
 def chosen(names: str | Iterable[str]) -> dict[str, type[ProbeSet]]:
-    """Return the sets of a cost and of those below it, or the named ones. Raises ValueError for an unknown
-    name.
-    """
+    """Return the sets up to a cost, or the named ones. Raises ValueError for an unknown name."""
     sets = probe_sets()
     if names == Cost.CHEAP:
         return sets
@@ -37,7 +35,5 @@ def chosen(names: str | Iterable[str]) -> dict[str, type[ProbeSet]]:
 
 
 def page(name: str) -> str:
-    """Return the page of a set: what it shows, what it costs, when it misleads. Raises KeyError for no
-    set.
-    """
+    """Return a set's page: what it shows, what it costs, when it misleads. Raises KeyError for no set."""
     return (sys.modules[probe_sets()[name].__module__].__doc__ or "").strip()

@@ -144,9 +144,7 @@ class probe:  # noqa: N801  it reads as a function at its call, as `contextlib.s
         self._sets[name] = self._kinds[name](self._subject)
 
     def _that(self, does: str) -> list[str]:
-        """Return the sets that have a method of their own; to call one that does nothing would cost
-        something.
-        """
+        """Return the probe sets that define a method; to call one that does nothing would cost time."""
         theirs = getattr(ProbeSet, does)
         return [name for name, probes in self._sets.items() if getattr(type(probes), does) is not theirs]
 
@@ -228,9 +226,7 @@ def _unwrapped(optimizer: Any) -> "torch.optim.Optimizer":
 
 
 def _on_the_way(numbers: Numbers) -> Numbers:
-    """Return the numbers, with a copy of each tensor on its way to the host, so that nobody waits for the
-    device.
-    """
+    """Return the numbers, with each tensor's copy on its way to the host, so that no device is waited for."""
     return {
         name: number.detach().to("cpu", non_blocking=True, copy=True)
         if hasattr(number, "detach")

@@ -81,9 +81,7 @@ class Handle:
         self._memory = self._memory.count_kills()
 
     def exit(self) -> Exit | None:
-        """Return how the process ended; None while it lives, and for some calls after that until it is
-        known.
-        """
+        """Return how the process ended; None while it lives, and for some calls until that is known."""
         if self._exit is None and self._poll.poll(0):
             self._tries += 1
             self._exit = self._learn_exit()
@@ -123,9 +121,7 @@ class Handle:
 
 
 def open_handle(target: Process) -> Handle | None:
-    """Return a handle of a process; None if it is gone, its number has another one, or the system knows no
-    pidfd.
-    """
+    """Return a handle of a process; None if it is gone, its pid was reused, or the system has no pidfd."""
     try:
         descriptor = os.pidfd_open(target.pid)
     except (OSError, AttributeError):

@@ -128,9 +128,7 @@ class Host:
                 yield process
 
     def about(self, log: Path) -> list[Process]:
-        """Return the processes that work in a log's directory or above, or name it in arguments or
-        environment.
-        """
+        """Return the processes that work at or above a log's directory, or name it in their arguments."""
         location = Path(real_path(log))
         directories = {str(path) for path in (location, location.parent, location.parent.parent)}
         pids = {pid for path in directories for pid in self._by_named_path.get(path, ())}
@@ -195,9 +193,7 @@ class Host:
         return self.processes[pid].parent
 
     def _of_event_files(self, log: Path) -> LogWriter | None:
-        """Return the process that the newest event file of this machine names, if it is as old as that file
-        says.
-        """
+        """Return the process that this machine's newest event file names, if it is old enough."""
         with suppress(OSError):
             files = [*_files(log), *islice(log.glob(_EVENTS_BELOW), _MAX_FILES)]
             matches = [(_EVENT_FILE.fullmatch(file.name), file) for file in files]

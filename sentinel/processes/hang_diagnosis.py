@@ -43,9 +43,7 @@ class ProcessSample(NamedTuple):
         return self.location is not None and self.location.ours
 
     def calls(self, *, lines: bool) -> object:
-        """Return what ranks that wait for the same thing have in common: their calls, from the training's own
-        on.
-        """
+        """Return the calls that ranks which wait for the same thing share, from the training's own on."""
         frames = self.stack.frames
         first = next((number for number, frame in enumerate(frames) if frame.ours), 0)
         return tuple(frame if lines else frame[:2] for frame in frames[first:])

@@ -93,9 +93,7 @@ class HangSampling:
         ]
 
     def _sample(self, target: Process) -> ProcessSample:
-        """Return what a process does between two dumps of its stack; nothing if its number has another one
-        by now.
-        """
+        """Return what a process does between two stack dumps; nothing if its pid was reused."""
         first = self._stack(target)
         before = cpu_seconds(target.pid)
         threading.Event().wait(_PAUSE_SECONDS)

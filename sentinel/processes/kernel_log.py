@@ -32,9 +32,7 @@ def killed_by_oom(target: Process) -> bool | None:
 
 
 def faulted_in(target: Process) -> str:
-    """Return the library in which a process's main thread had a segmentation fault; empty if that is
-    unknown.
-    """
+    """Return the library in which a process's main thread had a segmentation fault; empty if unknown."""
     records = _search(target, _FAULT)
     return clean_text(os.fsdecode(records[-1][1]), 60) if records else ""
 

@@ -38,9 +38,7 @@ class GroupMemory(msgspec.Struct, frozen=True):
         return replace(self, kills=_kills(self.group))
 
     def killer(self) -> str:
-        """Return who killed the process with SIGKILL: the OOM killer, with the limit; empty if that is not
-        known.
-        """
+        """Return who killed the process with SIGKILL: the OOM killer, with its limit; empty if unknown."""
         log = killed_by_oom(self.process)
         if not (_kills(self.group) > self.kills if log is None else log):
             return ""

@@ -35,9 +35,7 @@ def gpu_use(processes: Mapping[int, str]) -> str:
 
 
 def _use(nvml: Any, number: int, processes: Mapping[int, str]) -> Iterator[str]:
-    """Yield the use of one GPU, if any of the processes computes on it: "GPU 2 (rank 2 of 4): 100% busy, 118
-    of 700 W, 61.2 GiB".
-    """
+    """Yield the use of each GPU on which processes compute: "GPU 2 (rank 2 of 4): 100% busy, 61.2 GiB"."""
     device = nvml.nvmlDeviceGetHandleByIndex(number)
     all_ = nvml.nvmlDeviceGetComputeRunningProcesses(device)
     users = [process for process in all_ if process.pid in processes]

@@ -20,9 +20,7 @@ _EMPTY = {"EMPTY_TUPLE": tuple, "EMPTY_LIST": list, "EMPTY_DICT": dict}
 
 
 def data_of(pickled: bytes) -> Any:
-    """Return the data of a pickle. Raises ValueError if it holds anything else, ends too early or is very
-    long.
-    """
+    """Return the data of a pickle. Raises ValueError if it holds anything else, is cut or very long."""
     machine = _Machine()
     try:
         for count, (instruction, argument, _) in enumerate(genops(pickled)):

@@ -236,9 +236,7 @@ class Team:
 
 
 def rank_names(ranks: Sequence[Rank]) -> str:
-    """Return some ranks for the beginning of a sentence: "Rank 2", "Ranks 0, 1 and 3", "The 1st of 2
-    spawned".
-    """
+    """Return some ranks as a sentence begins: "Rank 2", "Ranks 0, 1 and 3", "The 1st of 2 spawned"."""
     if ranks[0].spawned:
         words = [_ordinal(rank.number + 1) for rank in ranks]
         return f"The {enumeration(words)} of {ranks[0].world} spawned"

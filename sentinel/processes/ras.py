@@ -75,9 +75,7 @@ def ras_problems(pids: Collection[int]) -> str:
 
 
 def _status() -> bytes:
-    """Return the status as it was sent, without the lines before it, at most `_MAX_BYTES`. Raises OSError if
-    nobody answers.
-    """
+    """Return the status as NCCL sent it, without its first lines. Raises OSError if nobody answers."""
     with socket.create_connection(_ADDRESS, _MAX_SECONDS) as peer, peer.makefile("rb") as stream:
         deadline = threading.Timer(_MAX_SECONDS, _hang_up, [peer])
         deadline.start()

@@ -17,9 +17,7 @@ _GIB = 1 << 30  # bytes
 
 
 def shortages(log: Path, writer: Process | None) -> str:
-    """Return what is used up or waited for, in words: "/dev/shm is full (0 MiB left)"; empty if nothing
-    is.
-    """
+    """Return what is used up or waited for, in words: "/dev/shm is full (0 MiB left)"; empty if nothing."""
     lines = [full(log)]
     if writer is not None:
         lines += [*_memory(writer), *_descriptors(writer)]

@@ -69,9 +69,7 @@ def lives(target: Process) -> bool:
 
 
 def is_in_container(pid: int) -> bool:
-    """Return whether a process runs in a namespace of processes below this one's, where it has another
-    number.
-    """
+    """Return whether a process runs in a pid namespace below this one's, where it has another number."""
     with suppress(OSError):
         for line in (PROC / str(pid) / "status").read_text().splitlines():
             if line.startswith("NSpid:"):
@@ -80,9 +78,7 @@ def is_in_container(pid: int) -> bool:
 
 
 def stat_fields(pid: int) -> list[str]:
-    """Return the fields of `/proc/PID/stat` from the second on. Raises OSError if there is no such
-    process.
-    """
+    """Return the fields of `/proc/PID/stat` from the second on. Raises OSError for no such process."""
     file = os.open(f"{PROC}/{pid}/stat", os.O_RDONLY)  # of all processes, so not by slower means
     try:
         text = os.read(file, _MAX_STAT_BYTES).decode(errors="replace")
@@ -137,9 +133,7 @@ def rank_keys(pid: int) -> Mapping[str, str]:
 
 
 def named_paths(pid: int) -> set[str]:
-    """Return the paths that the arguments and the environment of a process name; for comparing, not for
-    showing.
-    """
+    """Return the paths that a process names in arguments and environment; for comparing, not for showing."""
     base = str(directory(pid) or "/")
     words = arguments(pid) + [os.fsdecode(part) for part in _parts(pid, "environ") if b"=/" in part]
     ends = (end for word in words for end in (word, word.partition("=")[2]))
@@ -160,9 +154,7 @@ def bytes_written(pid: int) -> int | None:
 
 
 def bytes_moved(pid: int) -> int | None:
-    """Return how many bytes a process has read and written, from and to whatever; None where it may not be
-    seen.
-    """
+    """Return how many bytes a process has read and written in all; None where that may not be seen."""
     bytes_read = _number(PROC / str(pid) / "io", "rchar:")
     wrote = bytes_written(pid)
     return None if bytes_read is None or wrote is None else bytes_read + wrote

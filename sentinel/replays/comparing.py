@@ -17,9 +17,7 @@ def compared(runs: Sequence[JudgedRun]) -> Sequence[Comparison]:
 
 
 def against_baseline(runs: Sequence[JudgedRun], baselines: Sequence[JudgedRun]) -> Iterator[Comparison]:
-    """Yield the comparison of each run that is no baseline with all baselines. It also says whether the
-    baselines have incidents.
-    """
+    """Yield each run's comparison with all baselines, and whether the baselines have incidents."""
     baseline_ids = {run.run_pipeline.log.run.id for run in baselines}
     compared_baselines = _subjects(baselines)
     doubtful = {

@@ -64,9 +64,7 @@ class Siblings(msgspec.Struct, frozen=True):
 
 
 def siblings(listing: Listing) -> list[Siblings]:
-    """Return the groups of siblings among the trainings of a listing; see
-    `sentinel.comparison.fingerprint`.
-    """
+    """Return the sibling groups among a listing's trainings; see `sentinel.comparison.fingerprint`."""
     runs = [run for run in listing.runs if run.stands_for_its_training]
     prints = [_fingerprint(run.overview) for run in runs]
     return [
@@ -135,9 +133,7 @@ def _id(log: RunOverview) -> str:
 
 
 def _trainings(logs: Sequence[RunOverview]) -> dict[str, str]:
-    """Return the id of the log that tells most of the training of each log, by id. A log with an end comes
-    first.
-    """
+    """Return, by log id, the log that tells most of the same training. A log with an end comes first."""
     best_first = sorted(
         logs,
         key=lambda log: (

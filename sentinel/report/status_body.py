@@ -45,9 +45,7 @@ class DecisionBody(TypedDict):
 
 
 class UndeliveredBody(TypedDict):
-    """A notification that waits, or that was given up if it ``failed``. ``next_attempt`` is null if it waits
-    only for its turn.
-    """
+    """A notification that waits or ``failed``. ``next_attempt`` is null if it only waits for its turn."""
 
     sink: str
     incident: str

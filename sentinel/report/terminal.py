@@ -175,9 +175,7 @@ def _mark(run: JudgedRun) -> tuple[str, str]:
 
 
 def _run(run: JudgedRun, first_of_kind: dict[_Kind, str]) -> Iterator[RenderableType]:
-    """Yield a run with its incidents. ``first_of_kind`` has by kind the name of the run in which such an
-    incident stands in full.
-    """
+    """Yield a run and its incidents. ``first_of_kind`` names the run that shows such an incident in full."""
     yield Text.assemble((_headline(run), "bold"))
     incidents = sorted(run.incidents.values(), key=lambda i: (i.inhibited_by is not None, i.fired_step))
     for incident in incidents:
@@ -240,9 +238,7 @@ def _life(incident: Incident) -> str:
 
 
 def _picture(incident: Incident, excerpt: Excerpt, *others: Excerpt) -> Iterator[Text]:
-    """Yield the curves of the attempt, with the steps at which the incident began, fired and ended below
-    them.
-    """
+    """Yield the curves of the attempt, above the steps at which the incident began, fired and ended."""
     steps = [(incident.onset_step, "o"), (incident.fired_step, "!")]
     legend = "o onset, ! fired"
     if incident.resolved_step is not None:

@@ -279,9 +279,7 @@ class _Error(msgspec.Struct, frozen=True):
 def _error(
     origin: _Origin, whole_line: str, signatures: Sequence[Signature], line: Callable[[], Line]
 ) -> _Error | None:
-    """Return the error that the line completes, if any. Records a traceback that the line begins or
-    continues.
-    """
+    """Return the error that the line completes, if any. Records a traceback that it begins or continues."""
     prefix = _WRITER.match(whole_line)
     writer, text = (prefix[0], whole_line[prefix.end() :]) if prefix else ("", whole_line)
     is_wrapped = _TRACEBACK in text and _POWERSHELL.match(text) is not None

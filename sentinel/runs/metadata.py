@@ -117,9 +117,7 @@ class RunMetadata(msgspec.Struct):
                 self.done_step = int(chunk.step[is_done].max())
 
     def record(self, settings: Mapping[str, Plain], origin: str) -> None:
-        """Add settings, at most `MAX_KEYS` of them, without their secrets. A later value replaces an earlier
-        one.
-        """
+        """Add at most `MAX_KEYS` settings without their secrets. A later value replaces an earlier one."""
         for key, value in masked_settings(settings).items():
             if key in self.config or len(self.config) < MAX_KEYS:
                 self.config[key] = FoundSetting(value, origin)

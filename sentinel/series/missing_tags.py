@@ -78,9 +78,7 @@ MAX_TAGS = 128
 
 
 class _LastPoint(msgspec.Struct, frozen=True):
-    """The last point of a tag. ``since`` is when its absence began to count. ``is_missed`` is true once the
-    absence was reported.
-    """
+    """A tag's last point. Its absence began to count at ``since``, and was reported if ``is_missed``."""
 
     step: int
     time: float  # NaN where the log has no times

@@ -73,9 +73,7 @@ def latest(readable: Mapping[OutboxEntry, Notification], *, may_be_over: bool = 
 def _merge(
     notifications: Sequence[Notification], entries: Sequence[OutboxEntry], *, may_be_over: bool
 ) -> Notification:
-    """Return the last of the notifications of one incident. It says that the incident fires if the receiver
-    got nothing of it yet.
-    """
+    """Return an incident's last notification. It says "fires" if the receiver knows nothing of it yet."""
     first = notifications[0]
     last = notifications[-1]
     together = len({entry.attempts for entry in entries}) == 1  # else the receiver may have the first one

@@ -43,9 +43,7 @@ def completed(notification: Notification, link: str, options: str = "") -> Notif
 
 
 def _link(template: str, run: str, path: str, step: int) -> str:
-    """Return the link of the template; without one, the page of a run on a W&B server. Text from runs is
-    quoted.
-    """
+    """Return the template's link; without one, the run's page on a W&B server. Text from runs is quoted."""
     if template:
         values = {"run": quote(run, safe=""), "path": quote(path, safe=""), "step": str(step)}
         return re.sub(r"\{(run|path|step)\}", lambda name: values[name[1]], template)

@@ -179,9 +179,7 @@ def _trust() -> ssl.SSLContext:
 
 
 def _reason(error: BaseException) -> str:
-    """Return why there was no answer, in our own words, because the library's messages name hosts and
-    proxies.
-    """
+    """Return why there was no answer, in our own words: the library's messages name hosts and proxies."""
     import httpx
 
     cause: BaseException | None = error

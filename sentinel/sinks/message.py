@@ -296,9 +296,7 @@ def _related(notification: Notification) -> Iterator[MessageLine]:
 
 
 def _advice(causes: Sequence[LikelyCause]) -> Iterator[MessageLine]:
-    """Yield the cause that the run speaks for, else the likeliest ones; what to do and check is of the
-    first.
-    """
+    """Yield the cause that the run speaks for, else the likeliest ones, and what to do about the first."""
     if not causes:
         return
     likeliest = causes[0]

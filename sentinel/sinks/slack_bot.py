@@ -89,9 +89,7 @@ class SlackBotSink(msgspec.Struct, frozen=True):
     def _call(
         self, method: str, body: Mapping[str, Any], headers: http.Headers, now: float
     ) -> Mapping[str, Any]:
-        """Return the fields of Slack's answer; empty if the post was delivered and the answer cannot be
-        read.
-        """
+        """Return the fields of Slack's answer; empty if it took the post but its answer is unreadable."""
         address = SecretStr(f"{self.url.get_secret_value().rstrip('/')}/{method}")
         authorization = SecretStr(f"Bearer {self.token.get_secret_value()}")
         all_headers: http.Headers = {"Authorization": authorization, **headers}

@@ -46,9 +46,7 @@ class Discovery(msgspec.Struct, frozen=True):
     unread: Sequence[ReadIssue] = ()  # files that look like logs and hold no numbers that are understood
 
     def complained(self) -> Sequence[ReadIssue]:
-        """Return the complaints, also about what is missing. Raises SentinelError if nothing else is
-        there.
-        """
+        """Return the complaints, also about missing paths. Raises SentinelError if nothing else is there."""
         missing = [ReadIssue(path, "", "no such file or directory") for path in self.missing]
         if missing and not self.any_there:
             raise SentinelError(str(missing[0]))

@@ -181,9 +181,7 @@ def _fingerprint(rows: "pl.DataFrame") -> str:
 
 
 def _is_export(path: Path) -> bool:
-    """Return whether the file is whole and has the columns of an export, as far as the bytes of its footer
-    tell.
-    """
+    """Return whether the Parquet footer is whole and has the columns of an export."""
     try:
         with open_log(path) as file:
             begin = file.read(len(_MAGIC))

@@ -26,9 +26,7 @@ class Feedback:
         return dict(self._database.rows("SELECT incident, verdict FROM feedback"))
 
     def useful_runs(self) -> list[str]:
-        """Return the runs of which somebody called an incident useful, whether it was sent to a sink or
-        not.
-        """
+        """Return the runs of which somebody called an incident useful, whether or not it was sent."""
         query = (
             "SELECT DISTINCT run FROM incidents JOIN feedback ON feedback.incident = id "
             "WHERE verdict = 'useful' ORDER BY run"

@@ -148,9 +148,7 @@ def windows(
     cuts: Sequence[int] = (),
     settings: Mapping[str, Any] | None = None,
 ) -> list[Judged]:
-    """Return what the engine would show the detector, were the run read in pieces that end after ``cuts``
-    points.
-    """
+    """Return what the engine would show the detector if it read the run in pieces ending after ``cuts``."""
     return [window for _, window in series_windows(detector, streams, cuts, settings)]
 
 

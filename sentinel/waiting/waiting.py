@@ -68,9 +68,7 @@ EXIT_STATUS: Mapping[Outcome, int] = {
 
 
 class Request(msgspec.Struct, frozen=True):
-    """What somebody waits for. ``ignored`` are incidents that are dealt with, by the beginnings of their
-    ids.
-    """
+    """What somebody waits for. ``ignored`` are settled incidents, by the beginnings of their ids."""
 
     paths: Sequence[Location]
     until: Until = Until.CRITICAL

@@ -22,9 +22,7 @@ class DiscoverySchedule:
         self._promising = False  # a file changed that may become a run or hold another one
 
     def is_due(self, changed: Collection[Path], runs: WatchedRuns) -> bool:
-        """Return whether to search because of these changes: at once at a new path, after some seconds at a
-        known one.
-        """
+        """Return whether to search now: at once after changes at a new path, later at a known one."""
         self._promising = self._promising or any(map(runs.may_grow_by, changed))
         is_new = not self._paths.issuperset(changed)
         self._paths.update(changed)

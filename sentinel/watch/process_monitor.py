@@ -157,9 +157,7 @@ class ProcessMonitor:
         return changed
 
     def dead_rank(self, watched: WatchedRun) -> str | None:
-        """Say which rank died while others live; empty if none did, None if the ranks are not known or none
-        lives.
-        """
+        """Say which rank died while others live; empty if none did, None if no live rank is known."""
         writer = self._writers.get(watched.run_pipeline.id)
         if writer is None or not writer.team.living:
             return None

@@ -130,9 +130,7 @@ class Recorder:
         return RoutingContext(self._policies, self._store.silences(now), sent, together)
 
     def _may_be_new(self, incident: Incident, sent: SentBefore) -> bool:
-        """Return whether a sink may be notified of an incident for the first time, if no equal one was sent
-        of another log.
-        """
+        """Return whether a sink may get its first notification of an incident, as none of an equal one."""
         return any(
             (incident.id, policy.name) not in sent
             for policy in self._policies

@@ -94,9 +94,7 @@ class WatchedRun(msgspec.Struct, weakref=True):
         return self.run_pipeline.log.reached_end or self.failures > 0
 
     def was_over(self, now: float) -> bool:
-        """Return whether the run ended or became inactive before its initial scan; ``now`` is the time of
-        day.
-        """
+        """Return whether the run was over or inactive before its initial scan; ``now`` is the time of day."""
         log = self.run_pipeline.log
         if log.live or log.ending is not None:
             return not log.live
@@ -243,9 +241,7 @@ class WatchedRuns:
         return self._remote
 
     def may_grow_by(self, path: Path) -> bool:
-        """Return whether a change of this file may bring a new run: it belongs to no run yet, or may hold
-        many.
-        """
+        """Return whether this changed file may bring a new run: it belongs to none, or may hold many."""
         runs = [watched.run_pipeline.log.run.path for watched in self._at(path)]
         database = _database(str(path))
         return not runs or any(str(run.parent) == database for run in runs if isinstance(run, Path))

@@ -87,9 +87,7 @@ class Batches(
 
 
 def fingerprint(batch: Any) -> int | None:
-    """Return a hash of evenly spread values of the first tensor or array on the host that has several
-    values.
-    """
+    """Return a hash of evenly spread values of the first tensor or array on the host with several values."""
     for tensor in tensors(batch):
         if not is_on_host(tensor):
             return None

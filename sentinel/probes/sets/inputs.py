@@ -97,9 +97,7 @@ class Statistics(NamedTuple):
         return cls(values.mean(), _library(values).std(values, correction=0), channels)
 
     def shift_from(self, other: "Statistics") -> Array:
-        """Return the largest difference of a mean, in the other's deviations, or of the logarithms of
-        both.
-        """
+        """Return the largest difference of a mean, in the other's deviations, or of both logarithms."""
         library = _library(self.mean)
         least = float(np.finfo(np.float32).tiny)
         means = zip((self.mean, *self.channels), (other.mean, *other.channels), strict=False)

@@ -120,9 +120,7 @@ def _store(subject: Subject) -> Any:
 
 
 def _checksum(parameter: "torch.Tensor") -> "torch.Tensor":
-    """Return the sum of the bits of evenly spread weights, so that two that differ in a bit have different
-    sums.
-    """
+    """Return the sum of the bits of evenly spread weights, which differs where two differ in a bit."""
     import torch
 
     flat = parameter.detach().reshape(-1)

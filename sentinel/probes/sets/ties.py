@@ -62,8 +62,6 @@ def _copies(subject: Subject) -> int:
 
 
 def _weights(modules: "Iterable[torch.nn.Module]", kind: "type[torch.nn.Module]") -> "list[torch.Tensor]":
-    """Return the weights as they are stored: to ask a module with spectral norm for its weight would change
-    its estimate.
-    """
+    """Return the stored weights: asking a module with spectral norm for its weight changes its estimate."""
     by_name = [dict(module.named_parameters(recurse=False)) for module in modules if isinstance(module, kind)]
     return [parameters["weight"] for parameters in by_name if "weight" in parameters]

@@ -190,9 +190,7 @@ class StepBar:
         return {**bar, "longest": self._longest, "shown": shown_text, "told": told_text}
 
     def parse(self, bar: re.Match[str], metrics: Record, ended: bool) -> list[Record]:
-        """Return the points that are due when the bar shows these metrics; ``ended`` says that its line ends
-        so.
-        """
+        """Return the points that are due when the bar shows these metrics; ``ended`` if it ends its line."""
         count = int(bar["count"])
         due = list[Record]()
         if not bar["title"].strip():
@@ -214,18 +212,14 @@ class StepBar:
         return [record for record in due if record]
 
     def held_out(self, metrics: Record, ended: bool) -> list[Record]:
-        """Return the points that are due when the bar of an evaluation shows these metrics. It stands at a
-        step.
-        """
+        """Return the points that are due when an evaluation's bar shows these metrics, at a step."""
         due = self.due()
         step = self._before + self._count
         aside = {**metrics, "step": float(step)} if ended and step else {}
         return [record for record in (due, aside) if record]
 
     def due(self) -> Record:
-        """Return what is shown and no point yet. Results of an evaluation stay until the next, and count
-        once.
-        """
+        """Return what a bar shows and no point has yet. Results of an evaluation count once."""
         due = {
             name: value
             for name, value in self._shown.items()

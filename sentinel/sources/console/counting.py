@@ -93,9 +93,7 @@ class CountedRows:
         return True
 
     def _are_proof(self, record: Record) -> bool:
-        """Return whether enough lines have the names of this record, and these are surely those of a
-        training.
-        """
+        """Return whether enough lines have this record's names, and these are surely of a training."""
         if not any(map(is_of_training, record)):
             return False
         return sum(row.keys() == record.keys() for row in self._waiting) >= _MIN_ALIKE

@@ -160,9 +160,7 @@ def uncounted(line: str) -> Record:
 
 
 def _without_prefix(text: str) -> str:
-    """Return the text without what a logger puts before a message: the time, the level and the place in the
-    code.
-    """
+    """Return a printed line without the time, level and place in the code that a logger puts before it."""
     if not text or text.isspace():
         return text
     if (clock := _CLOCK.match(text)) is not None:

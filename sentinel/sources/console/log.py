@@ -82,9 +82,7 @@ def find(directory: Path, names: Sequence[str]) -> Iterator[Run]:
 
 
 def run_in(path: Path) -> Run | None:
-    """Return the run in the file, if it holds metrics or the crash of a training, and is of no other
-    format.
-    """
+    """Return the run in a console file, if it holds metrics or a training's crash and no other format."""
     others = (each.run_in(path) for name, each in formats().items() if name != FORMAT)
     if not (_proof(path) or _tells_crash(path)) or any(others):
         return None
@@ -132,9 +130,7 @@ class ConsoleLog(msgspec.Struct, frozen=True):
         return PollResult(cursor, text.chunks(), text.read_issues, more, config=text.config, lines=text.lines)
 
     def flush(self, cursor: Cursor) -> Sequence[Chunk]:
-        """Return what a last line without a line break tells, and what waits for other lines; see
-        `Flushable`.
-        """
+        """Return the points of a last line without a line break, and of lines that wait; see `Flushable`."""
         try:
             piece = read_rest(self.path, cursor.get("mark", {}), MAX_LINE)
         except OSError:

@@ -48,9 +48,7 @@ def entries(line: str, start: int) -> Record:
 
 
 def _as_json(text: str) -> Collection[tuple[str, float | str]]:
-    """Return the entries of a text that is JSON except for its quotes, and that holds only numbers and
-    texts.
-    """
+    """Return the entries of a dictionary in JSON but for its quotes, of only numbers and texts."""
     if "\\" in text or ("'" in text and '"' in text):
         return ()
     try:
@@ -84,9 +82,7 @@ def _unquoted(text: str) -> str | None:
 
 
 def number(text: str) -> float | None:
-    """Return the number in the text, with or without separators of thousands; None if the text is no
-    number.
-    """
+    """Return the printed number, with or without separators of thousands; None if it is no number."""
     text = text.replace(",", "")
     try:
         return float(text[:-2] if text.lower().endswith(("nan.0", "inf.0", "infinity.0")) else text)

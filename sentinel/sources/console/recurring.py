@@ -638,9 +638,7 @@ class RecurringLines:
 
     @staticmethod
     def _is_sure_alone(record: Record) -> bool:
-        """Return whether even one line is that of a training: it surely has a metric, and a counter stands in
-        it or above.
-        """
+        """Return whether one line alone is surely a training's: a metric, and a counter in or above it."""
         return record.unit == "sure" and all(
             any(k in _ORDER for k in line.counters) or (line.above and line.above[1])
             for line in record.first_lines

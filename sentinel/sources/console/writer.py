@@ -255,9 +255,7 @@ class PrintedMetrics:
         return bool(rows)
 
     def parse_bar(self, bar: re.Match[str], ended: bool) -> bool:
-        """Return whether a state of a progress bar shows metrics of a training; ``ended`` if it ends its
-        line.
-        """
+        """Return whether a state of a progress bar shows metrics; ``ended`` if it ends its line."""
         if record := self.columns.row(bar["title"].strip(" :")):
             if ended and bar["count"] == bar["total"]:
                 self._add_of_bar([record])
@@ -279,9 +277,7 @@ class PrintedMetrics:
         return True
 
     def _parse_bar_of_unknown(self, bar: re.Match[str], ended: bool) -> bool:
-        """Return whether a state of a bar shows metrics, of which it tells no step or epoch but its own
-        count.
-        """
+        """Return whether a bar shows metrics, of which it tells no step or epoch but its own count."""
         metrics = uncounted(shown_by(bar))
         if not metrics:
             return False

@@ -68,9 +68,7 @@ class CsvLog(msgspec.Struct, frozen=True):
     columns: Sequence[str] | None = None
 
     def poll(self, cursor: Cursor, limit: int) -> PollResult:
-        """Return the points of the rows that were completed since ``cursor``; see
-        `sentinel.sources.base.Source`.
-        """
+        """Return the points of the rows completed since ``cursor``; see `sentinel.sources.base.Source`."""
         try:
             return self._poll(cursor, limit)
         except OSError as error:
@@ -158,9 +156,7 @@ class _Reader:
         return piece
 
     def flush(self) -> Sequence[Chunk]:
-        """Return the points of a last row without a line break. Nothing else is read with this reader after
-        that.
-        """
+        """Return the points of a last row without a line break. The reader reads nothing after that."""
         piece = read_rest(self._path, self._mark, MAX_LINE) if self._header else None
         if piece is not None:
             self.parse(replace(piece, data=piece.data + b"\n"), MAX_LINE)

@@ -61,9 +61,7 @@ def _is_log_file(path: Path) -> bool:
 
 
 def _has_columns_of_log(path: Path, stem: str) -> bool:
-    """Return whether a file named ``stem`` with this content is a log; its first row does not begin with a
-    name.
-    """
+    """Return whether a CSV file without a header, named ``stem``, is a log."""
     try:
         with open_log(path) as file:
             head = file.read(HEAD_BYTES)

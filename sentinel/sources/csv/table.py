@@ -20,9 +20,7 @@ def read_table(data: bytes, most: int, header: Header) -> CsvRows | None:
 
 
 def _plain_cells(data: bytes, most: int, header: Header) -> pl.DataFrame | None:
-    """Return the cells of lines without quotes and with as many cells as the header; None if a line may
-    differ.
-    """
+    """Return the cells of lines without quotes, as many as in the header; None if a line may differ."""
     frame = _split(data, most, header, pl.Float64())
     if frame is None or (header.time is None and not any(frame.null_count().row(0))):
         return frame  # nothing but numbers, so nothing was quoted or is missing

@@ -352,9 +352,7 @@ def _is_log(
     columns: _Columns,
     counts: bool,
 ) -> bool:
-    """Return whether the names and the counters of some series are those of a log. ``words`` are the names
-    of metrics among them.
-    """
+    """Return whether the names and counters of some series, with metrics ``words``, are those of a log."""
     weak = any(may_be_metric(name) for name in series)
     is_of_metric = says_metric(stem)
     is_split = _SPLIT_OF_DATA.fullmatch(stem) is not None and not columns.is_log_file

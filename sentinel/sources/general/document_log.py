@@ -97,9 +97,7 @@ def _fingerprint(series: tree.Series, index: int) -> list[str]:
 def _streams(
     document: Mapping[str, tree.Series], read_marks: Mapping[str, Sequence[Any]], file: str
 ) -> dict[str, list[str]]:
-    """Return the series of each stream. A series stays in its stream; new ones share one if their steps are
-    equal.
-    """
+    """Return each stream's series. A series keeps its stream; new ones share one if their steps are equal."""
     streams: dict[str, list[str]] = {}
     by_steps: dict[tuple[int, ...], str] = {}
     for name, read_mark in read_marks.items():

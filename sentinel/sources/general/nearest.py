@@ -16,9 +16,7 @@ _TIMES = {1: "once", 2: "twice"}
 
 
 def nearest(lines: Iterable[str]) -> str:
-    """Return the line that came nearest to a metric, and what was missing, for a person; empty if none holds
-    a number.
-    """
+    """Return the line that came nearest to a metric, and what it lacks; empty if no line has a number."""
     last_lines: dict[Template, str] = {}
     times: dict[Template, int] = {}
     for line in lines:

@@ -35,9 +35,7 @@ _BYTES_A_POINT = 32  # a guess of how far to read for some points; a wrong one o
 
 
 class TextLog(msgspec.Struct, frozen=True):
-    """One file. ``is_table`` says that its lines are the rows of a table, ``forms`` which forms of lines a
-    person named.
-    """
+    """One file: rows of a table if ``is_table``, else lines, some of the ``forms`` that a person named."""
 
     path: Path
     is_table: bool = False
@@ -71,9 +69,7 @@ class TextLog(msgspec.Struct, frozen=True):
         return PollResult(state, chunks, problems, more, lines=_passages(reader))
 
     def flush(self, cursor: Cursor) -> Sequence[Chunk]:
-        """Return what a last line without a line break tells, and lines that came too seldom; see
-        `Flushable`.
-        """
+        """Return the points of a last line without a line break, and of rare lines; see `Flushable`."""
         try:
             piece = read_rest(self.path, cursor.get("mark", {}), MAX_LINE)
         except OSError:

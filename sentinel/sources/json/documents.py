@@ -105,8 +105,6 @@ def begins_with(entries: Sequence[Any], earlier: Sequence[Any]) -> bool:
 
 
 def _last(entries: Sequence[Any], count: int) -> str:
-    """Return a fingerprint of the last of ``count`` entries; the fingerprint of nothing if there are
-    fewer.
-    """
+    """Return a fingerprint of the last of ``count`` entries; the fingerprint of nothing if too few."""
     last = json.dumps(entries[count - 1], sort_keys=True) if 0 < count <= len(entries) else ""
     return hashlib.blake2b(last.encode(), digest_size=8).hexdigest()

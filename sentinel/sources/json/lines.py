@@ -225,9 +225,7 @@ def _settings(record: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def _objects(line: bytes) -> tuple[list[dict[str, Any]], int]:
-    """Return the first objects of the line, and how many of its bytes they take: all, unless other text
-    follows.
-    """
+    """Return the first JSON objects of the line, and how many of its bytes they take."""
     if not line or line.isspace():
         return [], len(line)
     try:
@@ -256,9 +254,7 @@ def _objects(line: bytes) -> tuple[list[dict[str, Any]], int]:
 
 
 def _loosely(text: str) -> Any:
-    """Return the JSON value in a text with numbers that JSON does not allow; None if the text is still no
-    JSON.
-    """
+    """Return the JSON value in a text with numbers that JSON does not allow; None if it is still none."""
     try:
         return JSON.decode(_BARE_NUMBER.sub(lambda number: json.dumps(float(number[0])), text))
     except (ValueError, RecursionError):

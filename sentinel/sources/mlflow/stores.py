@@ -42,9 +42,7 @@ def find(directory: Path, names: Sequence[str]) -> Iterator[Run]:
 
 
 def _holds_metrics(directory: Path) -> bool:
-    """Return whether the first files below begin like the file of a metric. A copied store may lack other
-    files.
-    """
+    """Return whether the first files begin like a metric's file. A copied store may lack other files."""
     files = (Path(folder, name) for folder, _, names in os.walk(directory) for name in sorted(names))
     heads = []
     for path in islice(files, _MAX_FILES):

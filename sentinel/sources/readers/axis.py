@@ -77,9 +77,7 @@ class Axis(msgspec.Struct):
 
 
 def count_of(value: Any) -> tuple[int | None, int | None]:
-    """Return the step and the planned last step in 12, 12.0, "12" or "12/500"; None for what it does not
-    state.
-    """
+    """Return the step and the planned last step in 12, 12.0, "12" or "12/500"; None for what it lacks."""
     if isinstance(value, str):
         count = _COUNT.fullmatch(value)
         return (int(count[1]), int(count[2]) if count[2] else None) if count else (None, None)

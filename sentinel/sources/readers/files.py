@@ -95,9 +95,7 @@ _BIG = re.compile(rb"\xfe\xff|\0[^\0]\0[^\0]", re.DOTALL)
 
 
 def utf_16(head: bytes) -> str:
-    """Return the name of the form of UTF-16 in which a text begins with ``head``; empty if it is not
-    UTF-16.
-    """
+    """Return the name of the UTF-16 in which a text begins with ``head``; empty if it is not UTF-16."""
     return "utf-16-le" if _LITTLE.match(head) else "utf-16-be" if _BIG.match(head) else ""
 
 

@@ -243,9 +243,7 @@ def nothing_new(cursor: Cursor) -> PollResult:
 
 
 def unreadable(path: Location, cursor: Cursor, error: OSError) -> PollResult:
-    """Return the result of a poll that met ``error``. It complains only if the reason is another one than
-    before.
-    """
+    """Return the result of a poll that met ``error``. It complains only if the reason is a new one."""
     reason = error.strerror or str(error)
     if cursor.get("unreadable") == reason:
         return PollResult(cursor)
@@ -254,9 +252,7 @@ def unreadable(path: Location, cursor: Cursor, error: OSError) -> PollResult:
 
 
 def size_of(lines: int, data: bytes) -> int:
-    """Return how many bytes the first ``lines`` lines of ``data`` have. Counts from the end, as few lines
-    follow.
-    """
+    """Return how many bytes the first ``lines`` lines of ``data`` have, counted from the end."""
     end = len(data)
     for _ in range(data.count(b"\n") - lines + 1):
         end = data.rfind(b"\n", 0, end)

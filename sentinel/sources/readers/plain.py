@@ -58,9 +58,7 @@ Plain = str | int | float | bool | None
 
 
 def flat(settings: Mapping[Any, Any]) -> dict[str, Plain]:
-    """Return at most ``MAX_KEYS`` plain values by dotted key. Long texts are cut, and deep values are left
-    out.
-    """
+    """Return at most ``MAX_KEYS`` plain values by dotted key. Long texts are cut, deep values left out."""
     pairs = ((key, value) for key, value in islice(_walk(settings, "", 0), _MAX_VISITS) if key)
     return dict(islice(pairs, MAX_KEYS))
 

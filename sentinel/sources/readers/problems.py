@@ -26,9 +26,7 @@ class Problem(msgspec.Struct, frozen=True):
 
 
 def summed(offsets: NDArray[np.int64], what: str) -> list[Problem]:
-    """Return one problem for all records with the same trouble, so that a broken file does not fill a
-    screen.
-    """
+    """Return one problem for all records with the same trouble, so that no file fills a screen."""
     if len(offsets) == 0:
         return []
     further_offsets = f" (and {len(offsets) - 1} more up to {offsets[-1] - offsets[0]} bytes further on)"

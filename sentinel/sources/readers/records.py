@@ -181,9 +181,7 @@ class Records:
             self._counts.append(count)
 
     def rows(self, frame: "pl.DataFrame", stream: str, restarted: bool) -> Chunk | None:
-        """Return the points of records that are given as rows of numbers; None if they must be added one by
-        one.
-        """
+        """Return the points of records given as rows of numbers; None if they must be added one by one."""
         shape = self._learn(frame.columns, _NUMERIC * frame.width)
         if shape.step is None or shape.counts_iterations or shape.may_be_length or not shape.names:
             return None

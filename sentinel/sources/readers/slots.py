@@ -176,9 +176,7 @@ def _time(reading: Reading) -> bool:
 
 
 def _place_in_the_program(reading: Reading) -> bool:
-    """Recognise a line of source, or a process or a thread that a logger names: "train.py:12", "pid=34",
-    "__main__:reward:112 - ".
-    """
+    """Recognise what a logger names: "train.py:12", "pid=34", "__main__:reward:112 - "."""
     is_place = reading.before.rstrip().endswith((".py:", ".cpp:", ".cc:", ".cu:", "pid=", "thread="))
     is_place |= reading.is_fresh and _FUNCTION.search(reading.texts[reading.at][-MAX_NAME:]) is not None
     is_level_next = (

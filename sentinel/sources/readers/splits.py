@@ -17,17 +17,13 @@ _OF_NO_PART = ("lr", "learning_rate")
 
 
 def held_out(text: str) -> str:
-    """Return the part of the data that a cell names, in lower case; empty if it names none that is held
-    out.
-    """
+    """Return the held-out part of the data that a cell names, in lower case; empty if it names none."""
     part = text.strip().lower()
     return part if part in _HELD_OUT else ""
 
 
 def of_part(name: str, part: str) -> str:
-    """Return the name of a metric with the part, unless it names a part already or is that of a learning
-    rate.
-    """
+    """Return a metric's name with the part, unless it has a part or is that of a learning rate."""
     match = _NAMED.search(COMPARED.sub("", name))
     return name if name.lower() in _OF_NO_PART or match else f"{part}/{name}"
 

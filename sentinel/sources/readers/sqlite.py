@@ -93,9 +93,7 @@ def columns(connection: sqlite3.Connection, table: str) -> frozenset[str]:
 
 
 def poll(path: Path, cursor: Cursor, query: Callable[[sqlite3.Connection], PollResult]) -> PollResult:
-    """Return the result of ``query``; if the database cannot be read, a complaint, unless it was made
-    before.
-    """
+    """Return the result of ``query``; of an unreadable database, a complaint, unless made before."""
     try:
         return read(path, query)
     except OSError as error:
@@ -107,9 +105,7 @@ def poll(path: Path, cursor: Cursor, query: Callable[[sqlite3.Connection], PollR
 
 
 def is_database(path: Path) -> bool:
-    """Return whether the file begins as a SQLite database does, and is not sentinel's own, which is left
-    alone.
-    """
+    """Return whether the file begins as a SQLite database, and is not sentinel's own, which is left alone."""
     if path.name == STATE_FILE:
         return False
     try:

@@ -31,9 +31,7 @@ def connect(url: Url) -> tuple[Any, str]:
 
 @cache
 def _ssh() -> type:
-    """Return the file system of sshfs, changed to read parts of files and to go on after a closed
-    directory.
-    """
+    """Return sshfs' file system, changed to read parts of files and to survive a closed directory."""
     import fsspec
 
     class RangesOverSsh(fsspec.get_filesystem_class("ssh")):  # type: ignore[misc]

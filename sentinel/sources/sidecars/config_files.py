@@ -154,9 +154,7 @@ def settings_above(directory: Path) -> Iterator[Path]:
 
 
 def _there(directory: str, names: Sequence[str]) -> Iterator[str]:
-    """Return which of the names exist. Only a small directory is listed, because many runs may share a large
-    one.
-    """
+    """Return which of the names exist. Only a small directory is listed: many runs may share a large one."""
     with suppress(OSError):
         if os.stat(directory).st_size <= _MAX_LISTED_BYTES:
             present = {*os.listdir(directory)}
@@ -176,9 +174,7 @@ def _folders(directory: Path) -> Iterator[tuple[Path, tuple[str, ...]]]:
 
 
 def _settings(path: Path) -> Mapping[Any, Any]:
-    """Return the settings in the file; none if it is empty or holds no table. Raises OSError and
-    ValueError.
-    """
+    """Return the settings in the file; none if it holds no table. Raises OSError and ValueError."""
     with open_log(path) as file:
         data = file.read(_MAX_BYTES + 1)
     if len(data) > _MAX_BYTES:

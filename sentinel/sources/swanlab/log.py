@@ -32,9 +32,7 @@ _BYTES_A_POINT = 80  # a guess of how far to read for some points; a wrong one o
 
 
 def find(directory: Path, names: Sequence[str]) -> Iterator[Run]:
-    """Yield the runs whose files lie in this directory. If a run has the directory for itself, that is its
-    path.
-    """
+    """Yield the runs in this directory. A run that has the directory for itself has its path."""
     is_own = _RUN_DIRECTORY.fullmatch(directory.name)
     for name in filter(_NAME.fullmatch, names):
         yield Run(directory if is_own else directory / name, FORMAT, SwanLabFile(directory / name))

@@ -75,9 +75,7 @@ class EventFiles(msgspec.Struct, frozen=True):
         return _EventPoll(self.directory, cursor, limit).batch()
 
     def samples(self, steps: Sequence[int]) -> Samples:
-        """Return the texts and images nearest to each of the steps; see
-        `sentinel.sources.tensorboard.samples`.
-        """
+        """Return the texts and images nearest to each step; see `sentinel.sources.tensorboard.samples`."""
         from sentinel.sources.tensorboard.samples import samples  # reports alone need it
 
         files = sorted(path for path in self.directory.iterdir() if is_event_file(path.name))
@@ -104,9 +102,7 @@ class _EventPoll:
         return PollResult(cursor, self._chunks, self._read_issues, more)
 
     def _streams(self, beside: str = "") -> dict[str, list[str]]:
-        """Return the names of each stream's files, in their order; those of a directory ``beside`` hold its
-        name.
-        """
+        """Return the file names of each stream, in order; those of a directory ``beside`` hold its name."""
         names: list[str] = []
         with self._reporting(beside), os.scandir(self._path(beside)) as entries:
             files = [entry for entry in entries if is_event_file(entry.name) and is_text(entry.name)]

@@ -22,9 +22,7 @@ _PARTS = (*PARTS, *(part.capitalize() for part in PARTS))
 
 
 def possible_parts(training: Path) -> Iterator[Path]:
-    """Yield the directories, whether there or not, that hold the held-out data of a training in this
-    directory.
-    """
+    """Yield the directories, there or not, that hold held-out data of a training in this directory."""
     word = _ending(training.name, _TRAININGS)
     if word:
         candidates = (part for part in _PARTS if part.istitle() == word.istitle())
@@ -47,9 +45,7 @@ def is_of_part(directory: Path) -> bool:
 
 
 def training_of(directory: Path) -> Path | None:
-    """Return the directory of the training whose held-out data this directory has; None if it belongs to
-    none.
-    """
+    """Return the directory of the training whose held-out data this directory has; None if of none."""
     part = _ending(directory.name, _PARTS)
     candidates = (word for word in _TRAININGS if part and word.istitle() == part.istitle())
     trainings = (directory.with_name(f"{directory.name.removesuffix(part)}{word}") for word in candidates)

@@ -154,9 +154,7 @@ def recognise(record: bytes) -> tuple[Layout, tuple[str, ...]] | None:
 
 
 def _value_offsets(record: bytes, event: Values, kind: str, begin: int) -> tuple[int, ...] | None:
-    """Return the offsets of the values, in order. An offset is right if protobuf reads another number put
-    there.
-    """
+    """Return the offsets of the values: those where protobuf reads another number that is put there."""
     value_offsets: list[int] = []
     with np.errstate(over="ignore"):
         contents = [content.tobytes() for content in np.array(event.values, kind)]

@@ -15,9 +15,7 @@ def is_event_file(name: str) -> bool:
 
 
 def writer_in(name: str) -> re.Match[str] | None:
-    """Return the ``process`` with its host, its ``count`` of files and a ``suffix``, if the name tells
-    them.
-    """
+    """Return ``process``, host, ``count`` of files and ``suffix`` of an event file's name, if it has them."""
     parts: Any = _NAME.fullmatch(name)
     return _WRITER.fullmatch(parts["rest"] or "")
 

@@ -76,9 +76,7 @@ def _samples(data: bytes) -> Iterator[tuple[str, int, bytes]]:
 
 
 def _is_sample(value: Any) -> bool:
-    """Return whether it is an image or a text; the tensor of an image begins with its width and its
-    height.
-    """
+    """Return whether it is an image or a text; an image's tensor begins with its width and height."""
     plugin = value.metadata.plugin_data.plugin_name
     texts = value.tensor.string_val
     return bool(value.image.encoded_image_string or (plugin, len(texts) > 0) == ("text", True)) or (

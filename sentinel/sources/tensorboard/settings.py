@@ -18,9 +18,7 @@ _OF_THE_RUN = ("args", "config", "hparams", "hyperparameters", "hyperparams", "t
 
 
 def settings_in(record: bytes) -> dict[str, Plain]:
-    """Return the settings in an event, flat; mostly there are none. Raises DecodeError for what is no
-    event.
-    """
+    """Return the settings in an event, flat; mostly none. Raises DecodeError for what is no event."""
     settings: dict[str, Plain] = {}
     if not any(plugin in record for plugin in _PLUGINS):
         return settings

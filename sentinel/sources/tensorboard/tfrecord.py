@@ -163,9 +163,7 @@ def _leap(data: bytes, recent: NDArray[np.int64], position: int, most: int) -> t
 
 
 def _find_header(data: bytes, position: int) -> tuple[int, bool]:
-    """Return where the next sound header begins, and False; or where to search when there is more, and
-    True.
-    """
+    """Return where the next sound header begins, and False; or where to search with more bytes, and True."""
     lengths = _every(data, "<u8")
     checksums = _every(data, "<u4")
     last = len(data) - HEADER_BYTES
@@ -256,9 +254,7 @@ def _effects(width: int) -> NDArray[np.uint32]:
 
 @lru_cache(maxsize=1 << 12)
 def _checksum_of_length(length: int) -> int:
-    """Return the masked CRC-32C of a header. The mask is a rotation that keeps checksums of checksums
-    useful.
-    """
+    """Return the masked CRC-32C of a header. The mask's rotation keeps checksums of checksums useful."""
     crc: int = google_crc32c.value(length.to_bytes(8, "little"))
     return (crc >> 15 | crc << 17) + _MASK_DELTA & 0xFFFFFFFF
 

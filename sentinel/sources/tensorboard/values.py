@@ -36,9 +36,7 @@ class Values(NamedTuple):
 
 
 def values(record: bytes) -> Values | None:
-    """Return the scalars of one event and the statistics of its histograms; None if the record is no
-    event.
-    """
+    """Return an event's scalars and the statistics of its histograms; None if the record is no event."""
     event_type, decode_error = _protobuf()
     try:
         event = event_type.FromString(record)
@@ -86,9 +84,7 @@ def _element(tensor: Any) -> float | None:
 
 @cache
 def _protobuf() -> tuple[Any, type[Exception]]:
-    """Return the ``Event`` message type, and the error that it raises for other bytes. Both are slow to
-    import.
-    """
+    """Return the ``Event`` message type and its error for other bytes. Both are slow to import."""
     from google.protobuf.message import DecodeError
     from tensorboard.compat.proto.event_pb2 import Event
 

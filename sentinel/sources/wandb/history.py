@@ -189,9 +189,7 @@ class _Leaves:
 
 
 def _items(data: NDArray[np.uint8], bounds: _Array) -> tuple[NDArray[Any], ...]:
-    """Return the row, the begin and the end of every item, and which records have an item of unusual
-    length.
-    """
+    """Return each item's row, begin and end, and which records have an item of unusual length."""
     ends = bounds[1:]
     odd = np.zeros(len(ends), np.bool_)
     row = np.arange(len(ends))
@@ -236,9 +234,7 @@ def _beyond_ascii(data: NDArray[np.uint8], value: _Array, end: _Array) -> NDArra
 
 
 def _fields(data: NDArray[np.uint8], begin: _Array, end: _Array) -> tuple[_Array, _Array]:
-    """Return where the name of each item ends and its value begins; -1 for the value if its form is
-    unusual.
-    """
+    """Return where each item's name ends and its value begins; -1 for a value of unusual form."""
     name_end = begin.copy()
     unfinished = np.arange(len(begin))
     while len(unfinished):
@@ -255,9 +251,7 @@ def _fields(data: NDArray[np.uint8], begin: _Array, end: _Array) -> tuple[_Array
 
 
 def _varint(data: NDArray[np.uint8], at: _Array) -> tuple[_Array, _Array]:
-    """Return the lengths that begin at these offsets, and where they end; _NO_LENGTH for more than two
-    bytes.
-    """
+    """Return the lengths at these offsets, and where they end; _NO_LENGTH for more than two bytes."""
     low = data[at].astype(np.int64)
     high = data[at + 1].astype(np.int64)
     long = low >= 0x80

@@ -47,9 +47,7 @@ _MAX_LINE = 4096  # characters of console output
 
 
 def find(directory: Path, names: Sequence[str]) -> Iterator[Run]:
-    """Yield the runs whose files lie in this directory. If a run has the directory for itself, that is its
-    path.
-    """
+    """Yield the runs in this directory. A run that has the directory for itself has its path."""
     for name in names:
         if id_in_name := _NAME.fullmatch(name):
             is_own = directory.name.endswith(f"-{id_in_name['id']}")
@@ -63,9 +61,7 @@ def is_internal(directory: str) -> bool:
 
 
 def has_text_of(directory: Path) -> bool:
-    """Return whether the directory is the ``files`` of a run, whose ``.wandb`` file has what was printed as
-    well.
-    """
+    """Return whether the directory is a run's ``files``, whose ``.wandb`` file has the printed text, too."""
     return directory.name == "files" and any(directory.parent.glob("run-*.wandb"))
 
 

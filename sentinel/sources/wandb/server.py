@@ -63,9 +63,7 @@ class Project:
         self._patience: dict[str, Patience] = {}  # with single runs
 
     def runs(self) -> Mapping[str, ServerRun]:
-        """Return all runs by id. The list is at most 15 seconds old for every 200 runs. Raises
-        Unavailable.
-        """
+        """Return all runs by id, at most 15 seconds old for every 200 runs. Raises Unavailable."""
         if self._now() >= self._refresh_at:
             self._runs = self._listing.ask(self._list)
             pages = 1 + len(self._runs) // _RUNS_A_PAGE
@@ -96,9 +94,7 @@ class Project:
 
 @cache
 def _connect() -> Any:
-    """Return the client, for the configured server and key. Raises Unavailable and the client's own
-    errors.
-    """
+    """Return the client for the configured server and key. Raises Unavailable and its own errors."""
     set_default("WANDB_ERROR_REPORTING", "false")  # the client must not report errors to others
     for name in ("WANDB_DIR", "WANDB_CACHE_DIR"):  # the client writes directories for every run, and logs
         set_default(name, _scratch().name)

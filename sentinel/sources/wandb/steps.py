@@ -30,9 +30,7 @@ _Floats = NDArray[np.float64]
 
 
 def points(stream: str, numbers: Numbers, rows: int, steps: "Steps") -> Chunk:
-    """Return the metrics among the numbers of ``rows`` records: those that are neither wandb's own nor a
-    step.
-    """
+    """Return the metrics among the numbers of ``rows`` records: neither wandb's own nor a step."""
     step, is_step = steps.of(numbers, rows)
     time = plain_times(numbers.by_row("_timestamp", rows))[numbers.row]
     public = np.array([not name.startswith("_") for name in numbers.names], np.bool_)
@@ -119,9 +117,7 @@ class Steps:
         return next((self._axes[pattern] for pattern in patterns if pattern in self._axes), None)
 
     def _counts(self, axis: str, values: _Floats, metrics: "_MetricsOfRecords") -> _Floats:
-        """Return the value of the axis in each record; NaN before its first value, and always after a
-        fraction.
-        """
+        """Return the axis' value in each record; NaN before its first value and after a fraction."""
         counts = _whole(values)
         filled = self._filled(axis, self._onward(axis, counts, metrics))
         fraction = np.isfinite(values) & np.isnan(counts)
@@ -131,9 +127,7 @@ class Steps:
         return filled
 
     def _onward(self, axis: str, counts: _Floats, metrics: "_MetricsOfRecords") -> _Floats:
-        """Return the counts without each 0 that belongs to the last step, as its record has only new
-        metrics.
-        """
+        """Return the counts without each 0 of a record that adds new metrics to the last step."""
         last = self._last.get(axis, 0)
         for row in np.flatnonzero(~np.isnan(counts)).tolist() if (counts == 0).any() else ():
             if counts[row] == 0 and last > 0 and metrics.are_new(row, self._logged):
@@ -165,9 +159,7 @@ class _MetricsOfRecords:
         self._after = np.zeros(rows, np.bool_)  # which records come after the training
 
     def are_new(self, row: int, logged: Collection[str]) -> bool:
-        """Return whether a record holds none of the metrics that the training ``logged``, before and in
-        these.
-        """
+        """Return whether a record repeats no metric that the training ``logged`` before or in these."""
         names = {self._names[i] for i in self._name[self._row == row].tolist()}
         new = bool(names) and names.isdisjoint(logged) and names.isdisjoint(self.of_training(row))
         self._after[row] |= new
