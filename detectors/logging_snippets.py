@@ -62,7 +62,7 @@ LINES: Mapping[Signal, Mapping[str, str]] = {
     Signal.EPOCH: {"": 'log("epoch", step / steps_per_epoch)'},
     Signal.GPU_MEMORY: {
         "": 'log("gpu_memory", torch.cuda.max_memory_allocated() / 2**30)  '
-        '# [signals] "gpu_memory" = "gpu_memory"',
+        '# [signals] "gpu_memory" = "gpu_memory"'
     },
     Signal.TOKENS_PER_SECOND: {"": 'log("tokens_per_second", tokens / seconds)'},
     Signal.KL: {

@@ -82,10 +82,7 @@ class Pipeline:
         return sha256(shape.encode("utf-8", "backslashreplace")).hexdigest()
 
     def advance(
-        self,
-        run_pipelines: Sequence[RunPipeline],
-        max_points: int = MAX_POINTS,
-        read_at: float = math.nan,
+        self, run_pipelines: Sequence[RunPipeline], max_points: int = MAX_POINTS, read_at: float = math.nan
     ) -> list[Advance]:
         """Poll some runs and judge what is new. Return one advance for each run, in their order.
 

@@ -120,11 +120,7 @@ class RunPipeline(msgspec.Struct):
         ``may_return`` are incidents that are over; see `sentinel.notifications.routing.RunChanges`.
         """
         run_changes = RunChanges(
-            self.described(),
-            changes,
-            self.incidents.open(),
-            may_return=may_return,
-            excerpts=self.excerpts,
+            self.described(), changes, self.incidents.open(), may_return=may_return, excerpts=self.excerpts
         )
         return route_changes(run_changes, context, now)
 

@@ -107,11 +107,7 @@ def test_who_is_not_asked_at_the_end_has_no_more_rows(tmp_path):
 
 @pytest.mark.long  # many examples
 @settings(deadline=None, max_examples=30)
-@given(
-    length=st.integers(0, 60),
-    cuts=st.lists(st.integers(0, 60), max_size=5),
-    reload=st.booleans(),
-)
+@given(length=st.integers(0, 60), cuts=st.lists(st.integers(0, 60), max_size=5), reload=st.booleans())
 def test_the_end_is_the_same_however_the_log_grew(tmp_path_factory, length, cuts, reload):
     values = [1.0 - 0.01 * (step % 7) for step in range(length)]
     whole, grown = (tmp_path_factory.mktemp(name) / "a.jsonl" for name in ("whole", "grown"))
@@ -149,9 +145,7 @@ def high(points: pl.LazyFrame) -> pl.LazyFrame:
     """A high loss; one that ends high is worse."""
     worse = pl.col(ENDED) & (pl.col(VALUE) > 0.6)
     return verdicts(
-        points,
-        found={"high": (pl.col(VALUE) > 0.8) | worse},
-        severities={Severity.CRITICAL: worse},
+        points, found={"high": (pl.col(VALUE) > 0.8) | worse}, severities={Severity.CRITICAL: worse}
     )
 
 

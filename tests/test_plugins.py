@@ -194,10 +194,7 @@ def test_a_module_of_detectors_or_one_of_them_is_found(install):
         "acme_one.py": RULE.replace("NAME", "acme_one"),
         "acme_two.py": RULE.replace("NAME", "acme_two"),
     }
-    named = [
-        ("sentinel.detectors", "one", "acme_one"),
-        ("sentinel.detectors", "two", "acme_two:acme_two"),
-    ]
+    named = [("sentinel.detectors", "one", "acme_one"), ("sentinel.detectors", "two", "acme_two:acme_two")]
     before = {*all_detectors()}
     install("acme", modules, named)
     assert {*all_detectors()} - before == {"acme-one", "acme-two"}

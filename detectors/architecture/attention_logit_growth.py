@@ -42,7 +42,7 @@ from sentinel.detectors.verdict import SkipReason, verdicts
             "the largest attention logit grew from {start:.3g} to {level:.3g} and goes on growing",
             ("N-attention-logits", "N-muon-scale"),
             (WARNING, CRITICAL),
-        ),
+        )
     },
 )
 def attention_logit_growth(

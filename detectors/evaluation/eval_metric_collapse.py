@@ -123,9 +123,7 @@ def eval_metric_collapse(
             SkipReason.OTHER_TAG: pl.col(SIGNAL).is_in(SHARES),
             SkipReason.FEW_POINTS: best.is_not_null(),
         },
-        found={
-            "collapsed": (best > USEFUL) & (fall > least) & (fall > least_noises * pl.col("noise")),
-        },
+        found={"collapsed": (best > USEFUL) & (fall > least) & (fall > least_noises * pl.col("noise"))},
         lasts=best - pl.col("level") > least / 2,
         below=best - least / 2,
     )

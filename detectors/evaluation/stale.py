@@ -23,7 +23,7 @@ STALE = {
         "loss on held-out data rests at {value:.6g} to the last digit while that of the training falls, as "
         "if an old copy of the weights were evaluated",
         ("N-ema-lag", "DF2", "V1", "O5"),
-    ),
+    )
 }
 """How that is told."""
 

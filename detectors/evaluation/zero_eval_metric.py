@@ -57,9 +57,7 @@ FALLEN = 0.7  # of its first value: a loss that has learned something
     hold=1,  # a verdict rests on several evaluations already
     clear=1,
     cause=Cause.EVALUATION,
-    evidence={
-        "name": Measure("metric", Unit.TEXT),
-    },
+    evidence={"name": Measure("metric", Unit.TEXT)},
     variants={
         "fell": Variant("{name} fell to exactly 0 and stays there", ("V6", "V5", "V3")),
         "zero": Variant("{name} is exactly 0, as at the evaluations before", ("V3", "V4", "V5")),

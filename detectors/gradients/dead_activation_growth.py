@@ -58,7 +58,7 @@ LASTING_FRACTION = 0.8  # of a rise, down to which it lasts
             "{level:.1%} of this layer's outputs are dead, {start:.0%} at the start",
             ("O25", "GV"),
             (WARNING, CRITICAL),
-        ),
+        )
     },
 )
 def dead_activation_growth(

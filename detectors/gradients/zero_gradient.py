@@ -75,7 +75,7 @@ MAX_GROUPS_WITHOUT_ADVANTAGE = 0.5  # fraction of the groups: with more, no grad
             "the gradient norm is exactly 0 in {share:.0%} of the last points; it began at {start:.3g}",
             ("O21", "O3", "O4", "O2", "O25", "GV"),
             (CRITICAL,),
-        ),
+        )
     },
 )
 def zero_gradient(

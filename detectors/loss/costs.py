@@ -35,7 +35,7 @@ CONSTANT = {
         "each wrong sample costs {pays:.3g} nats, whatever the model learns: probabilities have rounded to 0 "
         "and 1",
         ("O13", "DP12", "O12", "O19"),
-    ),
+    )
 }
 """How a constant cost is told."""
 

@@ -69,7 +69,7 @@ TAIL = 0.95  # quantile: two or three of the points before lie beyond it
             "loss jumped from {usual:.4g} to {value:.4g}; spikes within 200 points: {spikes}",
             ("A-sft-spikes", "L6", "A-nan-data", "N-silent-corruption", "A-learning-rate"),
             (INFO, WARNING),
-        ),
+        )
     },
 )
 def loss_spike(
@@ -109,7 +109,7 @@ def loss_spike(
     begins = spike & (~last_spike | (pl.col("above") > COMES_DOWN * pl.col("above").shift(1).over(SERIES)))
     far = (pl.col("above") > least) & ~is_learned(pl.col(VALUE))
     measured = measured.with_columns(spike=far.fill_null(False)).with_columns(
-        spikes=begins.cast(pl.Int32).rolling_sum(MANY, min_samples=1).over(SERIES),
+        spikes=begins.cast(pl.Int32).rolling_sum(MANY, min_samples=1).over(SERIES)
     )
     return verdicts(
         measured,

@@ -111,10 +111,7 @@ def repeated_loss(
             SkipReason.FEW_POINTS: pl.col(INDEX) >= MOVED,
             SkipReason.VARIATION: pl.col("moving") > least_noise,
         },
-        found={
-            "training": is_training & long & ~is_left_to_loss_plateau,
-            "evaluation": ~is_training & long,
-        },
+        found={"training": is_training & long & ~is_left_to_loss_plateau, "evaluation": ~is_training & long},
         onset=pl.col("begun"),
     )
 

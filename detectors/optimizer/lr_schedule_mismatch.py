@@ -51,12 +51,7 @@ from sentinel.detectors.schedules import (
 from sentinel.detectors.schema import ENDED, INDEX, STEP, VALUE
 from sentinel.detectors.settings import Setting
 from sentinel.detectors.signals import Signal
-from sentinel.detectors.stats import (
-    PRECISION,
-    has_points,
-    recent_median,
-    start_median,
-)
+from sentinel.detectors.stats import PRECISION, has_points, recent_median, start_median
 from sentinel.detectors.verdict import SkipReason, verdicts
 
 DECAYED_FRACTION = 0.2  # of the peak, with a plan: a log that rounds jumps to its end from above

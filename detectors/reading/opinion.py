@@ -317,11 +317,7 @@ def _may_page(card: Card, bar: Bar, outcome: Curves, has_ended: Bools) -> Bools:
 
 
 def _of_series(
-    points: _Points,
-    last: Mapping[str, Any],
-    course: Floats,
-    cards: Sequence[Card],
-    claims: Collection[str],
+    points: _Points, last: Mapping[str, Any], course: Floats, cards: Sequence[Card], claims: Collection[str]
 ) -> dict[str, Any]:
     """Return what the cards of claims say of one series, the worst alone; ``last`` is its last row.
 

@@ -58,7 +58,7 @@ DECAYED = 0.5  # share of the first clip range
             "PPO clips {level:.0%} of the samples of an update, more than {most_clipped:.0%}",
             ("A-clip-ratio", "R2", "R1", "N-async-staleness"),
             (WARNING, INFO),
-        ),
+        )
     },
 )
 def clip_fraction_saturation(

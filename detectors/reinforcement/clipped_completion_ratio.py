@@ -98,10 +98,7 @@ def clipped_completion_ratio(
     return verdicts(
         _measured(points, skip_steps),
         judged={SkipReason.FEW_POINTS: has_points(LEAST), SkipReason.EARLY: level.is_not_null()},
-        found={
-            "never_stops": capped & never_stops,
-            "capped": capped,
-        },
+        found={"never_stops": capped & never_stops, "capped": capped},
         lasts=level > LASTS * warning_ratio,
         above=pl.lit(LASTS * warning_ratio),
         severities={INFO: may_settle, CRITICAL: ~may_settle & (surely > critical_ratio + ROUNDING)},

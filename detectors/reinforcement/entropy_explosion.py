@@ -130,10 +130,7 @@ def entropy_explosion(
     grows = (level > noise * start) & (level > pl.col("earlier_level"))
     return verdicts(
         measured,
-        judged={
-            SkipReason.FEW_POINTS: has_points(2 * NOW),
-            SkipReason.NOT_COMPARABLE: fell.is_not_null(),
-        },
+        judged={SkipReason.FEW_POINTS: has_points(2 * NOW), SkipReason.NOT_COMPARABLE: fell.is_not_null()},
         found={
             "exploded": is_of(Signal.ENTROPY) & risen & fell,
             "noise": of_actions & grows & stands,

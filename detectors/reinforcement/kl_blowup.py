@@ -121,7 +121,7 @@ def kl_blowup(
         .then(critical_per_token)
         .when(update)
         .then(warning_per_update)
-        .otherwise(_band(info_per_token, warning_per_sequence)),
+        .otherwise(_band(info_per_token, warning_per_sequence))
     )
     # A few unlikely samples make the KL of an update that clips few.
     clips_few = pl.col("clipped") < pl.when(over & grown).then(FEWER).otherwise(FEW)
@@ -135,11 +135,7 @@ def kl_blowup(
             "far": to_reference,
             "larger": update & (level > growing * before) & (level > info_per_update),
         },
-        severities={
-            INFO: clips_few,
-            CRITICAL: away | (summed & grown),
-            WARNING: summed | (grown & ~update),
-        },
+        severities={INFO: clips_few, CRITICAL: away | (summed & grown), WARNING: summed | (grown & ~update)},
         above=pl.when(wrecked).then(wreck_per_update).when(over).then("limit").otherwise(level / 2),
     )
 

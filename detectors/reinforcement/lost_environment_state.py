@@ -47,15 +47,12 @@ BACK = 100  # points that are compared
             "the replay buffer holds {value:.0f} transitions; it held {most:.0f} shortly before", ("R4",)
         ),
         "normaliser": Variant(
-            "the normaliser knows {value:.0f} observations; it knew {most:.0f} shortly before",
-            ("R4", "R3"),
+            "the normaliser knows {value:.0f} observations; it knew {most:.0f} shortly before", ("R4", "R3")
         ),
     },
 )
 def lost_environment_state(
-    points: pl.LazyFrame,
-    *,
-    kept: Annotated[float, "share of the most before that must be left"] = 0.5,
+    points: pl.LazyFrame, *, kept: Annotated[float, "share of the most before that must be left"] = 0.5
 ) -> pl.LazyFrame:
     measured = points.with_columns(
         most=recent_max(pl.col(VALUE), BACK, at_least=1),

@@ -85,9 +85,7 @@ BANDS: Mapping[Signal, Band] = {
     },
 )
 def metric_band(
-    points: pl.LazyFrame,
-    *,
-    most_out: Annotated[float, "share of the last 20 points that may be red"] = 0.7,
+    points: pl.LazyFrame, *, most_out: Annotated[float, "share of the last 20 points that may be red"] = 0.7
 ) -> pl.LazyFrame:
     signal, healthy, red = (pl.col(column) for column in (SIGNAL, "healthy", "red"))
     banded = points.with_columns(
@@ -106,10 +104,7 @@ def metric_band(
     out = pl.col("out") > most_out - ROUNDING
     return verdicts(
         measured,
-        judged={
-            SkipReason.FEW_POINTS: has_points(NOW),
-            SkipReason.EARLY: pl.col("counts_from") >= EARLY,
-        },
+        judged={SkipReason.FEW_POINTS: has_points(NOW), SkipReason.EARLY: pl.col("counts_from") >= EARLY},
         found={
             "alignment": out & is_of(Signal.EBFT_ALIGNMENT),
             "diversity": out & is_of(Signal.EBFT_DIVERSITY),

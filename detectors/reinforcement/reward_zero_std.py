@@ -81,10 +81,7 @@ ALIKE = "{share:.0%} of the groups had no spread in reward over the last {points
         ),
         "alike": Variant(
             ALIKE,
-            (
-                *("A-frac-zero-std", "A-reward-std", "A-reward-never", "A-entropy-collapse"),
-                "N-format-reward",
-            ),
+            (*("A-frac-zero-std", "A-reward-std", "A-reward-never", "A-entropy-collapse"), "N-format-reward"),
             (CRITICAL, WARNING),
         ),
     },
@@ -105,10 +102,7 @@ def reward_zero_std(
     little_learnt = {rows: _is_little_learnt(rows, warning_share, healthy_share) for rows in WINDOWS}
     measured = (
         points.with_columns(at_point=pl.when(logs_groups).then(groups_alike).otherwise(all_alike))
-        .with_columns(
-            groups=_groups(),
-            is_silent=(pl.col("at_point") >= silent_point).cast(pl.Float64),
-        )
+        .with_columns(groups=_groups(), is_silent=(pl.col("at_point") >= silent_point).cast(pl.Float64))
         .with_columns(
             share=pl.coalesce(
                 pl.when(learnt).then(_share(window)) for window, learnt in little_learnt.items()

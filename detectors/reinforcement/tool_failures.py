@@ -57,7 +57,7 @@ LOW = 0.1  # quantile of the rewards before: a fall below it is no noise of one 
             "{level:.0%} of the calls of tools fail, {before:.0%} before, and the reward fell from "
             "{reward_before:.3g} to {reward_level:.3g}",
             ("N-tool-failures", "N-tool-loops", "R1"),
-        ),
+        )
     },
 )
 def tool_failures(

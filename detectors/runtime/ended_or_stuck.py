@@ -74,9 +74,7 @@ TIMES_LONGEST = 1.5  # the longest pause; an evaluation that took so long may co
     cause=Cause.STALL,
 )
 def ended_or_stuck(
-    run: RunView,
-    *,
-    least_seconds: Annotated[float, "silence that is always allowed"] = 600.0,
+    run: RunView, *, least_seconds: Annotated[float, "silence that is always allowed"] = 600.0
 ) -> Iterator[RunFinding]:
     """Yield one finding for each silence, numbered by the points before it."""
     if run.finalized is not None:

@@ -39,9 +39,7 @@ FAILED = "a stage of sentinel"
 
 @run_check(
     reads="the order of steps, the number of tags, whether the log can be read",
-    evidence={
-        "reason": Measure("reason", Unit.TEXT),
-    },
+    evidence={"reason": Measure("reason", Unit.TEXT)},
     variants={
         "disordered": Variant("nothing that follows in the log is judged: {reason}", (), (INFO,)),
         "too-many-tags": Variant("not all that is logged is judged: {reason}", (), (INFO,)),

@@ -41,15 +41,11 @@ LEVEL_POINTS = 20  # points of the present level
     history=History(recent=LEVEL_POINTS),
     every=5,
     cause=Cause.SPEED,
-    evidence={
-        "share": Measure("of a step, waiting for data", Unit.SHARE),
-    },
+    evidence={"share": Measure("of a step, waiting for data", Unit.SHARE)},
     variants={
         "starved": Variant(
-            "the device waits for data during {share:.0%} of a step",
-            ("N-loader-starved", "DP5"),
-            (INFO,),
-        ),
+            "the device waits for data during {share:.0%} of a step", ("N-loader-starved", "DP5"), (INFO,)
+        )
     },
 )
 def loader_starvation(

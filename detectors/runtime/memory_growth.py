@@ -60,8 +60,7 @@ EVERY_POINTS = 5  # points between two verdicts: memory grows slowly
     },
     variants={
         "growing": Variant(
-            "memory grew from {start:.3g} to {now:.3g} GiB and does not level off",
-            ("A-memory",),
+            "memory grew from {start:.3g} to {now:.3g} GiB and does not level off", ("A-memory",)
         ),
         "host-growing": Variant(
             "the training's memory on its host grew from {start:.3g} to {now:.3g} GiB and does not level off",

@@ -49,7 +49,7 @@ LIVELY = 0.9  # share of these before at which the loss was another one than at 
             "no new loss since step {since:.0f}, while the learning rate is logged at each step: it is no "
             "longer logged, or constant at {loss:.4g}",
             ("A-logging", "A-nan-debug"),
-        ),
+        )
     },
 )
 def missing_loss(

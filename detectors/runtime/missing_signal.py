@@ -59,10 +59,7 @@ WATCHED = (
 
 @run_check(
     reads="what is logged in the first 100 steps, and the settings",
-    evidence={
-        "missing": Measure("not logged", Unit.TEXT),
-        "lines": Measure("lines that log it", Unit.TEXT),
-    },
+    evidence={"missing": Measure("not logged", Unit.TEXT), "lines": Measure("lines that log it", Unit.TEXT)},
     variants={
         "unwatched": Variant(
             "the run does not log {missing}; to have it watched: {lines}", ("A-logging", "G8"), (INFO,)

@@ -58,11 +58,7 @@ STANDSTILL_EVIDENCE = {
 
 @run_check(
     reads="the clock",
-    evidence={
-        **SILENCE_EVIDENCE,
-        "goes_on": Measure("should go on", Unit.TEXT),
-        **STANDSTILL_EVIDENCE,
-    },
+    evidence={**SILENCE_EVIDENCE, "goes_on": Measure("should go on", Unit.TEXT), **STANDSTILL_EVIDENCE},
     variants={
         "silent": Variant(SILENT_MESSAGE, (*HANG_ENTRIES, "A-err-exit9"), (WARNING, CRITICAL)),
         "lives": Variant(SILENT_MESSAGE, HANG_ENTRIES, (WARNING, CRITICAL)),  # so it was not killed
@@ -93,9 +89,7 @@ STANDSTILL_EVIDENCE = {
     inhibits=tuple(cause for cause in Cause if cause not in (Cause.STALL, Cause.CRASH, Cause.NUMERICS)),
 )
 def stream_stall(
-    run: RunView,
-    *,
-    least_seconds: Annotated[float, "silence that is always allowed"] = 600.0,
+    run: RunView, *, least_seconds: Annotated[float, "silence that is always allowed"] = 600.0
 ) -> Iterator[RunFinding]:
     """Yield one finding for each silence, numbered by the points before it."""
     if run.silent_seconds is None:

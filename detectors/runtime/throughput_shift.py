@@ -58,7 +58,7 @@ MIN_LOST_SECONDS = 5.0  # by the last 20 points of a clock: machines stumble for
         "speed": Measure("speed, of the earlier one", Unit.SHARE),
     },
     variants={
-        "slower": Variant("training runs at {speed:.0%} of its earlier speed", ("DP5",), (INFO, WARNING)),
+        "slower": Variant("training runs at {speed:.0%} of its earlier speed", ("DP5",), (INFO, WARNING))
     },
 )
 def throughput_shift(

@@ -63,9 +63,7 @@ MAX_NAMED = 3  # signals, so that the message stays short
     },
 )
 def worse_than_siblings(
-    run: RunView,
-    *,
-    siblings_to_warn: Annotated[int, "siblings from which on it is a warning"] = 8,
+    run: RunView, *, siblings_to_warn: Annotated[int, "siblings from which on it is a warning"] = 8
 ) -> Iterator[RunFinding]:
     """Yield one finding for the run, about the signal that left its band first."""
     if run.siblings is None or not run.siblings.deviations:

@@ -46,8 +46,7 @@ _PagesPerDay = Annotated[
     ),
 ]
 _Bad = Annotated[
-    Path | None,
-    typer.Option(metavar="FILE", help="Names or globs of runs that went wrong, one a line."),
+    Path | None, typer.Option(metavar="FILE", help="Names or globs of runs that went wrong, one a line.")
 ]
 _Output = Annotated[
     Path, typer.Option("--output", "-o", metavar="FILE", help="Where to write the result, for `include`.")

@@ -15,8 +15,7 @@ from sentinel.common.errors import SentinelError
 _Paths = Annotated[
     list[str] | None,
     typer.Argument(
-        metavar="[PATH...]",
-        help="Logs that agents may ask about; without any, what a watch has recorded.",
+        metavar="[PATH...]", help="Logs that agents may ask about; without any, what a watch has recorded."
     ),
 ]
 

@@ -30,8 +30,7 @@ _StartWithin = Annotated[
     ),
 ]
 _Ignore = Annotated[
-    list[str] | None,
-    typer.Option(metavar="ID", help="An incident that is dealt with. May be repeated."),
+    list[str] | None, typer.Option(metavar="ID", help="An incident that is dealt with. May be repeated.")
 ]
 _StateDir = Annotated[
     Path | None,

@@ -189,8 +189,7 @@ class Config(ConfigTable):
         '("30m", "2h", "1d")',
     )
     poll: bool = Field(
-        default=False,
-        description="poll instead of waiting for file system events; NFS and FUSE send none",
+        default=False, description="poll instead of waiting for file system events; NFS and FUSE send none"
     )
     shard: ShardOfRuns = Field(
         default_factory=Shard,
@@ -218,12 +217,10 @@ class Config(ConfigTable):
         description="where to answer `/metrics` and `/healthz`: a port on this machine, or HOST:PORT",
     )
     heartbeat: HeartbeatConfig | None = Field(
-        default=None,
-        description="address to ping while the watch is well; keys as below",
+        default=None, description="address to ping while the watch is well; keys as below"
     )
     budget: BudgetConfig | None = Field(
-        default=None,
-        description="`pages_per_run_day`: messages a day to each sink, for each run under watch",
+        default=None, description="`pages_per_run_day`: messages a day to each sink, for each run under watch"
     )
     calibration: Calibration | None = Field(
         default=None,

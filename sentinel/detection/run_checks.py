@@ -8,14 +8,7 @@ import msgspec
 
 from sentinel.catalogue import signatures
 from sentinel.detectors.api import Severity
-from sentinel.detectors.run_checks import (
-    Completion,
-    Ended,
-    RunCheck,
-    RunFinding,
-    RunView,
-    SiblingComparison,
-)
+from sentinel.detectors.run_checks import Completion, Ended, RunCheck, RunFinding, RunView, SiblingComparison
 from sentinel.incidents.inhibition import OF_THE_RUN
 from sentinel.incidents.verdict_merge import Key, Segment, Verdict
 from sentinel.runs.end_inference import completion_of
@@ -94,12 +87,7 @@ class RunChecks(msgspec.Struct, frozen=True):
         yield from self._findings(self.checks, log.run.id, view, log.known, final=final)
 
     def beside(
-        self,
-        name: str,
-        run: str,
-        metadata: RunMetadata,
-        run_facts: KnownOfRun,
-        siblings: SiblingComparison,
+        self, name: str, run: str, metadata: RunMetadata, run_facts: KnownOfRun, siblings: SiblingComparison
     ) -> Segments:
         """Yield what the check of that name, which compares with other runs, finds in a run.
 

@@ -81,15 +81,7 @@ def sort_key(verdict: Verdict) -> SortKey:
     Verdicts on the end of a stream follow all others of that stream.
     """
     key = verdict.key
-    return (
-        key.stream,
-        verdict.final,
-        verdict.position,
-        key.attempt,
-        key.detector,
-        key.tag,
-        verdict.index,
-    )
+    return (key.stream, verdict.final, verdict.position, key.attempt, key.detector, key.tag, verdict.index)
 
 
 class _Cursor(msgspec.Struct):

@@ -85,9 +85,7 @@ class HangSampling:
             samples = dict(pool.map(lambda target: (target.pid, self._sample(target)), targets))
         return [
             RankSample(
-                rank,
-                samples[rank.process.pid],
-                [samples[worker.pid] for worker in workers[rank.process.pid]],
+                rank, samples[rank.process.pid], [samples[worker.pid] for worker in workers[rank.process.pid]]
             )
             for rank in self._ranks
         ]

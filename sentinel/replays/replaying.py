@@ -197,10 +197,7 @@ def _comparisons(
         return ()
     from sentinel.replays.comparing import against_baseline, compared  # scipy is slow to import
 
-    return [
-        *(compared(runs) if compare else ()),
-        *(against_baseline(runs, baselines) if baselines else ()),
-    ]
+    return [*(compared(runs) if compare else ()), *(against_baseline(runs, baselines) if baselines else ())]
 
 
 def simulate_notifications(runs: Sequence[JudgedRun], policies: Sequence[SinkPolicy]) -> None:

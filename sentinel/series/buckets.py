@@ -33,11 +33,7 @@ class _Column(NamedTuple):
 
 
 _TOTAL, _LOW, _HIGH = range(3)
-_OF_THE_VALUE = (
-    _Column(np.add, 0.0),
-    _Column(np.minimum, np.inf),
-    _Column(np.maximum, -np.inf),
-)
+_OF_THE_VALUE = (_Column(np.add, 0.0), _Column(np.minimum, np.inf), _Column(np.maximum, -np.inf))
 _BESIDE_THE_VALUE = _Column(lambda first, _: first, np.nan)
 
 

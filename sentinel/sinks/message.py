@@ -279,12 +279,7 @@ def _since(notification: Notification) -> Iterator[MessageLine]:
     clock = clock_text(incident.onset_time) or (f"heard {received}" if received else "")
     of_plan = f" of {planned:,.0f}" if planned and planned >= incident.onset_step else ""
     lasts = f"for {lasted(incident)}" if _last_step(incident) > incident.onset_step else ""
-    parts = (
-        f"step {incident.onset_step:,}{of_plan}",
-        clock,
-        lasts,
-        gpu_hours(incident, run.world_size),
-    )
+    parts = (f"step {incident.onset_step:,}{of_plan}", clock, lasts, gpu_hours(incident, run.world_size))
     yield MessageLine("Since", ", ".join(filter(None, parts)))
 
 

@@ -39,14 +39,7 @@ HEADINGS = ["What it catches", "Why it matters", "What to do", "When it is wrong
 POINTS_PER_POLL = (1, 1, 1, 1, 2, 7)
 """How many points a poll brings: most are single, so that a detector judges hundreds of rows one by one."""
 
-EXTREME_STREAMS = (
-    "0x300",
-    "-1x300",
-    "1e300x300",
-    "(-1e300 1e300)x150",
-    "1e-300x300",
-    "(0.5 nan)x200",
-)
+EXTREME_STREAMS = ("0x300", "-1x300", "1e300x300", "(-1e300 1e300)x150", "1e-300x300", "(0.5 nan)x200")
 """Values of one stream each, which no detector may fail on; `sentinel.testing.golden` says what they mean."""
 
 THINNED = (0, 17)

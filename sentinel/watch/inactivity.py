@@ -70,10 +70,7 @@ class InactivityMonitor:
         return self._process_monitor.alarmed(ring)
 
     def ended(
-        self,
-        runs: Collection[WatchedRun],
-        awake: float,
-        read_runs: Callable[[Sequence[WatchedRun]], object],
+        self, runs: Collection[WatchedRun], awake: float, read_runs: Callable[[Sequence[WatchedRun]], object]
     ) -> list[WatchedRun]:
         """Return the runs to review: those whose processes have ended, those that lost a rank, and those of
         which a hang diagnosis is ready.

@@ -54,12 +54,7 @@ class RunSession:
     """
 
     def __init__(
-        self,
-        pipeline: Pipeline,
-        row: RunRow,
-        name: str,
-        state: bytes | None,
-        forms: Sequence[LineForm] = (),
+        self, pipeline: Pipeline, row: RunRow, name: str, state: bytes | None, forms: Sequence[LineForm] = ()
     ) -> None:
         self._pipeline = pipeline
         run = _local_run(row, forms)

@@ -114,10 +114,7 @@ READERS: dict[str, dict[str, Callable[[Path], int]]] = {
         "polars": lambda path: cells(pl.read_ndjson(path)),
         "pandas": lambda path: cells(pd.read_json(path, lines=True)),
     },
-    "console.log": {
-        "sentinel": lambda path: points(ConsoleLog(path)),
-        "pattern": by_pattern,
-    },
+    "console.log": {"sentinel": lambda path: points(ConsoleLog(path)), "pattern": by_pattern},
 }
 
 

@@ -22,11 +22,7 @@ POINTS_AT_ONCE = 300_000
 FIRST_ROWS = 50  # that tell whether a log begins at a resume
 
 
-@detector(
-    judges=tuple(PARTS),
-    history=History(recent=1),
-    variants={"never": Variant("never", ())},
-)
+@detector(judges=tuple(PARTS), history=History(recent=1), variants={"never": Variant("never", ())})
 def recorder(points):  # type: ignore[no-untyped-def]
     """Stand for a detector that asks for all series and is never asked."""
     return points

@@ -6,16 +6,7 @@ from importlib import import_module
 
 from studies.faults.loggers import Log, Logger
 
-FAMILIES = (
-    "wiring",
-    "losses",
-    "gradients",
-    "schedules",
-    "evaluation",
-    "resuming",
-    "policies",
-    "preferences",
-)
+FAMILIES = ("wiring", "losses", "gradients", "schedules", "evaluation", "resuming", "policies", "preferences")
 """The modules of the faults. They import what they train with inside their functions."""
 
 STRENGTHS = "plain", "mild", "faint"

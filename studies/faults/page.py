@@ -170,13 +170,7 @@ def _only(one: Outcome, detector: str) -> Outcome:
     return Outcome(one.run, one.last_step, alerts, one.shown, one.peers)
 
 
-UNLIKE = {
-    "constant-reward",
-    "clipped-completions",
-    "huge-rate",
-    "ppo-entropy-collapse",
-    "flat-margins",
-}
+UNLIKE = {"constant-reward", "clipped-completions", "huge-rate", "ppo-entropy-collapse", "flat-margins"}
 """Faults of trainings by reward or preference, for which no peer is made."""
 
 

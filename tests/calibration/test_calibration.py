@@ -254,11 +254,7 @@ def test_looking_every_day_does_not_break_a_promise_by_chance():
 
 @pytest.mark.parametrize(
     "budget",
-    [
-        {},
-        {"pages_per_run": 0.01, "pages_per_run_day": 0.01},
-        {"pages_per_run_day": 0.01, "run_days": 0},
-    ],
+    [{}, {"pages_per_run": 0.01, "pages_per_run_day": 0.01}, {"pages_per_run_day": 0.01, "run_days": 0}],
 )
 def test_a_promise_has_one_budget_and_what_it_counts(budget):
     with pytest.raises(ValueError, match="pages_per_run"):

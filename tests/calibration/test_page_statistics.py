@@ -35,10 +35,7 @@ def test_kinds_are_counted_in_all_runs_and_in_those_that_are_alike():
 def test_two_detectors_are_judged_apart_and_counted_together():
     run = replace(
         archived([SPIKE, SHIFT]),
-        stricter={
-            Stricter("loss-spike", 2.0): archived([SHIFT]),
-            Stricter("drift", 2.0): archived([SPIKE]),
-        },
+        stricter={Stricter("loss-spike", 2.0): archived([SHIFT]), Stricter("drift", 2.0): archived([SPIKE])},
     )
     pages = factored([run])
     assert pages.rate([Stricter("loss-spike", 2.0)]).pages == 1

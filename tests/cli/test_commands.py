@@ -137,18 +137,7 @@ def test_help_comes_without_the_heavy_libraries():
 @pytest.mark.parametrize(
     ("command", "heavy"),
     [
-        (
-            [],
-            {
-                "multiprocessing",
-                "pydantic",
-                "rich",
-                "scipy",
-                "sentinel.sinks.base",
-                "tensorboard",
-                "yaml",
-            },
-        ),
+        ([], {"multiprocessing", "pydantic", "rich", "scipy", "sentinel.sinks.base", "tensorboard", "yaml"}),
         (["replay"], {"multiprocessing", "pydantic", "scipy", "sentinel.sinks.base", "tensorboard"}),
     ],
 )

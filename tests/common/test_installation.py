@@ -41,7 +41,7 @@ def test_what_uvx_made_is_called_with_the_extra(place):
 def test_an_environment_with_pip_gets_it_by_its_own_python():
     said = command("s3", "", Path("/my envs/one"), has_pip=True)
     assert shlex.split(said) == [
-        *("/my envs/one/bin/python", "-m", "pip", "install", "training-sentinel[s3]"),
+        *("/my envs/one/bin/python", "-m", "pip", "install", "training-sentinel[s3]")
     ]
 
 

@@ -18,11 +18,7 @@ RUN = RunIdentity(run="team/a", path="/runs/team/a", framework="trl-grpo")
 INCIDENT = FIRED.incident
 
 
-STATES = {
-    Event.RESOLVED: State.RESOLVED,
-    Event.LOST: State.LOST,
-    Event.ESCALATED: State.ESCALATED,
-}
+STATES = {Event.RESOLVED: State.RESOLVED, Event.LOST: State.LOST, Event.ESCALATED: State.ESCALATED}
 NUMBERS = count(1)
 
 

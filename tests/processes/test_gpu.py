@@ -11,10 +11,7 @@ from sentinel.processes.nvml import gpu_use
 torch = pytest.importorskip("torch")
 pytest.importorskip("pynvml")
 
-pytestmark = [
-    pytest.mark.long,
-    pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU"),
-]
+pytestmark = [pytest.mark.long, pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")]
 
 COMPUTES = """
 import torch

@@ -50,11 +50,7 @@ def test_a_process_that_opens_its_log_for_each_line_is_found(log, by):
     """Beside others of the same directory that write nothing, or read the log."""
     code = f"import sys; sys.argv[1:] = [{str(log)!r}]\n{APPENDS}" if by != "argument" else APPENDS
     words = [log] if by == "argument" else []
-    options = {
-        "argument": {},
-        "directory": {"cwd": log.parent},
-        "environment": {"env": {"OUTPUT": str(log)}},
-    }
+    options = {"argument": {}, "directory": {"cwd": log.parent}, "environment": {"env": {"OUTPUT": str(log)}}}
     with (
         running(WAITS, log),
         running(code, *words, **options[by]) as one,

@@ -69,10 +69,7 @@ def test_the_earlier_log_of_one_training_tells(tmp_path):
         for incident in run["incidents"]
         if incident["detector"] == "kl-blowup"
     }
-    assert decided == {
-        "jsonl": "first-notification",
-        "csv": "told-of-another-log",
-    }
+    assert decided == {"jsonl": "first-notification", "csv": "told-of-another-log"}
 
 
 def replayed(verdicts, policies, pieces):

@@ -38,10 +38,7 @@ def enqueue_all(
     """Put notifications into the outbox in one transaction."""
     incidents = [
         SinkDecision(
-            told.incident,
-            sink,
-            Decision(told.event, Reason.FIRST_NOTIFICATION),
-            msgspec.to_builtins(told),
+            told.incident, sink, Decision(told.event, Reason.FIRST_NOTIFICATION), msgspec.to_builtins(told)
         )
         for told in notifications
         for sink in sinks

@@ -22,10 +22,7 @@ SUMMARY = "KL to the reference is 3.2 nats per token, above 2.0."
         (Event.REOPENED, f"Came back: {SUMMARY}"),
         (Event.FLAPPING, f"Keeps coming back: {SUMMARY}"),
         (Event.LOST, f"The log went silent: {SUMMARY}"),
-        (
-            Event.ENDED,
-            f"The run crashed at step 440 (it printed 'Killed') with this still there: {SUMMARY}",
-        ),
+        (Event.ENDED, f"The run crashed at step 440 (it printed 'Killed') with this still there: {SUMMARY}"),
     ],
 )
 def test_the_headline_says_what_is_wrong_and_what_is_new(event, headline):

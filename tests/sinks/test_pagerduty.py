@@ -51,10 +51,7 @@ def test_an_equal_path_on_another_machine_has_an_alert_of_its_own():
 
 @pytest.mark.parametrize("name", sorted(OVER))
 def test_the_end_resolves_it(name):
-    assert event(about(name)) == {
-        "event_action": "resolve",
-        "dedup_key": f"node-7/{INCIDENT.id}",
-    }
+    assert event(about(name)) == {"event_action": "resolve", "dedup_key": f"node-7/{INCIDENT.id}"}
 
 
 @pytest.mark.long

@@ -9,11 +9,7 @@ from pydantic import ValidationError
 
 from sentinel.common.errors import ConfigError
 from sentinel.incidents.incident import Event
-from sentinel.sinks.webhook import (
-    SIGNATURE_HEADER,
-    WebhookConfig,
-    webhook_body,
-)
+from sentinel.sinks.webhook import SIGNATURE_HEADER, WebhookConfig, webhook_body
 from tests.sinks.samples import INCIDENT, NOTIFICATION, about, digest
 from tests.tools.schemas import fits
 
@@ -40,11 +36,7 @@ def test_the_body_is_the_documented_one(event, receiver):
     assert body["link"] == "https://tensorboard.example/#run=grpo-7b"
     assert body["checkpoint"] == "/runs/grpo-7b/checkpoint-350"
     assert body["incident"]["resolved_step"] == (440 if event is Event.RESOLVED else None)
-    assert body["catalogue"][0] == {
-        "id": "R2",
-        "title": "Policy leaves the reference",
-        "fix": "raise `beta`",
-    }
+    assert body["catalogue"][0] == {"id": "R2", "title": "Policy leaves the reference", "fix": "raise `beta`"}
 
 
 def test_the_body_is_strict_json_whatever_a_run_logged(receiver):

@@ -30,11 +30,7 @@ def test_a_run_that_the_exporter_wrote():
         assert reader.times == [BEGIN + seconds for seconds in (0, 10, 15, 20, 30, 35)]
         assert not reader.read_issues
     assert reader.batch.lines == [Line(BEGIN, "epoch 1"), Line(BEGIN, "epoch 2")]
-    assert reader.batch.config == {
-        "parameters/lr": 0.1,
-        "parameters/max_steps": 40,
-        "parameters/bf16": True,
-    }
+    assert reader.batch.config == {"parameters/lr": 0.1, "parameters/max_steps": 40, "parameters/bf16": True}
 
 
 def test_an_export_that_lost_a_part_waits_for_no_part(tmp_path):

@@ -57,12 +57,7 @@ CASES = {
     "SIGTERM": Case(KILLED.format(15), ("run-preempted",), "was killed by SIGTERM"),
     "SIGKILL": Case(KILLED.format(9), CRASHED, "was killed by SIGKILL"),
     "SIGSEGV": Case(KILLED.format(11), CRASHED, "was killed by SIGSEGV"),
-    "OOM": Case(
-        FILLS,
-        CRASHED,
-        "OOM killer (cgroup limit",
-        limited=True,
-    ),
+    "OOM": Case(FILLS, CRASHED, "OOM killer (cgroup limit", limited=True),
     "zombie": Case("sys.exit(7)", CRASHED, "exited with status 7", NOBODY_REAPS),
     "unknown": Case("sys.exit(3)", ASKED, "its process is gone", REAPED_AT_ONCE, old_kernel=True),
 }

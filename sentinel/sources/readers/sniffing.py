@@ -10,14 +10,7 @@ from typing import Any, TypeVar
 
 from sentinel.sources.readers.files import open_log, plain_utf_8
 from sentinel.sources.readers.plain import flattened
-from sentinel.sources.readers.records import (
-    EPOCH_KEYS,
-    NUMBER,
-    STEP_KEYS,
-    TIME_KEYS,
-    named,
-    seconds,
-)
+from sentinel.sources.readers.records import EPOCH_KEYS, NUMBER, STEP_KEYS, TIME_KEYS, named, seconds
 
 HEAD_BYTES = 1 << 16
 """How much of a file is looked at."""

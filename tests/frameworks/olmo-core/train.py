@@ -39,11 +39,7 @@ def main(directory: Path, steps: int) -> None:
     with TemporaryDirectory(dir=".") as data:
         write_tokens(Path(data, "tokens.npy"), 16 * LENGTH * (steps + 20))
         model = TransformerConfig.llama_like(
-            d_model=64,
-            vocab_size=VOCABULARY,
-            n_layers=2,
-            n_heads=4,
-            attn_backend=AttentionBackendName.torch,
+            d_model=64, vocab_size=VOCABULARY, n_layers=2, n_heads=4, attn_backend=AttentionBackendName.torch
         )
         module = TransformerTrainModuleConfig(
             rank_microbatch_size=8 * LENGTH,

@@ -23,11 +23,7 @@ def hide_host() -> None:
 
 def main(directory: str, iterations: int = 4) -> None:
     hide_host()
-    ray.init(
-        num_cpus=1,
-        include_dashboard=False,
-        runtime_env={"worker_process_setup_hook": hide_host},
-    )
+    ray.init(num_cpus=1, include_dashboard=False, runtime_env={"worker_process_setup_hook": hide_host})
     algorithm = (
         PPOConfig()
         .environment("CartPole-v1")

@@ -67,11 +67,7 @@ def test_a_plan_that_is_printed_before_the_first_point_is_a_setting(tmp_path):
         "  Total optimization steps = 99",
     )
     batch = ConsoleLog(path).poll({}, 1000)
-    assert batch.config == {
-        "num_train_examples": 8000,
-        "gradient_accumulation_steps": 2,
-        "max_steps": 1500,
-    }
+    assert batch.config == {"num_train_examples": 8000, "gradient_accumulation_steps": 2, "max_steps": 1500}
     assert ConsoleLog(path).poll({}, 7).config == batch.config
 
 

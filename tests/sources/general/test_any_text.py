@@ -102,10 +102,7 @@ NAMES = [
     ("step 5 time (data): 0.3s LR: 0.1", {"step": "5", "time (data)": "0.3", "LR": "0.1"}),
     (
         "Test set: Average loss: 0.05, Accuracy: 9836/10000 (98%)",
-        {
-            "Test Average loss": "0.05",
-            "Test Accuracy": "0.9836",
-        },
+        {"Test Average loss": "0.05", "Test Accuracy": "0.9836"},
     ),
     ("epoch: 1 step: 20, loss is 0.5", {"step": "20", "loss": "0.5"}),
     ("I1103 10:00:00.123456 12345 train.py:55] [20] loss=0.5", {"loss": "0.5"}),

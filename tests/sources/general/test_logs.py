@@ -32,10 +32,7 @@ def read(path):
 
 
 CONSOLES = {
-    "own loop": (
-        [f"EPOCH[{n}/5] loss{0.5 / n:.3f}" for n in range(1, 6)],
-        ("loss", 5, "0.1"),
-    ),
+    "own loop": ([f"EPOCH[{n}/5] loss{0.5 / n:.3f}" for n in range(1, 6)], ("loss", 5, "0.1")),
     "scores": (
         [f"train epoch {n} -- precision: 0.{n}5, recall: 0.{n}4, fscore: 0.{n}3" for n in range(1, 5)],
         ("fscore", 4, "0.43"),

@@ -103,10 +103,7 @@ printed = st.text(st.characters(codec="utf-8", exclude_characters="\n\r"), min_s
 
 
 @pytest.mark.long  # many examples
-@given(
-    st.lists(printed),
-    st.data(),
-)
+@given(st.lists(printed), st.data())
 def test_any_cut_gives_the_same_lines(tmp_path_factory, lines, data):
     directory = tmp_path_factory.mktemp("run")
     whole = "".join(f"{line}\n" for line in lines).encode()

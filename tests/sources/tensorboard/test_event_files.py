@@ -10,14 +10,7 @@ from sentinel.sources.discovery import discover
 from sentinel.sources.tensorboard import event_files as tensorboard
 from sentinel.sources.tensorboard.event_files import EventFiles, find
 from tests.sources.reader import Reader
-from tests.sources.tensorboard.writer import (
-    NAME,
-    VERSION,
-    event,
-    header,
-    read,
-    scalar,
-)
+from tests.sources.tensorboard.writer import NAME, VERSION, event, header, read, scalar
 from tests.tools.fuzz_tensorboard import fuzz_tensorboard
 
 

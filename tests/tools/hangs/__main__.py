@@ -53,10 +53,7 @@ SAID = {
     "kill": "rank 2 of 4 died: SIGKILL",
     "device": "Rank 2 is waiting for a device",
 }
-OTHERS = {
-    "fifo": "no single rank is at fault",
-    "kill": "Ranks 0, 1 and 3 still run and wait for it",
-}
+OTHERS = {"fifo": "no single rank is at fault", "kill": "Ranks 0, 1 and 3 still run and wait for it"}
 WAIT = "Ranks 0, 1 and 3 wait in backward (train.py:"
 
 
