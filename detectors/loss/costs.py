@@ -1,4 +1,4 @@
-"""What a wrong sample costs a classifier in training, and whether that changes while it learns."""
+"""What a wrong sample costs a classifier in training, and whether that is what a probability of 0 costs."""
 
 from math import log
 
@@ -15,9 +15,6 @@ CUT = (-log(1e-7), 15.9424, 100.0)
 
 NEAR = 0.03
 """Fraction by which a cost may miss one of these."""
-
-LEAST = 12.5
-"""Nats that a guess among 260,000 tokens costs."""
 
 MIN_WRONG = 0.1
 """Fraction of wrong samples below which few of them decide."""
@@ -42,19 +39,20 @@ CONSTANT = {
 
 def with_costs(points: pl.LazyFrame, *, reach: int) -> pl.LazyFrame:
     """Return a frame of losses with ``pays``, the median cost of a wrong sample over the last ``reach`` rows,
-    and a condition ``constant``: it is that of a probability of 0, or never changes while the accuracy does.
+    and a condition ``constant``: it is that of a probability of 0, all the time.
+
+    Another constant cost says nothing: one of a loss that is summed over a batch is as large, and no less
+    constant than that of the mean.
 
     Needs the context ``Signal.ACCURACY``, which is that of the row before.
     """
     wrong = 1 - pl.col(Signal.ACCURACY)
     loss = pl.col(VALUE).shift(1).over(SERIES)
     counts = (wrong >= MIN_WRONG) & (wrong <= 1) & (loss > 0)
-    costed = points.with_columns(share=pl.when(counts).then(wrong), cost=pl.when(counts).then(loss / wrong))
+    costed = points.with_columns(cost=pl.when(counts).then(loss / wrong))
     pays = recent_median("cost", reach, at_least=FEW)
-    cost, share = (_spread(column, reach) for column in ("cost", "share"))
-    cut = (pays / nearest(pays, CUT) - 1).abs() < NEAR
-    constant = (pays > LEAST) & (cost < VARIES) & (cut | (share > cost + VARIES / 2))
-    return costed.with_columns(pays=pays, constant=constant)
+    is_cut = (pays / nearest(pays, CUT) - 1).abs() < NEAR
+    return costed.with_columns(pays=pays, constant=is_cut & (_spread("cost", reach) < VARIES))
 
 
 def _spread(column: str, reach: int) -> pl.Expr:

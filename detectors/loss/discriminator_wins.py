@@ -7,6 +7,8 @@ several parts) rest at other levels: of them a discriminator's whose median over
 quarter of that over the first 10 and below 0.5, while the generator's is four times its own and above 8; or
 below 4 % of it, while the generator's is three times its own. Of squared errors the generator's cannot exceed
 1 by much: a discriminator below 0.02 whose generator has been within 3 % of 1 for 50 points has won as well.
+A generator that also restores its input or its target goes on learning from that: while its reconstruction
+loss is a tenth below its start, all of this is a note.
 
 ## Why it matters
 A discriminator that is sure gives hardly a gradient to the generator, which stays where it is or leaps about.
@@ -32,7 +34,7 @@ from typing import Annotated
 
 import polars as pl
 
-from sentinel.detectors.api import WARNING, Cause, History, Maturity, Variant, detector
+from sentinel.detectors.api import INFO, WARNING, Cause, History, Maturity, Variant, detector
 from sentinel.detectors.evidence import Measure, Unit
 from sentinel.detectors.schema import INDEX, SERIES, VALUE
 from sentinel.detectors.signals import Signal
@@ -47,11 +49,13 @@ TREBLED = 3.0  # times its first loss that the generator's then is
 LOST = 8.0  # loss of a generator whose samples pass with a probability of exp(-8)
 AT_ONE = 0.03  # by which a generator's squared error may miss that of samples all told to be false
 LEAST = 30  # points that suffice
+RESTORES = 0.9  # times its first reconstruction loss below which a generator goes on learning
 
 
 @detector(
     judges=(Signal.DISCRIMINATOR_LOSS,),
     needs=(Signal.GENERATOR_LOSS,),
+    uses=(Signal.RECONSTRUCTION_LOSS,),
     history=History(recent=NOW, head=START),
     maturity=Maturity.STABLE,
     cause=Cause.LOSS_SHAPE,
@@ -68,19 +72,19 @@ LEAST = 30  # points that suffice
             "the discriminator's loss fell from {start:.3g} to {now:.3g} while the generator's grew from "
             "{generator_start:.3g} to {generator_now:.3g}",
             ("N-discriminator-wins",),
-            (WARNING,),
+            (INFO, WARNING),
         ),
         "saturated": Variant(
             "the discriminator's loss is {level:.3g}, and the generator's rests at {generator_level:.3g}: "
             "every sample is told to be false",
             ("N-discriminator-wins",),
-            (WARNING,),
+            (INFO, WARNING),
         ),
         "won": Variant(
             "the discriminator's loss is {level:.3g}, while the generator's is {generator_level:.3g} "
             "(at the start {generator_start:.3g})",
             ("N-discriminator-wins",),
-            (WARNING,),
+            (INFO, WARNING),
         ),
     },
 )
@@ -108,6 +112,8 @@ def discriminator_wins(
         start=start_median(VALUE, START),
         now=recent_median(VALUE, START),
         generator_now=recent_median(Signal.GENERATOR_LOSS, START, at_least=1),
+        restored=recent_median(Signal.RECONSTRUCTION_LOSS, NOW, at_least=1),
+        restored_start=start_median(Signal.RECONSTRUCTION_LOSS, START),
     )
     now = pl.col("now")
     generator_now = pl.col("generator_now")
@@ -117,6 +123,7 @@ def discriminator_wins(
         (now < SURER * pl.col("start")) & (now < SURE) & (generator_now > TREBLED * pl.col("generator_start"))
     )
     far = ((falls & grows) | surely) & (pl.col("generator_start") > 0)
+    restores = (pl.col("restored") < RESTORES * pl.col("restored_start")).fill_null(False)
     lost = (generator > growth * pl.col("generator_start")) | (generator > most)
     return verdicts(
         measured,
@@ -130,6 +137,7 @@ def discriminator_wins(
             "won": (pl.col(INDEX) >= NOW + START - 1) & (level < least) & lost,
             "far": far,
         },
+        severities={WARNING: ~restores},
         lasts=(level < recovered) | (pl.col("now") < 2 * least_share * pl.col("start")),
         below=pl.when(level < recovered).then(recovered).otherwise(2 * least_share * pl.col("start")),
     )

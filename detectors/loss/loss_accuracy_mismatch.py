@@ -5,7 +5,7 @@ A cross-entropy that rests where softmax twice would put it: at most 5 % below a
 `ln(e + C - 1) - accuracy` for `C` classes, since the middle of the run, and never below
 `ln(1 + (C - 1) / e)`, on held-out data neither, while a classifier as accurate could have far less. And a
 `BCELoss` whose wrong samples cost more than 17 nats each, while the loss is above `ln(2)`, that of guessing.
-Any loss whose wrong samples all cost the same, at more than 12.5 nats each, while the accuracy changes.
+Any loss whose wrong samples all cost what a probability of 0 costs: 15.9 nats, 16.1 or 100, by the library.
 
 ## Why it matters
 `CrossEntropyLoss` applies softmax itself. Fed with probabilities, it cannot come near zero, and gradients
@@ -17,8 +17,8 @@ Feed raw logits to `CrossEntropyLoss` or `BCEWithLogitsLoss`; if they are large,
 ## When it is wrong
 A healthy loss passes that level while it falls, and does not rest there. A loss that adds terms may lie
 there by chance, but hardly start at ln C with an accuracy that doubles since. Label smoothing and mixing of
-samples raise a loss by less, so five classes are needed, and not the one on held-out data. A sum looks
-saturated.
+samples raise a loss by less, so five classes are needed, and not the one on held-out data. The loss of a
+`BCELoss` that is summed over its outputs looks saturated.
 
 ## Source
 Catalogue O12: the floor is what one-hot probabilities give. Catalogue O13: PyTorch cuts the logarithm in
