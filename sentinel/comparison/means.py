@@ -1,12 +1,13 @@
 """Keeps the course of every tag of a run as means of stretches of rows, in bounded memory."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable
 from collections.abc import Set as AbstractSet
 from typing import Any, Protocol, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
+from sentinel.common.conversion import converter
 from sentinel.series.buckets import Buckets
 from sentinel.series.curves import MAX_CURVES, by_tag
 from sentinel.sources.base import Chunk
@@ -20,6 +21,9 @@ class TagCourses(Protocol):
 
     def width(self, tag: str, /) -> int:
         """Return what `Means.width` does."""
+
+
+_to_buckets = converter(dict[str, Buckets])
 
 
 class Means:
@@ -44,15 +48,15 @@ class Means:
         self._left_out |= (self._buckets.keys() | new) - tags
         self._buckets = {tag: course for tag, course in self._buckets.items() if tag in tags}
 
-    def dump(self) -> dict[str, list[Any]]:
+    def dump(self) -> dict[str, Buckets]:
         """Return everything `load` needs."""
-        return {tag: course.dump() for tag, course in self._buckets.items()}
+        return self._buckets
 
     @classmethod
-    def load(cls, state: Mapping[str, Sequence[Any]]) -> Self:
+    def load(cls, state: Any) -> Self:
         """Undo `dump`."""
         means = cls()
-        means._buckets = {tag: Buckets.load(course) for tag, course in state.items()}
+        means._buckets = _to_buckets(state)
         return means
 
     def width(self, tag: str) -> int:

@@ -8,6 +8,8 @@ from typing import Any
 import msgspec
 import numpy as np
 
+from sentinel.series.history import SeriesHistory
+
 
 def packed(state: dict[str, Any], *, lasting: bool = False) -> bytes:
     """Encode a state that may hold arrays. Raises TypeError for any other type.
@@ -42,7 +44,9 @@ _ARRAY = 1  # msgpack extension code
 
 
 def _extension(value: Any) -> Any:
-    """Encode an array. Raises TypeError for any other type."""
+    """Encode an array or the history of a series. Raises TypeError for any other type."""
+    if isinstance(value, SeriesHistory):
+        return value.dump()
     if isinstance(value, np.ndarray):
         parts = [value.dtype.str, value.shape, _sorted_bytes(value)]
         return msgspec.msgpack.Ext(_ARRAY, msgspec.msgpack.encode(parts))

@@ -6,11 +6,11 @@ binary search finds the last point before each row, for all tags and all rows to
 """
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from typing import Any, Self
+from typing import Any
 
 import msgspec
 import numpy as np
-from msgspec.structs import astuple, replace
+from msgspec.structs import replace
 from numpy.typing import NDArray
 
 from sentinel.detectors.schema import Every, First, Mean, Standing, Use
@@ -36,7 +36,7 @@ Tags = Mapping[str, Sequence[str]]
 """The tags of each signal, in the order of their appearance."""
 
 
-class Sum(msgspec.Struct):
+class Sum(msgspec.Struct, array_like=True):
     """The sum of a tag since the last row of a series. ``end`` is the number of the next point to add."""
 
     total: float = 0.0
@@ -70,7 +70,7 @@ class JoinRequest(msgspec.Struct, frozen=True, gc=False):
     uses: Sequence[Use]
 
 
-class AsOfJoin(msgspec.Struct):
+class AsOfJoin(msgspec.Struct, array_like=True):
     """Points of one attempt that rows may ask for: a table with the columns ``key``, ``step`` and ``value``.
 
     A tag has two slots in the table: one for its last points, at most one for each step, and the next one
@@ -232,24 +232,6 @@ class AsOfJoin(msgspec.Struct):
         is_last = np.ones(len(self.key), bool)
         is_last[:-_POINTS_PER_SLOT] = slot[_POINTS_PER_SLOT:] != slot[:-_POINTS_PER_SLOT]
         self._take(is_last)
-
-    def dump(self) -> list[Any]:
-        """Return everything that `load` needs."""
-        sums = {
-            tag: {series: list(astuple(total)) for series, total in by_series.items()}
-            for tag, by_series in self.sums.items()
-        }
-        return [self.slots, self.key, self.step, self.value, self.counts, sums]
-
-    @classmethod
-    def load(cls, state: Sequence[Any]) -> Self:
-        """Undo `dump`."""
-        slots, key, step, value, counts, sums = state
-        restored_sums = {
-            tag: {series: Sum(*total) for series, total in by_series.items()}
-            for tag, by_series in sums.items()
-        }
-        return cls(slots, key, step, value, counts, restored_sums)
 
 
 def _tags_of(use: Use, tags: Tags) -> Sequence[str]:

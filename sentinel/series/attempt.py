@@ -9,7 +9,6 @@ The way in which polls cut the stream never matters:
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any, Self
 
 import msgspec
 import numpy as np
@@ -27,7 +26,6 @@ from sentinel.series.plan import Plans
 from sentinel.series.rows import Rows
 from sentinel.series.specs import SeriesSpec, SeriesSpecs
 from sentinel.series.standings import Standing
-from sentinel.series.state_schema import AttemptState
 from sentinel.series.step_join import REACH, Join
 
 MAX_TAGS_PER_SIGNAL = 128
@@ -42,7 +40,7 @@ _PLANNED = {Last(Signal.TOTAL_STEPS), Last(Signal.WARMUP_STEPS)}
 _DERIVED = frozenset(derived.signal for derived in DERIVED)
 
 
-class Attempt(msgspec.Struct):
+class Attempt(msgspec.Struct, array_like=True):
     """The histories of one attempt, and the points that its joins still need."""
 
     number: int
@@ -202,54 +200,6 @@ class Attempt(msgspec.Struct):
     def _first_tag(self, signal: Signal) -> str:
         """Return the tag that represents a signal; "" if the signal has no tag yet."""
         return next(iter(self.tags.get(signal, ())), "")
-
-    def dump(self) -> AttemptState:
-        """Return everything that `load` needs."""
-        return AttemptState(
-            number=self.number,
-            sums=self.sums,
-            tags=self.tags,
-            raw_tags=self.raw_tags,
-            context=self.context.dump(),
-            joins={key: join.dump() for key, join in self.joins.items()},
-            partners={tag: points.dump() for tag, points in self.partners.items()},
-            series={
-                key: {tag: history.dump() for tag, history in by_tag.items()}
-                for key, by_tag in self.series.items()
-            },
-            earlier={
-                key: {tag: rows.dump() for tag, rows in by_tag.items()}
-                for key, by_tag in self.earlier.items()
-            },
-            left_out=self.left_out,
-            standings={tag: standing.dump() for tag, standing in self.standings.items()},
-            courses={tag: course.dump() for tag, course in self.courses.items()},
-        )
-
-    @classmethod
-    def load(cls, state: Sequence[Any]) -> Self:
-        """Undo `dump`."""
-        stored = AttemptState(*state)
-        return cls(
-            number=stored.number,
-            sums=stored.sums,
-            tags=stored.tags,
-            raw_tags=stored.raw_tags,
-            context=AsOfJoin.load(stored.context),
-            joins={key: Join.load(join) for key, join in stored.joins.items()},
-            partners={tag: Points.load(points) for tag, points in stored.partners.items()},
-            series={
-                key: {tag: SeriesHistory.load(history) for tag, history in by_tag.items()}
-                for key, by_tag in stored.series.items()
-            },
-            earlier={
-                key: {tag: Rows.load(rows) for tag, rows in by_tag.items()}
-                for key, by_tag in stored.earlier.items()
-            },
-            left_out={signal: (step, time) for signal, (step, time) in stored.left_out.items()},
-            standings={tag: Standing.load(standing) for tag, standing in stored.standings.items()},
-            courses={tag: Buckets.load(course) for tag, course in stored.courses.items()},
-        )
 
 
 def _rows(spec: SeriesSpec, points: Points, values: Sequence[Floats | None], plans: Plans) -> Rows:

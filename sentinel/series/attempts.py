@@ -15,7 +15,7 @@ attempt begins too where epoch and loss begin again: some epochs on, both are ba
 """
 
 from collections.abc import Iterator, Sequence
-from typing import Any, Self
+from typing import Any
 
 import msgspec
 import numpy as np
@@ -26,7 +26,7 @@ from sentinel.series.buckets import Floats, Steps
 from sentinel.sources.base import Chunk, order_by_tag
 
 
-class Points(msgspec.Struct, frozen=True, gc=False):
+class Points(msgspec.Struct, frozen=True, gc=False, array_like=True):
     """Points of one tag of one attempt, in the order of the stream."""
 
     tag: str
@@ -63,16 +63,6 @@ class Points(msgspec.Struct, frozen=True, gc=False):
         is_new = both.step[1:] != both.step[:-1]
         return both if is_new.all() else both.take(np.append(True, is_new))
 
-    def dump(self) -> list[Any]:
-        """Return everything that `load` needs."""
-        return [self.tag, self.signal, self.step, self.time, self.position, self.value]
-
-    @classmethod
-    def load(cls, state: Sequence[Any]) -> Self:
-        """Undo `dump`."""
-        tag, signal, *arrays = state
-        return cls(tag, Signal(signal), *arrays)
-
 
 def finite(points: Sequence[Points]) -> Sequence[Points]:
     """Return the points of some tags whose value is finite."""
@@ -94,7 +84,7 @@ MAX_ATTEMPTS = 64
 """How often a stream may go back. One that does so more often has several writers, and its steps no order."""
 
 
-class Epochs(msgspec.Struct):
+class Epochs(msgspec.Struct, array_like=True):
     """The epochs and the losses of an attempt so far, as each tag logs them.
 
     The attempt is a training of its own if they ``began_again`` with it. It goes on with one that had learned
@@ -196,7 +186,7 @@ def _is_of_row(chunk: Chunk, index: int) -> bool:
 _MIN_SEARCH = 4096  # points searched at first for a step that goes back; doubled as long as there is none
 
 
-class Attempts(msgspec.Struct):
+class Attempts(msgspec.Struct, array_like=True):
     """The attempts of one stream so far, and the last step of each tag in the present attempt."""
 
     number: int = 1
@@ -347,14 +337,3 @@ class Attempts(msgspec.Struct):
             self.epochs.falls += 1
         self.epochs.learn(chunk, [*epochs, *losses], slice(begin, part.stop))
         return None
-
-    def dump(self) -> list[Any]:
-        """Return everything that `load` needs."""
-        epochs = msgspec.structs.astuple(self.epochs)
-        return [self.number, self.last_step, self.disordered_at, self.resumes, epochs]
-
-    @classmethod
-    def load(cls, state: Sequence[Any]) -> Self:
-        """Undo `dump`."""
-        number, last_step, disordered_at, resumes, epochs = state
-        return cls(number, last_step, disordered_at, resumes, Epochs(*epochs))

@@ -7,7 +7,7 @@ same, however its rows arrived.
 
 from collections.abc import Callable, Mapping, Sequence
 from copy import copy
-from typing import Any, NamedTuple, Self
+from typing import NamedTuple, Self
 
 import msgspec
 import numpy as np
@@ -49,7 +49,7 @@ def next_checkpoint(rows: int) -> int:
     return (rows // quarter + 1) * quarter
 
 
-class Buckets(msgspec.Struct):
+class Buckets(msgspec.Struct, array_like=True):
     """The lowest, the mean and the highest finite value of each bucket, and its first step and row.
 
     A bucket has ``width`` rows, the last one fewer. ``table`` has all columns, because a fleet has very many
@@ -210,17 +210,6 @@ class Buckets(msgspec.Struct):
     def view(self) -> dict[str, Floats]:
         """Return the coarse columns of a WINDOW frame, as arrays; NaN for a bucket without a finite value."""
         return {"coarse_low": self.low, "coarse_mean": self.mean, "coarse_high": self.high}
-
-    def dump(self) -> list[Any]:
-        """Return everything that `load` needs."""
-        shape = self.rows, self.width, self.origin, self.pace, self.steps
-        return [*shape, self.extremes, self.columns, self.table, self.missing]
-
-    @classmethod
-    def load(cls, state: Sequence[Any]) -> Self:
-        """Undo `dump`."""
-        rows, width, origin, pace, steps, extremes, columns, table, missing = state
-        return cls(rows, width, origin, pace, steps, extremes, tuple(columns), table, missing)
 
 
 def _blank(columns: Sequence[_Column]) -> Floats:

@@ -68,7 +68,7 @@ def derived(tags: Mapping[str, Sequence[str]]) -> Iterator[tuple[Signal, str]]:
             yield signal.signal, signal.name(*parts)
 
 
-class Units(msgspec.Struct):
+class Units(msgspec.Struct, array_like=True):
     """Factors for the values of tags. The first value of a tag that is not 0 decides its factor."""
 
     factors: dict[str, float] = msgspec.field(default_factory=dict)  # by tag

@@ -4,16 +4,16 @@ A *series* is one tag in one attempt of one stream, for one `SeriesSpec`. The sp
 logged at the same step for a row to count. Rows are the points of a signal, numbered from 0.
 """
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator
 from typing import Any, Self
 
 import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
+from sentinel.common.conversion import converter
 from sentinel.series.buckets import Buckets, Floats, Steps, next_checkpoint
 from sentinel.series.rows import SPARE, RowBuffer, Rows
-from sentinel.series.state_schema import SeriesState
 
 
 class Window(msgspec.Struct, frozen=True, gc=False):
@@ -148,33 +148,42 @@ class SeriesHistory:
             self._checkpoint = self.coarse.view()
         return Window(first_index, self.count, recent, position, head, self.earlier, coarse)
 
-    def dump(self) -> SeriesState:
+    def dump(self) -> "SeriesState":
         """Return everything that `load` needs."""
-        return SeriesState(
-            head_rows=self._head_rows,
-            recent_rows=self._recent_rows,
-            sliced=self._sliced,
-            plotted=self._plotted,
-            rows=self.count,
-            position=self.position,
-            earlier=self.earlier.dump(),
-            head=None if self._head is None else self._head.dump(),
-            recent=self.recent.dump(),
-            coarse=None if self._coarse is None else self._coarse.dump(),
-            checkpoint=None if self._checkpoint is _NO_BUCKETS else self._checkpoint,
-        )
+        checkpoint = None if self._checkpoint is _NO_BUCKETS else self._checkpoint
+        rows = (self.earlier, self._head, self.recent)
+        shape = (self._head_rows, self._recent_rows, self._sliced, self._plotted)
+        return SeriesState(*shape, self.count, self.position, *rows, self._coarse, checkpoint)
 
     @classmethod
-    def load(cls, state: Sequence[Any]) -> Self:
-        """Undo `dump`."""
-        stored = SeriesState(*state)
-        series = cls(
-            stored.head_rows, stored.recent_rows, Rows.load(stored.earlier), stored.sliced, stored.plotted
-        )
-        series.count = stored.rows
+    def load(cls, state: Any) -> Self:
+        """Undo `dump`. Raises msgspec.ValidationError for what it did not make."""
+        stored = _to_state(state)
+        earlier = stored.earlier if len(stored.earlier) else Rows.none(len(stored.earlier.lists))
+        series = cls(stored.head_rows, stored.recent_rows, earlier, stored.sliced, stored.plotted)
+        series.count = stored.count
         series.position = stored.position
-        series._head = None if stored.head is None else Rows.load(stored.head)
-        series._buffer = RowBuffer(Rows.load(stored.recent), stored.recent_rows)
-        series._coarse = None if stored.coarse is None else Buckets.load(stored.coarse)
+        series._head = stored.head
+        series._buffer = RowBuffer(stored.recent, stored.recent_rows)
+        series._coarse = stored.coarse
         series._checkpoint = stored.checkpoint or _NO_BUCKETS
         return series
+
+
+class SeriesState(msgspec.Struct, array_like=True):
+    """What is stored of a `SeriesHistory`."""
+
+    head_rows: int
+    recent_rows: int
+    sliced: bool
+    plotted: Collection[int]
+    count: int
+    position: int
+    earlier: Rows
+    head: Rows | None  # None: the recent rows begin with it
+    recent: Rows
+    coarse: Buckets | None  # None: the recent rows are all rows
+    checkpoint: dict[str, Floats] | None
+
+
+_to_state = converter(SeriesState)

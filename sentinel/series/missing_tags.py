@@ -6,11 +6,9 @@ polls. Times are those of the log; for a log without times, those at which a wat
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, Self
 
 import msgspec
 import numpy as np
-from msgspec.structs import astuple
 from numpy.typing import NDArray
 
 from sentinel.detectors.run_checks import Absence, Expected, Inventory
@@ -25,7 +23,7 @@ ROWS = 20
 """Steps with points that it needs as well: a run that logs each 2048th step has shown little after 100."""
 
 
-class InventoryTaker(msgspec.Struct):
+class InventoryTaker(msgspec.Struct, array_like=True):
     """Takes the inventory of its stream, once the stream has gone on long enough."""
 
     first: int | None = None  # step of the first point
@@ -63,21 +61,12 @@ class InventoryTaker(msgspec.Struct):
             )
         ]
 
-    def dump(self) -> list[Any]:
-        """Return everything that `load` needs."""
-        return [self.first, self.last, self.rows, self.finished]
-
-    @classmethod
-    def load(cls, state: Sequence[Any]) -> Self:
-        """Undo `dump`."""
-        return cls(*state)
-
 
 MAX_TAGS = 128
 """How many tags of one rule are expected. Further ones are left out."""
 
 
-class _LastPoint(msgspec.Struct, frozen=True):
+class _LastPoint(msgspec.Struct, frozen=True, array_like=True):
     """A tag's last point. Its absence began to count at ``since``, and was reported if ``is_missed``."""
 
     step: int
@@ -86,7 +75,7 @@ class _LastPoint(msgspec.Struct, frozen=True):
     is_missed: bool
 
 
-class MissingTags(msgspec.Struct):
+class MissingTags(msgspec.Struct, array_like=True):
     """When each expected tag was last logged, by rule and by tag. A tag that never was cannot be missed."""
 
     newest: float = math.nan  # time of the last point of the stream
@@ -160,22 +149,6 @@ class MissingTags(msgspec.Struct):
         newest = _point_at(chunk, logged[-1]) if len(logged) else last
         is_missed = len(logged) in missed_at or (last.is_missed and not len(logged))
         last_by_tag[tag] = _LastPoint(newest.step, newest.time, float(since[-1]), is_missed=is_missed)
-
-    def dump(self) -> list[Any]:
-        """Return everything that `load` needs."""
-        last = {
-            rule: {tag: astuple(point) for tag, point in by_tag.items()} for rule, by_tag in self.last.items()
-        }
-        return [self.newest, last]
-
-    @classmethod
-    def load(cls, state: Sequence[Any]) -> Self:
-        """Undo `dump`."""
-        newest, last = state
-        restored = {
-            rule: {tag: _LastPoint(*point) for tag, point in by_tag.items()} for rule, by_tag in last.items()
-        }
-        return cls(newest, restored)
 
 
 _NO_POINTS = np.empty(0, np.intp)

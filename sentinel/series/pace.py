@@ -8,11 +8,9 @@ divided by the steps between them.
 import re
 from collections.abc import Callable, Sequence
 from functools import lru_cache
-from typing import Any, Self
 
 import msgspec
 import numpy as np
-from msgspec.structs import astuple
 from numpy.typing import NDArray
 
 from sentinel.detectors.signals import Signal
@@ -58,7 +56,7 @@ def elapsed_seconds(tag: str) -> Seconds | None:
     return None
 
 
-class Clock(msgspec.Struct):
+class Clock(msgspec.Struct, array_like=True):
     """The last points of one clock, and whether it showed whole seconds so far."""
 
     steps: list[int] = msgspec.field(default_factory=list)
@@ -102,7 +100,7 @@ class Clock(msgspec.Struct):
         return np.array(indices, dtype=np.int64), np.array(paces)
 
 
-class Pace(msgspec.Struct):
+class Pace(msgspec.Struct, array_like=True):
     """The clocks of an attempt of a stream, by the names of their series."""
 
     attempt: int = 0
@@ -143,13 +141,3 @@ class Pace(msgspec.Struct):
                 )
             )
         return [points for points in paces if len(points)]
-
-    def dump(self) -> list[Any]:
-        """Return everything that `load` needs."""
-        return [self.attempt, {name: astuple(clock) for name, clock in self.clocks.items()}]
-
-    @classmethod
-    def load(cls, state: Sequence[Any]) -> Self:
-        """Undo `dump`."""
-        attempt, clocks = state
-        return cls(attempt, {name: Clock(*clock) for name, clock in clocks.items()})

@@ -128,7 +128,7 @@ def _names() -> dict[tuple[str, ...], list[_Name]]:
     return names
 
 
-class Plans(msgspec.Struct):
+class Plans(msgspec.Struct, array_like=True):
     """The settings of one stream: ``first`` counts from its beginning, others from a later position."""
 
     first: dict[str, float] = msgspec.field(default_factory=dict)
@@ -170,10 +170,6 @@ class Plans(msgspec.Struct):
                 value = later_settings.get(setting, value)
         is_past = setting == Setting.TOTAL_STEPS and value is not None and step > value
         return None if is_past else value
-
-    def dump(self) -> list[Any]:
-        """Return everything that the constructor needs."""
-        return [self.first, self.later]
 
 
 _END = np.iinfo(np.int64).max  # a position after all others

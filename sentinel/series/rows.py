@@ -21,7 +21,7 @@ _HALF: dict[str, DTypeLike] = {"i": np.int32, "f": np.float32}
 _VALUE_COLUMNS = 2  # numbers of a row, time and value, that precede the columns beside the value
 
 
-class Rows(msgspec.Struct, frozen=True, gc=False):
+class Rows(msgspec.Struct, frozen=True, gc=False, array_like=True):
     """Consecutive rows, in two arrays, because each array costs time whenever a row is added.
 
     ``step`` is the step of each row, as the framework counts. ``numbers`` holds its time, the judged value,
@@ -91,16 +91,6 @@ class Rows(msgspec.Struct, frozen=True, gc=False):
     def none(lists: int) -> "Rows":
         """Return rows without any row, with this many lists. All series share them."""
         return Rows(np.empty(0, np.int64), np.empty((0, _VALUE_COLUMNS)), (), (np.empty((0, 0)),) * lists)
-
-    def dump(self) -> list[Any]:
-        """Return everything that `load` needs."""
-        return [self.step, self.numbers, self.columns, list(self.lists)]
-
-    @classmethod
-    def load(cls, state: Sequence[Any]) -> "Rows":
-        """Undo `dump`."""
-        step, numbers, columns, lists = state
-        return cls(step, numbers, tuple(columns), tuple(lists)) if len(step) else cls.none(len(lists))
 
 
 def padded(parts: Sequence[Floats]) -> Floats:

@@ -16,7 +16,6 @@ from sentinel.detectors.schema import Course, Every, First, Last, Mean, Standing
 from sentinel.detectors.settings import Setting
 from sentinel.detectors.signals import Signal
 from sentinel.series.derived import DERIVED
-from sentinel.series.state_schema import STATE
 
 
 class SeriesSpec(msgspec.Struct, frozen=True, dict=True):
@@ -145,6 +144,10 @@ def series_specs(detectors: Iterable[Declaration]) -> SeriesSpecs:
     checks = (check for check in declarations if isinstance(check, RunCheck))
     specs.expected = [*dict.fromkeys(check.expects for check in checks if check.expects)]
     return specs
+
+
+STATE = 21
+"""A number to raise whenever what is stored of streams changes its form. An older state is read again."""
 
 
 def layout(specs: SeriesSpecs) -> list[Any]:

@@ -3,9 +3,6 @@
 `sentinel.detectors.reading.standing` says what is read, and when.
 """
 
-from collections.abc import Sequence
-from typing import Any, Self
-
 import msgspec
 import numpy as np
 
@@ -19,7 +16,7 @@ def _no_buckets() -> Buckets:
     return Buckets(extremes=False)
 
 
-class Standing(msgspec.Struct):
+class Standing(msgspec.Struct, array_like=True):
     """The course of one tag in an attempt, and the number of its points at the next look."""
 
     buckets: Buckets = msgspec.field(default_factory=_no_buckets)
@@ -49,13 +46,3 @@ class Standing(msgspec.Struct):
             standing_points.position,
             standing_points.value,
         )
-
-    def dump(self) -> list[Any]:
-        """Return everything `load` needs."""
-        return [self.buckets.dump(), self.look]
-
-    @classmethod
-    def load(cls, state: Sequence[Any]) -> Self:
-        """Undo `dump`."""
-        buckets, look = state
-        return cls(Buckets.load(buckets), look)

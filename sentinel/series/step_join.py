@@ -6,7 +6,6 @@ the points in the stream decide what is joined, and in which order.
 
 from collections.abc import Mapping, Sequence
 from functools import reduce
-from typing import Any, Self
 
 import msgspec
 import numpy as np
@@ -24,7 +23,7 @@ A partner may never come, and each tag that waits for one keeps so many points i
 _NO_STEP = -(2**63)
 
 
-class Join(msgspec.Struct):
+class Join(msgspec.Struct, array_like=True):
     """Points that wait for their partners. If points of a tag repeat a step, only one counts."""
 
     waiting: dict[str, Points] = msgspec.field(default_factory=dict)  # by tag
@@ -62,16 +61,6 @@ class Join(msgspec.Struct):
         for tag, part in self.waiting.items():
             begin = max(int(np.searchsorted(part.step, passed)), len(part) - REACH - 1)
             self.waiting[tag] = part.tail(len(part) - begin)
-
-    def dump(self) -> list[Any]:
-        """Return everything that `load` needs."""
-        return [{tag: points.dump() for tag, points in self.waiting.items()}, self.passed]
-
-    @classmethod
-    def load(cls, state: Sequence[Any]) -> Self:
-        """Undo `dump`."""
-        waiting, passed = state
-        return cls({tag: Points.load(points) for tag, points in waiting.items()}, passed)
 
 
 def _common(steps: Sequence[Steps]) -> Steps:

@@ -13,13 +13,14 @@ import msgspec
 import numpy as np
 from msgspec.structs import replace
 
+from sentinel.common.conversion import converter
 from sentinel.detectors.run_checks import Absence, Expected, Inventory
 from sentinel.detectors.signals import Signal
 from sentinel.series.attempt import Attempt
 from sentinel.series.attempts import Attempts, Points
 from sentinel.series.derived import SHARES, SUMMED, Units
 from sentinel.series.first_points import POINT_FIELDS, counts, joined, prologue_end
-from sentinel.series.history import Window
+from sentinel.series.history import SeriesHistory, Window
 from sentinel.series.missing_tags import InventoryTaker, MissingTags
 from sentinel.series.naming import Meaning, Naming, Origin, Profile, is_of_histogram, profiles, recognise
 from sentinel.series.pace import Pace
@@ -30,7 +31,6 @@ from sentinel.series.roles.gaps import corrections, first_signals, later_signal
 from sentinel.series.roles.role import Source
 from sentinel.series.roles.values import TagValues, Values
 from sentinel.series.specs import SeriesSpec, SeriesSpecs
-from sentinel.series.state_schema import StreamState
 from sentinel.series.tag_context import TagContext
 from sentinel.series.unmapped_nonfinite import JUDGED_THEMSELVES, LOSSES, UNDEFINED_AT_REST, UnmappedNonFinite
 from sentinel.series.unmapped_shape import ODD, UnmappedShape
@@ -376,58 +376,62 @@ class Stream(msgspec.Struct):
             return points.with_value(self.units.positive(points.tag, points.value))
         return points
 
-    def dump(self) -> StreamState:
-        """Return everything that `restore` needs."""
+    def dump(self) -> "StreamState":
+        """Return everything that `restore` needs, to be encoded before the next point is added."""
         first = self.first_points
-        stored_points = first and [[*first.tags], *(getattr(first, name) for name in POINT_FIELDS)]
-        return StreamState(
-            position=self.position,
-            first_points=stored_points or None,
-            has_names=self.has_names,
-            profile=self.profile.name if self.profile else None,
-            attempts=self.attempts.dump(),
-            attempt=self.attempt.dump(),
-            tags=list(self.meanings),
-            plans=self.plans.dump(),
-            units=self.units.factors,
-            signals=self.signals,
-            inventory_taker=self.inventory_taker.dump(),
-            missing_tags=self.missing_tags.dump(),
-            tag_context=self.tag_context.dump(),
-            role_signals=self.role_signals,
-            values=self.values.dump(),
-            unmapped_nonfinite=self.unmapped_nonfinite.dump(),
-            unmapped_shape=self.unmapped_shape.dump(),
-            pace=self.pace.dump(),
-        )
+        points = None if first is None else (first.tags, *(getattr(first, name) for name in POINT_FIELDS))
+        state = {field: getattr(self, field) for field in _STORED_ALIKE}
+        profile = self.profile.name if self.profile else None
+        return StreamState(**state, points=points, profile_name=profile, tags=list(self.meanings))
 
     @staticmethod
-    def attempt_in(state: Sequence[Any]) -> Attempt:
+    def attempt_in(state: Any) -> Attempt:
         """Return the present attempt in the state that `dump` gave."""
-        return Attempt.load(StreamState(*state).attempt)
+        return _restored(state).attempt
 
-    def restore(self, state: Sequence[Any]) -> None:
-        """Undo `dump`."""
-        stored = StreamState(*state)
-        self.position = stored.position
-        self.has_names = stored.has_names
-        self.signals = stored.signals
-        self.first_points = Chunk(self.name, *stored.first_points) if stored.first_points else None
-        self.profile = profiles()[stored.profile] if stored.profile else None
-        self.values = TagValues.load(stored.values)
-        self.attempts = Attempts.load(stored.attempts)
-        self.attempt = Attempt.load(stored.attempt)
-        self.plans = Plans(*stored.plans)
-        self.units = Units(stored.units)
-        self.inventory_taker = InventoryTaker.load(stored.inventory_taker)
-        self.missing_tags = MissingTags.load(stored.missing_tags)
-        self.tag_context = TagContext.load(stored.tag_context)
-        self.role_signals = {tag: Signal(signal) for tag, signal in stored.role_signals.items()}
-        self.unmapped_nonfinite = UnmappedNonFinite.load(stored.unmapped_nonfinite)
-        self.unmapped_shape = UnmappedShape.load(stored.unmapped_shape)
-        self.pace = Pace.load(stored.pace)
+    def restore(self, state: Any) -> None:
+        """Undo `dump`. Raises msgspec.ValidationError for what it did not make."""
+        stored = _restored(state)
+        for field in _STORED_ALIKE:
+            setattr(self, field, getattr(stored, field))
+        self.first_points = Chunk(self.name, *stored.points) if stored.points else None
+        self.profile = profiles()[stored.profile_name] if stored.profile_name else None
         for tag in stored.tags:
             self._learn(tag)
+
+
+class StreamState(msgspec.Struct, array_like=True):
+    """What is stored of a `Stream`."""
+
+    position: int
+    has_names: bool
+    attempts: Attempts
+    attempt: Attempt
+    plans: Plans
+    units: Units
+    signals: dict[str, int]
+    inventory_taker: InventoryTaker
+    missing_tags: MissingTags
+    tag_context: TagContext
+    role_signals: dict[str, Signal]
+    values: TagValues
+    unmapped_nonfinite: UnmappedNonFinite
+    unmapped_shape: UnmappedShape
+    pace: Pace
+    points: Sequence[Any] | None  # the tags and the columns of ``first_points``
+    profile_name: str | None
+    tags: Sequence[str]
+
+
+_STORED_ALIKE = tuple(field for field in StreamState.__struct_fields__ if field in Stream.__struct_fields__)
+
+
+def _history(form: type, state: Any) -> Any:
+    """Restore a history. Arrays are arrays already."""
+    return SeriesHistory.load(state) if form is SeriesHistory else state
+
+
+_restored = converter(StreamState, _history)
 
 
 def _with_role(meaning: Meaning | None, signal: Signal) -> Meaning:

@@ -1,7 +1,7 @@
 """What a tag means beside the other tags of its stream, where its name alone does not say it."""
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Self
+from collections.abc import Callable, Mapping
+from typing import Self
 
 import msgspec
 from msgspec.structs import replace
@@ -35,7 +35,7 @@ _OF_TRAINING = frozenset({Signal.LOSS, Signal.POLICY_LOSS, Signal.REWARD})
 """Signals of a training, beside which an accuracy may be that of held-out data."""
 
 
-class TagContext(msgspec.Struct, frozen=True):
+class TagContext(msgspec.Struct, frozen=True, array_like=True):
     """What the first points of a stream say of its tags.
 
     ``epochs`` are the stems of pairs ``X_step`` and ``X_epoch`` of which the epochs count. ``held_out`` says
@@ -72,16 +72,6 @@ class TagContext(msgspec.Struct, frozen=True):
         if self.held_out and meaning is not None and meaning.signal is Signal.ACCURACY and _is_bare(tag):
             return replace(meaning, signal=Signal.EVAL_ACCURACY)
         return Meaning(Signal.LOSS) if tag in self.errors else meaning
-
-    def dump(self) -> list[Any]:
-        """Return everything that `load` needs."""
-        return [sorted(self.epochs), self.held_out, sorted(self.errors), self.quantises]
-
-    @classmethod
-    def load(cls, state: Sequence[Any]) -> Self:
-        """Undo `dump`."""
-        epochs, held_out, errors, quantises = state
-        return cls(frozenset(epochs), held_out, frozenset(errors), quantises)
 
 
 def _epochs(counts: Mapping[str, int], find: Find) -> set[str]:

@@ -8,7 +8,6 @@ themselves has none.
 
 import re
 from collections.abc import Sequence
-from typing import Any, Self
 
 import msgspec
 import numpy as np
@@ -56,7 +55,7 @@ def _stem(tag: str) -> str:
     return _DIGITS.sub("", tag).strip()
 
 
-class UnmappedNonFinite(msgspec.Struct):
+class UnmappedNonFinite(msgspec.Struct, array_like=True):
     """Which tags without a meaning are finite. ``reported`` is true once nothing more is to be found, and
     ``followed`` is the tag of what was found.
     """
@@ -150,15 +149,6 @@ class UnmappedNonFinite(msgspec.Struct):
             position=np.asarray(positions, np.int64),
             value=np.asarray(values, np.float64),
         )
-
-    def dump(self) -> list[Any]:
-        """Return everything that `load` needs."""
-        return [self.finite, self.broken, self.reported, self.followed]
-
-    @classmethod
-    def load(cls, state: Sequence[Any]) -> Self:
-        """Undo `dump`."""
-        return cls(*state)
 
 
 def _joined(parts: Sequence[Points]) -> Points:

@@ -8,11 +8,9 @@ however the log was cut into polls.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, Self
 
 import msgspec
 import numpy as np
-from msgspec.structs import astuple
 from numpy.typing import NDArray
 
 from sentinel.detectors.signals import Signal
@@ -46,7 +44,7 @@ ODD = Signal.FROZEN_METRIC, Signal.LEAPT_METRIC
 """What a number without a meaning can do."""
 
 
-class Life(msgspec.Struct, frozen=True):
+class Life(msgspec.Struct, frozen=True, array_like=True):
     """What one number did up to its last finite point."""
 
     points: int = 0
@@ -121,7 +119,7 @@ def _leaps(size: Floats, top: Floats) -> NDArray[np.bool_]:
     return np.append(np.zeros(len(size) - count, bool), leaps)
 
 
-class UnmappedShape(msgspec.Struct):
+class UnmappedShape(msgspec.Struct, array_like=True):
     """The numbers of a stream that mean no signal.
 
     ``waiting`` holds what is to be reported at the next step: the present step, and the names. What is in
@@ -193,17 +191,3 @@ class UnmappedShape(msgspec.Struct):
                 position=np.array([position + end]),
                 value=np.array([float(len(names))]),
             )
-
-    def dump(self) -> list[Any]:
-        """Return everything that `load` needs."""
-        return [{tag: astuple(life) for tag, life in self.lives.items()}, self.waiting, self.reported]
-
-    @classmethod
-    def load(cls, state: Sequence[Any]) -> Self:
-        """Undo `dump`."""
-        lives, waiting, reported = state
-        return cls(
-            {tag: Life(*life) for tag, life in lives.items()},
-            {Signal(signal): (step, list(names)) for signal, (step, names) in waiting.items()},
-            [Signal(signal) for signal in reported],
-        )

@@ -11,6 +11,7 @@ from sentinel.runs.resumes import resumed_after
 from sentinel.series.attempts import MAX_TOLD_ATTEMPTS, Attempts
 from sentinel.sources.base import Chunk, Line
 from sentinel.sources.console.passages import Passages
+from tests.series.stored import again
 
 NAN = float("nan")
 
@@ -50,7 +51,7 @@ def attempts(steps, *resumes, ends=()):
         chunk = log(steps[begin:end])
         for number, part in found.split(chunk, np.array([True]), [Signal.LOSS]):
             first.setdefault(number, int(chunk.step[part][0]))
-        found = Attempts.load(found.dump())
+        found = again(found)
     return [*first.values()]
 
 

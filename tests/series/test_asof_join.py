@@ -9,6 +9,7 @@ from sentinel.detectors.schema import Every, First, Last, Mean
 from sentinel.detectors.signals import Signal
 from sentinel.series.asof_join import AsOfJoin, JoinRequest
 from sentinel.series.attempts import Points
+from tests.series.stored import again
 
 USES = [kind(Signal.LOSS) for kind in (Last, First, Mean, Every)]
 TAGS = ["a", "b", "c"]
@@ -40,7 +41,7 @@ def told(log, cuts):
                 [*(column[i].item() for column in numbers), every[i].tolist()] for i in range(len(rows))
             ]
         context.trim()
-        context = AsOfJoin.load(context.dump())
+        context = again(context)
     return [[last, first, mean, ended(every)] for last, first, mean, every in rows_beside]
 
 

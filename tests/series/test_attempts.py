@@ -12,6 +12,7 @@ import sentinel
 from sentinel.detectors.signals import Signal
 from sentinel.series.attempts import MAX_TOLD_ATTEMPTS, Attempts
 from sentinel.sources.base import Chunk
+from tests.series.stored import again
 
 NAN = float("nan")
 
@@ -36,7 +37,7 @@ def split(epochs, losses, *ends):
         chunk = Chunk.of_rows("s", [*SIGNALS], steps, np.full(len(steps), NAN), values, False).flat
         for number, part in found.split(chunk, np.array([True, True]), [*SIGNALS.values()]):
             first.setdefault(number, (int(chunk.step[part][0]), found.goes_on))
-        found = Attempts.load(found.dump())
+        found = again(found)
     return [(number, *of) for number, of in first.items()]
 
 
@@ -83,7 +84,7 @@ def continued(losses, begins):
         chunk = Chunk.of_rows("s", ["loss"], steps, np.full(len(steps), NAN), values, False).flat
         for number, _ in found.split(chunk, np.array([True]), [Signal.LOSS]):
             flags[number] = found.continues
-        found = Attempts.load(found.dump())
+        found = again(found)
     return [*flags.values()]
 
 

@@ -6,6 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sentinel.series.buckets import Buckets
+from tests.series.stored import again
 
 pytestmark = pytest.mark.slow
 
@@ -36,7 +37,7 @@ def test_a_bucket_tells_what_its_rows_say(parts, lost, extremes, late, uneven, s
         columns = {5: beside[part]} if number >= late else {}
         beside[part] = beside[part] if columns else np.nan
         coarse.push(value[part], step[part], columns)
-    coarse = Buckets.load(coarse.dump())
+    coarse = again(coarse)
     assert coarse.rows == rows
     begins = np.arange(0, rows, coarse.width)
     np.testing.assert_array_equal(coarse.step, step[begins])

@@ -11,6 +11,7 @@ from sentinel.detectors.run_checks import Expected
 from sentinel.detectors.signals import Signal
 from sentinel.series.missing_tags import MissingTags
 from sentinel.sources.base import Chunk
+from tests.series.stored import again
 
 RULE = Expected(Signal.EVAL_LOSS, 30.0)
 TAGS = ("loss", "eval_loss", "eval_other")
@@ -67,7 +68,7 @@ def test_absences_do_not_depend_on_the_cut_and_are_those_of_a_loop(points, cuts,
     begin = 0
     for end in sorted({cut for cut in cuts if cut < len(rows)} | {len(rows)}):
         reports += found(presence, chunk(rows[begin:end], begin), begin)
-        presence = MissingTags.load(presence.dump()) if restart else presence
+        presence = again(presence) if restart else presence
         begin = end
     assert sorted(reports) == sorted(one_by_one(rows))
 

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from sentinel.detectors.signals import Signal
 from sentinel.series.pace import MIN_WHOLE_SECONDS, Pace, elapsed_seconds
 from sentinel.sources.base import Chunk
+from tests.series.stored import again
 
 NAN = float("nan")
 
@@ -28,7 +29,7 @@ def paces(chunk, *ends, attempts=None):
         attempt = attempts[number] if attempts else 1
         is_loss = [tag == "loss" for tag in chunk.tags]
         told += pace.extend(chunk, slice(begin, end), 0, attempt, is_loss)
-        pace = Pace.load(pace.dump())
+        pace = again(pace)
     assert all(points.signal is Signal.PACE for points in told)
     steps = [step for points in told for step in points.step.tolist()]
     seconds = [round(value, 6) for points in told for value in points.value.tolist()]

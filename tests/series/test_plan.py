@@ -9,6 +9,7 @@ from sentinel.detectors.settings import CHOICES, Setting
 from sentinel.detectors.signals import Signal
 from sentinel.series import plan as settings_of_runs
 from sentinel.series.plan import Plans, meant, planned
+from tests.series.stored import again
 
 
 @pytest.mark.parametrize(
@@ -189,4 +190,4 @@ def test_later_settings_change_only_what_they_name():
     plans.add(4, {"seed": 2})
     assert plans.now == {"total_steps": 20, "warmup_steps": 2}
     assert len(plans.later) == 2
-    assert Plans(*plans.dump()).now == plans.now
+    assert again(plans).now == plans.now

@@ -4,10 +4,12 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import astuple
 
 from sentinel.series.buckets import Buckets
 from sentinel.series.history import SeriesHistory
 from sentinel.series.rows import SPARE, RowBuffer, Rows
+from tests.series.stored import stored
 
 pytestmark = pytest.mark.slow
 
@@ -32,7 +34,7 @@ def same(rows, begin, end):
 
 
 def assert_equal(actual, expected):
-    for one, other in zip(actual.dump(), expected.dump(), strict=True):
+    for one, other in zip(astuple(actual), astuple(expected), strict=True):
         np.testing.assert_array_equal(one, other)
 
 
@@ -92,7 +94,7 @@ def test_the_coarse_whole_is_the_same_whenever_somebody_looks(sizes, looks):
         np.testing.assert_array_equal(windows[-1].position, 10 * windows[-1].rows.step)
         whole.push(rows.value, rows.step, {3: rows.column(3)})
         if number in looks:
-            series = SeriesHistory.load(series.dump())
+            series = SeriesHistory.load(stored(series))
             assert_equal(series.coarse, whole)
     assert_equal(series.coarse, whole)
     assert same(series.head, 0, min(10, sum(sizes)))

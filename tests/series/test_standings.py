@@ -8,6 +8,7 @@ from sentinel.detectors.signals import Signal
 from sentinel.series.attempts import Points
 from sentinel.series.standings import Standing
 from tests.each import each
+from tests.series.stored import again
 
 RISES = np.r_[np.zeros(20), np.linspace(0, 1, 60)]
 HALF_LOST = np.r_[RISES, np.full(40, 0.5)]
@@ -31,7 +32,7 @@ def looks(rows, cuts):
     for part in np.split(np.arange(len(rows)), cuts):
         points = Points("r", Signal.REWARD, 10 * part, part.astype(float), part, rows[part])
         found.append(history.extend(points, "s"))
-        history = Standing.load(history.dump())
+        history = again(history)
     return [
         (int(step), int(position), float(value))
         for one in found

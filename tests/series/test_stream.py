@@ -25,6 +25,7 @@ from sentinel.series.specs import series_specs
 from sentinel.series.stream import Stream
 from sentinel.series.windows import frame
 from sentinel.sources.base import Chunk
+from tests.series.stored import stored
 
 VARIANTS = {"seen": Variant("", ())}
 TAGS = {
@@ -205,7 +206,7 @@ def verdicts(chunks: Iterable[Chunk], reload: bool = False, at_once: bool = Fals
         arrived = [rows for chunk in poll for rows in stream.extend(chunk).rows]
         results += [v for rows in RowDetection({}, fail).segments(arrived, set()) for v in rows]
         if reload:
-            state = stream.dump()
+            state = stored(stream.dump())
             stream = Stream("run", "s", "jsonl", "", naming, series_specs(DETECTORS))
             stream.restore(state)
     over = [rows for rows in stream.end() if rows.window.ended]

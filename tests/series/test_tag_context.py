@@ -5,12 +5,13 @@ import pytest
 from sentinel.detectors.signals import Signal
 from sentinel.series.generic_names import fallback
 from sentinel.series.tag_context import TagContext
+from tests.series.stored import again
 
 
 def signals(tags: str, **counts: int) -> dict[str, Signal | None]:
     """What the tags mean if each was logged three times, or as often as the counts say."""
     logged = dict.fromkeys(tags.split(), 3) | counts
-    company = TagContext.load(TagContext.from_tags(logged, fallback).dump())
+    company = again(TagContext.from_tags(logged, fallback))
     return {
         tag: meaning.signal if (meaning := company.meaning(tag, fallback)) else None
         for tag in [*logged, "train_loss_step", "train_loss_epoch"]

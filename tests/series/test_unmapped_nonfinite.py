@@ -13,6 +13,7 @@ from sentinel.detectors.signals import Signal
 from sentinel.series.naming import Naming
 from sentinel.series.unmapped_nonfinite import UnmappedNonFinite
 from sentinel.sources.base import Chunk
+from tests.series.stored import again
 from tests.series.test_stream import DETECTORS, Stream, series_specs
 
 NAN = math.nan
@@ -31,7 +32,7 @@ def told(chunk: Chunk, *ends: int, losses: tuple[str, ...] = ()) -> list[tuple[s
     for begin, end in pairwise([0, *ends, len(chunk.step)]):
         means = [tag in losses for tag in chunk.tags]
         reports += unnamed.extend(chunk, slice(begin, end), 0, [not one for one in means], means)
-        unnamed = UnmappedNonFinite.load(unnamed.dump())
+        unnamed = again(unnamed)
     assert all(points.signal is Signal.OTHER_METRIC for points in reports)
     return [(points.tag, step) for points in reports for step in points.step.tolist()]
 

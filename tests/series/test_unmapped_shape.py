@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from sentinel.detectors.signals import Signal
 from sentinel.series.unmapped_shape import LEAP, STILL, UnmappedShape
 from sentinel.sources.base import Chunk
+from tests.series.stored import again
 from tests.series.test_unmapped_nonfinite import rows
 
 
@@ -25,7 +26,7 @@ def told(chunk: Chunk, *ends: int) -> list[tuple[str, str, int]]:
     reports = []
     for begin, end in pairwise([0, *ends, len(chunk.step)]):
         reports += numbers.extend(chunk, slice(begin, end), 0, [True] * len(chunk.tags))
-        numbers = UnmappedShape.load(numbers.dump())
+        numbers = again(numbers)
     return [(points.signal.value, points.tag, int(points.step[0])) for points in reports]
 
 

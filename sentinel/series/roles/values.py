@@ -1,11 +1,10 @@
 """What the values of a series say, whatever its name. It takes constant memory and grows with a log."""
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Self
+from collections.abc import Callable, Mapping
+from typing import Self
 
 import msgspec
 import numpy as np
-from msgspec.structs import astuple
 from numpy.typing import NDArray
 
 from sentinel.sources.base import Chunk, of_each_tag, order_by_tag
@@ -16,7 +15,7 @@ _MAX_TAGS = 512  # of a stream that are followed; further ones are left out
 _MIN_POINTS = 4  # finite ones, before their order says something
 
 
-class Values(msgspec.Struct, frozen=True):
+class Values(msgspec.Struct, frozen=True, array_like=True):
     """A summary of values in the order of the log: ``points`` of them, of which ``count`` are finite."""
 
     points: int = 0
@@ -87,7 +86,7 @@ class Values(msgspec.Struct, frozen=True):
         return self.count >= _MIN_POINTS and self.falls == 0 and self.rises > 0
 
 
-class TagValues(msgspec.Struct, frozen=True):
+class TagValues(msgspec.Struct, frozen=True, array_like=True):
     """The summaries of the tags of a stream, in the order of their first points."""
 
     by_tag: Mapping[str, Values] = msgspec.field(default_factory=dict)
@@ -102,15 +101,6 @@ class TagValues(msgspec.Struct, frozen=True):
             if tag in by_tag or (len(by_tag) < _MAX_TAGS and is_followed(tag)):
                 by_tag[tag] = by_tag.get(tag, _EMPTY).after(chunk.value[index])
         return type(self)(by_tag)
-
-    def dump(self) -> dict[str, Sequence[Any]]:
-        """Return everything that `load` needs."""
-        return {tag: astuple(values) for tag, values in self.by_tag.items()}
-
-    @classmethod
-    def load(cls, state: Mapping[str, Sequence[Any]]) -> Self:
-        """Undo `dump`."""
-        return cls({tag: Values(*values) for tag, values in state.items()})
 
 
 _EMPTY = Values()

@@ -13,6 +13,7 @@ from sentinel.series.naming import Naming
 from sentinel.series.specs import series_specs
 from sentinel.series.stream import Stream
 from sentinel.sources.base import Chunk
+from tests.series.stored import stored
 
 Point = tuple[str, int, float]
 
@@ -44,7 +45,7 @@ def _signals(
     edges = [0, *sorted({cut for cut in cuts if 0 < cut < len(points)}), len(points)]
     for begin, end in pairwise(edges):
         stream.extend(_chunk(points[begin:end]))
-        state = stream.dump()
+        state = stored(stream.dump())
         stream = _new_stream(overrides or {})
         stream.restore(state)
     _, meanings = stream.explained()

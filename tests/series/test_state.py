@@ -1,0 +1,39 @@
+"""The form of what is stored: who changes it also changes its number, so that no older state is misread."""
+
+from sentinel.series.asof_join import Sum
+from sentinel.series.attempt import Attempt
+from sentinel.series.attempts import Epochs, Points
+from sentinel.series.history import SeriesState
+from sentinel.series.pace import Clock
+from sentinel.series.roles.values import Values
+from sentinel.series.rows import Rows
+from sentinel.series.specs import STATE
+from sentinel.series.standings import Standing
+from sentinel.series.step_join import Join
+from sentinel.series.stream import StreamState
+from sentinel.series.unmapped_shape import Life
+
+FORM = {
+    21: (
+        "position has_names attempts attempt plans units signals inventory_taker "
+        "missing_tags tag_context role_signals values unmapped_nonfinite unmapped_shape "
+        "pace points profile_name tags",
+        "number sums tags raw_tags context joins partners series earlier left_out standings courses",
+        "head_rows recent_rows sliced plotted count position earlier head recent coarse checkpoint",
+        "step numbers columns lists",
+        "tag signal step time position value",
+        "waiting passed",
+        "buckets look",
+        "total count end",
+        "attempt began_again continues falls first last highest",
+        "steps seconds whole",
+        "points count first last least most falls rises",
+        "points moves turns direction still_points low high top last",
+    )
+}
+
+
+def test_the_form_has_a_number_of_its_own():
+    stored = (Attempt, SeriesState, Rows, Points, Join, Standing, Sum, Epochs, Clock, Values, Life)
+    form = tuple(" ".join(state.__struct_fields__) for state in (StreamState, *stored))
+    assert form == FORM[STATE]
