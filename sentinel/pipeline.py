@@ -8,7 +8,7 @@ callback in a training may drive the pipeline as well. This page knows no format
 """
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import cached_property, partial
 from hashlib import sha256
 from importlib.metadata import version
@@ -28,7 +28,7 @@ from sentinel.run_pipeline import Advance, RunPipeline
 from sentinel.runs.console import ConsoleState
 from sentinel.runs.end_inference import infer_end
 from sentinel.runs.inactivity import Inactivity
-from sentinel.runs.ingested import Ingested
+from sentinel.runs.ingested import NOTHING, Ingested
 from sentinel.runs.log import RunLog
 from sentinel.series.naming import Naming
 from sentinel.series.specs import layout, series_specs
@@ -82,11 +82,17 @@ class Pipeline:
         return sha256(shape.encode("utf-8", "backslashreplace")).hexdigest()
 
     def advance(
-        self, run_pipelines: Sequence[RunPipeline], max_points: int = MAX_POINTS, read_at: float = math.nan
+        self,
+        run_pipelines: Sequence[RunPipeline],
+        max_points: int = MAX_POINTS,
+        read_at: float = math.nan,
+        *,
+        are_over: bool = False,
     ) -> list[Advance]:
         """Poll some runs and judge what is new. Return one advance for each run, in their order.
 
-        ``read_at`` is the time awake of a watch, which counts where a log has no times; NaN in a replay.
+        ``read_at`` is the time awake of a watch, which counts where a log has no times; NaN in a replay. Runs
+        that ``are_over`` are finalized as soon as they are read to their end, which saves a second judging.
         Whatever a run holds, this does not raise and does not change the results of another run.
         """
         limit = max_points // max(len(run_pipelines), 1)
@@ -96,7 +102,12 @@ class Pipeline:
             run_pipeline.undo_finalize(guard) if ingested.points else ()
             for run_pipeline, ingested in zip(run_pipelines, news, strict=True)
         ]
-        advances = self._judge(run_pipelines, news, guard)
+        over = {
+            run_pipeline.id
+            for run_pipeline, ingested in zip(run_pipelines, news, strict=True)
+            if are_over and not ingested.more
+        }
+        advances = self._judge(run_pipelines, news, over, guard)
         return [
             replace(advance, changes=[*changes, *advance.changes])
             for advance, changes in zip(advances, undone, strict=True)
@@ -107,25 +118,41 @@ class Pipeline:
 
         If such a run continues after all, the next `advance` undoes the changes.
         """
-        guard = Guard(budget=self._budget)
-        news = [run_pipeline.end(guard) for run_pipeline in run_pipelines]
-        return self._judge(run_pipelines, news, guard, final=True)
+        over = {run_pipeline.id for run_pipeline in run_pipelines}
+        return self._judge(run_pipelines, [NOTHING] * len(run_pipelines), over, Guard(budget=self._budget))
 
     def _judge(
         self,
         run_pipelines: Sequence[RunPipeline],
         news: Sequence[Ingested],
+        over: Collection[str],
         guard: Guard,
-        *,
-        final: bool = False,
     ) -> list[Advance]:
-        """Judge what is new in some runs, and apply the verdicts to their incidents."""
-        verdicts, row_counts = self._judging.judge(run_pipelines, news, guard, final=final)
+        """Judge what is new in some runs, and apply the verdicts to their incidents: first those on the news,
+        then those on the end of each run that is ``over``.
+        """
+        of_runs = self._judging.check(run_pipelines, news, guard)
+        ended = [
+            run_pipeline
+            for run_pipeline in run_pipelines
+            if run_pipeline.id in over and run_pipeline.id not in guard.failures
+        ]
+        ends = {run_pipeline.id: run_pipeline.end(guard) for run_pipeline in ended}
+        of_ends = self._judging.check(ended, [*ends.values()], guard, final=True)
+        news = [
+            ingested.followed_by(ends.get(run_pipeline.id, NOTHING))
+            for run_pipeline, ingested in zip(run_pipelines, news, strict=True)
+        ]
+        of_rows, of_last_rows, row_counts = self._judging.judge(run_pipelines, news, guard)
         advances = []
         for run_pipeline, ingested in zip(run_pipelines, news, strict=True):
-            changes = run_pipeline.apply(verdicts[run_pipeline.id], guard, final=final)
-            failure = guard.failures.get(run_pipeline.id)
-            advances.append(Advance(run_pipeline, ingested, changes, failure, row_counts[run_pipeline.id]))
+            id_ = run_pipeline.id
+            changes = [*run_pipeline.apply([*of_rows[id_], *of_runs[id_]], guard)]
+            if id_ in ends:
+                last_verdicts = [*of_last_rows[id_], *of_ends[id_]]
+                changes += run_pipeline.apply(last_verdicts, guard, final=True)
+            failure = guard.failures.get(id_)
+            advances.append(Advance(run_pipeline, ingested, changes, failure, row_counts[id_]))
         return advances
 
     def review(self, run_pipeline: RunPipeline, inactivity: Inactivity) -> list[Change]:

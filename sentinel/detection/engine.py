@@ -51,21 +51,20 @@ class Judging:
         checks = [detector for detector in detectors if isinstance(detector, RunCheck)]
         self.checking = RunChecks(checks, parameters, failed)
 
-    def judge(
+    def check(
         self,
         run_pipelines: Sequence[RunPipeline],
         news: Sequence[Ingested],
         guard: Guard,
         *,
         final: bool = False,
-    ) -> tuple[Verdicts, RowCounts]:
-        """Return the verdicts on what is new in each run. The runs are over if this is ``final``."""
-        verdicts, row_counts = self._judge_rows(run_pipelines, [ingested.rows for ingested in news], guard)
+    ) -> Verdicts:
+        """Return what the run checks find in what is new. The runs are over if this is ``final``."""
+        verdicts: Verdicts = {}
         for run_pipeline, ingested in zip(run_pipelines, news, strict=True):
             check = partial(self._check_run, run_pipeline, ingested, final)
-            findings = guard(run_pipeline.log.run, "run checks", check) or ()
-            verdicts.setdefault(run_pipeline.id, []).extend(findings)
-        return verdicts, row_counts
+            verdicts[run_pipeline.id] = guard(run_pipeline.log.run, "run checks", check) or []
+        return verdicts
 
     def _check_run(self, run_pipeline: RunPipeline, news: Ingested, final: bool) -> list[Segment]:
         """Return the findings of the run checks, if there is something new that they judge."""
@@ -75,18 +74,21 @@ class Judging:
         inactivity = Inactivity(0.0) if grew else None
         return [*self.checking.segments(run_pipeline.log, news, inactivity=inactivity, final=final)]
 
-    def _judge_rows(
-        self, run_pipelines: Sequence[RunPipeline], rows_by_run: Sequence[Sequence[SeriesRows]], guard: Guard
-    ) -> tuple[Verdicts, RowCounts]:
-        """Return the verdicts on the new rows of each run."""
+    def judge(
+        self, run_pipelines: Sequence[RunPipeline], news: Sequence[Ingested], guard: Guard
+    ) -> tuple[Verdicts, Verdicts, RowCounts]:
+        """Return the verdicts on the new rows of each run, and those on the rows that its end brought."""
+        verdicts: Verdicts = defaultdict(list)
+        of_ends: Verdicts = defaultdict(list)
         row_counts: RowCounts = defaultdict(Counter)
+        rows_by_run = [ingested.rows for ingested in news]
         if not any(rows_by_run):
-            return {}, row_counts
+            return verdicts, of_ends, row_counts
         from sentinel.detection.row_detection import RowDetection  # with polars; a listing judges nothing
 
         trackers = {run_pipeline.id: run_pipeline.incidents for run_pipeline in run_pipelines}
 
-        def judge_runs(rows_of_some_runs: Sequence[Sequence[SeriesRows]]) -> list[Segment]:
+        def judge_runs(rows_of_some_runs: Sequence[Sequence[SeriesRows]]) -> list[tuple[SeriesRows, Segment]]:
             detection = RowDetection(self._parameters, self._failed)
             new_rows = [series for rows in rows_of_some_runs for series in rows]
             runs = {series.run for series in new_rows}
@@ -96,7 +98,6 @@ class Judging:
             return segments
 
         runs = [run_pipeline.log.run for run_pipeline in run_pipelines]
-        verdicts: Verdicts = {}
-        for segment in guard.batch(runs, "judging", judge_runs, rows_by_run):
-            verdicts.setdefault(segment[0].key.run, []).append(segment)
-        return verdicts, row_counts
+        for series, segment in guard.batch(runs, "judging", judge_runs, rows_by_run):
+            (of_ends if series.of_end else verdicts)[series.run].append(segment)
+        return verdicts, of_ends, row_counts

@@ -61,8 +61,8 @@ class Verdicts:
         self._series = series
         self._detector = detector
 
-    def segments(self) -> Iterator[Segment]:
-        """Return the verdicts in segments of one series and one severity, in order within each series.
+    def segments(self) -> Iterator[tuple[SeriesRows, Segment]]:
+        """Yield the verdicts in segments of one series and one severity, in order within each series.
 
         A look is a segment of its own.
         """
@@ -70,7 +70,8 @@ class Verdicts:
         is_look = self._look != _NO_LOOK
         changes |= is_look | np.append(False, is_look[:-1])
         begins = [*np.flatnonzero(changes).tolist(), self._rows.height]
-        return (_RowSegment(self, range(*bounds)) for bounds in pairwise(begins))
+        for begin, end in pairwise(begins):
+            yield self._series[int(self._number[begin])], _RowSegment(self, range(begin, end))
 
     def __getitem__(self, row: int) -> Verdict:
         number, index, step, severity, variant, onset_step, above, below, look = self._rows.row(row)
@@ -196,9 +197,11 @@ class RowDetection(msgspec.Struct, frozen=True):
     failed: Callable[[str, str, BaseException], None]
     row_counts: dict[str, Counter[tuple[str, str]]] = msgspec.field(default_factory=dict)
 
-    def segments(self, new_rows: Sequence[SeriesRows], tracked_keys: set[Key]) -> Iterator[Segment]:
-        """Yield the verdicts on new rows, but clean ones only for ``tracked_keys`` and for keys with a
-        finding.
+    def segments(
+        self, new_rows: Sequence[SeriesRows], tracked_keys: set[Key]
+    ) -> Iterator[tuple[SeriesRows, Segment]]:
+        """Yield the verdicts on new rows, each segment with its rows, but clean ones only for
+        ``tracked_keys`` and for keys with a finding.
 
         A clean verdict means something only where there was a finding. Each window stands for itself, so all
         windows of a series are judged in one frame.
@@ -243,7 +246,7 @@ class RowDetection(msgspec.Struct, frozen=True):
 
     def _verdicts(
         self, detector: Detector, all_series: Sequence[SeriesRows], findings: pl.DataFrame, tracked: set[Key]
-    ) -> Iterator[Segment]:
+    ) -> Iterator[tuple[SeriesRows, Segment]]:
         """Yield the verdicts of one detector. ``tracked`` are its keys, and those with findings join them."""
         self._count(detector, all_series, findings)
         # NaN for null

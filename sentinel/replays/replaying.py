@@ -173,15 +173,10 @@ def _read(pipeline: Pipeline, runs: Sequence[JudgedRun]) -> None:
     unfinished = list(runs)
     with reading_ahead([run.run_pipeline.log for run in unfinished]):
         while unfinished:
-            advances = pipeline.advance([run.run_pipeline for run in unfinished])
+            advances = pipeline.advance([run.run_pipeline for run in unfinished], are_over=True)
             for run, advance in zip(unfinished, advances, strict=True):
                 run.add(advance)
             unfinished = [run for run, advance in zip(unfinished, advances, strict=True) if advance.more]
-    sound_runs = [run for run in runs if run.failure is None]
-    for run, advance in zip(
-        sound_runs, pipeline.finalize([run.run_pipeline for run in sound_runs]), strict=True
-    ):
-        run.add(advance)
     for run in runs:
         if run.failure is not None:
             run.changes += pipeline.report_failure(run.run_pipeline, run.failure)

@@ -32,5 +32,9 @@ class Ingested(NamedTuple):
         """Whether the run checks have something new to judge, beside the number of points."""
         return self.readability_changed or any((self.printed, self.stopped, self.inventories, self.absences))
 
+    def followed_by(self, end: "Ingested") -> "Ingested":
+        """Return this with what the end of the log brought, see `RunLog.flush`."""
+        return self._replace(rows=[*self.rows, *end.rows], flushed=end.flushed)
+
 
 NOTHING = Ingested()

@@ -8,6 +8,7 @@ from itertools import chain
 from typing import Any
 
 import msgspec
+from msgspec.structs import replace
 
 from sentinel.catalogue import signatures
 from sentinel.common.conversion import converter
@@ -317,7 +318,7 @@ class RunLog:
             for chunk in chunks:
                 rows += stream.extend(chunk).rows
             rows += stream.end()
-        return Ingested(rows, flushed=flushed)
+        return Ingested([replace(series, of_end=True) for series in rows], flushed=flushed)
 
     def _copy(self, name: str) -> Stream:
         """Copy a stream, or make a new one.

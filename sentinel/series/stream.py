@@ -52,6 +52,7 @@ class SeriesRows(msgspec.Struct, frozen=True, gc=False):
     tag: str
     window: Window  # with the rows before them
     known: KnownOfStream
+    of_end: bool = False  # only the end of the log makes them sure
 
 
 class Extension(NamedTuple):

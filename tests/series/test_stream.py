@@ -204,13 +204,13 @@ def verdicts(chunks: Iterable[Chunk], reload: bool = False, at_once: bool = Fals
     results: list[Any] = []
     for poll in [[*chunks]] if at_once else [[chunk] for chunk in chunks]:
         arrived = [rows for chunk in poll for rows in stream.extend(chunk).rows]
-        results += [v for rows in RowDetection({}, fail).segments(arrived, set()) for v in rows]
+        results += [v for _, rows in RowDetection({}, fail).segments(arrived, set()) for v in rows]
         if reload:
             state = stored(stream.dump())
             stream = Stream("run", "s", "jsonl", "", naming, series_specs(DETECTORS))
             stream.restore(state)
     over = [rows for rows in stream.end() if rows.window.ended]
-    results += [v for rows in RowDetection({}, fail).segments(over, set()) for v in rows]
+    results += [v for _, rows in RowDetection({}, fail).segments(over, set()) for v in rows]
     comparable = [
         msgspec.structs.replace(v, known=_told(v), onset=v.onset(), level=repr(v.level(10))) for v in results
     ]
@@ -480,7 +480,7 @@ def test_a_rule_is_called_once_for_all_that_a_poll_brings() -> None:
     (chunk,) = cut([("a", step, 1.0) for step in range(2_000)], ())
     arrived = stream.extend(chunk).rows
     assert len(arrived) > 10, "the coarse view was renewed several times"
-    rows = [v for rows in RowDetection({}, lambda *_: None).segments(arrived, set()) for v in rows]
+    rows = [v for _, rows in RowDetection({}, lambda *_: None).segments(arrived, set()) for v in rows]
     assert [v.index for v in rows] == [*range(2_000)]
     assert len(calls) == 1
 
