@@ -15,7 +15,7 @@ import pytest
 import typer
 import yaml
 
-from sentinel.cli.app import app
+from sentinel.cli.app import program
 from sentinel.cli.screen import screen
 from sentinel.config.file import Config, load
 from tests.cli.conftest import sentinel
@@ -183,7 +183,7 @@ def test_every_command_that_is_shown_has_these_options():
     found = [*commands()]
     assert len(found) > 20
     for place, words in found:
-        command = typer.main.get_command(screen if words[0].endswith("/") else app)
+        command = typer.main.get_command(screen if words[0].endswith("/") else program())
         rest = [*words]
         while hasattr(command, "commands"):
             assert rest, f"{place}: {words}"

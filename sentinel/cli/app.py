@@ -4,33 +4,15 @@ import ctypes
 import errno
 import os
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from importlib import import_module
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, NamedTuple
 
 import typer
-from typer.main import get_command_name
 
-from sentinel.cli.ack import ack, feedback
-from sentinel.cli.archive import archives
-from sentinel.cli.backtest import backtest
-from sentinel.cli.calibrate import calibrate
-from sentinel.cli.check_config import check_config
-from sentinel.cli.compare import compare
-from sentinel.cli.explain import explain
-from sentinel.cli.mcp import mcp
-from sentinel.cli.replay import replay
-from sentinel.cli.runs import runs
 from sentinel.cli.screen import screen
 from sentinel.cli.sections import Section, SectionedGroup
-from sentinel.cli.serve import serve
-from sentinel.cli.show import show
-from sentinel.cli.silence import silences
-from sentinel.cli.skill import skill
-from sentinel.cli.status import status
-from sentinel.cli.test_alert import send_test
-from sentinel.cli.wait import wait
-from sentinel.cli.watch import watch
 from sentinel.common.environment import set_default
 from sentinel.common.errors import SentinelError
 from sentinel.common.paths import exists
@@ -54,13 +36,59 @@ _M_ARENA_MAX = -8
 _MAX_ARENAS = 2
 """By default glibc keeps an arena for each thread, and what they held piles up in all."""
 
-app = typer.Typer(
-    cls=SectionedGroup,
-    name="sentinel",
-    rich_markup_mode=None,
-    pretty_exceptions_enable=False,
-    context_settings={"help_option_names": ["-h", "--help"]},
-)
+
+class Command(NamedTuple):
+    """Where a command stands in the help, and what runs it: a function, or a group of commands, of a module
+    of this package.
+    """
+
+    section: Section
+    module: str
+    runner: str
+
+
+COMMANDS: Mapping[str, Command] = {
+    "runs": Command(Section.LOOK, "runs", "runs"),
+    "replay": Command(Section.LOOK, "replay", "replay"),
+    "compare": Command(Section.LOOK, "compare", "compare"),
+    "explain": Command(Section.LOOK, "explain", "explain"),
+    "watch": Command(Section.WATCH, "watch", "watch"),
+    "wait": Command(Section.WATCH, "wait", "wait"),
+    "status": Command(Section.WATCH, "status", "status"),
+    "show": Command(Section.WATCH, "show", "show"),
+    "serve": Command(Section.WATCH, "serve", "serve"),
+    "check-config": Command(Section.WATCH, "check_config", "check_config"),
+    "test-alert": Command(Section.WATCH, "test_alert", "send_test"),
+    "ack": Command(Section.ANSWER, "ack", "ack"),
+    "feedback": Command(Section.ANSWER, "ack", "feedback"),
+    "silence": Command(Section.ANSWER, "silence", "silences"),
+    "archive": Command(Section.ARCHIVE, "archive", "archives"),
+    "calibrate": Command(Section.ARCHIVE, "calibrate", "calibrate"),
+    "backtest": Command(Section.ARCHIVE, "backtest", "backtest"),
+    "mcp": Command(Section.PROGRAMS, "mcp", "mcp"),
+    "skill": Command(Section.PROGRAMS, "skill", "skill"),
+}
+"""The commands by name, in the order of the help. A module is imported when its command is asked for."""
+
+
+def program(names: Iterable[str] = COMMANDS) -> typer.Typer:
+    """Return the program that has the commands of these names; by default all of them."""
+    commands = typer.Typer(
+        cls=SectionedGroup,
+        name="sentinel",
+        rich_markup_mode=None,
+        pretty_exceptions_enable=False,
+        context_settings={"help_option_names": ["-h", "--help"]},
+    )
+    commands.callback()(options)
+    for name in names:
+        command = COMMANDS[name]
+        runner = getattr(import_module(f"{__package__}.{command.module}"), command.runner)
+        if isinstance(runner, typer.Typer):
+            commands.add_typer(runner, name=name, rich_help_panel=command.section)
+        else:
+            commands.command(name, rich_help_panel=command.section)(runner)
+    return commands
 
 
 def _show_version(is_requested: bool) -> None:
@@ -71,7 +99,6 @@ def _show_version(is_requested: bool) -> None:
         raise typer.Exit
 
 
-@app.callback()
 def options(
     _: Annotated[
         bool,
@@ -81,41 +108,20 @@ def options(
     """Watch training runs and report failures while they can still be corrected."""
 
 
-app.command(rich_help_panel=Section.LOOK)(runs)
-app.command(rich_help_panel=Section.LOOK)(replay)
-app.command(rich_help_panel=Section.LOOK)(compare)
-app.command(rich_help_panel=Section.LOOK)(explain)
-app.command(rich_help_panel=Section.WATCH)(watch)
-app.command(rich_help_panel=Section.WATCH)(wait)
-app.command(rich_help_panel=Section.WATCH)(status)
-app.command(rich_help_panel=Section.WATCH)(show)
-app.command(rich_help_panel=Section.WATCH)(serve)
-app.command(rich_help_panel=Section.WATCH)(check_config)
-app.command("test-alert", rich_help_panel=Section.WATCH)(send_test)
-app.command(rich_help_panel=Section.ANSWER)(ack)
-app.command(rich_help_panel=Section.ANSWER)(feedback)
-app.add_typer(silences, name="silence", rich_help_panel=Section.ANSWER)
-app.add_typer(archives, name="archive", rich_help_panel=Section.ARCHIVE)
-app.command(rich_help_panel=Section.ARCHIVE)(calibrate)
-app.command(rich_help_panel=Section.ARCHIVE)(backtest)
-app.command(rich_help_panel=Section.PROGRAMS)(mcp)
-app.command(rich_help_panel=Section.PROGRAMS)(skill)
-
-
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run one command and exit: 0, 1 for findings, 2 if arguments or configuration cannot be used.
 
     The frames of a watch are small, so more threads than one would only take time from the trainings.
     """
     words = sys.argv[1:] if arguments is None else arguments
-    program = app if "_SENTINEL_COMPLETE" in os.environ else program_for(words)
-    judges = program is screen or " ".join(words).startswith(_JUDGING)
+    chosen = program() if "_SENTINEL_COMPLETE" in os.environ else program_for(words)
+    judges = chosen is screen or " ".join(words).startswith(_JUDGING)
     set_default("POLARS_MAX_THREADS", "2" if judges else "1")
     set_default("PYDANTIC_DISABLE_PLUGINS", "__all__")  # it would look for them in each package
     getattr(ctypes.CDLL(None), "mallopt", lambda *_: None)(_M_ARENA_MAX, _MAX_ARENAS)  # other libcs have none
     try:
         _check_form(words)
-        status = program(args=words, prog_name="sentinel", standalone_mode=False)
+        status = chosen(args=words, prog_name="sentinel", standalone_mode=False)
         sys.stdout.flush()
         sys.exit(status)
     except typer.Abort:
@@ -133,22 +139,17 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 
 def program_for(words: Sequence[str]) -> typer.Typer:
-    """Return what runs these words: the screen for paths and for no words at all, else the commands."""
+    """Return what runs these words: the screen for paths and for no words at all, else the command that they
+    name, or all.
+    """
     if not words:
         return screen
-    if words[0] in {*command_names(), *_NEW_FORMS}:
-        return app
-    has_form_of_path = "/" in words[0] and not words[0].startswith("-")
-    is_path = has_form_of_path or exists(Path(words[0]))
-    return screen if is_path else app
-
-
-def command_names() -> Iterator[str]:
-    """Yield the names of the commands. To build the commands for their names would take longer."""
-    for command in app.registered_commands:
-        function_name = command.callback.__name__ if command.callback else ""
-        yield command.name or get_command_name(function_name)
-    yield from (group.name for group in app.registered_groups if group.name)
+    name = words[0]
+    if name in COMMANDS:
+        return program([name])
+    has_form_of_path = "/" in name and not name.startswith("-")
+    is_path = name not in _NEW_FORMS and (has_form_of_path or exists(Path(name)))
+    return screen if is_path else program()
 
 
 def _check_form(words: Sequence[str]) -> None:

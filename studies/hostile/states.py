@@ -15,7 +15,7 @@ from unittest.mock import patch
 from typer.testing import CliRunner
 
 from sentinel.archives.lock import sole_writer
-from sentinel.cli.app import app
+from sentinel.cli.app import program
 from sentinel.common.clock import SystemClock
 from sentinel.common.errors import SentinelError
 from sentinel.common.shard import WHOLE
@@ -220,7 +220,7 @@ def _of_part(out: Path, kind: str) -> Path:
 
 def _run(*words: object) -> tuple[int, str]:
     """Run a command. It ends with a status and no traceback."""
-    result = CliRunner().invoke(app, [str(word) for word in words])
+    result = CliRunner().invoke(program(), [str(word) for word in words])
     error = result.exception
     if isinstance(error, SentinelError):
         return 2, str(error)

@@ -5,7 +5,7 @@ import json
 import pytest
 from typer.testing import CliRunner
 
-from sentinel.cli.app import app
+from sentinel.cli.app import program
 from tests.browser.looks import INK, serious_findings
 
 pytestmark = pytest.mark.long
@@ -25,7 +25,7 @@ def asked(tmp_path_factory):
         rows = [{"step": i, "train/kl": kl[i], "train/loss": 2 / (1 + i / 20)} for i in range(200)]
         (run / "metrics.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in rows))
     words = ["calibrate", folder / "runs", "-o", folder / "c.toml", "--html", folder / "doubtful.html"]
-    assert CliRunner().invoke(app, [*map(str, words)]).exit_code == 0
+    assert CliRunner().invoke(program(), [*map(str, words)]).exit_code == 0
     return f"file://{folder / 'doubtful.html'}"
 
 

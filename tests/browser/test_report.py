@@ -7,7 +7,7 @@ import pytest
 from typer.testing import CliRunner
 
 import sentinel
-from sentinel.cli.app import app
+from sentinel.cli.app import program
 from tests.browser.looks import INK, serious_findings, shaded
 from tests.fleets import write_tree
 
@@ -25,7 +25,7 @@ def written(tmp_path_factory):
     def report(*paths):
         file = folder / f"{len([*folder.iterdir()])}.html"
         words = ["replay", *map(str, paths), "--format", "html", "-o", str(file)]
-        assert CliRunner().invoke(app, words).exit_code == 0
+        assert CliRunner().invoke(program(), words).exit_code == 0
         return f"file://{file}"
 
     return report

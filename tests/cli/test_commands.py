@@ -10,10 +10,10 @@ from contextlib import closing
 from importlib.metadata import version
 
 import pytest
-from typer.main import get_command
+from typer.testing import CliRunner
 
 from sentinel import catalogue
-from sentinel.cli.app import app, command_names
+from sentinel.cli.app import COMMANDS, program
 from sentinel.common.clock import SystemClock
 from sentinel.detectors.discovery import all_detectors
 from sentinel.storage.lock import sole_watcher
@@ -128,9 +128,25 @@ def test_a_log_that_cannot_be_read_is_an_error_unless_others_can(sentinel, tmp_p
 
 @pytest.mark.slow
 def test_help_comes_without_the_heavy_libraries():
-    program = "import sys, sentinel.cli.app; print(*sys.modules)"
-    loaded = subprocess.check_output([sys.executable, "-c", program], text=True).split()
+    loads_all = "import sys; from sentinel.cli.app import program; program(); print(*sys.modules)"
+    loaded = subprocess.check_output([sys.executable, "-c", loads_all], text=True).split()
     assert not {"polars", "numpy", "pydantic", "rich", "httpx", "sentinel.detectors.api"} & set(loaded)
+
+
+@pytest.mark.slow
+def test_what_is_asked_for_is_imported_and_no_other_command():
+    asks = (
+        "import sys; from sentinel.cli.app import program_for; program_for(sys.argv[1:]); print(*sys.modules)"
+    )
+
+    def loaded(word):
+        modules = set(subprocess.check_output([sys.executable, "-c", asks, word], text=True).split())
+        return {
+            command.module for command in COMMANDS.values() if f"sentinel.cli.{command.module}" in modules
+        }
+
+    assert loaded("./runs") == set()
+    assert loaded("status") == {"status"}
 
 
 @pytest.mark.long  # a real process
@@ -460,8 +476,15 @@ def test_every_page_can_be_explained(sentinel):
         assert sentinel("explain", entry.id).out.startswith(f"# {entry.id}: {entry.title}\n")
 
 
-def test_the_names_of_the_commands_are_those_that_typer_gives_them():
-    assert sorted(command_names()) == sorted(get_command(app).commands)
+@pytest.mark.slow
+@pytest.mark.parametrize("name", COMMANDS)
+def test_a_command_alone_has_the_help_that_it_has_among_all(name):
+    alone, among_all = (
+        CliRunner().invoke(commands, [name, "--help"], prog_name="sentinel")
+        for commands in (program([name]), program())
+    )
+    assert f"sentinel {name}" in alone.output
+    assert alone.output == among_all.output
 
 
 @pytest.mark.slow

@@ -5,7 +5,7 @@ import json
 import pytest
 from typer.testing import CliRunner
 
-from sentinel.cli.app import app
+from sentinel.cli.app import program
 
 ROWS = 40
 
@@ -20,7 +20,7 @@ def _log(folder, **series):
 
 
 def _run(folder, *options):
-    result = CliRunner().invoke(app, ["runs", str(folder), "--format", "json", *options])
+    result = CliRunner().invoke(program(), ["runs", str(folder), "--format", "json", *options])
     assert result.exit_code == 0, result.output
     (run,) = json.loads(result.output)["runs"]
     return run
@@ -70,5 +70,5 @@ def test_the_configuration_says_what_the_outcome_is(tmp_path, signal, outcome):
 
 def test_details_name_the_outcome(tmp_path):
     _log(tmp_path, train_loss=_falling, val_mcc=_rising)
-    result = CliRunner().invoke(app, ["runs", str(tmp_path), "--details"])
+    result = CliRunner().invoke(program(), ["runs", str(tmp_path), "--details"])
     assert "outcome: val_mcc, higher is better, held-out, a share; a metric of held-out data" in result.output

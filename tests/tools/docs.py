@@ -20,7 +20,7 @@ from typer.testing import CliRunner
 
 from sentinel import catalogue
 from sentinel.catalogue.index import families
-from sentinel.cli.app import app, program_for
+from sentinel.cli.app import program, program_for
 from sentinel.common.config_table import ConfigTable
 from sentinel.config.file import json_schema
 from sentinel.config.rules import Rule
@@ -166,7 +166,7 @@ def command_paths() -> Iterator[list[str]]:
             yield [*path, name]
             yield from below(child, [*path, name])
 
-    return below(typer.main.get_command(app), [])
+    return below(typer.main.get_command(program()), [])
 
 
 def help_text(path: list[str]) -> str:

@@ -13,7 +13,7 @@ import pytest
 import uvicorn
 from typer.testing import CliRunner
 
-from sentinel.cli.app import app
+from sentinel.cli.app import program
 from sentinel.config.file import Config
 from sentinel.telemetry.connections import Connections
 from sentinel.web.app import LivePage
@@ -48,7 +48,7 @@ def watch(tmp_path):
 
     def once(run="", state="state"):
         words = ["watch", str(tmp_path / "runs" / run), "--once", "--state-dir", str(tmp_path / state)]
-        assert CliRunner().invoke(app, words).exit_code == 0
+        assert CliRunner().invoke(program(), words).exit_code == 0
 
     return once
 

@@ -4,7 +4,7 @@ import json
 
 from typer.testing import CliRunner
 
-from sentinel.cli.app import app
+from sentinel.cli.app import program
 from sentinel.config.file import load
 from sentinel.pipeline import Pipeline
 from sentinel.web.views import StateView
@@ -19,7 +19,7 @@ def test_lines_of_a_form_that_a_person_named_are_drawn(tmp_path):
         f"paths = [{json.dumps(str(tmp_path / 'logs'))}]\nstate_dir = {json.dumps(str(tmp_path / 'state'))}\n"
         '[[console]]\nline = "qq {qq} after {step}"\n'
     )
-    assert CliRunner().invoke(app, ["watch", "--once", "--config", str(file)]).exit_code == 0
+    assert CliRunner().invoke(program(), ["watch", "--once", "--config", str(file)]).exit_code == 0
     config = load(file)
     views = StateView([config.state_dir], None)
     views.refresh(0.0, 0.0)

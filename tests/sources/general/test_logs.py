@@ -6,7 +6,7 @@ import time
 import pytest
 from typer.testing import CliRunner
 
-from sentinel.cli.app import app
+from sentinel.cli.app import program
 from sentinel.sources.base import flush
 from sentinel.sources.console.line_forms import LineForm
 from sentinel.sources.discovery import discover, unread_line
@@ -454,7 +454,7 @@ def test_what_looks_like_a_log_and_is_not_read_is_named(tmp_path):
 
 def test_a_listing_shows_why_a_file_is_not_read(tmp_path):
     write(tmp_path / "train.log", [f"batch of {n} images loaded" for n in range(9)])
-    result = CliRunner().invoke(app, ["runs", "--unread", str(tmp_path)])
+    result = CliRunner().invoke(program(), ["runs", "--unread", str(tmp_path)])
     assert result.output.replace("\n", "") == (
         f"{tmp_path}/train.log: no line of numbers comes again; nearest came “batch of 8 images loaded” (9 "
         "times): no word in it names a metric"
@@ -515,7 +515,7 @@ def test_printed_times_are_local_unless_the_log_names_a_zone(tmp_path, monkeypat
                 [f"{stamp.format(n)} step {n} gamma loss 0.{n}" for n in range(1, 9)],
             )
             assert Reader(tmp_path / name).poll().times[:2] == [1767225601.0, 1767225602.0]
-        result = CliRunner().invoke(app, ["runs", "--details", str(tmp_path / "local")])
+        result = CliRunner().invoke(program(), ["runs", "--details", str(tmp_path / "local")])
     finally:
         monkeypatch.undo()
         time.tzset()
@@ -563,7 +563,7 @@ def test_check_config_tries_a_form_on_the_files(tmp_path):
         '[[console]]\nline = "qq {qq} after {step}"\n[[console]]\nline = "zz {zz}"\n',
         encoding="utf-8",
     )
-    result = CliRunner().invoke(app, ["check-config", str(config)])
+    result = CliRunner().invoke(program(), ["check-config", str(config)])
     output = " ".join(result.output.split())
     assert "8 of 8 lines at the beginning and the end of" in output
     assert "the last says qq 2.0, step 80" in output
