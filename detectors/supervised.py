@@ -30,6 +30,10 @@ MAX_START_RATIO = 1.1
 """Times the cost of guessing below which such a loss began, where the number of classes is a guess."""
 
 
+INFORMED_RATIOS = 0.75, 0.97
+"""Times the least that guessing costs between which a loss lies that tells classes apart. A squared error of
+guessing lies below 0.72."""
+
 LEARNED_FRACTION = 0.01
 """Fraction of the median of the first losses below which nothing is left to learn."""
 
@@ -66,6 +70,17 @@ def cost_of_guessing(loss: pl.Expr, *, near: float, settings: Sequence[Setting] 
     of_settings = pl.min_horizontal(*settings).log()
     usual = nearest(loss, [log(classes) for classes in CLASSES])
     return pl.when((loss / of_settings - 1).abs() < near).then(of_settings).otherwise(usual)
+
+
+def beats_guessing(loss: pl.Expr, accuracy: pl.Expr) -> pl.Expr:
+    """Return whether a cross-entropy is lower than one can be that knows nothing of its input.
+
+    Who answers without a look at the input is right as often as one class is, and pays the entropy of the
+    labels at least: no less than that of this class beside all others. A loss far below is none in nats.
+    """
+    wrong = 1 - accuracy
+    least = -accuracy * accuracy.log() - wrong * wrong.log()
+    return (loss / least).is_between(*INFORMED_RATIOS).fill_null(False)
 
 
 def settled_at_guessing(settings: Sequence[Setting]) -> pl.Expr:

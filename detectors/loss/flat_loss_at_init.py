@@ -18,7 +18,8 @@ weight, and which parameters the optimizer holds. With a gradient norm of zero, 
 ## When it is wrong
 Tasks with a long plateau look so, and fine-tuning whose fall the noise hides. So the rule waits for 30 % of
 the plan, or half of that at guessing or without a gradient. Few points may be a trial of some batches. A mean
-average precision or intersection over union of 0.2 is that of a model that was trained before.
+average precision or intersection over union of 0.2 is that of a model that was trained before. So is a loss
+below the entropy that the accuracy of the same data allows a guess.
 
 ## Source
 Catalogue O1, O2, O3, O7, O21. Healthy runs stay within 2 % of their start for 60 points or 250 steps at most.
@@ -33,13 +34,28 @@ from sentinel.detectors.api import CRITICAL, INFO, WARNING, Cause, History, Matu
 from sentinel.detectors.evidence import Measure, Unit
 from sentinel.detectors.loss.thirds import FALL, LEAST, with_fall
 from sentinel.detectors.schedules import warms_up
-from sentinel.detectors.schema import ENDED, STEP, VALUE, First
+from sentinel.detectors.schema import ENDED, EXCUSED, STEP, VALUE, First
 from sentinel.detectors.settings import Setting
 from sentinel.detectors.signals import Signal
 from sentinel.detectors.stats import is_of, recent_max, recent_median, seen_min, start_value
-from sentinel.detectors.supervised import ELSE, cost_of_guessing, settled_at_guessing, supervised
+from sentinel.detectors.supervised import (
+    ELSE,
+    beats_guessing,
+    cost_of_guessing,
+    settled_at_guessing,
+    supervised,
+)
 from sentinel.detectors.verdict import SkipReason, verdicts
-from sentinel.detectors.whole_run import CONTEXT, EPOCHS, MANY, WHOLE, is_training, never_fell, with_whole
+from sentinel.detectors.whole_run import (
+    ACCURACIES,
+    CONTEXT,
+    EPOCHS,
+    MANY,
+    WHOLE,
+    is_training,
+    never_fell,
+    with_whole,
+)
 
 EVERY = 5  # points between two verdicts
 MOST = 200  # points of a third of the run, at most
@@ -114,6 +130,7 @@ def flat_loss_at_init(
         risen=recent_median(VALUE, RISEN),
         scatter=recent_max(pl.col(VALUE), RISEN) + recent_max(-pl.col(VALUE), RISEN),
         lowest=seen_min(VALUE, MOST, MOST),
+        **{EXCUSED: _tells_classes_apart()},
     ).with_columns(classes=(2 ** (pl.col("risen") / log(2)).round()).cast(pl.Float64))
     off_guessing = ((pl.col(level) / pl.col("chance") - 1).abs() for level in ("start", "now"))
     measured = (
@@ -143,7 +160,7 @@ def flat_loss_at_init(
         | supervised(never | (pl.col("rows") >= LEAST))
         | {SkipReason.RESUMED: never | start.is_not_null(), SkipReason.RANGE: never | (start >= 0)}
         | {SkipReason.EARLY: over | never | rose | _has_waited(least_fall / CLEARLY) | (start == 0)}
-        | {SkipReason.EXPLAINED: ~_knows_its_task()}
+        | {SkipReason.EXPLAINED: ~(_knows_its_task() | pl.col(EXCUSED))}
         | {SkipReason.WARM_UP: ~(pl.col("warms_up") & (flat | never | pl.col("crawls")))},
         found={
             "rose-to-guessing": rose,
@@ -189,6 +206,16 @@ def _is_flat(doubtful_fall: float) -> pl.Expr:
 def _knows_its_task() -> pl.Expr:
     """Return whether a detector or segmenter finds what a model can that was trained before."""
     return pl.max_horizontal(pl.col(metric) >= FOUND for metric in FINDS).fill_null(False)
+
+
+def _tells_classes_apart() -> pl.Expr:
+    """Return whether the last losses and accuracies of the same data tell of a model that knows its input.
+
+    One that was trained before does so from its first step on.
+    """
+    loss, *right = (recent_median(column, FEW, at_least=1) for column in (VALUE, *ACCURACIES))
+    training, held_out = (beats_guessing(loss, accuracy) for accuracy in right)
+    return pl.when(is_of(Signal.LOSS)).then(training).otherwise(held_out)
 
 
 def _rose_to_guessing() -> pl.Expr:

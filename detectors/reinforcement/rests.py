@@ -15,11 +15,17 @@ EPISODES = 100
 RANDOM = 0.2
 """Share of random actions from which on a reward is not the policy's."""
 
+MOSTLY_RANDOM = 0.5
+"""The same of a run that is over, whose policy will not act more by itself."""
+
 SPARSE = 0.6
 """Fraction of the points at which a reward changes that is seldom met."""
 
 GAPS = 5
 """Times the usual gap of such a reward that a rest by chance lasts. It changes twice when it is met."""
+
+EARLY = 1 / 3
+"""Share of the plan before which a policy of control may still have to explore."""
 
 LANGUAGE = Signal.COMPLETION_LENGTH, Signal.ENTROPY, Signal.REWARD_FUNCTION
 """Signals of a language model, which begins with a policy that can do something."""
@@ -58,11 +64,24 @@ def _by_chance() -> pl.Expr:
 
 def _explores() -> pl.Expr:
     """Return where the length of an episode is not known, steps that count by one are episodes."""
-    control = pl.all_horizontal(pl.col(signal).is_null() for signal in LANGUAGE)
     gone = pl.col(STEP) - start_value(STEP)
     counted = pl.when(gone <= pl.col(INDEX)).then(gone)
     few = pl.min_horizontal(gone / pl.col(Signal.EPISODE_LENGTH), counted) < EPISODES - 1
-    return control & (few.fill_null(False) | acts_at_random()) & ~pl.col(ENDED)
+    return _is_of_control() & (few.fill_null(False) | acts_at_random()) & ~pl.col(ENDED)
+
+
+def may_yet_learn() -> pl.Expr:
+    """Return whether the rewards so far say little of a policy of control, by what is known of its training.
+
+    So many actions are random, or a run that goes on has done too little of its plan.
+    """
+    is_early = _is_of_control() & (pl.col(STEP) < EARLY * pl.col(Signal.TOTAL_STEPS))
+    is_random = (pl.col(Signal.EXPLORATION_RATE) > MOSTLY_RANDOM).fill_null(False)
+    return pl.when(ENDED).then(is_random).otherwise(acts_at_random() | is_early.fill_null(False))
+
+
+def _is_of_control() -> pl.Expr:
+    return pl.all_horizontal(pl.col(signal).is_null() for signal in LANGUAGE)
 
 
 def acts_at_random() -> pl.Expr:

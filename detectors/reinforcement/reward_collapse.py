@@ -11,6 +11,8 @@ judged from 40 points on, and also where its last tenth lies below all before by
 single episode of it below nearly all). A reward that leaps down to 100 times the largest size of its last 50
 points, for three points, is told at once.
 A score card is read as well, while the run goes on and at its end: points for what a person sees in the plot.
+It waits until fewer than a fifth of the actions are random (half, once the run is over) and, but for a
+language model, a third of the plan is done.
 
 ## Why it matters
 A policy that became bad collects bad data and seldom comes back. The best checkpoint lies before the fall.
@@ -42,8 +44,8 @@ from sentinel.detectors.api import CRITICAL, Cause, History, Maturity, Variant, 
 from sentinel.detectors.blocks import ROWS, with_blocks
 from sentinel.detectors.evidence import Measure, Unit, logged
 from sentinel.detectors.reinforcement.falls import FALLS, MEASURES, levels
-from sentinel.detectors.reinforcement.rests import acts_at_random
-from sentinel.detectors.schema import ENDED, INDEX, SERIES, STEP, VALUE
+from sentinel.detectors.reinforcement.rests import LANGUAGE, acts_at_random, may_yet_learn
+from sentinel.detectors.schema import ENDED, EXCUSED, INDEX, SERIES, STEP, VALUE
 from sentinel.detectors.signals import Signal
 from sentinel.detectors.stats import has_points, is_of, recent_max, start_value, was_resumed
 from sentinel.detectors.verdict import SkipReason, verdicts
@@ -66,7 +68,7 @@ CAUSES = (*("R1", "R2", "N-engine-mismatch", "A-entropy-collapse", "N-tool-failu
 
 @detector(
     judges=(Signal.REWARD, Signal.EVAL_REWARD),
-    uses=(Signal.COMPLETION_LENGTH, Signal.EXPLORATION_RATE, *BESIDE),
+    uses=(*LANGUAGE, Signal.EXPLORATION_RATE, Signal.TOTAL_STEPS, Signal.KL, Signal.CLIPPED_COMPLETION_RATIO),
     history=History(recent=ROWS, head=SHORT, coarse=True),
     at_end=True,
     maturity=Maturity.STABLE,
@@ -112,6 +114,7 @@ def reward_collapse(
         leapt=(highest < -FAR * usual) & (usual > 0),
         moves=moves,
         begun=~was_resumed().fill_null(False),
+        **{EXCUSED: may_yet_learn()},
     )
     measured = with_blocks(context, MEASURES, levels, every=1, at_least=LEAST).with_columns(
         lost=pl.min_horizontal((best - now) / (best - start), 1.0),

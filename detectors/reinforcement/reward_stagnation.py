@@ -10,6 +10,8 @@ interval is below a tenth of its level. This is info until half of the planned s
 over. The same of a critic whose explained variance stays within 0.01 of 0 for 200 points, while the reward
 gains less than a twentieth of its level. A share of successes that began above 0.85 need gain nothing.
 A score card is read as well, while the run goes on and at its end: points for what a person sees in the plot.
+It waits until fewer than a fifth of the actions are random (half, once the run is over) and a third of the
+plan is done.
 
 ## Why it matters
 A reward that is the same whatever the policy does teaches nothing; one that never rose seldom begins to.
@@ -22,10 +24,10 @@ writes the format that the reward looks for. A sparse reward that is never met n
 ## When it is wrong
 A reward that rests at its best is a solved task. Where the spread of rewards is logged, a mean that rests may
 be made by a ranking, and `reward-zero-std` tells of one that is stuck. A policy of control may explore for
-long before it meets its first reward: for 100 points, or episodes where their length is known, and while a
-fifth of the actions are random, a rest is info. So is one of an evaluation while the rewards of training
-move, until the run is over. A sparse reward must rest for five times its usual gap. The last rule leaves
-alone a reward near zero, as in self-play, single episodes, and what a resume goes on from.
+long before it meets its first reward: for 100 points, or episodes where their length is known, for a third of
+the plan, and while a fifth of the actions are random, a rest is info. So is one of an evaluation while the
+rewards of training move, until the run is over. A sparse reward must rest for five times its usual gap. The
+last rule leaves alone a reward near zero, as in self-play, single episodes, and what a resume goes on from.
 
 ## Source
 Catalogue A-reward-never (0 at more than 20 points), A-rewards-mean. Blocks hold the log's autocorrelation.
@@ -38,8 +40,8 @@ import polars as pl
 from sentinel.detectors.api import INFO, WARNING, Cause, History, Maturity, Variant, detector
 from sentinel.detectors.blocks import GAIN, ROWS, gain, with_blocks
 from sentinel.detectors.evidence import Measure, Unit, logged
-from sentinel.detectors.reinforcement.rests import LEAST, USED, with_rests
-from sentinel.detectors.schema import ENDED, INDEX, SERIES, STEP, VALUE
+from sentinel.detectors.reinforcement.rests import LEAST, USED, may_yet_learn, with_rests
+from sentinel.detectors.schema import ENDED, EXCUSED, INDEX, SERIES, STEP, VALUE
 from sentinel.detectors.signals import Signal
 from sentinel.detectors.stats import PRECISION, is_of, of_buckets, recent_max, start_median, was_resumed
 from sentinel.detectors.verdict import SkipReason, verdicts
@@ -113,6 +115,7 @@ def reward_stagnation(
         blind=_blind_points(),
         begun=~was_resumed().fill_null(False),
         trains=(pl.col(Signal.REWARD).diff() != 0).over(SERIES).cast(pl.Float64),
+        **{EXCUSED: may_yet_learn()},
     )
     measured = with_blocks(context, tuple(GAIN), gain, every=1, at_least=LEAST)
     at_best = rests & _ranges(PRECISION) & _is_at_best()
@@ -131,7 +134,7 @@ def reward_stagnation(
             & ~_began_solved(),
             "no-gain": (rows >= patience) & _gained_nothing(least_gain) & pl.col("begun") & ~_began_solved(),
         },
-        severities={INFO: pl.when(rests).then(pl.col("explores") | _differs_in_training()).otherwise(~late)},
+        severities={INFO: pl.when(rests).then(_may_be_chance()).otherwise(~late)},
         onset=pl.when(rests).then("rests_from"),
     )
 
@@ -160,6 +163,11 @@ def _rested_long_before() -> pl.Expr:
     off = pl.max_horizontal((of_buckets(end) - value).abs() for end in (last.min(), last.max()))
     is_same = off <= PRECISION * value.abs()
     return is_same.fill_null(value=True)
+
+
+def _may_be_chance() -> pl.Expr:
+    """Return whether a rest says little: a policy explores, or only its evaluations rest."""
+    return pl.col("explores") | pl.col(EXCUSED) | _differs_in_training()
 
 
 def _differs_in_training() -> pl.Expr:

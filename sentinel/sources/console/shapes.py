@@ -234,7 +234,7 @@ SHAPES = (
         "episode",  # the examples of reinforcement learning, PyTorch's among them
         re.compile(
             r"(?<![\w.?&])(?P<other>(?:total|max|num|of|per|every|last)[ _-])?"
-            r"episode[\s:=\[(#]{1,6}(?P<step>\d{1,15})(?:/\d{1,15})?(?![\d.]|%)",
+            r"episode[\s:=\[(#]{1,6}(?P<step>\d{1,15})(?:\s?/\s?(?P<planned>\d{1,15}))?(?![\d.]|%)",
             re.IGNORECASE,
         ),
         plain=False,

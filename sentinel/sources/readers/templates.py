@@ -202,14 +202,15 @@ def _bare_values(nameless: Sequence[int], counts: bool, texts: Sequence[str]) ->
 
 
 def _beside_values(slots: Sequence[Slot]) -> Iterator[tuple[int, str]]:
-    """Yield what counts and is read beside the metrics."""
-    has_epoch = any(slot.kind == "epoch" for slot in slots)
+    """Yield what counts and is read beside the metrics: a total, too, of what the steps are."""
+    kinds = {slot.kind for slot in slots}
+    of_steps = next((kind for kind in ("epoch", "step", "frame", "episode") if kind in kinds), "")
     for at, slot in enumerate(slots):
         if slot.kind == "epoch":
             yield at, "epoch"
         elif slot.kind in ("step", "episode", "frame") and slot.name:
             yield at, slot.name
-        elif slot.kind == TOTAL and slots[at - 1].kind == "step" and not has_epoch:
+        elif slot.kind == TOTAL and slots[at - 1].kind == of_steps != "epoch":
             yield at, "max_steps"
 
 

@@ -50,7 +50,7 @@ LINES = {
     "Ep. 3: loss_train 2.27 loss_val 2.41": {"loss_train": 2.27, "loss_val": 2.41, "epoch": 3.0},
     "Cost after iteration 100: 0.69": {"Cost": 0.69, "step": 100.0},
     "epoch=3 nll=2.27 bpd=3.28": {"nll": 2.27, "bpd": 3.28, "epoch": 3.0},
-    "episode: 3/500, score: 20, e: 0.98": {"score": 20.0, "e": 0.98, "step": 3.0},
+    "episode: 3/500, score: 20, e: 0.98": {"score": 20.0, "e": 0.98, "step": "3/500"},
     "Episode 100\tAverage Score: 0.75\tEpsilon: 0.05": {
         "Average Score": 0.75, "Epsilon": 0.05, "step": 100.0,
     },

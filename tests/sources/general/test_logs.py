@@ -70,6 +70,20 @@ def test_a_console_of_an_own_loop_is_read(tmp_path, name):
     assert len(points) == len(lines)
 
 
+@pytest.mark.parametrize(
+    ("line", "plan"),
+    [
+        ("Episode {n}/5000 (14 steps): Episode reward: 0.{n}", {"5000.0"}),
+        ("Episode {n}/5000 step {n}000 reward: 0.{n}", set()),
+        ("epoch {n}/20 step {n}00/2000 loss: 0.{n}", set()),
+        ("step {n}/2000 loss: 0.{n}", {"2000.0"}),
+    ],
+)
+def test_a_total_of_what_the_steps_are_is_the_plan(tmp_path, line, plan):
+    write(tmp_path / "nohup.out", [line.format(n=n) for n in range(1, 20)])
+    assert {value for tag, _, value in read(tmp_path) if tag == "max_steps"} == plan
+
+
 def test_metrics_in_another_language_are_read(tmp_path):
     lines = []
     for n in range(1, 6):
