@@ -6,7 +6,8 @@ all lie below half of its best level. Or they lie 30 % below it, and three quart
 first evaluation are lost. The fall must exceed eight times the scatter of the evaluations. The best level is
 the highest median of as many evaluations in a row.
 A score card is read as well, while the run goes on and at its end: points for what a person sees in the plot.
-Of error rates, distances such as FID and metrics in units of their own, such as PSNR, it alone speaks.
+Of error rates, distances such as FID and metrics in units of their own, such as PSNR, it alone speaks. At the
+end another one tells of a metric that fell below its start while the reward rose.
 
 ## Why it matters
 A model that has unlearned what it knew rarely comes back. Where the training loss is still low, the
@@ -81,7 +82,7 @@ USEFUL = 0.2  # best level of a metric that had learned something
             ("O18", "V7", "O19", "GE", "R4"),
         )
     },
-    reads=("got-worse",),
+    reads=("got-worse", "paid-for-something-else"),
 )
 def eval_metric_collapse(
     points: pl.LazyFrame,

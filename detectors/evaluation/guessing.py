@@ -11,7 +11,7 @@ from sentinel.detectors.stats import recent_median
 REACH = 50
 """Evaluations that are looked at."""
 
-GUESSES = 8
+GUESSES = 5
 """Evaluations before a guess is one."""
 
 NEAR_GUESS = 0.2
@@ -25,6 +25,10 @@ NEAR_LN = 0.97
 
 FAR_LN = 1.15
 """Times ln n below which the loss of a guess lies."""
+
+MAX_CLASSES = 4
+"""Classes among which an accuracy tells how many there are, so that a loss is known to have come down to a
+guess at last."""
 
 LEARNS = 0.015
 """Fraction of a loss; one that fell by more falls."""
@@ -89,12 +93,14 @@ def guesses() -> pl.Expr:
     ``lowest`` and ``highest``, the worst and the best accuracy.
     """
     classes = pl.col("classes")
-    level = pl.col("level")
     chance = 1 / classes
     surprise = classes.log()
     off = (recent_median(VALUE, REACH, at_least=GUESSES) / chance - 1).abs()
     far = FAR * chance * (1 - chance)
     always_near = (classes > 1) & (pl.col("highest") < chance + far) & (pl.col("lowest") > chance - far)
-    at_guess = (off < NEAR_GUESS) & level.is_between(NEAR_LN * surprise, FAR_LN * surprise)
+    usual, came_down = (
+        pl.col(cost).is_between(NEAR_LN * surprise, FAR_LN * surprise) for cost in ("level", "eval_loss_low")
+    )
+    at_guess = (off < NEAR_GUESS) & (usual | (came_down & (classes <= MAX_CLASSES)))
     least = pl.min_horizontal(First(Signal.EVAL_LOSS).column, surprise)
     return always_near & at_guess & (pl.col("eval_loss_low") >= (1 - LEARNS) * least)

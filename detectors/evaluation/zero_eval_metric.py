@@ -4,10 +4,11 @@
 A mean average precision or intersection over union of exactly 0 at three evaluations in a row; at 25 where it
 is measured after each epoch and the training loss is not known to have fallen by 30 %. A score such as Dice
 or F1 needs 25, or 10 while the training loss has fallen so far; of a run that is over, all of 4 are enough.
-Five in a row are enough of a metric that was above 0 before. Nothing is said where the same metric of another
+Five in a row are enough of a metric that was above 0 before, and of a run that is over the last four, if
+these are more than half. Nothing is said where the same metric of another
 class or threshold is above 0.
-A score card is read as well, also of error rates, while the run goes on and at its end: a metric that never
-left its start.
+Score cards are read as well, also of error rates, while the run goes on and at its end: a metric that never
+left its start, or a score that a coin would get, such as an area under the curve of one half.
 
 ## Why it matters
 The losses of a detector fall although none of its boxes counts: wrong box format, shifted class ids or a
@@ -44,7 +45,7 @@ REACH = 50  # evaluations
 METRICS = Signal.MEAN_AVERAGE_PRECISION, Signal.MEAN_INTERSECTION_OVER_UNION, Signal.EVAL_SCORE
 LEARNED = 10  # evaluations at which a score is 0 although the training loss fell
 AGAIN = 5  # evaluations in a row at which a metric is 0 that was above it
-AT_END = 4  # evaluations of a run that is over, at all of which a score is 0
+AT_END = 4  # evaluations of a run that is over, at all of which a score is 0, or at the last of which
 FALLEN = 0.7  # of its first value: a loss that has learned something
 
 
@@ -62,7 +63,7 @@ FALLEN = 0.7  # of its first value: a loss that has learned something
         "fell": Variant("{name} fell to exactly 0 and stays there", ("V6", "V5", "V3")),
         "zero": Variant("{name} is exactly 0, as at the evaluations before", ("V3", "V4", "V5")),
     },
-    reads=("metric-never-left-its-start",),
+    reads=("metric-never-left-its-start", "no-better-than-a-coin"),
 )
 def zero_eval_metric(
     points: pl.LazyFrame,
@@ -78,13 +79,15 @@ def zero_eval_metric(
         soon=recent_max(pl.col(VALUE), evaluations),
         late=recent_max(pl.col(VALUE), min(epochs, REACH)),
         again=recent_max(pl.col(VALUE), AGAIN),
+        last=recent_max(pl.col(VALUE), AT_END),
         learned=recent_max(pl.col(VALUE), LEARNED),
         highest=recent_max(pl.col(VALUE), REACH, at_least=1),
         name=metric_name(),
         **{EXCUSED: (pl.col(VALUE) == 0) & _has_another()},  # above 0 it does not excuse what its card says
     )
     of_score = pl.col(SIGNAL) == Signal.EVAL_SCORE  # F1 is often 0 while a model begins to learn
-    fell = (pl.col("again") == 0) & (pl.col("highest") > 0)
+    ends = pl.col(ENDED) & (pl.col(INDEX) + 1 < 2 * AT_END) & (pl.col("last") == 0)
+    fell = ((pl.col("again") == 0) | (of_score & ends)) & (pl.col("highest") > 0)
     at_end = of_score & pl.col(ENDED) & (pl.col(INDEX) + 1 >= AT_END) & (pl.col("highest") == 0)
     never_rose = at_end | (
         pl.when(of_score & has_learned.fill_null(False))

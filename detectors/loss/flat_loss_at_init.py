@@ -7,6 +7,7 @@ the end a loss that came down to guessing is flat, too, 40 points with a sure fa
 no lower: 4 alike (10 after a resume), 5 beside an accuracy below 0.7 that gained under 0.05, 10 within 5 %.
 A loss that only rose, and rests at the logarithm of a power of two from 1024 on, guesses among its outputs.
 Score cards are read as well, while the run goes on and at its end: points for what a person sees in the plot.
+Of a discriminator the card alone speaks: it has never been better than one that gives one half to all.
 
 ## Why it matters
 Nearly always this is wiring: unknown or frozen weights, a cut graph, wrong labels, a rate far too small.
@@ -19,7 +20,8 @@ weight, and which parameters the optimizer holds. With a gradient norm of zero, 
 Tasks with a long plateau look so, and fine-tuning whose fall the noise hides. So the rule waits for 30 % of
 the plan, or half of that at guessing or without a gradient. Few points may be a trial of some batches. A mean
 average precision or intersection over union of 0.2 is that of a model that was trained before. So is a loss
-below the entropy that the accuracy of the same data allows a guess.
+below the entropy that the accuracy of the same data allows a guess. Two networks that became equal also rest
+at one half, but the discriminator was better before.
 
 ## Source
 Catalogue O1, O2, O3, O7, O21. Healthy runs stay within 2 % of their start for 60 points or 250 steps at most.
@@ -79,7 +81,7 @@ APPLIED = ("O2", "O7", "O1", "L8", "O4", "O5", "O12", "O16", "L2")  # a gradient
 
 
 @detector(
-    judges=(Signal.LOSS, Signal.EVAL_LOSS),
+    judges=(Signal.LOSS, Signal.EVAL_LOSS, Signal.DISCRIMINATOR_LOSS),
     uses=(Signal.GRAD_NORM, First(Signal.GRAD_NORM), Signal.TOTAL_STEPS, *CONTEXT, *ELSE, *FINDS),
     settings=CLASSES,
     history=History(recent=MOST, head=MOST, coarse=True),
@@ -109,7 +111,12 @@ APPLIED = ("O2", "O7", "O1", "L8", "O4", "O5", "O12", "O16", "L2")  # a gradient
         ),
         "never-fell": Variant("loss ends at {ends:.4g}; it began at {begins:.4g}", UNMOVED),
     },
-    reads=("never-left-its-start", "rests-at-guessing", "loss-never-below-its-start"),
+    reads=(
+        "never-left-its-start",
+        "rests-at-guessing",
+        "loss-never-below-its-start",
+        "never-better-than-even",
+    ),
 )
 def flat_loss_at_init(
     points: pl.LazyFrame,
@@ -124,6 +131,7 @@ def flat_loss_at_init(
         pl.col(column) for column in (Signal.TOTAL_STEPS, "start", "gradient", "most")
     )
     over, never, guesses, flat = (pl.col(column) for column in ("over", "never", "guesses", "flat"))
+    of_opponent = is_of(Signal.DISCRIMINATOR_LOSS)  # of which the card alone speaks
     context = points.with_columns(warms_up=warms_up(MOST), gradient=recent_max(pl.col(Signal.GRAD_NORM), FEW))
     context = context.with_columns(
         first=start_value(VALUE),
@@ -143,7 +151,7 @@ def flat_loss_at_init(
         .with_columns(
             guesses=pl.max_horizontal(off_guessing) < NEAR,
             over=pl.col(ENDED) & is_training(least_steps, EPOCHS) & _did_its_part(waits=1),
-            never=never_fell(least_steps, least_fall) & _did_its_part(waits=2),
+            never=~of_opponent & never_fell(least_steps, least_fall) & _did_its_part(waits=2),
         )
         .with_columns(
             late=over | (pl.col("trained") >= pl.col("patience")),

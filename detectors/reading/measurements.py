@@ -20,6 +20,10 @@ NONE = 1e-300
 GUESSES = np.log([2, 3, 4, 5, 6, 8, 10, 20, 50, 100, 200, 1000])
 """Losses of guessing among so many classes, nats."""
 
+EVENS = np.array([2 * np.log(2), np.log(2), 1 / 2, 1 / 4])
+"""Losses of a discriminator that gives one half to every sample: cross-entropy and squared error, each summed
+over true and false samples or averaged."""
+
 STILL = 1e-4
 """Share of its size by which a value may move and still rests."""
 
@@ -380,6 +384,35 @@ def off_coin(c: Curves) -> Floats:
     return np.where(c.is_cost, np.abs(level / GUESSES[0] - 1), np.nan)
 
 
+@measurement("share of the level")
+def off_even(c: Curves) -> Floats:
+    """Measure how far the second half of a discriminator's loss lies from that of giving one half to all.
+
+    NaN for what is no cost.
+    """
+    level = np.abs(c.blocks[:, HALF:].mean(axis=1))
+    return np.where(c.is_cost, np.abs(level / _even(c) - 1), np.nan)
+
+
+@measurement("share of the level")
+def better_than_even(c: Curves) -> Floats:
+    """Measure by which share of that loss the best block lies below it; negative if none ever did.
+
+    Two networks that have become equal rest there as well, but the discriminator was better before.
+    """
+    lowest = np.abs(c.blocks).min(axis=1)
+    return np.where(c.is_cost, 1 - lowest / _even(c), np.nan)
+
+
+@measurement("points of a share")
+def off_half(c: Curves) -> Floats:
+    """Measure how far the farthest unit of a share lies from one half, which a coin gets.
+
+    NaN for what is no share.
+    """
+    return np.where(is_share(c), np.abs(np.abs(c.units) - 0.5).max(axis=1), np.nan)
+
+
 @measurement("share")
 def late_share(c: Curves) -> Floats:
     """Measure the level of a share between 0 and 1 in the last half; of a share of errors, that of the rest.
@@ -459,6 +492,13 @@ def longest_healed(c: Curves) -> Floats:
 def _range_of_units(c: Curves) -> Floats:
     measured: Floats = np.maximum(np.ptp(c.units, axis=1), c.size * MIN_SCATTER)
     return measured
+
+
+def _even(c: Curves) -> Floats:
+    """Return which loss of giving one half to all is the nearest to the second half."""
+    level = np.abs(c.blocks[:, HALF:].mean(axis=1))[:, None]
+    nearest: Floats = EVENS[np.abs(level / EVENS - 1).argmin(axis=1)]
+    return nearest
 
 
 def is_share(c: Curves) -> Bools:

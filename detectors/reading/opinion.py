@@ -58,6 +58,9 @@ LOSSES = Role.HELD_OUT_LOSS, Role.TRAINING_LOSS
 MIN_PROGRESS = 1 / 3
 """Share of the plan before which a start is left in time."""
 
+ENOUGH = 2
+"""Times the evaluations that a card needs, that tell enough of a run which is over before its plan."""
+
 MIN_SHARE_OF_STEPS = 0.3
 """Of a run, that an attempt of few points which goes on from a resume has to cover, or it is no course."""
 
@@ -341,8 +344,9 @@ def _of_series(
     measured = _measured(outcome, companions, {name for card in cards for name in card.measurements})
     scores = {card: card.total(measured) for card in cards}
     found = {card.claim: card for card in cards if _reaches(card.over, count, measured, scores[card])}
-    if any(card.begins == "start" for card in found.values()) and _may_yet_leave(points, last):
-        found = {claim: card for claim, card in found.items() if card.begins == "best"}
+    of_start = [card for card in found.values() if card.begins == "start"]
+    in_time = {card.claim for card in of_start if _may_yet_leave(points, last, card, part.role)}
+    found = {claim: card for claim, card in found.items() if claim not in in_time}
     of_claims = [card for card in found.values() if card.claim in claims and card.yields_to not in found]
     progress = np.array([last[STEP] / (last.get(Signal.TOTAL_STEPS) or np.nan)])
     paging = [
@@ -405,12 +409,14 @@ def _is_short_tail(points: _Points, last: Mapping[str, Any]) -> bool:
     return is_short and points.resumed[last[SERIES]]
 
 
-def _may_yet_leave(points: _Points, last: Mapping[str, Any]) -> bool:
+def _may_yet_leave(points: _Points, last: Mapping[str, Any], card: Card, role: Role) -> bool:
     """Return whether a series that stands at its start says nothing.
 
-    The first row of a resume is no untrained start, and a third of the plan comes first.
+    The first row of a resume is no untrained start, and a third of the plan comes first. Early stopping ends
+    a run before, and then twice the evaluations that a card needs tell enough.
     """
-    plan = last.get(Signal.TOTAL_STEPS) or 0.0
+    was_evaluated = role is Role.METRIC and last[INDEX] + 1 >= ENOUGH * card.over.least_points
+    plan = 0.0 if last[ENDED] and was_evaluated else last.get(Signal.TOTAL_STEPS) or 0.0
     return last[STEP] < MIN_PROGRESS * plan or points.resumed[last[SERIES]]
 
 

@@ -28,9 +28,13 @@ class Role(StrEnum):
     COMPLETION_LENGTH = "completion_length"
     EXPLAINED_VARIANCE = "explained_variance"
     LEARNING_RATE = "learning_rate"
+    DISCRIMINATOR_LOSS = "discriminator_loss"
 
 
-OUTCOMES = Role.METRIC, Role.REWARD, Role.HELD_OUT_LOSS, Role.TRAINING_LOSS
+OUTCOMES = (
+    *(Role.METRIC, Role.REWARD, Role.HELD_OUT_LOSS, Role.TRAINING_LOSS),
+    Role.DISCRIMINATOR_LOSS,  # says nothing of its rises and falls, but whether it ever told samples apart
+)
 """Roles about whose series a claim can be made."""
 
 
@@ -71,6 +75,7 @@ PARTS: dict[Signal, Part] = {
     **_up(Role.COMPLETION_LENGTH, Signal.COMPLETION_LENGTH),
     **_up(Role.EXPLAINED_VARIANCE, Signal.EXPLAINED_VARIANCE),
     **_up(Role.LEARNING_RATE, Signal.LEARNING_RATE),
+    **_down(Role.DISCRIMINATOR_LOSS, Signal.DISCRIMINATOR_LOSS),
 }
 """The role of each signal that has one."""
 

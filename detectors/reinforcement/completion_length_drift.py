@@ -2,8 +2,9 @@
 
 ## What it catches
 A median completion length over the last ten points of more than twice, or less than a quarter, of that of the
-first twenty, while the reward lies below nine tenths of its first values. Turns and calls of tools count
-alike where they have more than doubled, to 4 at least.
+first twenty, while the reward lies below nine tenths of its first values; or of more than five times it while
+the reward is no higher than three in four of its first values. Turns and calls of tools count alike where
+they have more than doubled, to 4 at least.
 
 ## Why it matters
 Length is the first thing that a policy plays with. Longer completions cost compute and run into the cap; very
@@ -48,6 +49,7 @@ START = 20  # points of the start, whose rewards scatter
 FIRST = 3  # points of the very start: answers may shrink within a few steps
 PAYS = 0.05  # a reward function below this pays nothing
 FULL = 0.9  # and one above this pays all that it has
+HIGH = 0.75  # quantile of the first rewards that a reward has to exceed to be higher
 LOW = 0.1  # quantile of the first rewards: a fall below it is no noise of one point
 
 
@@ -64,6 +66,7 @@ LOW = 0.1  # quantile of the first rewards: a fall below it is no noise of one p
         "reward_level": Measure("reward now", Unit.NONE),
         "reward_start": Measure("reward at the start", Unit.NONE),
         "reward_low": Measure("reward at the start, lower end of its noise", Unit.NONE),
+        "reward_high": Measure("reward at the start, upper quartile", Unit.NONE),
         "first": Measure("median of the first 3 points", Unit.SAME),
         "full": Measure("highest mean of a reward function", Unit.NONE),
         "paid": Measure("reward functions that pay now", Unit.COUNT),
@@ -72,7 +75,7 @@ LOW = 0.1  # quantile of the first rewards: a fall below it is no noise of one p
     },
     variants={
         "tokens": Variant(
-            "completions went from {start:.0f} to {level:.0f} tokens while the reward fell from "
+            "completions went from {start:.0f} to {level:.0f} tokens while the reward went from "
             "{reward_start:.3g} to {reward_level:.3g}",
             (
                 *("A-mean-length", "R1", "A-clipped-ratio", "N-tool-loops", "N-entropy-explosion"),
@@ -90,12 +93,13 @@ LOW = 0.1  # quantile of the first rewards: a fall below it is no noise of one p
             ("N-tool-loops", "N-tool-failures", "A-mean-length"),
         ),
     },
-    stricter=Strictness(larger=("longer", "many_turns"), smaller=("shorter",)),
+    stricter=Strictness(larger=("longer", "far_longer", "many_turns"), smaller=("shorter",)),
 )
 def completion_length_drift(
     points: pl.LazyFrame,
     *,
     longer: Annotated[float, "multiple of the first length that counts as far longer"] = 2.0,
+    far_longer: Annotated[float, "the same where the reward need only be no higher"] = 5.0,
     shorter: Annotated[float, "share of the first length that counts as far shorter"] = 0.25,
     cheap: Annotated[float, "share of the first length below which an answer earns only its form"] = 0.35,
     many_turns: Annotated[float, "turns of an answer below which longer answers are no loop"] = 4.0,
@@ -105,6 +109,7 @@ def completion_length_drift(
     turns = is_of(Signal.TURNS)
     fell = pl.col("reward_level") < pl.col("reward_low")
     grown = level > longer * start
+    in_vain = (level > far_longer * start) & (pl.col("reward_level") <= pl.col("reward_high"))
     shrunk = level < shorter * start
     parts = pl.col(Every(Signal.REWARD_FUNCTION).column)
     pay = parts.list.eval(pl.element() > PAYS).list.sum()
@@ -118,6 +123,7 @@ def completion_length_drift(
             **now_and_then(VALUE, NOW, start=START),
             **now_and_then(Signal.REWARD, START, start=START, at_least=NOW, of="reward_"),
             reward_low=start_quantile(LOW, Signal.REWARD, START),
+            reward_high=start_quantile(HIGH, Signal.REWARD, START),
             capped=recent_median(Signal.CLIPPED_COMPLETION_RATIO, NOW, at_least=1),
         ),
         judged={
@@ -125,7 +131,7 @@ def completion_length_drift(
             SkipReason.NOT_COMPARABLE: fell.is_not_null(),
         },
         found={
-            "tokens": ~turns & fell & (grown | shrunk),
+            "tokens": ~turns & (in_vain | (fell & (grown | shrunk))),
             "cheap": ~turns & cheaper & (level < cheap * pl.col("first")),
             "turns": turns & fell & grown & (level >= many_turns),
         },

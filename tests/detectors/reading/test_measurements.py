@@ -51,6 +51,9 @@ DRAWN = {
     "late_range": (FLAT, 0.0),
     "off_guessing": (-np.full(40, math.log(10)), None),
     "off_coin": (-np.full(40, math.log(2)), None),
+    "off_even": (-np.full(40, math.log(2)), None),
+    "better_than_even": (-np.full(40, math.log(2)), None),
+    "off_half": (np.r_[np.full(20, 0.5), np.full(20, 0.6)], 0.1),
     "late_share": (STANDS, 1.0),
     "swing": (LEAPS, 0.5),
     "swing_of_size": (WAVE, 0.06),
@@ -65,6 +68,9 @@ COSTS = {
     "above_best": (1 + 9 * STANDS, 1.0),
     "off_guessing": (np.full(40, math.log(10)), 0.0),
     "off_coin": (np.full(40, math.log(2)), 0.0),
+    "off_even": (np.full(40, 2 * math.log(2)), 0.0),
+    "better_than_even": (np.r_[np.full(10, 1.2), np.full(30, 2 * math.log(2))], 0.134),
+    "off_half": (np.full(40, 0.3), 0.2),
     "gain_by_half": (-STANDS - 1, 1.0),  # a likelihood below zero
     "lost_of_gain": (-FALLS_BACK, 0.5),
 }
