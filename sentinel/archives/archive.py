@@ -43,7 +43,7 @@ class JudgedParts(msgspec.Struct):
 
 def judge_archive(
     config: Config,
-    results: Results,
+    archive_results: Results,
     engine: Engine,
     now: float,
     progress: Callable[[JudgedParts], None],
@@ -63,19 +63,19 @@ def judge_archive(
     judgement = JudgedParts()
     keys = list[str]()
     read_issues = list[str]()
-    with results.writing(), TemporaryFile() as backlog:  # on disk, so that memory stays small
-        results.require_paths(paths)
+    with archive_results.writing(), TemporaryFile() as backlog:  # on disk, so that memory stays small
+        archive_results.require_paths(paths)
         for part in parts(origin.listed(read_issues), _salt(config, compare)):
-            if not results.shard.holds(
+            if not archive_results.shard.holds(
                 part.folders[0].path
             ):  # its first directory decides, which hardly moves
                 continue
             keys.append(part.key)
             judgement.parts += 1
-            if results.has(part.key) and not (retry_failed and results.failures(part.key)):
+            if archive_results.has(part.key) and not (retry_failed and archive_results.failures(part.key)):
                 judgement.reused += 1
                 continue
-            for file in results.damaged(part.key):
+            for file in archive_results.damaged(part.key):
                 judgement.damaged += 1
                 _log.warning("%s: damaged; its part is judged again", file)
             _on_disk(partial(backlog.write, msgspec.json.encode(part) + b"\n"))
@@ -83,13 +83,13 @@ def judge_archive(
         judge = Judge(origin, config.model_copy(update={"sinks": []}), now, compare)
         _on_disk(partial(backlog.seek, 0))
         parts_to_judge = (msgspec.json.decode(line, type=Part) for line in backlog)
-        for part, records in isolated(engine, judge, parts_to_judge):
-            failures = results.write(part.key, records)
+        for part, archived_runs in isolated(engine, judge, parts_to_judge):
+            failures = archive_results.write(part.key, archived_runs)
             judgement.completed += 1
-            judgement.runs += len(records) - failures
+            judgement.runs += len(archived_runs) - failures
             judgement.failed += failures
             progress(judgement)
-        results.finish(keys, read_issues, config.detectors.get(RULE, {}), paths)
+        archive_results.finish(keys, read_issues, config.detectors.get(RULE, {}), paths)
     return judgement
 
 

@@ -141,8 +141,8 @@ def _reasoned_errors(url: Url) -> Iterator[None]:
     except Exception as error:
         if not type(error).__module__.startswith("obstore"):
             raise
-        text = f"{type(error).__name__}: {error}"
+        error_text = f"{type(error).__name__}: {error}"
         why = f"{NO_ANSWER} ({type(error).__name__})"
-        if _DENIED.search(text):
+        if _DENIED.search(error_text):
             why = "access is denied; see whether the usual tools of this machine may read it"
-        raise SentinelError(f"{url}: {_NOTHING if text.startswith('NotFound') else why}") from None
+        raise SentinelError(f"{url}: {_NOTHING if error_text.startswith('NotFound') else why}") from None

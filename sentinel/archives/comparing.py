@@ -46,15 +46,15 @@ def compared(contents: "Contents") -> "Sequence[Comparison]":
     from sentinel.comparison.measures import ComparedRun
 
     subjects = []
-    for number in contents.numbers():
-        record = contents.record(number)
-        if record.comparable is None:
+    for run_number in contents.numbers():
+        archived = contents.record(run_number)
+        if archived.comparable is None:
             raise SentinelError(
                 "the courses of its runs are not kept; `sentinel archive judge --out DIR --compare` does"
             )
-        signals = record.judged.understanding.signals
-        courses = StoredCourses(partial(contents.results.courses, contents.row(number)))
-        subjects.append(ComparedRun(record.name, record.comparable.settings, signals, courses))
+        signals = archived.judged.understanding.signals
+        courses = StoredCourses(partial(contents.results.courses, contents.row(run_number)))
+        subjects.append(ComparedRun(archived.name, archived.comparable.settings, signals, courses))
     return compare(subjects)
 
 

@@ -29,7 +29,7 @@ THREADS = ("POLARS_MAX_THREADS", "OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS")
 class Engine(Protocol):
     """Gives the results of parts in any order. A part whose process dies is a result, too."""
 
-    def results(self, work: Work, parts: Iterable[Part]) -> Iterator[tuple[Part, Result]]:
+    def results(self, work: Work, archive_parts: Iterable[Part]) -> Iterator[tuple[Part, Result]]:
         """Return the result of each part."""
         ...
 
@@ -41,14 +41,14 @@ class Local:
         self._workers = workers or len(os.sched_getaffinity(0))
         self._seconds = seconds
 
-    def results(self, work: Work, parts: Iterable[Part]) -> Iterator[tuple[Part, Result]]:
+    def results(self, work: Work, archive_parts: Iterable[Part]) -> Iterator[tuple[Part, Result]]:
         """Yield the result of each part.
 
         If a process dies, all parts that were handed out have no result: which one killed it is not known.
         The others go to a new pool.
         """
         os.environ.update(dict.fromkeys(THREADS, "1"))  # a process for each core is enough
-        remaining = iter(parts)
+        remaining = iter(archive_parts)
         while chunk_of_parts := [*islice(remaining, _QUEUED_PER_WORKER * self._workers)]:
             yield from self._pool_results(work, chunk_of_parts, remaining)
 

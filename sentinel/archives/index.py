@@ -62,13 +62,13 @@ class Contents(msgspec.Struct, frozen=True):
     goes_on_in: Mapping[str, str]
 
     @classmethod
-    def from_results(cls, results: "Results | MergedResults") -> Self:
+    def from_results(cls, archive_results: "Results | MergedResults") -> Self:
         """Return the runs in some results. Raises SentinelError if these are not complete."""
-        parts = results.parts()
+        archive_parts = archive_results.parts()
         run_rows = (
             _run_row(part, row, content)
-            for part, key in enumerate(parts)
-            for row, content in enumerate(results.packed(key))
+            for part, key in enumerate(archive_parts)
+            for row, content in enumerate(archive_results.packed(key))
         )
         rows = pl.concat(
             [pl.DataFrame(chunk, dict(_COLUMNS), orient="row") for chunk in _in_chunks(run_rows)]
@@ -79,18 +79,18 @@ class Contents(msgspec.Struct, frozen=True):
         goes_on_in = successors(_members(rows))
         rows = rows.with_columns(group=_groups(rows))
         columns = ("part", "row", "judged", "unread", "cut", "program", "healthy", "group")
-        return cls(results, parts, rows.select(columns).rechunk(), goes_on_in)
+        return cls(archive_results, archive_parts, rows.select(columns).rechunk(), goes_on_in)
 
-    def row(self, number: int) -> Row:
+    def row(self, run_number: int) -> Row:
         """Return where the record of a run is."""
-        return Row(self.parts[self.rows["part"][number]], self.rows["row"][number])
+        return Row(self.parts[self.rows["part"][run_number]], self.rows["row"][run_number])
 
-    def record(self, number: int) -> Record:
-        return self.results.record(self.row(number))
+    def record(self, run_number: int) -> Record:
+        return self.results.record(self.row(run_number))
 
-    def glance(self, number: int) -> Glance:
+    def glance(self, run_number: int) -> Glance:
         """Return what is compared among all runs, of one."""
-        return self.results.glance(self.row(number))
+        return self.results.glance(self.row(run_number))
 
     def numbers(self, *, failed: bool = False) -> list[int]:
         """Return the numbers of the runs that were judged, or of those that could not be."""
@@ -98,31 +98,31 @@ class Contents(msgspec.Struct, frozen=True):
 
     def groups(self) -> Iterator[list[int]]:
         """Yield the numbers of runs that may be of one training, in the order of the first of each group."""
-        numbers = self.rows["judged"].arg_true().to_numpy()
-        group = self.rows["group"].to_numpy()[numbers]
+        run_numbers = self.rows["judged"].arg_true().to_numpy()
+        group = self.rows["group"].to_numpy()[run_numbers]
         _, first_rows, group, sizes = np.unique(
             group, return_index=True, return_inverse=True, return_counts=True
         )
-        members = numbers[np.argsort(first_rows[group], kind="stable")]
+        members = run_numbers[np.argsort(first_rows[group], kind="stable")]
         end = 0
-        for size in sizes[np.argsort(first_rows)].tolist():
-            yield members[end : end + size].tolist()
-            end += size
+        for group_size in sizes[np.argsort(first_rows)].tolist():
+            yield members[end : end + group_size].tolist()
+            end += group_size
 
     def trainings(self) -> NDArray[np.int64]:
         """Return, by the number of each run, that of the run which stands for its training."""
         training = np.arange(self.rows.height)
-        for numbers in self.groups():
-            if len(numbers) > 1:
-                traces = {str(number): self.glance(number).training_evidence for number in numbers}
-                for number, first in trainings(traces).items():
-                    training[int(number)] = int(first)
+        for run_numbers in self.groups():
+            if len(run_numbers) > 1:
+                traces = {str(number): self.glance(number).training_evidence for number in run_numbers}
+                for number, first_number in trainings(traces).items():
+                    training[int(number)] = int(first_number)
         return training
 
 
-def _in_chunks(rows: Iterable[tuple[Any, ...]]) -> Iterator[list[tuple[Any, ...]]]:
+def _in_chunks(run_rows: Iterable[tuple[Any, ...]]) -> Iterator[list[tuple[Any, ...]]]:
     """Yield the rows in lists, at least one."""
-    rows_left = iter(rows)
+    rows_left = iter(run_rows)
     yield [*islice(rows_left, _MAX_OBJECTS)]
     while chunk := [*islice(rows_left, _MAX_OBJECTS)]:
         yield chunk
@@ -160,20 +160,26 @@ def _run_row(part: int, row: int, content: bytes) -> tuple[Any, ...]:
     )
 
 
-def _members(rows: pl.DataFrame) -> Iterator[Member]:
+def _members(run_rows: pl.DataFrame) -> Iterator[Member]:
     """Yield the runs of kinds of which one may continue another one: it begins after the first step."""
     may_continue = (pl.col("first_step") > 1).any().over("kind") & (pl.len() > 1).over("kind")
     candidates = (
-        rows.lazy().filter("judged").filter(may_continue).select("name", "kind", *_TIMES_AND_STEPS).collect()
+        run_rows.lazy()
+        .filter("judged")
+        .filter(may_continue)
+        .select("name", "kind", *_TIMES_AND_STEPS)
+        .collect()
     )
-    for name, kind, *times in candidates.iter_rows():
-        yield Member(name, kind, RunMetadata(**dict(zip(_TIMES_AND_STEPS, times, strict=True))), asked=True)
+    for run_name, run_kind, *times in candidates.iter_rows():
+        yield Member(
+            run_name, run_kind, RunMetadata(**dict(zip(_TIMES_AND_STEPS, times, strict=True))), asked=True
+        )
 
 
 _TIMES_AND_STEPS = "first_step", "last_step", "first_time", "last_time"
 
 
-def _groups(rows: pl.DataFrame) -> NDArray[np.int32]:
+def _groups(run_rows: pl.DataFrame) -> NDArray[np.int32]:
     """Return the number of the group of each run. Runs of different groups are not of one training.
 
     Runs of one group share a process, or a joint that logs of several formats have.
@@ -181,7 +187,7 @@ def _groups(rows: pl.DataFrame) -> NDArray[np.int32]:
     from scipy.sparse import coo_array  # slow to import
     from scipy.sparse.csgraph import connected_components
 
-    runs_with_number = rows.lazy().with_row_index("run")
+    runs_with_number = run_rows.lazy().with_row_index("run")
     format_joints = (
         runs_with_number.select("run", "format", joint="joints")
         .explode("joint")
@@ -190,11 +196,11 @@ def _groups(rows: pl.DataFrame) -> NDArray[np.int32]:
     )
     process_joints = runs_with_number.select("run", joint="processes").explode("joint")
     shared = pl.concat([format_joints, process_joints]).drop_nulls().collect()
-    names, key_of_row = np.unique(shared["joint"].to_numpy(), return_inverse=True)
-    count = rows.height
+    joint_names, key_of_row = np.unique(shared["joint"].to_numpy(), return_inverse=True)
+    run_count = run_rows.height
     runs = shared["run"].to_numpy()
-    size = count + len(names)  # the joints follow the runs
+    node_count = run_count + len(joint_names)  # the joints follow the runs
     _, labels = connected_components(
-        coo_array((np.ones(len(runs), bool), (runs, count + key_of_row)), (size, size))
+        coo_array((np.ones(len(runs), bool), (runs, run_count + key_of_row)), (node_count, node_count))
     )
-    return np.asarray(labels[:count], np.int32)
+    return np.asarray(labels[:run_count], np.int32)

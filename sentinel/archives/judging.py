@@ -52,8 +52,8 @@ class Judge(msgspec.Struct, dict=True):
         only = {run.id for run in part.only}
         with self.origin.opened(part, self.config.forms) as opened:
             runs = [run for run in opened.runs if not only or run[0].id in only]
-            for first in range(0, len(runs), _MAX_RUNS):
-                group = runs[first : first + _MAX_RUNS]
+            for first_run in range(0, len(runs), _MAX_RUNS):
+                group = runs[first_run : first_run + _MAX_RUNS]
                 yield from map(self._record, judged(self._pipeline, group, means=self._keeps_courses))
         for issue in opened.read_issues:
             yield Record(str(issue.path), str(issue.path), "", failure=issue.problem)
@@ -69,8 +69,8 @@ class Judge(msgspec.Struct, dict=True):
     def __getstate__(self) -> tuple[ArchiveSource, Config, float, bool]:
         return self.origin, self.config, self.now, self.compare
 
-    def __setstate__(self, state: tuple[ArchiveSource, Config, float, bool]) -> None:
-        self.origin, self.config, self.now, self.compare = state
+    def __setstate__(self, judge_state: tuple[ArchiveSource, Config, float, bool]) -> None:
+        self.origin, self.config, self.now, self.compare = judge_state
 
     def _record(self, run: JudgedRun) -> Record:
         log = run.run_pipeline.log

@@ -24,25 +24,25 @@ class MergedResults:
             f"{number}/{key}" for number, results in enumerate(self._directories) for key in results.parts()
         ]
 
-    def packed(self, part: str) -> Iterator[bytes]:
+    def packed(self, part_key: str) -> Iterator[bytes]:
         """Yield the packed records of a part, in their order."""
-        results, row = self._at(Row(part, 0))
-        return results.packed(row.part)
+        archive_results, row = self._at(Row(part_key, 0))
+        return archive_results.packed(row.part)
 
     def glance(self, row: Row) -> Glance:
         """Return what is compared among all runs, of the record in a row."""
-        results, row = self._at(row)
-        return results.glance(row)
+        archive_results, row = self._at(row)
+        return archive_results.glance(row)
 
     def record(self, row: Row) -> Record:
         """Return the record in a row, with what the table says of its owner."""
-        results, row = self._at(row)
-        return results.record(row)
+        archive_results, row = self._at(row)
+        return archive_results.record(row)
 
     def courses(self, row: Row) -> PackedCourses:
         """Return the courses by which a run is compared with those that differ from it in one setting."""
-        results, row = self._at(row)
-        return results.courses(row)
+        archive_results, row = self._at(row)
+        return archive_results.courses(row)
 
     def sibling_rule(self) -> Mapping[str, Any] | None:
         """Return what the configuration of the first directory said of the rule about siblings."""
@@ -53,9 +53,9 @@ class MergedResults:
         """Return what could not be searched."""
         return [*dict.fromkeys(issue for results in self._directories for issue in results.read_issues())]
 
-    def write_siblings(self, rows: Iterable[IncidentColumns]) -> None:
+    def write_siblings(self, incident_rows: Iterable[IncidentColumns]) -> None:
         """Write nothing: what a comparison over all directories finds belongs into none of them."""
 
     def _at(self, row: Row) -> tuple[Results, Row]:
-        number, _, key = row.part.partition("/")
-        return self._directories[int(number)], Row(key, row.number)
+        directory_number, _, part_key = row.part.partition("/")
+        return self._directories[int(directory_number)], Row(part_key, row.number)

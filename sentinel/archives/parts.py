@@ -74,12 +74,14 @@ class Part(msgspec.Struct, frozen=True):
     @property
     def directories(self) -> dict[str, Sequence[str]]:
         """The directories with the names of their files, and those above that may hold only directories."""
-        names: dict[str, Sequence[str]] = {
+        file_names: dict[str, Sequence[str]] = {
             inside.path: inside.names for inside in self.folders if inside.names
         }
-        for path in [*names]:
-            names.setdefault(unit_of(path).rstrip("/"), ())  # such as a run of MLflow without its meta.yaml
-        return names
+        for path in [*file_names]:
+            file_names.setdefault(
+                unit_of(path).rstrip("/"), ()
+            )  # such as a run of MLflow without its meta.yaml
+        return file_names
 
     def halves(self) -> "tuple[Part, Part]":
         """Return the part in two, to find the run that cannot be judged."""
@@ -95,9 +97,9 @@ class _JoinedFolders(msgspec.Struct):
     stamps: list[str] = msgspec.field(default_factory=list)
 
     def add(self, file: ListedFile) -> None:
-        names = self.names.setdefault(file.directory, [])
+        file_names = self.names.setdefault(file.directory, [])
         if file.name:
-            names.append(file.name)
+            file_names.append(file.name)
         self.stamps.append("\0".join(file))
 
 

@@ -28,13 +28,13 @@ class Ray:
         self._address = address
         self._workers = workers
 
-    def results(self, work: Work, parts: Iterable[Part]) -> Iterator[tuple[Part, Result]]:
+    def results(self, work: Work, archive_parts: Iterable[Part]) -> Iterator[tuple[Part, Result]]:
         """Yield the result of each part; see `sentinel.archives.engine.Engine.results`."""
         with _connected(self._address, self._workers) as ray:
             task = ray.remote(num_cpus=1, memory=_MEMORY_BYTES, max_retries=_MAX_RETRIES)(limited)
             task = task.options(runtime_env={"env_vars": dict.fromkeys(THREADS, "1")})
             shared = ray.put(work)
-            remaining = iter(parts)
+            remaining = iter(archive_parts)
             cores = self._workers or int(ray.cluster_resources().get("CPU", 1))
             waiting: dict[Any, Part] = {}
             while True:
@@ -72,9 +72,9 @@ def _connected(address: str | None, workers: int | None) -> Iterator[Any]:
 
 def _result(ray: Any, reference: Any) -> Result:
     try:
-        results: list[bytes] = ray.get(reference)
+        part_results: list[bytes] = ray.get(reference)
     except ray.exceptions.RayTaskError as error:  # the work's own
         return reason(error.cause)
     except ray.exceptions.RayError:
         return DIED
-    return results
+    return part_results

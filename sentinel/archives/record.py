@@ -89,10 +89,10 @@ class Record(Glance, frozen=True):
 
     def seconds_after(self, incident: Incident) -> float | None:
         """Return how long the log went on after an incident began; None where it has no times."""
-        last = self.overview.metadata.last_time if self.overview else None
-        if incident.onset_time is None or last is None:
+        last_logged = self.overview.metadata.last_time if self.overview else None
+        if incident.onset_time is None or last_logged is None:
             return None
-        return max(0.0, last - incident.onset_time)
+        return max(0.0, last_logged - incident.onset_time)
 
     @property
     def unread(self) -> bool:
@@ -109,8 +109,8 @@ def failed(run: RunName, why: str) -> Record:
     return Record(run.name, path, format_, failure=why)
 
 
-def packed_record(record: Record) -> bytes:
-    return msgspec.msgpack.encode(record)
+def packed_record(archived: Record) -> bytes:
+    return msgspec.msgpack.encode(archived)
 
 
 def unpacked_record(content: bytes) -> Record:

@@ -70,50 +70,51 @@ class Archive(msgspec.Struct, frozen=True):
 
     def groups(self) -> Iterator[list[SettledRun]]:
         """Yield the runs that were judged. All logs of one training are in one group."""
-        for numbers in self.contents.groups():
-            yield self._settled(numbers)
+        for run_numbers in self.contents.groups():
+            yield self._settled(run_numbers)
 
     def runs(self) -> Iterator[SettledRun]:
         """Yield the runs that were judged, by path."""
         with TemporaryFile() as file:
             waiting = _OutOfTurn(file)
-            for numbers in self.contents.groups():
-                yield from (self._again(*out_of_turn) for out_of_turn in waiting.until(numbers[0]))
-                first, *others = self._settled(numbers)
-                yield first
-                for number, run in zip(numbers[1:], others, strict=True):
-                    waiting.add(number, run)
+            for run_numbers in self.contents.groups():
+                yield from (self._again(*out_of_turn) for out_of_turn in waiting.until(run_numbers[0]))
+                first_run, *other_runs = self._settled(run_numbers)
+                yield first_run
+                for run_number, run in zip(run_numbers[1:], other_runs, strict=True):
+                    waiting.add(run_number, run)
             yield from (self._again(*out_of_turn) for out_of_turn in waiting.until(self.contents.rows.height))
 
-    def _record(self, number: int) -> Record:
-        record = self.contents.record(number)
-        changes = self.sibling_changes.get(number)
-        return record if changes is None else with_siblings(record, changes)
+    def _record(self, run_number: int) -> Record:
+        archived = self.contents.record(run_number)
+        changes = self.sibling_changes.get(run_number)
+        return archived if changes is None else with_siblings(archived, changes)
 
-    def _settled(self, numbers: Sequence[int]) -> list[SettledRun]:
+    def _settled(self, run_numbers: Sequence[int]) -> list[SettledRun]:
         """Return the runs of a group."""
-        records = [self._record(number) for number in numbers]
+        archived_runs = [self._record(number) for number in run_numbers]
         observations = [
             Observation(record.judged, True, record.silent_seconds, record.training_evidence)
-            for record in records
+            for record in archived_runs
         ]
         states = statuses(observations, self.contents.goes_on_in)
         notifications = simulated_decisions(
-            [(record.described, record.changes) for record in records], _audience(records, self.policies)
+            [(record.described, record.changes) for record in archived_runs],
+            _audience(archived_runs, self.policies),
         )
-        training = trainings({record.id: record.training_evidence for record in records})
+        training = trainings({record.id: record.training_evidence for record in archived_runs})
         return [
             SettledRun(record, observation.run, state, sink_decisions, training[record.id])
             for record, observation, state, sink_decisions in zip(
-                records, observations, states, notifications, strict=True
+                archived_runs, observations, states, notifications, strict=True
             )
         ]
 
     def _again(
-        self, number: int, standing: RunStatus, notifications: _Notifications, training: str
+        self, run_number: int, standing: RunStatus, notifications: _Notifications, training: str
     ) -> SettledRun:
-        record = self._record(number)
-        return SettledRun(record, record.judged, standing, notifications, training)
+        archived = self._record(run_number)
+        return SettledRun(archived, archived.judged, standing, notifications, training)
 
 
 class _OutOfTurn:
@@ -123,19 +124,19 @@ class _OutOfTurn:
         self._file = file
         self._waiting_runs: list[tuple[int, int, int]] = []  # a heap: number, offset and bytes
 
-    def add(self, number: int, run: SettledRun) -> None:
+    def add(self, run_number: int, run: SettledRun) -> None:
         """Keep what was settled of a run."""
         notifications = {
             id_: [replace(decision, body=None) for decision in outcomes]
             for id_, outcomes in run.notifications.items()
         }
         content = msgspec.msgpack.encode((run.standing, notifications, run.training))
-        heappush(self._waiting_runs, (number, self._file.seek(0, SEEK_END), len(content)))
+        heappush(self._waiting_runs, (run_number, self._file.seek(0, SEEK_END), len(content)))
         self._file.write(content)
 
-    def until(self, number: int) -> Iterator[tuple[int, RunStatus, _Notifications, str]]:
+    def until(self, run_number: int) -> Iterator[tuple[int, RunStatus, _Notifications, str]]:
         """Yield the runs before one, in their order. They wait no longer."""
-        while self._waiting_runs and self._waiting_runs[0][0] < number:
+        while self._waiting_runs and self._waiting_runs[0][0] < run_number:
             run, begin, length = heappop(self._waiting_runs)
             self._file.seek(begin)
             yield run, *_SETTLED.decode(self._file.read(length))
@@ -144,28 +145,28 @@ class _OutOfTurn:
 _SETTLED = msgspec.msgpack.Decoder(tuple[RunStatus, dict[str, list[SinkDecision]], str])
 
 
-def reduced(results: "Results | MergedResults", policies: Sequence[SinkPolicy]) -> Archive:
+def reduced(archive_results: "Results | MergedResults", policies: Sequence[SinkPolicy]) -> Archive:
     """Return the whole archive. Raises SentinelError if its results are not complete.
 
     It decides what depends on other runs: which run continues which, what a sink hears only once, and which
     run is worse than its siblings. The incidents of these are written beside those of the parts, where the
     directory can be written.
     """
-    contents = Contents.from_results(results)
+    contents = Contents.from_results(archive_results)
     sibling_changes = beside_siblings(contents)
     worse = ((contents.record(number), changes) for number, changes in sibling_changes.items() if changes)
-    rows = [incident_row(record, change.incident) for record, changes in worse for change in changes]
+    incident_rows = [incident_row(record, change.incident) for record, changes in worse for change in changes]
     with suppress(SentinelError):
-        results.write_siblings(rows)
+        archive_results.write_siblings(incident_rows)
     return Archive(contents, sibling_changes, policies)
 
 
-def _audience(records: Sequence[Record], policies: Sequence[SinkPolicy]) -> RoutingContext:
-    traces = {record.id: record.training_evidence for record in records}
-    informed = {record.id: record.informed for record in records}
+def _audience(archived_runs: Sequence[Record], policies: Sequence[SinkPolicy]) -> RoutingContext:
+    traces = {record.id: record.training_evidence for record in archived_runs}
+    informed = {record.id: record.informed for record in archived_runs}
     incidents = KnownIncidents(
-        [incident for record in records for incident in record.incidents],
-        lambda run, other, surely: is_same_training(traces[run], traces[other], surely),
+        [incident for record in archived_runs for incident in record.incidents],
+        lambda run, other_run, surely: is_same_training(traces[run], traces[other_run], surely),
         informed.__getitem__,
         traces.__getitem__,
     )

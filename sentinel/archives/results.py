@@ -93,8 +93,8 @@ class Results:
         Raises SentinelError if they cannot be written, or if another process writes.
         """
         try:
-            for kind in ("parts", *_TABLES):
-                (self._directory / kind).mkdir(parents=True, exist_ok=True)
+            for table_name in ("parts", *_TABLES):
+                (self._directory / table_name).mkdir(parents=True, exist_ok=True)
         except OSError as error:
             raise SentinelError(f"{self._directory}: results cannot be written: {error.strerror}") from None
         with sole_writer(self._directory, self.shard):
@@ -115,51 +115,53 @@ class Results:
                         "well, or give another --out"
                     )
 
-    def has(self, key: str) -> bool:
+    def has(self, part_key: str) -> bool:
         """Return whether a part is done and whole. What another shard did is this one's from now on."""
-        state = self._state(key)
-        if state is None or not state.checksums or self._damaged(key, state):
+        part_state = self._state(part_key)
+        if part_state is None or not part_state.checksums or self._damaged(part_key, part_state):
             return False
-        if state.shard != str(self.shard):
-            self._write_state(key, msgspec.structs.replace(state, shard=str(self.shard)))
+        if part_state.shard != str(self.shard):
+            self._write_state(part_key, msgspec.structs.replace(part_state, shard=str(self.shard)))
         return True
 
-    def damaged(self, key: str) -> list[Path]:
+    def damaged(self, part_key: str) -> list[Path]:
         """Return the files of a part that was done and is no longer whole."""
-        state = self._state(key)
-        if state is not None:
-            return self._damaged(key, state)
-        results_file = self._state_file(key)
+        part_state = self._state(part_key)
+        if part_state is not None:
+            return self._damaged(part_key, part_state)
+        results_file = self._state_file(part_key)
         return [results_file] if exists(results_file) else []
 
-    def failures(self, key: str) -> bool:
+    def failures(self, part_key: str) -> bool:
         """Return whether a part that is done has a run which could not be judged."""
-        state = self._state(key)
-        return state is not None and state.failures > 0
+        part_state = self._state(part_key)
+        return part_state is not None and part_state.failures > 0
 
-    def write(self, key: str, packed: Sequence[bytes]) -> int:
+    def write(self, part_key: str, packed: Sequence[bytes]) -> int:
         """Write the records of a part, and return the number of those that could not be judged."""
-        self._write_state(key, PartState(str(self.shard)))  # so that what a kill leaves is somebody's
-        records = [unpacked_record(content) for content in packed]
-        incidents = [incident_row(record, incident) for record in records for incident in record.incidents]
-        _replace(self._file("incidents", key), pl.DataFrame(incidents, columns(IncidentColumns)))
-        rows = [run_row(record, key, self._owners) for record in records]
-        table = pl.DataFrame(rows, columns(RunColumns)).with_columns(
+        self._write_state(part_key, PartState(str(self.shard)))  # so that what a kill leaves is somebody's
+        archived_runs = [unpacked_record(content) for content in packed]
+        incidents = [
+            incident_row(record, incident) for record in archived_runs for incident in record.incidents
+        ]
+        _replace(self._file("incidents", part_key), pl.DataFrame(incidents, columns(IncidentColumns)))
+        run_rows = [run_row(record, part_key, self._owners) for record in archived_runs]
+        table = pl.DataFrame(run_rows, columns(RunColumns)).with_columns(
             record=pl.Series(packed, dtype=pl.Binary)
         )
-        _replace(self._file("runs", key), table)
-        failures = sum(record.overview is None for record in records)
-        checksums = {kind: _checksum(self._file(kind, key)) for kind in _TABLES}
-        self._write_state(key, PartState(str(self.shard), self._owners.stamp, failures, checksums))
+        _replace(self._file("runs", part_key), table)
+        failures = sum(record.overview is None for record in archived_runs)
+        checksums = {kind: _checksum(self._file(kind, part_key)) for kind in _TABLES}
+        self._write_state(part_key, PartState(str(self.shard), self._owners.stamp, failures, checksums))
         return failures
 
-    def write_siblings(self, rows: Iterable[IncidentColumns]) -> None:
+    def write_siblings(self, incident_rows: Iterable[IncidentColumns]) -> None:
         """Write the incidents that only a comparison of all runs finds, until the results change."""
-        _replace(self._file("incidents", _SIBLINGS), pl.DataFrame([*rows], columns(IncidentColumns)))
+        _replace(self._file("incidents", _SIBLINGS), pl.DataFrame([*incident_rows], columns(IncidentColumns)))
 
     def finish(
         self,
-        parts: Iterable[str],
+        part_keys: Iterable[str],
         read_issues: Iterable[str],
         siblings: Mapping[str, Any],
         paths: Sequence[str],
@@ -170,31 +172,31 @@ class Results:
         ``siblings`` is what the configuration says of the rule about siblings; see `sibling_rule`. ``paths``
         are where the parts were looked for; see `require_paths`.
         """
-        keys = [*parts]
-        for key in keys:
-            state = self._state(key)
-            if state is None or state.owners != self._owners.stamp:
-                self.write(key, [*self.packed(key)])
+        keys = [*part_keys]
+        for part_key in keys:
+            part_state = self._state(part_key)
+            if part_state is None or part_state.owners != self._owners.stamp:
+                self.write(part_key, [*self.packed(part_key)])
         content = msgspec.json.encode(Manifest(1, self.shard.count, keys, [*read_issues], paths, siblings))
         manifest_file = self._directory / f"manifest-{self.shard.index}-of-{self.shard.count}.json"
         _write(manifest_file, lambda file: file.write_bytes(msgspec.json.format(content, indent=1)))
-        for old in self._manifests():
-            if not old.name.endswith(f"-of-{self.shard.count}.json"):
-                old.unlink()
+        for old_manifest in self._manifests():
+            if not old_manifest.name.endswith(f"-of-{self.shard.count}.json"):
+                old_manifest.unlink()
         self._remove_others({*keys})
 
     def _remove_others(self, keys: set[str]) -> None:
         all_done = len(self._manifests()) == self.shard.count
-        count = f"/{self.shard.count}"
+        shard_count = f"/{self.shard.count}"
         with suppress(OSError):  # such as on a disk that failed meanwhile; the next one removes them
             self._file("incidents", _SIBLINGS).unlink(missing_ok=True)
             for part_file in (self._directory / "parts").glob("*.json"):
-                state = self._state(part_file.stem)
-                shard = state.shard if state else ""
+                part_state = self._state(part_file.stem)
+                shard = part_state.shard if part_state else ""
                 is_own = shard == str(self.shard) and part_file.stem not in keys
-                if is_own or (all_done and not shard.endswith(count)):
-                    for kind in _TABLES:
-                        self._file(kind, part_file.stem).unlink(missing_ok=True)
+                if is_own or (all_done and not shard.endswith(shard_count)):
+                    for table_name in _TABLES:
+                        self._file(table_name, part_file.stem).unlink(missing_ok=True)
                     part_file.unlink(missing_ok=True)
 
     def parts(self) -> list[str]:
@@ -202,39 +204,39 @@ class Results:
         keys = [key for manifest in self._read_manifests() for key in manifest.parts]
         broken = [file for key in keys for file in self._missing(key)]
         if broken:
-            names = ", ".join(str(file) for file in broken[:_MAX_FILES])
+            file_names = ", ".join(str(file) for file in broken[:_MAX_FILES])
             ellipsis = ", ..." if len(broken) > _MAX_FILES else ""
             mend = "`sentinel archive judge` with the same paths judges again what is not whole"
-            raise SentinelError(f"{names}{ellipsis}: damaged or missing; {mend}")
+            raise SentinelError(f"{file_names}{ellipsis}: damaged or missing; {mend}")
         return keys
 
-    def _missing(self, key: str) -> list[Path]:
+    def _missing(self, part_key: str) -> list[Path]:
         """Return the files of a part that are damaged or not there."""
-        state = self._state(key)
-        if state is None or not state.checksums:
-            return [self._state_file(key)]
-        return self._damaged(key, state)
+        part_state = self._state(part_key)
+        if part_state is None or not part_state.checksums:
+            return [self._state_file(part_key)]
+        return self._damaged(part_key, part_state)
 
-    def _damaged(self, key: str, state: PartState) -> list[Path]:
-        files = [(self._file(kind, key), checksum) for kind, checksum in state.checksums.items()]
+    def _damaged(self, part_key: str, part_state: PartState) -> list[Path]:
+        files = [(self._file(kind, part_key), checksum) for kind, checksum in part_state.checksums.items()]
         return [file for file, checksum in files if _checksum(file) != checksum]
 
-    def _state(self, key: str) -> PartState | None:
+    def _state(self, part_key: str) -> PartState | None:
         try:
-            return msgspec.json.decode(_content(self._state_file(key)), type=PartState)
+            return msgspec.json.decode(_content(self._state_file(part_key)), type=PartState)
         except (OSError, msgspec.DecodeError, UnicodeDecodeError):
             return None
 
-    def _write_state(self, key: str, state: PartState) -> None:
-        _write(self._state_file(key), lambda file: file.write_bytes(msgspec.json.encode(state)))
+    def _write_state(self, part_key: str, part_state: PartState) -> None:
+        _write(self._state_file(part_key), lambda file: file.write_bytes(msgspec.json.encode(part_state)))
 
-    def _state_file(self, key: str) -> Path:
-        return self._directory / "parts" / f"{key}.json"
+    def _state_file(self, part_key: str) -> Path:
+        return self._directory / "parts" / f"{part_key}.json"
 
-    def packed(self, part: str) -> Iterator[bytes]:
+    def packed(self, part_key: str) -> Iterator[bytes]:
         """Yield the packed records of a part, in their order."""
         first_row = 0
-        while block := self._block(part, first_row):
+        while block := self._block(part_key, first_row):
             yield from (content for content, _, _ in block)
             first_row += _BLOCK_ROWS
 
@@ -258,10 +260,10 @@ class Results:
         return self._block(row.part, row.number - within)[within]
 
     @lru_cache(_MAX_BLOCKS)  # noqa: B019  one is made for each command
-    def _block(self, part: str, first: int) -> _Block:
-        file = self._file("runs", part)
+    def _block(self, part_key: str, first_record: int) -> _Block:
+        file = self._file("runs", part_key)
         try:
-            table = pl.scan_parquet(file, glob=False).slice(first, _BLOCK_ROWS)
+            table = pl.scan_parquet(file, glob=False).slice(first_record, _BLOCK_ROWS)
             return table.select("record", "user", "gpus").collect().rows()
         except _FAILURES as error:
             raise SentinelError(f"{file}: cannot be read: {_why(error)}") from None
@@ -290,8 +292,8 @@ class Results:
     def _manifests(self) -> list[Path]:
         return sorted(self._directory.glob("manifest-*-of-*.json"))
 
-    def _file(self, kind: str, key: str) -> Path:
-        return self._directory / kind / f"{key}.parquet"
+    def _file(self, kind: str, part_key: str) -> Path:
+        return self._directory / kind / f"{part_key}.parquet"
 
 
 class _DamagedManifest(SentinelError):
@@ -346,5 +348,5 @@ def _write(results_file: Path, write: Callable[[Path], object]) -> None:
 
 def _why(error: Exception) -> str:
     """Return an error in one line."""
-    text = (error.strerror if isinstance(error, OSError) else None) or str(error)
-    return clean_text(text, _MAX_REASON)
+    reason = (error.strerror if isinstance(error, OSError) else None) or str(error)
+    return clean_text(reason, _MAX_REASON)

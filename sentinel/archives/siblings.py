@@ -64,19 +64,19 @@ def beside_siblings(contents: Contents) -> dict[int, Sequence[Change]]:
     healthy = near(stored.healthy(runs.filter("healthy")))
     programs = runs["program"].unique(maintain_order=True)
     changes: dict[int, Sequence[Change]] = {}
-    for first in range(0, len(programs), _MAX_PROGRAMS):
-        chunk = programs[first : first + _MAX_PROGRAMS]
+    for first_program in range(0, len(programs), _MAX_PROGRAMS):
+        chunk = programs[first_program : first_program + _MAX_PROGRAMS]
         changes |= _beside(stored, rule, healthy, runs.filter(pl.col("program").is_in(chunk.implode())))
     return changes
 
 
-def with_siblings(record: Record, changes: Sequence[Change]) -> Record:
+def with_siblings(archived: Record, changes: Sequence[Change]) -> Record:
     """Return the record of a run with what happened in it beside its siblings."""
     return msgspec.structs.replace(
-        record,
-        incidents=[*record.incidents, *(change.incident for change in changes)],
-        changes=[*record.changes, *changes],
-        skipped={name: why for name, why in record.skipped.items() if name != RULE},
+        archived,
+        incidents=[*archived.incidents, *(change.incident for change in changes)],
+        changes=[*archived.changes, *changes],
+        skipped={name: why for name, why in archived.skipped.items() if name != RULE},
     )
 
 
@@ -84,13 +84,13 @@ def _beside(
     stored: "_StoredSiblings", rule: "_SiblingRule", healthy: Near, runs: pl.DataFrame
 ) -> Iterator[tuple[int, Sequence[Change]]]:
     siblings_of: dict[int, Sequence[Sibling]] = {}  # by program
-    for number, program in runs.select("run", "program").iter_rows():
+    for run_number, program in runs.select("run", "program").iter_rows():
         if program in siblings_of and len(siblings_of[program]) < MIN_SIBLINGS:
             continue
-        candidate, run = stored.sibling(number)
+        candidate, run = stored.sibling(run_number)
         siblings_of[program] = healthy(candidate.fingerprint)
         if (changes := rule.changes(run, candidate, siblings_of[program])) is not None:
-            yield number, changes
+            yield run_number, changes
     for siblings in siblings_of.values():
         for member in siblings:
             member.forget()
@@ -114,23 +114,25 @@ class _StoredSiblings:
         groups = ([siblings[number] for number in numbers] for numbers in chosen.values())
         return {runs_of_one[0].fingerprint: runs_of_one for runs_of_one in groups}
 
-    def sibling(self, number: int) -> tuple[Sibling, Glance]:
+    def sibling(self, run_number: int) -> tuple[Sibling, Glance]:
         """Return a run that can have siblings, and what its record says of it."""
-        run = self._contents.glance(number)
-        if (record := run.sibling) is None:
+        run = self._contents.glance(run_number)
+        if (archived := run.sibling) is None:
             raise ValueError(f"{run.path}: can have no siblings")
         understanding = run.judged.understanding
-        result = Sibling(
+        sibling_result = Sibling(
             name=run.name,
-            training=str(self._trainings[number]),
-            fingerprint=_fingerprint(understanding.framework, frozenset(understanding.tags), record.settings),
+            training=str(self._trainings[run_number]),
+            fingerprint=_fingerprint(
+                understanding.framework, frozenset(understanding.tags), archived.settings
+            ),
             signals=_signals(msgspec.msgpack.encode(understanding.signals)),
-            means=StoredCourses(lambda: record.courses),
+            means=StoredCourses(lambda: archived.courses),
             plan=run.described.planned_steps,
             last_step=run.judged.metadata.last_step or 0,
-            healthy=record.healthy,
+            healthy=archived.healthy,
         )
-        return result, run
+        return sibling_result, run
 
 
 @lru_cache(MAX_SETTINGS)
@@ -139,9 +141,9 @@ def _fingerprint(framework: str | None, tags: frozenset[str], settings: bytes) -
 
 
 @lru_cache(_MAX_SHARED_SETTINGS)
-def _setting(item: tuple[str, str]) -> tuple[str, str]:
+def _setting(setting_item: tuple[str, str]) -> tuple[str, str]:
     """Return the same object for equal settings, which makes comparing many of them faster."""
-    return item
+    return setting_item
 
 
 @lru_cache(MAX_SETTINGS)

@@ -47,14 +47,14 @@ class Owners(msgspec.Struct, frozen=True):
         """Return the jobs in a Parquet table. Raises SentinelError if it is none, or lacks a column."""
         try:
             content = table.read_bytes()
-            rows = pl.read_parquet(content, columns=list(_COLUMNS))
+            job_rows = pl.read_parquet(content, columns=list(_COLUMNS))
         except (OSError, pl.exceptions.PolarsError) as error:
             raise SentinelError(
                 f"--owners {table}: no Parquet table with the columns {', '.join(_COLUMNS)} "
                 f"({type(error).__name__})"
             ) from None
         jobs: dict[str, list[_Job]] = {}
-        for row in rows.unique().sort(_COLUMNS).iter_rows(named=True):
+        for row in job_rows.unique().sort(_COLUMNS).iter_rows(named=True):
             if row["WorkDir"]:
                 jobs.setdefault(os.path.normpath(row["WorkDir"]), []).append(_job(row))
         return cls(jobs, blake2b(content, digest_size=8).hexdigest())
@@ -79,9 +79,9 @@ def _job(row: dict[str, Any]) -> _Job:
     return _Job(_time(row["Start"], -math.inf), _time(row["End"], math.inf), owner)
 
 
-def _time(text: object, unknown: float) -> float:
+def _time(time_text: object, unknown: float) -> float:
     """Return seconds since the epoch; Slurm writes local times, and `Unknown` for a job that still runs."""
     try:
-        return datetime.fromisoformat(str(text)).timestamp()
+        return datetime.fromisoformat(str(time_text)).timestamp()
     except ValueError:
         return unknown

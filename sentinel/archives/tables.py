@@ -76,26 +76,26 @@ def columns(row: type) -> Mapping[str, type[pl.DataType] | pl.DataType]:
     return {name: hint.__metadata__[0] for name, hint in row.__annotations__.items()}
 
 
-def run_row(record: Record, fingerprint: str, owners: Owners) -> RunColumns:
-    overview = record.overview
+def run_row(archived: Record, fingerprint: str, owners: Owners) -> RunColumns:
+    overview = archived.overview
     metadata = overview.metadata if overview else None
     began, ended = (metadata.first_time, metadata.last_time) if metadata else (None, None)
-    owner = owners.owner(record.path, began)
-    gpus = owner.gpus if owner.gpus is not None else record.described.world_size
+    owner = owners.owner(archived.path, began)
+    gpus = owner.gpus if owner.gpus is not None else archived.described.world_size
     worst = max(
-        (incident.severity for incident in record.incidents if incident.inhibited_by is None), default=None
+        (incident.severity for incident in archived.incidents if incident.inhibited_by is None), default=None
     )
     status = (
-        statuses([Observation(overview, True, record.silent_seconds, record.training_evidence)])[0]
+        statuses([Observation(overview, True, archived.silent_seconds, archived.training_evidence)])[0]
         if overview
         else None
     )
     return {
-        "run": record.name,
-        "path": record.path,
-        "source": record.format,
+        "run": archived.name,
+        "path": archived.path,
+        "source": archived.format,
         "framework": overview.understanding.framework if overview else None,
-        "user": owner.user or _owner(record.path),
+        "user": owner.user or _owner(archived.path),
         "project": owner.project,
         "began": utc_text(began),
         "ended": utc_text(ended),
@@ -104,18 +104,18 @@ def run_row(record: Record, fingerprint: str, owners: Owners) -> RunColumns:
         "state": status.state.value if status else None,
         "points": metadata.points if metadata else 0,
         "last_step": metadata.last_step if metadata else None,
-        "incidents": len(record.incidents),
+        "incidents": len(archived.incidents),
         "worst": worst.label if worst is not None else None,
-        "failure": record.failure or (overview.stopped if overview else None),
+        "failure": archived.failure or (overview.stopped if overview else None),
         "fingerprint": fingerprint,
         "version": _version(),
     }
 
 
-def incident_row(record: Record, incident: Incident) -> IncidentColumns:
+def incident_row(archived: Record, incident: Incident) -> IncidentColumns:
     return {
-        "run": record.name,
-        "path": record.path,
+        "run": archived.name,
+        "path": archived.path,
         "id": incident.id,
         "detector": incident.detector,
         "severity": incident.severity.label,
@@ -127,7 +127,7 @@ def incident_row(record: Record, incident: Incident) -> IncidentColumns:
         "fired_step": incident.fired_step,
         "fired_time": utc_text(incident.fired_time),
         "last_step": incident.last_step,
-        "seconds_lost": record.seconds_after(incident),
+        "seconds_lost": archived.seconds_after(incident),
         "causes": list(incident.catalogue),
         "inhibited_by": incident.inhibited_by,
         "summary": incident.summary,

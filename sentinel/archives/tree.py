@@ -27,8 +27,8 @@ class Tree(msgspec.Struct, frozen=True):
         missing = [ReadIssue(path, "", "no such file or directory") for path in walk.missing]
         if missing and len(missing) == len(self.roots):
             raise SentinelError(str(missing[0]))
-        for directory, names in walk:
-            for name in names:
+        for directory, log_names in walk:
+            for name in log_names:
                 yield ListedFile(str(directory), name, _stamp(f"{directory}/{name}"))
         for file in walk.named:
             yield ListedFile(str(file), "", _stamp(str(file)))

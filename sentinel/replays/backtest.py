@@ -33,17 +33,17 @@ class Difference(msgspec.Struct, frozen=True):
         return "same" if is_same else "moved"
 
 
-def differences(old: Replay, new: Replay) -> list[Difference]:
+def differences(old_replay: Replay, new_replay: Replay) -> list[Difference]:
     """Return all incidents of both replays, which are of the same logs, in the order of the runs.
 
     The incidents of a series are paired in their order.
     """
-    before = _by_series(old)
-    after = _by_series(new)
+    old_incidents = _by_series(old_replay)
+    new_incidents = _by_series(new_replay)
     return [
         Difference(*pair)
-        for series in dict.fromkeys([*before, *after])
-        for pair in zip_longest(before.get(series, ()), after.get(series, ()))
+        for series in dict.fromkeys([*old_incidents, *new_incidents])
+        for pair in zip_longest(old_incidents.get(series, ()), new_incidents.get(series, ()))
     ]
 
 

@@ -99,8 +99,8 @@ def list_runs(
         raise SentinelError("\n".join(map(str, discovery_issues)))
     if not discovered.runs:
         raise SentinelError(nothing_read(paths, discovered.unread))
-    count = len(discovered.runs)  # each run has a fixed cost, so many runs leave less time for points
-    limit = max(_MIN_POINTS, _MAX_POINTS // max(count, count**2 // _FEW_RUNS))
+    run_count = len(discovered.runs)  # each run has a fixed cost, so many runs leave less time for points
+    limit = max(_MIN_POINTS, _MAX_POINTS // max(run_count, run_count**2 // _FEW_RUNS))
     pipeline = Pipeline((), {}, signals)
     base = common_path(paths)
 

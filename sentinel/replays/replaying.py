@@ -49,17 +49,19 @@ def replay(
     (`sentinel.common.run_glob`). ``progress`` is called with the number of finished runs and the number of
     all runs. Raises SentinelError if no path exists or nothing could be read.
     """
-    parts = [*_parts(paths, config, progress, curves=curves, names=names)]
-    runs = [run for part in parts for run in part.runs]
+    replay_parts = [*_parts(paths, config, progress, curves=curves, names=names)]
+    runs = [run for part in replay_parts for run in part.runs]
     baseline_parts = _parts(baseline, config, lambda *_: None, curves=False, names=()) if baseline else ()
     baseline_runs = [run for part in baseline_parts for run in part.runs]
-    compare_siblings(parts[0].pipeline, runs, baseline_runs)
+    compare_siblings(replay_parts[0].pipeline, runs, baseline_runs)
     simulate_notifications(runs, config.policies)
-    read_issues = [issue for part in parts for issue in part.read_issues]
-    coverage = reduce(add, [part.coverage for part in parts])
+    read_issues = [issue for part in replay_parts for issue in part.read_issues]
+    coverage = reduce(add, [part.coverage for part in replay_parts])
     comparisons = _comparisons(runs, compare, baseline_runs)
-    unread = parts[0].unread
-    return Replay(runs, read_issues, parts[0].pipeline, coverage, comparisons=comparisons, unread=unread)
+    unread = replay_parts[0].unread
+    return Replay(
+        runs, read_issues, replay_parts[0].pipeline, coverage, comparisons=comparisons, unread=unread
+    )
 
 
 def replay_in_parts(
@@ -77,10 +79,10 @@ def replay_in_parts(
     part has the read issues of discovery. Logs that lie in one directory share a part, if they are not
     hundreds, because one may continue another.
     """
-    for part in _parts(paths, config, progress, curves=curves, names=names):
-        compare_siblings(part.pipeline, part.runs)
-        simulate_notifications(part.runs, config.policies)
-        yield part
+    for replay_part in _parts(paths, config, progress, curves=curves, names=names):
+        compare_siblings(replay_part.pipeline, replay_part.runs)
+        simulate_notifications(replay_part.runs, config.policies)
+        yield replay_part
 
 
 def _parts(
@@ -182,7 +184,9 @@ def _read(pipeline: Pipeline, runs: Sequence[JudgedRun]) -> None:
             run.changes += pipeline.report_failure(run.run_pipeline, run.failure)
         run.incidents |= {incident.id: incident for incident in run.run_pipeline.incidents.open()}
         # Streams of one run were read one after the other; this orders their incidents by the log's clock.
-        run.incidents = dict(sorted(run.incidents.items(), key=lambda item: item[1].fired_time or 0.0))
+        run.incidents = dict(
+            sorted(run.incidents.items(), key=lambda incident_item: incident_item[1].fired_time or 0.0)
+        )
 
 
 def _comparisons(

@@ -28,13 +28,13 @@ def with_factors(paths: Sequence[Location], config: Config) -> Judge:
         discovery = discover(paths, are_over=True, forms=config.forms)
         return {run_name(run, base): run for run in discovery.runs}
 
-    def judge(change: Stricter, names: Sequence[str]) -> Iterator[tuple[RunOverview, Telling]]:
+    def judge(change: Stricter, run_names: Sequence[str]) -> Iterator[tuple[RunOverview, Telling]]:
         table = {**config.detectors.get(change.detector, {}), "stricter": change.factor}
         stricter = config.model_copy(update={"detectors": {**config.detectors, change.detector: table}})
         pipeline = Pipeline(stricter.enabled_detectors, stricter.parameters, stricter.signals)
-        existing = [(runs_by_name()[name], name) for name in names if name in runs_by_name()]
-        for first in range(0, len(existing), _MAX_RUNS_AT_ONCE):
-            runs = judged(pipeline, existing[first : first + _MAX_RUNS_AT_ONCE])
+        existing = [(runs_by_name()[name], name) for name in run_names if name in runs_by_name()]
+        for first_run in range(0, len(existing), _MAX_RUNS_AT_ONCE):
+            runs = judged(pipeline, existing[first_run : first_run + _MAX_RUNS_AT_ONCE])
             simulate_notifications(runs, policies)
             yield from ((run.seen, run.notifications) for run in runs)
 

@@ -13,28 +13,28 @@ _INDENT = "\n    "  # of a run
 
 def pieces(archive: Archive) -> Iterator[str]:
     """Yield the archive as `sentinel replay --format json` gives the same runs, in pieces of a run each."""
-    rows = archive.contents.rows.filter("judged")
+    judged_rows = archive.contents.rows.filter("judged")
     failed = archive.failed
     problems = [*archive.read_issues, *(f"{run.path}: {run.failure}" for run in failed)]
-    unread = int(rows["unread"].sum())
+    unread = int(judged_rows["unread"].sum())
     body: ReplayBody = {
         "schema": 1,
         "coverage": {
-            "read": rows.height - unread,
-            "cut": int(rows["cut"].sum()),
+            "read": judged_rows.height - unread,
+            "cut": int(judged_rows["cut"].sum()),
             "unread": unread + len(problems),
         },
         "runs": [],
         "read_issues": problems,
         "comparisons": [comparison_body(comparison) for comparison in archive.comparisons],
     }
-    before, runs, after = _text(body).partition('"runs": [')
-    yield before + runs
+    json_before, runs, json_after = _text(body).partition('"runs": [')
+    yield json_before + runs
     separator = ""
     for run in archive.runs():
         yield separator + _INDENT + _text(_body(run)).replace("\n", _INDENT)
         separator = ","
-    yield ("\n  " if separator else "") + after
+    yield ("\n  " if separator else "") + json_after
 
 
 def _text(body: ReplayBody | ReplayedRunBody) -> str:
@@ -42,20 +42,22 @@ def _text(body: ReplayBody | ReplayedRunBody) -> str:
 
 
 def _body(run: SettledRun) -> ReplayedRunBody:
-    record = run.record
+    archived = run.record
     overview = run.overview
     return {
-        **run_body(overview, run.standing, run.training, overview.stopped, record.lacking, record.skipped),
-        "read_issues": list(record.read_issues),
+        **run_body(
+            overview, run.standing, run.training, overview.stopped, archived.lacking, archived.skipped
+        ),
+        "read_issues": list(archived.read_issues),
         "checks": [
             {"catalogue": list(check.catalogue), "reason": check.reason, "settings": dict(check.settings)}
-            for check in record.advisories
+            for check in archived.advisories
         ],
         "incidents": [
             {
                 **incident_body(incident),
                 "notifications": notification_bodies(run.notifications.get(incident.id, ())),
             }
-            for incident in record.incidents
+            for incident in archived.incidents
         ],
     }

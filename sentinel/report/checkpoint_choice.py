@@ -47,8 +47,10 @@ class _Metric(msgspec.Struct, frozen=True):
 
     def best(self, steps: Mapping[int, str]) -> int | None:
         """Return the step of the best checkpoint, the first of equals; None if none was evaluated."""
-        values = {step: value for step in sorted(steps) if (value := self.at(step)) is not None}
-        return (max if self.higher else min)(values, key=lambda step: values[step], default=None)
+        value_by_step = {step: value for step in sorted(steps) if (value := self.at(step)) is not None}
+        return (max if self.higher else min)(
+            value_by_step, key=lambda step: value_by_step[step], default=None
+        )
 
 
 def checkpoint_to_keep(
@@ -57,34 +59,34 @@ def checkpoint_to_keep(
     curves: Mapping[str, Curve],
     settings: Mapping[str, FoundSetting],
     last_time: float | None,
-    before: int | None,
+    before_step: int | None,
 ) -> Keep | None:
     """Return the best checkpoint beside a run; None if none is found whose step was evaluated.
 
     ``tags`` are the run's by signal, and ``last_time`` is that of its last point. Only
-    checkpoints from before the step ``before`` count, if it is given. A run that names no metric
+    checkpoints from before the step ``before_step`` count, if it is given. A run that names no metric
     is taken to select by the evaluation loss, else by the first score that it logs.
     """
     metrics = [*_metrics(tags, curves, settings)]
     dated = ((step, entry.path) for step, entry in checkpoints(run_path) if step is not None)
-    on_disk = {s: path for s, path in dated if before is None or s < before} if metrics else {}
+    on_disk = {s: path for s, path in dated if before_step is None or s < before_step} if metrics else {}
     choices = [(metric, best) for metric in metrics if (best := metric.best(on_disk)) is not None]
     if not choices:
         return None
     metric, best = choices[0]
-    number = len(on_disk)
+    count = len(on_disk)
     which = "highest" if metric.higher else "lowest"
     by = "the metric that its settings select by" if metric.stated else "its settings name no other metric"
-    healthy = "" if before is None else f" from before step {before:,}"
+    healthy = "" if before_step is None else f" from before step {before_step:,}"
     sentences = [
         f"{metric.name} is {metric.at(best):.4g} there, the {which} of "
-        f"{'the only checkpoint' if number == 1 else f'{number} checkpoints'} on disk{healthy} ({by})."
+        f"{'the only checkpoint' if count == 1 else f'{count} checkpoints'} on disk{healthy} ({by})."
     ]
-    for other, elsewhere in choices[1:]:
+    for other_choice, elsewhere in choices[1:]:
         if elsewhere != best:
             sentences.append(
-                f"By {other.name} the one of step {elsewhere:,} is better "
-                f"({other.at(elsewhere):.4g}, against {other.at(best):.4g})."
+                f"By {other_choice.name} the one of step {elsewhere:,} is better "
+                f"({other_choice.at(elsewhere):.4g}, against {other_choice.at(best):.4g})."
             )
     if spent := _spent_after(best, curves, last_time):
         sentences.append(f"The run spent {spent} after it.")
@@ -104,8 +106,8 @@ def _metrics(
     )
     if stated_tag is not None:
         yield _Metric(clean_text(stated), curves[stated_tag].points(), higher, stated=True)
-    others = [(Signal.EVAL_LOSS, False), *((s, True) for s in _HIGHER), *((s, False) for s in _LOWER)]
-    for signal, is_higher in others:
+    metric_choices = [(Signal.EVAL_LOSS, False), *((s, True) for s in _HIGHER), *((s, False) for s in _LOWER)]
+    for signal, is_higher in metric_choices:
         for tag in [tag for tag in tags.get(signal, ())[:1] if tag in curves and tag != stated_tag]:
             yield _Metric(measure_of(signal).label, curves[tag].points(), is_higher)
 

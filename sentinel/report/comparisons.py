@@ -27,8 +27,8 @@ def title(comparison: "Comparison") -> str:
     if len(comparison.arms) > _MAX_VALUES:
         runs = sum(map(len, comparison.arms.values()))
         return clean_text(f"{comparison.setting}: {len(comparison.arms)} values, {runs} runs", 500)
-    each = (f"{value} ({counted(len(runs), 'run')})" for value, runs in comparison.arms.items())
-    return clean_text(f"{comparison.setting}: {', '.join(each)}", 500)
+    arm_texts = (f"{value} ({counted(len(runs), 'run')})" for value, runs in comparison.arms.items())
+    return clean_text(f"{comparison.setting}: {', '.join(arm_texts)}", 500)
 
 
 def statements(comparison: "Comparison") -> Iterator[str]:

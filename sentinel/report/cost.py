@@ -42,20 +42,20 @@ class Failure(msgspec.Struct, frozen=True):
     seconds: float
 
     @classmethod
-    def from_incident(cls, record: Record, incident: Incident) -> Self:
+    def from_incident(cls, archived: Record, incident: Incident) -> Self:
         """Return an incident of a run, as the first trouble of its training."""
         return cls(
-            run=record.name,
-            path=record.path,
-            user=record.user,
-            framework=record.described.framework,
-            gpus=record.gpus,
+            run=archived.name,
+            path=archived.path,
+            user=archived.user,
+            framework=archived.described.framework,
+            gpus=archived.gpus,
             detector=incident.detector,
             severity=incident.severity,
             headline=incident.headline,
             onset_step=incident.onset_step,
             onset_time=incident.onset_time,
-            seconds=record.seconds_after(incident) or 0.0,
+            seconds=archived.seconds_after(incident) or 0.0,
         )
 
     @property
@@ -129,21 +129,23 @@ class CostOfFailures(msgspec.Struct, frozen=True):
 
 
 def cost(archive: Archive) -> CostOfFailures:
-    count = _Count()
-    failures = nsmallest(_MAX_FAILURES, _failures(archive, count), key=lambda failure: failure.rank)
-    quiet = count.trainings - count.failures
-    counts = f"{count.critical} critical, {count.failures - count.critical} with a warning, {quiet} quiet"
-    rows = archive.contents.rows
+    total = _Count()
+    failures = nsmallest(_MAX_FAILURES, _failures(archive, total), key=lambda failure: failure.rank)
+    quiet = total.trainings - total.failures
+    incident_counts = (
+        f"{total.critical} critical, {total.failures - total.critical} with a warning, {quiet} quiet"
+    )
+    run_rows = archive.contents.rows
     tables = {
         name: sorted(groups.values(), key=lambda group: (-group.seconds, group.costliest))
-        for name, groups in count.groups.items()
+        for name, groups in total.groups.items()
     }
     return CostOfFailures(
-        verdict=f"{counted_runs(count.trainings, count.logs)}: {counts}",
-        unread=rows.height - count.logs + len(archive.read_issues),
+        verdict=f"{counted_runs(total.trainings, total.logs)}: {incident_counts}",
+        unread=run_rows.height - total.logs + len(archive.read_issues),
         tables=[(name, groups[:_MAX_ROWS]) for name, groups in tables.items()] if failures else [],
         failures=failures,
-        more=count.failures - len(failures),
+        more=total.failures - len(failures),
         comparisons=[
             (title(comparison), [*statements(comparison)])
             for comparison in archive.comparisons[:_MAX_COMPARISONS]
@@ -187,30 +189,30 @@ class _Count(msgspec.Struct):
     def add(self, failure: Failure) -> None:
         self.failures += 1
         self.critical += failure.severity is Severity.CRITICAL
-        names = {
+        run_names = {
             "By fault": failure.detector,
             "By user": failure.user,
             "By framework": failure.framework,
             "By week": _week(failure.onset_time),
         }
-        for table, group in names.items():
+        for table, group in run_names.items():
             name = clean_text(group or "unknown")
             self.groups.setdefault(table, {}).setdefault(name, CostGroup(name)).add(failure)
 
 
-def _failures(archive: Archive, count: _Count) -> Iterator[Failure]:
+def _failures(archive: Archive, total: _Count) -> Iterator[Failure]:
     """Yield the first trouble of each training that failed, as the log tells it that saw it first."""
     for group in archive.groups():
         readable = [run for run in group if not run.record.unread]
-        count.logs += len(readable)
-        count.trainings += len({run.training for run in readable})
-        first: dict[str, Failure] = {}  # by training
+        total.logs += len(readable)
+        total.trainings += len({run.training for run in readable})
+        first_failures: dict[str, Failure] = {}  # by training
         for run in group:
             if failure := _failure(run):
-                earlier = first.setdefault(run.training, failure)
-                first[run.training] = max(earlier, failure, key=lambda failed: failed.seconds)
-        for failure in first.values():
-            count.add(failure)
+                earlier = first_failures.setdefault(run.training, failure)
+                first_failures[run.training] = max(earlier, failure, key=lambda failed: failed.seconds)
+        for failure in first_failures.values():
+            total.add(failure)
             yield failure
 
 

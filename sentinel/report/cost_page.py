@@ -57,7 +57,7 @@ def _lines(cost: CostOfFailures) -> Iterator[str]:
 def _pages(cost: CostOfFailures) -> Iterator[tuple[int, list[Failure]]]:
     """Yield the failures in pages, each with the number of its first one."""
     remaining = iter(cost.failures)
-    first = 1
+    first_page = 1
     while page := [*islice(remaining, _PAGE_ROWS)]:
-        yield first, page
-        first += len(page)
+        yield first_page, page
+        first_page += len(page)

@@ -16,8 +16,8 @@ _MAX_LACKS = 4
 def diagnosis(run: RunReport) -> list[str]:
     """Return the state of a run, what is wrong with it, and what cannot be judged, in lines of Markdown."""
     roots = [incident for incident in run.incidents if not incident.explained_by]
-    title, *rest = run_markdown(replace(run, incidents=roots[:_MAX_IN_FULL])).splitlines()
-    others = (
+    title, *markdown_rest = run_markdown(replace(run, incidents=roots[:_MAX_IN_FULL])).splitlines()
+    other_incidents = (
         f"also {incident.severity.label}: {incident.detector} since step {incident.onset_step:,}: "
         f"{plain(incident.headline)}"
         for incident in roots[_MAX_IN_FULL:]
@@ -27,15 +27,15 @@ def diagnosis(run: RunReport) -> list[str]:
     return [
         title,
         f"state: {run.state}, {plain(run.evidence)}",
-        *rest,
-        *_first([*others], _MAX_OTHERS, "incidents"),
+        *markdown_rest,
+        *_first([*other_incidents], _MAX_OTHERS, "incidents"),
         *_first([*advice], _MAX_ADVISORIES, "things worth a look"),
         f"judged by {run.judged_by} of {run.detectors} detectors",
         *_first([*lacks], _MAX_LACKS, "signals that it lacks"),
     ]
 
 
-def _first(lines: Sequence[str], most: int, things: str) -> Iterator[str]:
-    yield from lines[:most]
-    if len(lines) > most:
-        yield f"and {len(lines) - most} more {things}"
+def _first(report_lines: Sequence[str], most: int, things: str) -> Iterator[str]:
+    yield from report_lines[:most]
+    if len(report_lines) > most:
+        yield f"and {len(report_lines) - most} more {things}"

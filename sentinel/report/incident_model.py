@@ -79,8 +79,12 @@ def incident_report(
     the rest is what was sent of the incident, and what was logged and printed around its onset.
     """
     cause = run_incidents.get(incident.inhibited_by or "")
-    first = began_first(incident, run_incidents.values())
-    checkpoint = last_checkpoint(str(run_path), first.onset_step, first.onset_time) if run_path else ""
+    first_incident = began_first(incident, run_incidents.values())
+    checkpoint = (
+        last_checkpoint(str(run_path), first_incident.onset_step, first_incident.onset_time)
+        if run_path
+        else ""
+    )
     return IncidentReport(
         id=incident.id,
         severity=incident.severity,
@@ -107,21 +111,24 @@ def incident_report(
 
 
 def _causes(incident: Incident) -> Iterator[CauseReport]:
-    entries = catalogue.load()
+    catalogue_entries = catalogue.load()
     for cause in incident.causes[:_MAX_CAUSES]:
         yield CauseReport(
-            entries[cause.id], share(cause, incident.causes), clean_text(cause.reasons, 400), cause.favoured
+            catalogue_entries[cause.id],
+            share(cause, incident.causes),
+            clean_text(cause.reasons, 400),
+            cause.favoured,
         )
 
 
 def _life(incident: Incident) -> str:
-    last = incident.fired_step if incident.last_step is None else incident.last_step
-    if incident.onset_step == incident.fired_step == last and incident.state is not State.RESOLVED:
-        return f"at step {last:,}"
+    last_step = incident.fired_step if incident.last_step is None else incident.last_step
+    if incident.onset_step == incident.fired_step == last_step and incident.state is not State.RESOLVED:
+        return f"at step {last_step:,}"
     beginning = f"since step {incident.onset_step:,}, found at step {incident.fired_step:,}"
     if incident.state is State.RESOLVED:
         return f"{beginning}, over at step {incident.resolved_step:,} after {lasted(incident)}"
-    return f"{beginning}, still there at step {last:,} after {lasted(incident)}"
+    return f"{beginning}, still there at step {last_step:,} after {lasted(incident)}"
 
 
 SENT = ("sent to", "not sent to")

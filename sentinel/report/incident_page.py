@@ -18,8 +18,8 @@ def lines(notification: Notification) -> Iterator[tuple[int, str]]:
     content = message(notification)
     yield 0, content.headline
     yield from _table([("severity", content.title), ("id", notification.incident.id), *content.facts])
-    for number, cause in enumerate(content.causes):
-        yield from _cause("Or" if number else "Likely", cause)
+    for cause_number, cause in enumerate(content.causes):
+        yield from _cause("Or" if cause_number else "Likely", cause)
     if not content.causes:
         yield from ((0, f"Do: {line.text}") for line in content.lines if line.label == "Do")
     yield from _part("Evidence", [*_table(evidence_rows(notification.incident))])
@@ -38,24 +38,26 @@ def lines(notification: Notification) -> Iterator[tuple[int, str]]:
 def _cause(word: str, cause: LikelyCause) -> Iterator[tuple[int, str]]:
     yield 0, ""
     yield 0, f"{word}: {cause.name}"
-    for label, text in ("Why", cause.reason), ("Do", cause.fix), ("Check", cause.check):
-        if text:
-            yield _INDENT, f"{label}: {text}"
+    for label, advice_text in ("Why", cause.reason), ("Do", cause.fix), ("Check", cause.check):
+        if advice_text:
+            yield _INDENT, f"{label}: {advice_text}"
 
 
-def _part(title: str, rows: Sequence[tuple[int, str]]) -> Iterator[tuple[int, str]]:
-    if rows:
-        yield from ((0, ""), (0, title), *rows)
+def _part(title: str, table_rows: Sequence[tuple[int, str]]) -> Iterator[tuple[int, str]]:
+    if table_rows:
+        yield from ((0, ""), (0, title), *table_rows)
 
 
-def _table(rows: Sequence[tuple[str, str]]) -> Iterator[tuple[int, str]]:
-    width = max((len(label) for label, _ in rows), default=0)
-    return ((_INDENT, f"{label:{width}}  {value}") for label, value in rows)
+def _table(table_rows: Sequence[tuple[str, str]]) -> Iterator[tuple[int, str]]:
+    width = max((len(label) for label, _ in table_rows), default=0)
+    return ((_INDENT, f"{label:{width}}  {value}") for label, value in table_rows)
 
 
 def _curve(excerpt: Excerpt) -> str:
-    values = [value for value in excerpt.mean if value is not None]
-    if not values:
+    means = [value for value in excerpt.mean if value is not None]
+    if not means:
         return ""
-    line = sparkline([math.nan if value is None else value for value in excerpt.mean])
-    return f"{line}  {clean_text(excerpt.tag or excerpt.label, 60)}, {min(values):.4g} to {max(values):.4g}"
+    curve_line = sparkline([math.nan if value is None else value for value in excerpt.mean])
+    return (
+        f"{curve_line}  {clean_text(excerpt.tag or excerpt.label, 60)}, {min(means):.4g} to {max(means):.4g}"
+    )

@@ -33,20 +33,20 @@ def lines(listing: Listing, details: bool, width: int | None = None) -> Iterator
     trainings: dict[str, list[ListedRun]] = {}
     for run in listing.runs:
         trainings.setdefault(run.training, []).append(run)
-    ordered = [
+    listed_runs = [
         run
         for members in trainings.values()
         for run in sorted(members, key=lambda run: not run.stands_for_its_training)
     ]
-    facts = [_facts(run, listing.detectors) for run in ordered]
-    names = [clean_text(run.overview.title) for run in ordered]
+    facts = [_facts(run, listing.detectors) for run in listed_runs]
+    run_titles = [clean_text(run.overview.title) for run in listed_runs]
     if width is not None:
         rooms = (
             width - len(fact) - (0 if run.stands_for_its_training else len(_FURTHER) + 2)
-            for run, fact in zip(ordered, facts, strict=True)
+            for run, fact in zip(listed_runs, facts, strict=True)
         )
-        names = distinct(names, max(_MIN_NAME, min(rooms, default=0) - 2))
-    for run, name, fact in zip(ordered, names, facts, strict=True):
+        run_titles = distinct(run_titles, max(_MIN_NAME, min(rooms, default=0) - 2))
+    for run, name, fact in zip(listed_runs, run_titles, facts, strict=True):
         if run.stands_for_its_training:
             yield 0, f"{name}  {fact}"
         else:
@@ -99,32 +99,32 @@ def _details(run: ListedRun) -> Iterator[str]:
     blind: dict[str, list[str]] = {}
     for detector, missing in run.lacking.items():
         blind.setdefault(" and ".join(missing), []).append(detector)
-    for names, detectors in blind.items():
-        yield f"no {names}: not judged by {', '.join(detectors)}"
+    for run_titles, detectors in blind.items():
+        yield f"no {run_titles}: not judged by {', '.join(detectors)}"
 
 
 def _times(run: ListedRun) -> str:
     """Return when the run began and wrote last, and in which zone times without one are read."""
-    first = clock_text(run.overview.metadata.first_time)
-    last = run.overview.metadata.last_time or 0.0
-    times = f"{first} to {clock_text(last)}"
+    first_time = clock_text(run.overview.metadata.first_time)
+    last_time = run.overview.metadata.last_time or 0.0
+    times = f"{first_time} to {clock_text(last_time)}"
     form = format_named(run.overview.format)
     if not (form.is_console or form.is_appended_text):  # no other holds times as text
         return times
-    zone = datetime.fromtimestamp(last, UTC).astimezone().strftime("%Z, %z")
+    zone = datetime.fromtimestamp(last_time, UTC).astimezone().strftime("%Z, %z")
     return f"{times}; a time that is printed without a zone is this machine's local time ({zone})"
 
 
 def _outcome(outcome: Outcome) -> str:
     """Return the series by which the run is judged, as in "val_mcc, higher is better, held-out, a share"."""
     unit = _UNITS.get(outcome.role.unit)
-    parts = [
+    outcome_parts = [
         clean_text(outcome.tag),
         f"{outcome.role.direction} is better",
         str(outcome.split),
         *([unit] if unit else []),
     ]
-    return f"{', '.join(parts)}; {clean_text(outcome.why)}"
+    return f"{', '.join(outcome_parts)}; {clean_text(outcome.why)}"
 
 
 @lru_cache(maxsize=1 << 10)  # the runs of one project have the same signals

@@ -64,9 +64,11 @@ def _parsed(events: bytes) -> Iterator[Sample]:
     yield from images[:_MAX_IMAGES]
 
 
-def _text(parts: Iterable[bytes]) -> str:
+def _text(text_pieces: Iterable[bytes]) -> str:
     """Return the text without secrets and what a browser would not show; longer ones are cut."""
-    masked = masked_text("\n".join(part.decode("utf-8", "replace") for part in parts)[: 2 * _MAX_CHARACTERS])
+    masked = masked_text(
+        "\n".join(part.decode("utf-8", "replace") for part in text_pieces)[: 2 * _MAX_CHARACTERS]
+    )
     plain = "".join(
         character if character == "\n" or character.isprintable() else " "
         for character in masked[: _MAX_CHARACTERS + 1]
@@ -74,9 +76,9 @@ def _text(parts: Iterable[bytes]) -> str:
     return plain if len(plain) <= _MAX_CHARACTERS else plain[: _MAX_CHARACTERS - 1] + "…"
 
 
-def _uri(data: bytes) -> str:
+def _uri(image_bytes: bytes) -> str:
     """Return a data URI; empty for what is too large or no image that browsers show."""
-    kind = next((kind for begin, kind in _IMAGES.items() if data.startswith(begin)), "")
-    if not kind or len(data) > _MAX_IMAGE_BYTES:
+    kind = next((kind for begin, kind in _IMAGES.items() if image_bytes.startswith(begin)), "")
+    if not kind or len(image_bytes) > _MAX_IMAGE_BYTES:
         return ""
-    return f"data:image/{kind};base64,{b64encode(data).decode()}"
+    return f"data:image/{kind};base64,{b64encode(image_bytes).decode()}"

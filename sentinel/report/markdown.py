@@ -34,11 +34,13 @@ def _lines(story: ReplayReport) -> Iterator[str]:
     yield ""
     if story.selection:
         yield f"Only these incidents are shown: {plain(story.selection)}.\n"
-    rows = [(run, incident) for run in story.runs for incident in run.incidents if not incident.explained_by]
-    if rows:
+    incident_rows = [
+        (run, incident) for run in story.runs for incident in run.incidents if not incident.explained_by
+    ]
+    if incident_rows:
         yield "| | Run | What is wrong | Since step | Curve |"
         yield "| --- | --- | --- | --- | --- |"
-    for run, incident in rows[:_MAX_ROWS]:
+    for run, incident in incident_rows[:_MAX_ROWS]:
         headline = f"**{incident.detector}**: {plain(incident.headline)}"
         curve = run.curves.get(incident.tag)
         row = (
@@ -49,8 +51,8 @@ def _lines(story: ReplayReport) -> Iterator[str]:
             sparkline([point.value for point in curve.points(_SPARK_POINTS)]) if curve else "",
         )
         yield f"| {' | '.join(row)} |"
-    if len(rows) > _MAX_ROWS:
-        yield f"\nand {len(rows) - _MAX_ROWS} more incidents"
+    if len(incident_rows) > _MAX_ROWS:
+        yield f"\nand {len(incident_rows) - _MAX_ROWS} more incidents"
     for run in story.runs:
         roots = [incident for incident in run.incidents if not incident.explained_by]
         if roots:
@@ -102,7 +104,7 @@ def compared_lines(comparisons: Sequence[tuple[str, Sequence[str]]]) -> Iterator
         yield from (f"- {plain(sentence)}" for sentence in sentences)
 
 
-def plain(text: str) -> str:
+def plain(markdown_text: str) -> str:
     """Escape text from a run, which must not become Markdown, HTML, a mention or a link."""
-    joined = re.sub(r"(@|://|www\.|#(?=\d))", rf"\1{_JOINER}", text)
+    joined = re.sub(r"(@|://|www\.|#(?=\d))", rf"\1{_JOINER}", markdown_text)
     return _SPECIAL.sub(r"\\\1", joined)

@@ -124,7 +124,7 @@ class ReplayReport(msgspec.Struct, frozen=True):
     written_at: str  # in UTC
 
 
-def replay_report(parts: Iterable[Replay], now: float, order: Order) -> ReplayReport:
+def replay_report(replays: Iterable[Replay], now: float, order: Order) -> ReplayReport:
     """Return the report of the parts of a replay at a time of day in seconds since the epoch.
 
     Only the first `MAX_IN_FULL` runs in this order keep their curves.
@@ -134,20 +134,20 @@ def replay_report(parts: Iterable[Replay], now: float, order: Order) -> ReplayRe
     compared: list[tuple[str, Sequence[str]]] = []
     selection = ""
     coverage: Coverage | None = None
-    for part in parts:
-        stands = standings_of(part, now)
+    for replay in replays:
+        stands = standings_of(replay, now)
         keyed += [
-            (ORDERS[order](run), run_report(run, standing, part.trainings[run.run_pipeline.id], Samples()))
-            for run, standing in zip(part.runs, stands, strict=True)
+            (ORDERS[order](run), run_report(run, standing, replay.trainings[run.run_pipeline.id], Samples()))
+            for run, standing in zip(replay.runs, stands, strict=True)
         ]
         keyed.sort(key=lambda pair: pair[0])
         keyed[MAX_IN_FULL:] = [
             (key, replace(run, curves={}, siblings={})) for key, run in keyed[MAX_IN_FULL:]
         ]
-        problems += [clean_text(str(issue), 500) for issue in part.read_issues]
-        compared += [(title(comparison), [*statements(comparison)]) for comparison in part.comparisons]
-        selection = part.selection
-        coverage = coverage + part.coverage if coverage else part.coverage
+        problems += [clean_text(str(issue), 500) for issue in replay.read_issues]
+        compared += [(title(comparison), [*statements(comparison)]) for comparison in replay.comparisons]
+        selection = replay.selection
+        coverage = coverage + replay.coverage if coverage else replay.coverage
     runs = [run for _, run in keyed]
     report = report_of_runs(runs, sentence(str(coverage or "")), now)
     return replace(report, selection=selection, problems=problems, comparisons=compared)
@@ -171,14 +171,14 @@ def verdict(runs: Sequence[RunReport]) -> str:
     if not roots:
         return f"Nothing found in {whole}."
     if len(runs) == 1:
-        others = f" {counted(len(roots) - 1, 'more incident')}." if len(roots) > 1 else ""
-        return f"{roots[0].severity.label.capitalize()}: {roots[0].headline}{others}"
+        more_incidents = f" {counted(len(roots) - 1, 'more incident')}." if len(roots) > 1 else ""
+        return f"{roots[0].severity.label.capitalize()}: {roots[0].headline}{more_incidents}"
     severities = [incident.severity for incident in roots]
-    parts = [
+    verdict_parts = [
         f"{severities.count(severity)} {severity.label}" for severity in sorted(set(severities), reverse=True)
     ]
     affected = {run.training for run in runs if run.worst > Severity.CLEAN}
-    return f"{counted(len(roots), 'incident')} ({', '.join(parts)}) in {len(affected)} of {whole}."
+    return f"{counted(len(roots), 'incident')} ({', '.join(verdict_parts)}) in {len(affected)} of {whole}."
 
 
 def run_report(run: JudgedRun, status: RunStatus, training: str, samples: Samples) -> RunReport:
@@ -268,10 +268,10 @@ def _lead(incidents: Sequence[Incident], log: RunLog, curves: Mapping[str, Curve
     """Return the curve of the worst incident's tag, else that of the objective."""
     understood = log.understanding()
     onsets = {incident.drawn_tag: incident.onset_step for incident in reversed(incidents)}  # of the worst
-    first = [incident.drawn_tag for incident in incidents] + [
+    lead_tags = [incident.drawn_tag for incident in incidents] + [
         tag for signal in OBJECTIVES for tag in understood.signals.get(signal, ())
     ]
-    tag = next((tag for tag in first if tag in curves), "")
+    tag = next((tag for tag in lead_tags if tag in curves), "")
     if not tag:
         return Lead()
     points = curves[tag].points(_LEAD_POINTS)
@@ -304,17 +304,23 @@ def _cost_of(run: JudgedRun) -> str:
     open_ = [incident for incident in run.own if incident.severity > Severity.INFO and incident.open]
     if not open_ or metadata.last_step is None:
         return ""
-    first = min(open_, key=lambda incident: incident.onset_step)
-    steps = metadata.last_step - first.onset_step
+    first_incident = min(open_, key=lambda incident: incident.onset_step)
+    steps = metadata.last_step - first_incident.onset_step
     length = metadata.last_step - (metadata.first_step or 0)
-    parts = [f"{steps:,} of {length:,} steps"] if steps > 0 else []
-    begin = first.onset_time
+    cost_parts = [f"{steps:,} of {length:,} steps"] if steps > 0 else []
+    begin = first_incident.onset_time
     end = metadata.last_time
     if begin is not None and end is not None and end - begin >= 1.0:
-        parts.append(duration_text(end - begin))
-        whole_incident = first.replace(last_time=end)
-        parts.append(gpu_hours(whole_incident, run.run_pipeline.described().world_size).partition(" (")[0])
-    return f"{', '.join(filter(None, parts))} since step {first.onset_step:,}" if any(parts) else ""
+        cost_parts.append(duration_text(end - begin))
+        whole_incident = first_incident.replace(last_time=end)
+        cost_parts.append(
+            gpu_hours(whole_incident, run.run_pipeline.described().world_size).partition(" (")[0]
+        )
+    return (
+        f"{', '.join(filter(None, cost_parts))} since step {first_incident.onset_step:,}"
+        if any(cost_parts)
+        else ""
+    )
 
 
 def _problems(run: JudgedRun) -> Iterator[str]:
@@ -334,11 +340,11 @@ def _blind(lacking: Mapping[str, Sequence[str]], framework: str) -> Iterator[Bli
     probed: list[str] = []
     blind = []
     for signals, detectors in by_signals.items():
-        lines = [line for signal in signals if (line := line_for(signal, framework))]
-        if any(line.startswith(PROBE) for line in lines):
+        probe_lines = [line for signal in signals if (line := line_for(signal, framework))]
+        if any(line.startswith(PROBE) for line in probe_lines):
             probed += detectors
         else:
-            blind.append(Blind(" and ".join(signals), detectors, lines))
+            blind.append(Blind(" and ".join(signals), detectors, probe_lines))
     if probed:
         yield Blind(_PROBED, sorted(probed), [_PROBE_LINE, _PROBE_PAGES])
     yield from sorted(blind, key=lambda lack: -len(lack.detectors))
@@ -346,6 +352,6 @@ def _blind(lacking: Mapping[str, Sequence[str]], framework: str) -> Iterator[Bli
 
 def _skipped(reasons: Mapping[str, Mapping[str, int]]) -> dict[str, list[str]]:
     by_reason: dict[str, list[str]] = {}
-    for detector, rows in sorted(reasons.items()):
-        by_reason.setdefault(" and ".join(rows), []).append(detector)
+    for detector, skipped_rows in sorted(reasons.items()):
+        by_reason.setdefault(" and ".join(skipped_rows), []).append(detector)
     return by_reason

@@ -97,16 +97,16 @@ class Overview(msgspec.Struct):
 
     def _note(self, loss: Loss) -> None:
         incident = loss.worst
-        kind = self.kinds.setdefault(
+        trouble_kind = self.kinds.setdefault(
             (incident.severity.label, incident.detector, incident.variant), Kind(loss, 0)
         )
-        kind.worst = max(kind.worst, loss)
-        kind.runs += 1
+        trouble_kind.worst = max(trouble_kind.worst, loss)
+        trouble_kind.runs += 1
 
 
-def overview(parts: Iterable[Replay], now: float) -> Overview:
+def overview(replays: Iterable[Replay], now: float) -> Overview:
     summary = Overview()
-    for replay in parts:
+    for replay in replays:
         summary.add(replay, now)
     return summary
 
@@ -158,12 +158,12 @@ def overview_body(summary: Overview) -> OverviewBody:
     }
 
 
-def _trouble_body(kind: Kind) -> TroubleBody:
-    loss = kind.worst
+def _trouble_body(trouble_kind: Kind) -> TroubleBody:
+    loss = trouble_kind.worst
     return {
         "severity": loss.worst.severity.label,
         "detector": loss.worst.detector,
-        "runs": kind.runs,
+        "runs": trouble_kind.runs,
         "run": loss.name,
         "display_name": loss.label.name or None,
         "project": loss.label.project or None,
@@ -181,20 +181,20 @@ def lines(
 
     Each line comes with its indent. On a terminal of that ``width`` each run has one line.
     """
-    counts = f"{counted_runs(summary.runs, summary.logs)} read in {duration_text(seconds)}"
-    yield 0, f"{counts}: {_trouble(summary.severities)}"
-    for state, words in _ENDS.items():
-        if number := summary.states[state]:
-            yield 0, f"{number} {words}"
+    read_text = f"{counted_runs(summary.runs, summary.logs)} read in {duration_text(seconds)}"
+    yield 0, f"{read_text}: {_trouble(summary.severities)}"
+    for run_state, words in _ENDS.items():
+        if state_count := summary.states[run_state]:
+            yield 0, f"{state_count} {words}"
     if summary.unread:
         yield 0, f"could not be read: {summary.unread}"
-    if line := unread_line(summary.unread_files):
-        yield 0, clean_text(line, 500)
+    if unread_text := unread_line(summary.unread_files):
+        yield 0, clean_text(unread_text, 500)
     ordered = sorted(summary.kinds.values(), key=lambda kind: kind.worst, reverse=True)
     critical = [kind for kind in ordered if kind.worst.worst.severity >= Severity.CRITICAL]
-    others = [kind for kind in ordered if kind.worst.worst.severity < Severity.CRITICAL]
+    milder_kinds = [kind for kind in ordered if kind.worst.worst.severity < Severity.CRITICAL]
     yield from _section("Critical", critical, _MAX_CRITICAL, width)
-    yield from _section("Warnings that cost the most", others, _MAX_LOSSES, width)
+    yield from _section("Warnings that cost the most", milder_kinds, _MAX_LOSSES, width)
     quoted_paths = shlex.join(paths)
     yield 0, ""
     yield 0, "Next:"
@@ -210,25 +210,28 @@ def _section(title: str, kinds: Sequence[Kind], most: int, width: int | None) ->
     yield 0, f"{title}:"
     facts = [_facts(kind) for kind in kinds[:most]]
     room = _MAX_NAME if width is None else max(_MIN_NAME, width - 2 - max(map(len, facts)))
-    names = distinct([clean_text(kind.worst.title) for kind in kinds[:most]], min(room, _MAX_NAME))
-    for kind, name, fact in zip(kinds[:most], names, facts, strict=True):
+    trouble_titles = distinct([clean_text(kind.worst.title) for kind in kinds[:most]], min(room, _MAX_NAME))
+    for kind, name, fact in zip(kinds[:most], trouble_titles, facts, strict=True):
         loss = kind.worst
         yield 2, f"{name}{fact}"
         yield 4, f"{loss.worst.detector}: {clean_text(loss.worst.latest or loss.worst.summary)}"
-    if rest := sum(kind.runs for kind in kinds[most:]):
-        yield 2, f"and {counted(rest, 'run')} with {counted(len(kinds) - most, 'other kind')} of trouble"
+    if further_runs := sum(kind.runs for kind in kinds[most:]):
+        yield (
+            2,
+            f"and {counted(further_runs, 'run')} with {counted(len(kinds) - most, 'other kind')} of trouble",
+        )
 
 
-def _facts(kind: Kind) -> str:
+def _facts(trouble_kind: Kind) -> str:
     """Return what stands behind the name of the run that lost most by a kind of trouble."""
-    loss = kind.worst
-    like_it = f" and {counted(kind.runs - 1, 'run')} like it" if kind.runs > 1 else ""
-    state = ["still running"] if loss.running else []
+    loss = trouble_kind.worst
+    like_it = f" and {counted(trouble_kind.runs - 1, 'run')} like it" if trouble_kind.runs > 1 else ""
+    run_state = ["still running"] if loss.running else []
     time = [duration_text(loss.seconds)] if loss.seconds >= 1 else []
-    return f"{like_it}  for {', '.join([counted(loss.steps, 'step'), *time, *state])}"
+    return f"{like_it}  for {', '.join([counted(loss.steps, 'step'), *time, *run_state])}"
 
 
-def _loss(run: JudgedRun, state: RunState) -> Loss | None:
+def _loss(run: JudgedRun, run_state: RunState) -> Loss | None:
     incidents = [incident for incident in run.own if incident.severity >= Severity.WARNING]
     if not incidents:
         return None
@@ -240,7 +243,7 @@ def _loss(run: JudgedRun, state: RunState) -> Loss | None:
         seconds = max(0.0, metadata.last_time - min(onset_times))
     steps = (metadata.last_step or 0) - min(incident.onset_step for incident in incidents)
     worst = max(incidents, key=lambda incident: (incident.severity, -incident.onset_step))
-    return Loss(state is RunState.RUNNING, seconds, max(0, steps), log.name, log.metadata.label, worst)
+    return Loss(run_state is RunState.RUNNING, seconds, max(0, steps), log.name, log.metadata.label, worst)
 
 
 def _trouble(severities: Counter[Severity]) -> str:

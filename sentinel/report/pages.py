@@ -55,11 +55,11 @@ def page(name: str, user_rules: "Callable[[], Sequence[WrittenRule]]" = tuple) -
     ``user_rules`` is called if nothing else has the name. Raises UnknownName, and what ``user_rules`` raises.
     """
     detectors = all_detectors()
-    entries = catalogue.load()
+    catalogue_entries = catalogue.load()
     if name in detectors:
         return _wrapped("\n".join(_detector(detectors[name])))
-    if name in entries:
-        return _wrapped("\n".join(_entry(entries[name])))
+    if name in catalogue_entries:
+        return _wrapped("\n".join(_entry(catalogue_entries[name])))
     if name in unwritten():
         return _wrapped("\n".join(_unwritten(name)))
     rules = user_rules()
@@ -67,19 +67,21 @@ def page(name: str, user_rules: "Callable[[], Sequence[WrittenRule]]" = tuple) -
         if name in (rule.rule.name, rule.rule.detector_name):
             return _wrapped("\n".join(_user_rule(rule)))
     rule_names = [rule.rule.detector_name for rule in rules]
-    raise UnknownName("detector, rule or catalogue entry", name, [*detectors, *rule_names, *entries])
+    raise UnknownName(
+        "detector, rule or catalogue entry", name, [*detectors, *rule_names, *catalogue_entries]
+    )
 
 
 def index(user_rules: "Sequence[WrittenRule]" = ()) -> str:
     """Return all detectors with what they flag, the user's rules, and the families of the catalogue."""
-    lines = [*_detector_index(user_rules), "\n# Catalogue\n"]
-    lines += [
+    page_lines = [*_detector_index(user_rules), "\n# Catalogue\n"]
+    page_lines += [
         f"- **{family}**: {', '.join(entry.id for entry in entries)}"
         for family, entries in families().items()
     ]
-    lines += ["\n`sentinel explain NAME` shows a page,"]
-    lines += ["`sentinel explain --list catalogue` the titles of all entries."]
-    return _wrapped("\n".join(lines))
+    page_lines += ["\n`sentinel explain NAME` shows a page,"]
+    page_lines += ["`sentinel explain --list catalogue` the titles of all entries."]
+    return _wrapped("\n".join(page_lines))
 
 
 def detectors(user_rules: "Sequence[WrittenRule]") -> str:
@@ -88,16 +90,16 @@ def detectors(user_rules: "Sequence[WrittenRule]") -> str:
 
 
 def _detector_index(user_rules: "Sequence[WrittenRule]") -> list[str]:
-    lines = [
+    page_lines = [
         "# Detectors\n",
         *(f"- **{name}**: {flags(detector)}" for name, detector in all_detectors().items()),
     ]
     if user_rules:
-        lines += ["\n# Rules of your own\n"]
-        lines += [
+        page_lines += ["\n# Rules of your own\n"]
+        page_lines += [
             f"- **{written.rule.detector_name}**: {written.file}:{written.line}" for written in user_rules
         ]
-    return lines
+    return page_lines
 
 
 def titles() -> str:
@@ -107,17 +109,21 @@ def titles() -> str:
 
 def matches(words: Sequence[str]) -> str:
     """Return the titles of the catalogue entries whose pages hold all the words."""
-    entries = search(words)
-    return _titles(entries) if entries else f"No page of the catalogue holds {' and '.join(words)}."
+    catalogue_entries = search(words)
+    return (
+        _titles(catalogue_entries)
+        if catalogue_entries
+        else f"No page of the catalogue holds {' and '.join(words)}."
+    )
 
 
 def stale(today: date) -> str:
     """Return the catalogue entries that were compared with their source over a year ago, the oldest first."""
-    entries = [entry for entry in catalogue.load().values() if today - entry.checked.date > _YEAR]
-    entries.sort(key=lambda entry: entry.checked.date)
-    if not entries:
+    catalogue_entries = [entry for entry in catalogue.load().values() if today - entry.checked.date > _YEAR]
+    catalogue_entries.sort(key=lambda entry: entry.checked.date)
+    if not catalogue_entries:
         return "Every page of the catalogue was checked within the last year."
-    return "\n".join(f"- **{entry.id}**: checked on {entry.checked}" for entry in entries)
+    return "\n".join(f"- **{entry.id}**: checked on {entry.checked}" for entry in catalogue_entries)
 
 
 def flags(detector: Declaration) -> str:
@@ -130,8 +136,8 @@ def severities(declared: Sequence[Severity]) -> str:
     return one_of(severity.label for severity in declared)
 
 
-def _titles(entries: Iterable[catalogue.Entry]) -> str:
-    return "\n".join(f"- **{entry.id}**: {entry.title}" for entry in entries)
+def _titles(catalogue_entries: Iterable[catalogue.Entry]) -> str:
+    return "\n".join(f"- **{entry.id}**: {entry.title}" for entry in catalogue_entries)
 
 
 def _unwritten(id_: str) -> Iterator[str]:
@@ -155,23 +161,23 @@ def _detector(detector: Declaration) -> Iterator[str]:
     yield from _messages(detector)
     if detector.catalogue:
         yield "\n## What it may be\n"
-    entries = catalogue.load()
-    for entry in (entries[id_] for id_ in detector.catalogue):
-        yield f"- **{entry.id}**: {entry.title}. {entry.fix}"
+    catalogue_entries = catalogue.load()
+    for cited_entry in (catalogue_entries[id_] for id_ in detector.catalogue):
+        yield f"- **{cited_entry.id}**: {cited_entry.title}. {cited_entry.fix}"
 
 
 def _inputs(detector: Declaration) -> Iterator[str]:
     """Yield the signals that a detector reads, by what it needs them for; of a check, its own words."""
     match detector:
         case Detector():
-            for role, names in (
+            for role, signal_names in (
                 ("judges", detector.judges),
                 ("needs at the same step", detector.needs),
                 ("also uses", dict.fromkeys(use.signal for use in detector.uses)),
                 ("settings of the run", detector.settings),
             ):
-                if names:
-                    yield f"- {role}: {', '.join(f'`{name}`' for name in names)}"
+                if signal_names:
+                    yield f"- {role}: {', '.join(f'`{name}`' for name in signal_names)}"
         case RunCheck():
             yield f"- {detector.reads}"
 
@@ -216,9 +222,9 @@ def _user_rule(written: "WrittenRule") -> Iterator[str]:
     detector = written.rule.detector()
     yield f"# {detector.name}\n"
     yield f"A rule of your own, at {written.file}:{written.line}:\n"
-    for key, value in written.keys.items():
-        meaning = type(rule).model_fields[key].description
-        yield f"- `{key} = {json.dumps(value, ensure_ascii=False)}`: {meaning}"
+    for rule_key, rule_value in written.keys.items():
+        meaning = type(rule).model_fields[rule_key].description
+        yield f"- `{rule_key} = {json.dumps(rule_value, ensure_ascii=False)}`: {meaning}"
     yield "\n## When it fires and when it is over\n"
     if isinstance(detector, RunCheck):
         yield "It fires as soon as the tag is missing, and is over when the tag is logged again.\n"
@@ -235,50 +241,54 @@ def _user_rule(written: "WrittenRule") -> Iterator[str]:
         yield f"- {severities(variant.severities)}: {variant.message}"
 
 
-def _entry(entry: catalogue.Entry) -> Iterator[str]:
-    yield f"# {entry.id}: {entry.title}\n"
-    yield f"**First thing to try.** {entry.fix}\n"
-    yield f"**The check that tells.** {entry.check}\n"
-    yield f"{entry.body}\n"
-    lines = []
-    for signature in entry.signatures:
+def _entry(cited_entry: catalogue.Entry) -> Iterator[str]:
+    yield f"# {cited_entry.id}: {cited_entry.title}\n"
+    yield f"**First thing to try.** {cited_entry.fix}\n"
+    yield f"**The check that tells.** {cited_entry.check}\n"
+    yield f"{cited_entry.body}\n"
+    page_lines = []
+    for signature in cited_entry.signatures:
         raised = f", raised in `{signature.raised}`" if signature.raised else ""
-        lines.append(f"`{signature.pattern or signature.text}` ({signature.level}){raised}")
-    for title, items in (
-        ("What in a run confirms it", [f"{rule.because} ({rule})" for rule in entry.confirms]),
-        ("What in a run excludes it", [f"{rule.because} ({rule})" for rule in entry.excludes]),
-        ("Settings that point to it", [f"{rule.because} ({rule})" for rule in entry.checks]),
-        ("Lines that point to it", lines),
-        ("What to log for it", [f"`{name}`: {what}" for name, what in entry.probes.items()]),
-        ("How it shows", [entry.visibility] if entry.visibility else []),
+        page_lines.append(f"`{signature.pattern or signature.text}` ({signature.level}){raised}")
+    for title, page_items in (
+        ("What in a run confirms it", [f"{rule.because} ({rule})" for rule in cited_entry.confirms]),
+        ("What in a run excludes it", [f"{rule.because} ({rule})" for rule in cited_entry.excludes]),
+        ("Settings that point to it", [f"{rule.because} ({rule})" for rule in cited_entry.checks]),
+        ("Lines that point to it", page_lines),
+        ("What to log for it", [f"`{name}`: {what}" for name, what in cited_entry.probes.items()]),
+        ("How it shows", [cited_entry.visibility] if cited_entry.visibility else []),
     ):
-        if items:
+        if page_items:
             yield f"## {title}\n"
-            yield from (f"- {item}" for item in items)
+            yield from (f"- {item}" for item in page_items)
             yield ""
-    citing = [name for name, detector in all_detectors().items() if entry.id in detector.catalogue]
-    for label, names in (("Look-alikes", entry.siblings), ("Detectors", citing), ("Sources", entry.source)):
-        if names:
-            yield f"{label}: {', '.join(names)}\n"
-    yield f"Checked on {entry.checked}\n"
+    citing = [name for name, detector in all_detectors().items() if cited_entry.id in detector.catalogue]
+    for label, entry_ids in (
+        ("Look-alikes", cited_entry.siblings),
+        ("Detectors", citing),
+        ("Sources", cited_entry.source),
+    ):
+        if entry_ids:
+            yield f"{label}: {', '.join(entry_ids)}\n"
+    yield f"Checked on {cited_entry.checked}\n"
 
 
 def _wrapped(page: str) -> str:
     """Return the page with paragraphs and list items in lines of at most 80 characters."""
-    lines: list[str] = []
+    page_lines: list[str] = []
     for line in page.splitlines():
         begins = not line or line.startswith(("#", "- ", _PICTURE_INDENT))
-        if lines and lines[-1] and not begins and not lines[-1].startswith("#"):
-            lines[-1] += f" {line.strip()}"
+        if page_lines and page_lines[-1] and not begins and not page_lines[-1].startswith("#"):
+            page_lines[-1] += f" {line.strip()}"
         else:
-            lines.append(line)
-    return "\n".join(_folded(line) for line in lines)
+            page_lines.append(line)
+    return "\n".join(_folded(line) for line in page_lines)
 
 
-def _folded(line: str) -> str:
-    indent = "  " if line.startswith("- ") else ""
-    if line.startswith(("#", _PICTURE_INDENT)):
-        return line
+def _folded(page_line: str) -> str:
+    indent = "  " if page_line.startswith("- ") else ""
+    if page_line.startswith(("#", _PICTURE_INDENT)):
+        return page_line
     return textwrap.fill(
-        line, _MAX_COLUMNS, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False
+        page_line, _MAX_COLUMNS, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False
     )

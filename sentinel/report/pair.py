@@ -36,17 +36,17 @@ class PairBody(TypedDict):
     signals: dict[str, list[CourseBody | None]]
 
 
-def pair_body(run: JudgedRun, other: JudgedRun) -> PairBody:
+def pair_body(run: JudgedRun, other_run: JudgedRun) -> PairBody:
     """Return two runs side by side. Both need their curves."""
-    pair = [run, other]
+    pair = [run, other_run]
     logs = [judged_run.run_pipeline.log for judged_run in pair]
     first, second = ({name: setting.value for name, setting in log.metadata.config.items()} for log in logs)
-    names = [name for name in {**first, **second} if first.get(name) != second.get(name)]
+    setting_names = [name for name in {**first, **second} if first.get(name) != second.get(name)]
     signals = dict.fromkeys(name for log in logs for name in log.understanding().signals)
     return {
         "runs": [log.name for log in logs],
-        "differ": {name: [first.get(name), second.get(name)] for name in names[:_MAX_SETTINGS]},
-        "left_off": max(len(names) - _MAX_SETTINGS, 0),
+        "differ": {name: [first.get(name), second.get(name)] for name in setting_names[:_MAX_SETTINGS]},
+        "left_off": max(len(setting_names) - _MAX_SETTINGS, 0),
         "signals": {
             name: [_course(judged_run, name) for judged_run in pair] for name in [*signals][:_MAX_SIGNALS]
         },
@@ -57,8 +57,8 @@ def pair_lines(pair: PairBody) -> Iterator[tuple[int, str]]:
     """Yield the same for a person, each line with its indent."""
     yield 0, clean_text(" beside ".join(pair["runs"]), 500)
     yield 0, "settings that differ:" if pair["differ"] else "no setting that the logs tell differs"
-    for name, values in pair["differ"].items():
-        texts = ["none" if value is None else str(value) for value in values]
+    for name, pair_values in pair["differ"].items():
+        texts = ["none" if value is None else str(value) for value in pair_values]
         yield 2, clean_text(f"{name}: {' | '.join(texts)}", 500)
     if pair["left_off"]:
         yield 2, f"and {counted(pair['left_off'], 'more setting')}"
@@ -70,14 +70,14 @@ def pair_lines(pair: PairBody) -> Iterator[tuple[int, str]]:
 def _course(run: JudgedRun, signal: str) -> CourseBody | None:
     tags = run.run_pipeline.log.understanding().signals.get(signal)
     curve = run.curves.of.get(tags[0]) if tags and run.curves else None
-    values = [point.value for point in curve.points()] if curve else []
-    if curve is None or not values:
+    curve_values = [point.value for point in curve.points()] if curve else []
+    if curve is None or not curve_values:
         return None
     return {
-        "first": values[0],
-        "last": values[-1],
-        "lowest": min(values),
-        "highest": max(values),
+        "first": curve_values[0],
+        "last": curve_values[-1],
+        "lowest": min(curve_values),
+        "highest": max(curve_values),
         "not_finite_at": curve.lost_at,
     }
 

@@ -65,12 +65,16 @@ def _location(lines: Sequence[Line], incident: Incident) -> int | None:
 
 def _by_number(lines: Iterable[Line], step: int) -> int | None:
     """Return the index of the first line that counts this step: "step 120", "iter=120", "120/500"."""
-    counts = re.compile(
+    step_pattern = re.compile(
         rf"\b(?:(?:global_?)?step|iter(?:ation)?|update|it)s?\b\W{{0,3}}0*{step}(?![\d.])|(?<![\d/.]){step}/\d",
         re.IGNORECASE,
     )
     return next(
-        (index for index, line in enumerate(lines) if counts.search(line.text[:_MAX_SEARCHED_CHARACTERS])),
+        (
+            index
+            for index, line in enumerate(lines)
+            if step_pattern.search(line.text[:_MAX_SEARCHED_CHARACTERS])
+        ),
         None,
     )
 
@@ -78,9 +82,10 @@ def _by_number(lines: Iterable[Line], step: int) -> int | None:
 def _excerpt(origin: str, lines: Sequence[Line], at: int) -> ConsoleExcerpt:
     begin = max(at - _LINES_BEFORE, 0)
     texts = []
-    for line in lines[begin : at + _LINES_AFTER]:
-        indentation = len(line.text) - len(line.text.lstrip(" "))
+    for printed_line in lines[begin : at + _LINES_AFTER]:
+        indentation = len(printed_line.text) - len(printed_line.text.lstrip(" "))
         texts.append(
-            " " * min(indentation, 16) + clean_text(masked_text(line.text[:_MAX_SEARCHED_CHARACTERS]), 200)
+            " " * min(indentation, 16)
+            + clean_text(masked_text(printed_line.text[:_MAX_SEARCHED_CHARACTERS]), 200)
         )
     return ConsoleExcerpt(clean_text(origin), begin + 1, at + 1, texts)

@@ -23,23 +23,27 @@ def names() -> Collection[str]:
 
 def index() -> str:
     """Return a table of all numbers."""
-    rows = [_row(name, number) for name, kind in probe_sets().items() for number in kind.shows]
-    return "\n".join(f"| {' | '.join(row)} |" for row in [_HEAD, ["---"] * len(_HEAD), *rows])
+    number_rows = [_row(name, number) for name, kind in probe_sets().items() for number in kind.shows]
+    return "\n".join(f"| {' | '.join(row)} |" for row in [_HEAD, ["---"] * len(_HEAD), *number_rows])
 
 
 def page(name: str) -> str:
     """Return the page of a set. Raises UnknownName."""
     if name not in probe_sets():
         raise UnknownName("set of probes", name, [*probe_sets()])
-    kind = probe_sets()[name]
-    lines = [f"# {name}", "", *(f"- `{number}`: {meaning}" for number, meaning in kind.shows.items())]
-    lines += [f"- makes sure: {', '.join(kind.entries)}", f"- cost: {kind.cost}"]
-    return "\n".join([*lines, "", discovery.page(name)])
+    probe_set = probe_sets()[name]
+    page_lines = [
+        f"# {name}",
+        "",
+        *(f"- `{number}`: {meaning}" for number, meaning in probe_set.shows.items()),
+    ]
+    page_lines += [f"- makes sure: {', '.join(probe_set.entries)}", f"- cost: {probe_set.cost}"]
+    return "\n".join([*page_lines, "", discovery.page(name)])
 
 
-def judging(number: str) -> list[str]:
+def judging(probe_number: str) -> list[str]:
     """Return the names of the detectors that judge a number, or need it."""
-    signal = signal_of(number)
+    signal = signal_of(probe_number)
     detectors = [detector for detector in all_detectors().values() if isinstance(detector, Detector)]
     return [
         detector.name
@@ -48,16 +52,16 @@ def judging(number: str) -> list[str]:
     ]
 
 
-def signal_of(number: str) -> Signal | None:
+def signal_of(probe_number: str) -> Signal | None:
     """Return what sentinel reads a number as."""
     for many, one_of_them in _OF_MANY.items():
-        number = number.replace(many, one_of_them)
-    meaning = fallback(number)
+        probe_number = probe_number.replace(many, one_of_them)
+    meaning = fallback(probe_number)
     return meaning.signal if meaning else None
 
 
-def _row(name: str, number: str) -> Sequence[str]:
-    kind = probe_sets()[name]
-    asking = [entry.id for entry in catalogue.load().values() if number in entry.probes]
-    cells = [f"`{number}`", kind.shows[number], f"`{name}`", kind.cost.value]
-    return [*cells, ", ".join(asking), ", ".join(f"`{detector}`" for detector in judging(number))]
+def _row(name: str, probe_number: str) -> Sequence[str]:
+    probe_set = probe_sets()[name]
+    asking = [entry.id for entry in catalogue.load().values() if probe_number in entry.probes]
+    cells = [f"`{probe_number}`", probe_set.shows[probe_number], f"`{name}`", probe_set.cost.value]
+    return [*cells, ", ".join(asking), ", ".join(f"`{detector}`" for detector in judging(probe_number))]

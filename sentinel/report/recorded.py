@@ -61,15 +61,17 @@ def recorded_incident(
     incident = store.incident(beginning)
     row = next((row for row in store.runs() if row.id == incident.run), None)
     event = event_of(incident)
-    others = [other for other in store.incidents(open_only=True, run=incident.run) if other.id != incident.id]
-    first = began_first(incident, others)
+    other_incidents = [
+        other for other in store.incidents(open_only=True, run=incident.run) if other.id != incident.id
+    ]
+    first_incident = began_first(incident, other_incidents)
     run = RunIdentity(incident.run)
     excerpts = []
-    if row is not None and (state := store.run_state(row.id)) is not None:
+    if row is not None and (run_state := store.run_state(row.id)) is not None:
         stored = stored_run(store, row)
         run_pipeline = pipeline.track(recorded_run(row), (stored.name if stored else "") or row.path)
         guard = Guard()
-        guard(run_pipeline.log.run, "restoring", partial(run_pipeline.restore, state))
+        guard(run_pipeline.log.run, "restoring", partial(run_pipeline.restore, run_state))
         run = run_pipeline.described()
         excerpts = run_pipeline.excerpts(incident)
     notification = Notification(
@@ -79,9 +81,9 @@ def recorded_incident(
         incident=incident,
         excerpts=excerpts,
         catalogue=catalogue.cited(incident.catalogue),
-        also_open=[other.latest or other.summary for other in others],
-        cause=cause_text(incident, others),
-        consequences=consequence_texts(incident, others),
-        first_onset=(first.onset_step, first.onset_time),
+        also_open=[other.latest or other.summary for other in other_incidents],
+        cause=cause_text(incident, other_incidents),
+        consequences=consequence_texts(incident, other_incidents),
+        first_onset=(first_incident.onset_step, first_incident.onset_time),
     )
     return completed(notification, link, options)

@@ -32,7 +32,9 @@ def doubtful(
     paging = [kind for kind, _ in pages.by_kind()]
     changed = [kind for move in moves for kind in paging if move.change.covers(kind)]
     kinds = dict.fromkeys([*changed, *paging])
-    in_order = sorted(pages.healthy.items(), key=lambda item: (len(item[1].paged), item[0]))
+    in_order = sorted(
+        pages.healthy.items(), key=lambda healthy_item: (len(healthy_item[1].paged), healthy_item[0])
+    )
     by_kind = (
         [
             (name, run.paged[kind])
@@ -57,13 +59,13 @@ class Doubt(msgspec.Struct, frozen=True):
         """Return the doubt about an incident of a run."""
         (report,) = (report_ for report_ in run.incidents if report_.id == incident.id)
         goals = (tag for signal in OBJECTIVES for tag in run.tags.get(signal, ()))
-        others = [
+        other_incidents = [
             tag for tag in dict.fromkeys((*goals, *run.curves)) if tag in run.curves and tag != report.tag
         ]
-        tags = [report.tag, *others[:_MAX_CURVES_BESIDE]]
+        tags = [report.tag, *other_incidents[:_MAX_CURVES_BESIDE]]
         curves = {tag: run.curves[tag] for tag in tags if tag in run.curves}
         alone = replace(run, incidents=[report], curves=curves)
-        return cls(alone, others[:_MAX_CURVES_BESIDE], data_of(alone, _MAX_POINTS))
+        return cls(alone, other_incidents[:_MAX_CURVES_BESIDE], data_of(alone, _MAX_POINTS))
 
 
 def html(doubts: Iterable[Doubt], pages: Pages, moves: Sequence[Move]) -> str:
@@ -91,9 +93,9 @@ def html(doubts: Iterable[Doubt], pages: Pages, moves: Sequence[Move]) -> str:
     )
 
 
-def _from_now_on(kind: Kind, moves: Iterable[Move]) -> str:
+def _from_now_on(page_kind: Kind, moves: Iterable[Move]) -> str:
     """Return what becomes of a kind."""
-    became = [move.change for move in moves if move.change.covers(kind)]
-    if kind in became:
+    became = [move.change for move in moves if move.change.covers(page_kind)]
+    if page_kind in became:
         return "only informs"
     return ", ".join(["pages", *(change.how for change in became if isinstance(change, Stricter))])

@@ -24,19 +24,21 @@ _LEVELS = {Severity.INFO: "note", Severity.WARNING: "warning", Severity.CRITICAL
 _SPECIAL = re.compile(r"([\\\[\]])")  # of a link, 3.11.6 of the standard
 
 
-def document(parts: Iterable[Replay], base: Path) -> dict[str, Any]:
+def document(replays: Iterable[Replay], base: Path) -> dict[str, Any]:
     """Return the results of the parts of a replay.
 
     Paths of logs below the directory ``base`` are relative to it.
     """
     rules: dict[str, Declaration] = {}
-    results: list[dict[str, Any]] = []
+    sarif_results: list[dict[str, Any]] = []
     notes: list[dict[str, Any]] = []
     coverage = None
-    for replay in parts:
+    for replay in replays:
         rules = dict(replay.pipeline.detectors)
-        index = {name: number for number, name in enumerate(rules)}
-        results += [_result(run, incident, index, base) for run in replay.runs for incident in run.own]
+        rule_index = {name: number for number, name in enumerate(rules)}
+        sarif_results += [
+            _result(run, incident, rule_index, base) for run in replay.runs for incident in run.own
+        ]
         notes += [_notification("warning", str(issue)) for issue in replay.read_issues]
         for run in replay.runs:
             stopped = [f"not judged to its end: {run.stopped}"] if run.stopped else []
@@ -65,7 +67,7 @@ def document(parts: Iterable[Replay], base: Path) -> dict[str, Any]:
                 "invocations": [
                     {"executionSuccessful": is_complete, "toolExecutionNotifications": [text, *notes]}
                 ],
-                "results": results,
+                "results": sarif_results,
             }
         ],
     }
@@ -82,10 +84,10 @@ def _rule(detector: Declaration) -> dict[str, Any]:
     }
 
 
-def _result(run: JudgedRun, incident: Incident, index: dict[str, int], base: Path) -> dict[str, Any]:
+def _result(run: JudgedRun, incident: Incident, rule_index: dict[str, int], base: Path) -> dict[str, Any]:
     return {
         "ruleId": incident.detector,
-        **({"ruleIndex": index[incident.detector]} if incident.detector in index else {}),
+        **({"ruleIndex": rule_index[incident.detector]} if incident.detector in rule_index else {}),
         "level": _LEVELS[incident.severity],
         "message": {"text": _text(" ".join(_sentences(incident)), 3000)},
         "locations": [_location(run, base, incident)],
@@ -112,12 +114,16 @@ def _sentences(incident: Incident) -> Iterator[str]:
 def _location(run: JudgedRun, base: Path, incident: Incident | None = None) -> dict[str, Any]:
     """Return the log of a run; for an incident about a printed line, the file and the line."""
     log = run.run_pipeline.log
-    line = incident.evidence.get("line") if incident else None
+    log_line = incident.evidence.get("line") if incident else None
     log_path = log.run.path
-    if incident and line and isinstance(log_path, Path):
+    if incident and log_line and isinstance(log_path, Path):
         printed = (log_path if is_directory(log_path) else log_path.parent) / incident.tag
         log_path = printed if is_file(printed) else log_path
-    region = {"region": {"startLine": line if isinstance(line, int) and line > 0 else 1}} if incident else {}
+    region = (
+        {"region": {"startLine": log_line if isinstance(log_line, int) and log_line > 0 else 1}}
+        if incident
+        else {}
+    )
     return {
         "physicalLocation": {"artifactLocation": {"uri": _uri(log_path, base)}, **region},
         "logicalLocations": [{"name": clean_text(log.name), "kind": "resource"}],
@@ -130,11 +136,11 @@ def _uri(location: Location, base: Path) -> str:
     return quote(str(location), safe="/:")
 
 
-def _notification(level: str, text: str, *locations: dict[str, Any]) -> dict[str, Any]:
+def _notification(level: str, sarif_text: str, *locations: dict[str, Any]) -> dict[str, Any]:
     located = {"locations": list(locations)} if locations else {}
-    return {"level": level, "message": {"text": _text(text, 1000)}, **located}
+    return {"level": level, "message": {"text": _text(sarif_text, 1000)}, **located}
 
 
-def _text(text: str, limit: int = 300) -> str:
+def _text(sarif_text: str, limit: int = 300) -> str:
     """Escape text that may come from a run, so that it has no links."""
-    return _SPECIAL.sub(r"\\\1", clean_text(text, limit))
+    return _SPECIAL.sub(r"\\\1", clean_text(sarif_text, limit))

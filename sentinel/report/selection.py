@@ -57,8 +57,8 @@ class Selection(msgspec.Struct, frozen=True):
         severities = [_SEVERITIES[name] for name in only if name in _SEVERITIES]
         words = [f"{name} or worse" if name in _SEVERITIES else name for name in only]
         begin = f"since {'step ' if step is not None else ''}{since}" if since else ""
-        text = " ".join(filter(None, (", ".join(words), begin)))
-        return cls({*only} - {*_SEVERITIES}, min(severities, default=None), step, time, text)
+        selection_text = " ".join(filter(None, (", ".join(words), begin)))
+        return cls({*only} - {*_SEVERITIES}, min(severities, default=None), step, time, selection_text)
 
     def apply(self, replay: "Replay") -> "Replay":
         """Reduce a replay to the selected incidents.

@@ -44,8 +44,10 @@ def sibling_lines(groups: "Sequence[Siblings]") -> Iterator[tuple[int, str]]:
 
 def _differ(group: "Siblings") -> str:
     settings = []
-    for name, values in group.differ.items():
-        first = ", ".join(clean_text(value, 40) for value in values[:_MAX_VALUES])
-        further = f" and {len(values) - _MAX_VALUES} more" if len(values) > _MAX_VALUES else ""
-        settings.append(f"{clean_text(name)} ({first}{further})")
+    for name, setting_values in group.differ.items():
+        first_values = ", ".join(clean_text(value, 40) for value in setting_values[:_MAX_VALUES])
+        further = (
+            f" and {len(setting_values) - _MAX_VALUES} more" if len(setting_values) > _MAX_VALUES else ""
+        )
+        settings.append(f"{clean_text(name)} ({first_values}{further})")
     return f"which differ in {' and '.join(settings)}" if settings else "with equal settings"

@@ -8,18 +8,18 @@ LOG_RATIO = 1000.0
 """From this ratio of its ends on, which are three decades, a positive series is drawn by its logarithm."""
 
 
-def sparkline(values: Sequence[float]) -> str:
+def sparkline(curve_values: Sequence[float]) -> str:
     """Draw one bar for each value, a gap for NaN.
 
     A positive series that spans decades is drawn by its logarithm.
     """
-    finite = [value for value in values if not math.isnan(value)]
+    finite = [value for value in curve_values if not math.isnan(value)]
     if not finite:
         return ""
     low = min(finite)
     high = max(finite)
     if low > 0 and high / low >= LOG_RATIO:
-        return sparkline([math.log(value) for value in values])
+        return sparkline([math.log(value) for value in curve_values])
     top = len(_BARS) - 1
     span = high / 2 - low / 2  # halves, because the whole span may be too large for a number
 
@@ -28,7 +28,7 @@ def sparkline(values: Sequence[float]) -> str:
             return " "
         return _BARS[round((value / 2 - low / 2) / span * top) if span else 0]
 
-    return "".join(map(bar, values))
+    return "".join(map(bar, curve_values))
 
 
 def marks(first_steps: Sequence[int], steps: Sequence[tuple[int, str]]) -> str:
@@ -36,8 +36,8 @@ def marks(first_steps: Sequence[int], steps: Sequence[tuple[int, str]]) -> str:
 
     ``first_steps`` are those with which the buckets begin.
     """
-    line = [" "] * len(first_steps)
+    mark_line = [" "] * len(first_steps)
     for step, mark in steps:
         column = sum(first <= step for first in first_steps) - 1
-        line[max(column, 0)] = mark
-    return "".join(line).rstrip()
+        mark_line[max(column, 0)] = mark
+    return "".join(mark_line).rstrip()

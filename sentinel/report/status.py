@@ -212,14 +212,17 @@ def status(
     """
     read_run = read_run or partial(stored_run, store)
     stops = store.stops.all()
-    rows = {row.id: row for row in store.runs() if selects(row.path)}
-    open_ = [incident for incident in store.incidents(open_only=True) if incident.run in rows]
+    run_rows = {row.id: row for row in store.runs() if selects(row.path)}
+    open_ = [incident for incident in store.incidents(open_only=True) if incident.run in run_rows]
     process = watching_process(state_dir)
-    records = store.health()
+    health_records = store.health()
     lags = {
-        run: lag for key, by_run in records.items() if key.endswith(BEHIND) for run, lag in by_run.items()
+        run: lag
+        for key, by_run in health_records.items()
+        if key.endswith(BEHIND)
+        for run, lag in by_run.items()
     }
-    health = {key: value for key, value in records.items() if not key.endswith(BEHIND)}
+    health = {key: value for key, value in health_records.items() if not key.endswith(BEHIND)}
     worst: dict[str, Severity] = {}
     for incident in open_:
         worst[incident.run] = max(worst.get(incident.run, Severity.CLEAN), incident.severity)
@@ -228,17 +231,17 @@ def status(
         for incident in open_
         if "goes_on" in incident.evidence
     }
-    stored_runs = {run: read_run(row) for run, row in rows.items()}
+    stored_runs = {run: read_run(row) for run, row in run_rows.items()}
     trainings = _trainings(stored_runs)
     runs = []
-    for row in rows.values():
+    for row in run_rows.values():
         stored = stored_runs[row.id]
-        state, evidence = _standing(row, stored, now, stalls.get(row.id, ""))
+        run_state, evidence = _standing(row, stored, now, stalls.get(row.id, ""))
         stop = stops[row.id].reason if row.id in stops else None
         severity = worst.get(row.id, Severity.CLEAN)
         lag = lags.get(row.id, 0.0)
-        runs.append(KnownRun(row, trainings[row.id], state, evidence, stored, stop, severity, lag))
-    decisions = [decision for decision in store.decisions(_MAX_DECISIONS_READ) if decision.run in rows]
+        runs.append(KnownRun(row, trainings[row.id], run_state, evidence, stored, stop, severity, lag))
+    decisions = [decision for decision in store.decisions(_MAX_DECISIONS_READ) if decision.run in run_rows]
     return Status(
         now=now,
         runs=together(runs),

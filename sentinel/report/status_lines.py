@@ -73,27 +73,27 @@ def _by_state(runs: Sequence[KnownRun]) -> str:
 def _health(status: Status, name: _Names) -> _Lines:
     if status.trouble:
         yield 0, status.trouble
-    for component, value in status.health.items():
-        yield 0, clean_text(f"{component}: {_words(value, status.now)}", 500)
+    for component, health_value in status.health.items():
+        yield 0, clean_text(f"{component}: {_words(health_value, status.now)}", 500)
     if lagging := sorted((run for run in status.runs if run.lag), key=lambda run: -run.lag):
         furthest = f"{name[lagging[0].row.id]} for {duration_text(lagging[0].lag)}"
         yield 0, f"{counted(len(lagging), 'log')} not read to the end yet, {furthest}"
 
 
-def _words(value: Any, now: float) -> str:
-    if not isinstance(value, dict):
-        return str(value)
-    parts = (
+def _words(health_value: Any, now: float) -> str:
+    if not isinstance(health_value, dict):
+        return str(health_value)
+    health_parts = (
         f"{k[:-3]} {_ago(now, v)}" if k.endswith("_at") else counted(v, k.removesuffix("s"))
-        for k, v in value.items()
+        for k, v in health_value.items()
     )
-    return ", ".join(parts).replace("_", " ")
+    return ", ".join(health_parts).replace("_", " ")
 
 
 def _incidents(status: Status, name: _Names) -> _Lines:
     yield 0, _open_counts(status)
     groups = _groups(status)
-    for incident, *others in groups[:MAX_ROWS]:
+    for incident, *similar_incidents in groups[:MAX_ROWS]:
         severity = incident.severity.label
         since = incident.onset_step
         yield 2, f"{severity}: {incident.detector} since step {since} in {name[incident.run]}"
@@ -103,10 +103,10 @@ def _incidents(status: Status, name: _Names) -> _Lines:
             else clean_text(incident.summary, 500)
         )
         yield 6, f"{explained} ({incident.state}, id {incident.id})"
-        for other in others[:_MAX_FURTHER]:
-            where = f"{name[other.run]} since step {other.onset_step}"
-            yield 6, f"also in {where} ({other.state}, id {other.id})"
-        if further := others[_MAX_FURTHER:]:
+        for other_incident in similar_incidents[:_MAX_FURTHER]:
+            where = f"{name[other_incident.run]} since step {other_incident.onset_step}"
+            yield 6, f"also in {where} ({other_incident.state}, id {other_incident.id})"
+        if further := similar_incidents[_MAX_FURTHER:]:
             yield 6, f"and in {counted(len(further), 'more log')}"
     if left_out := Counter(incident.severity for group in groups[MAX_ROWS:] for incident in group):
         severities = ", ".join(f"{count} {severity.label}" for severity, count in sorted(left_out.items()))
@@ -129,19 +129,19 @@ def _groups(status: Status) -> list[list[Incident]]:
     groups: list[list[Incident]] = []
     by_kind: dict[tuple[str, ...], list[list[Incident]]] = {}
     for incident in status.incidents:
-        others = by_kind.setdefault((training[incident.run], *kind_of(incident)), [])
-        group = next((other for other in others if same_finding(other[0], incident)), None)
+        similar_incidents = by_kind.setdefault((training[incident.run], *kind_of(incident)), [])
+        group = next((other for other in similar_incidents if same_finding(other[0], incident)), None)
         if group is None:
-            others.append(group := [])
+            similar_incidents.append(group := [])
             groups.append(group)
         group.append(incident)
     often = Counter((training[group[0].run], _finding(group[0])) for group in groups)
     by_finding: dict[_Finding, list[Incident]] = {}
-    for number, group in enumerate(groups):
+    for group_number, group in enumerate(groups):
         finding = _finding(group[0])
         # Equal ones of one training are different troubles.
         is_one_of_several = often[training[group[0].run], finding] > 1
-        by_finding.setdefault((number if is_one_of_several else None, *finding), []).extend(group)
+        by_finding.setdefault((group_number if is_one_of_several else None, *finding), []).extend(group)
     return [*by_finding.values()]
 
 
@@ -159,13 +159,13 @@ def _runs(status: Status, name: _Names) -> _Lines:
     if status.runs:
         yield 0, "Runs, the worst first"
     trainings = [[*logs] for _, logs in groupby(status.runs, key=lambda run: run.training)]
-    for first, *further in trainings[:MAX_ROWS]:
-        yield 2, f"{first.state}: {name[first.row.id]}{_progress(first)}"
-        yield from _troubles(first)
+    for first_run, *further in trainings[:MAX_ROWS]:
+        yield 2, f"{first_run.state}: {name[first_run.row.id]}{_progress(first_run)}"
+        yield from _troubles(first_run)
         for run in further[:_MAX_FURTHER_LOGS]:
-            grows = run.state == RunState.RUNNING and first.state not in GOING_ON
-            state = "which still grows" if grows else run.state
-            yield 4, f"also in {name[run.row.id]}, {state}{_progress(run)}"
+            grows = run.state == RunState.RUNNING and first_run.state not in GOING_ON
+            run_state = "which still grows" if grows else run.state
+            yield 4, f"also in {name[run.row.id]}, {run_state}{_progress(run)}"
             yield from _troubles(run)
         if more := further[_MAX_FURTHER_LOGS:]:
             yield 4, f"and in {counted(len(more), 'more log')}"
@@ -201,8 +201,8 @@ def _deliveries(status: Status, name: _Names) -> _Lines:
         yield 0, "Latest decisions"
     for decision in status.decisions:
         change = f"{decision.event} of {decision.detector} in {name[decision.run]}"
-        line = f"{_ago(status.now, decision.at)}, {decision.sink}: {change}: {decision.reason_text}"
-        yield 2, clean_text(line, 500)
+        decision_line = f"{_ago(status.now, decision.at)}, {decision.sink}: {change}: {decision.reason_text}"
+        yield 2, clean_text(decision_line, 500)
 
 
 def _silences(status: Status, _: _Names) -> _Lines:
@@ -223,15 +223,15 @@ def _silences(status: Status, _: _Names) -> _Lines:
 def _feedback(status: Status, _: _Names) -> _Lines:
     if status.feedback:
         yield 0, "What people said of incidents"
-    for (detector, verdict), count in status.feedback.items():
-        yield 2, f"{detector}: {count} {verdict}"
+    for (detector, verdict), incident_count in status.feedback.items():
+        yield 2, f"{detector}: {incident_count} {verdict}"
 
 
 def _promise(status: Status, _: _Names) -> _Lines:
     if status.realised:
         yield 0, f"False pages, promised and realised since {_ago(status.now, status.realised.promise.since)}"
-        for line in status.realised.lines():
-            yield 2, line
+        for promise_line in status.realised.lines():
+            yield 2, promise_line
 
 
 def _ago(now: float, time: float) -> str:

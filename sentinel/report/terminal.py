@@ -90,8 +90,8 @@ def _unjudged(replay: Replay) -> Iterator[RenderableType]:
     """Yield what could not be read, what was not, and which runs were judged to a part only."""
     for issue in [*replay.read_issues, *(issue for run in replay.runs for issue in run.read_issues)]:
         yield Text(f"unreadable: {clean_text(str(issue), 500)}", "yellow")
-    if line := unread_line(replay.unread):
-        yield Text(clean_text(line, 500), "dim")
+    if unread_text := unread_line(replay.unread):
+        yield Text(clean_text(unread_text, 500), "dim")
     for run in replay.runs:
         if run.stopped:
             name = clean_text(run.run_pipeline.log.title)
@@ -115,9 +115,9 @@ def _summary(replay: Replay, runs: Sequence[JudgedRun], width: int) -> Iterator[
         ((incident, run) for run in runs for incident in run.own), key=lambda pair: -pair[0].severity
     )
     groups = _groups(roots)
-    rows = [_Row.of(group) for group in groups[:_MAX_SUMMARY_ROWS]]
+    summary_rows = [_Row.of(group) for group in groups[:_MAX_SUMMARY_ROWS]]
     yield _verdict(replay)
-    yield _summary_table(rows, width)
+    yield _summary_table(summary_rows, width)
     if further := [incident for group in groups[_MAX_SUMMARY_ROWS:] for incident, _ in group]:
         kinds = Counter(incident.detector for incident in further)
         more = ", ".join(f"{count} {kind}" for kind, count in kinds.most_common())
@@ -157,12 +157,14 @@ class _Row(msgspec.Struct, frozen=True):
         return cls(incident.severity, incident.detector, name, f"step {incident.fired_step:,}{like_it}")
 
 
-def _summary_table(rows: Sequence[_Row], width: int) -> RenderableType:
+def _summary_table(summary_rows: Sequence[_Row], width: int) -> RenderableType:
     """Return the summary, in which no two names read alike however narrow the terminal is."""
-    others = (len(row.severity.label) + len(row.detector) + len(row.facts) for row in rows)
-    names = distinct([row.name for row in rows], max(_MIN_NAME, width - max(others) - _SUMMARY_PADDING))
+    other_columns = (len(row.severity.label) + len(row.detector) + len(row.facts) for row in summary_rows)
+    run_names = distinct(
+        [row.name for row in summary_rows], max(_MIN_NAME, width - max(other_columns) - _SUMMARY_PADDING)
+    )
     table = Table.grid(padding=(0, 2))
-    for row, name in zip(rows, names, strict=True):
+    for row, name in zip(summary_rows, run_names, strict=True):
         severity = Text(row.severity.label, _STYLES[row.severity])
         table.add_row(severity, Text(row.detector, "bold"), Text(name), row.facts)
     return table
@@ -180,8 +182,8 @@ def _run(run: JudgedRun, first_of_kind: dict[_Kind, str]) -> Iterator[Renderable
     incidents = sorted(run.incidents.values(), key=lambda i: (i.inhibited_by is not None, i.fired_step))
     for incident in incidents:
         own_name = clean_text(run.run_pipeline.log.title)
-        first = first_of_kind.setdefault(_kind(run, incident), own_name)
-        shown_in = "" if first == own_name else first
+        first_run_name = first_of_kind.setdefault(_kind(run, incident), own_name)
+        shown_in = "" if first_run_name == own_name else first_run_name
         yield Padding(Group(*_incident(run, incident, shown_in)), (0, 0, 1, 2), expand=False)
     yield from _advisories(run)
 
@@ -189,8 +191,8 @@ def _run(run: JudgedRun, first_of_kind: dict[_Kind, str]) -> Iterator[Renderable
 def _advisories(run: JudgedRun) -> Iterator[RenderableType]:
     """Yield what the settings and the console lines of a run give reason to read."""
     if checks := advisories(run.run_pipeline.log):
-        rows = [(", ".join(check.catalogue), str(check)) for check in checks]
-        yield Padding(_table("worth a look", rows), (0, 0, 1, 2), expand=False)
+        table_rows = [(", ".join(check.catalogue), str(check)) for check in checks]
+        yield Padding(_table("worth a look", table_rows), (0, 0, 1, 2), expand=False)
 
 
 def _incident(run: JudgedRun, incident: Incident, shown_in: str) -> Iterator[RenderableType]:
@@ -207,8 +209,8 @@ def _incident(run: JudgedRun, incident: Incident, shown_in: str) -> Iterator[Ren
         yield Text(f"  not sent: explained by {cause.detector if cause else incident.inhibited_by}", "dim")
         return
     yield Text(clean_text(incident.summary, 1000))
-    for line in notification_lines(run, incident, WOULD_BE_SENT):
-        yield Text(line, "dim")
+    for incident_line in notification_lines(run, incident, WOULD_BE_SENT):
+        yield Text(incident_line, "dim")
     if shown_in:
         yield Text(f"evidence and what to try: as above, in {elided(shown_in, _MAX_NAME)}", "dim")
         return
@@ -222,12 +224,12 @@ def _incident(run: JudgedRun, incident: Incident, shown_in: str) -> Iterator[Ren
 
 def _causes(incident: Incident) -> Iterator[tuple[str, str]]:
     """Yield the likeliest causes: what speaks for each, what to try, and the check that tells."""
-    entries = catalogue.load()
+    catalogue_entries = catalogue.load()
     for cause in incident.causes[:_MAX_CAUSES]:
-        entry = entries[cause.id]
+        cited_entry = catalogue_entries[cause.id]
         reason = ": ".join(filter(None, (share(cause, incident.causes), cause.reasons)))
-        likely = f"{entry.title} ({reason})" if reason else entry.title
-        yield cause.id, f"{likely}. {entry.fix} To tell: {entry.check}"
+        likely = f"{cited_entry.title} ({reason})" if reason else cited_entry.title
+        yield cause.id, f"{likely}. {cited_entry.fix} To tell: {cited_entry.check}"
 
 
 def _life(incident: Incident) -> str:
@@ -237,7 +239,7 @@ def _life(incident: Incident) -> str:
     return f"{beginning}, still there at {incident.last_step}"
 
 
-def _picture(incident: Incident, excerpt: Excerpt, *others: Excerpt) -> Iterator[Text]:
+def _picture(incident: Incident, excerpt: Excerpt, *other_excerpts: Excerpt) -> Iterator[Text]:
     """Yield the curves of the attempt, above the steps at which the incident began, fired and ended."""
     steps = [(incident.onset_step, "o"), (incident.fired_step, "!")]
     legend = "o onset, ! fired"
@@ -246,23 +248,23 @@ def _picture(incident: Incident, excerpt: Excerpt, *others: Excerpt) -> Iterator
         legend += ", x resolved"
     style = _STYLES[incident.severity]
     yield _line(clean_text(incident.tag, 60), excerpt.mean, [*excerpt.low, *excerpt.high], style)
-    for other in others:
-        yield _line(other.label, other.mean, other.mean, "dim")
+    for other_excerpt in other_excerpts:
+        yield _line(other_excerpt.label, other_excerpt.mean, other_excerpt.mean, "dim")
     yield Text(f"{marks(excerpt.step, steps):{len(excerpt.step)}}  from {excerpt.step[0]:,}: {legend}", "dim")
 
 
 def _line(name: str, mean: Sequence[Number], span: Sequence[Number], style: str) -> Text:
-    values = [value for value in span if value is not None]
+    span_values = [value for value in span if value is not None]
     curve = sparkline([math.nan if value is None else value for value in mean])
-    low, high = (f"{end(values):.4g}" if values else "" for end in (min, max))
-    span_text = f", {low}" + (f" to {high}" if high != low else "") if values else ""
+    low, high = (f"{end(span_values):.4g}" if span_values else "" for end in (min, max))
+    span_text = f", {low}" + (f" to {high}" if high != low else "") if span_values else ""
     return Text.assemble((curve, style), (f"  {name}{span_text}", "dim" if style == "dim" else ""))
 
 
-def _table(title: str, rows: Sequence[tuple[str, str]]) -> RenderableType:
+def _table(title: str, table_rows: Sequence[tuple[str, str]]) -> RenderableType:
     table = Table.grid(padding=(0, 2))
-    for number, (name, value) in enumerate(rows):
-        table.add_row(Text("" if number else title, "dim"), Text(name), Text(clean_text(value, 1000)))
+    for row_number, (name, value) in enumerate(table_rows):
+        table.add_row(Text("" if row_number else title, "dim"), Text(name), Text(clean_text(value, 1000)))
     return table
 
 
@@ -316,9 +318,9 @@ def _not_judged(reasons_of_runs: Sequence[_Reasons]) -> Iterator[str]:
     silent: dict[tuple[str, int], list[str]] = {}
     for (reasons, name), runs in sorted(blind.items()):
         silent.setdefault((reasons, runs), []).append(name)
-    for (reasons, runs), names in silent.items():
+    for (reasons, runs), detector_names in silent.items():
         where = "" if runs == len(reasons_of_runs) else f" in {runs} of {len(reasons_of_runs)} runs"
-        yield f"{reasons}{where} ({', '.join(names)})"
+        yield f"{reasons}{where} ({', '.join(detector_names)})"
 
 
 def _verdict(replay: Replay) -> Text:

@@ -29,14 +29,17 @@ def watch_table(status: Status, height: int, width: int) -> RenderableType:
     trainings = [[*logs] for _, logs in groupby(status.runs, key=lambda run: run.training)]
     room = max(1, height - _LINES_AROUND)
     name = names_of(status.runs)
-    rows = [[*_facts(logs, status)] for logs in trainings[:room]]
-    others = sum(max(map(len, column)) for column in zip(_FACTS, *rows, strict=True))
-    names = [name[logs[0].row.id] for logs in trainings[:room]]
+    table_rows = [[*_facts(logs, status)] for logs in trainings[:room]]
+    other_width = sum(max(map(len, column)) for column in zip(_FACTS, *table_rows, strict=True))
+    run_names = [name[logs[0].row.id] for logs in trainings[:room]]
     table = Table(box=SIMPLE_HEAD, expand=True)
     for title in ("Training", *_FACTS):
         table.add_column(title, no_wrap=True)
     for logs, short, facts in zip(
-        trainings, distinct(names, max(_MIN_NAME, width - others - _PADDING)), rows, strict=False
+        trainings,
+        distinct(run_names, max(_MIN_NAME, width - other_width - _PADDING)),
+        table_rows,
+        strict=False,
     ):
         severity = max(log.severity for log in logs)
         table.add_row(*map(Text, (short, *facts)), style=_COLOURS.get(severity))
@@ -46,13 +49,17 @@ def watch_table(status: Status, height: int, width: int) -> RenderableType:
 
 def _facts(logs: Sequence[KnownRun], status: Status) -> Iterator[str]:
     """Yield what stands beside the name of a training."""
-    first = logs[0]
+    first_log = logs[0]
     runs = {run.row.id for run in logs}
-    planned = first.planned_steps
-    last = first.last_time
-    yield first.state
-    yield f"{first.last_step or 0:,}" + (f" of {planned:,.0f}" if planned else "")
-    yield f"{duration_text(max(0.0, status.now - last))} ago" if last else _read(first, status.now)
+    planned = first_log.planned_steps
+    last_time = first_log.last_time
+    yield first_log.state
+    yield f"{first_log.last_step or 0:,}" + (f" of {planned:,.0f}" if planned else "")
+    yield (
+        f"{duration_text(max(0.0, status.now - last_time))} ago"
+        if last_time
+        else _read(first_log, status.now)
+    )
     detectors = (
         incident.detector
         for incident in status.incidents

@@ -128,10 +128,10 @@ class LivePage:
         return PlainTextResponse(run_markdown(report) if report else "")
 
     async def _page_of(self, request: Request) -> WebPage:
-        key = request.path_params["key"]
-        if (page := await self._runs.page(key)) is not None:
+        page_key = request.path_params["key"]
+        if (page := await self._runs.page(page_key)) is not None:
             return page
-        if key in self._views.fleet.runs:
+        if page_key in self._views.fleet.runs:
             why = "its page cannot be made; `sentinel serve` logged why\n"
             raise HTTPException(HTTPStatus.INTERNAL_SERVER_ERROR, why)
         raise HTTPException(HTTPStatus.NOT_FOUND, "no such run\n")
@@ -150,9 +150,9 @@ class LivePage:
 
     async def _report(self, request: Request) -> Response:
         draw = partial(report_of, await self._requested_pages(request), self._clock.now())
-        text = await asyncio.get_running_loop().run_in_executor(None, draw)
+        report_text = await asyncio.get_running_loop().run_in_executor(None, draw)
         headers = {"Content-Disposition": 'attachment; filename="report.html"'}
-        return Response(text, media_type="text/html", headers=headers)
+        return Response(report_text, media_type="text/html", headers=headers)
 
     async def _requested_pages(self, request: Request) -> Mapping[str, WebPage]:
         return {key: page for key in requested_keys(request) if (page := await self._runs.page(key))}
@@ -174,28 +174,28 @@ class LivePage:
         return StreamingResponse(self._events(request, news), media_type="text/event-stream")
 
     async def _run_events(self, request: Request) -> Response:
-        key = request.path_params["key"]
+        page_key = request.path_params["key"]
 
         def news(since: int) -> tuple[int, str]:
-            version = self._runs.version(key)
+            version = self._runs.version(page_key)
             return (since, "") if version in (None, since) else (version, str(version))
 
-        return StreamingResponse(self._events(request, news, [key]), media_type="text/event-stream")
+        return StreamingResponse(self._events(request, news, [page_key]), media_type="text/event-stream")
 
     async def _events(
         self, request: Request, news: Callable[[int], tuple[int, str]], keys: Sequence[str] = ()
     ) -> AsyncIterator[str]:
         """Yield an event for each change since the version that the page has."""
-        text = request.headers.get("last-event-id") or request.query_params.get("since", "0")
-        since = int(text) if text.isdecimal() else 0
+        event_id = request.headers.get("last-event-id") or request.query_params.get("since", "0")
+        since = int(event_id) if event_id.isdecimal() else 0
         self._watched.update(keys)
         try:
             yield ": sentinel\n\n"
             while True:
                 more = self._news
-                since, text = news(since)
-                if text:
-                    yield f"id: {since}\ndata: {text}\n\n"
+                since, event_id = news(since)
+                if event_id:
+                    yield f"id: {since}\ndata: {event_id}\n\n"
                 try:
                     async with asyncio.timeout(_ALIVE_SECONDS):
                         await more.wait()
@@ -236,12 +236,12 @@ class LivePage:
         except ValueError as error:
             return _plain(HTTPStatus.BAD_REQUEST, str(error))
         reason = fields.get("reason", "")[:_MAX_REASON_CHARACTERS] or "silenced on the live page"
-        new = silence(escape(run.row.path), "*", until, reason, now)
+        new_silence = silence(escape(run.row.path), "*", until, reason, now)
 
         def add(store: Store) -> None:
             if store.run_state(run.row.id) is None:
                 raise SentinelError("no such run")
-            store.add_silence(new)
+            store.add_silence(new_silence)
 
         await self._write(add)
         return _back(fields)
@@ -288,8 +288,8 @@ def _sent(page: WebPage, request: Request) -> Response:
 
 def _back(fields: dict[str, str]) -> Response:
     """Redirect to the page that the form stands on: that of a run, else that of all runs."""
-    key = fields.get("run", "")
-    return RedirectResponse(f"/runs/{key}" if key.isalnum() else "/", HTTPStatus.SEE_OTHER)
+    page_key = fields.get("run", "")
+    return RedirectResponse(f"/runs/{page_key}" if page_key.isalnum() else "/", HTTPStatus.SEE_OTHER)
 
 
 async def _error_response(_: Request, error: Exception) -> Response:
@@ -297,5 +297,5 @@ async def _error_response(_: Request, error: Exception) -> Response:
     return _plain(status, str(error))
 
 
-def _plain(status: HTTPStatus, text: str) -> Response:
-    return PlainTextResponse(f"{text}\n", status)
+def _plain(status: HTTPStatus, error_text: str) -> Response:
+    return PlainTextResponse(f"{error_text}\n", status)

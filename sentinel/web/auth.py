@@ -159,5 +159,5 @@ def _is_from_us(headers: Mapping[str, str], host: str) -> bool:
     return urlsplit(headers.get("origin", "")).netloc == host
 
 
-def _plain(status: HTTPStatus, text: str) -> Response:
-    return PlainTextResponse(f"{text}\n", status)
+def _plain(status: HTTPStatus, error_text: str) -> Response:
+    return PlainTextResponse(f"{error_text}\n", status)

@@ -42,9 +42,9 @@ class Client(H11Protocol):
         self._connections.add(self)
         self._expect()
 
-    def data_received(self, data: bytes) -> None:
+    def data_received(self, received_bytes: bytes) -> None:
         """Take a part of a request."""
-        super().data_received(data)
+        super().data_received(received_bytes)
         self._expect()
 
     def connection_lost(self, exc: Exception | None) -> None:

@@ -27,8 +27,8 @@ def compare_page(pages: Mapping[str, WebPage]) -> WebPage:
         for page in runs.values()
         if page.report
     ]
-    names = sorted({name for run in settings for name in run})
-    rows = [(name, [run.get(name, _ABSENT) for run in settings]) for name in names]
+    setting_names = sorted({name for run in settings for name in run})
+    setting_rows = [(name, [run.get(name, _ABSENT) for run in settings]) for name in setting_names]
     return WebPage.from_template(
         version,
         "compare.html",
@@ -36,6 +36,6 @@ def compare_page(pages: Mapping[str, WebPage]) -> WebPage:
         trouble="",
         live=f"/compare/events?{urlencode({'runs': ','.join(runs), 'since': version})}",
         runs=runs,
-        different=[row for row in rows if len({*row[1]}) > 1],
-        same=[(name, values[0]) for name, values in rows if len({*values}) == 1],
+        different=[row for row in setting_rows if len({*row[1]}) > 1],
+        same=[(name, values[0]) for name, values in setting_rows if len({*values}) == 1],
     )

@@ -53,20 +53,23 @@ class FleetTable(msgspec.Struct, frozen=True):
 
     def since(self, version: int) -> dict[str, Any]:
         """Return what a page of a version has to change, JSON-able. A row that was removed is empty."""
-        rows = {key: row.html for key, row in self.rows.items() if row.version > version}
+        fleet_rows = {key: row.html for key, row in self.rows.items() if row.version > version}
         head = {"verdict": self.verdict, "counted": self.counted, "trouble": self.trouble}
-        return {**head, "rows": rows}
+        return {**head, "rows": fleet_rows}
 
-    def renewed(self, verdict: str, counted: str, trouble: str, rows: Mapping[str, str]) -> "FleetTable":
+    def renewed(
+        self, verdict: str, counted: str, trouble: str, fleet_rows: Mapping[str, str]
+    ) -> "FleetTable":
         """Return the table with this content: the same one if nothing differs."""
-        unchanged = {key: row for key, row in self.rows.items() if row.html == rows.get(key)}
+        unchanged = {key: row for key, row in self.rows.items() if row.html == fleet_rows.get(key)}
         version = self.version + 1
-        removed = {key: "" for key in self.rows if key not in rows}
+        removed = {key: "" for key in self.rows if key not in fleet_rows}
         html_rows = {
-            key: unchanged.get(key) or _HtmlRow(version, html) for key, html in {**rows, **removed}.items()
+            key: unchanged.get(key) or _HtmlRow(version, html)
+            for key, html in {**fleet_rows, **removed}.items()
         }
-        new = FleetTable(version, verdict, counted, trouble, html_rows)
-        return self if replace(new, version=self.version) == self else new
+        new_table = FleetTable(version, verdict, counted, trouble, html_rows)
+        return self if replace(new_table, version=self.version) == self else new_table
 
 
 class Fleet:
@@ -98,8 +101,8 @@ class Fleet:
         self.runs = {key_of(run.row.id): run for run in status.runs}
         self.states = {run: cache for cache in self._caches for run in cache.holds(status.runs)}
         trouble = trouble or sentence(status.trouble)
-        rows = self._html_rows(self._rows(status))
-        self.table = self.table.renewed(_verdict(status), summary(status.runs), trouble, rows)
+        fleet_rows = self._html_rows(self._rows(status))
+        self.table = self.table.renewed(_verdict(status), summary(status.runs), trouble, fleet_rows)
 
     def _rows(self, status: Status) -> list[FleetRow]:
         """Return a row for each log, with its open incidents that no other one explains."""
@@ -110,20 +113,20 @@ class Fleet:
         return [self._row(run, incidents.get(run.row.id, ())) for run in status.runs]
 
     def _row(self, run: KnownRun, incidents: Sequence[Incident]) -> FleetRow:
-        state = f"{run.state}, not judged" if run.not_judged else str(run.state)
+        run_state = f"{run.state}, not judged" if run.not_judged else str(run.state)
         return FleetRow(
-            **asdict(replace(run, state=state)),
+            **asdict(replace(run, state=run_state)),
             title=self.names[run.row.id],
             worst=max((incident.severity for incident in incidents), default=Severity.CLEAN),
             found=[*dict.fromkeys(incident.detector for incident in incidents)],
             lead=self.states[run.row.id].lead(run.row, _onsets(incidents)),
         )
 
-    def _html_rows(self, rows: Sequence[FleetRow]) -> dict[str, str]:
+    def _html_rows(self, fleet_rows: Sequence[FleetRow]) -> dict[str, str]:
         """Return the rows of the trainings as HTML, by the key of the first log; those that go on first."""
         template: Any = environment(__package__).get_template("runs.html").module
-        scales = scales_of(row.lead for row in rows)
-        trainings = [[*logs] for _, logs in groupby(rows, key=lambda row: row.training)]
+        scales = scales_of(row.lead for row in fleet_rows)
+        trainings = [[*logs] for _, logs in groupby(fleet_rows, key=lambda row: row.training)]
         trainings.sort(key=lambda logs: not any(log.goes_on for log in logs))
         html = {}
         for logs in trainings:
@@ -131,8 +134,8 @@ class Fleet:
             hrefs = [f"/runs/{key}" for key in keys]
             curve = spark(logs[0].lead, scales)
             # A log without times was written before the watch last recorded something of it.
-            last = max(log.last_time or log.row.updated for log in logs)
-            row = template.row(logs, hrefs, curve, id=f"row-{keys[0]}", pick=keys[0], last=last)
+            last_logged = max(log.last_time or log.row.updated for log in logs)
+            row = template.row(logs, hrefs, curve, id=f"row-{keys[0]}", pick=keys[0], last=last_logged)
             html[keys[0]] = str(row).strip()
         return html
 
@@ -166,13 +169,13 @@ def _severities(status: Status) -> Counter[Severity]:
     by_run: dict[str, Counter[tuple[Severity, str, str]]] = {}
     for incident in status.incidents:
         if incident.inhibited_by is None:
-            kind = (incident.severity, incident.detector, incident.signal)
-            by_run.setdefault(incident.run, Counter())[kind] += 1
+            incident_kind = (incident.severity, incident.detector, incident.signal)
+            by_run.setdefault(incident.run, Counter())[incident_kind] += 1
     by_training: dict[str, Counter[tuple[Severity, str, str]]] = {}
     for run, counts in by_run.items():
         by_training[training[run]] = by_training.get(training[run], Counter()) | counts
     whole = Counter[Severity]()
     for counts in by_training.values():
-        for (severity, *_), count in counts.items():
-            whole[severity] += count
+        for (severity, *_), severity_count in counts.items():
+            whole[severity] += severity_count
     return whole

@@ -114,9 +114,9 @@ class RunPool:
             if page_key is None:
                 self._close(key)
             elif grew or self._page_keys.get(key) != page_key:
-                records = await self._in(self._worker, partial(self._views.records, key))
+                watch_records = await self._in(self._worker, partial(self._views.records, key))
                 version = (self.version(key) or 0) + 1
-                draw = partial(page_of_run, session, records, key, version, now)
+                draw = partial(page_of_run, session, watch_records, key, version, now)
                 self._pages[key] = await self._in(self._pool, draw)
                 self._page_keys[key] = page_key
                 self._changed()

@@ -54,7 +54,12 @@ class RunSession:
     """
 
     def __init__(
-        self, pipeline: Pipeline, row: RunRow, name: str, state: bytes | None, forms: Sequence[LineForm] = ()
+        self,
+        pipeline: Pipeline,
+        row: RunRow,
+        name: str,
+        run_state: bytes | None,
+        forms: Sequence[LineForm] = (),
     ) -> None:
         self._pipeline = pipeline
         run = _local_run(row, forms)
@@ -66,7 +71,7 @@ class RunSession:
         self._samples = Samples()
         if run is None:
             self._failure = "its log is not on this machine, so its curves are not drawn"
-            self._guarded("restoring", partial(self._run_pipeline.restore, state or b""))
+            self._guarded("restoring", partial(self._run_pipeline.restore, run_state or b""))
 
     @property
     def reads_more(self) -> bool:
@@ -86,29 +91,29 @@ class RunSession:
         self._more = batch.more
         return bool(batch.chunks or batch.read_issues or batch.config)
 
-    def report(self, records: WatchRecords) -> RunReport:
+    def report(self, watch_records: WatchRecords) -> RunReport:
         """Return the report of the run: its log as far as it was read, and what the watch recorded."""
-        incidents = sorted(records.incidents, key=lambda incident: incident.fired_time or 0.0)
+        incidents = sorted(watch_records.incidents, key=lambda incident: incident.fired_time or 0.0)
         by_id = {incident.id: incident for incident in incidents}
         run = JudgedRun(
             self._run_pipeline,
             incidents=by_id,
-            notifications=_notifications(by_id, records.decisions),
+            notifications=_notifications(by_id, watch_records.decisions),
             read_issues=self._read_issues,
             failure=self._failure or None,
             curves=self._curves,
         )
-        report = run_report(run, records.run.status, self._run_pipeline.id, self._samples)
-        siblings = {clean_text(tag): band for tag, band in records.bands.items()}
+        report = run_report(run, watch_records.run.status, self._run_pipeline.id, self._samples)
+        siblings = {clean_text(tag): band for tag, band in watch_records.bands.items()}
         # Nothing was judged here, so it is not known which rows were skipped.
         return replace(report, skipped=(), siblings=siblings)
 
     def _guarded(self, stage: str, work: Callable[[], _R]) -> _R | None:
         guard = Guard()
         run = self._run_pipeline.log.run
-        result = guard(run, stage, work)
+        session_result = guard(run, stage, work)
         self._failure = guard.failures.get(run.id, self._failure)
-        return result
+        return session_result
 
 
 def _local_run(row: RunRow, forms: Sequence[LineForm]) -> Run | None:

@@ -85,12 +85,12 @@ class StateCache:
 
     def _decoded(self, row: RunRow) -> "tuple[StoredRun | None, _Outlines]":
         try:
-            state = unpacked(self.store.run_state(row.id) or b"")
-            stored = StoredRun.from_state(state)
+            run_state = unpacked(self.store.run_state(row.id) or b"")
+            stored = StoredRun.from_state(run_state)
         except ValueError:
             return None, {}
         try:
-            return stored, outlines(state.get("streams", {}))
+            return stored, outlines(run_state.get("streams", {}))
         except Exception:  # noqa: BLE001  histories in another form; the watch reads the log anew
             return stored, {}
 

@@ -90,7 +90,7 @@ def fleet_time(
         if count is not None:  # many logs do not tell it
             gpus[run] = count
     return FleetTime(
-        bars=dict(sorted(bars.items(), key=lambda item: (-len(item[1]), item[0]))),
+        bars=dict(sorted(bars.items(), key=lambda bar_item: (-len(bar_item[1]), bar_item[0]))),
         newest=newest[:_MAX_INCIDENTS],
         alive=[*_alive(by_id.values(), period)],
         hours=sum(hours.values()),
@@ -125,10 +125,10 @@ def _within(
         if incident.inhibited_by is not None or onset is None or incident.run not in runs:
             continue
         goes_on = incident.open and runs[incident.run].goes_on
-        last = (
+        last_time = (
             period.end if goes_on else max(onset, incident.last_time or onset, incident.fired_time or onset)
         )
-        begin, end = period.part(onset, last)
+        begin, end = period.part(onset, last_time)
         if begin <= end:
             yield incident, begin, end
 
@@ -146,11 +146,11 @@ def _together(stretches: Iterable[tuple[float, float]]) -> float:
 def _alive(runs: Iterable[KnownRun], period: _Period) -> Iterator[int]:
     """Yield how many runs logged in each part of the period, or between two points of theirs around it."""
     times = [*_times(runs)]
-    part = (period.end - period.begin) / _COLUMNS
+    column_seconds = (period.end - period.begin) / _COLUMNS
     for column in range(_COLUMNS):
-        begin = period.begin + column * part
+        begin = period.begin + column * column_seconds
         yield sum(
-            first < begin + part and last >= begin
+            first < begin + column_seconds and last >= begin
             for first, last in times
             if first is not None and last is not None
         )

@@ -41,8 +41,8 @@ class WebPage(msgspec.Struct, frozen=True):
     @classmethod
     def from_template(cls, version: int, template: str, **variables: object) -> "WebPage":
         """Return the page that a template makes of its variables."""
-        text = environment(__package__).get_template(template).render(variables)
-        body = text.encode("utf-8", "replace")
+        page_html = environment(__package__).get_template(template).render(variables)
+        body = page_html.encode("utf-8", "replace")
         return cls(version, body, gzip.compress(body, 1))
 
 
@@ -57,8 +57,8 @@ class StateView:
         self.fleet = Fleet(self._states)
 
     def close(self) -> None:
-        for state in self._states:
-            state.store.close()
+        for fleet_state in self._states:
+            fleet_state.store.close()
 
     def refresh(self, now: float, awake: float) -> None:
         """Read the states again. If one cannot be read, the table says why."""
@@ -74,8 +74,8 @@ class StateView:
         run = self.fleet.runs.get(key)
         if run is None:
             return None
-        state = self.fleet.states[run.row.id].store.run_state(run.row.id)
-        return partial(RunSession, pipeline, run.row, self.fleet.names[run.row.id], state, forms)
+        fleet_state = self.fleet.states[run.row.id].store.run_state(run.row.id)
+        return partial(RunSession, pipeline, run.row, self.fleet.names[run.row.id], fleet_state, forms)
 
     def records(self, key: str) -> WatchRecords:
         """Return what the watch recorded of a run. Raises StateError."""
@@ -111,9 +111,9 @@ class StateView:
 
     def incidents(self) -> Iterator[Incident]:
         """Yield all incidents, also those that are over; of each run from the state that shows it."""
-        for state in self._states:
-            for incident in state.store.incidents():
-                if self.fleet.states.get(incident.run) is state:
+        for fleet_state in self._states:
+            for incident in fleet_state.store.incidents():
+                if self.fleet.states.get(incident.run) is fleet_state:
                     yield incident
 
     def overview(self, now: float) -> WebPage:
@@ -137,31 +137,33 @@ class StateView:
         )
 
 
-def page_of_run(session: RunSession, records: WatchRecords, key: str, version: int, now: float) -> WebPage:
+def page_of_run(
+    session: RunSession, watch_records: WatchRecords, key: str, version: int, now: float
+) -> WebPage:
     """Return the page of a run as its log and the state are now."""
-    run = records.run
-    report = session.report(records)
+    run = watch_records.run
+    report = session.report(watch_records)
     silences = [
         silence
-        for silence in records.silences
+        for silence in watch_records.silences
         if silence.run == run.row.id or silence.covers(run.row.path, report.name)
     ]
-    data = data_of(report, _MAX_POINTS, times=True)
+    report_data = data_of(report, _MAX_POINTS, times=True)
     page = WebPage.from_template(
         version,
         "one_run.html",
         run=report,
         key=key,
         verdict=_verdict(report),
-        trouble=f"Not judged: {clean_text(run.not_judged, 500)}" if run.not_judged else records.trouble,
+        trouble=f"Not judged: {clean_text(run.not_judged, 500)}" if run.not_judged else watch_records.trouble,
         live=f"/runs/{key}/events?since={version}",
-        data=data,
+        data=report_data,
         entries=cited([report]),
         acknowledged={silence.incident: silence.id for silence in silences if silence.incident},
         silences=[_SilenceRow.from_silence(silence, now) for silence in silences if not silence.incident],
-        answers=records.answers,
+        answers=watch_records.answers,
     )
-    return replace(page, report=report, data=data)
+    return replace(page, report=report, data=report_data)
 
 
 def report_of(pages: Mapping[str, WebPage], now: float) -> str:

@@ -44,12 +44,12 @@ ROWS_AT_FIRST = 100
 def render(story: ReplayReport) -> str:
     """Return the page of a report."""
     runs = story.runs[:MAX_IN_FULL]
-    rest = story.runs[MAX_IN_FULL:]
+    further_runs = story.runs[MAX_IN_FULL:]
     scripts, styles = (["".join(asset(name)) for name in names] for names in (SCRIPTS, STYLES))
     allowed = min(_MAX_POINTS_OF_RUN, _MAX_POINTS // max(len(runs), 1))
     all_runs: Any = environment().get_template("runs.html").module
     scales = scales_of(run.lead for run in story.runs)
-    rows = [
+    summary_rows = [
         all_runs.row(
             logs=[story.runs[index] for index in logs],
             hrefs=[f"#run-{index}" if index < len(runs) else "" for index in logs],
@@ -66,12 +66,12 @@ def render(story: ReplayReport) -> str:
             counted=counted,
             verdict=story.verdict,
             runs=runs,
-            rest=rest,
+            rest=further_runs,
             scripts=scripts,
             styles=styles,
             policy=policy(scripts, styles),
             data=[data_of(run, allowed) for run in runs],
-            rows=rows if len(story.runs) > 1 else [],
+            rows=summary_rows if len(story.runs) > 1 else [],
             rows_at_first=ROWS_AT_FIRST,
             entries=cited(runs),
         )
@@ -81,8 +81,8 @@ def render(story: ReplayReport) -> str:
 def _trainings(runs: Sequence[RunReport]) -> Iterable[Sequence[int]]:
     """Return the places of the logs of each training, in the order of the runs."""
     members: dict[str, list[int]] = {}
-    for index, run in enumerate(runs):
-        members.setdefault(run.training, []).append(index)
+    for run_index, run in enumerate(runs):
+        members.setdefault(run.training, []).append(run_index)
     return members.values()
 
 
@@ -124,10 +124,10 @@ def asset(name: str) -> str:
 
 def cited(runs: Iterable[RunReport]) -> list[tuple[catalogue.Entry, str]]:
     """Return the catalogue entries that runs cite, each with its body as HTML."""
-    entries = {
+    catalogue_entries = {
         cause.entry.id: cause.entry for run in runs for incident in run.incidents for cause in incident.causes
     }
-    return [(entry, _html_of(entry)) for entry in entries.values()]
+    return [(entry, _html_of(entry)) for entry in catalogue_entries.values()]
 
 
 def policy(scripts: Sequence[str], styles: Sequence[str]) -> str:
@@ -142,16 +142,16 @@ def policy(scripts: Sequence[str], styles: Sequence[str]) -> str:
     )
 
 
-def _coded(text: str) -> str:
+def _coded(script_text: str) -> str:
     """Convert text of the catalogue to HTML, with what stands between backticks as code."""
-    return re.sub("`([^`]+)`", r"<code>\1</code>", escape(text))
+    return re.sub("`([^`]+)`", r"<code>\1</code>", escape(script_text))
 
 
-def _html_of(entry: catalogue.Entry) -> str:
+def _html_of(cited_entry: catalogue.Entry) -> str:
     """Return the body of a catalogue page, which is our own text."""
     from markdown_it import MarkdownIt
 
-    return str(MarkdownIt("commonmark", {"html": False}).render(entry.body))
+    return str(MarkdownIt("commonmark", {"html": False}).render(cited_entry.body))
 
 
 def data_of(run: RunReport, max_of_run: int, *, times: bool = False) -> str:
@@ -162,7 +162,7 @@ def data_of(run: RunReport, max_of_run: int, *, times: bool = False) -> str:
     With ``times`` each point has its time, too, for a page that lays runs over each other.
     """
     max_points = min(2 * BUCKETS, max(_MIN_POINTS_OF_CURVE, max_of_run // max(len(run.curves), 1)))
-    data = {
+    report_data = {
         "curves": {tag: _attempts(curve.points(max_points), times) for tag, curve in run.curves.items()},
         "siblings": {
             tag: [band.steps, *([float(f"{edge:.4g}") for edge in edges] for edges in (band.low, band.high))]
@@ -173,17 +173,17 @@ def data_of(run: RunReport, max_of_run: int, *, times: bool = False) -> str:
         "checkpoints": run.checkpoints[-_MAX_CHECKPOINTS:],
     }
     if times:
-        data |= {"signals": run.tags, "planned": run.planned_steps}
-    return json.dumps(data, separators=(",", ":")).replace("<", "\\u003c")
+        report_data |= {"signals": run.tags, "planned": run.planned_steps}
+    return json.dumps(report_data, separators=(",", ":")).replace("<", "\\u003c")
 
 
 def _attempts(points: Sequence[Point], times: bool) -> list[list[list[float | None]]]:
     """Return steps and values of each attempt, and times if they are wanted."""
     columns: dict[int, list[list[float | None]]] = {}
     for point in points:
-        steps, values, *clock = columns.setdefault(point.attempt, [[], [], *([[]] if times else [])])
+        steps, point_values, *clock = columns.setdefault(point.attempt, [[], [], *([[]] if times else [])])
         steps.append(point.step)
-        values.append(float(f"{point.value:.6g}"))
+        point_values.append(float(f"{point.value:.6g}"))
         if clock:
             clock[0].append(round(point.time, 1) if isfinite(point.time) else None)
     return [*columns.values()]
@@ -201,12 +201,12 @@ def _mark(incident: IncidentReport) -> Mapping[str, Any]:
 
 def _timeline(run: RunReport) -> Sequence[tuple[IncidentReport, float, float]]:
     """Return the incidents with their begin and end in percent of the run."""
-    first = run.first_step or 0
-    last = run.last_step or 0
-    length = max(last - first, 1)
+    first_step = run.first_step or 0
+    last_step = run.last_step or 0
+    length = max(last_step - first_step, 1)
 
     def place(step: int | None) -> float:
-        return 100.0 * min(max(((last if step is None else step) - first) / length, 0.0), 1.0)
+        return 100.0 * min(max(((last_step if step is None else step) - first_step) / length, 0.0), 1.0)
 
     return [
         (incident, place(incident.onset_step), place(incident.resolved_step)) for incident in run.incidents
@@ -222,9 +222,9 @@ def _multiples(run: RunReport) -> Sequence[tuple[str, Sequence[tuple[str, str]]]
     meaning = {tag: signal.replace("_", " ") for signal, tags in run.tags.items() for tag in tags}
     outcome, direction = run.outcome
     constant = {tag for tag, _ in run.constant}
-    first = [incident.tag for incident in run.incidents]
+    incident_tags = [incident.tag for incident in run.incidents]
     groups: dict[str, list[tuple[str, str]]] = {}
-    for tag in dict.fromkeys([*first, *meaning]):
+    for tag in dict.fromkeys([*incident_tags, *meaning]):
         if tag in run.curves and tag not in constant:
             words = meaning.get(tag, "")
             says_itself = re.sub(r"[_/-]", " ", tag.lower()).endswith(words)  # as `train/grad_norm` does

@@ -13,22 +13,24 @@ def parted(name: str) -> Markup:
 
     What a reader copies is the same text.
     """
-    *folders, last = name.split("/")
-    parts = [*(f"{folder}/" for folder in folders), last]
+    *folders, file_name = name.split("/")
+    path_parts = [*(f"{folder}/" for folder in folders), file_name]
     span = Markup('<span class="part">{}</span>')
     return Markup("<wbr>").join(
-        span.format(part) if len(part) <= _MAX_PART_CHARACTERS else part for part in parts
+        span.format(part) if len(part) <= _MAX_PART_CHARACTERS else part for part in path_parts
     )
 
 
-def zoned(when: float | str | None, kind: str = "") -> Markup:
+def zoned(when: float | str | None, clock_kind: str = "") -> Markup:
     """Return a time that the page's script shows in the zone of its reader.
 
     ``when`` is in seconds since the epoch, or text in UTC.
 
-    ``kind`` "ago" is for how long ago it was. What is no time stays empty.
+    ``clock_kind`` "ago" is for how long ago it was. What is no time stays empty.
     """
-    text = when if isinstance(when, str) else clock_text(when)
-    stamp = text.replace(" UTC", "Z").replace(" ", "T")
+    moment_text = when if isinstance(when, str) else clock_text(when)
+    stamp = moment_text.replace(" UTC", "Z").replace(" ", "T")
     element = Markup('<time class="{}" datetime="{}">{}</time>')
-    return element.format(kind, stamp, text) if stamp.endswith("Z") else Markup.escape(text)
+    return (
+        element.format(clock_kind, stamp, moment_text) if stamp.endswith("Z") else Markup.escape(moment_text)
+    )

@@ -32,11 +32,11 @@ class Scale(msgspec.Struct, frozen=True):
     usual: tuple[float, float]
     is_logarithmic: bool = False
 
-    def up(self, value: float) -> float:
+    def up(self, curve_value: float) -> float:
         """Return how high a value is drawn, from 0 to 1."""
         if self.is_logarithmic:
-            value = log10(max(value, float_info.min))
-        return self._share(value)
+            curve_value = log10(max(curve_value, float_info.min))
+        return self._share(curve_value)
 
     @property
     def band(self) -> tuple[float, float]:
@@ -51,11 +51,11 @@ class Scale(msgspec.Struct, frozen=True):
         )
         return f"from {low:.3g} to {high:.3g}{', logarithmic' if self.is_logarithmic else ''}"
 
-    def _share(self, value: float) -> float:
+    def _share(self, curve_value: float) -> float:
         span = self.high / 2 - self.low / 2  # halves, because the whole span may be too large for a number
         if not span:
             return 0.5
-        return min(max((value / 2 - self.low / 2) / span, 0.0), 1.0)
+        return min(max((curve_value / 2 - self.low / 2) / span, 0.0), 1.0)
 
 
 class Spark(msgspec.Struct, frozen=True):
@@ -75,13 +75,13 @@ Scales = Mapping[Hashable, Scale]
 
 def scales_of(leads: Iterable[Lead]) -> Scales:
     """Return the scale of each tag of each training program."""
-    values: dict[Hashable, list[Sequence[float]]] = {}
+    curves_by_kind: dict[Hashable, list[Sequence[float]]] = {}
     for lead in leads:
         if lead.values:
-            values.setdefault(_kind(lead), []).append(lead.values)
+            curves_by_kind.setdefault(_kind(lead), []).append(lead.values)
     return {
         kind: _scale(np.concatenate([np.asarray(curve) for curve in curves]))
-        for kind, curves in values.items()
+        for kind, curves in curves_by_kind.items()
     }
 
 
@@ -103,9 +103,9 @@ def spark(lead: Lead, scales: Scales) -> Spark | None:
     )
 
 
-def _across(lead: Lead, index: int) -> float:
+def _across(lead: Lead, point_index: int) -> float:
     """Return how far right a value stands."""
-    return index * _WIDTH / (len(lead.values) - 1)
+    return point_index * _WIDTH / (len(lead.values) - 1)
 
 
 def _down(up: float) -> float:
@@ -117,16 +117,16 @@ def _kind(lead: Lead) -> Hashable:
     return lead.program, lead.tag.rpartition("/")[2].casefold()
 
 
-def _scale(values: "np.typing.NDArray[np.float64]") -> Scale:
-    low, high = np.percentile(values, _ORDINARY, method="nearest").tolist()
-    if values.min() > 0 and high / low >= LOG_RATIO:
-        return _rounded(np.log10(values), is_logarithmic=True)
-    return _rounded(values, is_logarithmic=False)
+def _scale(curve_values: "np.typing.NDArray[np.float64]") -> Scale:
+    low, high = np.percentile(curve_values, _ORDINARY, method="nearest").tolist()
+    if curve_values.min() > 0 and high / low >= LOG_RATIO:
+        return _rounded(np.log10(curve_values), is_logarithmic=True)
+    return _rounded(curve_values, is_logarithmic=False)
 
 
-def _rounded(values: "np.typing.NDArray[np.float64]", *, is_logarithmic: bool) -> Scale:
+def _rounded(curve_values: "np.typing.NDArray[np.float64]", *, is_logarithmic: bool) -> Scale:
     """Return a scale whose ends move seldom."""
-    low, high, *middle = np.percentile(values, (*_ORDINARY, *_USUAL), method="nearest").tolist()
+    low, high, *middle = np.percentile(curve_values, (*_ORDINARY, *_USUAL), method="nearest").tolist()
     span = high / 2 - low / 2
     # The ends of a scale are multiples of the step, which is 0 if there is no span.
     step = 10.0 ** (floor(log10(span)) - _DIGITS + 1) if span > 0 and isfinite(span) else 0.0
