@@ -92,15 +92,15 @@ def _stamp(run: Run, logs: Collection[str]) -> Stamp:
 def _entries(directory: str, level: int) -> Iterator[tuple[str, int, int]]:
     try:
         with os.scandir(directory) as scanned:
-            kept_entries = [*scanned][:_MAX_FILES]
+            entries = [*scanned][:_MAX_FILES]
     except OSError:
         return
-    for kept_entry in kept_entries:
+    for entry in entries:
         try:
-            if not kept_entry.is_dir(follow_symlinks=False):
-                status = kept_entry.stat()
-                yield kept_entry.path, status.st_size, status.st_mtime_ns
+            if not entry.is_dir(follow_symlinks=False):
+                status = entry.stat()
+                yield entry.path, status.st_size, status.st_mtime_ns
             elif level < _MAX_LEVELS:
-                yield from _entries(kept_entry.path, level + 1)
+                yield from _entries(entry.path, level + 1)
         except OSError:
             continue
