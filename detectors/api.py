@@ -198,16 +198,23 @@ class Detector(Declaration, frozen=True, kw_only=True):
         """Return the rows of the rule with all columns of FINDINGS, among them how bad each is."""
         import polars as pl
 
-        from sentinel.detectors.schema import FINDINGS, SEVERITY, VARIANT, severity_of
+        from sentinel.detectors.schema import (
+            FINDINGS,
+            SEVERITY,
+            VARIANT,
+            WINDOW,
+            severity_columns,
+            severity_of,
+        )
 
-        judged = self.rule(points.lazy(), **parameters)
-        columns = judged.collect_schema().names()
         declared = {name: variant.severities for name, variant in self.variants.items()}
-        blanks = [pl.lit(None, dtype=t).alias(n) for n, t in FINDINGS.items() if n not in columns]
+        columns = {**FINDINGS, **dict.fromkeys(severity_columns(declared), pl.Boolean())}
+        blanks = {name: kind for name, kind in columns.items() if name not in WINDOW}
+        frame = points.lazy().with_columns(pl.lit(None, dtype=t).alias(n) for n, t in blanks.items())
         return (
-            judged.with_columns(blanks)
+            self.rule(frame, **parameters)
             .with_columns(pl.col(n).cast(t) for n, t in FINDINGS.items())
-            .with_columns(pl.col(SEVERITY).fill_null(severity_of(declared, columns)))
+            .with_columns(pl.col(SEVERITY).fill_null(severity_of(declared)))
             .with_columns(pl.when(pl.col(SEVERITY) > Severity.CLEAN).then(VARIANT))
         )
 

@@ -82,11 +82,17 @@ FINDINGS: dict[str, pl.DataType] = {
 }
 
 
-def severity_of(declared: Mapping[str, Sequence[Severity]], columns: Collection[str]) -> pl.Expr:
+def severity_columns(declared: Mapping[str, Sequence[Severity]]) -> dict[str, Severity]:
+    """Return the columns that a rule may have, the worst severity first: of variants with several ones."""
+    several = {severity for severities in declared.values() if len(severities) > 1 for severity in severities}
+    return {column: severity for severity, column in SEVERITY_COLUMNS.items() if severity in several}
+
+
+def severity_of(declared: Mapping[str, Sequence[Severity]]) -> pl.Expr:
     """Return how bad a finding is, null for a row without a variant.
 
-    It has the worst severity that its variant declares and that one of the ``columns`` says, else the first
-    one that its variant declares. ``declared`` has the severities of each variant.
+    It has the worst severity that its variant declares and that one of the `severity_columns` says, else the
+    first one that its variant declares. ``declared`` has the severities of each variant.
     """
     usual = {name: severities[0] for name, severities in declared.items()}
     return pl.coalesce(
@@ -94,8 +100,7 @@ def severity_of(declared: Mapping[str, Sequence[Severity]], columns: Collection[
             pl.when(
                 pl.col(column) & pl.col(VARIANT).is_in([n for n, s in declared.items() if severity in s])
             ).then(severity)
-            for severity, column in SEVERITY_COLUMNS.items()
-            if column in columns
+            for column, severity in severity_columns(declared).items()
         ),
         pl.col(VARIANT).replace_strict(usual, default=None, return_dtype=FINDINGS[SEVERITY]),
     )

@@ -275,15 +275,11 @@ class RowDetection(msgspec.Struct, frozen=True):
 
     def _count(self, detector: Detector, all_series: Sequence[SeriesRows], findings: pl.DataFrame) -> None:
         """Count the rows of each run. The last row of a run that is over was skipped before."""
-        number = findings[SERIES].to_numpy()
-        reasons = findings[SKIPPED]
-        has_reason = {"": reasons.is_null()}
-        has_reason |= {reason: reasons == reason for reason in reasons.drop_nulls().unique()}
-        for reason, mask in has_reason.items():
-            row_counts = np.bincount(number[mask.fill_null(False).to_numpy()], minlength=len(all_series))
-            for series, rows in zip(all_series, row_counts.tolist(), strict=True):
-                if rows and not (reason and series.window.ended):
-                    self.row_counts.setdefault(series.run, Counter())[detector.name, reason] += rows
+        counts = findings.group_by(SERIES, SKIPPED, maintain_order=True).len()
+        for series_number, reason, rows in counts.iter_rows():
+            series = all_series[series_number]
+            if reason is None or not series.window.ended:
+                self.row_counts.setdefault(series.run, Counter())[detector.name, reason or ""] += rows
 
 
 def _key(series: SeriesRows, detector: Detector) -> Key:

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from itertools import groupby
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -25,7 +26,7 @@ from sentinel.detectors.schema import (
     lists,
     numbers,
 )
-from sentinel.detectors.settings import CHOICES
+from sentinel.detectors.settings import CHOICES, Setting
 from sentinel.series.buckets import Floats, Steps
 from sentinel.series.history import Window
 from sentinel.series.rows import Rows, padded
@@ -57,51 +58,44 @@ def frame(detector: Detector, series: Sequence[Judged]) -> pl.DataFrame:
     begins = np.array([begin for _, begin, _ in parts])
     index = np.arange(sizes.sum()) + (begins - sizes.cumsum() + sizes).repeat(sizes)
     rows = _joined(detector, [(series[number][0], rows) for number, _, rows in parts])
-    first_indices = np.array([window.first for _, window in series])
+    is_new = index >= np.array([window.first for _, window in series])[number]
     signals = pl.Series([spec.judged.value for spec, _ in series], dtype=pl.String)
-    value, *columns = rows.numbers.T[1:]
+    value, *parts_of_columns = rows.numbers.T[1:]
     names = [*detector.needs, *(use.column for use in numbers(detector.uses)), *detector.settings]
     row_series = pl.Series(number).set_sorted()  # polars then need not search for the rows of each series
-    windows = pl.DataFrame(
-        {
-            SERIES: row_series,
-            SIGNAL: signals.gather(row_series),
-            INDEX: index,
-            STEP: rows.step,
-            TIME: _with_nulls(rows.time),
-            NEW: index >= first_indices[number],
-            CONTINUES: pl.Series([window.continues for _, window in series], dtype=pl.Boolean).gather(
-                row_series
-            ),
-            VALUE: _with_nulls(np.where(np.isfinite(value), value, np.nan)),
-            **{str(name): _with_nulls(column) for name, column in zip(names, columns, strict=True)},
-        }
-    )
-    text_columns = [
-        _text(windows[setting], CHOICES[setting]) for setting in detector.settings if setting in CHOICES
-    ]
-    text_columns += [
-        _list(use.column, part) for use, part in zip(lists(detector.uses), rows.lists, strict=True)
-    ]
+    columns: dict[str, pl.Series | NDArray[Any]] = {
+        SERIES: row_series,
+        SIGNAL: signals[row_series],
+        INDEX: index,
+        STEP: rows.step,
+        TIME: _with_nulls(rows.time),
+        NEW: is_new,
+        CONTINUES: np.array([window.continues for _, window in series])[number],
+        VALUE: _with_nulls(np.where(np.isfinite(value), value, np.nan)),
+    }
+    for name, column in zip(names, parts_of_columns, strict=True):
+        is_text = isinstance(name, Setting) and name in CHOICES
+        columns[str(name)] = _text(column, CHOICES[Setting(name)]) if is_text else _with_nulls(column)
+    for use, part in zip(lists(detector.uses), rows.lists, strict=True):
+        columns[use.column] = _list(part)
     if detector.non_finite:
-        text_columns.append(pl.Series(RAW, value))
+        columns[RAW] = value
     if detector.at_end:
-        ended = pl.Series(ENDED, [window.ended for _, window in series])
-        text_columns.append(ended.gather(row_series) & windows[NEW])
-    for use in courses(detector.uses):
-        by_series = [window.courses.get(use.column, np.empty(0)) for _, window in series]
-        course = _coarse(use.column, [*by_series, np.empty(0)])
+        columns[ENDED] = np.array([window.ended for _, window in series])[number] & is_new
+    for course_use in courses(detector.uses):
+        by_series = [window.courses.get(course_use.column, np.empty(0)) for _, window in series]
+        course = _coarse([*by_series, np.empty(0)])
         ended_series = [number if window.ended else None for number, (_, window) in enumerate(series)]
-        text_columns.append(course.gather(pl.Series(ended_series, dtype=pl.UInt32).gather(row_series)))
-    windows = windows.with_columns(text_columns)
+        columns[course_use.column] = course[pl.Series(ended_series, dtype=pl.UInt32)[row_series]]
+    windows = pl.DataFrame(columns)
     if detector.history.coarse:
-        # Of a column with a single list, polars copies that list into every row, also into those without one.
-        coarse = [
-            _coarse(name, [*(window.coarse[name] for _, window in series), np.empty(0)]) for name in COARSE
-        ]
         is_first = detector.due & (detector.due.cum_sum() == 1).over(SERIES)
         first_rows = windows.select(pl.when(is_first).then(SERIES)).to_series()
-        windows = windows.with_columns(column.gather(first_rows) for column in coarse)
+        # Of a column with a single list, polars copies that list into every row, also into those without one.
+        coarse = {
+            name: _coarse([*(window.coarse[name] for _, window in series), np.empty(0)]) for name in COARSE
+        }
+        windows = windows.with_columns(**{name: column[first_rows] for name, column in coarse.items()})
     return windows
 
 
@@ -151,23 +145,23 @@ def _with_nulls(values: Floats) -> pl.Series:
     return pl.Series(values, nan_to_null=bool(np.isnan(values).any()))
 
 
-def _list(name: str, values: Floats) -> pl.Series:
+def _list(values: Floats) -> pl.Series:
     """Return a list for each row of the values, up to the last value that is not NaN."""
     positions = np.arange(1, values.shape[1] + 1)
     lengths = (positions * ~np.isnan(values)).max(axis=1, initial=0)
-    return _lists(name, values, lengths)
+    return _lists(values, lengths)
 
 
-def _coarse(name: str, values: Sequence[Floats]) -> pl.Series:
+def _coarse(values: Sequence[Floats]) -> pl.Series:
     """Return the finite values of some arrays, as lists."""
     finite = [row[np.isfinite(row)] for row in values]
-    return _lists(name, padded([row[None, :] for row in finite]), np.array([len(row) for row in finite]))
+    return _lists(padded([row[None, :] for row in finite]), np.array([len(row) for row in finite]))
 
 
-def _lists(name: str, values: Floats, lengths: NDArray[np.int64]) -> pl.Series:
+def _lists(values: Floats, lengths: NDArray[np.int64]) -> pl.Series:
     """Return a list for each row, of its first values."""
     width = values.shape[1]
-    rows = pl.Series(name, values, pl.Array(pl.Float64(), width), nan_to_null=True).cast(
+    rows = pl.Series(values, dtype=pl.Array(pl.Float64(), width), nan_to_null=True).cast(
         pl.List(pl.Float64())
     )
     if (lengths == width).all():
@@ -175,6 +169,6 @@ def _lists(name: str, values: Floats, lengths: NDArray[np.int64]) -> pl.Series:
     return pl.select(pl.lit(rows).list.head(pl.lit(pl.Series(lengths)))).to_series()
 
 
-def _text(codes: pl.Series, texts: Sequence[str]) -> pl.Series:
+def _text(codes: Floats, texts: Sequence[str]) -> pl.Series:
     """Return the texts of a setting, whose indices are in the rows."""
-    return pl.Series(texts).gather(codes.cast(pl.UInt32)).alias(codes.name)
+    return pl.Series(texts)[_with_nulls(codes).cast(pl.UInt32)]
