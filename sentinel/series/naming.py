@@ -27,9 +27,9 @@ import difflib
 import re
 import tomllib
 from collections import ChainMap
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from enum import Enum
-from functools import cache, lru_cache
+from functools import cache, cached_property, lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -76,19 +76,48 @@ class Origin(Enum):
     PROFILE = "profile"
 
 
-class Profile(msgspec.Struct, frozen=True):
-    """How one framework names its metrics."""
+class _Table(msgspec.Struct, frozen=True, dict=True):
+    """The file of a profile. What precedes its tables is all that recognises a framework, and read first."""
+
+    text: str
+
+    @cached_property
+    def head(self) -> Mapping[str, Any]:
+        return tomllib.loads(self.text.partition("\n[")[0])
+
+    @cached_property
+    def whole(self) -> Mapping[str, Any]:
+        return tomllib.loads(self.text)
+
+
+class Profile(msgspec.Struct, frozen=True, dict=True):
+    """How one framework names its metrics. ``lineage`` has its own table and those that it extends."""
 
     name: str
     title: str
     source: str
-    names: Patterns
-    words: Mapping[str, str]
+    prefixes: Sequence[str]
     marks: Collection[Collection[str]]
     formats: Collection[str]
     summary: Collection[str]
     shows: Collection[str]
-    depth: int  # how many profiles it extends, one after the other
+    lineage: Sequence[_Table]
+
+    @cached_property
+    def names(self) -> Patterns:
+        """The meanings by tag. Raises ValueError for a signal that does not exist."""
+        rows: dict[str, Meaning | None] = {}
+        for table in self.lineage:
+            for tag, meaning in table.whole.get("signals", {}).items():
+                rows.setdefault(tag, _meaning(meaning))
+            for tag in table.whole.get("ignore", ()):
+                rows.setdefault(tag, None)
+        return Patterns(rows, self.prefixes)
+
+    @cached_property
+    def words(self) -> Mapping[str, str]:
+        """The signals, or "ignore", that replace those which the fallback finds."""
+        return ChainMap(*(table.whole.get("words", {}) for table in self.lineage))
 
     def meaning(self, tag: str) -> Meaning | None:
         """Return the meaning of ``tag``; None if the tag is no signal or not known to the profile."""
@@ -98,10 +127,9 @@ class Profile(msgspec.Struct, frozen=True):
 
 @cache
 def profiles() -> Mapping[str, Profile]:
-    """Return all profiles by name. Raises ValueError for a signal that does not exist."""
+    """Return all profiles by name."""
     folder = Path(__file__).parent / "profiles"
-    texts = {path.stem: path.read_text(encoding="utf-8") for path in sorted(folder.glob("*.toml"))}
-    tables = {name: tomllib.loads(text) for name, text in texts.items()}
+    tables = {path.stem: _Table(path.read_text(encoding="utf-8")) for path in sorted(folder.glob("*.toml"))}
     return {name: _profile(name, tables) for name in tables}
 
 
@@ -111,28 +139,21 @@ def summaries() -> tuple[str, ...]:
     return tuple(tag for profile in profiles().values() for tag in profile.summary)
 
 
-def _profile(name: str, tables: Mapping[str, Mapping[str, Any]]) -> Profile:
+def _profile(name: str, tables: Mapping[str, _Table]) -> Profile:
     lineage = [tables[name]]
-    while "extends" in lineage[-1]:
-        lineage.append(tables[lineage[-1]["extends"]])
-    rows: dict[str, Meaning | None] = {}
-    for table in lineage:
-        for tag, meaning in table.get("signals", {}).items():
-            rows.setdefault(tag, _meaning(meaning))
-        for tag in table.get("ignore", ()):
-            rows.setdefault(tag, None)
-    prefixes = next((table["prefixes"] for table in lineage if "prefixes" in table), [""])
+    while "extends" in lineage[-1].head:
+        lineage.append(tables[lineage[-1].head["extends"]])
+    head = tables[name].head
     return Profile(
         name=name,
-        title=tables[name]["title"],
-        source=tables[name]["source"],
-        names=Patterns(rows, prefixes),
-        words=ChainMap(*(table.get("words", {}) for table in lineage)),
-        marks=tables[name].get("marks", ()),
-        formats=tables[name].get("formats", ()),
-        summary=tables[name].get("summary", ()),
-        shows=tables[name].get("shows", ()),
-        depth=len(lineage) - 1,
+        title=head["title"],
+        source=head["source"],
+        prefixes=next((table.head["prefixes"] for table in lineage if "prefixes" in table.head), [""]),
+        marks=head.get("marks", ()),
+        formats=head.get("formats", ()),
+        summary=head.get("summary", ()),
+        shows=head.get("shows", ()),
+        lineage=lineage,
     )
 
 
@@ -155,7 +176,7 @@ def _recognise(tags: frozenset[str], format_: str) -> Profile | None:
     stripped: dict[tuple[str, ...], frozenset[str]] = {}
 
     def has_mark(profile: Profile) -> bool:
-        prefixes = tuple(profile.names.prefixes)
+        prefixes = tuple(profile.prefixes)
         if prefixes not in stripped:
             stripped[prefixes] = frozenset(name for tag in tags for name in bare(tag, prefixes))
         logged = stripped[prefixes]
@@ -164,7 +185,7 @@ def _recognise(tags: frozenset[str], format_: str) -> Profile | None:
         )
 
     def fit(profile: Profile) -> tuple[int, int]:
-        return sum(profile.names.find(tag) is not None for tag in tags), profile.depth
+        return sum(profile.names.find(tag) is not None for tag in tags), len(profile.lineage)
 
     return max(filter(has_mark, profiles().values()), key=fit, default=None)
 

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sentinel.detectors.signals import Signal
-from sentinel.series.naming import Meaning, Naming, Profile, fallback, profiles, recognise
+from sentinel.series.naming import Meaning, Naming, Profile, _recognise, fallback, profiles, recognise
 from tests.each import each
 
 HERE = Path(__file__).parent
@@ -89,6 +89,24 @@ def test_profiles_are_described():
         assert profile.title
         assert profile.source
         assert profile.marks or profile.formats
+
+
+def test_what_recognises_a_framework_precedes_the_tables_of_its_file():
+    for profile in profiles().values():
+        table = profile.lineage[0]
+        assert table.head == {
+            name: each for name, each in table.whole.items() if name not in ("signals", "words")
+        }
+
+
+def test_a_log_has_the_rows_of_its_own_framework_parsed_alone():
+    profiles.cache_clear()
+    _recognise.cache_clear()
+    recognised = recognise(["completions/mean_length", "reward"], "tensorboard")
+    assert recognised is profiles()["trl-grpo"]
+    parsed = {name for name, each in profiles().items() if "names" in vars(each)}
+    assert "trl-grpo" in parsed
+    assert len(parsed) < 12
 
 
 @pytest.mark.slow
