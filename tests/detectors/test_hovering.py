@@ -101,7 +101,7 @@ def _told(detector: Detector, streams: list[Stream], settings: object) -> tuple[
         for n, (view, window) in enumerate(shown)
     }
     found = detector.run(frame(detector, shown))
-    stretches = Verdicts(found, judged, detector).segments()
+    stretches = (rows for _, rows in Verdicts(found, judged, detector).segments())
     tracker = IncidentTracker("run", {detector.name: detector})
     changes = []
     told = []
